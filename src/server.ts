@@ -417,16 +417,20 @@ export class Server {
     return this.#core.inspection.listen(listener);
   }
 
+  /** @internal Decides by the rules of this program from now on, including those that it gets later: for `troupe dev`. */
+  decideAs(program: Server | undefined): void {
+    this.#core.shareRules(program?.[INTERNALS].rules ?? []);
+  }
+
   /** @internal Access for `troupe/inspector`. */
   get [INTERNALS](): Internals {
-    const { audit, inspection, introduction, limits, log, machines, rules, shareRules, tools } = this.#core;
+    const { audit, inspection, introduction, limits, log, machines, rules, tools } = this.#core;
     return {
       inspection,
       log,
       introduction,
       limits,
       rules,
-      shareRules,
       audit: audit?.mailbox,
       clock: this.options.clock ?? systemClock,
       machines: () =>

@@ -25,8 +25,6 @@ export interface Internals {
   readonly audit?: Mailbox<AuditMail> | undefined;
   /** The rules of the program, which decide for the server that `troupe dev` keeps across reloads, too. */
   readonly rules: AuthorizationRule[];
-  /** Decides by the rules of another server from now on. */
-  shareRules(rules: AuthorizationRule[]): void;
   /**
    * Opens a transport, even if the launcher of the program serves it on the program's behalf. @throws the errors of its
    * `open`

@@ -4,7 +4,6 @@ import type { InspectionRecord } from '../../inspection/records.ts';
 import { stderrLog } from '../../operator-log.ts';
 import type { ServerOptions } from '../../options.ts';
 import type { Registration } from '../../registry/registration.ts';
-import { INTERNALS } from '../../runtime/internals.ts';
 import { createServer, type Server } from '../../server.ts';
 import { stdio } from '../../transports/stdio.ts';
 import type { Transport } from '../../transports/transport.ts';
@@ -109,7 +108,7 @@ export class ReloadHost {
     this.#unfollow?.();
     withdrawAll(this.#server);
     // Before the elements: none of them is served without its rules.
-    this.#server[INTERNALS].shareRules(program[INTERNALS].rules);
+    this.#server.decideAs(program);
     this.#copy(program);
     this.#unfollow = this.#follow(program);
   }
@@ -118,7 +117,7 @@ export class ReloadHost {
   offer(loaded: LoadedModules): void {
     this.#unfollow?.();
     this.#unfollow = undefined;
-    this.#server[INTERNALS].shareRules([]);
+    this.#server.decideAs(undefined);
     for (const kind of this.#kinds()) kind.replaceSource(PROGRAM, []);
     this.#server.machines.replaceSource(PROGRAM, []);
     offer(this.#server, loaded, this.#options.log ?? stderrLog);
