@@ -417,7 +417,10 @@ export class Server {
     return this.#core.inspection.listen(listener);
   }
 
-  /** @internal Decides by the rules of this program from now on, including those that it gets later: for `troupe dev`. */
+  /**
+   * @internal Decides by the rules of this program from now on, including those that it gets later: for `troupe dev`.
+   * @example host.decideAs(program);
+   */
   decideAs(program: Server | undefined): void {
     this.#core.shareRules(program?.[INTERNALS].rules ?? []);
   }
