@@ -20,6 +20,7 @@ const CALLS = {
     'fetch',
     'node',
     'use',
+    'authorize',
     'inspect',
     'close',
     'release',
@@ -38,7 +39,7 @@ if (existsSync(types))
       for (const call of calls) {
         const found = [
           ...text.matchAll(
-            new RegExp(`(\\/\\*\\*(?:(?!\\*\\/)[^])*\\*\\/)?\\n *(?:export declare function )?${call}[<(].*`, 'g'),
+            new RegExp(`(\\/\\*\\*(?:(?!\\*\\/)[^])*\\*\\/)?\\n\\s*(?:export declare function )?${call}[<(].*`, 'g'),
           ),
         ];
         if (found.length === 0) missing.push(`${file}: no ${call}`);
