@@ -41,6 +41,8 @@ class Doorman implements HttpAuthenticator {
         return { status: 400, headers: {}, message: 'one token was expected' };
       case 'Bearer foreign':
         return { status: 403, headers: { 'www-authenticate': ['Bearer error="insufficient_scope"'] }, message: 'no' };
+      case 'Bearer silent issuer':
+        return { status: 503, headers: {}, message: 'the issuer does not answer' };
       case 'Bearer unknown issuer':
         return { status: 503, headers: { 'retry-after': '7' }, message: 'the issuer does not answer' };
     }
@@ -76,6 +78,7 @@ for (const kind of ['http', 'fetch', 'node'] as const satisfies readonly Kind[])
         ['Bearer malformed', 400, 'www-authenticate', undefined],
         ['Bearer foreign', 403, 'www-authenticate', 'Bearer error="insufficient_scope"'],
         ['Bearer unknown issuer', 503, 'retry-after', '7'],
+        ['Bearer silent issuer', 503, 'retry-after', '1'],
         ['Bearer bug', 503, 'retry-after', '1'],
         ['Bearer late bug', 503, 'retry-after', '1'],
         ['Bearer local', 503, 'retry-after', '1'],

@@ -21,6 +21,10 @@ import type { ResolvedHttpOptions } from './http-options.ts';
 import { HTTP_METHODS, McpRoutes, namesStream, type RouteAnswers, SSE_METHODS } from './mcp-routes.ts';
 import { type LoadExcess, PrincipalLoad } from './principal-load.ts';
 
+/** The statuses after which a retry may succeed, and the header that says when, unless a response has its own. */
+const LATER: ReadonlySet<number> = new Set([429, 503]);
+const RETRY_SOON = { 'retry-after': '1' };
+
 export interface EndpointOptions extends ResolvedHttpOptions {
   /** True if only this machine can reach the endpoint, as far as is known. */
   readonly loopback: boolean;
@@ -276,7 +280,7 @@ export class Endpoint implements RouteAnswers {
     const type = text === undefined ? 'text/plain' : 'application/json';
     request.response.send(
       status,
-      { 'content-type': type, ...this.headers(request), ...headers },
+      { 'content-type': type, ...(LATER.has(status) ? RETRY_SOON : undefined), ...this.headers(request), ...headers },
       text ?? `${message}\n`,
     );
   }
