@@ -25,7 +25,7 @@ export interface ExchangeHost {
   /** Reports that the client of an exchange reads slowly, or that it has caught up. */
   pace(connection: ConnectionId, reader: Exchange, slow: boolean): void;
   /** The client disconnected before its answer. */
-  left(exchange: PostExchange): void;
+  disconnected(exchange: PostExchange): void;
   /** The answer was written to the response, or will never exist. */
   settled(exchange: PostExchange): void;
   /** The text of the error for an answer that the byte quota has no room for. */
@@ -238,9 +238,9 @@ export class PostExchange implements Exchange, HttpListener, Open {
     this.#gone = true;
     this.#unread?.release();
     this.#unread = undefined;
-    if (this.#stream && this.session) this.session.left(this.#response, this.#stream, this.host.now());
+    if (this.#stream && this.session) this.session.detachReader(this.#response, this.#stream, this.host.now());
     if (this.settled) return this.#over();
-    this.host.left(this);
+    this.host.disconnected(this);
     // Release messages that were held back for a slow reader: the reader has disconnected.
     if (!this.session) this.#stream?.drained();
   }

@@ -56,7 +56,7 @@ export class GetStream implements HttpListener, Open {
   }
 
   closed(): void {
-    this.session.left(this.#response, this.#stream, this.#now());
+    this.session.detachReader(this.#response, this.#stream, this.#now());
     this.#over(this);
   }
 }

@@ -73,7 +73,7 @@ export class HttpConnections {
       endOf: (auth) => endOf(auth, host.clock),
       pace,
       tooLong: (why, request) => host.refusal(ErrorCode.Overloaded, `${UNREAD}: ${why}`, request),
-      left: (exchange) => this.#left(exchange),
+      disconnected: (exchange) => this.#disconnected(exchange),
       settled: (exchange) => this.#settled(exchange),
       over: (exchange) => this.#over(exchange),
       unsaved: (why, request) => host.refusal(ErrorCode.InternalError, `${UNSAVED}: ${why}`, request),
@@ -301,7 +301,7 @@ export class HttpConnections {
       if (open instanceof PostExchange && open.connection === connection) open.refuse(500, text);
   }
 
-  #left(exchange: PostExchange): void {
+  #disconnected(exchange: PostExchange): void {
     // A session's request continues (2025-11-25 transports, "Sending Messages to the Server"). Any other request is
     // cancelled here.
     if (!exchange.session) this.host.bus.emit('connection.left', { connection: exchange.connection, exchange });

@@ -73,7 +73,7 @@ export class HttpSession implements ReplayRoom {
   /** Bytes that the streams buffer for replay, and the part of them that the quota has counted. */
   #replayBytes = 0;
   #counted = 0;
-  #left = false;
+  #departed = false;
   /** Created with the first stream: most sessions of a busy host have none. */
   #streams: Map<string, ClientStream> | undefined;
   /** Ids of stored streams that no client has resumed since the session was restored. */
@@ -216,8 +216,8 @@ export class HttpSession implements ReplayRoom {
     if (read !== this.#own || response === this.#reader) read?.release(retryMs, now);
   }
 
-  /** A response with a reader has closed. */
-  left(response: HttpResponse, stream: ClientStream | undefined, now: number): void {
+  /** Detaches a response that has closed from its stream. The next reserved response reads the stream instead. */
+  detachReader(response: HttpResponse, stream: ClientStream | undefined, now: number): void {
     const waiting = this.#reserves?.indexOf(response) ?? -1;
     if (waiting !== -1) return void this.#reserves?.splice(waiting, 1);
     if (stream && stream !== this.#own) return stream.detach(response, now);
@@ -245,7 +245,7 @@ export class HttpSession implements ReplayRoom {
 
   grow(bytes: number): boolean {
     this.#replayBytes += bytes;
-    if (this.#left || this.#replayBytes < this.#counted + REPLAY_STEP) return true;
+    if (this.#departed || this.#replayBytes < this.#counted + REPLAY_STEP) return true;
     const { retained } = this.#host;
     const excess = (): boolean =>
       retained.excess(this.principal, Math.max(0, this.#replayBytes - this.#counted), this.id) !== undefined;
@@ -257,14 +257,14 @@ export class HttpSession implements ReplayRoom {
 
   shrink(bytes: number): void {
     this.#replayBytes -= bytes;
-    if (!this.#left && this.#replayBytes <= this.#counted - REPLAY_STEP) this.#count();
+    if (!this.#departed && this.#replayBytes <= this.#counted - REPLAY_STEP) this.#count();
   }
 
   /** The session leaves this process or has ended: its buffers no longer count for the quota. */
   leave(): void {
     this.#replayBytes = 0;
     this.#count();
-    this.#left = true;
+    this.#departed = true;
   }
 
   #count(): void {

@@ -52,7 +52,7 @@ function make(takes: boolean) {
       tooLong: () => 'too long',
       now: () => 0,
       pace: (_connection, _reader, slow) => void said.push(slow ? 'slow' : 'drained'),
-      left: () => void said.push('left'),
+      disconnected: () => void said.push('disconnected'),
       settled: () => void said.push('settled'),
       over: () => void said.push('over'),
       unsaved: () => 'unsaved',
@@ -67,7 +67,7 @@ test('what is held back for a slow client is let go when it leaves, so that noth
   const { exchange, said } = make(false);
   exchange.receive('{}', undefined);
   exchange.closed();
-  assert.equal(said, ['begin 200', 'slow', 'left', 'drained']);
+  assert.equal(said, ['begin 200', 'slow', 'disconnected', 'drained']);
   exchange.unanswered();
   assert.equal(said.slice(4), ['end', 'settled', 'over']);
 });
