@@ -9,7 +9,14 @@ import type { Outbound } from '../codec/outbound/outbound.ts';
 import { counted } from '../inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
-import type { About, Bytes, Exchange, Reader } from '../messages/connection-events.ts';
+import type {
+  About,
+  Bytes,
+  ConnectionEventEmitter,
+  ConnectionId,
+  Exchange,
+  Reader,
+} from '../messages/connection-events.ts';
 import type { Ask, EmitterMail, Notification, ResultMail } from '../messages/emitter-messages.ts';
 import type { Batch, RequestView } from '../messages/request-view.ts';
 import { statusOfAnswer } from '../protocol/status.ts';
@@ -20,25 +27,19 @@ const INITIAL = initialTransition(emitterMachine)[0];
 
 export interface EmitterOptions extends EmitterQueueOptions {
   readonly system: ActorSystem;
-  readonly address: string;
-  /** Absent in tests without a connection. */
-  readonly connection?: string;
+  readonly connection: ConnectionId;
   readonly outbound: Outbound;
-  /** Passes one message to the transport. `status` is the HTTP status of a response; `bytes` are the same text. */
-  transmit(text: string, about: About, status: number | undefined, bytes?: Bytes): void;
-  /** Called when the requests of an exchange will get no response. */
-  unanswered(exchange: Exchange): void;
-  /** Called when a handler releases an exchange for this many milliseconds. */
-  release(exchange: Exchange, retryMs: number): void;
-  /** Reports how many notifications for a slow client were dropped. */
-  droppedNotes(count: number): void;
-  /** Called when the emitter itself has failed: the connection is unusable. */
-  failed(error: unknown): void;
+  /** Carries its output to the transport of the connection. */
+  readonly bus: ConnectionEventEmitter;
 }
 
 export function spawnEmitter(options: EmitterOptions): Actor<EmitterMail> {
-  const { address, connection } = options;
-  return spawn({ kind: 'emitter', address, connection }, options.system, () => new Emitter(options));
+  const { connection, system } = options;
+  return spawn({ kind: 'emitter', address: addressOf(connection), connection }, system, () => new Emitter(options));
+}
+
+function addressOf(connection: ConnectionId): string {
+  return `emitter/${connection}`;
 }
 
 const SESSION: About = { kind: 'session' };
@@ -95,8 +96,7 @@ class Emitter implements Behaviour<EmitterMail> {
       case 'unanswered':
         return this.#unanswered(mail.request);
       case 'release':
-        if (mail.request.exchange) this.#options.release(mail.request.exchange, mail.retryMs);
-        return;
+        return this.#releaseExchange(mail.request, mail.retryMs);
       case 'slow':
         if (mail.reader === 'connection') return this.#step({ type: 'slow' });
         this.#slow ??= new Map();
@@ -114,11 +114,8 @@ class Emitter implements Behaviour<EmitterMail> {
   }
 
   #step(event: EmitterEvent): void {
-    const {
-      system: { inspection },
-      address,
-    } = this.#options;
-    this.#snapshot = step(inspection, address, emitterMachine, this.#snapshot, event);
+    const { connection, system } = this.#options;
+    this.#snapshot = step(system.inspection, addressOf(connection), emitterMachine, this.#snapshot, event);
     this.#flowing = this.#snapshot.value === 'flowing';
   }
 
@@ -133,19 +130,19 @@ class Emitter implements Behaviour<EmitterMail> {
   }
 
   readonly #pass = (mail: ResultMail | Ask | Notification): void => {
-    const { outbound, transmit } = this.#options;
+    const { outbound } = this.#options;
     switch (mail.type) {
       case 'answer': {
         const { request, outcome } = mail;
         const text = outbound.answer(mail);
         if (request.batch) return this.#batch(request.batch, text);
-        return transmit(text, request, outcome.ok ? 200 : statusOfAnswer(outcome.error), outbound.bytes(mail));
+        return this.#transmit(text, request, outcome.ok ? 200 : statusOfAnswer(outcome.error), outbound.bytes(mail));
       }
       case 'refusal': {
         const { id, exchange, batch, status } = mail;
         const text = outbound.answer(mail);
         if (batch) return this.#batch(batch, text);
-        return transmit(
+        return this.#transmit(
           text,
           id === undefined ? { kind: 'connection', exchange } : { kind: 'request', id, exchange },
           status,
@@ -153,17 +150,31 @@ class Emitter implements Behaviour<EmitterMail> {
       }
       case 'ask':
       case 'withdrawn':
-        return transmit(outbound.ask(mail), hears(mail.about) ? stream(mail.about) : SESSION, undefined);
+        return this.#transmit(outbound.ask(mail), hears(mail.about) ? stream(mail.about) : SESSION, undefined);
       case 'progress':
-        return transmit(outbound.notification(mail), mail.about, undefined);
+        return this.#transmit(outbound.notification(mail), mail.about, undefined);
       case 'log':
-        return transmit(outbound.notification(mail), mail.about ?? SESSION, undefined);
+        return this.#transmit(outbound.notification(mail), mail.about ?? SESSION, undefined);
       case 'notification':
-        return transmit(outbound.notification(mail), stream(mail.about), undefined);
+        return this.#transmit(outbound.notification(mail), stream(mail.about), undefined);
       default:
-        return transmit(outbound.notification(mail), SESSION, undefined);
+        return this.#transmit(outbound.notification(mail), SESSION, undefined);
     }
   };
+
+  /** Passes one message to the transport. `status` is the HTTP status of a response; `bytes` are the same text. */
+  #transmit(text: string, about: About, status: number | undefined, bytes?: Bytes): void {
+    const {
+      bus,
+      connection,
+      system: { inspection },
+    } = this.#options;
+    if (inspection.full) {
+      const request = about.kind === 'request' ? about.cause : undefined;
+      inspection.record({ type: 'wire', connection, direction: 'out', text, about: request });
+    }
+    bus.emit('connection.send', { connection, text, about, status, bytes });
+  }
 
   /**
    * Collects the responses of a batch, and sends them as one message when none is missing (2025-03-26 basic/index,
@@ -174,9 +185,9 @@ class Emitter implements Behaviour<EmitterMail> {
     if (text !== undefined) answers.push(text);
     batch.owed -= 1;
     if (batch.owed > 0) return;
-    if (answers.length === 0) return exchange && this.#options.unanswered(exchange);
+    if (answers.length === 0) return exchange && this.#reportUnanswered(exchange);
     const about: About = exchange ? { kind: 'connection', exchange } : CONNECTION;
-    this.#options.transmit(this.#options.outbound.batch(answers), about, 200);
+    this.#transmit(this.#options.outbound.batch(answers), about, 200);
   }
 
   #unanswered(request: RequestView): void {
@@ -184,7 +195,19 @@ class Emitter implements Behaviour<EmitterMail> {
     this.#queue?.forget(request);
     this.#slow?.get(exchange ?? 'session')?.forget(request);
     if (batch) this.#batch(batch, undefined);
-    else if (exchange) this.#options.unanswered(exchange);
+    else if (exchange) this.#reportUnanswered(exchange);
+  }
+
+  /** The requests of an exchange will get no response. */
+  #reportUnanswered(exchange: Exchange): void {
+    const { bus, connection } = this.#options;
+    bus.emit('connection.unanswered', { connection, exchange });
+  }
+
+  /** A handler releases the exchange of its request for this many milliseconds. */
+  #releaseExchange({ exchange }: RequestView, retryMs: number): void {
+    const { bus, connection } = this.#options;
+    if (exchange) bus.emit('connection.release', { connection, exchange, retryMs });
   }
 
   /** Flushes the queue after the connection has caught up. Readers that are slow themselves still wait. */
@@ -206,11 +229,20 @@ class Emitter implements Behaviour<EmitterMail> {
   }
 
   #reportDropped(dropped: number | undefined): void {
-    if (dropped) this.#options.droppedNotes(dropped);
+    if (!dropped) return;
+    const { connection, system } = this.#options;
+    system.metrics.dropped(dropped);
+    system.log(
+      'warning',
+      `connection ${connection} is slow: dropped ${dropped} notifications (limits.maxHeld, limits.maxRetainedBytes)`,
+    );
   }
 
+  /** Ends the connection, because its output may be incomplete. */
   crashed(_mail: EmitterMail, error: unknown): void {
-    this.#options.failed(error);
+    const { bus, connection, system } = this.#options;
+    const incident = system.incident(addressOf(connection), error);
+    bus.emit('connection.end', { connection, reason: `the emitter failed (incident ${incident})` });
   }
 }
 

@@ -53,8 +53,8 @@ export type RequestsMail =
   | { readonly type: 'release'; readonly request: RequestView; readonly retryMs: number }
   /** The earliest deadline has passed. */
   | { readonly type: 'deadline' }
-  /** Accept no new requests. */
-  | { readonly type: 'drain' }
+  /** Accept no new requests. The connection ends, too, once nothing is in flight, if its client has ended its input. */
+  | { readonly type: 'drain'; readonly inputEnded?: true }
   /**
    * The grace time is over, or the client disconnected: abort what is in flight, with error responses where a client can
    * receive them.

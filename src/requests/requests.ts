@@ -7,10 +7,12 @@ import { InFlightTable } from '../in-flight-table.ts';
 import { factsOf, nameOfClient, waitOf } from '../inspection/display-names.ts';
 import type { Facts, Waits } from '../inspection/records.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
+import type { ConnectionEventEmitter, ConnectionId } from '../messages/connection-events.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { AnswerMail, RequestMail, RequestRoutes, RequestsMail } from '../messages/request-messages.ts';
 import type { Outcome } from '../messages/results.ts';
+import type { ServerMail } from '../messages/server-messages.ts';
 import { ErrorCode, type ErrorCodeValue, toWireError, wireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import { type Excess, isExcess, type Quota } from '../quota.ts';
@@ -29,19 +31,16 @@ interface RequestLimits {
 
 export interface RequestsOptions extends OpenSubscriptionsOptions, RequestLimits {
   readonly system: ActorSystem;
-  readonly address: string;
-  readonly connection?: string;
+  readonly connection: ConnectionId;
   /** The name of the transport that carries its requests. */
   readonly transport: string;
   readonly emitter: Mailbox<EmitterMail>;
   /** Passes admitted requests on. */
   readonly router: RequestRoutes;
-  /** A request is rejected because its id is in flight. Called before the error is sent. */
-  duplicate(id: RequestId): void;
-  /** Called while draining, when no request is in flight any more. */
-  idle(): void;
-  /** Called when the table has crashed too often and is quarantined: the connection is unusable. */
-  failed(error: unknown): void;
+  /** Reports rejected requests and the end of the connection to its transport. */
+  readonly bus: ConnectionEventEmitter;
+  /** While draining, gets `connection idle` when no request is in flight any more. */
+  readonly server: Pick<Mailbox<ServerMail>, 'send'>;
   /** Quota in bytes for messages from clients. Messages above {@link SMALL_BYTES} count until their handlers end. */
   readonly retained: Quota;
   /** Milliseconds until a request times out, and the most to which progress can extend that time. */
@@ -61,11 +60,16 @@ export class Aborted extends Error {
 }
 
 export function spawnRequests(options: RequestsOptions): Actor<RequestsMail> {
+  const { connection, system } = options;
   return spawn(
-    { kind: 'requests', address: options.address, connection: options.connection },
-    options.system,
+    { kind: 'requests', address: addressOf(connection), connection },
+    system,
     (self, afterwards) => new Requests(options, self, afterwards),
   );
+}
+
+function addressOf(connection: ConnectionId): string {
+  return `requests/${connection}`;
 }
 
 class Requests implements Behaviour<RequestsMail> {
@@ -82,6 +86,8 @@ class Requests implements Behaviour<RequestsMail> {
   /** The client of the last request: one without a session names itself in each. */
   #client: ClientFacts | undefined;
   #draining = false;
+  /** The client has ended its input: the connection ends once it is idle. */
+  #inputEnded = false;
   #timer: Timer | undefined;
   #alarm = Number.POSITIVE_INFINITY;
 
@@ -105,8 +111,12 @@ class Requests implements Behaviour<RequestsMail> {
       subscriptions: this.#listens.size,
       'run on': this.#detached,
       ...this.#lastClient(),
-      ...(this.#options.limit === 'maxStatelessInFlight' ? { shared: true } : {}),
+      ...(this.#shared ? { shared: true } : {}),
     };
+  }
+
+  get #shared(): boolean {
+    return this.#options.limit === 'maxStatelessInFlight';
   }
 
   /** The client of the last request, if it has no session: then its name is nowhere else. */
@@ -164,8 +174,9 @@ class Requests implements Behaviour<RequestsMail> {
         return this.#expire();
       case 'drain':
         this.#draining = true;
+        if (mail.inputEnded) this.#inputEnded = true;
         // After this turn: the receiver may close this connection and send it a message.
-        if (this.#size === 0) this.#afterwards(this.#options.idle, undefined);
+        if (this.#size === 0) this.#afterwards(this.#idle, undefined);
         return this.#listens.endInSlices(this.#clock);
       case 'abandon':
         for (const request of this.#table.all()) this.#end(request, 'abandon', ErrorCode.ShuttingDown, mail.reason);
@@ -187,9 +198,9 @@ class Requests implements Behaviour<RequestsMail> {
 
   #admit(mail: RequestMail): void {
     const request = activeRequestOf(mail.request);
-    const { timeoutMs, maxTimeoutMs } = this.#options;
+    const { bus, connection, timeoutMs, maxTimeoutMs } = this.#options;
     if (this.#table.get(request.key) ?? this.#listens.get(request.key)) {
-      this.#options.duplicate(request.id);
+      bus.emit('connection.rejected', { connection, id: request.id });
       return this.#refuse(
         request,
         ErrorCode.InvalidRequest,
@@ -309,8 +320,19 @@ class Requests implements Behaviour<RequestsMail> {
     if (this.#table.delete(request)) this.#metrics.settled();
     else this.#listens.delete(request);
     // After this turn, so that the response that emptied the table is sent first.
-    if (this.#draining && this.#size === 0) this.#clock.soon(this.#options.idle);
+    if (this.#draining && this.#size === 0) this.#clock.soon(this.#idle);
   }
+
+  /** No request is in flight any more, and none is accepted. */
+  readonly #idle = (): void => {
+    const { bus, connection, emitter, server } = this.#options;
+    if (this.#inputEnded) {
+      const reason = 'the client ended its input';
+      emitter.send({ type: 'close', reason });
+      bus.emit('connection.end', { connection, reason });
+    }
+    server.send({ type: 'connection idle', connection });
+  };
 
   #cancel(key: RequestId, reason: string | undefined): void {
     const request = this.#table.get(key) ?? this.#listens.get(key);
@@ -389,8 +411,11 @@ class Requests implements Behaviour<RequestsMail> {
   }
 
   crashed(mail: RequestsMail, error: unknown, setAside: boolean): void {
-    const incident = this.#options.system.incident(this.#options.address, error);
-    if (setAside) this.#options.failed(error);
+    const { bus, connection, system } = this.#options;
+    const incident = system.incident(addressOf(connection), error);
+    // A single client can live with a table that only rejects. A shared connection is replaced instead.
+    if (setAside && this.#shared)
+      bus.emit('connection.end', { connection, reason: `the in-flight table failed (incident ${incident})` });
     if (!('request' in mail)) return;
     const request = activeRequestOf(mail.request);
     if (request.settled) return;

@@ -175,7 +175,7 @@ export class Connection implements SessionOpener {
   }
 
   /** The client has closed an exchange of a shared connection. */
-  left(exchange: Exchange): void {
+  exchangeClosed(exchange: Exchange): void {
     this.#requests.mailbox.send({ type: 'cancel', key: exchange.id, reason: 'the client closed the response' });
   }
 
@@ -190,7 +190,7 @@ export class Connection implements SessionOpener {
     const { mailbox } = this.#requests;
     const reason = 'the client ended its input, and the grace time is over';
     this.#grace ??= system.clock.after(limits.graceMs, () => mailbox.send({ type: 'abandon', reason }));
-    mailbox.send({ type: 'drain' });
+    mailbox.send({ type: 'drain', inputEnded: true });
   }
 
   /** Ends the requests in flight with a response, and sends nothing afterwards. */
@@ -218,43 +218,25 @@ export class Connection implements SessionOpener {
 
   #spawnEmitter(): Actor<EmitterMail> {
     const { bus, limits, outbound, quotas, system } = this.#services;
-    const { inspection } = system;
-    const connection = this.#id;
     return spawnEmitter({
       system,
+      bus,
       outbound,
-      address: `emitter/${connection}`,
-      connection,
+      connection: this.#id,
       maxHeld: limits.maxHeld,
       retained: quotas.retained,
       principal: this.#kind.principal,
-      transmit(text, about, status, bytes) {
-        if (inspection.full) {
-          const request = about.kind === 'request' ? about.cause : undefined;
-          inspection.record({ type: 'wire', connection, direction: 'out', text, about: request });
-        }
-        bus.emit('connection.send', { connection, text, about, status, bytes });
-      },
-      unanswered: (exchange) => bus.emit('connection.unanswered', { connection, exchange }),
-      release: (exchange, retryMs) => bus.emit('connection.release', { connection, exchange, retryMs }),
-      droppedNotes(count) {
-        system.metrics.dropped(count);
-        system.log(
-          'warning',
-          `connection ${connection} is slow: dropped ${count} notifications (limits.maxHeld, limits.maxRetainedBytes)`,
-        );
-      },
-      failed: (error) => this.#failed('emitter', error),
     });
   }
 
   #spawnRequests(): Actor<RequestsMail> {
-    const { bus, limits, quotas, replies, router, subscriptions, system } = this.#services;
-    const connection = this.#id;
+    const { bus, limits, quotas, replies, router, server, subscriptions, system } = this.#services;
     const shared = this.#kind.shared !== undefined;
     const { mailbox: emitter } = this.#emitter;
     return spawnRequests({
       system,
+      bus,
+      server,
       router,
       subscriptions,
       limit: shared ? 'maxStatelessInFlight' : 'maxInFlight',
@@ -265,26 +247,10 @@ export class Connection implements SessionOpener {
       retained: quotas.retained,
       timeoutMs: limits.timeoutMs,
       maxTimeoutMs: limits.maxTimeoutMs,
-      address: `requests/${connection}`,
-      connection,
+      connection: this.#id,
       transport: this.#kind.transport,
       emitter: replies?.storing(emitter) ?? emitter,
-      duplicate: (id) => bus.emit('connection.rejected', { connection, id }),
-      // A single client can live with a table that only rejects. A shared connection is replaced instead.
-      failed: (error) => shared && this.#failed('requests', error),
-      idle: () => this.#idle(),
     });
-  }
-
-  /** No request is in flight any more, and none is accepted. */
-  #idle(): void {
-    const { bus, server } = this.#services;
-    if (this.#grace) {
-      const reason = 'the client ended its input';
-      this.#endOutput(reason);
-      bus.emit('connection.end', { connection: this.#id, reason });
-    }
-    server.send({ type: 'connection idle', connection: this.#id });
   }
 
   /**
@@ -306,11 +272,5 @@ export class Connection implements SessionOpener {
     }
     sessions.remove(this.#id);
     if (this.#kind.session) bus.emit('connection.end', { connection: this.#id, reason });
-  }
-
-  #failed(actor: string, error: unknown): void {
-    const { bus, system } = this.#services;
-    const incident = system.incident(`${actor}/${this.#id}`, error);
-    bus.emit('connection.end', { connection: this.#id, reason: `the ${actor} failed (incident ${incident})` });
   }
 }

@@ -114,7 +114,7 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
   bus.on('connection.unreadable', ({ connection, reason, bytes, head }) =>
     connections.get(connection)?.inbound.unreadable(reason, bytes, head),
   );
-  bus.on('connection.left', ({ connection, exchange }) => connections.get(connection)?.left(exchange));
+  bus.on('connection.left', ({ connection, exchange }) => connections.get(connection)?.exchangeClosed(exchange));
   bus.on('connection.slow', ({ connection, reader = 'connection' }) => connections.get(connection)?.slow(reader));
   bus.on('connection.drained', ({ connection, reader = 'connection' }) => connections.get(connection)?.drained(reader));
   bus.on('connection.ended', ({ connection }) => connections.get(connection)?.ended());

@@ -10,6 +10,7 @@ import { DIALECTS } from '../../src/protocol/dialects/index.ts';
 import { Quota } from '../../src/quota.ts';
 import { IncomingRequest } from '../../src/requests/active-request.ts';
 import { SimulatedClock } from '../../src/testing.ts';
+import { Bus } from '../../src/transports/bus.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('emitter');
@@ -18,28 +19,32 @@ const dialect = DIALECTS['2025-06-18'];
 function make(maxHeld = 100, maxBytes = 1_000_000) {
   const clock = new SimulatedClock();
   const sent: string[] = [];
-  const failed: unknown[] = [];
-  const dropped: number[] = [];
+  const ended: string[] = [];
+  const logged: string[] = [];
   const unwritable: unknown[] = [];
   const unanswered: number[] = [];
   const retained = new Quota({ what: 'bytes in memory', max: maxBytes, option: 'limits.maxRetainedBytes' });
+  const bus = new Bus();
+  bus.on('connection.send', ({ text }) => void sent.push(text));
+  bus.on('connection.unanswered', ({ exchange }) => void unanswered.push(exchange.id));
+  bus.on('connection.end', ({ reason }) => void ended.push(reason));
   const { mailbox } = spawnEmitter({
-    system: createActorSystem({ clock, log: () => {} }),
-    address: 'emitter/test',
+    system: createActorSystem({ clock, log: (_level, message) => void logged.push(message) }),
+    connection: 'test',
+    bus,
     outbound: new Outbound({ name: 'test', version: '1' }, 0, (_id, error) => {
       unwritable.push(error);
       return 'x1';
     }),
-    transmit: (text) => void sent.push(text),
-    unanswered: (exchange) => void unanswered.push(exchange.id),
-    release() {},
     maxHeld,
     retained,
     principal: 'anonymous',
-    droppedNotes: (count) => void dropped.push(count),
-    failed: (error) => void failed.push(error),
   });
-  return { clock, mailbox, sent, failed, unwritable, unanswered, dropped, retained };
+  return { clock, mailbox, sent, ended, unwritable, unanswered, logged, retained };
+}
+
+function droppedLine(count: number): string {
+  return `connection test is slow: dropped ${count} notifications (limits.maxHeld, limits.maxRetainedBytes)`;
 }
 
 function inFlight(id: number, batch?: Batch, exchange?: Exchange): RequestView {
@@ -129,7 +134,7 @@ test('holds everything while the peer is slow: progress keeps its latest, result
 });
 
 test('S-44: log messages for a slow client are limited in bytes: the oldest are dropped and counted, also for a result', () => {
-  const { mailbox, sent, dropped, retained } = make(100, 10_000);
+  const { mailbox, sent, logged, retained } = make(100, 10_000);
   mailbox.send({ type: 'slow', reader: 'connection' });
   for (let count = 0; count < 20; count += 1) mailbox.send(log(`${count} ${'x'.repeat(2_000)}`));
   mailbox.send(answer(1, 'one'));
@@ -140,7 +145,7 @@ test('S-44: log messages for a slow client are limited in bytes: the oldest are 
     short(sent).map((text) => text.slice(0, 10)),
     ['message 17', 'message 17', 'message 18', 'message 19', 'answer 1'],
   );
-  assert.equal(dropped, [17]);
+  assert.equal(logged, [droppedLine(17)]);
 });
 
 test('S-47: results for a slow client are limited in bytes: a request whose result does not fit gets an error that names the option', () => {
@@ -196,12 +201,12 @@ test('a connection that has caught up still holds what is for a slow exchange', 
 });
 
 test('drops the oldest log messages beyond the bound, and says how many', () => {
-  const { mailbox, sent, dropped } = make(3);
+  const { mailbox, sent, logged } = make(3);
   mailbox.send({ type: 'slow', reader: 'connection' });
   mailbox.send(answer(1, 'first'));
   for (let i = 0; i < 10; i += 1) mailbox.send(log(`${i}`));
   mailbox.send({ type: 'drained', reader: 'connection' });
-  assert.equal(dropped, [7]);
+  assert.equal(logged, [droppedLine(7)]);
   assert.is(short(sent)[0], 'answer 1');
   assert.equal(short(sent).slice(2), ['message 7', 'message 8', 'message 9']);
   assert.match(sent[1] ?? '', /"level":"info".*7 notifications were dropped because the client reads too slowly/);
@@ -240,7 +245,7 @@ test('answers a batch as one, when none of it is owed, also when some of it was 
 });
 
 test('a result that JSON cannot hold becomes an error, and the next one is written', () => {
-  const { mailbox, sent, unwritable, failed } = make();
+  const { mailbox, sent, unwritable, ended } = make();
   const cycle: Record<string, unknown> = {};
   cycle.self = cycle;
   const broken = answer(1, 'x');
@@ -253,17 +258,17 @@ test('a result that JSON cannot hold becomes an error, and the next one is writt
   assert.match(sent[0] ?? '', /"id":1,"error":\{"code":-32603/);
   assert.match(sent[1] ?? '', /"id":2,"result"/);
   assert.is(unwritable.length, 1);
-  assert.equal(failed, []);
+  assert.equal(ended, []);
 });
 
 test('a log message that JSON cannot hold is reported as such, and nothing else stops', () => {
-  const { mailbox, sent, failed } = make();
+  const { mailbox, sent, ended } = make();
   const mail = log('x');
   mailbox.send({ ...mail, data: 10n } as EmitterMail);
   mailbox.send(answer(1, 'fine'));
   assert.match(sent[0] ?? '', /"method":"notifications\/message".*log data that is not JSON/);
   assert.match(sent[1] ?? '', /"id":1/);
-  assert.equal(failed, []);
+  assert.equal(ended, []);
 });
 
 test('sends nothing more once it is closed, and what it held before', () => {

@@ -10,6 +10,7 @@ import { Quota } from '../../src/quota.ts';
 import { ActiveRequest, activeRequestOf, IncomingRequest } from '../../src/requests/active-request.ts';
 import { spawnRequests } from '../../src/requests/requests.ts';
 import { SimulatedClock } from '../../src/testing.ts';
+import { Bus } from '../../src/transports/bus.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('the lifecycle of a request');
@@ -20,14 +21,13 @@ function table(route: (mail: RequestMail) => void = () => {}, maxRunning = 10) {
   const emitter = { address: 'emitter/x', send: (mail: EmitterMail) => void sent.push(mail) };
   const { mailbox } = spawnRequests({
     system: createActorSystem({ clock, log: () => {} }),
-    address: 'requests/x',
+    connection: 'x',
+    bus: new Bus(),
+    server: { send: () => {} },
     transport: 'memory',
     emitter,
     subscriptions: { send: () => {} },
     router: { route },
-    duplicate: () => {},
-    idle: () => {},
-    failed: () => {},
     retained: new Quota({ what: 'bytes', max: 1e9, option: 'limits.maxRetainedBytes' }),
     limit: 'maxInFlight',
     maxInFlight: 10,
