@@ -6,7 +6,7 @@ import { isoOf, type Timer } from '../clock.ts';
 import type { Facts } from '../inspection/records.ts';
 import type { AuditCaller, AuditedCall, AuditKept, AuditMail } from '../messages/audit-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import { messageOf } from '../protocol/json.ts';
+import { messageOf, shortened } from '../protocol/json.ts';
 import type { AuditDestination } from './audit-file.ts';
 import type { AuditEvent, AuditRecord } from './audit-record.ts';
 
@@ -26,6 +26,8 @@ const MAX_WINDOWS = 10_000;
 const REPORT_MS = 60_000;
 /** Longest name of a client, in characters. */
 const MAX_NAME = 100;
+/** Longest name of an element and reason of a rule: both may contain what a client has sent. */
+const MAX_ELEMENT = 500;
 
 /** Equal refusals of one principal since the last record of them. */
 interface Window {
@@ -88,7 +90,7 @@ class AuditLog implements Behaviour<AuditMail> {
           event: 'denied',
           ...about(mail),
           decision: 'denied',
-          ...(rule === undefined ? {} : { rule }),
+          ...(rule === undefined ? {} : { rule: shortened(rule, MAX_ELEMENT) }),
           ...(scopesHad === undefined ? {} : { scopesHad }),
           ...(scopesNeeded === undefined ? {} : { scopesNeeded }),
           ...(incident === undefined ? {} : { incident }),
@@ -291,7 +293,7 @@ function digestOf(session: { readonly id: string }): string {
 }
 
 function nameOf({ name, version }: NonNullable<AuditCaller['info']>): string {
-  return (version === undefined ? name : `${name} ${version}`).slice(0, MAX_NAME);
+  return shortened(version === undefined ? name : `${name} ${version}`, MAX_NAME);
 }
 
 interface About extends Omit<AuditedCall, 'element' | 'argumentsDigest'> {
@@ -302,7 +304,7 @@ function about({ by, element, meta, remoteAddress }: About): Omit<RecordMembers,
   const traceId = traceOf(meta?.traceparent);
   return {
     ...caller(by),
-    ...(element === undefined ? {} : { element }),
+    ...(element === undefined ? {} : { element: shortened(element, MAX_ELEMENT) }),
     ...(traceId === undefined ? {} : { traceId }),
     ...(remoteAddress === undefined ? {} : { remoteAddress }),
   };

@@ -21,7 +21,7 @@ import type { RequestAdmission, RequestMail } from '../messages/request-messages
 import type { RequestView } from '../messages/request-view.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import { ErrorCode, wireError } from '../protocol/errors.ts';
-import { isJsonObject, type JsonObject } from '../protocol/json.ts';
+import { isJsonObject, type JsonObject, shortened } from '../protocol/json.ts';
 import type { Operation } from '../protocol/operations.ts';
 import { isThenable } from '../protocol/thenable.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
@@ -49,6 +49,8 @@ export interface AdmissionOptions {
   };
   /** The scopes that a task's call needed; undefined if the task does not exist or belongs to another principal. */
   readonly tasks: { neededFor(client: ClientFacts, id: string): readonly string[] | undefined };
+  /** The scopes of the call that a model continues by its answers; none for any other request. */
+  readonly answers: { neededFor(request: RequestView): readonly string[] };
   readonly subscriptions: Mailbox<SubscriptionsMail>;
   /** Records denials; undefined without an audit. */
   readonly audit: Mailbox<AuditMail> | undefined;
@@ -253,7 +255,7 @@ export class Admission implements RequestAdmission {
   /** Logs for the operator why a rule has denied a request: the same line once in {@link SAME_LINE_MS}. */
   #log(text: string): void {
     const { clock, log } = this.#options.system;
-    const line = text.slice(0, MAX_REASON);
+    const line = shortened(text, MAX_REASON);
     const now = clock.now();
     const before = this.#logged.get(line);
     if (before !== undefined && now - before < SAME_LINE_MS) return;
@@ -270,7 +272,9 @@ export class Admission implements RequestAdmission {
     switch (operation.method) {
       case 'tools/call': {
         const element = catalogues.tools.get(operation.name);
-        return this.#judge(request, 'tool', operation.name, element, argumentsOf(operation));
+        const judged = this.#judge(request, 'tool', operation.name, element, argumentsOf(operation));
+        const needed = this.#options.answers.neededFor(request);
+        return needed.length === 0 ? judged : demanding(request, judged, needed);
       }
       case 'prompts/get': {
         const element = catalogues.prompts.get(operation.name);
@@ -592,4 +596,20 @@ function needing(request: RequestView, scopes: readonly string[]): RuleVerdict |
   const verdict = new RuleVerdict(request.auth?.scopes ?? NO_SCOPES);
   verdict.demand(scopes);
   return verdict;
+}
+
+/** Adds scopes to what was decided about a request. */
+function demanding(
+  request: RequestView,
+  judged: RuleVerdict | undefined | Promise<RuleVerdict>,
+  scopes: readonly string[],
+): RuleVerdict | undefined | Promise<RuleVerdict> {
+  if (judged === undefined) return needing(request, scopes);
+  if (!(judged instanceof RuleVerdict))
+    return judged.then((late) => {
+      late.demand(scopes);
+      return late;
+    });
+  judged.demand(scopes);
+  return judged;
 }

@@ -136,6 +136,11 @@ export class InteractiveRequests {
     return this.#services.models.takes(request);
   }
 
+  /** The scopes of the call that a model continues by its answers; none for any other request. */
+  neededFor(request: RequestView): readonly string[] {
+    return this.#services.models.neededFor(request);
+  }
+
   /**
    * Handles a request that continues an earlier one.
    *

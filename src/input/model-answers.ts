@@ -16,6 +16,8 @@ interface Waiting {
   readonly principal: string;
   /** The session that received the id, if the principal is anonymous. */
   readonly session: string | undefined;
+  /** The scopes that its call needed. */
+  readonly needed: readonly string[];
 }
 
 export class ModelAnswers {
@@ -36,10 +38,10 @@ export class ModelAnswers {
   ask(
     conversation: Mailbox<InteractiveRequestMail>,
     questions: readonly AskedThroughModel[],
-    { client }: RequestView,
+    { client, needed }: RequestView,
   ): CallToolResult {
     const id = nanoid();
-    this.#waiting.set(id, { conversation, questions, ...boundTo(client) });
+    this.#waiting.set(id, { conversation, questions, needed, ...boundTo(client) });
     this.#ids.set(conversation, id);
     return toModel(questions, id, this.#askMs);
   }
@@ -68,13 +70,24 @@ export class ModelAnswers {
     return true;
   }
 
-  /** @returns an explanation for the model if no request continues */
-  #answer(request: RequestView, { id, answers }: Readonly<Record<string, unknown>>): string | undefined {
+  /** The scopes that a call of the answer tool needs, because the call needed them that it continues. */
+  neededFor({ operation, client }: RequestView): readonly string[] {
+    if (operation.method !== 'tools/call' || operation.name !== ANSWER_TOOL) return NONE;
+    return this.#find(client, operation.arguments)?.needed ?? NONE;
+  }
+
+  #find(client: ClientFacts, { id }: Readonly<Record<string, unknown>>): Waiting | undefined {
     const waiting = typeof id === 'string' ? this.#waiting.get(id) : undefined;
-    const { principal, session } = boundTo(request.client);
-    if (!waiting || waiting.principal !== principal || waiting.session !== session)
+    const { principal, session } = boundTo(client);
+    return waiting?.principal === principal && waiting.session === session ? waiting : undefined;
+  }
+
+  /** @returns an explanation for the model if no request continues */
+  #answer(request: RequestView, args: Readonly<Record<string, unknown>>): string | undefined {
+    const waiting = this.#find(request.client, args);
+    if (!waiting)
       return `No call waits for an answer with this id. It was already answered, its ${this.#askMs} ms have passed, or the id is wrong. Check the id; otherwise call the first tool again.`;
-    const read = fromModel(answers, waiting.questions);
+    const read = fromModel(args.answers, waiting.questions);
     if (!read.ok)
       return [
         'These answers do not match the questions:',
@@ -88,6 +101,8 @@ export class ModelAnswers {
     return undefined;
   }
 }
+
+const NONE: readonly string[] = [];
 
 function boundTo({ principal, session }: ClientFacts): Pick<Waiting, 'principal' | 'session'> {
   return { principal, session: principal === ANONYMOUS ? session?.id : undefined };

@@ -1,4 +1,5 @@
 /** The registered middleware, and the runs of it: passes each request through, to the actor that serves it, and back. */
+import { isDeepStrictEqual } from 'node:util';
 import type { HandlerErrors } from '../executors/handler-errors.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -91,6 +92,8 @@ class Run {
   readonly #options: MiddlewareChainOptions;
   readonly #context: RequestMiddlewareContext;
   readonly #received: RequestCall;
+  /** A copy of the arguments that rules have admitted: a middleware may change the received object itself. */
+  readonly #admitted: unknown;
   /** The in-flight table that admitted the request. */
   #table: Mailbox<RequestsMail>;
   /** True between the moment in which the request is passed on and its outcome. */
@@ -111,6 +114,7 @@ class Run {
     this.#table = this.#request.requests;
     this.#context = new RequestMiddlewareContext(this.#request, options.interactive);
     this.#received = receivedCall(this.#request.operation);
+    this.#admitted = this.#request.guarded ? structuredClone(argumentsOf(this.#request)) : undefined;
   }
 
   async start(): Promise<void> {
@@ -157,7 +161,8 @@ class Run {
     const request = this.#request;
     // It was cancelled, or timed out, before it reached its handler.
     if (request.settled) request.signal.throwIfAborted();
-    const changes = call !== this.#received;
+    const changes =
+      call !== this.#received || (request.guarded && !isDeepStrictEqual(this.#admitted, argumentsOf(request)));
     if (changes) setOperation(request, changedOperation(request.operation, call));
     this.#serving = true;
     // A subscription has no response until it ends: it is passed on for good.
@@ -217,4 +222,8 @@ class Run {
     if (!outcome.ok && request.operation.method === 'initialize')
       request.client.session?.mailbox.send({ type: 'close', reason: outcome.error.message });
   }
+}
+
+function argumentsOf({ operation }: RequestView): unknown {
+  return 'arguments' in operation ? operation.arguments : undefined;
 }

@@ -47,3 +47,8 @@ export function stackOf(thrown: unknown): string {
     return messageOf(thrown);
   }
 }
+
+/** Cuts a text that a client may have chosen. The result is a copy: a slice would retain the whole text. */
+export function shortened(text: string, length: number): string {
+  return text.length <= length ? text : `${Buffer.from(text.slice(0, length)).toString()}…`;
+}

@@ -240,6 +240,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     bus,
     catalogues,
     tasks: table,
+    answers: interactive,
     subscriptions: subscriptions.mailbox,
     audit: audit?.mailbox,
     maxSubscriptions: limits.maxSubscriptions,

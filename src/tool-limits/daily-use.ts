@@ -53,8 +53,10 @@ export class DailyUses {
 
   /** @returns a promise if a call must wait for the store before it is admitted */
   mustWait(use: DailyUse): Promise<void> | undefined {
-    if (use.day !== this.#today()) {
-      use.day = this.#today();
+    const today = this.#today();
+    // A clock that is set back around midnight returns nothing.
+    if (today > use.day || today < use.day - 1) {
+      use.day = today;
       use.used = 0;
       use.unstored = 0;
     }
@@ -69,8 +71,8 @@ export class DailyUses {
   }
 
   /** Milliseconds until the next day. */
-  untilTomorrow(): number {
-    return (this.#today() + 1) * DAY_MS - this.#options.clock.date();
+  untilTomorrow({ day }: DailyUse): number {
+    return (day + 1) * DAY_MS - this.#options.clock.date();
   }
 
   /** Stores a use, unless it is being stored. */
@@ -99,7 +101,7 @@ export class DailyUses {
   async keepAll(uses: Iterable<DailyUse>): Promise<void> {
     const { store } = this.#options;
     if (!store.durable) return;
-    const writes = [...uses].filter(({ unstored, day }) => unstored > 0 && day === this.#today()).map(writeOf);
+    const writes = [...uses].filter(({ unstored, day }) => unstored > 0 && day >= this.#today()).map(writeOf);
     for (let at = 0; at < writes.length; at += BATCH) {
       try {
         await store.commit(writes.slice(at, at + BATCH));
@@ -117,7 +119,10 @@ export class DailyUses {
     try {
       const text = await this.#options.store.reply(use.actor, REQUEST);
       const stored = text === undefined || text === '' ? undefined : fromText(text, use.actor);
-      if (isObject(stored) && stored.day === use.day && typeof stored.used === 'number') use.used += stored.used;
+      if (!isObject(stored) || typeof stored.day !== 'number' || typeof stored.used !== 'number') return;
+      if (stored.day !== use.day && stored.day !== use.day + 1) return;
+      use.day = stored.day;
+      use.used += stored.used;
     } catch (error) {
       this.#failed(use, error);
     } finally {

@@ -120,7 +120,7 @@ export class LimitedCalls {
     if (perDay !== undefined && use && use.used + cost > perDay) {
       const left = Math.max(0, perDay - use.used);
       const why = `at most ${perDay} a day${cost === 1 ? '' : `; this call costs ${cost}, and ${left} are left`}`;
-      return this.#refuse(call, 'perDay', why, cost > perDay ? undefined : this.#uses.untilTomorrow());
+      return this.#refuse(call, 'perDay', why, cost > perDay ? undefined : this.#uses.untilTomorrow(use));
     }
     if (!rate || !bucket) return undefined;
     if (cost > rate.burst)

@@ -140,6 +140,19 @@ test('writes equal refusals of one principal once in ten seconds, with their num
   assert.is(records.at(-1)?.count, 2);
 });
 
+test('G-12 reasons that contain what a client has sent are cut', async () => {
+  const { server, records } = stage({ events: ['denied'] });
+  server.authorize(({ element }) => ({ deny: `no ${element.name}` }));
+  const client = await connect(server);
+  await client.modern('tools/call', { name: 'é'.repeat(50_000), arguments: {} }).catch(() => {});
+  assert.equal(
+    records.map(({ rule }) => rule),
+    [`no ${'é'.repeat(497)}…`],
+  );
+  await client.close();
+  await server.close();
+});
+
 test('counts records that the destination does not keep, and reports them', async () => {
   let broken = true;
   const records: AuditRecord[] = [];

@@ -331,6 +331,20 @@ test('the rules decide again about a request that a middleware has changed', asy
   await close();
 });
 
+test('G-05: a middleware that changes the arguments it has received, in place, gets past no rule', async () => {
+  const { server, ran, connect: as, close } = ruled();
+  server.authorize(({ arguments: { amount } }) => amount !== 500 || { deny: 'large' });
+  server.use('tools/call', (each, _ctx, next) => {
+    if (each.params.arguments.amount === 5) Object.assign(each.params.arguments, { amount: 500 });
+    return next();
+  });
+  const client = await as(['orders']);
+  await call(client, 'refund', { amount: 4 });
+  assert.is((await errorOf(call(client, 'refund', { amount: 5 }))).code, ErrorCode.Forbidden);
+  assert.equal(ran, ['refund 4']);
+  await close();
+});
+
 test('allow of an element decides about that element only, and rules come before the limits of its schema', async () => {
   const { server, connect: as, close } = ruled();
   server.tool(
@@ -346,6 +360,31 @@ test('allow of an element decides about that element only, and rules come before
   const names = async (client: TestClient) => (await client.listTools()).map(({ name }) => name);
   assert.equal(await names(staff), ['refund', 'look', 'secret', 'strict']);
   assert.equal(await names(other), ['refund', 'look', 'strict']);
+  await close();
+});
+
+test('G-04: the answers of a model need the scopes of the call that they continue', async () => {
+  const { server, ran, connect: as, close } = ruled({ askThroughModel: true });
+  server.tool('pizza', { scopes: ['orders'] }, async (_, ctx) => {
+    for (const message of ['Which size?', 'Which topping?'])
+      ran.push((await ctx.elicit({ message, schema: { type: 'object', properties: {} } })).status);
+    return 'ordered';
+  });
+  const [full, less, other] = [await as(['orders']), await as([]), await as([], 'eve')];
+  const answer = (client: TestClient, asked: JsonObject): Promise<JsonObject> => {
+    const [, id = '', key = ''] = /"id":"([^"]+)","answers":\{"([^"]+)/.exec(textOf(asked)) ?? [];
+    return call(client, 'troupe_answer', { id, answers: { [key]: { action: 'decline' } } });
+  };
+  const textOf = ({ content }: JsonObject): string => JSON.stringify(content).replaceAll('\\"', '"');
+  let asked = await call(full, 'pizza');
+  for (let question = 0; question < 2; question += 1) {
+    assert.equal((await errorOf(answer(less, asked))).data, { scope: 'orders' });
+    // To another principal the id is unknown.
+    assert.match(textOf(await answer(other, asked)), /No call waits/);
+    assert.is(ran.length, question);
+    asked = await answer(full, asked);
+  }
+  assert.equal(ran, ['declined', 'declined']);
   await close();
 });
 

@@ -41,6 +41,22 @@ export const AUTHORIZATION: readonly BrokenBuild[] = [
     why: 'a look at a task needs no scopes',
   },
   {
+    id: 'G-04',
+    test: RULES,
+    file: ADMISSION,
+    find: 'return needed.length === 0 ? judged : demanding(request, judged, needed);',
+    replace: 'return judged;',
+    why: 'who lacks the scopes of a call continues it through the tool for answers',
+  },
+  {
+    id: 'G-05',
+    test: RULES,
+    file: 'src/middleware/middleware-chain.ts',
+    find: 'request.guarded && !isDeepStrictEqual',
+    replace: '!request.guarded && !isDeepStrictEqual',
+    why: 'toctou: the handler receives other arguments than the rules',
+  },
+  {
     id: 'G-05',
     test: RULES,
     file: 'src/authorization/rule-verdict.ts',

@@ -182,7 +182,7 @@ const ROOMS: readonly {
   {
     room: 'middleware',
     may: ['protocol', 'messages', 'results', 'requests', 'input', 'executors'],
-    packages: [],
+    packages: ['node:'],
   },
   {
     room: 'options',

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import { z } from 'zod';
-import { type CallLimits, createServer, type JsonObject, type ServerOptions } from '../../src/index.ts';
+import { type CallLimits, createServer, type JsonObject, type ServerOptions, sqlite } from '../../src/index.ts';
 import { DIALECTS } from '../../src/protocol/dialects/index.ts';
 import { isObject } from '../../src/protocol/json.ts';
 import { Quota } from '../../src/quota.ts';
@@ -124,6 +124,36 @@ test('G-10 a day: exact to one call, until midnight UTC', async () => {
   assert.ok(await pay(client));
   assert.is(ran(), 10);
   await server.close();
+});
+
+test('G-10 a day: a clock that is set back around midnight returns no calls, also after a restart', async () => {
+  class SetBack extends SimulatedClock {
+    backMs = 0;
+    override date(): number {
+      return super.date() - this.backMs;
+    }
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-limits-'));
+  const clock = new SetBack(DAY_MS);
+  const first = stage({ perDay: 3 }, { clock, store: sqlite(join(folder, 'a.db')) });
+  const before = await connect(first.server);
+  await payTimes(before, 2);
+  clock.backMs = 1_000;
+  await payTimes(before, 1);
+  assert.equal(await pay(before), {
+    text: 'Tool "pay" is limited: at most 3 a day. Try again in 25 h.',
+    retryMs: DAY_MS + 1_000,
+  });
+  await first.server.close();
+  const second = stage({ perDay: 3 }, { clock, store: sqlite(join(folder, 'a.db')) });
+  const after = await connect(second.server);
+  assert.ok(await pay(after));
+  clock.backMs = 0;
+  assert.ok(await pay(after));
+  await clock.advance(DAY_MS);
+  await payTimes(after, 3);
+  await second.server.close();
+  rmSync(folder, { recursive: true, force: true });
 });
 
 test('G-10 a cost: counts for the rate and the day; one that never fits, none, and a wrong one', async () => {
