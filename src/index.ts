@@ -34,6 +34,7 @@ export { CannotAsk, Unanswered } from './input/input-errors.ts';
 export { elicit, elicitUrl, elicitWith, roots, sample } from './input/invocations.ts';
 export type * from './input/questions.ts';
 export type { ActorKind, InspectionListener, InspectionRecord } from './inspection/records.ts';
+export { fromPino, jsonLog, type PinoLogger } from './json-log.ts';
 export { DEFAULT_LIMITS, type Limits } from './limits.ts';
 export type { Auth } from './messages/auth.ts';
 export type {
@@ -58,7 +59,7 @@ export type {
   TaskInfo,
   TaskStarted,
 } from './middleware/middleware.ts';
-export type { OperatorLog } from './operator-log.ts';
+export type { LogEvent, LogFields, LoggedError, OperatorLog } from './operator-log.ts';
 export type { ServerOptions } from './options.ts';
 export { ErrorCode, type ErrorCodeValue, ProtocolError, ToolError } from './protocol/errors.ts';
 export type { JsonObject, JsonValue } from './protocol/json.ts';

@@ -1,5 +1,6 @@
 /** Connects a program with the command that loads it: `troupe run`, `serve` and `dev` intercept the program's `server.listen(…)` here. */
 import { processWide } from './global-registry.ts';
+import type { OperatorLog } from './operator-log.ts';
 import type { Store } from './store/store.ts';
 import type { Transport } from './transports/transport.ts';
 
@@ -17,6 +18,8 @@ export interface Launcher {
   closes?(reason: string, by: 'program' | 'transport'): void;
   /** The end of the previous process that served the program; undefined if unknown. */
   previous?(): PreviousProcess | undefined;
+  /** The log of servers without a log of their own; undefined for lines on stderr. */
+  readonly log?: OperatorLog | undefined;
   /** The store for servers without a store of their own, if any. */
   store?(): Store | undefined;
 }

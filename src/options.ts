@@ -80,7 +80,10 @@ export interface ServerOptions extends Implementation {
    * none. See docs/observe.md.
    */
   readonly telemetry?: Telemetry | undefined;
-  /** Receives messages for the operator. Default: lines on stderr. */
+  /**
+   * Receives messages for the operator, each with fields for programs. `jsonLog()` writes lines of JSON, `fromPino(logger)`
+   * uses a logger. Default: lines of text on stderr. See docs/observe.md, "Logs".
+   */
   readonly log?: OperatorLog | undefined;
   /** A clock for tests. */
   readonly clock?: Clock | undefined;

@@ -10,6 +10,7 @@ import type { InspectionListener } from './inspection/records.ts';
 import { launcher } from './launcher.ts';
 import type { AuthorizationRule } from './messages/authorization-rule.ts';
 import type { Middleware, RequestMethodName } from './middleware/middleware.ts';
+import { errorFields } from './operator-log.ts';
 import { checkOptions, type ServerOptions } from './options.ts';
 import { describe, messageOf } from './protocol/json.ts';
 import type { Implementation, PromptArgument } from './protocol/types.ts';
@@ -284,7 +285,9 @@ export class Server {
   #openMount(): Promise<void> {
     this.#opening ??= this.#core
       .open(this.#mount)
-      .catch((error: unknown) => this.#core.log('warning', `cannot serve HTTP requests: ${messageOf(error)}`))
+      .catch((error: unknown) =>
+        this.#core.log('warning', `cannot serve HTTP requests: ${messageOf(error)}`, errorFields('transport', error)),
+      )
       .then(() => {
         this.#open = true;
       });

@@ -3,7 +3,8 @@ import { nanoid } from 'nanoid';
 import { authoredStack } from '../authored-stack.ts';
 import type { Clock } from '../clock.ts';
 import { Inspection } from '../inspection/inspection.ts';
-import type { OperatorLog } from '../operator-log.ts';
+import type { RequestView } from '../messages/request-view.ts';
+import { fieldsOf, loggedError, type RuntimeLog } from '../operator-log.ts';
 import { GuardedTelemetry } from '../telemetry/guarded-telemetry.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
@@ -22,15 +23,20 @@ export interface ActorSystem {
   /** Lists quarantined actors. */
   readonly quarantine: Quarantine;
   /** Writes to the operator's log. Never throws. */
-  readonly log: OperatorLog;
-  /** Logs an error with its stack, under an id that a client may receive. @returns the incident's id for the client */
-  incident(where: string, error: unknown): string;
+  readonly log: RuntimeLog;
+  /**
+   * Logs an error with its stack, under an id that a client may receive.
+   *
+   * @param request the request that failed, unless its code is running
+   * @returns the incident's id for the client
+   */
+  incident(where: string, error: unknown, request?: RequestView): string;
 }
 
 export interface ActorSystemOptions {
   readonly clock: Clock;
   /** Must not throw. */
-  readonly log: OperatorLog;
+  readonly log: RuntimeLog;
   /** The inspection record that caused what runs now outside of any turn; 0 if there is none. */
   causeOf?(): number;
   readonly telemetry?: Telemetry | undefined;
@@ -41,9 +47,11 @@ export interface ActorSystemOptions {
 const INCIDENT_ID_LENGTH = 10;
 
 export function createActorSystem({ clock, log, causeOf, telemetry, maxActive }: ActorSystemOptions): ActorSystem {
-  const incident = (where: string, error: unknown): string => {
+  const incident = (where: string, error: unknown, request?: RequestView): string => {
     const id = nanoid(INCIDENT_ID_LENGTH);
-    log('error', `incident ${id} in ${where}: ${authoredStack(error)}`);
+    const stack = authoredStack(error);
+    const fields = { event: 'incident', incident: id, err: loggedError(error, stack), ...fieldsOf(request) } as const;
+    log('error', `incident ${id} in ${where}: ${stack}`, fields);
     return id;
   };
   const faulty = (error: unknown): void => void incident('a listener of inspect, which was removed', error);

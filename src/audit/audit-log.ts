@@ -6,6 +6,7 @@ import { isoOf, type Timer } from '../clock.ts';
 import type { Facts } from '../inspection/records.ts';
 import type { AuditCaller, AuditedCall, AuditKept, AuditMail } from '../messages/audit-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
+import { errorFields } from '../operator-log.ts';
 import { messageOf, shortened } from '../protocol/json.ts';
 import type { AuditDestination } from './audit-file.ts';
 import type { AuditEvent, AuditRecord } from './audit-record.ts';
@@ -267,7 +268,7 @@ class AuditLog implements Behaviour<AuditMail> {
     const now = clock.now();
     if (now - this.#reported < REPORT_MS) return;
     this.#reported = now;
-    log('error', `the audit log lost ${this.#lost} records: ${messageOf(error)}`);
+    log('error', `the audit log lost ${this.#lost} records: ${messageOf(error)}`, errorFields('audit', error));
   }
 }
 

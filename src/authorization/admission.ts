@@ -20,6 +20,7 @@ import type { Element } from '../messages/registry-messages.ts';
 import type { RequestAdmission, RequestMail } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
+import { fieldsOf } from '../operator-log.ts';
 import { ErrorCode, wireError } from '../protocol/errors.ts';
 import { isJsonObject, type JsonObject, shortened } from '../protocol/json.ts';
 import type { Operation } from '../protocol/operations.ts';
@@ -197,7 +198,7 @@ export class Admission implements RequestAdmission {
     const failed = denied && incident !== undefined;
     this.#denied(request, failed ? 'failed rule' : denied ? 'rule' : 'scope', verdict);
     const { operation, exchange, batch, client } = request;
-    if (reason !== undefined) this.#log(`rejected ${operation.method} of ${client.principal}: ${reason}`);
+    if (reason !== undefined) this.#log(`rejected ${operation.method} of ${client.principal}: ${reason}`, request);
     if (denied) {
       const why = incident === undefined ? '' : ` (incident ${incident}; the server's log has the details)`;
       return respond(request, {
@@ -253,7 +254,7 @@ export class Admission implements RequestAdmission {
   }
 
   /** Logs for the operator why a rule has denied a request: the same line once in {@link SAME_LINE_MS}. */
-  #log(text: string): void {
+  #log(text: string, request: RequestView): void {
     const { clock, log } = this.#options.system;
     const line = shortened(text, MAX_REASON);
     const now = clock.now();
@@ -261,7 +262,7 @@ export class Admission implements RequestAdmission {
     if (before !== undefined && now - before < SAME_LINE_MS) return;
     if (this.#logged.size >= MAX_LINES) this.#logged.clear();
     this.#logged.set(line, now);
-    log('info', line);
+    log('info', line, { event: 'denied', ...fieldsOf(request) });
   }
 
   #decide(request: RequestView): RuleVerdict | undefined | Promise<RuleVerdict | undefined> {

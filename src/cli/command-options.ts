@@ -1,6 +1,7 @@
 /** Parses the options of a command. */
 import { parseArgs } from 'node:util';
 import { messageOf } from '../protocol/json.ts';
+import { logAsJson } from './command-log.ts';
 import { suggestion, UsageError } from './usage.ts';
 
 export interface CommandLine {
@@ -61,6 +62,14 @@ export function readOptions(
           );
     throw new UsageError(`troupe ${command}: ${why}${meant}. Valid options: ${[...all, '--help'].join(', ')}`);
   }
+}
+
+/** Applies `--log`. @returns true for `json` @throws {UsageError} */
+export function chooseLog(command: string, { values: { log = 'text' } }: CommandLine): boolean {
+  if (log !== 'text' && log !== 'json')
+    throw new UsageError(`troupe ${command}: --log: expected text or json, got ${log}`);
+  if (log === 'json') logAsJson();
+  return log === 'json';
 }
 
 /** Parses an option whose value is a whole number of at least 1. @throws {UsageError} */

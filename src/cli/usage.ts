@@ -1,5 +1,6 @@
 /** The texts of `troupe --help`, usage errors, and the exit codes of every command. */
 
+import { commandLog } from './command-log.ts';
 import { startupError } from './startup-error.ts';
 
 /** The arguments are wrong: exit code 2. The message states what was expected and what came. */
@@ -23,10 +24,10 @@ export async function runCommand(command: () => Promise<void>): Promise<void> {
 export function reportFailure(what: string, error: unknown, path?: string): number {
   // Compares the name, not the class: the bundled entry file contains its own copy of UsageError (bundle.ts).
   if (error instanceof Error && error.name === 'UsageError') {
-    say(`${error.message} (see troupe --help)`);
+    say(`${error.message} (see troupe --help)`, 'error');
     return 2;
   }
-  say(`${what}: ${startupError(error, path)}`);
+  say(`${what}: ${startupError(error, path)}`, 'error');
   return 1;
 }
 
@@ -69,6 +70,7 @@ Options of run, dev and serve:
   --data DIR       directory for durable state
   --inspect        open the inspector, a local web page; dev opens it by default
   --record FILE    record the activity of the server in FILE
+  --log json       write the log on stderr as JSON, an object on each line
 
   --help, -h       show this text, or the help of a command
   --version, -v    show the version of troupe
@@ -112,9 +114,11 @@ DIR is a directory. If its server.* or index.* exports a server, that server is
 served; otherwise all modules in DIR are served together.
 ARGS are passed to FILE as process.argv.slice(2).`;
 
-/** Prints a line on stderr: stdout may carry the protocol. */
-export function say(line: string): void {
-  process.stderr.write(`${line}\n`);
+/** Prints a line on stderr, in the format of `--log`: stdout may carry the protocol. */
+export function say(line: string, level: 'info' | 'error' = 'info'): void {
+  const log = commandLog();
+  if (log) log(level, line, { event: 'command' });
+  else process.stderr.write(`${line}\n`);
 }
 
 /** The message for `--open` if no browser starts. */

@@ -53,7 +53,7 @@ let count = 0;
 export async function connect(target: ConnectTarget | ServerInMemory, options: ConnectOptions = {}): Promise<Client> {
   const settings = readSettings(options);
   const clock = options.clock ?? systemClock;
-  const log = guardLog(options.log ?? quietLog);
+  const log = guardLog(options.log ?? quietLog, 'client');
   const system = createActorSystem({ clock, log });
   if (options.inspect) system.inspection.listen(options.inspect);
   const holder: { channel?: Channel } = {};

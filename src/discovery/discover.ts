@@ -153,7 +153,7 @@ export function offer(server: OfferedModules, loaded: LoadedModules, log: Operat
     path,
     reason: offered.has(path) ? `${reason}; its previous version is still registered` : reason,
   }));
-  for (const { path, reason } of failures) log('warning', `${shown(path)}: ${reason}`);
+  for (const { path, reason } of failures) log('warning', `${shown(path)}: ${reason}`, { event: 'program' });
   return { loaded: [...loaded.offers.keys()].filter((path) => !refused.has(path)), failed: failures };
 }
 

@@ -235,6 +235,7 @@ class Emitter implements Behaviour<EmitterMail> {
     system.log(
       'warning',
       `connection ${connection} is slow: dropped ${dropped} notifications (limits.maxHeld, limits.maxRetainedBytes)`,
+      { event: 'client' },
     );
   }
 

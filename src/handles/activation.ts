@@ -65,7 +65,10 @@ export class Activation {
       timers: host.timers,
       asking: this.inputs,
       steps: (actor) => this.#steps(actor),
-      log: (message) => host.log('info', `${entry.id}: ${typeof message === 'string' ? message : messageOf(message)}`),
+      log: (message) =>
+        host.log('info', `${entry.id}: ${typeof message === 'string' ? message : messageOf(message)}`, {
+          event: 'handle',
+        }),
       withoutCall: (step) => host.poisonEvents.runMarked(entry.id, step),
       changed,
     });

@@ -1,5 +1,6 @@
 /** The directory of handles: all records, the instances in memory, and when each is activated, hibernates and expires. */
 import type { Timer } from '../clock.ts';
+import { errorFields } from '../operator-log.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { Excess } from '../quota.ts';
 import type { ActorRow, Write } from '../store/store.ts';
@@ -366,7 +367,13 @@ export class HandleDirectory {
     const { store, log } = this.#host;
     store
       .commit(writes)
-      .catch((error: unknown) => log('warning', `cannot delete ${entry.id} from the store yet: ${messageOf(error)}`));
+      .catch((error: unknown) =>
+        log(
+          'warning',
+          `cannot delete ${entry.id} from the store yet: ${messageOf(error)}`,
+          errorFields('store', error),
+        ),
+      );
   }
 
   /** Starts the periodic checks for hibernation and expiry while there are handles. */

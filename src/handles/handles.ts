@@ -2,6 +2,7 @@
 import { nanoid } from 'nanoid';
 import { isoOf, steadyDate, timersOf } from '../clock.ts';
 import type { HandleEvent, HandleView } from '../messages/handle-messages.ts';
+import { errorFields } from '../operator-log.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import { messageOf } from '../protocol/json.ts';
 import { ANONYMOUS, mayUse } from '../quota.ts';
@@ -70,7 +71,8 @@ export class Handles {
    */
   define(kind: MachineKind): void {
     const checked = checkKind(kind);
-    for (const warning of checkDelays(kind, this.#options.limits)) this.#options.system.log('warning', warning);
+    for (const warning of checkDelays(kind, this.#options.limits))
+      this.#options.system.log('warning', warning, { event: 'program' });
     this.#kinds.set(kind.name, checked);
     warnOfUntestedXState(this.#options.system.log);
     this.#directory.redefined(kind.name);
@@ -336,7 +338,9 @@ export class Handles {
     if (!this.#directory.activeInstance(entry) || !isStale(entry, lifetime, limits)) return;
     store
       .commit([{ type: 'actor', actor: rowOf(entry, lifetime, limits) }])
-      .catch((error: unknown) => system.log('warning', `${entry.id} may expire early: ${messageOf(error)}`));
+      .catch((error: unknown) =>
+        system.log('warning', `${entry.id} may expire early: ${messageOf(error)}`, errorFields('store', error)),
+      );
   }
 
   /** An instance that cannot be read is omitted from the list, and leaves memory again. */

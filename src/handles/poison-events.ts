@@ -3,7 +3,7 @@
  * the counts ({@link PoisonRegistry} decides).
  */
 import { createHash } from 'node:crypto';
-import type { OperatorLog } from '../operator-log.ts';
+import { errorFields, type RuntimeLog } from '../operator-log.ts';
 import {
   deathsOf,
   hasCrashed,
@@ -60,7 +60,7 @@ export interface QuarantinedEvent extends Quarantine {
 
 export interface PoisonEventsDeps {
   readonly store: Store;
-  readonly log: OperatorLog;
+  readonly log: RuntimeLog;
   /** Milliseconds since 1970, unaffected by changes of the wall clock. */
   date(): number;
   /** The end of the previous process, as reported by the supervisor that started both. */
@@ -91,6 +91,7 @@ export class PoisonEvents {
     log(
       'error',
       `the previous process died while it processed ${inWords(last)} (${deathsOf(record)} times so far${crashed ? '' : '; it may have been killed from outside'})`,
+      { event: 'crash' },
     );
     await this.#write();
     notes.clear();
@@ -193,7 +194,9 @@ export class PoisonEvents {
   }
 
   #writeSoon(): void {
-    this.#write().catch((error: unknown) => this.#deps.log('warning', `cannot persist ${ACTOR}: ${messageOf(error)}`));
+    this.#write().catch((error: unknown) =>
+      this.#deps.log('warning', `cannot persist ${ACTOR}: ${messageOf(error)}`, errorFields('store', error)),
+    );
   }
 
   async #load(store: Store): Promise<void> {
@@ -207,7 +210,7 @@ export class PoisonEvents {
       }
     } catch (error) {
       // Counting starts again from zero.
-      this.#deps.log('warning', `${ACTOR} cannot be read: ${messageOf(error)}`);
+      this.#deps.log('warning', `${ACTOR} cannot be read: ${messageOf(error)}`, errorFields('store', error));
     }
   }
 }

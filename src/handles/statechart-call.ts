@@ -13,6 +13,7 @@ import type { Invoked } from '../input/invocations.ts';
 import type { Answers, Questions } from '../input/questions.ts';
 import { liveMachine } from '../inspection/inspected-machine.ts';
 import type { Limits } from '../limits.ts';
+import { errorFields } from '../operator-log.ts';
 import { messageOf } from '../protocol/json.ts';
 import { type DueTimer, readCheckpoint, writeCheckpoint } from './checkpoint.ts';
 import type { Effect } from './deferred-effects.ts';
@@ -262,6 +263,7 @@ class StatechartCall {
       log(
         'warning',
         `tool "${this.#run.name}" cannot save a checkpoint, so a restart runs the call again from its last checkpoint or from the start: ${messageOf(error)}`,
+        errorFields('program', error),
       );
       return undefined;
     }

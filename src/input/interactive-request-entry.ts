@@ -10,6 +10,7 @@ import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messa
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { HeldMemory, RequestView } from '../messages/request-view.ts';
 import type { Outcome, Result } from '../messages/results.ts';
+import { fieldsOf } from '../operator-log.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import { makeInteractive } from '../requests/active-request.ts';
 import { Unanswered } from './input-errors.ts';
@@ -133,6 +134,7 @@ export class InteractiveRequestEntry implements SuspendedRequest, InteractiveRun
       log(
         'warning',
         `the requestState of ${nameOfOperation(request.operation)} cannot survive a restart of this process: ${without}. Return less from its steps, such as ids`,
+        { event: 'program', ...fieldsOf(request) },
       );
     return text;
   }

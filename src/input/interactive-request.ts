@@ -6,7 +6,7 @@
 import { initialTransition } from 'xstate';
 import { type InteractiveRequestEvent, interactiveRequestMachine } from '../../machines/interactive-request.ts';
 import { type Behaviour, spawn } from '../actor/actor.ts';
-import { counted, factsOf, nameOfOperation, nameOfQuestion } from '../inspection/display-names.ts';
+import { counted, factsOf, nameOfOperation } from '../inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
 import type { Question, Reply } from '../messages/client-input.ts';
@@ -15,6 +15,7 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
 import type { TaskMail } from '../messages/task-messages.ts';
+import { fieldsOf } from '../operator-log.ts';
 import { ErrorCode, toWireError, wireError } from '../protocol/errors.ts';
 import { retainedSize } from '../protocol/heap.ts';
 import { isObject } from '../protocol/json.ts';
@@ -321,10 +322,12 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   #warnOfUnawaited(): void {
     const { log } = this.#entry.system;
     const name = nameOfOperation(this.#request.operation);
+    // The text of a question may contain arguments of the call, which the log must not.
     for (const { request } of this.#open.questions)
       log(
         'warning',
-        `${name}: the handler returned before its question "${nameOfQuestion(request)}" was answered. Await ctx.elicit, ctx.sample, ctx.roots and ctx.ask`,
+        `${name}: the handler returned before its question (${request.method}) was answered. Await ctx.elicit, ctx.sample, ctx.roots and ctx.ask`,
+        { event: 'program', ...fieldsOf(this.#request) },
       );
   }
 

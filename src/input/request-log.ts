@@ -8,6 +8,7 @@ import { type Auth, isAuth } from '../messages/auth.ts';
 import type { RecordedReply } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { isOutcome, type Outcome } from '../messages/results.ts';
+import { errorFields } from '../operator-log.ts';
 import { isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { Store, Write } from '../store/store.ts';
@@ -185,7 +186,11 @@ export class RequestLog {
     store
       .commit(writes)
       .catch((error: unknown) =>
-        system.log('warning', `${store.name} could not delete a request that ended: ${messageOf(error)}`),
+        system.log(
+          'warning',
+          `${store.name} could not delete a request that ended: ${messageOf(error)}`,
+          errorFields('store', error),
+        ),
       );
   }
 

@@ -1,6 +1,7 @@
 /** Opens an inspector: connects the observation of a server, the viewers, and the HTTP listener. */
 
 import type { Clock } from '../clock.ts';
+import { errorFields } from '../operator-log.ts';
 import { packageVersion } from '../package-files.ts';
 import { describe, isObject, stackOf } from '../protocol/json.ts';
 import { INTERNALS, type Internals } from '../runtime/internals.ts';
@@ -143,7 +144,7 @@ export async function record(server: Server, file: string, options: RecordingOpt
     observation,
     catalogue: catalogueOf(server, inside, redactor),
     hello: helloOf({ ...inside, info: server.info }, false),
-    stopped: (why) => inside.log('warning', `${file}: ${why}`),
+    stopped: (why) => inside.log('warning', `${file}: ${why}`, { event: 'inspector' }),
   });
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
@@ -214,7 +215,8 @@ class Inspecting implements OpenInspector, Transport {
     const { port, token } = this.#options;
     const hello = helloOf(this.#program, this.#controller !== undefined);
     const files = new PageFiles();
-    const log = (message: string): void => this.#program.log('warning', `inspector: ${message}`);
+    const log = (message: string): void =>
+      this.#program.log('warning', `inspector: ${message}`, { event: 'inspector' });
     this.#control = this.#controller?.(this.#redactor, end);
     const routes = new InspectorRoutes({
       observation: this.#observation,
@@ -256,7 +258,8 @@ function observe({ inspection, clock, machines, log }: Observed, redactor: Redac
   const failed = (error: unknown): void => {
     faults += 1;
     // The same fault may occur thirty times a second.
-    if (faults <= MAX_FAULTS) log('error', `the inspector failed; the server continues: ${stackOf(error)}`);
+    if (faults <= MAX_FAULTS)
+      log('error', `the inspector failed; the server continues: ${stackOf(error)}`, errorFields('inspector', error));
   };
   return new Observation({ inspection, clock, redactor, machines, failed });
 }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { StateMachine } from 'xstate';
-import type { OperatorLog } from '../operator-log.ts';
+import type { RuntimeLog } from '../operator-log.ts';
 import { isObject } from '../protocol/json.ts';
 import { missingMembers, untestedVersion } from '../xstate-internals.ts';
 
@@ -34,7 +34,7 @@ export function foreignCopy(machine: object): string | undefined {
 }
 
 /** The logs that have received the warning: one for each server. */
-const warned = new WeakSet<OperatorLog>();
+const warned = new WeakSet<RuntimeLog>();
 
 /**
  * Warns the operator, once for each server, that Troupe was not tested with the installed version of XState.
@@ -42,13 +42,13 @@ const warned = new WeakSet<OperatorLog>();
  * @param installed default: the version of Troupe's copy; undefined if it is bundled, so that its version is unknown
  */
 export function warnOfUntestedXState(
-  log: OperatorLog,
+  log: RuntimeLog,
   installed = copyOf((exported) => exported === StateMachine)?.version,
 ): void {
   if (warned.has(log) || installed === undefined) return;
   warned.add(log);
   const warning = untestedVersion(installed, missingMembers());
-  if (warning !== undefined) log('warning', warning);
+  if (warning !== undefined) log('warning', warning, { event: 'program' });
 }
 
 /** Finds the copy whose `StateMachine` fits. An `import` of XState loads its CommonJS files, which `require.cache` lists. */

@@ -93,7 +93,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
     answerable: () => options.askThroughModel === true && catalogues.tools.get(ANSWER_TOOL) !== undefined,
     policy: {
       maxResultLength: limits.maxResultLength,
-      warn: (message) => host.system.log('warning', message),
+      warn: (message) => host.system.log('warning', message, { event: 'program' }),
     },
   });
   const completions = executors.completions.mailbox;

@@ -86,7 +86,7 @@ export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resource
 
 export function createRuntime(options: ServerOptions, info: Implementation): Runtime {
   const clock = options.clock ?? systemClock;
-  const log = guardLog(options.log ?? stderrLog);
+  const log = guardLog(options.log ?? launcher()?.log ?? stderrLog, 'program', () => running.getStore()?.request);
   const limits = resolveLimits(options.limits);
   const quotas = quotasOf(limits);
   const system = createActorSystem({
@@ -388,7 +388,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
           retained: quotas.retained,
           metrics,
           connectionId: () => nanoid(8),
-          log,
+          log: (level, message, fields) => log(level, message, fields ?? { event: 'transport' }),
           document: (value) => outbound.document(value),
           refusal: (code, message, id) => outbound.refusal({ code, message }, id),
           idIn,

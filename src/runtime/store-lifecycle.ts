@@ -1,6 +1,7 @@
 /** The lifecycle of a server's store: opens before the first transport, closes after the last. */
 import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Timer } from '../clock.ts';
+import { errorFields } from '../operator-log.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { Store } from '../store/store.ts';
 
@@ -44,7 +45,7 @@ export class StoreLifecycle {
       store,
       system: { clock, log },
     } = this.#options;
-    await store.open({ clock, log });
+    await store.open({ clock, log: (level, message) => log(level, message, { event: 'store' }) });
     for (const restore of this.#restorers) await restore();
     this.#sweepLater();
   }
@@ -58,7 +59,9 @@ export class StoreLifecycle {
     this.#sweep = clock.after(SWEEP_MS, () => {
       store
         .sweep(clock.date())
-        .catch((error: unknown) => log('warning', `expired data stays in the store for now: ${messageOf(error)}`))
+        .catch((error: unknown) =>
+          log('warning', `expired data stays in the store for now: ${messageOf(error)}`, errorFields('store', error)),
+        )
         .then(() => this.#sweepLater());
     });
   }
@@ -72,7 +75,11 @@ export class StoreLifecycle {
     try {
       await this.store.close();
     } catch (error) {
-      this.#options.system.log('error', `${this.store.name} could not be closed: ${messageOf(error)}`);
+      this.#options.system.log(
+        'error',
+        `${this.store.name} could not be closed: ${messageOf(error)}`,
+        errorFields('store', error),
+      );
     }
   }
 }

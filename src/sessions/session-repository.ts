@@ -6,6 +6,7 @@ import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Timer } from '../clock.ts';
 import type { Limits } from '../limits.ts';
 import type { SessionState } from '../messages/session-messages.ts';
+import { errorFields } from '../operator-log.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { Quotas } from '../server-quotas.ts';
 import { type ActorRow, type Store, StoreError } from '../store/store.ts';
@@ -161,7 +162,7 @@ export class SessionRepository {
       if (fault === 'foreign') this.#end(dormant);
       else step(dormant, 'unread');
       if (fault !== 'corrupt' && fault !== 'foreign') throw error;
-      system.log('error', `cannot restore a session: ${messageOf(error)}`);
+      system.log('error', `cannot restore a session: ${messageOf(error)}`, errorFields('store', error));
       return fault === 'corrupt' ? 'damaged' : undefined;
     }
   }

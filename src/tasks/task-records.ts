@@ -7,6 +7,7 @@ import { callOf, isCall, type StoredCall } from '../input/request-log.ts';
 import type { Limits } from '../limits.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { TaskSnapshot } from '../messages/task-snapshot.ts';
+import { errorFields } from '../operator-log.ts';
 import { ErrorCode } from '../protocol/errors.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
@@ -83,7 +84,11 @@ export class TaskRecords {
     store
       .commit(writes)
       .catch((error: unknown) =>
-        system.log('warning', `cannot delete a task from the store yet; the next sweep does: ${messageOf(error)}`),
+        system.log(
+          'warning',
+          `cannot delete a task from the store yet; the next sweep does: ${messageOf(error)}`,
+          errorFields('store', error),
+        ),
       );
   }
 
@@ -98,7 +103,10 @@ export class TaskRecords {
       } catch (error) {
         if (error instanceof StoreError && error.fault !== 'corrupt') throw error;
         this.#unread.add(row.id);
-        system.log('error', `cannot recover a task of tool "${row.name}": ${messageOf(error)}`);
+        system.log('error', `cannot recover a task of tool "${row.name}": ${messageOf(error)}`, {
+          ...errorFields('store', error),
+          element: `tool ${row.name}`,
+        });
       }
     }
     return found;
@@ -153,7 +161,7 @@ export class TaskRecords {
     } catch (error) {
       if (!task.outcome) throw error;
       const message = `the result of this task could not be written as JSON: ${messageOf(error)}`;
-      this.#options.system.log('warning', message);
+      this.#options.system.log('warning', message, errorFields('program', error));
       const outcome = { ok: false, error: { code: ErrorCode.InternalError, message } } as const;
       return kept({ ...task, status: 'failed', message, outcome });
     }

@@ -371,7 +371,11 @@ export class Tasks implements RequestTarget {
   #result({ reservation, record }: TaskEntry, outcome: Outcome): Outcome {
     const excess = reservation.bytes.resize(ENDED_TASK_BYTES + heapBytes(outcome));
     if (!excess) return outcome;
-    this.#options.system.log('warning', `dropped the result of a task of tool "${record.tool}": ${excess.message}`);
+    this.#options.system.log('warning', `dropped the result of a task of tool "${record.tool}": ${excess.message}`, {
+      event: 'client',
+      element: `tool ${record.tool}`,
+      principal: record.owner,
+    });
     reservation.bytes.resize(ENDED_TASK_BYTES, 'forced');
     return {
       ok: false,

@@ -1,6 +1,7 @@
 /** The daily use of each principal and tool, kept in the durable store so that a crash returns little of it. */
 import { hash } from 'node:crypto';
 import type { Clock } from '../clock.ts';
+import { errorFields, type RuntimeLog } from '../operator-log.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { ReplyWrite, Store } from '../store/store.ts';
@@ -17,7 +18,7 @@ const SLACK_MS = 3_600_000;
 export interface DailyUseOptions {
   readonly store: Store;
   readonly clock: Clock;
-  log(level: 'warning', message: string): void;
+  readonly log: RuntimeLog;
 }
 
 /** The use of one principal and tool. */
@@ -134,7 +135,11 @@ export class DailyUses {
     if (use) use.failing = true;
     if (this.#reported) return;
     this.#reported = true;
-    this.#options.log('warning', `daily limits are counted in memory only, until the store works: ${messageOf(error)}`);
+    this.#options.log(
+      'warning',
+      `daily limits are counted in memory only, until the store works: ${messageOf(error)}`,
+      errorFields('store', error),
+    );
   }
 }
 

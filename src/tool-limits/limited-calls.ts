@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { AuditMail } from '../messages/audit-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestView } from '../messages/request-view.ts';
+import type { RuntimeLog } from '../operator-log.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { describe } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
@@ -23,7 +24,7 @@ export interface LimitedCallsOptions {
   readonly retained: Quota;
   readonly metrics: Pick<Metrics, 'refused'>;
   readonly audit: Mailbox<AuditMail> | undefined;
-  log(level: 'warning', message: string): void;
+  readonly log: RuntimeLog;
 }
 
 /** A call of a tool with limits. */

@@ -7,6 +7,7 @@ import type { Clock, Pace } from '../clock.ts';
 import type { AuditMail } from '../messages/audit-messages.ts';
 import type { DormantSessions } from '../messages/dormant-sessions.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
+import type { LogFields } from '../operator-log.ts';
 import type { ErrorCodeValue } from '../protocol/errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
@@ -31,7 +32,7 @@ export interface TransportHost {
   /** A unique id for a new connection. */
   connectionId(): string;
   /** Writes to the operator's log (stderr by default); never to a client. */
-  log(level: 'info' | 'warning' | 'error', message: string): void;
+  log(level: 'info' | 'warning' | 'error', message: string, fields?: LogFields): void;
   /**
    * The text of an error for input that the transport itself rejects before it is a message; with an id, for that
    * request.

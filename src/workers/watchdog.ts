@@ -7,7 +7,7 @@ import { initialTransition, transition } from 'xstate';
 import { supervisorMachine } from '../../machines/supervisor.ts';
 import { systemClock, type Timer } from '../clock.ts';
 import { processWide } from '../global-registry.ts';
-import type { OperatorLog } from '../operator-log.ts';
+import { errorFields, type RuntimeLog } from '../operator-log.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { WatchdogOption } from '../watchdog-option.ts';
 import { type Blocked, type BlockOver, describeStall, type NotesOpened, type WatchdogData } from './blocked.ts';
@@ -15,7 +15,7 @@ import { poison } from './poison-calls.ts';
 import { startThread } from './start-thread.ts';
 
 export interface WatchdogOptions extends WatchdogOption {
-  log: OperatorLog;
+  log: RuntimeLog;
   /** Called when a stall has ended. */
   over?(blocked: Blocked): void;
 }
@@ -53,7 +53,7 @@ export function endsMark(path: string): void {
 export function startWatchdog(options: WatchdogOptions): Watchdog | undefined {
   if (watched.by) return undefined;
   const { record, log } = options;
-  if (record !== undefined) for (const problem of poison.load(record)) log('warning', problem);
+  if (record !== undefined) for (const problem of poison.load(record)) log('warning', problem, { event: 'blocked' });
   const watchdog = new ProcessWatchdog(options);
   const by: Watchdog = {
     stop() {
@@ -116,7 +116,9 @@ class ProcessWatchdog implements Watchdog {
     };
     const worker = startThread('watchdog-thread', { workerData: data, name: 'troupe watchdog' });
     worker.on('message', ({ blocked }: BlockOver) => this.#over(blocked));
-    worker.on('error', (error) => this.#options.log('error', `the watchdog failed: ${messageOf(error)}`));
+    worker.on('error', (error) =>
+      this.#options.log('error', `the watchdog failed: ${messageOf(error)}`, errorFields('blocked', error)),
+    );
     worker.on('exit', () => this.#again());
     // Last, because adding a message listener refs the worker again.
     worker.unref();
@@ -130,6 +132,7 @@ class ProcessWatchdog implements Watchdog {
       return this.#options.log(
         'error',
         'the watchdog failed too often and was stopped: the event loop is no longer watched',
+        { event: 'blocked' },
       );
     this.#starting = systemClock.after(this.#supervisor.context.delayMs, () => {
       [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'waited' });
@@ -151,6 +154,9 @@ class ProcessWatchdog implements Watchdog {
     this.#quiet.set(element, { since: now, unreported: 0 });
     const unreported =
       quiet && quiet.unreported > 0 ? ` (and ${quiet.unreported} more times since the last report)` : '';
-    this.#options.log('warning', `${describeStall(blocked)}${unreported}`);
+    this.#options.log('warning', `${describeStall(blocked)}${unreported}`, {
+      event: 'blocked',
+      ...(element === '' ? {} : { element }),
+    });
   }
 }

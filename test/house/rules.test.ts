@@ -58,7 +58,8 @@ const ROOMS: readonly {
   { room: 'charts', may: ['clock', 'package-files', 'protocol', 'xstate-internals'], packages: ['node:', 'xstate'] },
   { room: 'limits', may: ['clock'], packages: ['node:'] },
   { room: 'messages', may: ['protocol'], packages: [] },
-  { room: 'operator-log', may: ['protocol'], packages: [] },
+  { room: 'operator-log', may: ['protocol', 'messages'], packages: ['node:'] },
+  { room: 'json-log', may: ['clock', 'protocol', 'operator-log'], packages: ['node:'] },
   { room: 'schema', may: ['protocol'], packages: ['ajv', 'node:'] },
   { room: 'store', may: ['clock', 'make-directory', 'package-files', 'protocol'], packages: ['libsql', 'node:'] },
   { room: 'telemetry', may: ['clock', 'protocol', 'messages', 'store'], packages: ['node:'] },
@@ -71,7 +72,7 @@ const ROOMS: readonly {
   { room: 'server-quotas', may: ['quota', 'limits'], packages: [] },
   {
     room: 'transports',
-    may: ['clock', 'global-registry', 'protocol', 'quota', 'token-bucket', 'messages', 'telemetry'],
+    may: ['clock', 'global-registry', 'protocol', 'quota', 'token-bucket', 'messages', 'operator-log', 'telemetry'],
     packages: ['eventemitter3', 'nanoid', 'node:'],
   },
   { room: 'issuers', may: ['clock', 'protocol', 'transports'], packages: ['node:', 'oauth4webapi'] },
@@ -86,7 +87,7 @@ const ROOMS: readonly {
     packages: ['nanoid', 'xstate'],
   },
   { room: 'inspector/model', may: ['charts', 'inspection'], packages: [] },
-  { room: 'launcher', may: ['global-registry', 'store', 'transports'], packages: [] },
+  { room: 'launcher', may: ['global-registry', 'operator-log', 'store', 'transports'], packages: [] },
   {
     room: 'requests',
     may: [
@@ -128,7 +129,7 @@ const ROOMS: readonly {
   },
   {
     room: 'audit',
-    may: ['clock', 'make-directory', 'protocol', 'messages', 'store', 'inspection', 'actor', 'input'],
+    may: ['clock', 'make-directory', 'protocol', 'messages', 'operator-log', 'store', 'inspection', 'actor', 'input'],
     packages: ['nanoid', 'node:'],
   },
   {
@@ -158,7 +159,7 @@ const ROOMS: readonly {
   },
   {
     room: 'tool-limits',
-    may: ['clock', 'protocol', 'quota', 'token-bucket', 'messages', 'schema', 'store', 'telemetry'],
+    may: ['clock', 'protocol', 'quota', 'token-bucket', 'messages', 'operator-log', 'schema', 'store', 'telemetry'],
     packages: ['node:'],
   },
   {
@@ -222,7 +223,7 @@ const ROOMS: readonly {
   },
   {
     room: 'authorization',
-    may: ['clock', 'protocol', 'messages', 'telemetry', 'actor', 'requests', 'registry'],
+    may: ['clock', 'protocol', 'messages', 'operator-log', 'telemetry', 'actor', 'requests', 'registry'],
     packages: ['node:'],
   },
   {
@@ -355,6 +356,7 @@ const ROOMS: readonly {
       'clock',
       'audit',
       'protocol',
+      'operator-log',
       'schema',
       'store',
       'telemetry',
@@ -379,6 +381,7 @@ const ROOMS: readonly {
       'limits',
       'messages',
       'operator-log',
+      'json-log',
       'schema',
       'store',
       'telemetry',
@@ -433,6 +436,7 @@ const ROOMS: readonly {
       'clock',
       'package-files',
       'protocol',
+      'operator-log',
       'charts',
       'inspection',
       'transports',
@@ -446,6 +450,7 @@ const ROOMS: readonly {
   {
     room: 'cli',
     may: [
+      'global-registry',
       'make-directory',
       'clock',
       'package-files',
@@ -453,6 +458,7 @@ const ROOMS: readonly {
       'protocol',
       'limits',
       'operator-log',
+      'json-log',
       'store',
       'inspection',
       'transports',
@@ -611,6 +617,8 @@ test('only the doors turn text into values and values into text', () => {
   inside.push('src/client/oauth/oauth.ts', 'src/client/oauth/proof.ts');
   // A source map lies beside the author's code.
   inside.push('src/authored-stack.ts');
+  // A line of the log is no message.
+  inside.push('src/json-log.ts');
   // The command line and discovery read package.json, which is no message.
   const others = /^src\/(cli|discovery|testing)(\/|\.ts)/;
   const wrong = files('src').filter(

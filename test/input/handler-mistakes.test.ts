@@ -21,7 +21,7 @@ for (const revision of ['2025-06-18', 'modern'])
     if (revision !== 'modern') await client.initialize(revision);
     assert.equal((await client.callTool('delete', {})).content, [{ type: 'text', text: 'deleted' }]);
     assert.equal(log, [
-      'tools/call delete: the handler returned before its question "Delete it?" was answered. Await ctx.elicit, ctx.sample, ctx.roots and ctx.ask',
+      'tools/call delete: the handler returned before its question (elicitation/create) was answered. Await ctx.elicit, ctx.sample, ctx.roots and ctx.ask',
     ]);
     assert.equal((await client.callTool('sure', {})).content, [{ type: 'text', text: 'accepted' }]);
     assert.is(log.length, 1);

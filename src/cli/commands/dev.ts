@@ -2,7 +2,8 @@
 
 import type { Server } from '../../server.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
-import { readOptions } from '../command-options.ts';
+import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
+import { chooseLog, readOptions } from '../command-options.ts';
 import { Reloader } from '../reload/reloader.ts';
 import { dataDirectory } from '../serving/data-directory.ts';
 import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
@@ -10,7 +11,7 @@ import { INSPECTING, readInspecting } from '../serving/inspecting-options.ts';
 import { readTarget } from '../serving/target.ts';
 import { say, TARGETS } from '../usage.ts';
 
-const OPTIONS = { ...ENDPOINTS, data: 'DIR', coverage: '', ...INSPECTING, 'no-inspect': '', open: '' };
+const OPTIONS = { ...ENDPOINTS, data: 'DIR', ...LOG_OPTION, coverage: '', ...INSPECTING, 'no-inspect': '', open: '' };
 
 const HELP = `Usage: troupe dev FILE|DIR [--http [HOST:]PORT] [--socket PATH] [--coverage] [-- ARGS]
 
@@ -28,6 +29,7 @@ Its URL is printed on stderr.
   --socket PATH          serve on a socket instead of stdio
   --metrics [HOST:]PORT  serve metrics for Prometheus at /metrics of this port
   --data DIR             directory for durable state
+${LOG_HELP}
   --open                 open the inspector in the browser
   --no-inspect           do not open the inspector
   --inspect-control      let the inspector's page send events, call tools and
@@ -42,6 +44,7 @@ ${TARGETS}
 /** Runs the command. @throws {UsageError} */
 export async function main(args: readonly string[]): Promise<void> {
   const line = readOptions('dev', args, OPTIONS);
+  if (line) chooseLog('dev', line);
   const target = line && readTarget('dev', [...line.positionals, '--', ...line.rest]);
   if (!target) return void process.stdout.write(HELP);
   const { data, coverage } = line.values;

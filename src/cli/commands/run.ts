@@ -1,14 +1,15 @@
 /** `troupe run FILE|DIR`: serves a program or modules on stdio, in a worker process that is restarted after a crash. */
 import { fileURLToPath } from 'node:url';
 import { ownFile } from '../../package-files.ts';
-import { readOptions } from '../command-options.ts';
+import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
+import { chooseLog, readOptions } from '../command-options.ts';
 import { INSPECTING, INSPECTING_HELP, readInspecting } from '../serving/inspecting-options.ts';
 import { readTarget } from '../serving/target.ts';
 import type { WorkerServer } from '../supervisor/worker.ts';
 import { WorkerProcess } from '../supervisor/worker-process.ts';
 import { TARGETS } from '../usage.ts';
 
-const OPTIONS = { data: 'DIR', 'no-supervisor': '', ...INSPECTING };
+const OPTIONS = { data: 'DIR', 'no-supervisor': '', ...LOG_OPTION, ...INSPECTING };
 
 /** The length of the inspector's random token, in bytes. */
 const TOKEN_BYTES = 32;
@@ -23,6 +24,7 @@ worker with a new version of the program.
   --data DIR             directory for durable state: sessions, handles, tasks,
                          input requests and undelivered responses
   --no-supervisor        serve in this process, without restarts
+${LOG_HELP}
 ${INSPECTING_HELP}
                          The inspector's URL and the recording continue after
                          a restart.
@@ -33,6 +35,7 @@ ${TARGETS}
 /** Runs the command. @throws {UsageError} */
 export async function main(args: readonly string[]): Promise<void> {
   const line = readOptions('run', args, OPTIONS);
+  const json = line !== undefined && chooseLog('run', line);
   const target = line && readTarget('run', [...line.positionals, '--', ...line.rest]);
   if (!target) return void process.stdout.write(HELP);
   const { data, 'no-supervisor': alone } = line.values;
@@ -40,7 +43,7 @@ export async function main(args: readonly string[]): Promise<void> {
     const { connectLines } = await import('../setup/connect-lines.ts');
     process.stderr.write(connectLines(target.path, line.rest));
   }
-  const work: WorkerServer = { target, data, inspecting: readInspecting('run', line) };
+  const work: WorkerServer = { target, data, json, inspecting: readInspecting('run', line) };
   // A debugger attaches to this process, so the server must run in it.
   if (alone !== undefined || process.execArgv.some((option) => option.startsWith('--inspect'))) {
     const { serveWorker } = await import('../supervisor/worker.ts');

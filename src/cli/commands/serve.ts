@@ -4,7 +4,8 @@ import type { ConnectHelp } from '../../inspector/frames.ts';
 import type { Server } from '../../server.ts';
 import { watchSignals } from '../../transports/signals.ts';
 import type { Transport } from '../../transports/transport.ts';
-import { type CommandLine, readOptions, wholeNumber } from '../command-options.ts';
+import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
+import { type CommandLine, chooseLog, readOptions, wholeNumber } from '../command-options.ts';
 import { dataDirectory } from '../serving/data-directory.ts';
 import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
 import { INSPECTING, INSPECTING_HELP, readInspecting } from '../serving/inspecting-options.ts';
@@ -18,6 +19,7 @@ const OPTIONS = {
   'max-connections': 'N',
   'idle-exit': 'MS',
   data: 'DIR',
+  ...LOG_OPTION,
   ...INSPECTING,
 };
 
@@ -43,6 +45,7 @@ not restart the server after a crash.
   --idle-exit MS         exit when no client has been connected to the socket
                          for MS milliseconds (never)
   --data DIR             directory for durable state
+${LOG_HELP}
 ${INSPECTING_HELP}
 
 The program's own HTTP options (createServer({ http }), http({ … })) also apply.
@@ -62,6 +65,7 @@ const LINGER_MS = 250;
 /** Runs the command. @throws {UsageError} */
 export async function main(args: readonly string[]): Promise<void> {
   const line = readOptions('serve', args, OPTIONS);
+  if (line) chooseLog('serve', line);
   const target = line && readTarget('serve', [...line.positionals, '--', ...line.rest]);
   if (!target) return void process.stdout.write(HELP);
   const inspecting = readInspecting('serve', line);

@@ -7,6 +7,7 @@ import type { Registration } from '../../registry/registration.ts';
 import { createServer, type Server } from '../../server.ts';
 import { stdio } from '../../transports/stdio.ts';
 import type { Transport } from '../../transports/transport.ts';
+import { commandLog } from '../command-log.ts';
 import type { Endpoints } from '../serving/endpoints.ts';
 import { drainOnSignal } from '../serving/stop-signals.ts';
 
@@ -120,7 +121,7 @@ export class ReloadHost {
     this.#server.decideAs(undefined);
     for (const kind of this.#kinds()) kind.replaceSource(PROGRAM, []);
     this.#server.machines.replaceSource(PROGRAM, []);
-    offer(this.#server, loaded, this.#options.log ?? stderrLog);
+    offer(this.#server, loaded, this.#options.log ?? commandLog() ?? stderrLog);
   }
 
   /** The versions of all catalogues, for comparison after a reload. */

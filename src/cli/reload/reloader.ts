@@ -10,6 +10,7 @@ import type { ServerOptions } from '../../options.ts';
 import { isServer, type Server } from '../../server.ts';
 import type { Store } from '../../store/store.ts';
 import type { Transport } from '../../transports/transport.ts';
+import { commandLog } from '../command-log.ts';
 import type { Endpoints } from '../serving/endpoints.ts';
 import { identityOf, startTarget, waitFor } from '../serving/program.ts';
 import { catchStrayErrors } from '../serving/stray-errors.ts';
@@ -65,6 +66,7 @@ export class Reloader {
     launchedBy({
       listens: (server, transports) => this.#takeOver(server, transports),
       reads: (paths) => void this.#read(paths),
+      log: commandLog(),
       store: () => store,
     });
     process.on('beforeExit', () => void this.#serveNothing());

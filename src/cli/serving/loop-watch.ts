@@ -5,6 +5,7 @@ import type { ServerOptions } from '../../options.ts';
 import type { Server } from '../../server.ts';
 import { poison } from '../../workers/poison-calls.ts';
 import { startWatchdog } from '../../workers/watchdog.ts';
+import { commandLog } from '../command-log.ts';
 import { say } from '../usage.ts';
 
 /** Loads the record of calls that have blocked the process. Call it before the server listens. @returns the file of the record; undefined without a directory */
@@ -28,7 +29,7 @@ export function watchLoop({ options }: Server, record: string | undefined, super
   const hardMs = hardLimit(options);
   startWatchdog({
     ...(supervised ? { ...(hardMs === undefined ? {} : { hardMs }), record } : {}),
-    log: options.log ?? ((level, message) => say(`troupe ${level}: ${message}`)),
+    log: options.log ?? commandLog() ?? ((level, message) => say(`troupe ${level}: ${message}`)),
   });
 }
 

@@ -5,6 +5,7 @@ import { launchedBy, type PreviousProcess } from '../../launcher.ts';
 import { createServer, isServer, type Server } from '../../server.ts';
 import type { Store } from '../../store/store.ts';
 import type { Transport } from '../../transports/transport.ts';
+import { commandLog } from '../command-log.ts';
 import { reportFailure, say } from '../usage.ts';
 import { identityOf, startTarget, waitFor } from './program.ts';
 import { catchStrayErrors } from './stray-errors.ts';
@@ -53,6 +54,7 @@ export async function serveTarget(target: Target, serving: Serving): Promise<voi
       reads() {},
       closes: (reason, by) => serving.closes?.(reason, by),
       previous: () => serving.previous?.(),
+      log: commandLog(),
       store: () => serving.store,
     });
   });

@@ -8,6 +8,7 @@ import type { Server } from '../../server.ts';
 import { stdio } from '../../transports/stdio.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
 import type { Transport } from '../../transports/transport.ts';
+import { logAsJson } from '../command-log.ts';
 import { dataDirectory } from '../serving/data-directory.ts';
 import type { InspectorAddress } from '../serving/inspecting.ts';
 import type { Inspecting } from '../serving/inspecting-options.ts';
@@ -31,11 +32,14 @@ export interface WorkerServer {
   readonly target: Target;
   /** The directory for durable state. */
   readonly data?: string | undefined;
+  /** Writes the log as JSON. */
+  readonly json: boolean;
   readonly inspecting: Inspecting;
 }
 
 /** Serves until the client disconnects. @throws {UsageError} if the data directory cannot be created */
-export async function serveWorker({ target, data, inspecting }: WorkerServer): Promise<void> {
+export async function serveWorker({ target, data, json, inspecting }: WorkerServer): Promise<void> {
+  if (json) logAsJson();
   // From here on stdout carries only the protocol, also while the program loads.
   reserveStdout();
   const isWorker = process.env.TROUPE_WORKER !== undefined;

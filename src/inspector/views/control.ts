@@ -42,7 +42,8 @@ export class Controller {
     const { action, ...data } = command;
     audit?.send({ type: 'control', action, element: elementOf(command) });
     // Without a listener, no record is made: log the command for the operator.
-    if (!inspection.observed) log('info', `inspector: ${action} ${this.#words(data).slice(0, MAX_LOGGED)}`);
+    if (!inspection.observed)
+      log('info', `inspector: ${action} ${this.#words(data).slice(0, MAX_LOGGED)}`, { event: 'inspector' });
     const record = inspection.on ? inspection.record({ type: 'control', action, data }) : 0;
     return inspection.withCause(record, () => this.#run(command, record));
   }

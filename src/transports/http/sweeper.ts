@@ -67,7 +67,11 @@ export class Sweeper {
     };
     inSlices(host.clock, open.all().values(), tend, () => {
       if (stalled > 0)
-        host.log('warning', `http: disconnected ${stalled} clients that read nothing for ${stallMs} ms (http.stallMs)`);
+        host.log(
+          'warning',
+          `http: disconnected ${stalled} clients that read nothing for ${stallMs} ms (http.stallMs)`,
+          { event: 'client' },
+        );
       done();
     });
   };
