@@ -194,7 +194,7 @@ export class Admission implements RequestAdmission {
   }
 
   #reject(request: RequestView, verdict: RuleVerdict): void {
-    const { denied, incident, reason, missing } = verdict;
+    const { denied, incident, reason, needed, missing } = verdict;
     const failed = denied && incident !== undefined;
     this.#denied(request, failed ? 'failed rule' : denied ? 'rule' : 'scope', verdict);
     const { operation, exchange, batch, client } = request;
@@ -206,14 +206,15 @@ export class Admission implements RequestAdmission {
         error: wireError(ErrorCode.Forbidden, `${operation.method}: this request is not allowed${why}`),
       });
     }
-    const scope = missing.join(' ');
+    // All of them, granted ones included: many clients request a token with these scopes and no others.
+    const scope = needed.join(' ');
     const { resourceMetadata } = exchange ?? {};
-    if (exchange && !batch) exchange.missingScopes = missing;
+    if (exchange && !batch) exchange.neededScopes = needed;
     respond(request, {
       ok: false,
       error: wireError(
         ErrorCode.Forbidden,
-        `${operation.method}: the credentials lack ${missing.length === 1 ? 'the scope' : 'the scopes'} ${scope}`,
+        `${operation.method}: the credentials lack ${missing.length === 1 ? 'the scope' : 'the scopes'} ${missing.join(' ')}`,
         { scope, ...(resourceMetadata === undefined ? {} : { resourceMetadata }) },
       ),
     });

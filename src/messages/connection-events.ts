@@ -32,8 +32,8 @@ export interface Exchange {
   storesReply?: boolean;
   /** True while a rule decides about its request: its response must not begin. The core sets it. */
   undecided?: boolean;
-  /** The scopes that its rejected request lacks, for the challenge of its response. The core sets it. */
-  missingScopes?: readonly string[] | undefined;
+  /** The scopes that its request needs, if it was rejected because it lacks some. The core sets it for the challenge. */
+  neededScopes?: readonly string[] | undefined;
   /** The URL of the metadata that describes how to get a token (RFC 9728). */
   readonly resourceMetadata?: string | undefined;
 }

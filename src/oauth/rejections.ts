@@ -45,9 +45,10 @@ export class Rejections {
     };
   }
 
-  /** The values of `WWW-Authenticate` for a token that lacks scopes. */
+  /** The values of `WWW-Authenticate` for a token that lacks scopes: those of the operation, and of every request. */
   challenge(scopes: readonly string[]): readonly string[] {
-    return this.#challenges({ error: 'insufficient_scope', description: 'the token lacks these scopes' }, scopes);
+    const all = [...new Set([...this.#scopes, ...scopes])];
+    return this.#challenges({ error: 'insufficient_scope', description: 'the operation needs these scopes' }, all);
   }
 
   /** It is unknown whether the token is valid. A 401 would make its client discard it. */

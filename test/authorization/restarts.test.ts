@@ -35,7 +35,7 @@ test('G-04: a stored task needs the scopes of its call, and its handler has the 
   const refused = await poor.modern('tasks/get', { taskId }, capabilities).catch((error: unknown) => error);
   assert.instance(refused, ErrorAnswer);
   assert.is(refused instanceof ErrorAnswer && refused.code, ErrorCode.Forbidden);
-  assert.equal(refused instanceof ErrorAnswer && refused.data, { scope: 'tasks' });
+  assert.equal(refused instanceof ErrorAnswer && refused.data, { scope: 'orders tasks' });
   const rich = await connect(second, { auth: { principal: 'ada', scopes: SCOPES } });
   await settled();
   assert.is((await rich.modern('tasks/get', { taskId }, capabilities)).status, 'completed');

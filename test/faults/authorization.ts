@@ -26,6 +26,14 @@ export const AUTHORIZATION: readonly BrokenBuild[] = [
   },
   {
     id: 'G-04',
+    test: SCOPES,
+    file: ADMISSION,
+    find: "const scope = needed.join(' ');",
+    replace: "const scope = missing.join(' ');",
+    why: 'a client that asks for the scopes of the challenge and no others loses those that it had',
+  },
+  {
+    id: 'G-04',
     test: RULES,
     file: 'src/transports/http/exchange.ts',
     find: '    if (this.undecided) return;\n',

@@ -65,7 +65,7 @@ export class PostExchange implements Exchange, HttpListener, Open {
   request: RequestId | undefined = undefined;
   storesReply = false;
   undecided = false;
-  missingScopes: readonly string[] | undefined = undefined;
+  neededScopes: readonly string[] | undefined = undefined;
   readonly openedAt: number;
   /** The connection that receives its messages. An `initialize` moves to the connection of its session. */
   connection: ConnectionId;
@@ -297,9 +297,9 @@ export class PostExchange implements Exchange, HttpListener, Open {
     this.host.over(this);
   }
 
-  /** The header that names the scopes which a rejected request lacks. */
+  /** The header that names the scopes which a rejected request needs. */
   #challenge(): Headers | undefined {
-    const values = this.missingScopes && this.host.authenticator?.challenge(this.missingScopes);
+    const values = this.neededScopes && this.host.authenticator?.challenge(this.neededScopes);
     return values && { 'www-authenticate': values };
   }
 

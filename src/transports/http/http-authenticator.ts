@@ -46,8 +46,10 @@ export interface HttpAuthenticator {
    */
   authenticate(request: AuthenticationRequest): Authentication | Promise<Authentication>;
   /**
-   * The values of `WWW-Authenticate` for a 403, with all missing scopes of the operation at once (RFC 6750 section 3.1,
-   * SEP-2350).
+   * The values of `WWW-Authenticate` for a 403.
+   *
+   * @param scopes all that the operation needs, granted ones included (RFC 6750 section 3.1, SEP-2350): many clients request
+   * a token with the scopes of the last challenge and no others
    */
   challenge(scopes: readonly string[]): readonly string[];
   /**
