@@ -27,7 +27,7 @@ const OPTIONS = {
 } as const;
 const SOURCE = /\.tsx?$/;
 /** A program that imports the package runs on the sources, not on the last build. */
-const PACKAGE = /^((?:import|export)\b[^"'\n]* from |import )"troupe(?:\/(testing|inspector))?";$/gm;
+const PACKAGE = /^((?:import|export)\b[^"'\n]* from |import )"troupe(?:\/(testing|inspector|oauth|otel))?";$/gm;
 
 /**
  * The compiled file of a TypeScript file of this repository; a file in JavaScript is its own.

@@ -41,11 +41,15 @@ function run(...file: readonly string[]): Promise<{ code: number | null; output:
   });
 }
 
-test('the README shows examples/hello/server.ts as it is', () => {
-  const [shown = ''] = blocks('README.md', 'ts');
-  const file = read('examples/hello/server.ts').replace(/^\/\*\*[\s\S]*?\*\/\n/, '');
-  assert.is(shown.trim(), file.trim());
-});
+for (const [page, example] of [
+  ['README.md', 'examples/hello/server.ts'],
+  ['docs/guard.md', 'examples/guarded/server.ts'],
+] as const)
+  test(`${page} shows ${example} as it is`, () => {
+    const [shown = ''] = blocks(page, 'ts');
+    const file = read(example).replace(/^\/\*\*[\s\S]*?\*\/\n/, '');
+    assert.is(shown.trim(), file.trim());
+  });
 
 test('every program in the docs runs', async () => {
   const folder = join(root, 'dist/docs');

@@ -1,0 +1,91 @@
+/** The guarded example, run as a process: every client signs in at its authorization server, steps up, and is limited. */
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import * as assert from 'uvu/assert';
+import { isJsonObject, type JsonObject } from '../../src/protocol/json.ts';
+import { type Served, serve } from '../clients/http-wire.ts';
+import { suite } from '../harness/door.ts';
+import { Person } from '../oauth/person.ts';
+import { CLIENTS, signInOurs } from '../oauth/signed-in.ts';
+
+const test = suite('examples/guarded');
+const root = new URL('../../', import.meta.url);
+const read = (file: string): string => readFileSync(fileURLToPath(new URL(file, root)), 'utf8');
+
+let served: Served;
+let said = '';
+test.before(async () => {
+  served = await serve('examples/guarded/http.ts');
+  served.child.stderr?.on('data', (part: Buffer) => {
+    said += part.toString('utf8');
+  });
+});
+
+for (const [who, signIn] of Object.entries(CLIENTS))
+  test(`${who} signs in, steps up for a refund and once more for a large one, and keeps what it had`, async () => {
+    const ada = new Person('ada');
+    const client = await signIn(served.url, ada);
+    assert.equal(await client.tools(), ['list_orders', 'refund', 'export']);
+    assert.is(await client.call('list_orders'), 'the orders of ada');
+    assert.is(await client.call('refund', { amount: 20 }), 'refunded');
+    assert.is(await client.call('refund', { amount: 200 }), 'refunded');
+    assert.is(await client.call('list_orders'), 'the orders of ada');
+    assert.equal(ada.asked, [
+      'orders:read',
+      'orders:read orders:refund',
+      'orders:read orders:refund orders:refund:large',
+    ]);
+    await client.close();
+  });
+
+test('a tool of the staff exists for the staff only; a limit holds for each person', async () => {
+  const grace = await signInOurs('modern')(served.url, new Person('grace'));
+  const ada = await signInOurs('modern')(served.url, new Person('ada'));
+  assert.ok((await grace.tools()).includes('close_shop'));
+  assert.is(await grace.call('close_shop'), 'closed');
+  await ada.call('close_shop').then(
+    () => assert.unreachable(),
+    (error: Error) => assert.match(error.message, 'Unknown tool: close_shop'),
+  );
+  for (let calls = 0; calls < 2; calls += 1) assert.match(await ada.call('export'), 'id,amount');
+  assert.match(await ada.call('export'), 'at most 2 a minute');
+  assert.match(await grace.call('export'), 'id,amount');
+  await ada.close();
+  await grace.close();
+});
+
+test('the line of its comment gets a token without a browser', async () => {
+  const [, grant = ''] = /`curl ISSUER\/token ([^`]*)`/.exec(read('examples/guarded/http.ts')) ?? [];
+  const [, metadata = ''] =
+    /resource_metadata="([^"]*)"/.exec(
+      (await fetch(served.url, { method: 'POST' })).headers.get('www-authenticate') ?? '',
+    ) ?? [];
+  const { authorization_servers: issuers }: { authorization_servers: string[] } = JSON.parse(
+    await (await fetch(metadata)).text(),
+  );
+  const form = new URLSearchParams(grant.replaceAll('-d ', '').split(' ').join('&'));
+  const response = await fetch(`${issuers[0]}/token`, { method: 'POST', body: form });
+  const { access_token: token }: { access_token: string } = JSON.parse(await response.text());
+  const headers = { authorization: `Bearer ${token}` };
+  assert.is((await fetch(served.url, { method: 'DELETE', headers })).status, 400, 'accepted, and without a session');
+});
+
+test('it ends when it is asked to, and has recorded calls and denials without arguments and tokens', async () => {
+  const ended = once(served.child, 'close');
+  assert.is(await served.end(), 0);
+  await ended;
+  const records = said
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line): JsonObject => {
+      const record: unknown = JSON.parse(line);
+      return isJsonObject(record) ? record : {};
+    });
+  const has = (event: string, element: string, rule?: string): boolean =>
+    records.some((record) => record.event === event && record.element === element && record.rule === rule);
+  assert.ok(has('call', 'tool refund'), 'a call');
+  assert.ok(has('denied', 'tool refund', 'scope'), 'a denial');
+  assert.ok(has('limited', 'tool export', 'limits.perMinute'), said);
+  assert.not.ok(/eyJ|amount/.test(said));
+});
