@@ -7,7 +7,7 @@ import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { isThenable } from '../protocol/thenable.ts';
 import type { CallToolResult, Tool } from '../protocol/types.ts';
-import type { StatusAtCrash } from '../tasks/task-recovery.ts';
+import type { StatusAtCrash } from '../tasks/task-entry.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import type { LimitedCalls } from '../tool-limits/limited-calls.ts';
 import type { ToolCall, ToolExecution, ToolImplementation } from './execution.ts';

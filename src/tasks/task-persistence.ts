@@ -1,43 +1,12 @@
-/** The options of a task and its persistence: clients see only its durable state. */
+/** The persistence of a task: clients see only its durable state. */
 
-import type { ActorSystem } from '../actor/actor.ts';
 import { type GatedWrites, OutputGate } from '../actor/output-gate.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome, TaskState } from '../messages/results.ts';
 import type { TaskSnapshot } from '../messages/task-snapshot.ts';
 import { ErrorCode } from '../protocol/errors.ts';
 import { respond } from '../requests/respond.ts';
-
-export interface TaskOptions {
-  readonly system: ActorSystem;
-  readonly id: string;
-  /** The name of the called tool. */
-  readonly tool: string;
-  readonly ttlMs: number;
-  readonly pollMs: number;
-  /** Reports a change of the visible state. */
-  changed(task: TaskState): void;
-  /** The stored state; undefined for a new task. */
-  readonly was?: TaskSnapshot | undefined;
-  /** Resolves when the snapshot is durable; undefined without a durable store. Clients do not see newer states. */
-  keep?(snapshot: TaskSnapshot): Promise<void>;
-  /** Runs the call again: its handler ended with an earlier process, and an answer has arrived. */
-  revive(): void;
-  /** Reports that its handler has ended, possibly long after the task. */
-  handlerEnded(): void;
-  /**
-   * Counts additional bytes that its client makes it hold.
-   *
-   * @returns the exceeded limit if there is no room
-   */
-  room(bytes: number): string | undefined;
-  /**
-   * Counts the result in place of the call.
-   *
-   * @returns the outcome to store: the result, or an error if there is no room for it
-   */
-  result(outcome: Outcome): Outcome;
-}
+import type { TaskEntry } from './task-entry.ts';
 
 interface PersistedTask {
   readonly snapshot: TaskSnapshot;
@@ -46,16 +15,14 @@ interface PersistedTask {
 
 /** Writes the newest state of a task. */
 class TaskWrites implements GatedWrites<PersistedTask> {
-  readonly #options: TaskOptions;
-  readonly #keep: (snapshot: TaskSnapshot) => Promise<void>;
+  readonly #entry: TaskEntry;
   /** The newest state that is not part of a commit. */
   next: PersistedTask | undefined;
   /** The last durable state. */
   last: TaskState | undefined;
 
-  constructor(options: TaskOptions, keep: (snapshot: TaskSnapshot) => Promise<void>) {
-    this.#options = options;
-    this.#keep = keep;
+  constructor(entry: TaskEntry) {
+    this.#entry = entry;
   }
 
   take(): PersistedTask {
@@ -66,12 +33,12 @@ class TaskWrites implements GatedWrites<PersistedTask> {
   }
 
   commit({ snapshot }: PersistedTask): Promise<void> {
-    return this.#keep(snapshot);
+    return this.#entry.save(snapshot);
   }
 
   durable({ look }: PersistedTask): void {
     this.last = look;
-    this.#options.changed(look);
+    this.#entry.changed(look);
   }
 
   rejected(batch: PersistedTask, error: unknown): 'retry' {
@@ -81,22 +48,22 @@ class TaskWrites implements GatedWrites<PersistedTask> {
   }
 
   failed(error: unknown): void {
-    const { id, system } = this.#options;
-    system.incident(`persisting ${taskAddress(id)}`, error);
+    const { record, system } = this.#entry;
+    system.incident(`persisting ${taskAddress(record.id)}`, error);
   }
 }
 
 export class TaskPersistence {
-  readonly #options: TaskOptions;
+  readonly #entry: TaskEntry;
   /** Undefined without a durable store. */
   readonly #writes: TaskWrites | undefined;
   readonly #output: OutputGate<PersistedTask> | undefined;
 
-  constructor(options: TaskOptions) {
-    this.#options = options;
-    if (!options.keep) return;
-    this.#writes = new TaskWrites(options, options.keep);
-    this.#output = new OutputGate(this.#writes, options.system);
+  constructor(entry: TaskEntry) {
+    this.#entry = entry;
+    if (!entry.durable) return;
+    this.#writes = new TaskWrites(entry);
+    this.#output = new OutputGate(this.#writes, entry.system);
   }
 
   /** Sets the durable state of a new task. */
@@ -110,7 +77,7 @@ export class TaskPersistence {
   }
 
   changed(look: TaskState, rest: () => Pick<TaskSnapshot, 'questions' | 'replies'>): void {
-    if (!this.#writes || !this.#output) return this.#options.changed(look);
+    if (!this.#writes || !this.#output) return this.#entry.changed(look);
     if (this.#output.closed) return;
     const { status, message, createdAt, updatedAt, outcome } = look;
     this.#writes.next = { snapshot: { status, message, createdAt, updatedAt, outcome, ...rest() }, look };

@@ -9,21 +9,8 @@ import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
 import { isProtocolError, toWireError } from '../protocol/errors.ts';
 import { replayRequest } from './replayed-request.ts';
-import type { RunningTask } from './task.ts';
-import { expiryOf, type TaskRecord, type TaskRecords } from './task-records.ts';
-
-/** The status of a task when its process ended. */
-export type StatusAtCrash = 'working' | 'input_required';
-
-/** A stored task whose handler did not end. */
-export interface Interrupted {
-  readonly task: RunningTask;
-  readonly record: TaskRecord;
-  /** Its status at the restore; undefined if its call had ended. */
-  statusAtCrash: StatusAtCrash | undefined;
-  /** Its handler has not ended. */
-  running: boolean;
-}
+import type { StatusAtCrash, TaskEntry } from './task-entry.ts';
+import { expiryOf, type TaskRecords } from './task-records.ts';
 
 export interface TaskRecoveryOptions {
   readonly records: TaskRecords;
@@ -38,7 +25,7 @@ export class TaskRecovery {
   readonly #options: TaskRecoveryOptions;
   readonly #recovering = new WeakMap<
     RequestView,
-    { readonly interrupted: Interrupted; readonly statusAtCrash: StatusAtCrash }
+    { readonly entry: TaskEntry; readonly statusAtCrash: StatusAtCrash }
   >();
 
   constructor(options: TaskRecoveryOptions) {
@@ -46,11 +33,11 @@ export class TaskRecovery {
   }
 
   /** Runs the call of a task again, once. */
-  async recover(interrupted: Interrupted): Promise<void> {
+  async recover(entry: TaskEntry): Promise<void> {
     const { interactive, records, requestLog, tools, system } = this.#options;
-    const { task, record, statusAtCrash } = interrupted;
-    if (statusAtCrash === undefined || interrupted.running) return;
-    interrupted.statusAtCrash = undefined;
+    const { task, record, statusAtCrash } = entry;
+    if (statusAtCrash === undefined || entry.running) return;
+    entry.statusAtCrash = undefined;
     const done = (outcome: Outcome): void => task.mailbox.send({ type: 'done', outcome });
     try {
       const call = await records.call(record);
@@ -60,7 +47,7 @@ export class TaskRecovery {
       requestLog.retain(record.identity, expiryOf(record));
       const recorded = { id: record.identity, round: record.round, replies: task.replies(), steps, checkpoint };
       const request = replayRequest(record, call, recorded, done);
-      this.#recovering.set(request, { interrupted, statusAtCrash });
+      this.#recovering.set(request, { entry, statusAtCrash });
       tools.send({ type: 'request', request });
     } catch (error) {
       const named = isProtocolError(error) ? '' : system.incident('running a task again after a restart', error);
@@ -78,11 +65,11 @@ export class TaskRecovery {
     const { interactive } = this.#options;
     const recovering = this.#recovering.get(request);
     if (!recovering) return;
-    const { task } = recovering.interrupted;
+    const { entry } = recovering;
     const conversation = interactive.interact(request, run);
     interactive.tasked(conversation);
-    recovering.interrupted.running = true;
-    task.mailbox.send({ type: 'revived', conversation });
-    conversation.send({ type: 'detach', task: task.mailbox });
+    entry.running = true;
+    entry.task.mailbox.send({ type: 'revived', conversation });
+    conversation.send({ type: 'detach', task: entry.task.mailbox });
   }
 }

@@ -1,33 +1,14 @@
 /** The tasks of a server by id and by owner, and their quotas. */
-import type { Timer } from '../clock.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { TaskState } from '../messages/results.ts';
-import type { TaskStatus } from '../protocol/task-params.ts';
-import { ANONYMOUS, type Excess, LOCAL, type Reservation } from '../quota.ts';
+import { ANONYMOUS, type Excess, LOCAL } from '../quota.ts';
 import type { Quotas } from '../server-quotas.ts';
+import type { TaskEntry, TaskReservation } from './task-entry.ts';
 import type { TaskRecord } from './task-records.ts';
-import type { Interrupted } from './task-recovery.ts';
 
-/** The quotas that a task holds: until it is deleted, and as long as its handler runs. */
-export interface TaskReservation {
-  readonly task: Reservation;
-  readonly bytes: Reservation;
-}
-
-export interface TaskEntry extends Interrupted {
-  readonly timer: Timer;
-  readonly reservation: TaskReservation;
-  forgotten: boolean;
-  /** The session that created it, if connected. It receives status notifications. */
-  session: ClientFacts['session'];
-  /** The status in its last notification. */
-  notified: TaskStatus;
-}
-
-/** Bytes of a running task, without its call and its client's replies; of an ended task, without its result. Measured with Node 20. */
+/** Bytes of a running task, without its call and its client's replies. Measured with Node 20. */
 const TASK_BYTES = 24_000;
-export const ENDED_TASK_BYTES = 14_000;
 
 export class TaskTable {
   readonly #quotas: Pick<Quotas, 'tasks' | 'retained'>;
@@ -99,11 +80,6 @@ export class TaskTable {
     const principal = owner.startsWith(OF_PRINCIPAL) ? owner.slice(OF_PRINCIPAL.length) : ANONYMOUS;
     return { task: tasks.take(principal), bytes: retained.take(principal, TASK_BYTES + bytes, session) };
   }
-}
-
-export function release({ task, bytes }: TaskReservation): void {
-  task.release();
-  bytes.release();
 }
 
 /** The owners whose tasks a client may use: the local user was anonymous in earlier versions. */

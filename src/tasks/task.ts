@@ -4,7 +4,7 @@
  */
 import { initialTransition } from 'xstate';
 import { type TaskEvent, taskMachine } from '../../machines/task.ts';
-import { type Actor, type Behaviour, spawn } from '../actor/actor.ts';
+import { type Behaviour, spawn } from '../actor/actor.ts';
 import { isoOf } from '../clock.ts';
 import { counted } from '../inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../inspection/records.ts';
@@ -15,41 +15,39 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { EMPTY, type Outcome, type TaskState } from '../messages/results.ts';
 import type { TaskMail } from '../messages/task-messages.ts';
+import type { TaskSnapshot } from '../messages/task-snapshot.ts';
 import { ErrorCode, toWireError, wireError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import type { OneTask } from '../protocol/task-params.ts';
 import { misrouted, respond } from '../requests/respond.ts';
+import type { RunningTask, TaskEntry } from './task-entry.ts';
 import { TaskInputs } from './task-inputs.ts';
-import { type TaskOptions, TaskPersistence, taskAddress } from './task-persistence.ts';
+import { TaskPersistence, taskAddress } from './task-persistence.ts';
 import { TaskWaiters } from './task-waiters.ts';
 
 /** The initial snapshot, shared by all because snapshots are immutable. */
 const INITIAL = initialTransition(taskMachine)[0];
-
-/** The actor of a task, with its current state. */
-export interface RunningTask extends Actor<TaskMail> {
-  /** The state that clients may see: without changes that are not yet durable. */
-  look(): TaskState;
-  /** The replies by the names of the handler's questions. */
-  replies(): Readonly<Record<string, unknown>>;
-  /** Stops persisting the task: it was deleted, or another process continues it. */
-  leave(why: Error): void;
-}
 
 /** The abort reason of the handler's signal. */
 export class TaskCancelled extends Error {
   override readonly name = 'AbortError';
 }
 
-/** @param conversation the interactive request that asks the handler's questions; undefined while no handler runs */
+/**
+ * Creates the actor of a task.
+ *
+ * @param was the stored state; undefined for a new task
+ * @param conversation the interactive request that asks the handler's questions; undefined while no handler runs
+ */
 export function spawnTask(
-  options: TaskOptions,
+  entry: TaskEntry,
+  was: TaskSnapshot | undefined,
   conversation: Mailbox<InteractiveRequestMail> | undefined,
 ): RunningTask {
-  const task = new Task(options, conversation);
-  const { id, tool } = options;
+  const task = new Task(entry, was, conversation);
+  const { id, tool } = entry.record;
   const identity = { kind: 'task', address: taskAddress(id), ...(tool === '' ? {} : { label: tool }) } as const;
-  const actor = spawn<TaskMail>(identity, options.system, (self) => task.at(self));
+  const actor = spawn<TaskMail>(identity, entry.system, (self) => task.at(self));
   const stop = (why: string): void => {
     task.leave(new Error(why));
     actor.stop(why);
@@ -67,7 +65,7 @@ export function spawnTask(
 const OF_WORK: readonly TaskMail['type'][] = ['asked', 'dropped', 'replied', 'progressed', 'cancel'];
 
 class Task implements Behaviour<TaskMail> {
-  readonly #options: TaskOptions;
+  readonly #entry: TaskEntry;
   #self: Mailbox<TaskMail> | undefined;
   /** Released when the handler ends, so that a stored task does not retain its call. */
   #conversation: Mailbox<InteractiveRequestMail> | undefined;
@@ -82,23 +80,27 @@ class Task implements Behaviour<TaskMail> {
   #message: string | undefined;
   #outcome: Outcome | undefined;
 
-  constructor(options: TaskOptions, conversation: Mailbox<InteractiveRequestMail> | undefined) {
-    const { id, was, system } = options;
-    this.#options = options;
+  constructor(
+    entry: TaskEntry,
+    was: TaskSnapshot | undefined,
+    conversation: Mailbox<InteractiveRequestMail> | undefined,
+  ) {
+    const { record, system } = entry;
+    this.#entry = entry;
     this.#conversation = conversation;
     this.#questions = new TaskInputs(
-      id,
+      record.id,
       (key, reply) => this.#self?.send({ type: 'replied', key, reply }),
       was?.questions,
     );
-    this.#waiters = new TaskWaiters(this.#questions, options.ttlMs);
+    this.#waiters = new TaskWaiters(this.#questions, record.ttlMs);
     this.#replies = { ...was?.replies };
     this.#createdAt = was?.createdAt ?? isoOf(system.clock.date());
     this.#updatedAt = was?.updatedAt ?? this.#createdAt;
     if (was) this.#snapshot = taskMachine.resolveState({ value: was.status });
     this.#message = was?.message;
     this.#outcome = was?.outcome;
-    this.#keeping = new TaskPersistence(options);
+    this.#keeping = new TaskPersistence(entry);
     this.#keeping.begins(this.#now());
   }
 
@@ -131,8 +133,10 @@ class Task implements Behaviour<TaskMail> {
 
   waits(): readonly Waits[] {
     if (this.#ended) return [];
-    const { system, ttlMs } = this.#options;
-    const { clock } = system;
+    const {
+      record: { ttlMs },
+      system: { clock },
+    } = this.#entry;
     const until = clock.now() + Date.parse(this.#createdAt) + ttlMs - clock.date();
     return this.#questions.waits({ until, lasts: ttlMs });
   }
@@ -142,7 +146,10 @@ class Task implements Behaviour<TaskMail> {
   }
 
   #now(): TaskState {
-    const { id, ttlMs, pollMs } = this.#options;
+    const {
+      pollMs,
+      record: { id, ttlMs },
+    } = this.#entry;
     return {
       id,
       status: this.#snapshot.value,
@@ -183,7 +190,7 @@ class Task implements Behaviour<TaskMail> {
       case 'done':
         this.#conversation = undefined;
         this.#done(mail.outcome);
-        return this.#options.handlerEnded();
+        return this.#entry.handlerEnded();
     }
   }
 
@@ -201,7 +208,7 @@ class Task implements Behaviour<TaskMail> {
       case 'tasks/cancel':
         return this.#cancelFor(request);
       case 'tasks/update': {
-        const full = this.#ended ? undefined : this.#options.room(request.bytes);
+        const full = this.#ended ? undefined : this.#entry.reserve(request.bytes);
         if (full !== undefined)
           return respond(request, {
             ok: false,
@@ -250,7 +257,7 @@ class Task implements Behaviour<TaskMail> {
 
   /** Returns the reply of a session's client, or an error if there is no room for it. */
   #fitting(reply: Reply): Reply {
-    const full = reply.ok ? this.#options.room(heapBytes(reply.result)) : undefined;
+    const full = reply.ok ? this.#entry.reserve(heapBytes(reply.result)) : undefined;
     return full === undefined
       ? reply
       : { ok: false, error: wireError(ErrorCode.Overloaded, `no room for the answer: ${full}`) };
@@ -262,7 +269,7 @@ class Task implements Behaviour<TaskMail> {
     if (reply.ok) this.#replies[name] = reply.result;
     this.#closed();
     if (this.#conversation) this.#conversation.send({ type: 'replied', key: name, reply });
-    else this.#options.revive();
+    else this.#entry.recover();
   }
 
   #closed(): void {
@@ -280,13 +287,13 @@ class Task implements Behaviour<TaskMail> {
 
   #done(outcome: Outcome): void {
     if (this.#ended) {
-      if (!this.#outcome) this.#options.result(EMPTY);
+      if (!this.#outcome) this.#entry.reserveResult(EMPTY);
       return;
     }
     this.#questions.clear('the task has ended');
     // The replies are no longer needed, because no handler runs again.
     this.#replies = {};
-    const kept = this.#options.result(outcome);
+    const kept = this.#entry.reserveResult(outcome);
     this.#outcome = kept;
     // The progress message is no longer relevant.
     this.#message = kept.ok ? undefined : kept.error.message;
@@ -306,26 +313,27 @@ class Task implements Behaviour<TaskMail> {
       return { ok: false, error: { code: ErrorCode.InvalidRequest, message: why } };
     }
     if (!outcome.ok) return outcome;
-    return { ok: true, result: { kind: 'task result', id: this.#options.id, result: outcome.result } };
+    return { ok: true, result: { kind: 'task result', id: this.#entry.record.id, result: outcome.result } };
   }
 
   #step(event: TaskEvent): void {
-    const { system, id } = this.#options;
-    this.#snapshot = step(system.inspection, taskAddress(id), taskMachine, this.#snapshot, event);
+    const { record, system } = this.#entry;
+    this.#snapshot = step(system.inspection, taskAddress(record.id), taskMachine, this.#snapshot, event);
     this.#changed();
   }
 
   #changed(): void {
-    this.#updatedAt = isoOf(this.#options.system.clock.date());
+    this.#updatedAt = isoOf(this.#entry.system.clock.date());
     const more = () => ({ questions: this.#questions.snapshot(), replies: { ...this.#replies } });
     this.#keeping.changed(this.#now(), more);
   }
 
   crashed(mail: TaskMail, error: unknown): void {
-    const incident = this.#options.system.incident(taskAddress(this.#options.id), error);
+    const { record, system } = this.#entry;
+    const incident = system.incident(taskAddress(record.id), error);
     if (mail.type === 'request' || mail.type === 'created')
       respond(mail.request, { ok: false, error: toWireError(error, incident) });
     // Its place in the quota must be freed.
-    if (mail.type === 'done') this.#options.handlerEnded();
+    if (mail.type === 'done') this.#entry.handlerEnded();
   }
 }

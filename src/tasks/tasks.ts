@@ -6,6 +6,7 @@ import { type Context, RequestContext, type RunOptions } from '../input/context.
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestLog } from '../input/request-log.ts';
 import type { Limits } from '../limits.ts';
+import type { ClientFacts } from '../messages/client-facts.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Capabilities } from '../messages/offered-capabilities.ts';
@@ -23,17 +24,10 @@ import { respond } from '../requests/respond.ts';
 import { type CallMode, callModeOf, type TaskSupport, unfit } from './call-mode.ts';
 import { DelayedCalls } from './delayed-calls.ts';
 import { spawnTask } from './task.ts';
+import { release, TaskEntry, type TaskReservation, type TaskServices } from './task-entry.ts';
 import { expiryOf, firstOf, type TaskRecord, type TaskRecords } from './task-records.ts';
 import { TaskRecovery } from './task-recovery.ts';
-import {
-  ENDED_TASK_BYTES,
-  ownerOf,
-  ownersOf,
-  release,
-  type TaskEntry,
-  type TaskReservation,
-  type TaskTable,
-} from './task-table.ts';
+import { ownerOf, ownersOf, type TaskTable } from './task-table.ts';
 
 export interface TasksOptions {
   readonly system: ActorSystem;
@@ -93,17 +87,18 @@ class PromotableContext extends RequestContext {
 export class Tasks implements RequestTarget {
   readonly #options: TasksOptions;
   readonly #table: TaskTable;
-  #recovery: TaskRecovery | undefined;
+  readonly #services: TaskServices & { recovery: TaskRecovery | undefined };
   #delayed: DelayedCalls | undefined;
 
   constructor(options: TasksOptions) {
     this.#options = options;
     this.#table = options.table;
+    this.#services = { ...options, recovery: undefined };
   }
 
   /** Runs calls again after a restart; undefined without a durable store, and until the tasks are restored. */
   get recovery(): TaskRecovery | undefined {
-    return this.#recovery;
+    return this.#services.recovery;
   }
 
   /**
@@ -125,16 +120,17 @@ export class Tasks implements RequestTarget {
   async restore(tools: RequestTarget): Promise<void> {
     const { records, system } = this.#options;
     if (!records) return;
-    this.#recovery = new TaskRecovery({ ...this.#options, records, tools });
-    this.#delayed = new DelayedCalls({ ...this.#options, table: this.#table, recovery: this.#recovery, tools });
+    const recovery = new TaskRecovery({ ...this.#options, records, tools });
+    this.#services.recovery = recovery;
+    this.#delayed = new DelayedCalls({ ...this.#options, table: this.#table, recovery, tools });
     const working: TaskEntry[] = [];
     for (const { record, task } of await records.restore()) {
-      const entry = this.#keep(record, undefined, task, this.#table.take(record, heapBytes(task)));
+      const entry = this.#add(record, undefined, task, this.#table.take(record, heapBytes(task)), undefined);
       if (entry.statusAtCrash === 'working') working.push(entry);
     }
     await this.#delayed.restore();
     system.clock.soon(async () => {
-      for (const entry of working) await this.#recovery?.recover(entry);
+      for (const entry of working) await recovery.recover(entry);
     });
   }
 
@@ -190,12 +186,7 @@ export class Tasks implements RequestTarget {
   /** The server stops: cancels all working tasks, in slices. */
   stop(reason: string): Promise<void> {
     this.#delayed?.stop();
-    return eachInSlices(this.#options.system.clock, this.#table.all(), ({ task, timer }) => {
-      timer.cancel();
-      // With a durable store, another process continues the tasks.
-      if (this.#options.records) task.leave(new Error(reason));
-      task.mailbox.send({ type: 'cancel', reason });
-    });
+    return eachInSlices(this.#options.system.clock, this.#table.all(), (entry) => entry.stop(reason));
   }
 
   #serve(mail: RequestMail): void {
@@ -278,9 +269,8 @@ export class Tasks implements RequestTarget {
     const reservation = this.#table.take(record, request.bytes);
     const begin = (): void => {
       interactive.tasked(conversation);
-      const entry = this.#keep(record, conversation, undefined, reservation);
+      const entry = this.#add(record, conversation, undefined, reservation, request.client.session);
       entry.running = true;
-      entry.session = request.client.session;
       conversation.send({ type: 'detach', task: entry.task.mailbox });
     };
     if (!records) {
@@ -310,80 +300,24 @@ export class Tasks implements RequestTarget {
       });
   }
 
-  #keep(
+  #add(
     record: TaskRecord,
     conversation: Mailbox<InteractiveRequestMail> | undefined,
     was: TaskSnapshot | undefined,
     reservation: TaskReservation,
+    session: ClientFacts['session'],
   ): TaskEntry {
-    const { system, limits, subscriptions, records } = this.#options;
-    const { clock } = system;
-    const { id, tool, ttlMs } = record;
-    const task = spawnTask(
-      {
-        ...{ system, id, tool, ttlMs, was, pollMs: limits.taskPollMs },
-        changed: (look) => {
-          subscriptions.send({ type: 'task changed', task: look });
-          const { mailbox: session } = entry.session ?? {};
-          if (look.status !== entry.notified && session)
-            subscriptions.send({ type: 'session changed', session, change: { type: 'task changed', task: look } });
-          entry.notified = look.status;
-        },
-        handlerEnded: () => this.#handlerEnded(entry),
-        room: (bytes) => reservation.bytes.resize(reservation.bytes.amount + bytes)?.message,
-        result: (outcome) => this.#result(entry, outcome),
-        revive: () => void this.#recovery?.recover(entry),
-        ...(records ? { keep: (snapshot: TaskSnapshot) => records.save(record, snapshot) } : {}),
-      },
-      conversation,
-    );
-    const timer = clock.after(Math.max(0, expiryOf(record) - clock.date()), () => this.#forget(entry));
-    const entry: TaskEntry = {
-      ...{ task, record, timer, reservation, running: false, forgotten: false, session: undefined },
-      statusAtCrash: was?.status === 'working' || was?.status === 'input_required' ? was.status : undefined,
-      notified: was?.status ?? 'working',
-    };
+    const { clock } = this.#options.system;
+    const entry = new TaskEntry(record, was, reservation, session, this.#services);
+    const expiry = clock.after(Math.max(0, expiryOf(record) - clock.date()), () => this.#expire(entry));
+    entry.begin(spawnTask(entry, was, conversation), expiry);
     this.#table.add(entry);
     return entry;
   }
 
-  #forget(entry: TaskEntry): void {
-    entry.forgotten = true;
+  #expire(entry: TaskEntry): void {
     this.#table.remove(entry);
-    entry.task.leave(new Error('its time to live has passed'));
-    this.#options.records?.forget(entry.record);
-    entry.task.mailbox.send({ type: 'cancel', reason: 'its time to live has passed' });
-    // A handler that continues keeps its reservation.
-    if (entry.running) return;
-    release(entry.reservation);
-    entry.task.stop('its time to live has passed');
-  }
-
-  #handlerEnded(entry: TaskEntry): void {
-    if (!entry.running) return;
-    entry.running = false;
-    if (!entry.forgotten) return;
-    release(entry.reservation);
-    entry.task.stop('its handler has ended');
-  }
-
-  /** Releases the call of a task whose handler has ended, and stores its result if there is room for it. */
-  #result({ reservation, record }: TaskEntry, outcome: Outcome): Outcome {
-    const excess = reservation.bytes.resize(ENDED_TASK_BYTES + heapBytes(outcome));
-    if (!excess) return outcome;
-    this.#options.system.log('warning', `dropped the result of a task of tool "${record.tool}": ${excess.message}`, {
-      event: 'client',
-      element: `tool ${record.tool}`,
-      principal: record.owner,
-    });
-    reservation.bytes.resize(ENDED_TASK_BYTES, 'forced');
-    return {
-      ok: false,
-      error: {
-        code: ErrorCode.Overloaded,
-        message: `the call has ended, but there is no room for its result: ${excess.message}`,
-      },
-    };
+    entry.forget('its time to live has passed');
   }
 }
 

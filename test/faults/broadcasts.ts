@@ -163,8 +163,8 @@ export const BROADCASTS: readonly BrokenBuild[] = [
     id: 'R-44',
     test: stopping,
     file: 'src/tasks/tasks.ts',
-    find: 'return eachInSlices(this.#options.system.clock, this.#table.all(), ({ task, timer }) => {',
-    replace: 'return [...this.#table.all()].forEach(({ task, timer }) => {',
+    find: 'return eachInSlices(this.#options.system.clock, this.#table.all(), (entry) => entry.stop(reason));',
+    replace: 'for (const entry of this.#table.all()) entry.stop(reason); return Promise.resolve();',
     why: 'a server that stops cancels thousands of tasks in one turn',
   },
   {

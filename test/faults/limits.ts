@@ -31,7 +31,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   {
     id: 'S-42',
     test,
-    file: 'src/tasks/tasks.ts',
+    file: 'src/tasks/task-entry.ts',
     find: '    if (!excess) return outcome;',
     replace: '    if (excess || !excess) return outcome;',
     why: 'a result of any size is retained',
