@@ -2,15 +2,18 @@
  * Runs the test files on all cores, the slowest first, and closes on one line that counts all tests. Short files that leave their
  * process as they found it share a process, which loads the sources once for all of them; every other file gets its own.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import spawn from 'cross-spawn';
 import { compile, compiled } from './harness/compiled.ts';
 import type { Totals } from './harness/door.ts';
 
-const USAGE = 'usage: node --import tsx test/run.ts [--full] [--timings] [FILE…]';
+const USAGE = 'usage: node --import tsx test/run.ts [--check] [--full] [--timings] [FILE…]';
+const OPTIONS = ['--check', '--full', '--timings'];
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(here);
 /** Seconds that the slow files took when they were last timed: only their order matters. `npm run test:timings` writes it. */
@@ -95,7 +98,7 @@ interface Job {
 async function runAll(words: readonly string[]): Promise<void> {
   const timings = words.includes('--timings');
   const named = words.filter((word) => !word.startsWith('--')).map((file) => resolve(file));
-  if (words.some((word) => word.startsWith('--') && word !== '--timings' && word !== '--full')) throw new Error(USAGE);
+  if (words.some((word) => word.startsWith('--') && !OPTIONS.includes(word))) throw new Error(USAGE);
   if (words.includes('--full')) process.env.TROUPE_SCALE = 'full';
   const missing = named.find((file) => !existsSync(file));
   if (missing !== undefined) throw new Error(`there is no test file ${missing}\n${USAGE}`);
@@ -106,6 +109,7 @@ async function runAll(words: readonly string[]): Promise<void> {
   const seconds = new Map<string, number>();
   const processor = new Map<string, number>();
   const began = performance.now();
+  const check = words.includes('--check') ? runCheck() : undefined;
   await compile();
   // A few named files are quickest side by side; a whole run is quickest with few processes.
   const queue = jobsOf(files, named.length > 0 && named.length <= 2 * LANES ? () => false : sharesProcess, expected);
@@ -131,6 +135,7 @@ async function runAll(words: readonly string[]): Promise<void> {
     }
   };
   await Promise.all(Array.from({ length: LANES }, lane));
+  if (check && !(await check)) broken.add('npm run check');
   if (timings) {
     report(seconds, processor);
     if (named.length === 0) writeDurations(seconds);
@@ -141,6 +146,13 @@ async function runAll(words: readonly string[]): Promise<void> {
   process.stdout.write(`\n${files.length} files in ${took} s, ${processorSeconds().toFixed(1)} s of processor time\n`);
   process.stdout.write(`${totals.passed} passed, ${failed} failed, ${totals.skipped} skipped\n`);
   process.exitCode = failed > 0 || totals.passed === 0 ? 1 : 0;
+}
+
+/** Checks types and style beside the first files, and prints what it finds at once. @returns true if it finds nothing */
+async function runCheck(): Promise<boolean> {
+  const child = spawn('npm', ['run', '--silent', 'check'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+  const [code] = await once(child, 'close');
+  return code === 0;
 }
 
 function testFiles(): string[] {
