@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert';
 import { TROUPE as SOURCES, Tree, toolModule } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
+import { atScale } from '../harness/scale.ts';
 import { Cli, isBuilt, TROUPE } from './cli.ts';
 
 const test = suite('troupe dev');
@@ -10,10 +11,18 @@ const XSTATE = import.meta.resolve('xstate');
 const TOOLS = 'notifications/tools/list_changed';
 const PROMPTS = 'notifications/prompts/list_changed';
 
+/**
+ * The extension of the programs whose language does not matter. Plain JavaScript starts in a third of the processor time, and
+ * what depends on the language is tested with TypeScript at each scale.
+ */
+const ANY = atScale({ quick: 'mjs', full: 'ts', proof: 'ts' });
+const SERVER = `server.${ANY}`;
+const WORD = `lib/word.${ANY}`;
+
 /** A program with a tool that answers a word of another module, and a prompt. */
-function program(more: string, name = 'program', troupe = TROUPE): string {
+function program(more: string, { name = 'program', troupe = TROUPE, extension = 'ts' } = {}): string {
   return `import { createServer, stdio } from '${troupe}';
-import { word } from './lib/word.ts';
+import { word } from './lib/word.${extension}';
 console.log('loading');
 const server = createServer({ name: '${name}', version: '2.0.0' });
 server.tool('say', {}, () => word);
@@ -47,7 +56,10 @@ async function sayOver(url: string): Promise<string> {
   return /"text":"([^"]*)"/.exec(await response.text())?.[1] ?? '';
 }
 
-const word = (text: string) => `export const word: string = '${text}';\n`;
+const word = (text: string, extension = 'ts') =>
+  `export const word${extension === 'ts' ? ': string' : ''} = '${text}';\n`;
+const anyProgram = (more: string, name?: string) => program(more, { name, extension: ANY });
+const anyWord = (text: string) => word(text, ANY);
 const LISTENS = 'await server.listen(stdio());';
 const EXPORTS = 'export default server;';
 
@@ -125,23 +137,23 @@ test('a failed load prints the reason and keeps the previous version; the next l
 });
 
 test('the next load replaces a load that never ends', async () => {
-  const { cli, change } = await open({ 'server.ts': program(LISTENS), 'lib/word.ts': word('one') }, 'server.ts');
+  const { cli, change } = await open({ [SERVER]: anyProgram(LISTENS), [WORD]: anyWord('one') }, SERVER);
   const hangs = `export const word = 'hanging';\nconsole.log('it hangs');\nawait new Promise(() => {});`;
-  await change('lib/word.ts', hangs, 'it hangs');
+  await change(WORD, hangs, 'it hangs');
   assert.is(await cli.call('say'), 'one');
-  await change('lib/word.ts', word('two'));
+  await change(WORD, anyWord('two'));
   assert.is(await cli.call('say'), 'two');
   await cli.end();
 });
 
 test('a missing module triggers a reload when it appears', async () => {
-  const { cli, change } = await open({ 'server.ts': program(EXPORTS), 'lib/word.ts': word('one') }, 'server.ts');
+  const { cli, change } = await open({ [SERVER]: anyProgram(EXPORTS), [WORD]: anyWord('one') }, SERVER);
   await change(
-    'server.ts',
-    `import { extra } from './extra.ts';\n${program(`server.tool('extra', {}, () => extra);\n${EXPORTS}`)}`,
+    SERVER,
+    `import { extra } from './extra.${ANY}';\n${anyProgram(`server.tool('extra', {}, () => extra);\n${EXPORTS}`)}`,
     'still serving',
   );
-  await change('extra.ts', `export const extra = 'found';`);
+  await change(`extra.${ANY}`, `export const extra = 'found';`);
   assert.is(await cli.call('extra'), 'found');
   await cli.end();
 });
@@ -160,15 +172,12 @@ test('changes at run time reach the clients, from the last load only', async () 
     `server.resource('app://x', {}, () => 'x');
 server.tool('grow', {}, () => { server.tool('${text}', {}, () => '${text}'); server.tools.disable('say'); server.resourceUpdated('app://x'); return 'grown'; });
 ${LISTENS}`;
-  const { cli, change, told } = await open(
-    { 'server.ts': program(more('first')), 'lib/word.ts': word('one') },
-    'server.ts',
-  );
+  const { cli, change, told } = await open({ [SERVER]: anyProgram(more('first')), [WORD]: anyWord('one') }, SERVER);
   await cli.request('resources/subscribe', { uri: 'app://x' });
   assert.is(await cli.call('grow'), 'grown');
   assert.equal((await told()).sort(), ['notifications/resources/updated', TOOLS]);
   assert.equal(await cli.list('tools'), ['grow', 'first']);
-  await change('server.ts', program(more('second')));
+  await change(SERVER, anyProgram(more('second')));
   assert.equal(await cli.list('tools'), ['say', 'grow']);
   await cli.call('grow');
   await told();
@@ -189,17 +198,17 @@ test('the rules of the program decide, and a reload replaces them', async () => 
 });
 
 test('name and instructions of the first load apply, and stderr reports changes', async () => {
-  const { cli, change } = await open({ 'server.ts': program(LISTENS), 'lib/word.ts': word('one') }, 'server.ts');
-  await change('server.ts', program(LISTENS, 'renamed'));
+  const { cli, change } = await open({ [SERVER]: anyProgram(LISTENS), [WORD]: anyWord('one') }, SERVER);
+  await change(SERVER, anyProgram(LISTENS, 'renamed'));
   assert.match(cli.err, /changed server options apply after a restart of troupe dev: name/);
   await cli.end();
 });
 
 test('a server that is closed by its program closes', async () => {
-  const text = program(
+  const text = anyProgram(
     `server.tool('stop', {}, () => { setTimeout(() => server.close('enough'), 10); return 'stopping'; });\n${LISTENS}`,
   );
-  const { cli } = await open({ 'server.ts': text, 'lib/word.ts': word('one') }, 'server.ts');
+  const { cli } = await open({ [SERVER]: text, [WORD]: anyWord('one') }, SERVER);
   assert.is(await cli.call('stop'), 'stopping');
   assert.is(await cli.exit, 0);
 });
@@ -240,10 +249,10 @@ test('modules in a directory are added, changed and removed', async () => {
 });
 
 test('modules that a program discovers are reloaded with it', async () => {
-  const text = program(`await server.discover(['./tools'], { from: import.meta.url });\n${LISTENS}`);
+  const text = anyProgram(`await server.discover(['./tools'], { from: import.meta.url });\n${LISTENS}`);
   const { cli, change } = await open(
-    { 'server.ts': text, 'lib/word.ts': word('one'), 'tools/a.ts': toolModule('a', 'one') },
-    'server.ts',
+    { [SERVER]: text, [WORD]: anyWord('one'), 'tools/a.ts': toolModule('a', 'one') },
+    SERVER,
   );
   assert.is(await cli.call('a'), 'one');
   await change('tools/a.ts', toolModule('a', 'two'));
@@ -269,29 +278,29 @@ test('a reload names the changed file, and the counts include machines', async (
   const machine = `import { createMachine } from '${XSTATE}';
 server.machine('lamp', createMachine({ id: 'lamp', initial: 'off', states: { off: { on: { toggle: 'on' } }, on: {} } }), { events: { toggle: true } });`;
   const { cli, change } = await open(
-    { 'server.ts': program(`${machine}\n${EXPORTS}`), 'lib/word.ts': word('one') },
-    'server.ts',
+    { [SERVER]: anyProgram(`${machine}\n${EXPORTS}`), [WORD]: anyWord('one') },
+    SERVER,
   );
   await cli.said('loaded in');
   assert.match(cli.err, /loaded in \d+ ms: \d+ tools, \d+ resources?, 1 prompt, 1 machine\n/);
-  await change('lib/word.ts', word('two'));
-  assert.match(cli.err, 'troupe dev: changed: lib/word.ts\n');
-  await change('server.ts', 'const broken = ;', 'cannot load');
-  assert.match(cli.err, 'troupe dev: changed: server.ts\n');
+  await change(WORD, anyWord('two'));
+  assert.match(cli.err, `troupe dev: changed: ${WORD}\n`);
+  await change(SERVER, 'const broken = ;', 'cannot load');
+  assert.match(cli.err, `troupe dev: changed: ${SERVER}\n`);
   await cli.end();
 });
 
 test('--http serves instead of stdio, and a reload changes the tools behind the same URL', async () => {
   const tree = new Tree({
     'package.json': '{ "type": "module" }',
-    'server.ts': program(LISTENS),
-    'lib/word.ts': word('one'),
+    [SERVER]: anyProgram(LISTENS),
+    [WORD]: anyWord('one'),
   });
-  const cli = new Cli(['dev', 'server.ts', '--http', '0', '--no-inspect'], { cwd: tree.path });
+  const cli = new Cli(['dev', SERVER, '--http', '0', '--no-inspect'], { cwd: tree.path });
   await cli.said('loaded in');
   const url = /at (http:\S+);/.exec(cli.err)?.[1] ?? '';
   assert.is(await sayOver(url), 'one');
-  tree.write('lib/word.ts', word('two'));
+  tree.write(WORD, anyWord('two'));
   await cli.said('loaded in', 2);
   assert.is(await sayOver(url), 'two');
   assert.is(cli.err.split('connect clients with').length, 2, cli.err);
@@ -304,10 +313,10 @@ if (process.platform !== 'win32')
   test('--socket serves on a socket', async () => {
     const tree = new Tree({
       'package.json': '{ "type": "module" }',
-      'server.ts': program(EXPORTS),
-      'lib/word.ts': word('one'),
+      [SERVER]: anyProgram(EXPORTS),
+      [WORD]: anyWord('one'),
     });
-    const cli = new Cli(['dev', 'server.ts', '--socket', tree.at('dev.sock'), '--no-inspect'], { cwd: tree.path });
+    const cli = new Cli(['dev', SERVER, '--socket', tree.at('dev.sock'), '--no-inspect'], { cwd: tree.path });
     await cli.said('loaded in');
     const agent = new Cli(['attach', tree.at('dev.sock')], { cwd: tree.path });
     await agent.initialize();
@@ -320,7 +329,7 @@ if (process.platform !== 'win32')
 if (!isBuilt) test.skip('the built command', 'dist is not built: npm run build');
 else
   test('the built command adopts from a program that imports another copy of the package', async () => {
-    const foreign = (more: string): string => program(more, 'program', SOURCES);
+    const foreign = (more: string): string => program(more, { troupe: SOURCES });
     const { cli, change, told } = await open(
       { 'server.ts': foreign(LISTENS), 'lib/word.ts': word('one') },
       'server.ts',
