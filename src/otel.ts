@@ -49,14 +49,31 @@ const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
  * A tracing system for `createServer({ telemetry })`. Uses the providers that the program has registered with
  * `@opentelemetry/api`; without any, it costs little and records nothing. See docs/observe.md.
  *
- * @throws {TypeError} for an unknown mode
+ * @throws {TypeError} for an unknown or invalid option, with its name and the expected value
  * @example createServer({ name: 'orders', version: '1.0.0', telemetry: otel() });
  */
 export function otel(options: OtelOptions = {}): Telemetry {
-  const { mode = 'spans' } = options;
-  if (!['spans', 'propagate', 'off'].includes(mode))
-    throw new TypeError(`otel: mode: expected "spans", "propagate" or "off", got ${describe(mode)}`);
+  checkOptions(options);
   return new Otel(options);
+}
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof OtelOptions>(['mode', 'metrics', 'arguments', 'results', 'redact']);
+
+/** A misspelled `redact` would record secrets. @throws {TypeError} */
+function checkOptions(options: unknown): void {
+  if (!isObject(options)) throw new TypeError(`otel: expected options, got ${describe(options)}`);
+  for (const name of Object.keys(options))
+    if (!OPTIONS.has(name)) throw new TypeError(`otel: ${name}: no such option; there are ${[...OPTIONS].join(', ')}`);
+  const { mode = 'spans', redact } = options;
+  if (mode !== 'spans' && mode !== 'propagate' && mode !== 'off')
+    throw new TypeError(`otel: mode: expected "spans", "propagate" or "off", got ${describe(mode)}`);
+  for (const flag of ['metrics', 'arguments', 'results'] as const) {
+    const value = options[flag];
+    if (value !== undefined && typeof value !== 'boolean')
+      throw new TypeError(`otel: ${flag}: expected true or false, got ${describe(value)}`);
+  }
+  if (redact !== undefined && typeof redact !== 'function')
+    throw new TypeError(`otel: redact: expected a function (value, what, tool), got ${describe(redact)}`);
 }
 
 class Otel implements Telemetry {

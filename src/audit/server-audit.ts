@@ -4,13 +4,20 @@ import { isoOf } from '../clock.ts';
 import type { StateKeys } from '../input/seal.ts';
 import type { AuditKept, AuditMail } from '../messages/audit-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import { describe } from '../protocol/json.ts';
+import { describe, isObject } from '../protocol/json.ts';
 import type { CommitRiders } from '../store/commit-rider.ts';
 import type { Store } from '../store/store.ts';
 import { type AuditDestination, AuditFile, readAuditFile } from './audit-file.ts';
 import { spawnAuditLog } from './audit-log.ts';
 import type { AuditOptions } from './audit-options.ts';
-import { type AuditQuery, type AuditRecord, DEFAULT_AUDIT_EVENTS, selects } from './audit-record.ts';
+import {
+  AUDIT_EVENTS,
+  type AuditQuery,
+  type AuditRecord,
+  DEFAULT_AUDIT_EVENTS,
+  isAuditEvent,
+  selects,
+} from './audit-record.ts';
 import { AuditRows, readAuditRows } from './audit-rows.ts';
 import { AuditedCalls } from './audited-calls.ts';
 
@@ -121,7 +128,11 @@ export async function readFileAudit(
   return found.slice(-limit);
 }
 
+const QUERY: ReadonlySet<string> = new Set<keyof AuditQuery>(['since', 'principal', 'element', 'event', 'limit']);
+
+/** @throws {TypeError | RangeError} for an invalid query */
 function selectionOf(query: AuditQuery) {
+  checkQuery(query);
   const { limit = DEFAULT_LIMIT } = query;
   if (!Number.isSafeInteger(limit) || limit < 1)
     throw new RangeError(`server.audit: limit: expected a whole number of at least 1, got ${describe(limit)}`);
@@ -130,13 +141,27 @@ function selectionOf(query: AuditQuery) {
   return { since, limit, select: selects(query, text) };
 }
 
+/** A misspelled member would select every record. @throws {TypeError} */
+function checkQuery(query: unknown): void {
+  if (!isObject(query))
+    throw new TypeError(`server.audit: expected a query such as { element: 'refund' }, got ${describe(query)}`);
+  for (const name of Object.keys(query))
+    if (!QUERY.has(name))
+      throw new TypeError(`server.audit: ${name}: no such member; there are ${[...QUERY].join(', ')}`);
+  const { event } = query;
+  if (event !== undefined && !isAuditEvent(event))
+    throw new TypeError(`server.audit: event: expected one of ${AUDIT_EVENTS.join(', ')}, got ${describe(event)}`);
+}
+
 /** @returns milliseconds since 1970 */
 function timeOf(since: AuditQuery['since']): number {
   if (since === undefined) return Number.NEGATIVE_INFINITY;
   const time = typeof since === 'string' ? Date.parse(since) : Number(since);
   // The range of dates (ECMA-262 section 21.4.1.1).
   if (Math.abs(time) <= 8.64e15) return time;
-  throw new RangeError(`server.audit: since: expected a date, got ${describe(since)}`);
+  throw new RangeError(
+    `server.audit: since: expected a Date, milliseconds since 1970, or text such as "2026-11-22T10:00Z", got ${describe(since)}`,
+  );
 }
 
 function destinationOf({ to, required }: AuditOptions, { system, store, riders }: AuditServices): AuditDestination {

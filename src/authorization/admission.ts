@@ -392,7 +392,7 @@ export class Admission implements RequestAdmission {
     const call = ruleCallOf(request, subject);
     const ctx = new RuleContext(request);
     let waiting: Promise<void>[] | undefined;
-    const ask = (rule: AuthorizationRule): void => {
+    const ask = (rule: AuthorizationRule, option: 'allow' | 'server.authorize'): void => {
       try {
         const decision: AuthorizationDecision | Promise<AuthorizationDecision> = rule(call, ctx);
         if (!isThenable(decision)) return verdict.add(decision);
@@ -400,20 +400,20 @@ export class Admission implements RequestAdmission {
         waiting.push(
           Promise.resolve(decision)
             .then((late) => verdict.add(late))
-            .catch((error: unknown) => this.#failed(verdict, error)),
+            .catch((error: unknown) => this.#failed(verdict, error, ruleAbout(subject, option))),
         );
       } catch (error) {
-        this.#failed(verdict, error);
+        this.#failed(verdict, error, ruleAbout(subject, option));
       }
     };
-    for (const rule of this.#rules) ask(rule);
-    if (allow) ask(allow);
+    for (const rule of this.#rules) ask(rule, 'server.authorize');
+    if (allow) ask(allow, 'allow');
     return waiting;
   }
 
   /** A rule failed: the request is rejected. */
-  #failed(verdict: RuleVerdict, error: unknown): void {
-    verdict.fail(verdict.incident ?? this.#options.system.incident('an authorization rule', error));
+  #failed(verdict: RuleVerdict, error: unknown, where: string): void {
+    verdict.fail(verdict.incident ?? this.#options.system.incident(where, error));
   }
 
   /** Waits for decisions. @returns false if they took longer than {@link RULE_MS} */
@@ -475,7 +475,7 @@ export class Admission implements RequestAdmission {
     let failures = 0;
     // One incident for the list: a rule that fails, fails for each of its elements.
     const failed = (error: unknown): void => {
-      if (failures === 0) this.#options.system.incident('an authorization rule', error);
+      if (failures === 0) this.#options.system.incident(`an authorization rule (${method})`, error);
       failures += 1;
     };
     for (const { key, element, allow } of elements) {
@@ -568,6 +568,11 @@ export class Admission implements RequestAdmission {
 const MAX_REASON = 500;
 const MAX_LINES = 1_000;
 const SAME_LINE_MS = 10_000;
+
+/** Names a rule for the operator, by the option that has it and by the element. */
+function ruleAbout({ kind, name, element }: Subject, option: string): string {
+  return `an authorization rule (${option}, ${kind} "${element ? name : UNKNOWN}")`;
+}
 
 function argumentsOf({ arguments: args }: { readonly arguments: object }): JsonObject {
   return isJsonObject(args) ? args : NO_ARGUMENTS;

@@ -55,7 +55,7 @@ export class RuleVerdict {
       if (Array.isArray(scopes) && scopes.every(isScope)) return this.demand(scopes);
     }
     throw new TypeError(
-      `expected true, false, { scopes: ["…"] }, { deny: "…" } or { hidden: true }, got ${describe(given)}`,
+      `expected true, false, { scopes: ["…"] }, { deny: "…" } or { hidden: true }, got ${shapeOf(given)}`,
     );
   }
 
@@ -78,3 +78,16 @@ export class RuleVerdict {
     this.incident ??= incident;
   }
 }
+
+/** Describes a value that is no decision by the names and types of its members: their values may be secret. */
+function shapeOf(given: unknown): string {
+  if (given === undefined) return 'nothing: each way through the rule must return a decision';
+  if (!isObject(given)) return describe(given);
+  const members = Object.entries(given).map(
+    ([name, value]) => `${name}: ${Array.isArray(value) ? 'array' : typeof value}`,
+  );
+  return `{ ${members.slice(0, MAX_MEMBERS).join(', ')} }`;
+}
+
+/** Most members of a wrong decision that its error names. */
+const MAX_MEMBERS = 4;

@@ -23,10 +23,20 @@ const CHECK_MS = 5_000;
  */
 export function startupError(error: unknown, path?: string): string {
   if (!(error instanceof Error)) return oneLine(messageOf(error));
-  const message = messageOf(error);
+  const message = missingPeer(messageOf(error)) ?? messageOf(error);
   const text = oneLine(PLAIN.has(error.name) ? message : `${error.name}: ${message}`);
   const location = locationIn(stackOf(error)) ?? (error instanceof SyntaxError ? findSyntaxError(path) : undefined);
   return location === undefined || text.includes(location) ? text : `${text} (at ${location})`;
+}
+
+/** The optional packages that Troupe's entry points import, with these entry points. */
+const PEERS: Readonly<Record<string, string>> = { jose: 'troupe/oauth', '@opentelemetry/api': 'troupe/otel' };
+
+/** The message for a program that imports an entry point without the package that it needs. */
+function missingPeer(message: string): string | undefined {
+  const [, name = '', importer = ''] = /^Cannot find package '([^'\n]+)' imported from (\S.*)$/.exec(message) ?? [];
+  const entry = Object.hasOwn(PEERS, name) && importer.startsWith(fileURLToPath(OWN)) ? PEERS[name] : undefined;
+  return entry && `${entry} needs the package ${name}, which is not installed: npm install ${name}`;
 }
 
 function oneLine(text: string): string {

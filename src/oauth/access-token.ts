@@ -85,11 +85,11 @@ export function judgeClaims(claims: JsonObject, context: ClaimsContext): TokenVe
  */
 function audienceFault(aud: JsonValue | undefined, { settings, issuer, alsoFor }: ClaimsContext): string | undefined {
   const all = typeof aud === 'string' ? [aud] : Array.isArray(aud) ? aud : [];
-  if (!all.includes(issuer.audience)) return 'the token is for another audience';
+  if (!all.includes(issuer.audience)) return `the token is for another audience: expected aud ${issuer.audience}`;
   if (alsoFor === ANY_AUDIENCE) return undefined;
   const fine = (each: JsonValue): boolean =>
     each === issuer.audience || each === alsoFor || (typeof each === 'string' && settings.otherAudiences.has(each));
-  return all.every(fine) ? undefined : 'the token is also for other audiences';
+  return all.every(fine) ? undefined : `the token is also for other audiences: expected aud ${issuer.audience} alone`;
 }
 
 /** True for what OpenID Connect calls an ID token, and for refresh tokens that are JWTs. */

@@ -1,6 +1,7 @@
 /** The options of `oauth`, with their defaults and checks. */
 import { type Clock, LONGEST_TIMER_MS, systemClock } from '../clock.ts';
 import { describe, isObject } from '../protocol/json.ts';
+import { METHODS } from '../protocol/methods.ts';
 import { isScope } from '../protocol/scopes.ts';
 import { isLoopback } from '../transports/http/host-guard.ts';
 
@@ -116,22 +117,29 @@ const KNOWN_ALGORITHMS: ReadonlySet<string> = new Set<TokenAlgorithm>([
 ]);
 const DURATIONS = { leewayMs: 60_000, rememberMs: 300_000, jwksAgeMs: 600_000, jwksCooldownMs: 60_000 } as const;
 const OPTIONS: ReadonlySet<string> = new Set([
+  'resource',
+  'issuer',
+  'scopes',
+  'implies',
+  'otherAudiences',
+  'type',
+  'perUser',
+  'dpop',
+  'failures',
+  'anonymous',
   ...Object.keys(DURATIONS),
-  ...[
-    'resource',
-    'issuer',
-    'scopes',
-    'implies',
-    'otherAudiences',
-    'type',
-    'perUser',
-    'dpop',
-    'failures',
-    'anonymous',
-    'clock',
-  ],
+  'clock',
 ]);
 const ISSUER_OPTIONS: ReadonlySet<string> = new Set(['issuer', 'jwks', 'introspection', 'algorithms', 'audience']);
+const INTROSPECTION_OPTIONS: ReadonlySet<string> = new Set([
+  'endpoint',
+  'clientId',
+  'clientSecret',
+  'privateKey',
+  'algorithm',
+]);
+/** An example of a scope, in the errors about scopes. */
+const SCOPES = 'an array of scopes, such as ["orders:read"]';
 
 /** @throws {TypeError | RangeError} for an unknown or invalid option, with its name and the expected value */
 export function resolveResourceServer(given: ResourceServerOptions): ResolvedResourceServer {
@@ -141,15 +149,15 @@ export function resolveResourceServer(given: ResourceServerOptions): ResolvedRes
   const { scopes = [], implies = {}, otherAudiences = [], type, perUser = false, dpop = 'accepted', anonymous } = given;
   checkScopes('scopes', scopes);
   if (scopes.includes('offline_access'))
-    throw new TypeError('oauth: scopes: offline_access is for clients to request, and no resource needs it');
+    throw new TypeError('oauth: scopes: offline_access is for clients to request, and no resource needs it. Remove it');
   if (type !== undefined && type !== 'at+jwt' && type !== 'JWT')
     throw new TypeError(`oauth: type: expected "at+jwt" or "JWT", got ${describe(type)}`);
   if (!['accepted', 'required', 'off'].includes(dpop))
     throw new TypeError(`oauth: dpop: expected "accepted", "required" or "off", got ${describe(dpop)}`);
   if (typeof perUser !== 'boolean') throw new TypeError(`oauth: perUser: expected a boolean, got ${describe(perUser)}`);
-  checkTexts('otherAudiences', otherAudiences);
+  checkTexts('otherAudiences', otherAudiences, 'an array of audiences, such as ["account"]');
   const methods = anonymous === undefined || anonymous === false ? [] : anonymous;
-  checkTexts('anonymous', methods);
+  checkMethods(methods);
   const issuers = issuersOf(given.issuer, resource);
   return {
     resource,
@@ -208,18 +216,20 @@ function isIssuerOptions(given: unknown): given is IssuerOptions {
 
 function oneIssuer(given: unknown, resource: string): ResolvedIssuer {
   if (!isIssuerOptions(given))
-    throw new TypeError(`oauth: issuer: expected an address or { issuer, … }, got ${describe(given)}`);
+    throw new TypeError(
+      `oauth: issuer: expected the address of an authorization server, or { issuer, … }, got ${describe(given)}`,
+    );
   checkNames(given, ISSUER_OPTIONS, 'oauth: issuer');
   const { issuer, jwks, introspection, algorithms = ALGORITHMS, audience = resource } = given;
   address('issuer', issuer);
   for (const algorithm of algorithms)
     if (!KNOWN_ALGORITHMS.has(algorithm))
       throw new TypeError(
-        `oauth: algorithms: expected asymmetric algorithms of ${[...KNOWN_ALGORITHMS].join(', ')}, got ${describe(algorithm)}`,
+        `oauth: algorithms: expected some of ${[...KNOWN_ALGORITHMS].join(', ')}, got ${describe(algorithm)}`,
       );
   if (algorithms.length === 0) throw new TypeError('oauth: algorithms: expected at least one, got none');
   if (typeof audience !== 'string' || audience === '')
-    throw new TypeError(`oauth: audience: expected a text, got ${describe(audience)}`);
+    throw new TypeError(`oauth: audience: expected the aud of tokens for this server, got ${describe(audience)}`);
   return {
     issuer,
     jwks: jwks === undefined ? undefined : address('jwks', jwks),
@@ -230,14 +240,25 @@ function oneIssuer(given: unknown, resource: string): ResolvedIssuer {
 }
 
 function introspectionOf(given: IntrospectionOptions): IntrospectionOptions & { readonly algorithm: TokenAlgorithm } {
+  if (!isObject(given))
+    throw new TypeError(`oauth: introspection: expected { clientId, clientSecret }, got ${describe(given)}`);
+  checkNames(given, INTROSPECTION_OPTIONS, 'oauth: introspection');
   const { endpoint, clientId, clientSecret, privateKey, algorithm = 'ES256' } = given;
   if (endpoint !== undefined) address('introspection.endpoint', endpoint);
   if (typeof clientId !== 'string' || clientId === '')
-    throw new TypeError(`oauth: introspection.clientId: expected a text, got ${describe(clientId)}`);
+    throw new TypeError(`oauth: introspection.clientId: expected the id of a client, got ${describe(clientId)}`);
   if ((clientSecret === undefined) === (privateKey === undefined))
-    throw new TypeError('oauth: introspection: expected either clientSecret or privateKey');
+    throw new TypeError(
+      `oauth: introspection: expected clientSecret or privateKey, got ${privateKey === undefined ? 'none' : 'both'}`,
+    );
+  if (privateKey !== undefined && !/-----BEGIN PRIVATE KEY-----/.test(privateKey))
+    throw new TypeError(
+      'oauth: introspection.privateKey: expected a PKCS #8 key in PEM ("-----BEGIN PRIVATE KEY-----")',
+    );
   if (!KNOWN_ALGORITHMS.has(algorithm))
-    throw new TypeError(`oauth: introspection.algorithm: expected an asymmetric one, got ${describe(algorithm)}`);
+    throw new TypeError(
+      `oauth: introspection.algorithm: expected one of ${[...KNOWN_ALGORITHMS].join(', ')}, got ${describe(algorithm)}`,
+    );
   return { ...given, algorithm };
 }
 
@@ -255,16 +276,30 @@ function checkNames(given: object, known: ReadonlySet<string>, where: string): v
     if (!known.has(name)) throw new TypeError(`${where}: ${name}: no such option; there are ${[...known].join(', ')}`);
 }
 
-function checkTexts(option: string, given: readonly string[]): void {
+function checkTexts(option: string, given: readonly string[], expected: string): void {
   if (!Array.isArray(given) || given.some((each) => typeof each !== 'string' || each === ''))
-    throw new TypeError(`oauth: ${option}: expected an array of texts, got ${describe(given)}`);
+    throw new TypeError(`oauth: ${option}: expected ${expected}, got ${describe(given)}`);
+}
+
+/** Only methods that 2026-07-28 has can be called without a token: the others would be ignored. */
+function checkMethods(given: readonly string[]): void {
+  checkTexts('anonymous', given, 'an array of methods, such as ["server/discover"]');
+  for (const method of given) {
+    const known = METHODS.get(method);
+    if (known?.kind !== 'request' || !known.eras.includes('modern'))
+      throw new TypeError(
+        `oauth: anonymous: expected requests of 2026-07-28, such as "tools/list", got ${describe(method)}`,
+      );
+  }
 }
 
 function checkScopes(option: string, given: readonly string[]): void {
-  checkTexts(option, given);
+  checkTexts(option, given, SCOPES);
   for (const scope of given)
     if (!isScope(scope))
-      throw new TypeError(`oauth: ${option}: expected scopes of printable characters without spaces, got "${scope}"`);
+      throw new TypeError(
+        `oauth: ${option}: expected scopes without spaces and quotes, such as "orders:read", got "${scope}"`,
+      );
 }
 
 function duration(given: ResourceServerOptions, name: keyof typeof DURATIONS, least: number): number {
@@ -278,9 +313,13 @@ function duration(given: ResourceServerOptions, name: keyof typeof DURATIONS, le
 
 function failuresOf(given: ResourceServerOptions['failures']): ResolvedResourceServer['failures'] {
   if (given === false) return undefined;
+  if (given !== undefined && !isObject(given))
+    throw new TypeError(`oauth: failures: expected false or { perSecond, burst }, got ${describe(given)}`);
   const { perSecond, burst } = given ?? { perSecond: 20, burst: 40 };
-  if (!(perSecond > 0 && Number.isFinite(perSecond) && burst >= 1 && Number.isFinite(burst)))
-    throw new RangeError('oauth: failures: expected false, or a perSecond above 0 and a burst of at least 1');
+  if (!(perSecond > 0 && Number.isFinite(perSecond)))
+    throw new RangeError(`oauth: failures: perSecond: expected a number above 0, got ${describe(perSecond)}`);
+  if (!(burst >= 1 && Number.isFinite(burst)))
+    throw new RangeError(`oauth: failures: burst: expected a number of at least 1, got ${describe(burst)}`);
   return { perSecond, burst };
 }
 

@@ -123,7 +123,8 @@ class ResourceServer implements HttpAuthenticator {
     if (rejected) return rejected;
     // Values of a repeated header are joined by commas.
     if (token.includes(',')) return this.#rejections.invalid('expected one Authorization header, got several');
-    if (!TOKEN.test(token)) return this.#rejections.malformed('expected "Bearer" and a token');
+    if (!TOKEN.test(token))
+      return this.#rejections.malformed('expected the scheme Bearer or DPoP, a space and a token');
     const failures = this.#failuresOf(request, now);
     const retryMs = failures?.wait(now) ?? 0;
     if (retryMs > 0) return { excess: { option: 'oauth.failures', message: TOO_MANY_FAILURES, retryMs } };

@@ -6,7 +6,7 @@
 import { LONGEST_TIMER_MS } from '../clock.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import { isScope } from '../protocol/scopes.ts';
-import { problemOfLimits } from '../tool-limits/call-limits.ts';
+import { isCallLimit, problemOfLimits } from '../tool-limits/call-limits.ts';
 
 /** Thrown for an invalid definition. The message names the element, the problem and the fix. */
 export class DefinitionError extends Error {
@@ -44,7 +44,9 @@ const icons: Check = (value) => {
 const scopes: Check = (value) => {
   if (!Array.isArray(value)) return `expected a list of scopes, such as ["orders:read"], got ${describe(value)}`;
   const wrong = value.find((scope) => !isScope(scope));
-  return wrong === undefined ? undefined : `expected scopes as in RFC 6749 section 3.3, got ${describe(wrong)}`;
+  return wrong === undefined
+    ? undefined
+    : `expected scopes without spaces and quotes, such as "orders:read" (RFC 6749 section 3.3), got ${describe(wrong)}`;
 };
 
 const GUARDED = { scopes, allow: functional };
@@ -110,6 +112,8 @@ export const MEMBERS = {
     limits: (value: unknown): string | undefined => {
       if (!isObject(value)) return `expected an object such as { create: { perMinute: 10 } }, got ${describe(value)}`;
       for (const [name, limits] of Object.entries(value)) {
+        if (isCallLimit(name) && typeof limits !== 'object')
+          return `${name}: expected the limits of each tool of the machine, such as { create: { ${name}: … } }, got ${describe(limits)}`;
         const problem = limits === undefined ? undefined : problemOfLimits(limits);
         if (problem !== undefined) return `${name}: ${problem}`;
       }
@@ -145,7 +149,7 @@ export const MEMBERS = {
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Check>>>>;
 
-/** Names of the official SDK, and common misspellings, with our names. */
+/** Names of the official SDK, and common misspellings, with our names. A misspelled guard would guard nothing. */
 const OTHERWISE: Readonly<Record<string, string>> = {
   inputSchema: 'input',
   inputs: 'input',
@@ -157,6 +161,12 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   argument: 'arguments',
   _meta: 'meta',
   execute: 'handler',
+  scope: 'scopes',
+  requiredScopes: 'scopes',
+  allows: 'allow',
+  authorize: 'allow',
+  limit: 'limits',
+  rateLimit: 'limits',
 };
 
 /** @throws {DefinitionError} if a member has the wrong type, or is called differently here */

@@ -1,6 +1,9 @@
 /** Connects test clients to a server inside the process. */
+
+import { describe, isObject } from '../protocol/json.ts';
 import type { Server } from '../server.ts';
 import { type MemoryClient, memory } from '../transports/memory.ts';
+import { checkCaller } from '../transports/stream-connection.ts';
 import { TestClient, type TestClientOptions } from './test-client.ts';
 import type { Wire } from './wire.ts';
 
@@ -16,6 +19,7 @@ export interface ConnectToServerOptions extends TestClientOptions {
  * Connects a client to a server, in memory. The server need not listen on anything else.
  *
  * @throws {Error} when the server is closed
+ * @throws {TypeError} for a caller that is invalid
  * @example
  * const client = await connect(server, { auth: { principal: 'ada', scopes: ['orders:read'] } });
  * await client.initialize();
@@ -23,7 +27,15 @@ export interface ConnectToServerOptions extends TestClientOptions {
  * await client.close();
  */
 export async function connect(server: Server, { auth, ...options }: ConnectToServerOptions = {}): Promise<TestClient> {
+  checkAuth(auth);
   return new TestClient(await openWire(server, auth), options);
+}
+
+/** @throws {TypeError} for a caller that would be an anonymous one without a warning */
+function checkAuth(auth: unknown): void {
+  if (auth === undefined) return;
+  if (!isObject(auth)) throw new TypeError(`connect: auth: expected { principal, scopes }, got ${describe(auth)}`);
+  checkCaller('connect: auth', auth.principal, auth.scopes);
 }
 
 /** Opens another connection to a server, of this caller. */

@@ -51,7 +51,18 @@ export function problemOfLimits(limits: unknown): string | undefined {
   if (perSecond !== undefined && perMinute !== undefined) return 'expected perSecond or perMinute, got both';
   if (burst !== undefined && perSecond === undefined && perMinute === undefined)
     return 'burst: expected perSecond or perMinute beside it, got none';
-  return undefined;
+  const { concurrent, perDay, cost } = limits;
+  if ([perSecond, perMinute, concurrent, perDay].some((limit) => limit !== undefined)) return undefined;
+  const named = cost === undefined ? 'none' : 'only cost, which limits nothing';
+  // Options that are `undefined` are not given: a program may set its limits in production only.
+  return Object.keys(limits).some((name) => name !== 'cost')
+    ? undefined
+    : `expected perSecond, perMinute, concurrent or perDay, got ${named}`;
+}
+
+/** True for the name of a limit, such as `perMinute`. */
+export function isCallLimit(name: string): boolean {
+  return MEMBERS.some((member) => member === name);
 }
 
 function problemOf(name: string, value: unknown): string | undefined {

@@ -352,6 +352,17 @@ test('rejects options that are wrong, by their names', async () => {
   assert.throws(make({ to: 'store' }), /audit\.to: 'store' needs a durable store/);
   const { server } = stage();
   await assertRejects(server.audit(), /the function in the option audit\.to receives the records/);
+  const queried = createServer({ name: 's', version: '1', audit: { to: join(folder, 'queried.jsonl') } });
+  const read = (query: object) => queried.audit(JSON.parse(JSON.stringify(query)));
+  await assertRejects(
+    read({ tool: 'refund' }),
+    /server\.audit: tool: no such member; there are since, principal, element/,
+  );
+  await assertRejects(read({ event: 'calls' }), /server\.audit: event: expected one of denied, .* got string "calls"/);
+  await assertRejects(
+    read({ since: '12h' }),
+    /server\.audit: since: expected a Date, milliseconds since 1970, or text/,
+  );
   const none = createServer({ name: 's', version: '1' });
   await assertRejects(none.audit(), /this server has no audit/);
 });
@@ -420,7 +431,7 @@ test('the store: server.audit returns the latest records that a query selects, a
   assert.is((await next.audit({ event: 'call', limit: 2 })).at(-1)?.element, 'tool fail');
   assert.equal(await next.audit({ principal: 'ada' }), []);
   assert.equal(await next.audit({ since: '2026-01-02' }), []);
-  await assertRejects(next.audit({ since: 'yesterday' }), /since: expected a date/);
+  await assertRejects(next.audit({ since: 'yesterday' }), /since: expected a Date, milliseconds since 1970/);
   await next.close();
 });
 

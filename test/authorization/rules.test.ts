@@ -174,6 +174,12 @@ for (const [title, rule] of WRONG)
     assert.is(data, undefined);
     assert.equal(ran, []);
     assert.match(lines.join('\n'), /an authorization rule/);
+    // The operator learns which rule failed, and by what it returned, but none of its values.
+    if (title !== 'never decides')
+      assert.match(lines.join('\n'), 'an authorization rule (server.authorize, tool "look")');
+    if (title === 'demands scopes in one text') assert.match(lines.join('\n'), /got \{ scopes: string \}$/m);
+    if (title === 'returns nothing')
+      assert.match(lines.join('\n'), /got nothing: each way through the rule must return/);
     // A list shows what is there; what a rule has failed to decide about is not.
     const { tools } = await listing;
     assert.equal(

@@ -33,7 +33,7 @@ test('prints the records of a file and of its predecessors, without control char
     '2026-02-02T00:00:00.000Z  call  bob  tool ·[31mrefund  ok  4 ms',
     '',
   ]);
-  assert.match(err, /audit\.jsonl: skipped 1 lines that are no audit records/);
+  assert.match(err, /audit\.jsonl: skipped 1 line without an audit record/);
 });
 
 test('selects by principal, element and time, and prints JSON', async () => {
@@ -49,6 +49,7 @@ test('selects by principal, element and time, and prints JSON', async () => {
   );
   assert.is(out, record('2026-02-01T00:00:00.000Z', 'ada', 'tool refund'));
   assert.is((await run('audit.jsonl', '--since', '1d')).out, '');
+  assert.match((await run('audit.jsonl', '--event', 'read')).out, /^\S+ {2}read {2}ada[^\n]+\n$/);
 });
 
 test('prints the records of a directory of --data, once its server has stopped', async () => {
@@ -59,7 +60,7 @@ test('prints the records of a directory of --data, once its server has stopped',
   await client.modern('tools/call', { name: 'pay', arguments: {} });
   const locked = await run('--data', 'data');
   assert.is(locked.code, 1);
-  assert.match(locked.err, 'Stop its server, or read with server.audit() in its program');
+  assert.match(locked.err, 'To read while the server runs, call server.audit() in its program');
   await server.close();
   const { code, out, err } = await run('--data', 'data', '--element', 'tool pay', '--json');
   assert.is(code, 0, err);
@@ -72,6 +73,8 @@ test('names what is wrong with its arguments', async () => {
     [['audit.jsonl', '--data', '.'], 'expected FILE or --data DIR, got both'],
     [['gone.jsonl'], 'expected FILE, got gone.jsonl: no such file'],
     [['audit.jsonl', '--since', 'soon'], '--since: expected a date, or a time such as 30m, 12h or 7d, got soon'],
+    [['.'], 'expected FILE, got the directory .. For durable state, use --data'],
+    [['audit.jsonl', '--event', 'calls'], '--event: expected one of denied, limited, call'],
     [['--data', '.'], '--data: there is no durable state in .'],
   ] as const) {
     const { code, err } = await run(...args);

@@ -1,8 +1,10 @@
 /** A program that fails to start: each command prints one line with the author's file and line, without a stack. */
 import { chmodSync, mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { startupError } from '../../src/cli/startup-error.ts';
+import { OWN } from '../../src/package-files.ts';
 import { Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { SCALE } from '../harness/scale.ts';
@@ -174,6 +176,16 @@ test('attach prints in one line why its server fails to start', async () => {
     /^troupe attach: .*no config in here \(at .*throws\.ts:1:\d+\)/,
   );
   assert.not.match(cli.err, /^\s+at /m);
+});
+
+test('a missing optional package is named with the command that installs it', () => {
+  const own = fileURLToPath(new URL('oauth.js', OWN));
+  assert.is(
+    startupError(new Error(`Cannot find package 'jose' imported from ${own}`)).replace(/ \(at .*/, ''),
+    'troupe/oauth needs the package jose, which is not installed: npm install jose',
+  );
+  const theirs = "Cannot find package 'jose' imported from /app/server.js";
+  assert.is(startupError(new Error(theirs)).replace(/ \(at .*/, ''), theirs);
 });
 
 test('any thrown value becomes one line', () => {

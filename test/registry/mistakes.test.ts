@@ -156,6 +156,20 @@ test('names the fix at run time', () => {
     ],
     ['tool', ['h', input, handler], 'tool "h": expected options, got a schema: write { input: schema }'],
     ['tool', ['h', { inputs: input }, handler], 'tool "h": inputs: this member is called "input" here'],
+    // A guard that is misspelled guards nothing.
+    ['tool', ['h', { scope: ['a'] }, handler], 'tool "h": scope: this member is called "scopes" here'],
+    [
+      'resource',
+      ['doc://x', { allows: handler }, handler],
+      'resource "doc://x": allows: this member is called "allow" here',
+    ],
+    ['prompt', ['p', { authorize: handler }, handler], 'prompt "p": authorize: this member is called "allow" here'],
+    ['tool', ['h', { limit: { perDay: 1 } }, handler], 'tool "h": limit: this member is called "limits" here'],
+    [
+      'tool',
+      ['h', { scopes: 'orders:read' }, handler],
+      'tool "h": scopes: expected a list of scopes, such as ["orders:read"], got string "orders:read"',
+    ],
     [
       'resource',
       ['doc://x', { mimetype: 'a/b' }, handler],

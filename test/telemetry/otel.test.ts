@@ -369,6 +369,17 @@ test('the modes: propagate makes no spans and passes the context on, off does ne
   assert.throws(() => otel({ mode: 'on' as 'off' }), /otel: mode: expected "spans", "propagate" or "off", got/);
 });
 
+test('options that are wrong throw with their name', () => {
+  for (const [options, message] of [
+    [{ mode: 'span' }, /otel: mode: expected "spans", "propagate" or "off", got string "span"/],
+    [{ args: true }, /otel: args: no such option; there are mode, metrics, arguments, results, redact/],
+    [{ results: 'yes' }, /otel: results: expected true or false, got string "yes"/],
+    [{ redact: ['card'] }, /otel: redact: expected a function \(value, what, tool\), got array of 1/],
+    [null, /otel: expected options, got null/],
+  ] as const)
+    assert.throws(() => Reflect.apply(otel, undefined, [options]), message);
+});
+
 test('(G-12) arguments and results are recorded only on request, and redacted', async () => {
   const recorded = async (options: OtelOptions): Promise<unknown[]> => {
     exporter.reset();

@@ -233,3 +233,16 @@ test('several clients share one server, and one that closes leaves the others', 
   assert.match(await two.closed, /closed/);
   assert.match((await failure(connect(server))).message, /not open/);
 });
+
+test('connect rejects a caller that would be anonymous without a warning', async () => {
+  const server = served();
+  for (const [auth, message] of [
+    ['ada', /^connect: auth: expected \{ principal, scopes \}, got string "ada"$/],
+    [{ principal: 'ada', scopes: 'a' }, /^connect: auth: scopes: expected an array of scopes, .* got string "a"$/],
+    [{ principal: 7 }, /^connect: auth: principal: expected the name of a user, such as "ada", got number 7$/],
+  ] as const) {
+    const connecting: Promise<unknown> = Reflect.apply(connect, undefined, [server, { auth }]);
+    assert.match((await failure(connecting)).message, message);
+  }
+  await server.close();
+});

@@ -321,6 +321,7 @@ test('names what is wrong with limits', () => {
   for (const [limits, expected] of [
     [{ perSecond: 0 }, 'perSecond: expected a number above 0, got number 0'],
     [{ perSecond: 1, perMinute: 1 }, 'expected perSecond or perMinute, got both'],
+    [{}, 'expected perSecond, perMinute, concurrent or perDay, got none'],
     [{ burst: 2 }, 'burst: expected perSecond or perMinute beside it, got none'],
     [{ concurrent: 1.5 }, 'concurrent: expected a whole number of at least 1, got number 1.5'],
     [{ perHour: 1 }, 'perHour: no such limit; there are perSecond, perMinute, burst, concurrent, perDay, cost'],
@@ -329,6 +330,15 @@ test('names what is wrong with limits', () => {
       () => server.tool('t', { limits: JSON.parse(JSON.stringify(limits)) }, () => ''),
       new RegExp(`tool "t": limits: ${expected}`),
     );
+  assert.throws(
+    () => server.tool('t', { limits: { cost: () => 1 } }, () => ''),
+    /limits: expected perSecond, perMinute, concurrent or perDay, got only cost, which limits nothing/,
+  );
+  const machine = createMachine({ initial: 'on', states: { on: {} } });
+  assert.throws(
+    () => server.machine('m', machine, { events: {}, limits: JSON.parse('{"perDay":1}') }),
+    /machine "m": limits: perDay: expected the limits of each tool of the machine, such as \{ create: \{ perDay: … \} \}/,
+  );
 });
 
 test('a client that asks for a task gets an error, which it can read in the place of the task', async () => {

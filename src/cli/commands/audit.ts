@@ -1,7 +1,13 @@
 /** `troupe audit [FILE]`: prints the records of an audit log from its file, or from the durable state of a server. */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AuditQuery, AuditRecord } from '../../audit/audit-record.ts';
+import {
+  AUDIT_EVENTS,
+  type AuditEvent,
+  type AuditQuery,
+  type AuditRecord,
+  isAuditEvent,
+} from '../../audit/audit-record.ts';
 import { readFileAudit, readStoredAudit } from '../../audit/server-audit.ts';
 import { isoOf, systemClock } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
@@ -10,10 +16,11 @@ import { readOptions, wholeNumber } from '../command-options.ts';
 import { safe } from '../top/format.ts';
 import { say, UsageError } from '../usage.ts';
 
-const OPTIONS = { data: 'DIR', principal: 'NAME', element: 'NAME', since: 'TIME', limit: 'N', json: '' };
+const OPTIONS = { data: 'DIR', principal: 'NAME', element: 'NAME', event: 'NAME', since: 'TIME', limit: 'N', json: '' };
 
-const HELP = `Usage: troupe audit FILE [--principal NAME] [--element NAME] [--since TIME]
-       troupe audit --data DIR [--principal NAME] [--element NAME] [--since TIME]
+const HELP = `Usage: troupe audit FILE [--principal NAME] [--element NAME] [--event NAME]
+                         [--since TIME] [--limit N] [--json]
+       troupe audit --data DIR [the same]
 
 Prints the latest records of an audit log, the oldest first: of a file, with its
 rotated predecessors, or of the durable state in DIR. A server that runs has DIR
@@ -21,6 +28,7 @@ open for itself: stop it, or read with server.audit() in its program.
 
   --principal NAME       only records of this principal
   --element NAME         only records of this element: refund, or "tool refund"
+  --event NAME           only records of this event: call, denied, limited, …
   --since TIME           only records since a date (2026-11-22T10:00Z), or of the
                          last minutes, hours or days (30m, 12h, 7d)
   --limit N              at most N records (1000)
@@ -39,6 +47,7 @@ export async function main(args: readonly string[]): Promise<void> {
   const query: AuditQuery = {
     principal: values.principal,
     element: values.element,
+    event: eventOf(values.event),
     since: sinceOf(values.since),
     limit: wholeNumber('audit', 'limit', values.limit, 1_000),
   };
@@ -50,7 +59,7 @@ export async function main(args: readonly string[]): Promise<void> {
     if (error instanceof UsageError) throw error;
     const hint =
       error instanceof StoreError && error.fault === 'locked'
-        ? '. Stop its server, or read with server.audit() in its program'
+        ? '. To read while the server runs, call server.audit() in its program'
         : '';
     say(`troupe audit: ${safe(messageOf(error))}${hint}`);
     process.exitCode = 1;
@@ -67,8 +76,12 @@ async function read(
     throw new UsageError(`troupe audit: expected FILE or --data DIR, got ${file === undefined ? 'none' : 'both'}`);
   if (file !== undefined) {
     if (!existsSync(file)) throw new UsageError(`troupe audit: expected FILE, got ${safe(file)}: no such file`);
+    if (statSync(file).isDirectory())
+      throw new UsageError(
+        `troupe audit: expected FILE, got the directory ${safe(file)}. For durable state, use --data`,
+      );
     const damaged = (name: string, lines: number): void =>
-      say(`troupe audit: ${safe(name)}: skipped ${lines} lines that are no audit records`);
+      say(`troupe audit: ${safe(name)}: skipped ${lines} ${lines === 1 ? 'line' : 'lines'} without an audit record`);
     return readFileAudit(file, query, damaged);
   }
   const path = join(directory ?? '', 'troupe.db');
@@ -86,6 +99,12 @@ async function read(
   } finally {
     await store.close();
   }
+}
+
+/** @throws {UsageError} */
+function eventOf(name: string | undefined): AuditEvent | undefined {
+  if (name === undefined || isAuditEvent(name)) return name;
+  throw new UsageError(`troupe audit: --event: expected one of ${AUDIT_EVENTS.join(', ')}, got ${safe(name)}`);
 }
 
 /** @throws {UsageError} */
