@@ -313,14 +313,14 @@ export class Admission implements RequestAdmission {
   }
 
   #judgeUri(request: RequestView, uri: string): RuleVerdict | undefined | Promise<RuleVerdict> {
-    const element = this.#resolve(uri)?.element;
+    const { element, variables = NO_ARGUMENTS } = this.#resolve(uri) ?? {};
     return this.#judge(
       request,
       element ? kindOf(element) : 'resource',
       element?.key ?? uri,
       element,
-      NO_ARGUMENTS,
-      uri,
+      variables,
+      canonicalUri(uri),
     );
   }
 
@@ -619,4 +619,16 @@ function demanding(
     });
   judged.demand(scopes);
   return judged;
+}
+
+/**
+ * The URI in the one spelling that rules see: a template also matches others, in which characters are encoded that need not
+ * be (RFC 3986 section 6.2.2).
+ */
+function canonicalUri(uri: string): string {
+  if (!uri.includes('%')) return uri;
+  return uri.replace(/%[0-9a-f]{2}/gi, (encoded) => {
+    const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16));
+    return /[\w.~-]/.test(character) ? character : encoded.toUpperCase();
+  });
 }

@@ -7,6 +7,7 @@ import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { isThenable } from '../protocol/thenable.ts';
 import type { CallToolResult, Tool } from '../protocol/types.ts';
+import { turnAway } from '../requests/active-request.ts';
 import type { StatusAtCrash } from '../tasks/task-entry.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import type { LimitedCalls } from '../tool-limits/limited-calls.ts';
@@ -73,7 +74,9 @@ export class ToolExecutor {
     };
     const counted = request.recorded?.id !== undefined || tasks.recovery?.statusOf(request) !== undefined;
     const ended = (): void => {
-      if (!ran) audit?.notRun(request);
+      if (ran) return;
+      turnAway(request);
+      audit?.notRun(request);
     };
     try {
       const result = limited.run({ request, tool: tool.name, limits, input, arguments: args, counted, work });

@@ -33,9 +33,12 @@ export interface AuthorizationCall {
    */
   readonly method: string;
   readonly element: GuardedElement;
-  /** The arguments of a tool or a prompt, not yet checked by its schema. Empty for all other methods. */
+  /**
+   * The arguments of a tool or a prompt, not yet checked by its schema; the variables of a template, decoded, as its handler
+   * receives them. Otherwise empty.
+   */
   readonly arguments: JsonObject;
-  /** The URI of a resource. */
+  /** The URI of a resource, in one spelling: characters that need no encoding are decoded (`%39` is `9`). */
   readonly uri: string | undefined;
   /** The authenticated caller; undefined for an anonymous one. */
   readonly auth: Auth | undefined;

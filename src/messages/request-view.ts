@@ -59,6 +59,8 @@ export interface RequestView {
   readonly guarded: boolean;
   /** All scopes that its caller needed. */
   readonly needed: readonly string[];
+  /** True if a limit has rejected its call: it did not run, and the same call may run later. */
+  readonly turnedAway: boolean;
   /** The request's `_meta`, unchanged. */
   readonly meta: Readonly<Record<string, unknown>> | undefined;
   readonly progressToken: string | number | undefined;

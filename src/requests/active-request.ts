@@ -42,6 +42,7 @@ export class ActiveRequest implements RequestView {
   hidden = false;
   view: ListView | undefined = undefined;
   guarded = false;
+  turnedAway = false;
   needed: readonly string[] = NO_SCOPES;
   held: { release(): void } | undefined = undefined;
   timeoutMs = 0;
@@ -169,6 +170,11 @@ export function setGuarded(request: RequestView, scopes: readonly string[]): voi
   const active = activeRequestOf(request);
   active.guarded = true;
   active.needed = scopes;
+}
+
+/** A limit has rejected its call, which did not run. */
+export function turnAway(request: RequestView): void {
+  activeRequestOf(request).turnedAway = true;
 }
 
 /** Replaces the parameters of a request, before it is served. */

@@ -11,7 +11,7 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { AnswerMail, RequestMail, RequestTarget } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { isOutcome, type Outcome } from '../messages/results.ts';
-import { ErrorCode, ProtocolError, toWireError, wireError } from '../protocol/errors.ts';
+import { ErrorCode, NOT_RECORDED, ProtocolError, toWireError, wireError } from '../protocol/errors.ts';
 import { describe, isObject, messageOf } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
 import type { CallTool } from '../protocol/operations.ts';
@@ -321,7 +321,11 @@ export class ReplyCache implements RequestTarget {
     this.#leave(request, call);
     // Aborted by shutdown. The outcome is unknown: keep only the marker, so that a repeated call gets that answer.
     if (!outcome.ok && outcome.error.code === ErrorCode.ShuttingDown) return emitter.send(mail);
-    const writes = [...this.#makeRoom(call), this.#reply(call, outcome)];
+    // A call that has not run may run when it is repeated.
+    const writes =
+      request.turnedAway || isUnrecorded(outcome)
+        ? [this.#removal(call)]
+        : [...this.#makeRoom(call), this.#reply(call, outcome)];
     if (repeatable) {
       // If this result is lost, a repeated call may run again.
       emitter.send(mail);
@@ -364,7 +368,7 @@ export class ReplyCache implements RequestTarget {
 
   /** Removes the oldest reply above the limit before it expires. */
   #makeRoom({ actor, request }: Identity): readonly Write[] {
-    const { limits, system } = this.#options;
+    const { limits } = this.#options;
     const requests = this.#counted.get(actor) ?? new RecentNames(limits.maxRepliesPerSession);
     this.#counted.delete(actor);
     this.#counted.set(actor, requests);
@@ -374,7 +378,11 @@ export class ReplyCache implements RequestTarget {
         break;
       }
     const gone = requests.add(request);
-    return gone === undefined ? [] : [{ type: 'reply', actor, request: gone, data: '', expires: system.clock.date() }];
+    return gone === undefined ? [] : [this.#removal({ actor, request: gone })];
+  }
+
+  #removal({ actor, request }: Pick<Identity, 'actor' | 'request'>): ReplyWrite {
+    return { type: 'reply', actor, request, data: '', expires: this.#options.system.clock.date() };
   }
 
   #fail(request: RequestView, error: unknown): void {
@@ -434,6 +442,11 @@ function mayBecomeTask(tool: unknown, { client }: RequestView, { task }: CallToo
 /** Marks that the response of this request waits for the replies that its session stores. */
 function storesReply({ exchange }: RequestView): void {
   if (exchange) exchange.storesReply = true;
+}
+
+/** True if a call did not run, because its audit record could not be kept. */
+function isUnrecorded(outcome: Outcome): boolean {
+  return !outcome.ok && outcome.error.data === NOT_RECORDED;
 }
 
 function isQuestion(outcome: Outcome): boolean {

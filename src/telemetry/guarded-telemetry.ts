@@ -70,15 +70,24 @@ class GuardedSpan implements RequestSpan {
   }
 
   get traceparent(): string | undefined {
-    return this.guarded.traceparent;
+    return guard(this.#failed, () => this.guarded.traceparent);
   }
 
   get sampled(): TraceIds | undefined {
-    return this.guarded.sampled;
+    return guard(this.#failed, () => this.guarded.sampled);
   }
 
+  /** Runs the work in any case, and once. Its own errors are its caller's. */
   run<T>(work: () => T): T {
-    return this.guarded.run(work);
+    let ran: { readonly result: T } | { readonly error: unknown } | undefined;
+    guard(this.#failed, () =>
+      this.guarded.run(() => {
+        ran ??= attempt(work);
+      }),
+    );
+    ran ??= attempt(work);
+    if ('error' in ran) throw ran.error;
+    return ran.result;
   }
 
   link(traceparent: string): void {
@@ -113,10 +122,19 @@ class GuardedQuestion implements QuestionSpan {
   }
 }
 
-function guard(failed: Failed, work: () => void): void {
+function attempt<T>(work: () => T): { readonly result: T } | { readonly error: unknown } {
   try {
-    work();
+    return { result: work() };
+  } catch (error) {
+    return { error };
+  }
+}
+
+function guard<T>(failed: Failed, work: () => T): T | undefined {
+  try {
+    return work();
   } catch (error) {
     failed(error);
+    return undefined;
   }
 }

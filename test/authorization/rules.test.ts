@@ -135,7 +135,7 @@ test('a rule receives the call, the element and the request', async () => {
     ]),
     [
       ['tools/call', 'tool', 'refund', ['orders'], { amount: 5 }, undefined, 'ada'],
-      ['resources/read', 'template', 'orders://{id}', [], {}, 'orders://7', 'ada'],
+      ['resources/read', 'template', 'orders://{id}', [], { id: '7' }, 'orders://7', 'ada'],
       ['prompts/get', 'prompt', 'review', [], { id: '7' }, undefined, 'ada'],
     ],
   );
@@ -348,6 +348,24 @@ test('G-05: a middleware that changes the arguments it has received, in place, g
   await call(client, 'refund', { amount: 4 });
   assert.is((await errorOf(call(client, 'refund', { amount: 5 }))).code, ErrorCode.Forbidden);
   assert.equal(ran, ['refund 4']);
+  await close();
+});
+
+test('G-05: another spelling of a URI gets past no rule', async () => {
+  const { server, connect: as, close } = ruled();
+  const read: unknown[] = [];
+  server.resource('files://{path}', ({ variables }) => {
+    read.push(variables.path);
+    return '';
+  });
+  server.authorize(({ uri, arguments: { path } }) => uri !== 'orders://9' && path !== 'a/b');
+  const client = await as();
+  const denied = ['orders://9', 'orders://%39', 'files://a%2Fb', 'files://a%2fb', 'files://%61%2f%62'];
+  for (const uri of denied)
+    assert.is((await errorOf(client.modern('resources/read', { uri }))).code, ErrorCode.Forbidden, uri);
+  await client.modern('resources/read', { uri: 'orders://%3' }).catch(() => {});
+  await client.modern('resources/read', { uri: 'files://a%2Fc' });
+  assert.equal(read, ['a/c']);
   await close();
 });
 

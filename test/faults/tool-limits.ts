@@ -39,6 +39,14 @@ export const TOOL_LIMITS: readonly BrokenBuild[] = [
   {
     id: 'G-10',
     test,
+    file: 'src/sessions/reply-cache.ts',
+    find: 'request.turnedAway || isUnrecorded(outcome)',
+    replace: 'isUnrecorded(outcome)',
+    why: 'a client that retries with its key gets the refusal for ever',
+  },
+  {
+    id: 'G-10',
+    test,
     file: 'src/tool-limits/limited-calls.ts',
     find: '      entry.queue.splice(entry.queue.indexOf(waiting), 1);\n',
     replace: '',

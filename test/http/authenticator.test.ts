@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import { type Auth, createServer, type HttpAuthenticator, http, type MiddlewareContext } from '../../src/index.ts';
 import { authOf } from '../../src/messages/auth.ts';
-import { connect } from '../../src/testing.ts';
+import { connect, SimulatedClock, settled } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 import { modern } from './modern.ts';
 import { type Kind, Served } from './served.ts';
@@ -230,6 +230,28 @@ test('an anonymous client has no auth; middleware sees the caller that the handl
   await anonymous.close();
   await ada.close();
   await server.close();
+});
+
+test('a request whose authentication never ends gets 503 after 15 s, or when the server closes', async () => {
+  const clock = new SimulatedClock();
+  const logged: string[] = [];
+  const never = new Promise<undefined>(() => {});
+  const server = createServer({
+    ...{ name: 's', version: '1', clock, log: (_level: string, message: string) => void logged.push(message) },
+    http: { authenticate: () => never },
+  });
+  const post = () => server.fetch(new Request('http://localhost/mcp', { method: 'POST', body: '{}' }));
+  const late = post();
+  await settled();
+  await clock.advance(15_000);
+  const answer = await late;
+  assert.equal([answer.status, answer.headers.get('retry-after')], [503, '1']);
+  assert.match(logged.join(), 'has not decided within 15000 ms');
+  const open = post();
+  await settled();
+  await server.close();
+  assert.is((await open).status, 503);
+  assert.is(clock.timers, 0);
 });
 
 test('auth and authenticate exclude each other; the transport replaces what its server has', async () => {

@@ -487,6 +487,21 @@ test('a tracing system that throws fails no request, and is logged', async () =>
       ask: () => ({ inject: fail, end: fail }),
       session: fail,
     },
+    {
+      begin: () => ({
+        get traceparent(): string {
+          return fail();
+        },
+        get sampled(): undefined {
+          return fail();
+        },
+        run: fail,
+        link: fail,
+        end: fail,
+      }),
+      ask: () => undefined,
+      session() {},
+    },
   ];
   for (const telemetry of systems) {
     const server = shop({}, { telemetry, log: (_level, message) => void logged.push(message) });
@@ -498,7 +513,7 @@ test('a tracing system that throws fails no request, and is logged', async () =>
     await client.close();
     await server.close();
   }
-  assert.is(logged.filter((message) => message.includes('the collector burns')).length, 2);
+  assert.is(logged.filter((message) => message.includes('the collector burns')).length, 3);
   assert.throws(
     () => createServer({ name: 's', version: '1', telemetry: {} as Telemetry }),
     /createServer: telemetry: /,

@@ -10,6 +10,7 @@ import { z } from 'zod';
 import { type CallLimits, createServer, type JsonObject, type ServerOptions, sqlite } from '../../src/index.ts';
 import { DIALECTS } from '../../src/protocol/dialects/index.ts';
 import { isObject } from '../../src/protocol/json.ts';
+import { META } from '../../src/protocol/meta.ts';
 import { Quota } from '../../src/quota.ts';
 import { IncomingRequest } from '../../src/requests/active-request.ts';
 import { compileInput } from '../../src/schema/compile-schema.ts';
@@ -221,6 +222,38 @@ function gate(): Gate {
 }
 
 const wait = (client: TestClient, n: number) => client.modern('tools/call', { name: 'wait', arguments: { n } });
+
+test('G-10 a refusal is no stored reply: the same call, with the same key, runs when there is room', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-limits-'));
+  let full = false;
+  const to = (): void => {
+    if (full) throw new Error('the disk is full');
+  };
+  const { server, clock, ran } = stage(
+    { perMinute: 1 },
+    { store: sqlite(join(folder, 'a.db')), audit: { to, required: true } },
+  );
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  const keyed = async (key: string) =>
+    refusalOf(
+      await client.modern('tools/call', { name: 'pay', arguments: {} }, { [META.idempotencyKey]: key.repeat(20) }),
+    );
+  assert.is(await keyed('a'), undefined);
+  assert.ok(await keyed('b'));
+  assert.ok(await keyed('b'));
+  await clock.advance(60_000);
+  assert.is(await keyed('b'), undefined);
+  await clock.advance(60_000);
+  full = true;
+  assert.match(String(await keyed('c').catch((error: unknown) => error)), 'audit');
+  full = false;
+  await clock.advance(60_000);
+  assert.is(await keyed('c'), undefined);
+  for (const key of ['a', 'b', 'c']) assert.is(await keyed(key), undefined, 'a call that has run is not repeated');
+  assert.is(ran(), 3);
+  await server.close();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 test('G-10 calls at a time: two run, eight wait in order, the next is refused', async () => {
   const { server, began, open } = gate();

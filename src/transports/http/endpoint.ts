@@ -33,7 +33,14 @@ export interface EndpointOptions extends ResolvedHttpOptions {
 }
 
 const CLOSED: HostRefusal = { status: 503, message: 'this server is closed', headers: { 'retry-after': '1' } };
+const UNDECIDED: HostRefusal = {
+  status: 503,
+  message: 'the server cannot authenticate requests. Retry later',
+  headers: { 'retry-after': '1' },
+};
 const DOCUMENT_METHODS = 'GET, HEAD, OPTIONS';
+/** Milliseconds in which an authenticator must decide. */
+const DECISION_MS = 15_000;
 /** Clients and proxies may cache a document for an hour. */
 const DOCUMENT_CACHE = 'public, max-age=3600';
 
@@ -47,6 +54,8 @@ export class Endpoint implements RouteAnswers {
   #open:
     | { readonly host: TransportHost; readonly connections: HttpConnections; readonly routes: McpRoutes }
     | undefined;
+  /** Ends the wait of each request that is being authenticated. */
+  readonly #undecided = new Set<() => void>();
   #draining = false;
   #closed = false;
 
@@ -75,6 +84,7 @@ export class Endpoint implements RouteAnswers {
   close(): Promise<void> {
     this.#draining = true;
     this.#closed = true;
+    for (const end of this.#undecided) end();
     return this.#open?.connections.close() ?? Promise.resolve();
   }
 
@@ -192,14 +202,47 @@ export class Endpoint implements RouteAnswers {
     const values = (name: string): readonly string[] => request.values(name.toLowerCase());
     try {
       const answer = authenticator.authenticate({ method, url, query, header, values, remoteAddress });
-      if ('then' in answer)
-        answer
-          .then((found) => this.#authenticated(request, query, old, found))
-          .catch((error: unknown) => this.#unable(request, error));
+      if ('then' in answer) this.#await(answer, request, query, old);
       else this.#authenticated(request, query, old, answer);
     } catch (error) {
       this.#unable(request, error);
     }
+  }
+
+  /** Waits for an authenticator: until its deadline, or until the server closes. */
+  #await(answer: Promise<Authentication>, request: HttpRequest, query: string, old: boolean): void {
+    const clock = this.#open?.host.clock;
+    let waits = true;
+    const leave = (): boolean => {
+      const waited = waits;
+      waits = false;
+      timer?.cancel();
+      this.#undecided.delete(end);
+      return waited;
+    };
+    const end = (): void => {
+      if (!leave()) return;
+      if (this.#closed) return this.refuse(request, CLOSED, ErrorCode.ShuttingDown);
+      const error = new Error(`the authenticator has not decided within ${DECISION_MS} ms`);
+      this.#open?.host.bus.emit('fault', { where: this.#options.auth ? 'http.auth' : 'http.authenticate', error });
+      this.#denied(request, 503);
+      this.refuse(request, UNDECIDED, ErrorCode.Overloaded);
+    };
+    const timer = clock?.after(DECISION_MS, end);
+    this.#undecided.add(end);
+    answer.then(
+      (found) => {
+        if (!leave()) return;
+        try {
+          this.#authenticated(request, query, old, found);
+        } catch (error) {
+          this.#unable(request, error);
+        }
+      },
+      (error: unknown) => {
+        if (leave()) this.#unable(request, error);
+      },
+    );
   }
 
   /** @throws {Error} for a reserved principal */
@@ -218,8 +261,7 @@ export class Endpoint implements RouteAnswers {
     this.#open?.host.bus.emit('fault', { where: auth ? 'http.auth' : 'http.authenticate', error });
     this.#denied(request, auth ? 503 : REJECTED.status);
     if (!auth) return this.refuse(request, REJECTED);
-    const message = 'the server cannot authenticate requests. Retry later';
-    this.refuse(request, { status: 503, message, headers: { 'retry-after': '1' } }, ErrorCode.Overloaded);
+    this.refuse(request, UNDECIDED, ErrorCode.Overloaded);
   }
 
   /** Counts a request that was not authenticated, and records it if its credentials were rejected. */
