@@ -11,8 +11,8 @@ import { invocationStepLabel, type StepProvider } from './durable-steps.ts';
 import { isEvent } from './event-history.ts';
 import type { HandleRecord } from './handle-record.ts';
 import { HostedMachine, type Scheduled } from './hosted-machine.ts';
-import type { InstanceDeps } from './instance-deps.ts';
 import { InstanceInputs } from './instance-inputs.ts';
+import type { InstanceServices } from './instance-services.ts';
 import type { MachineKind } from './machine-definition.ts';
 import { delaysOf, type Resumption, type StoredInstance, writeStored } from './restore.ts';
 import { serializable, serializeSnapshot, TooLarge } from './serializable.ts';
@@ -42,7 +42,7 @@ export class Activation {
   readonly kind: MachineKind;
   readonly version: string;
   readonly #entry: HandleRecord;
-  readonly #host: InstanceDeps;
+  readonly #host: InstanceServices;
   /** The stored data to resume from. The input of a new instance is not retained here; its machine holds what it needs. */
   readonly #stored: Extract<ActivatedFrom, { readonly stored: unknown }> | undefined;
   /** Approximate memory of the stored data, as of the last write. */
@@ -51,7 +51,7 @@ export class Activation {
   /** The streams of the step logs in use, by the path of the invocation. */
   readonly #stepStreams = new Map<string, string>();
 
-  constructor(entry: HandleRecord, host: InstanceDeps, from: ActivatedFrom, changed: () => void) {
+  constructor(entry: HandleRecord, host: InstanceServices, from: ActivatedFrom, changed: () => void) {
     this.#entry = entry;
     this.#host = host;
     this.#stored = 'input' in from ? undefined : from;
@@ -188,7 +188,7 @@ export class Activation {
       hold: (more: number, forced?: 'forced'): string | undefined => {
         const excess = forced
           ? footprint.steps(stream, bytes + more, forced)
-          : this.#host.takesSteps(this.#entry, stream, bytes + more);
+          : this.#host.directory.takesSteps(this.#entry, stream, bytes + more);
         if (!excess) bytes += more;
         return excess?.message;
       },

@@ -9,7 +9,7 @@ import type { QueuedCall } from './bounded-mailbox.ts';
 import { historyOf } from './event-history.ts';
 import type { HandleError } from './handle-error.ts';
 import { type HandleRecord, isStale, lifetimeOf, rowOf } from './handle-record.ts';
-import type { InstanceDeps } from './instance-deps.ts';
+import type { InstanceServices } from './instance-services.ts';
 import type { MachineKind } from './machine-definition.ts';
 import { readStored, writeStored } from './restore.ts';
 
@@ -44,7 +44,7 @@ const TRIM_EVERY = 256;
  */
 export function commitOf(
   entry: HandleRecord,
-  host: InstanceDeps,
+  host: InstanceServices,
   activation: Activation,
   {
     served,
@@ -65,7 +65,7 @@ export function commitOf(
       bytes: store.durable ? 0 : heapBytes(data),
       expires,
     }));
-    forgotten = host.reserveMemory(entry, activation.bytes, {
+    forgotten = host.directory.reserveMemory(entry, activation.bytes, {
       added,
       now: host.date(),
       most: limits.maxRepliesPerSession,
@@ -97,7 +97,7 @@ interface KeyedReply {
 }
 
 /** The replies of calls with an idempotency key. */
-function repliesOf(served: readonly ServedCall[], { limits, date }: InstanceDeps): readonly KeyedReply[] {
+function repliesOf(served: readonly ServedCall[], { limits, date }: InstanceServices): readonly KeyedReply[] {
   return served.flatMap(({ call, answer }) =>
     call.type === 'event' && call.key !== undefined && 'view' in answer
       ? [{ key: call.key, data: toText(answer.view), expires: date() + limits.replyTtlMs }]
@@ -108,7 +108,7 @@ function repliesOf(served: readonly ServedCall[], { limits, date }: InstanceDeps
 /** Writes the row only if it changes: status, running invocations, or lifetime. */
 function rowIfNeeded(
   entry: HandleRecord,
-  host: InstanceDeps,
+  host: InstanceServices,
   activation: Activation,
   created: boolean,
 ): Write | undefined {
@@ -124,7 +124,7 @@ function rowIfNeeded(
 /** Undoes the last batch: restores the snapshot and the timers from before it. */
 export function commitUndone(
   entry: HandleRecord,
-  host: InstanceDeps,
+  host: InstanceServices,
   activation: Activation,
   before: { readonly stored: string; readonly timers: readonly TimerRow[] },
   turn: number,
@@ -145,7 +145,7 @@ export function commitUndone(
 /** Quarantines an instance: stores its last snapshot with the failure, and the dead letter of the mail that caused it. */
 export function commitQuarantine(
   entry: HandleRecord,
-  host: InstanceDeps,
+  host: InstanceServices,
   {
     stored,
     version,

@@ -10,8 +10,7 @@ import { Footprint, type NewReplies } from './footprint.ts';
 import { HandleError } from './handle-error.ts';
 import { deadlineOf, type HandleRecord, handleAddress, lifetimeOf, recordOf } from './handle-record.ts';
 import { Instance } from './instance.ts';
-import type { InstanceDeps } from './instance-deps.ts';
-import type { MachineKind } from './machine-definition.ts';
+import type { InstanceDirectory, InstanceServices } from './instance-services.ts';
 
 /** Number of rows per read. */
 const PAGE = 1_000;
@@ -33,9 +32,8 @@ export interface HibernatingHandle {
   readonly some: readonly string[];
 }
 
-export class HandleDirectory {
-  readonly #host: InstanceDeps;
-  readonly #kind: (name: string) => MachineKind | undefined;
+export class HandleDirectory implements InstanceDirectory {
+  readonly #host: InstanceServices;
   readonly #entries = new Map<string, HandleRecord>();
   /** The expired handles until they are deleted; the oldest first. */
   readonly #expired = new Set<HandleRecord>();
@@ -47,13 +45,12 @@ export class HandleDirectory {
   readonly #creationReplies: CreationReplies;
   #timers: Timer[] = [];
   #phase: 'restoring' | 'open' | 'stopped' = 'restoring';
-  #onExpired: (entry: HandleRecord) => void = () => {};
 
-  constructor(host: InstanceDeps, kind: (name: string) => MachineKind | undefined) {
-    this.#host = host;
-    this.#kind = kind;
-    this.#creationReplies = new CreationReplies(host.quotas.retained);
-    this.#timerQueue = new TimerQueue(host.clock, host.date, (id) => this.#activate(id));
+  constructor(services: Omit<InstanceServices, 'directory'>) {
+    const { clock, date, quotas } = services;
+    this.#host = { ...services, directory: this };
+    this.#creationReplies = new CreationReplies(quotas.retained);
+    this.#timerQueue = new TimerQueue(clock, date, (id) => this.#activate(id));
   }
 
   get loaded(): number {
@@ -108,12 +105,6 @@ export class HandleDirectory {
     return counted;
   }
 
-  /**
-   * Updates the memory of an instance and of its replies for idempotency keys. Idle instances hibernate if that makes room.
-   *
-   * @returns the keys of the oldest replies beyond the maximum
-   * @throws {HandleError} `busy` if there is no room
-   */
   reserveMemory(entry: HandleRecord, bytes: number, replies?: NewReplies): readonly string[] {
     const { footprint } = entry;
     let taken = footprint.loaded(bytes, replies);
@@ -122,22 +113,24 @@ export class HandleDirectory {
     return taken.evicted;
   }
 
-  /**
-   * Counts the results of the steps of one invocation. Idle instances hibernate if that makes room.
-   *
-   * @returns the exceeded limit
-   */
   takesSteps(entry: HandleRecord, stream: string, bytes: number): Excess | undefined {
     const { footprint } = entry;
     const excess = footprint.steps(stream, bytes);
     return excess && this.#hibernateIdle(entry) ? footprint.steps(stream, bytes) : excess;
   }
 
-  add(entry: HandleRecord, instance?: Instance): void {
+  /** Adds a new handle. @returns its instance, which has not started */
+  create(entry: HandleRecord): Instance {
+    const instance = new Instance(entry, this.#host);
+    this.#add(entry);
+    this.#markUsed(instance);
+    return instance;
+  }
+
+  #add(entry: HandleRecord): void {
     this.#entries.set(entry.id, entry);
     this.#host.quotas.handles.add(entry.principal);
     this.#startSweeps();
-    if (instance) this.#markUsed(instance);
   }
 
   leftMemory(entry: HandleRecord): void {
@@ -215,15 +208,15 @@ export class HandleDirectory {
   }
 
   /** Expires a handle. Calls on it are then answered only with the fact that it has expired. */
-  expire(entry: HandleRecord, onExpired: (entry: HandleRecord) => void = this.#onExpired): void {
+  expire(entry: HandleRecord): void {
     if (this.#expired.has(entry)) return;
     this.#loaded.get(entry)?.expire();
     this.#rememberExpired(entry);
     this.#timerQueue.delete(entry.id);
-    const { store } = this.#host;
+    const { date, listeners, store } = this.#host;
     // Its data is no longer read. A durable store deletes it on its own when it expires.
     if (!store.durable) this.#deleteStored(entry);
-    onExpired(entry);
+    listeners.expired(entry, date());
   }
 
   /** Handles a machine that was replaced or withdrawn: its instances leave memory and are activated again from the store. */
@@ -237,11 +230,10 @@ export class HandleDirectory {
         else if (!idle) this.#activate(entry.id);
       });
     }
-    if (this.#phase === 'restoring' || !this.#kind(name)) return;
+    if (this.#phase === 'restoring' || !this.#host.machines.get(name)) return;
     for (const entry of this.#entries.values()) if (entry.name === name && entry.atWork) this.#activate(entry.id);
   }
 
-  /** Activates an instance again after a while, because it left memory through a failure of the store. */
   reactivateLater(entry: HandleRecord): void {
     if (entry.status !== 'active' || this.#phase === 'stopped') return;
     if (this.#entries.get(entry.id) !== entry) return;
@@ -249,8 +241,7 @@ export class HandleDirectory {
   }
 
   /** Restores the records from the store. Instances with running invocations continue, and overdue timers fire now. */
-  async restore(onExpired: (entry: HandleRecord) => void): Promise<void> {
-    this.#onExpired = onExpired;
+  async restore(): Promise<void> {
     const { store, limits } = this.#host;
     let after: ActorRow | undefined;
     for (;;) {
@@ -287,8 +278,13 @@ export class HandleDirectory {
   #restoreRow(row: ActorRow): void {
     const { limits, quotas } = this.#host;
     const footprint = Footprint.of(quotas.retained, row.principal);
-    const entry = recordOf(row, lifetimeOf(this.#kind(row.name), row.principal, limits), limits, footprint);
-    this.add(entry);
+    const entry = recordOf(
+      row,
+      lifetimeOf(this.#host.machines.get(row.name), row.principal, limits),
+      limits,
+      footprint,
+    );
+    this.#add(entry);
     if (this.#isExpired(entry)) this.#rememberExpired(entry);
     else this.#rests(entry);
   }
@@ -310,13 +306,13 @@ export class HandleDirectory {
 
   #isExpired(entry: HandleRecord): boolean {
     const { limits, date } = this.#host;
-    return deadlineOf(entry, lifetimeOf(this.#kind(entry.name), entry.principal, limits)) <= date();
+    return deadlineOf(entry, lifetimeOf(this.#host.machines.get(entry.name), entry.principal, limits)) <= date();
   }
 
   #activate(id: string): void {
     const entry = this.#entries.get(id);
     // A machine that is not offered now may be offered later. Its instances are then activated.
-    if (!entry || this.#phase === 'stopped' || !this.#kind(entry.name) || this.#isExpired(entry)) return;
+    if (!entry || this.#phase === 'stopped' || !this.#host.machines.get(entry.name) || this.#isExpired(entry)) return;
     this.instanceOf(entry).wake();
   }
 

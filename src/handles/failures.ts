@@ -7,20 +7,20 @@ import type { QueuedCall } from './bounded-mailbox.ts';
 import { historyOf } from './event-history.ts';
 import { HandleError } from './handle-error.ts';
 import { type HandleRecord, handleAddress } from './handle-record.ts';
-import type { InstanceDeps } from './instance-deps.ts';
+import type { InstanceServices } from './instance-services.ts';
 import { NotSerializable, type TooLarge } from './serializable.ts';
 
 /** Maximum length of quarantined mail, in characters. */
 const MOST_MAIL = 65_536;
 
 /** Explains a crash to clients: the cause if it was written for them, otherwise only the incident in the log. */
-function shortly(error: unknown, { errors }: InstanceDeps, incident: string): string {
+function shortly(error: unknown, { errors }: InstanceServices, incident: string): string {
   const shown = error instanceof NotSerializable || isToolError(error) || errors === 'message';
   return shown ? `${messageOf(error)} (incident ${incident})` : `incident ${incident}`;
 }
 
 /** A machine has failed: logs its error, unless the author wrote it for the client, and records it. */
-export function recordFailure(entry: HandleRecord, host: InstanceDeps, error: unknown): void {
+export function recordFailure(entry: HandleRecord, host: InstanceServices, error: unknown): void {
   const actor = handleAddress(entry);
   entry.incident = isToolError(error) ? undefined : host.incident(actor, error);
   const { inspection } = host;
@@ -29,7 +29,7 @@ export function recordFailure(entry: HandleRecord, host: InstanceDeps, error: un
 }
 
 /** Explains to clients why a machine has failed. @param error as thrown, or as the store restores it */
-export function failureOf(entry: HandleRecord, { errors }: InstanceDeps, error: unknown): string {
+export function failureOf(entry: HandleRecord, { errors }: InstanceServices, error: unknown): string {
   const { name, message } = isObject(error) ? error : {};
   if (errors === 'masked' && name !== 'ToolError') {
     const found = entry.incident === undefined ? '' : `incident ${entry.incident}; `;
@@ -38,7 +38,7 @@ export function failureOf(entry: HandleRecord, { errors }: InstanceDeps, error: 
   return message !== undefined && !(error instanceof Error) ? messageOf(message) : messageOf(error);
 }
 
-export function creationFailed(entry: HandleRecord, host: InstanceDeps, error: unknown): HandleError {
+export function creationFailed(entry: HandleRecord, host: InstanceServices, error: unknown): HandleError {
   const incident = host.incident(`starting ${handleAddress(entry)}`, error);
   return new HandleError(
     'failed',
@@ -53,7 +53,7 @@ export function creationFailed(entry: HandleRecord, host: InstanceDeps, error: u
 /** Creates the dead letter of mail that crashed its instance too often, and the error for its sender. */
 export function poisonLetter(
   entry: HandleRecord,
-  host: InstanceDeps,
+  host: InstanceServices,
   call: QueuedCall,
   error: unknown,
 ): { readonly letter: DeadLetter; readonly refusal: HandleError } {
@@ -88,7 +88,7 @@ function quarantineText(call: QueuedCall, times: number, why: string): string {
 /** Creates the dead letter of an instance that crashed too often, and its failure. */
 export function crashLimitReached(
   entry: HandleRecord,
-  host: InstanceDeps,
+  host: InstanceServices,
   what: readonly AnyEventObject[],
   crashes: number,
   error: unknown,
@@ -109,7 +109,7 @@ export function endedBy(deaths: number): Error {
 
 function letterOf(
   { id: actor, name }: HandleRecord,
-  { audit, date }: InstanceDeps,
+  { audit, date }: InstanceServices,
   mail: readonly AnyEventObject[],
   attempts: number,
   error: unknown,

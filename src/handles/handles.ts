@@ -1,6 +1,6 @@
 /** The handles of a server: durable, bounded, hibernating instances of machines, each an actor behind an id. */
 import { nanoid } from 'nanoid';
-import { isoOf, steadyDate, timersOf } from '../clock.ts';
+import { steadyDate, timersOf } from '../clock.ts';
 import type { HandleEvent, HandleView } from '../messages/handle-messages.ts';
 import { errorFields } from '../operator-log.ts';
 import { heapBytes } from '../protocol/heap.ts';
@@ -10,21 +10,22 @@ import { warnOfUntestedXState } from '../registry/xstate-copy.ts';
 import { running } from '../requests/running.ts';
 import type { Write } from '../store/store.ts';
 import type { QueuedKind } from './bounded-mailbox.ts';
+import { ChangeListeners } from './change-listeners.ts';
 import type { CountedReply } from './creation-replies.ts';
 import { HandleDirectory, type HibernatingHandle } from './directory.ts';
 import { HandleError } from './handle-error.ts';
 import { actorId, deadlineOf, type HandleRecord, handleAddress, isStale, lifetimeOf, rowOf } from './handle-record.ts';
 import { IdempotentCalls } from './idempotent-calls.ts';
-import { Instance } from './instance.ts';
-import type { HandlesOptions, InstanceDeps } from './instance-deps.ts';
+import type { HandlesOptions } from './instance-services.ts';
 import { Deactivating, damagedHandle, unknownHandle } from './load-instance.ts';
 import { checkDelays, checkKind } from './machine-checks.ts';
 import type { Caller, HandleChange, HandlePage, MachineKind, SendOptions } from './machine-definition.ts';
+import { OfferedMachines } from './offered-machines.ts';
 import { PoisonEvents, type QuarantinedEvent } from './poison-events.ts';
 import { readStored, writeStored } from './restore.ts';
 import { notSerializable } from './serializable.ts';
 
-export type { HandlesOptions } from './instance-deps.ts';
+export type { HandlesOptions } from './instance-services.ts';
 
 /** Length of a handle: 132 random bits, because the id is the only protection of an anonymous handle. */
 const HANDLE_LENGTH = 22;
@@ -34,33 +35,31 @@ const TRIES = 3;
 
 export class Handles {
   readonly #options: HandlesOptions;
-  readonly #host: InstanceDeps;
-  readonly #kinds = new Map<string, MachineKind>();
+  /** Milliseconds since 1970, unaffected by changes of the wall clock. */
+  readonly #date: () => number;
+  readonly #machines = new OfferedMachines();
+  readonly #listeners: ChangeListeners;
+  readonly #poisonEvents: PoisonEvents;
   readonly #directory: HandleDirectory;
   readonly #idempotent: IdempotentCalls;
-  readonly #listeners = new Set<(change: HandleChange) => void>();
   #stopped = false;
 
   constructor(options: HandlesOptions) {
     this.#options = options;
     const { system, ...deps } = options;
     const date = steadyDate(system.clock);
-    this.#host = {
+    this.#date = date;
+    this.#listeners = new ChangeListeners(system);
+    this.#poisonEvents = new PoisonEvents({ ...deps, log: system.log, date });
+    this.#directory = new HandleDirectory({
       ...deps,
       ...system,
       timers: timersOf(system.clock),
       date,
-      poisonEvents: new PoisonEvents({ ...deps, log: system.log, date }),
-      kindOf: (name) => this.#kindOf(name),
-      changed: (entry, type, view) => {
-        if (this.#listeners.size > 0) this.#notify({ type, view: view(), principal: entry.principal });
-      },
-      reserveMemory: (entry, bytes, replies) => this.#directory.reserveMemory(entry, bytes, replies),
-      takesSteps: (entry, stream, bytes) => this.#directory.takesSteps(entry, stream, bytes),
-      leftMemory: (entry) => this.#directory.leftMemory(entry),
-      reactivateLater: (entry) => this.#directory.reactivateLater(entry),
-    };
-    this.#directory = new HandleDirectory(this.#host, (name) => this.#kinds.get(name));
+      poisonEvents: this.#poisonEvents,
+      machines: this.#machines,
+      listeners: this.#listeners,
+    });
     this.#idempotent = new IdempotentCalls(options.store);
   }
 
@@ -73,14 +72,14 @@ export class Handles {
     const checked = checkKind(kind);
     for (const warning of checkDelays(kind, this.#options.limits))
       this.#options.system.log('warning', warning, { event: 'program' });
-    this.#kinds.set(kind.name, checked);
+    this.#machines.set(checked);
     warnOfUntestedXState(this.#options.system.log);
     this.#directory.redefined(kind.name);
   }
 
   /** Withdraws a machine. Its instances stay in the store; those in memory finish their turn and hibernate. */
   withdraw(name: string): void {
-    if (this.#kinds.delete(name)) this.#directory.redefined(name);
+    if (this.#machines.delete(name)) this.#directory.redefined(name);
   }
 
   /**
@@ -90,7 +89,7 @@ export class Handles {
    * @throws {HandleError}
    */
   async create(name: string, input: unknown, caller: Caller, options: SendOptions = {}): Promise<HandleView> {
-    const kind = this.#kindOf(name);
+    const kind = this.#machines.kindOf(name);
     const fault = notSerializable(input, this.#options.limits.maxDepth);
     if (fault !== undefined) throw new HandleError('refused', `the input of a new "${name}": ${fault}`);
     const scope = creatorOf(name, caller, options.idempotencyKey);
@@ -108,7 +107,7 @@ export class Handles {
     if (this.#stopped) throw new Deactivating();
     const handle = nanoid(HANDLE_LENGTH);
     if (reply.length === 0) return this.#createInstance(kind, handle, input, caller, []);
-    const expires = this.#host.date() + this.#options.limits.replyTtlMs;
+    const expires = this.#date() + this.#options.limits.replyTtlMs;
     const counted = this.#reserveReply(caller, handle, expires);
     try {
       const more = reply.map((writeOf): Write => writeOf(handle, expires));
@@ -127,7 +126,7 @@ export class Handles {
     more: readonly Write[],
   ): Promise<HandleView> {
     const footprint = this.#directory.reserveHandle(caller.principal, caller.ctx?.session?.id, heapBytes(input));
-    const now = this.#host.date();
+    const now = this.#date();
     const entry: HandleRecord = {
       handle,
       id: actorId(kind.name, handle),
@@ -143,8 +142,7 @@ export class Handles {
       forgotten: 0,
       footprint,
     };
-    const instance = new Instance(entry, this.#host);
-    this.#directory.add(entry, instance);
+    const instance = this.#directory.create(entry);
     try {
       return await instance.create(input, caller, more);
     } catch (error) {
@@ -171,7 +169,7 @@ export class Handles {
     options: SendOptions = {},
   ): Promise<HandleView> {
     const entry = this.#find(name, handle, caller);
-    const { events } = this.#kindOf(name);
+    const { events } = this.#machines.kindOf(name);
     const fault = faultOfEvent(event, events, this.#options.limits.maxDepth);
     if (fault !== undefined) throw new HandleError('refused', fault);
     const { idempotencyKey: key } = options;
@@ -213,7 +211,7 @@ export class Handles {
     caller: Caller,
     { after, limit = DEFAULT_PAGE }: { readonly after?: string | undefined; readonly limit?: number | undefined } = {},
   ): Promise<HandlePage> {
-    this.#kindOf(name);
+    this.#machines.kindOf(name);
     if (caller.principal === ANONYMOUS) return { handles: [], after: undefined };
     const { limits } = this.#options;
     const page = this.#directory.page(name, caller.principal, after, Math.min(limit, limits.pageSize));
@@ -226,19 +224,18 @@ export class Handles {
 
   /** Calls the listener after each durable change, until the returned function is called. */
   onChange(listener: (change: HandleChange) => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   /** Restores handles from the store, before the server accepts calls. */
   async restore(): Promise<void> {
-    await this.#host.poisonEvents.restore();
-    await this.#directory.restore((entry) => this.#notifyExpired(entry));
+    await this.#poisonEvents.restore();
+    await this.#directory.restore();
   }
 
   /** Lists events, and activities of instances, that are quarantined because they ended the process too often. */
   quarantined(): readonly QuarantinedEvent[] {
-    return this.#host.poisonEvents.quarantined();
+    return this.#poisonEvents.quarantined();
   }
 
   /**
@@ -248,7 +245,7 @@ export class Handles {
    * @returns false for an unknown incident
    */
   release(incident: string): boolean {
-    const released = this.#host.poisonEvents.release(incident);
+    const released = this.#poisonEvents.release(incident);
     const entry = released?.own ? this.#directory.entry(released.id) : undefined;
     if (entry?.status === 'failed') void this.#resumeReleased(entry);
     return released !== undefined;
@@ -264,7 +261,7 @@ export class Handles {
       const { version, data } = stored.snapshot;
       const released = writeStored({ ...readStored(data, handleAddress(entry)), failure: undefined });
       entry.status = 'active';
-      const lifetime = lifetimeOf(this.#kinds.get(entry.name), entry.principal, limits);
+      const lifetime = lifetimeOf(this.#machines.get(entry.name), entry.principal, limits);
       await store.commit([
         { type: 'actor', actor: rowOf(entry, lifetime, limits) },
         { type: 'snapshot', actor, version, data: released },
@@ -273,7 +270,7 @@ export class Handles {
       this.#directory.reactivateLater(entry);
     } catch (error) {
       entry.status = 'failed';
-      this.#host.incident(`releasing ${handleAddress(entry)} from quarantine`, error);
+      this.#options.system.incident(`releasing ${handleAddress(entry)} from quarantine`, error);
     }
   }
 
@@ -288,27 +285,21 @@ export class Handles {
     return this.#directory.hibernating();
   }
 
-  #kindOf(name: string): MachineKind {
-    const kind = this.#kinds.get(name);
-    if (kind) return kind;
-    throw new HandleError('unknown', `this server has no machine "${name}"`);
-  }
-
   /**
    * Finds a handle of this caller. A handle of another principal counts as unknown (S-04).
    *
    * @throws {HandleError} `unknown`, `expired`; `storage` if its row is damaged
    */
   #find(name: string, handle: string, { principal }: Caller): HandleRecord {
-    const kind = this.#kindOf(name);
+    const kind = this.#machines.kindOf(name);
     const id = actorId(name, handle);
     const entry = this.#directory.entry(id);
     if (!entry && this.#options.store.isDamaged?.(id)) throw damagedHandle(name);
     if (!entry || !mayUse(entry.principal, principal)) throw unknownHandle(name);
-    const now = this.#host.date();
+    const now = this.#date();
     const lifetime = lifetimeOf(kind, entry.principal, this.#options.limits);
     if (deadlineOf(entry, lifetime) > now) return entry;
-    this.#directory.expire(entry, () => this.#notifyExpired(entry));
+    this.#directory.expire(entry);
     throw new HandleError(
       'expired',
       `this handle of "${name}" has expired. A handle lives ${inHours(lifetime.ttlMs)} at most, or ${inHours(lifetime.idleMs)} without use. Create a new one.`,
@@ -317,7 +308,7 @@ export class Handles {
 
   async #call(entry: HandleRecord, call: QueuedKind, caller: Caller): Promise<HandleView> {
     if (this.#stopped) throw new Deactivating();
-    entry.used = this.#host.date();
+    entry.used = this.#date();
     for (let tries = 1; ; tries += 1) {
       try {
         const view = await this.#directory.instanceOf(entry).call(call, caller);
@@ -334,7 +325,7 @@ export class Handles {
   /** Writes the date of last use only occasionally; the row in the store leaves room for that. */
   #touch(entry: HandleRecord): void {
     const { limits, store, system } = this.#options;
-    const lifetime = lifetimeOf(this.#kinds.get(entry.name), entry.principal, limits);
+    const lifetime = lifetimeOf(this.#machines.get(entry.name), entry.principal, limits);
     if (!this.#directory.activeInstance(entry) || !isStale(entry, lifetime, limits)) return;
     store
       .commit([{ type: 'actor', actor: rowOf(entry, lifetime, limits) }])
@@ -349,28 +340,6 @@ export class Handles {
       return await this.#directory.instanceOf(entry).call({ type: 'get' }, caller);
     } catch {
       return undefined;
-    }
-  }
-
-  /** The instance may have expired while it hibernated, so its state is not available. */
-  #notifyExpired({ handle, name: machine, created, principal }: HandleRecord): void {
-    const createdAt = isoOf(created);
-    const now = isoOf(Math.round(this.#host.date()));
-    const none = { state: null, view: undefined, accepts: [], version: 0 };
-    this.#notify({
-      type: 'gone',
-      principal,
-      view: { handle, machine, status: 'ended', ...none, created: createdAt, expires: now },
-    });
-  }
-
-  #notify(change: HandleChange): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(change);
-      } catch (error) {
-        this.#options.system.incident('a listener for changes of handles', error);
-      }
     }
   }
 }

@@ -5,7 +5,7 @@ import { watchSystem } from '../inspection/xstate-system.ts';
 import type { Activation } from './activation.ts';
 import type { BoundedMailbox, QueuedKind } from './bounded-mailbox.ts';
 import { deadlineOf, type HandleRecord, handleAddress, lifetimeOf } from './handle-record.ts';
-import type { InstanceDeps } from './instance-deps.ts';
+import type { InstanceServices } from './instance-services.ts';
 import type { Caller } from './machine-definition.ts';
 
 /** The parts of an instance that the inspector reads and the call that an operator may make. */
@@ -18,12 +18,12 @@ export interface InspectedInstance {
 export class InspectableInstance implements LiveRecord {
   readonly kind = 'handle';
   readonly #entry: HandleRecord;
-  readonly #host: InstanceDeps;
+  readonly #host: InstanceServices;
   readonly #mail: Pick<BoundedMailbox, 'size'>;
   readonly #instance: InspectedInstance;
   #activation: Activation | undefined;
 
-  constructor(host: InstanceDeps, mail: Pick<BoundedMailbox, 'size'>, instance: InspectedInstance) {
+  constructor(host: InstanceServices, mail: Pick<BoundedMailbox, 'size'>, instance: InspectedInstance) {
     this.#entry = instance.entry;
     this.#host = host;
     this.#mail = mail;
@@ -111,7 +111,7 @@ export class InspectableInstance implements LiveRecord {
   }
 
   give({ type, ...data }: AnyEventObject): void {
-    const { events } = this.#host.kindOf(this.#entry.name);
+    const { events } = this.#host.machines.kindOf(this.#entry.name);
     if (!events.includes(type))
       throw new TypeError(`expected one of the listed events (${events.join(', ')}), got ${type}`);
     const caller: Caller = { principal: this.#entry.principal, ctx: undefined };

@@ -7,7 +7,7 @@ import { jsonLength } from '../results/size.ts';
 import { acceptedBy, continuesAlone } from './event-acceptance.ts';
 import { failureOf } from './failures.ts';
 import { deadlineOf, type HandleRecord, handleAddress, lifetimeOf } from './handle-record.ts';
-import type { InstanceDeps } from './instance-deps.ts';
+import type { InstanceServices } from './instance-services.ts';
 import type { MachineKind } from './machine-definition.ts';
 import { NotSerializable, serializable } from './serializable.ts';
 
@@ -15,7 +15,7 @@ import { NotSerializable, serializable } from './serializable.ts';
 export function instanceView(
   entry: HandleRecord,
   kind: MachineKind,
-  host: InstanceDeps,
+  host: InstanceServices,
   snapshot: AnyMachineSnapshot,
   turn: number,
   asks: readonly HandleAsk[],
@@ -47,7 +47,7 @@ export function instanceView(
 function shown(
   entry: HandleRecord,
   kind: MachineKind,
-  host: InstanceDeps,
+  host: InstanceServices,
   snapshot: AnyMachineSnapshot,
 ): JsonValue | undefined {
   // An instance that failed at its start has no state.

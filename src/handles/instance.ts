@@ -15,7 +15,7 @@ import { crashLimitReached, creationFailed, endedBy, poisonLetter, tooLarge } fr
 import { HandleError } from './handle-error.ts';
 import { type HandleRecord, handleAddress } from './handle-record.ts';
 import { InspectableInstance } from './inspectable-instance.ts';
-import type { InstanceDeps } from './instance-deps.ts';
+import type { InstanceServices } from './instance-services.ts';
 import { InstanceLifecycle } from './lifecycle.ts';
 import { Deactivating, loadInstance, storageError } from './load-instance.ts';
 import type { Caller } from './machine-definition.ts';
@@ -31,7 +31,7 @@ const ATTEMPTS = 2;
 
 export class Instance implements TurnLoopOwner {
   readonly entry: HandleRecord;
-  readonly #host: InstanceDeps;
+  readonly #host: InstanceServices;
   readonly #mail: BoundedMailbox;
   readonly #turns: TurnLoop;
   readonly #inspectable: InspectableInstance;
@@ -42,7 +42,7 @@ export class Instance implements TurnLoopOwner {
   #lastUsed: number;
   #supervisor = initialTransition(supervisorMachine, RESTARTS)[0];
 
-  constructor(entry: HandleRecord, host: InstanceDeps) {
+  constructor(entry: HandleRecord, host: InstanceServices) {
     this.entry = entry;
     this.#host = host;
     this.#mail = new BoundedMailbox(host.limits.handleMailbox);
@@ -84,7 +84,7 @@ export class Instance implements TurnLoopOwner {
     this.#step('wake');
     let answer: Promise<HandleView>;
     try {
-      const kind = this.#host.kindOf(this.entry.name);
+      const kind = this.#host.machines.kindOf(this.entry.name);
       const activation = this.#open({ kind, input });
       this.life.take('activated');
       answer = this.#turns.create(activation, input, caller, more);
@@ -119,15 +119,15 @@ export class Instance implements TurnLoopOwner {
 
   /** Leaves memory. Its work is aborted, and resumes at the next activation. */
   leave(why: string): void {
-    if (this.life.take('leave')) this.#left(why);
+    if (this.life.take('leave')) this.#leaveMemory(why);
   }
 
-  #left(why: string): void {
+  #leaveMemory(why: string): void {
     const { store } = this.#host;
     this.entry.footprint.unloaded(store.durable ? undefined : heapBytes(this.#turns.stored));
     this.#turns.drop();
     this.#inspectable.closed();
-    this.#host.leftMemory(this.entry);
+    this.#host.directory.leftMemory(this.entry);
     this.#mail.rejectAll(new Deactivating());
     this.#turns.notifySettled();
     this.#host.inspection.gone(handleAddress(this.entry), why);
@@ -139,7 +139,7 @@ export class Instance implements TurnLoopOwner {
   }
 
   expire(): void {
-    if (this.#step('expire')) this.#left('it expired');
+    if (this.#step('expire')) this.#leaveMemory('it expired');
   }
 
   async #read(): Promise<void> {
@@ -148,7 +148,7 @@ export class Instance implements TurnLoopOwner {
       if (this.life.over) return;
       // Memory for a call must fit the quota. Work without a call is already admitted.
       const bytes = bytesOf(data, stored.snapshot);
-      if (this.#mail.size > 0) this.#host.reserveMemory(this.entry, bytes);
+      if (this.#mail.size > 0) this.#host.directory.reserveMemory(this.entry, bytes);
       else this.entry.footprint.force(bytes);
       const own = this.entry.status === 'active' ? this.#host.poisonEvents.of(this.entry.id, OWN_ACTIVITY) : undefined;
       if (own?.poison)
@@ -174,7 +174,7 @@ export class Instance implements TurnLoopOwner {
       known ?? storageError(error, this.#host.incident(`reading ${handleAddress(entry)} from the store`, error));
     this.#mail.rejectAll(refusal);
     this.leave('it could not be read');
-    if (refusal.reason === 'storage' || refusal.reason === 'busy') this.#host.reactivateLater(entry);
+    if (refusal.reason === 'storage' || refusal.reason === 'busy') this.#host.directory.reactivateLater(entry);
   }
 
   #open(from: ActivatedFrom): Activation {
@@ -191,7 +191,7 @@ export class Instance implements TurnLoopOwner {
 
   changed(type: 'created' | 'changed', view: () => HandleView): void {
     this.#inspectable.changed();
-    this.#host.changed(this.entry, type, view);
+    this.#host.listeners.changed(this.entry, type, view);
   }
 
   answer(served: readonly ServedCall[]): void {
@@ -276,7 +276,7 @@ export class Instance implements TurnLoopOwner {
     for (const { call } of served) call.reject(refusal);
     this.#mail.rejectAll(refusal);
     this.leave('it could not be persisted');
-    this.#host.reactivateLater(entry);
+    this.#host.directory.reactivateLater(entry);
   }
 
   #restart(): void {
@@ -296,7 +296,7 @@ export class Instance implements TurnLoopOwner {
       this.#step('quarantined');
       this.#mail.rejectAll(refusal);
       this.leave('it crashed too often and was quarantined');
-      this.#host.reactivateLater(entry);
+      this.#host.directory.reactivateLater(entry);
     };
     this.#turns.drop();
     const { writes } = commitQuarantine(entry, this.#host, was, refusal.message, letter);

@@ -3,7 +3,7 @@ import { StoreError } from '../store/store.ts';
 import type { ActivatedFrom } from './activation.ts';
 import { HandleError } from './handle-error.ts';
 import { type HandleRecord, handleAddress } from './handle-record.ts';
-import type { InstanceDeps } from './instance-deps.ts';
+import type { InstanceServices } from './instance-services.ts';
 import { readStored, resume, type StoredInstance } from './restore.ts';
 
 export interface LoadedInstance {
@@ -15,8 +15,8 @@ export interface LoadedInstance {
 }
 
 /** @throws {StoreError | HandleError} if it is missing, or no machine here can read it */
-export async function loadInstance(entry: HandleRecord, host: InstanceDeps): Promise<LoadedInstance> {
-  const kind = host.kindOf(entry.name);
+export async function loadInstance(entry: HandleRecord, host: InstanceServices): Promise<LoadedInstance> {
+  const kind = host.machines.kindOf(entry.name);
   const row = await host.store.load(entry.id);
   // The store deletes expired handles. Any other missing handle is damage, and loading it throws.
   if (!row) throw unknownHandle(entry.name);

@@ -8,7 +8,7 @@ import { ENDED } from './event-history.ts';
 import { recordFailure } from './failures.ts';
 import { HandleError } from './handle-error.ts';
 import type { HandleRecord } from './handle-record.ts';
-import type { InstanceDeps } from './instance-deps.ts';
+import type { InstanceServices } from './instance-services.ts';
 import type { MachineKind } from './machine-definition.ts';
 
 /**
@@ -21,7 +21,7 @@ export function serveCall(
   kind: MachineKind,
   activation: Activation,
   turn: number,
-  host: InstanceDeps,
+  host: InstanceServices,
   viewAt: (turn: number) => HandleView,
 ): ServedCall {
   const { hosted } = activation;
@@ -48,7 +48,7 @@ export function serveCall(
 }
 
 /** Copies the final status of the machine to its handle. */
-export function follow(entry: HandleRecord, { hosted }: Activation, host: InstanceDeps): void {
+export function follow(entry: HandleRecord, { hosted }: Activation, host: InstanceServices): void {
   if (entry.status !== 'active') return;
   const { status, error } = hosted.snapshot;
   if (status === 'done') entry.status = 'done';

@@ -11,7 +11,7 @@ import { CREATED } from './event-history.ts';
 import { endedBy, quarantinedBefore } from './failures.ts';
 import { HandleError } from './handle-error.ts';
 import { type HandleRecord, handleAddress } from './handle-record.ts';
-import type { InstanceDeps } from './instance-deps.ts';
+import type { InstanceServices } from './instance-services.ts';
 import { instanceView } from './instance-view.ts';
 import type { InstanceLifecycle } from './lifecycle.ts';
 import type { Caller } from './machine-definition.ts';
@@ -77,7 +77,7 @@ class BatchWrites implements GatedWrites<readonly Write[]> {
 
 export class TurnLoop {
   readonly #owner: TurnLoopOwner;
-  readonly #host: InstanceDeps;
+  readonly #host: InstanceServices;
   readonly #mail: BoundedMailbox;
   readonly #writes: BatchWrites;
   /** Holds back answers and effects until the batch that led to them is durable. */
@@ -92,7 +92,7 @@ export class TurnLoop {
   #batch = 0;
   #waitingForSettled: (() => void)[] = [];
 
-  constructor(owner: TurnLoopOwner, host: InstanceDeps, mail: BoundedMailbox) {
+  constructor(owner: TurnLoopOwner, host: InstanceServices, mail: BoundedMailbox) {
     this.#owner = owner;
     this.#host = host;
     this.#mail = mail;

@@ -1,15 +1,15 @@
-/** The dependencies of instances, provided by the handles of their server. Types only. */
+/** The services of instances, provided by the handles of their server. Types only. */
 import type { ActorSystem } from '../actor/actor-system.ts';
 import type { XStateTimers } from '../clock.ts';
 import type { Limits } from '../limits.ts';
 import type { AuditMail } from '../messages/audit-messages.ts';
-import type { HandleView } from '../messages/handle-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Excess, Quota } from '../quota.ts';
 import type { Store } from '../store/store.ts';
+import type { ChangeListeners } from './change-listeners.ts';
 import type { NewReplies } from './footprint.ts';
 import type { HandleRecord } from './handle-record.ts';
-import type { HandleChange, MachineKind } from './machine-definition.ts';
+import type { OfferedMachines } from './offered-machines.ts';
 import type { PoisonEvents, PoisonEventsDeps } from './poison-events.ts';
 
 export interface HandlesOptions extends Pick<PoisonEventsDeps, 'previous'> {
@@ -23,30 +23,34 @@ export interface HandlesOptions extends Pick<PoisonEventsDeps, 'previous'> {
   readonly audit?: Mailbox<AuditMail> | undefined;
 }
 
-export interface InstanceDeps extends Omit<HandlesOptions, 'system'>, ActorSystem {
-  readonly timers: XStateTimers;
-  readonly poisonEvents: PoisonEvents;
-  /** Milliseconds since 1970, unaffected by changes of the wall clock. */
-  date(): number;
+/** The directory of the handles, as their instances use it. */
+export interface InstanceDirectory {
   /**
-   * Returns the machine that is currently offered under this name.
-   *
-   * @throws {HandleError} if there is none
-   */
-  kindOf(name: string): MachineKind;
-  /** Reports a change. `view` is called only if there is a listener. */
-  changed(entry: HandleRecord, type: HandleChange['type'], view: () => HandleView): void;
-  /**
-   * Updates the memory of an instance and of its replies for idempotency keys.
+   * Updates the memory of an instance and of its replies for idempotency keys. Idle instances hibernate if that makes room.
    *
    * @returns the keys of the oldest replies beyond the maximum
    * @throws {HandleError} `busy` if there is no room
    */
   reserveMemory(entry: HandleRecord, bytes: number, replies?: NewReplies): readonly string[];
-  /** Counts the results of the steps of one invocation. @returns the exceeded limit */
+  /**
+   * Counts the results of the steps of one invocation. Idle instances hibernate if that makes room.
+   *
+   * @returns the exceeded limit
+   */
   takesSteps(entry: HandleRecord, stream: string, bytes: number): Excess | undefined;
-  /** Called once, when the instance of a handle has left memory. */
+  /** The instance of a handle has left memory. An instance reports this once. */
   leftMemory(entry: HandleRecord): void;
-  /** Called when an instance has left memory because it could not be persisted or read. */
+  /** Activates an instance again after a while, because it could not be persisted or read and has left memory. */
   reactivateLater(entry: HandleRecord): void;
+}
+
+/** The services that all instances of a server share. */
+export interface InstanceServices extends Omit<HandlesOptions, 'system'>, ActorSystem {
+  readonly timers: XStateTimers;
+  readonly poisonEvents: PoisonEvents;
+  readonly machines: OfferedMachines;
+  readonly listeners: ChangeListeners;
+  readonly directory: InstanceDirectory;
+  /** Milliseconds since 1970, unaffected by changes of the wall clock. */
+  date(): number;
 }
