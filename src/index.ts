@@ -137,6 +137,6 @@ export type { HttpOptions } from './transports/http/http-options.ts';
 export { type MemoryClient, type MemoryPeer, memory } from './transports/memory.ts';
 export { type SocketOptions, socket } from './transports/socket.ts';
 export { type StdioOptions, stdio } from './transports/stdio.ts';
-export type { Transport, TransportHost } from './transports/transport.ts';
+export type { Readiness, Transport, TransportHost, UnreadyReason } from './transports/transport.ts';
 export type { WatchdogOption } from './watchdog-option.ts';
 export type { Poisoned } from './workers/poison-calls.ts';

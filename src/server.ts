@@ -39,7 +39,7 @@ import type { AuthorSchema, Infer, MaybeInput } from './schema/schema-types.ts';
 import type { DeadLetter } from './store/store.ts';
 import { type MetricsFormat, metricsText } from './telemetry/prometheus.ts';
 import { MountedTransport } from './transports/http/mount.ts';
-import type { Transport } from './transports/transport.ts';
+import type { Readiness, Transport } from './transports/transport.ts';
 
 /** Marks a server of any copy of this package: `troupe dev` loads modules afresh. */
 const SERVER = Symbol.for('troupe.server');
@@ -378,6 +378,16 @@ export class Server {
     if (!Number.isSafeInteger(limit) || limit < 1)
       throw new RangeError(`server.deadLetters: expected a whole number of at least 1, got ${describe(limit)}`);
     return (await this.#core.kept()).deadLetters(limit);
+  }
+
+  /**
+   * Reports if this server serves requests, with the reasons if not: it drains, or its store is not open or only
+   * read. For a route of your own; `http()` serves it at `/readyz`. See docs/http.md.
+   *
+   * @example app.get('/readyz', (_, response) => response.status(server.readiness().ready ? 200 : 503).end());
+   */
+  readiness(): Readiness {
+    return this.#core.readiness();
   }
 
   /**

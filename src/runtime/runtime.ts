@@ -46,7 +46,7 @@ import { LoopDelay } from '../telemetry/loop-delay.ts';
 import { meteredStore } from '../telemetry/metered-store.ts';
 import { LimitedCalls } from '../tool-limits/limited-calls.ts';
 import { Bus } from '../transports/bus.ts';
-import type { Transport } from '../transports/transport.ts';
+import type { Readiness, Transport } from '../transports/transport.ts';
 import { RegisteredCapabilities } from './capabilities.ts';
 import { createCatalogues, type Offering, spawnOffering } from './offering.ts';
 import { RequestRouter } from './request-router.ts';
@@ -66,6 +66,8 @@ export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resource
   close(reason: string): Promise<void>;
   resourceUpdated(uri: string): void;
   readonly log: NonNullable<ServerOptions['log']>;
+  /** Reports if it serves requests, with the reasons if not. */
+  readiness(): Readiness;
   readonly supervision: Supervision;
   readonly limits: Limits;
   /** Undefined without the option. */
@@ -278,12 +280,33 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   let unguard: (() => void) | undefined;
   let hold: Timer | undefined;
   let preload: Timer | undefined;
+  /** True from the beginning of a shutdown. */
+  let unready = false;
+  let delay: Timer | undefined;
+  const drainDelayMs = (): number => Math.max(0, ...transports.map((transport) => transport.drainDelayMs ?? 0));
+  const readiness = (): Readiness => {
+    const { impairment } = keeping;
+    const reasons = [...(unready ? (['draining'] as const) : []), ...(impairment === undefined ? [] : [impairment])];
+    return { ready: reasons.length === 0, reasons };
+  };
   let started = false;
   let resolveStopped = (): void => {};
   const stopped = new Promise<void>((resolve) => {
     resolveStopped = resolve;
   });
+  /** Closes the server once balancers know that it is not ready. Until then it serves every request. */
   const close = (reason: string): Promise<void> => {
+    if (unready) return stopped;
+    unready = true;
+    const delayMs = drainDelayMs();
+    if (delayMs === 0) return drain(reason);
+    hold = clock.hold();
+    delay = clock.after(delayMs, () => void drain(reason));
+    return stopped;
+  };
+  const drain = (reason: string): Promise<void> => {
+    unready = true;
+    delay?.cancel();
     connections.close();
     // A handler may wait for something that does not keep the event loop alive: the process must not exit before the
     // response.
@@ -340,6 +363,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     inspection,
     readMetrics: () => metrics.read(),
     log,
+    readiness,
     supervision,
     limits,
     introduction: () => capabilities.describe(),
@@ -365,13 +389,13 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     },
     resourceUpdated: (uri) => subscriptions.mailbox.send({ type: 'resource updated', uri }),
     async open(transport) {
-      if (connections.draining)
+      if (unready)
         throw new Error(`this server is closed and cannot open a transport (${transport.name}): create another server`);
       unguard ??= guardProcess({
         ownsProcess,
         caught(label, error) {
           incident(`${label ?? 'an unknown element'}, which threw after it had answered`, error);
-          if (options.afterLateError === 'restart' && ownsProcess()) supervision.restart(close);
+          if (options.afterLateError === 'restart' && ownsProcess()) supervision.restart(drain);
         },
       });
       transports.push(transport);
@@ -387,6 +411,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
           repeatableTools,
           retained: quotas.retained,
           metrics,
+          readiness,
           connectionId: () => nanoid(8),
           log: (level, message, fields) => log(level, message, fields ?? { event: 'transport' }),
           document: (value) => outbound.document(value),

@@ -19,6 +19,7 @@ export class StoreLifecycle {
   readonly #restorers: (() => Promise<void>)[] = [];
   #opening: Promise<void> | undefined;
   #sweep: Timer | undefined;
+  #open = false;
   #closed = false;
 
   constructor(options: StoreLifecycleOptions) {
@@ -34,19 +35,26 @@ export class StoreLifecycle {
     this.#restorers.push(restore);
   }
 
+  /** The reason for which the store cannot serve requests; undefined if it can. */
+  get impairment(): 'store not open' | 'store read-only' | undefined {
+    const impairment = this.#open ? this.store.impairment?.() : 'not open';
+    return impairment && `store ${impairment}`;
+  }
+
   /** Opens the store once, and lets all services restore their data. @throws {StoreError} */
   open(): Promise<void> {
-    this.#opening ??= this.#open();
+    this.#opening ??= this.#openStore();
     return this.#opening;
   }
 
-  async #open(): Promise<void> {
+  async #openStore(): Promise<void> {
     const {
       store,
       system: { clock, log },
     } = this.#options;
     await store.open({ clock, log: (level, message) => log(level, message, { event: 'store' }) });
     for (const restore of this.#restorers) await restore();
+    this.#open = true;
     this.#sweepLater();
   }
 

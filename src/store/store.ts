@@ -150,6 +150,11 @@ export interface Store {
   /** @throws {StoreError} `locked`, `foreign`, `failed` */
   open(host: StoreHost): Promise<void>;
   /**
+   * The state of an open store that cannot read and write: the server is then not ready. Undefined if it can. Absent if
+   * it always can.
+   */
+  impairment?(): 'not open' | 'read-only' | undefined;
+  /**
    * Resolves when the batch is durable. It is stored completely or not at all.
    *
    * @throws {StoreError} `full`, `busy`, `closed`, `corrupt`: nothing of the batch is stored. `failed`: a thread or a

@@ -31,6 +31,7 @@ class MeteredStore implements Store {
   readonly notes?: Notes;
   readonly caughtUp?: () => Promise<void> | undefined;
   readonly claim?: (reply: ReplyWrite) => Promise<string | undefined>;
+  readonly impairment?: () => 'not open' | 'read-only' | undefined;
   readonly isDamaged?: (actor: string) => boolean;
 
   constructor(store: Store, clock: Clock, metrics: Metrics, riders: CommitRiders) {
@@ -43,6 +44,8 @@ class MeteredStore implements Store {
     if (caughtUp) this.caughtUp = caughtUp;
     const claim = store.claim?.bind(store);
     if (claim) this.claim = (reply) => this.#metered(claim(reply));
+    const impairment = store.impairment?.bind(store);
+    if (impairment) this.impairment = impairment;
     const isDamaged = store.isDamaged?.bind(store);
     if (isDamaged) this.isDamaged = isDamaged;
   }

@@ -16,6 +16,21 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { Bus } from './bus.ts';
 import type { SharedHttpOptions } from './http/http-options.ts';
 
+/** The reasons for which a server is not ready. */
+export type UnreadyReason = 'draining' | 'store not open' | 'store read-only';
+
+/** The report if a server serves requests. */
+export interface Readiness {
+  readonly ready: boolean;
+  /** Empty if it is ready. */
+  readonly reasons: readonly UnreadyReason[];
+}
+
+/** The readiness of a server as JSON. */
+export function readinessDocument(host: Pick<TransportHost, 'document'>, { ready, reasons }: Readiness): string {
+  return host.document({ ready, reasons: [...reasons] });
+}
+
 /** The services that the server provides to an open transport. */
 export interface TransportHost {
   readonly bus: Bus;
@@ -29,6 +44,8 @@ export interface TransportHost {
   /** The byte quota for data that clients make the server hold. */
   readonly retained: Quota;
   readonly metrics: Metrics;
+  /** For health checks. */
+  readiness(): Readiness;
   /** A unique id for a new connection. */
   connectionId(): string;
   /** Writes to the operator's log (stderr by default); never to a client. */
@@ -62,6 +79,11 @@ export interface Transport {
   readonly ownsProcess?: boolean;
   /** The transport authenticates its clients, so anonymous clients are only a part of them. */
   readonly authenticates?: boolean;
+  /**
+   * Milliseconds from the moment at which the server is not ready until it drains, because balancers learn that late.
+   * Known once the transport is open.
+   */
+  readonly drainDelayMs?: number | undefined;
   /** Starts to accept connections. @throws if it cannot, with a fix */
   open(host: TransportHost): void | Promise<void>;
   /** Accepts no new connections, because the server is closing. Open connections live on until `close`. */

@@ -32,6 +32,7 @@ const SHARED: Required<SharedHttpOptions> = {
   maxReplayBytes: 17,
   maxExchanges: 18,
   maxExchangesPerPrincipal: 19,
+  drainDelayMs: 22,
   rate: { perSecond: 20, burst: 21 },
 };
 

@@ -436,6 +436,7 @@ const HTTP: {
   maxReplayEvents: 'by value',
   maxReplayBytes: 'by value',
   maxExchanges: 'by value',
+  drainDelayMs: 'by value',
 };
 
 /** What a client, or an operator, sees of each option. */

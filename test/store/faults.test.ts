@@ -91,10 +91,12 @@ if ('why' in built) {
   test('R-19: a disk whose syncs fail for ever acknowledges nothing, and is read', () =>
     behind(library, async (writer, disk, path) => {
       assert.is(await told(writer, 'write'), 'kept 1');
+      assert.is(await told(writer, 'impairment'), 'undefined');
       disk.set({ failing: -1 });
       for (let n = 0; n < 10; n += 1) assert.is(await told(writer, 'write'), 'failed');
       assert.is(await told(writer, 'read'), 'read 1');
       assert.match(writer.errors(), /is read-only after 5 failures in a minute/);
+      assert.is(await told(writer, 'impairment'), 'read-only');
       assert.equal(acknowledged(path), [1]);
       disk.set({});
     }));

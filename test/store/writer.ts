@@ -60,6 +60,8 @@ async function obey(): Promise<void> {
         say(`kept ${n}`);
       } else if (line === 'read') {
         say(`read ${(await store.events('a1', 's', 0, 10_000)).length}`);
+      } else if (line === 'impairment') {
+        say(String(store.impairment?.()));
       } else if (line === 'close') {
         await store.close();
         say('closed');

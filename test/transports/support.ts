@@ -7,7 +7,7 @@ import { Quota } from '../../src/quota.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { Bus, type BusEvents } from '../../src/transports/bus.ts';
-import type { TransportHost } from '../../src/transports/transport.ts';
+import type { Readiness, TransportHost } from '../../src/transports/transport.ts';
 import { compiled } from '../harness/compiled.ts';
 
 /** Time that moves only when told, turns of the event loop too. */
@@ -50,6 +50,10 @@ export class RecordingHost implements TransportHost {
   constructor(maxMessageBytes = 1_000) {
     this.maxMessageBytes = maxMessageBytes;
     for (const name of HEARD) this.bus.on(name, (event) => void this.heard.push(describe(name, event)));
+  }
+
+  readiness(): Readiness {
+    return { ready: true, reasons: [] };
   }
 
   document(): string {

@@ -66,7 +66,7 @@ export async function serveWorker({ target, data, json, inspecting }: WorkerServ
       if (before) return before;
       const opened = open(server, transports, supervisor, watch).then(() => {
         watchLoop(server, blocked, supervisor !== undefined);
-        supervisor?.serves(server);
+        supervisor?.serves(server, transports);
         if (readsInput) return;
         // Only the stdio transport handles signals and the end of stdin. Without one, both are handled here.
         drainOnSignal(server, (signal) => supervisor?.closes(signal, 'transport'));
@@ -126,7 +126,7 @@ class SupervisorEnd {
   #closes = false;
   /** The previous worker. */
   previous: PreviousProcess | undefined;
-  /** The server's `limits.graceMs`; undefined until it serves. */
+  /** Milliseconds that the server may take to drain; undefined until it serves. */
   #graceMs: number | undefined;
 
   constructor() {
@@ -178,12 +178,15 @@ class SupervisorEnd {
     hold.cancel();
   }
 
-  serves({ options }: Server): void {
+  /** @param transports those that are open */
+  serves({ options }: Server, transports: readonly Transport[]): void {
     // If nothing reads stdin, the process ends although its program has not closed the server: report that as a failure.
     process.once('beforeExit', () => {
       if (!this.#closes) this.#send('cut nothing reads its stdin');
     });
-    const graceMs = options.limits?.graceMs ?? DEFAULT_LIMITS.graceMs;
+    const delays = transports.map(({ drainDelayMs = 0 }) => drainDelayMs);
+    const delayMs = Math.max(options.http?.drainDelayMs ?? 0, ...delays);
+    const graceMs = delayMs + (options.limits?.graceMs ?? DEFAULT_LIMITS.graceMs);
     this.#graceMs = graceMs;
     this.#send(`grace ${graceMs}`);
     this.#send(`serves ${hardLimit(options) ?? 'unwatched'}`);

@@ -152,6 +152,11 @@ export class StoreThread {
     });
   }
 
+  impairment(): 'not open' | 'read-only' | undefined {
+    if (this.#state === 'open') return undefined;
+    return isReadOnly(this.#state) ? 'read-only' : 'not open';
+  }
+
   /** Resolves when all calls that wait now, except the last few, have their responses; undefined if only a few wait. */
   caughtUp(): Promise<void> | undefined {
     if (this.#waiting.size <= FEW_WAITING) return undefined;

@@ -59,6 +59,10 @@ class SqliteStore implements Store {
     return this.#ask({ type: 'commit', writes, length: lengthOf(writes) }).then(nothing);
   }
 
+  impairment(): 'not open' | 'read-only' | undefined {
+    return this.#thread ? this.#thread.impairment() : 'not open';
+  }
+
   caughtUp(): Promise<void> | undefined {
     return this.#thread?.caughtUp();
   }

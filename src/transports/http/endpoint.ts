@@ -6,8 +6,8 @@ import type { JsonObject } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { ANONYMOUS } from '../../quota.ts';
 import type { Denial } from '../../telemetry/metrics.ts';
-import type { TransportHost } from '../transport.ts';
-import { HostGuard, type HostRefusal } from './host-guard.ts';
+import { type Readiness, readinessDocument, type TransportHost } from '../transport.ts';
+import { HostGuard, type HostRefusal, isLoopback } from './host-guard.ts';
 import {
   type Authentication,
   callerOf,
@@ -38,6 +38,8 @@ const UNDECIDED: HostRefusal = {
   message: 'the server cannot authenticate requests. Retry later',
   headers: { 'retry-after': '1' },
 };
+/** Of an endpoint that is not open yet, or drains. */
+const NOT_READY: Readiness = { ready: false, reasons: ['draining'] };
 const DOCUMENT_METHODS = 'GET, HEAD, OPTIONS';
 /** Milliseconds in which an authenticator must decide. */
 const DECISION_MS = 15_000;
@@ -75,7 +77,7 @@ export class Endpoint implements RouteAnswers {
     this.#open = { host, connections, routes: new McpRoutes(connections, this.#load, this) };
   }
 
-  /** Makes `/readyz` fail and asks clients to close their connections. */
+  /** Rejects new requests, and asks clients to close their connections. */
   drain(): void {
     this.#draining = true;
   }
@@ -163,11 +165,14 @@ export class Endpoint implements RouteAnswers {
         message: `method: expected GET, got ${request.method}`,
         headers: { allow: 'GET, HEAD' },
       });
-    const ready = asked === '/healthz' || (this.#open !== undefined && !this.#draining);
+    const host = this.#open?.host;
+    const readiness = host && !this.#draining ? host.readiness() : NOT_READY;
+    const ok = asked === '/healthz' || readiness.ready;
+    const detailed = host && asked === '/readyz' && wantsReasons(request);
     request.response.send(
-      ready ? 200 : 503,
-      { 'content-type': 'text/plain', 'cache-control': 'no-store' },
-      ready ? 'ok\n' : 'draining\n',
+      ok ? 200 : 503,
+      { 'content-type': detailed ? 'application/json' : 'text/plain', 'cache-control': 'no-store' },
+      detailed ? readinessDocument(host, readiness) : ok ? 'ok\n' : 'not ready\n',
     );
   }
 
@@ -348,4 +353,10 @@ function denialOf(request: HttpRequest, status: 400 | 401 | 403 | 503): Denial {
     default:
       return request.header('authorization') === undefined ? 'unauthenticated' : 'invalid token';
   }
+}
+
+/** The reasons for which a server is not ready are for those who run it: a client elsewhere gets the status only. */
+function wantsReasons(request: HttpRequest): boolean {
+  const { remoteAddress = '' } = request;
+  return isLoopback(remoteAddress) && /\bapplication\/json\b/i.test(request.header('accept') ?? '');
 }

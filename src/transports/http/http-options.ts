@@ -77,6 +77,11 @@ export interface HttpOptions {
    */
   readonly metrics?: MetricsAddress;
   /**
+   * Milliseconds after the server begins to close in which it still serves every request, while `/readyz` is 503 already:
+   * the time that a balancer needs to learn that. Default 0; about 5,000 under Kubernetes.
+   */
+  readonly drainDelayMs?: number;
+  /**
    * The process only serves: exceptions that a handler throws too late are logged and do not end the process. Default
    * false.
    */
@@ -138,6 +143,7 @@ const DEFAULTS = {
   maxReplayBytes: 1024 * 1024,
   maxExchanges: 4_096,
   maxExchangesPerPrincipal: 256,
+  drainDelayMs: 0,
   ownsProcess: false,
 } as const satisfies HttpOptions;
 
@@ -177,7 +183,7 @@ export function resolveHttpOptions(given: HttpOptions): ResolvedHttpOptions {
   for (const name of Object.keys(given))
     if (!KNOWN.has(name)) throw new TypeError(`http: ${name}: no such option; there are ${[...KNOWN].join(', ')}`);
   const options: ResolvedHttpOptions = { ...DEFAULTS, ...withoutUndefined(given) };
-  const { port, host, path, response, allowedHosts, auth, authenticate, metrics, rate } = options;
+  const { port, host, path, response, allowedHosts, auth, authenticate, drainDelayMs, metrics, rate } = options;
   if (metrics !== undefined) checkMetricsAddress(metrics, 'http: metrics');
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new RangeError(`http: port: expected a whole number from 0 to 65535, got ${describe(port)}`);
@@ -198,6 +204,8 @@ export function resolveHttpOptions(given: HttpOptions): ResolvedHttpOptions {
     if (!Number.isSafeInteger(value) || value < 1 || (name.endsWith('Ms') && value > LONGEST_TIMER_MS))
       throw new RangeError(`http: ${name}: expected a whole number of at least 1, got ${describe(value)}`);
   }
+  if (!Number.isSafeInteger(drainDelayMs) || drainDelayMs < 0 || drainDelayMs > LONGEST_TIMER_MS)
+    throw new RangeError(`http: drainDelayMs: expected whole milliseconds, at least 0, got ${describe(drainDelayMs)}`);
   if (
     rate &&
     !(rate.perSecond > 0 && Number.isFinite(rate.perSecond) && rate.burst >= 1 && Number.isFinite(rate.burst))

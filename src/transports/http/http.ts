@@ -108,6 +108,7 @@ class NodeTransport implements RelocatableTransport {
   #given: HttpOptions;
   #endpoint: Endpoint | undefined;
   #authenticates = false;
+  #drainDelayMs = 0;
   #server: Server | undefined;
   #url: string | undefined;
   #metrics: MetricsListener | undefined;
@@ -130,6 +131,10 @@ class NodeTransport implements RelocatableTransport {
   /** Known once the transport is open, because the server's option counts, too. */
   get authenticates(): boolean {
     return this.#authenticates || authenticates(this.#given);
+  }
+
+  get drainDelayMs(): number {
+    return this.#drainDelayMs;
   }
 
   [RELOCATE](replace: (given: HttpOptions) => HttpOptions): void {
@@ -155,6 +160,7 @@ class NodeTransport implements RelocatableTransport {
     const endpoint = endpointOf(options);
     this.#endpoint = endpoint;
     this.#authenticates = authenticates(options);
+    this.#drainDelayMs = options.drainDelayMs;
     if (options.metrics) {
       this.#metrics = new MetricsListener(options.metrics);
       await this.#metrics.open(host);

@@ -1,13 +1,15 @@
 /**
- * Serves the metrics of a server to Prometheus, on a port of its own: the port of the clients must not show them.
+ * Serves the metrics of a server to Prometheus, and its readiness with the reasons, on a port of its own: the port of the clients must not show them.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { CONTENT_TYPES, formatFor, metricsText } from '../../telemetry/prometheus.ts';
-import type { Transport, TransportHost } from '../transport.ts';
+import { readinessDocument, type Transport, type TransportHost } from '../transport.ts';
 import { isLoopback } from './host-guard.ts';
 import type { MetricsAddress } from './http-options.ts';
 
 const PATH = '/metrics';
+/** Readiness, with the reasons. */
+const READY_PATH = '/readyz';
 const TIMEOUT_MS = 10_000;
 const MAX_HEADER_BYTES = 8 * 1024;
 /** Scrapers are few. */
@@ -65,9 +67,18 @@ export class MetricsListener implements Transport {
     const reject = (status: number, message: string, headers = {}): void =>
       void response.writeHead(status, { 'content-type': 'text/plain', ...headers }).end(`${message}\n`);
     if (!this.#isFor(request)) return reject(403, 'Host: expected a loopback name, got another');
-    if (path !== PATH) return reject(404, `expected ${PATH}`);
+    if (path !== PATH && path !== READY_PATH) return reject(404, `expected ${PATH} or ${READY_PATH}`);
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return reject(405, 'expected GET or HEAD', { allow: 'GET, HEAD' });
+    if (path === READY_PATH) {
+      const readiness = host.readiness();
+      response.writeHead(readiness.ready ? 200 : 503, {
+        'content-type': 'application/json',
+        'cache-control': 'no-store',
+      });
+      response.end(request.method === 'HEAD' ? undefined : readinessDocument(host, readiness));
+      return;
+    }
     const format = formatFor(request.headers.accept);
     const text = metricsText(host.metrics.read(), format);
     response.writeHead(200, { 'content-type': CONTENT_TYPES[format], 'cache-control': 'no-store' });

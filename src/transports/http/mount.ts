@@ -10,6 +10,7 @@ import { WebRequest } from './web-request.ts';
 export class MountedTransport implements Transport {
   readonly name = 'http';
   readonly authenticates: boolean;
+  readonly drainDelayMs: number;
   readonly #endpoint: Endpoint;
   readonly #lingering = new LingeringClose();
 
@@ -17,6 +18,7 @@ export class MountedTransport implements Transport {
   constructor(options: HttpOptions) {
     const resolved = resolveHttpOptions(options);
     this.authenticates = authenticates(resolved);
+    this.drainDelayMs = resolved.drainDelayMs;
     // The mount cannot determine if other machines can reach it. Without a list, only loopback names pass.
     this.#endpoint = new Endpoint({ ...resolved, loopback: !resolved.allowedHosts, mounted: true });
   }

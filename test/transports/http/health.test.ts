@@ -3,7 +3,9 @@ import * as assert from 'uvu/assert';
 import { Endpoint } from '../../../src/transports/http/endpoint.ts';
 import type { HttpRequest } from '../../../src/transports/http/http-message.ts';
 import { resolveHttpOptions } from '../../../src/transports/http/http-options.ts';
+import type { Readiness } from '../../../src/transports/transport.ts';
 import { suite } from '../../harness/door.ts';
+import { RecordingHost } from '../support.ts';
 
 const test = suite('health');
 
@@ -13,9 +15,23 @@ const endpoint = new Endpoint({
   mounted: false,
 });
 
+interface Sent {
+  readonly status: number;
+  readonly text: string | undefined;
+}
+
 /** The status of a GET that arrives at this address of the server. */
 function status(url: string, headers: Readonly<Record<string, string>>, localAddress = '10.1.2.3'): number {
-  let sent = 0;
+  return get(endpoint, url, headers, { localAddress, remoteAddress: '10.1.2.1' }).status;
+}
+
+function get(
+  asked: Endpoint,
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  addresses: Pick<HttpRequest, 'localAddress' | 'remoteAddress'>,
+): Sent {
+  let sent: Sent = { status: 0, text: undefined };
   const request: HttpRequest = {
     method: 'GET',
     url,
@@ -23,15 +39,14 @@ function status(url: string, headers: Readonly<Record<string, string>>, localAdd
     values: () => [],
     auth: undefined,
     repeats: () => false,
-    remoteAddress: '10.1.2.1',
-    localAddress,
+    ...addresses,
     version: '1.1',
     body() {},
     response: {
       listener: undefined,
       gone: false,
-      send: (answered) => {
-        sent = answered;
+      send: (answered, _, text) => {
+        sent = { status: answered, text };
       },
       begin() {},
       write: () => true,
@@ -40,7 +55,7 @@ function status(url: string, headers: Readonly<Record<string, string>>, localAdd
       destroy() {},
     },
   };
-  endpoint.handle(request);
+  asked.handle(request);
   return sent;
 }
 
@@ -64,4 +79,29 @@ test('S-38: any other Host or Origin is kept out of the health paths', () => {
 test('S-38: the address passes for health only', () => {
   for (const path of ['/mcp', '/sse', '/', '/healthz/x']) assert.is(status(path, { host: '10.1.2.3' }), 403, path);
   assert.is(status('/nowhere', { host: 'mcp.example.com' }), 404);
+});
+
+test('S-38: the reasons for which a server is not ready are for clients on the same machine', () => {
+  class UnreadyHost extends RecordingHost {
+    override readiness(): Readiness {
+      return { ready: false, reasons: ['store read-only'] };
+    }
+
+    override document(): string {
+      return 'the reasons';
+    }
+  }
+  const open = new Endpoint({
+    ...resolveHttpOptions({ host: '0.0.0.0', allowedHosts: ['mcp.example.com'] }),
+    ...{ loopback: false, mounted: false },
+  });
+  open.open(new UnreadyHost());
+  const asked = (remoteAddress: string | undefined, accept = 'application/json', url = '/readyz'): Sent =>
+    get(open, url, { host: 'mcp.example.com', accept }, { localAddress: '10.1.2.3', remoteAddress });
+  for (const here of ['127.0.0.1', '::1', '::ffff:127.0.0.1'])
+    assert.equal(asked(here), { status: 503, text: 'the reasons' }, here);
+  for (const elsewhere of ['10.1.2.1', '::ffff:10.1.2.1', '2001:db8::1', undefined])
+    assert.equal(asked(elsewhere), { status: 503, text: 'not ready\n' }, elsewhere);
+  assert.equal(asked('127.0.0.1', '*/*'), { status: 503, text: 'not ready\n' });
+  assert.equal(asked('127.0.0.1', 'application/json', '/healthz'), { status: 200, text: 'ok\n' });
 });
