@@ -81,7 +81,7 @@ test('output leaves when the writes before it are durable, in order; at once whe
   assert.ok(gate.still);
 });
 
-test('what is added in one turn is one batch, unless the first of it is committed at once', async () => {
+test('the additions of one turn are one batch, unless the first addition is committed at once', async () => {
   const { commits, add, settle } = make();
   add('a', false);
   add('b', false);

@@ -62,7 +62,7 @@ test('an operator releases what is set aside, and its crashes are forgotten', ()
   assert.equal(at.quarantine.all(), []);
 });
 
-test('what is gone is not set aside any more', () => {
+test('an actor that has stopped leaves the quarantine', () => {
   const at = host();
   const { actor } = worker(at, 'bad');
   for (let i = 0; i < 4; i += 1) actor.mailbox.send({ type: 'fail' });

@@ -93,7 +93,7 @@ test('parallel states are regions, also of a whole machine', () => {
   );
 });
 
-test('whatever an author names, no line is anything but a state, an arrow or a box', () => {
+test('each line is a state, an arrow or a box, for every name of an author', () => {
   const nasty = [
     'end',
     'state',

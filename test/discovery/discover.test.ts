@@ -199,7 +199,7 @@ test('names may move from file to file between two loads', async () => {
   );
 });
 
-test('what is registered by hand stays, and its names are not given away', async () => {
+test('elements registered by code stay, and discovery does not take their names', async () => {
   const tree = new Tree({ 'a.ts': toolModule('a'), 'mine.ts': toolModule('mine') });
   const { server } = stage();
   server.tool('mine', {}, () => 'by hand');

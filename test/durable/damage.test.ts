@@ -256,7 +256,7 @@ function failing(): Store & { hidden: boolean } {
 
 const gone = (what: string): StoreError => new StoreError('corrupt', `${what}: the row exists, and is not found`);
 
-test('R-42: what is lost while the server runs is not unknown either', async () => {
+test('R-42: data lost while the server runs is not reported as unknown', async () => {
   const store = failing();
   let made: Made | undefined;
   const serve = (body: (stage: Stage) => Promise<void>): Promise<void> => serving(body, { server: { store } }, offer);

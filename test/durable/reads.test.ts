@@ -250,7 +250,7 @@ test('a read does not wait for the replies of other calls, nor for other session
     assert.is((await opening).status, 200);
   }));
 
-test('R-45: what rests on the state of a session waits until that state is durable', () =>
+test('R-45: output that depends on the state of a session waits until that state is durable', () =>
   withDisk(async (stage, store) => {
     const other = await openSession(stage.url, '2025-11-25', { authorization: 'you' });
     const opened = await ask(stage.url, { body: initialize('2025-11-25'), headers: ME });

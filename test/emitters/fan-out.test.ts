@@ -436,7 +436,7 @@ test('every client is notified of a subject that changes all the time, and it de
   assert.ok(fanOut.done);
 });
 
-test('what a hearer is owed is what has not reached it', () => {
+test('the pending changes of a listener are those that have not reached it', () => {
   const told: string[] = [];
   const fanOut = new FanOut<string, string>((hearer, change) => void told.push(`${hearer} ${change}`));
   const hearers = new Map([

@@ -44,7 +44,7 @@ test('a subscription receives no change from before it was opened', async () => 
   await caller.close();
 });
 
-test('what is not offered yet is not granted, and once it is, a new subscription is', async () => {
+test('a subscription grants only what is offered now; a later one grants later offers', async () => {
   const { server, clock } = stage();
   const caller = await client(server);
   const all = { promptsListChanged: true, resourceSubscriptions: ['note://1', 'doc://7'] };

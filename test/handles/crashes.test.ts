@@ -33,7 +33,7 @@ test('R-15: an event that crashes its instance is tried twice and set aside; the
   assert.is(incidents.length, 1);
 });
 
-test('R-15: what JSON cannot keep is poison too: too deep, a function, a Date; and the message says where', async () => {
+test('R-15: a value that JSON cannot hold is poison, too: too deep, a function, a Date; and the message says where', async () => {
   const deep = (levels: number): unknown => (levels === 0 ? 'bottom' : { in: deep(levels - 1) });
   const machine = setup({
     types: { context: {} as { kept: unknown }, events: {} as { type: 'keep'; what: string } },
@@ -234,7 +234,7 @@ test('R-14: one that only a guard could end, and does not, is broken off as a cr
   assert.is((await handles.get('spin', handle, ALICE)).state, 'still');
 });
 
-test('R-10: what is too much for one instance is refused at once, nothing taken is dropped, and others are served', async () => {
+test('R-10: a full instance rejects events at once, drops none that it accepted, and others are served', async () => {
   const { handles } = await stage([orderKind()], { limits: { handleMailbox: 1_000 } });
   const { handle } = await handles.create('order', {}, ALICE);
   const other = await handles.create('order', {}, ALICE);

@@ -32,7 +32,7 @@ test('an event that the state does not take, or a guard, is refused, with what i
   assert.is((await handles.get('order', handle, ALICE)).version, 1);
 });
 
-test('what is invoked begins once the event is durable, and its end is a turn of its own', async () => {
+test('an invocation begins once the event is durable, and its end is a turn of its own', async () => {
   const work = new Work();
   const { handles } = await stage([orderKind(orderMachine(work.logic))]);
   const { handle } = await handles.create('order', { items: ['tea'] }, ALICE);

@@ -80,7 +80,7 @@ test('every guard, action, actor and delay that a chart names needs an implement
   ]);
 });
 
-test('what is written in place, provided later, or built into XState is not missing', () => {
+test('implementations written in place, provided later, or built into XState are not missing', () => {
   const inner = setup({ guards: { fine: () => true } }).createMachine({ on: { go: { guard: 'fine' } } });
   const machine = setup({
     guards: { fine: () => true, both: and(['fine', stateIn('a')]) },

@@ -76,7 +76,7 @@ test('a machine comes along with a reload, and so do its instances', () =>
     assert.is((await dataOf(client, 'counter_stop', { handle: String(handle) })).status, 'done');
   }));
 
-test('what began on the machine before finishes on it, where nothing migrates it', () =>
+test('an instance of the earlier machine finishes on it if nothing migrates it', () =>
   onBench(async ({ client, load, clock }) => {
     await load((program) => void program.machines.register(FIRST));
     const { handle } = await dataOf(client, 'counter_create');
@@ -88,7 +88,7 @@ test('what began on the machine before finishes on it, where nothing migrates it
     assert.is((await dataOf(client, 'counter_stop', { handle: String(handle) })).status, 'done');
   }));
 
-test('what began on the machine before is migrated, where its author says how', () =>
+test('an instance of the earlier machine is migrated if its author defines how', () =>
   onBench(async ({ client, load }) => {
     await load((program) => void program.machines.register(FIRST));
     const { handle } = await dataOf(client, 'counter_create');

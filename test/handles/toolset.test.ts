@@ -233,7 +233,7 @@ test('S-04: a handle belongs to its owner only, for every tool and resource', ()
     assert.is(dataOf(await ada.callTool('order_get', { handle })).status, 'active');
   }));
 
-test('S-04: who has not signed in is shown no list, and knows the handles that they have', () =>
+test('S-04: an anonymous caller is shown no list, and uses handles by their ids', () =>
   withShop(async ({ client }) => {
     const handle = await create(client());
     const listed = await client().callTool('order_list');

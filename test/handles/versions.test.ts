@@ -91,7 +91,7 @@ test('R-27: an instance is migrated once, durably, with the time that is left of
   assert.is(migrated, 2);
 });
 
-test('R-27: what is not migrated finishes on its own machine, where that is known', async () => {
+test('R-27: an instance that is not migrated finishes on its own machine if the server has that', async () => {
   const first = await stage([orderKind()], { store: disk() });
   const { handle } = await first.handles.create('order', { items: ['tea'] }, ALICE);
   const kind = { ...newKind, events: ['add', 'cancel'], migrate: () => undefined, previous: { 1: orderMachine() } };

@@ -245,7 +245,7 @@ test('finds notifications of a subscription before its acknowledgement, without 
   wrong(/subscription 1, which is not open/, acknowledged);
 });
 
-test('what the client sends is not judged until it is answered with a result', () => {
+test('a message of the client is not judged until it is answered with a result', () => {
   talk('2025-06-18', ['in', 'no JSON'], ['out', error('{"code":-32700,"message":"m"}', '"id":null,')]);
   talk('2025-06-18', ['in', '{"jsonrpc":"2.0","id":1,"method":5}'], ['out', error('{"code":-32600,"message":"m"}')]);
   talk(

@@ -56,9 +56,15 @@ export function wrongWordsInPage(page: string): string[] {
   return [...prose.matchAll(IN_COMMENTS)].map(([word]) => word);
 }
 
-/** The titles of a test file that contain a private word: a title is a fact in the present tense, in standard terms. */
+/** A title is a fact, so it does not begin with a wh-clause either, also after the id of a promise. */
+const CLAUSE_IN_TITLE = new RegExp(`^(?:[A-Z]-\\d+[:,]? )*${CLAUSE.source.slice(1)}`, 'i');
+
+/**
+ * The titles of a test file that contain a private word or begin with a wh-clause: a title is a fact in the present tense, in
+ * standard terms.
+ */
 export function wrongTitles(source: string): string[] {
-  return [...source.matchAll(/\b(?:test|suite)\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g)].flatMap(([, , title = '']) =>
-    title.search(IN_COMMENTS) === -1 ? [] : [title],
+  return [...source.matchAll(/\b(?:test|suite|browserSuite|playing)\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g)].flatMap(
+    ([, , title = '']) => (title.search(IN_COMMENTS) === -1 && !CLAUSE_IN_TITLE.test(title) ? [] : [title]),
   );
 }

@@ -44,7 +44,7 @@ test('a question is on the stream of its call, and its answer gets 202, however 
     );
 });
 
-test('where the client of a call takes no stream, it is asked on the stream of its session', () =>
+test('a client that accepts no stream for its call is asked on the stream of its session', () =>
   serving(
     async ({ url }) => {
       const session = await openSession(url, '2025-11-25', {}, CAPABLE);

@@ -148,7 +148,7 @@ test('/sse beside the endpoint serves HTTP+SSE whatever else its GET says, and n
     { path: '/tools/mcp' },
   ));
 
-test('where the endpoint itself lies at /sse, it serves every revision', () =>
+test('an endpoint at /sse serves every revision', () =>
   serving(
     async ({ url }) => {
       const client = await opened(url);

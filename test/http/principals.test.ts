@@ -25,7 +25,7 @@ async function face({ status, headers, text }: Answer): Promise<string> {
   return JSON.stringify([status, rest, await text()]);
 }
 
-test('who is not authenticated gets 401 for every method, and opens nothing', () =>
+test('an unauthenticated client gets 401 for every method, and opens nothing', () =>
   serving(
     async ({ url, sessions }) => {
       const session = await openSession(url, '2025-11-25', ALICE);
@@ -208,7 +208,7 @@ test('a replay id of one session is 404 in another, of the same principal too', 
     { authenticate },
   ));
 
-test("what one session cancels or watches is no other session's, though the ids are equal", () =>
+test('a session cancels and watches only for itself, although ids of another session are equal', () =>
   serving(
     async (stage) => {
       const { url, held } = stage;

@@ -63,7 +63,7 @@ test('a handler that reports progress or logs makes its answer a stream, in orde
     }
   }));
 
-test('what a handler sends leaves at once, not with its answer', () =>
+test('a message of a handler leaves at once, not with the response', () =>
   serving(async (stage) => {
     const session = await openSession(stage.url);
     const [{ ctx, finish }, answering] = await holding(stage, session, 'a');
@@ -162,7 +162,7 @@ test('streams open at once carry each the messages of their own request', () =>
     own.cut();
   }));
 
-test('what the session says comes on its own stream, and no answer does', () =>
+test('notifications of the session come on its own stream, and no response does', () =>
   serving(async (stage) => {
     for (const revision of LEGACY) {
       const session = await openSession(stage.url, revision);

@@ -303,7 +303,7 @@ test('an answer that replaces an invalid one is accepted if its call runs again'
   await after.server.close();
 });
 
-test('what is no question is refused in words', async () => {
+test('a malformed question is rejected with a message', async () => {
   const { server } = stage();
   const said: string[] = [];
   server.tool('it', {}, async (_, ctx) => {
@@ -375,7 +375,7 @@ test('a response that cannot be read ends its question: the handler waits for no
   await server.close();
 });
 
-test('what a step gave is recorded as it was then, whatever its handler does with it', async () => {
+test('the result of a step is recorded as it was then, even if its handler changes it later', async () => {
   const make = () => {
     const { server } = stage();
     server.tool('shop', {}, async (_, ctx) => {

@@ -49,7 +49,7 @@ test('a question may be declined or cancelled, which is no error', async () => {
   await server.close();
 });
 
-test('what a handler asks at once goes out at once, under the names that it gave', async () => {
+test('questions that a handler asks together go out together, under their names', async () => {
   const { server } = stage();
   server.tool('all', {}, async (_, ctx) => {
     const [{ who, dirs }, said] = await Promise.all([
@@ -70,7 +70,7 @@ test('what a handler asks at once goes out at once, under the names that it gave
   await server.close();
 });
 
-test('what was not answered is asked again, and unknown answers are ignored', async () => {
+test('an unanswered question is asked again, and unknown answers are ignored', async () => {
   const { server } = stage();
   server.tool('both', {}, async (_, ctx) => {
     const { name, size } = await ctx.ask({ name: { elicit: NAME }, size: { elicit: SIZE } });

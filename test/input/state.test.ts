@@ -234,7 +234,7 @@ test('if too many calls wait, the oldest is evicted, and runs again when its cli
   await server.close();
 });
 
-test('what waits is bounded in bytes too: the oldest give way to a large one, which is never its own victim', async () => {
+test('suspended requests are limited in bytes, too: a large one evicts the oldest, and never itself', async () => {
   const { server, clock } = stage({ limits: { maxParkedBytes: 10_000 } });
   const gone: string[] = [];
   server.tool('ask', { input: z.object({ text: z.string() }) }, async ({ text }, ctx) => {

@@ -348,7 +348,7 @@ test('a prompt keeps its error', async () => {
   await modern.client.close();
 });
 
-test('what a revision cannot show in a form is asked through the model', async () => {
+test('a question that a revision cannot show in a form is asked through the model', async () => {
   const { server } = stage({ askThroughModel: true });
   server.tool('colours', {}, async (_, ctx) => {
     const schema = z.object({ colours: z.array(z.enum(['red', 'blue'])) });

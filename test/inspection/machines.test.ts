@@ -6,7 +6,7 @@ import { createServer, elicitWith, type InspectionRecord, type JsonObject } from
 import { connect, SimulatedClock, type TestClient } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
-const test = suite('what is notified of statecharts');
+const test = suite('inspection records of statecharts');
 
 const shop = setup({
   types: { events: {} as { type: 'add' } | { type: 'pay' }, context: {} as { items: number } },

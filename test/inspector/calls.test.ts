@@ -279,7 +279,7 @@ test('a call is cancelled, and made again; the history has 50 calls', async () =
   await server.close();
 });
 
-test('S-52 S-29 what the page sees of a call has no secret; again sends what was entered', async () => {
+test('S-52 S-29 a call on the page shows no secret; a repeat sends the entered values', async () => {
   const server = shop();
   const { get, post, tool, ended, result } = await opened(server);
   const call = await tool('echo', { text: `Bearer ${SECRET}`, password: SECRET });

@@ -95,7 +95,7 @@ test('S-34 a tool is called as by any client, and the call is recorded as what i
   await close();
 });
 
-test('S-29 S-30 what a controlled call answers, and why an event would not be taken, has no secret', async () => {
+test('S-29 S-30 the answer of a controlled call and the reason against an event have no secret', async () => {
   const { server, control, records, whatIf, close } = await controlled();
   const client = await connect(server);
   const { structuredContent } = await client.callTool('card_create');

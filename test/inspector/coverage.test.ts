@@ -75,7 +75,7 @@ test('states that a step only passes through, and transitions that stay, are vis
   await server.close();
 });
 
-test('what an instance passes through before its first event is visited', async () => {
+test('states that an instance passes before its first event count as visited', async () => {
   const server = createServer({ name: 'coverage', version: '1.0.0' });
   const machine = setup({ types: { events: {} as { type: string } }, guards: { isNew: () => false } }).createMachine({
     id: 'begin',

@@ -52,7 +52,7 @@ test('S-29 of a message that is too long to be read, viewers receive the beginni
   assert.not.match(JSON.stringify(message(`"${fill}"`)), SECRET);
 });
 
-test('what is said in words is bounded, and has no secret', () => {
+test('texts in records are bounded, and contain no secret', () => {
   const { encode } = encoder();
   const why = `password=${SECRET} ${'x'.repeat(100_000)}`;
   for (const record of [

@@ -61,7 +61,7 @@ test('its later states are sent while catching up, once', async () => {
   await server.close();
 });
 
-test('where another listener wants it, everything is recorded for both', async () => {
+test('everything is recorded for both listeners if one of them wants everything', async () => {
   const { server, client, inspection, types } = await listened((seq) => seq > 0);
   const stop = inspection.listen(() => {});
   inspection.listen(
@@ -75,7 +75,7 @@ test('where another listener wants it, everything is recorded for both', async (
   await server.close();
 });
 
-test('what is left out ends with its turn: what comes next is recorded', async () => {
+test('an omission ends with its turn: later records are complete', async () => {
   let out = true;
   const { server, client, inspection, heard, stop } = await listened((seq) => out && seq > 0);
   await client.callTool('echo');

@@ -350,7 +350,7 @@ test('a server that closes says goodbye, and an inspector that closes leaves the
   assert.is(server[INTERNALS].inspection.on, false);
 });
 
-test('what is asked wrongly is answered with what was expected', async () => {
+test('a wrong request is answered with the expected form', async () => {
   const { server, get, post } = await opened({ control: true });
   const cases: [Promise<{ status: number; body: string }>, number, RegExp][] = [
     [get('/api/stream'), 400, /viewer: expected/],

@@ -342,7 +342,7 @@ test('an actor in focus is looked at when it changes, and only then', async () =
   assert.equal(views(), ['starting', 'running']);
 });
 
-test('S-30 what a statechart hides is hidden from the first message on that brings it', async () => {
+test('S-30 data that a statechart hides is hidden from the first message that brings it', async () => {
   const { clock, server, observation } = observed({ machines: () => server[INTERNALS].machines() });
   const { viewer, frames } = view(observation, { everything: true });
   const secret = '4111-zq7';

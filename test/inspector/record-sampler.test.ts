@@ -202,7 +202,7 @@ test('one exchange without end fills no memory', () => {
   assert.is(heard.gap()?.records, 100_001 - kept);
 });
 
-test('what was put back comes first', () => {
+test('records that were put back come first', () => {
   const { heard, wire } = sampler(100);
   for (let count = 0; count < 5; count += 1) wire('in');
   const taken = heard.take();

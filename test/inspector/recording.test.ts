@@ -186,7 +186,7 @@ test('S-33 a file that is no recording is left as it is, and so is a pipe', asyn
   await server.close();
 });
 
-test('what is no recording is refused, with what it is', () => {
+test('a file that is no recording is rejected, with its kind', () => {
   assert.throws(() => readRecording('{"a":1}'), /expected a recording of troupe, got other JSON/);
   assert.throws(
     () => readRecording('{"format":"troupe-recording","version":99,"frames":[]}'),

@@ -53,7 +53,7 @@ test('S-29 the values of members that are called as secrets are hidden, whatever
     }
 });
 
-test('what only sounds like a secret is shown', () => {
+test('a value with a harmless name is shown', () => {
   for (const key of HARMLESS) assert.equal(shown({ [key]: 'seen' }), { [key]: 'seen' });
   assert.equal(shown({ maxTokens: 5, password: null, secret: '', token: true }), {
     maxTokens: 5,
@@ -63,7 +63,7 @@ test('what only sounds like a secret is shown', () => {
   });
 });
 
-test('S-29 what looks like a secret is hidden wherever it is', () => {
+test('S-29 a value that looks like a secret is hidden everywhere', () => {
   const web = `eyJhbGciOiJIUzI1NiJ9.${Buffer.from(SECRET).toString('base64url')}.${SECRET}${SECRET}`;
   const basic = Buffer.from(`me:${SECRET}`).toString('base64');
   const looks = [
@@ -184,7 +184,7 @@ test('anything is shown without throwing, bounded in length and depth', () => {
   );
 });
 
-test('what is huge is cut, and says so', () => {
+test('a huge value is cut, with a remark', () => {
   const deep: unknown[] = [];
   let at = deep;
   for (let depth = 0; depth < 10_000; depth += 1) {

@@ -75,7 +75,7 @@ test('a viewer of that name takes the place of the one before, and only the limi
   assert.ok(b.got.ended);
 });
 
-test('what a page knows of another process is not taken for what it knows of this one', () => {
+test('the position of a page in the stream of another process does not count for this one', () => {
   const { server, viewers, observation } = opened();
   const firstOf = (texts: readonly string[]) => texts.filter((text) => text.includes('"records":[{"seq":1,')).length;
   viewers.open('first', 0, sink().into);

@@ -103,7 +103,7 @@ test('an event that is not taken: which, or which guards returned false', () => 
   assert.is(charted.snapshot.status, 'active');
 });
 
-test('what is at its end takes nothing', () => {
+test('an actor at its end accepts no event', () => {
   const { ask, charted } = at({ type: 'cancel' });
   assert.equal(
     [ask({ type: 'add' }).allowed, ask({ type: 'add' }).why],
@@ -158,7 +158,7 @@ test('an author whose code changes what it is given does so to a copy: the actor
   assert.equal(snapshot.context, { items: ['tea'], seen: new Set(), tries: 0 });
 });
 
-test('what is invoked by a name for the whole system is found out as often as it is asked', () => {
+test('an invocation with a system id is found each time', () => {
   const invoking = createMachine({
     initial: 'idle',
     states: {
@@ -171,7 +171,7 @@ test('what is invoked by a name for the whole system is found out as often as it
   assert.equal([ask().active, ask().active, ask().allowed], [['working'], ['working'], true]);
 });
 
-test('what could happen next: each transition, and what its guard says where it needs no data', () => {
+test('the next transitions are listed, each with the verdict of its guard if that needs no data', () => {
   const allowed = (charted: Parameters<typeof nextOf>[0]) =>
     Object.fromEntries(nextOf(charted).map(({ event, allowed, guard }) => [event, `${allowed} ${guard ?? '-'}`]));
   assert.equal(allowed(at().charted), {

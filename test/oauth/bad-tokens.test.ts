@@ -209,7 +209,7 @@ test('G-01 a remembered token ends at its end, and a rejected one is verified ag
   await close();
 });
 
-test('G-01 what the options allow is accepted: other audiences, another audience, an ID of the issuer, the userinfo endpoint', async () => {
+test('G-01 tokens that the options allow are accepted: other audiences, another audience, an ID of the issuer, the userinfo endpoint', async () => {
   const guarded = await guardedServer(({ issuer }) => ({
     issuer: { issuer, audience: 'api://mcp' },
     otherAudiences: ['https://graph.example.com'],

@@ -33,7 +33,7 @@ test('content blocks stay as they are, one or several', () => {
   assert.is(blocks[1]?.type === 'image' && blocks[1].data, 'AQI=');
 });
 
-test('what looks almost like content is data', () => {
+test('a value that resembles content is data', () => {
   for (const data of [
     { type: 'text' },
     [text('a'), { type: 'text' }],
@@ -54,7 +54,7 @@ test('a whole result stays as it is', () => {
   assert.equal(toToolResult({ structuredContent: { a: 1 } }, policy), { structuredContent: { a: 1 }, content: [] });
 });
 
-test('what JSON cannot say is refused', () => {
+test('a value that JSON cannot hold is rejected', () => {
   for (const wrong of [() => {}, Symbol('x'), 10n])
     assert.throws(() => toToolResult(wrong, policy), /expected the tool to return a string/);
 });

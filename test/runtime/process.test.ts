@@ -17,7 +17,7 @@ async function using(hosted: Hosted, body: (hosted: Hosted) => Promise<void>): P
   }
 }
 
-test('R-12: what is thrown too late is an incident, and the process serves on', async () => {
+test('R-12: an error that is thrown too late is an incident, and the process continues', async () => {
   await using(await Hosted.open(), async (hosted) => {
     for (let i = 0; i < (FULL ? 1_000 : 20); i += 1) await hosted.call('late');
     await hosted.said(/incident [\w-]+ in tool "late", which threw after it had answered/);

@@ -564,7 +564,7 @@ test('S-44: questions that wait for an answer are limited in bytes: the oldest o
   await server.close();
 });
 
-test('S-44: what streams keep to be replayed is limited in bytes; beyond it the stream has a gap, and says so', () =>
+test('S-44: the replay buffers of streams are limited in bytes; beyond the limit a stream has a gap, and says so', () =>
   serving(
     async ({ url }) => {
       const ann = { authorization: 'ann' };

@@ -9,7 +9,7 @@ import { openSession } from '../http/support.ts';
 
 const test = suite('hostile URIs');
 
-test('S-23: whatever the value, an expansion stays under its prefix, and is one segment of it', () => {
+test('S-23: an expansion of any value stays under its prefix, and is one segment of it', () => {
   const template = parseTemplate('files:///shared/{name}');
   const hostile = fc.constantFrom(
     '../',

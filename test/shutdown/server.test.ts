@@ -202,7 +202,7 @@ test('a batch that is half answered when it drains leaves whole', async () => {
   assert.equal(Array.isArray(batch) && batch.map((answer) => Reflect.get(Object(answer), 'id')).sort(), [11, 12, 13]);
 });
 
-test('what a slow client has yet to be sent is sent before the connection closes', async () => {
+test('the pending output of a slow client is sent before the connection closes', async () => {
   for (const end of ['the server closes', 'the client ends its input']) {
     const { server, clock, release } = waiting();
     server.tool('flood', {}, async (_, ctx) => {

@@ -246,7 +246,7 @@ function contract(name: string, make: () => Store): void {
     );
   });
 
-  test('what comes after close() is refused', async () => {
+  test('a commit after close() is rejected', async () => {
     const last = store.commit([actor('last')]);
     await store.close();
     assert.is(await faultOf(last), 'none');
@@ -273,7 +273,7 @@ test('it holds after close() what it held before', async () => {
   await second.close();
 });
 
-test('what waits is bounded: the next call is refused with the name of the bound, and later ones are taken', async () => {
+test('waiting calls are limited: the next one is rejected with the name of the limit, and later ones are accepted', async () => {
   const store = sqlite(join(place.path, 'busy.db'), { maxWaiting: 3, maxWaitingLength: 10_000 });
   await store.open(host());
   const said = await Promise.all([1, 2, 3, 4, 5].map((n) => faultOf(store.commit([actor(`b${n}`)]))));

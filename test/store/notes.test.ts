@@ -66,7 +66,7 @@ test('a note of an earlier version is read: the end of its process is unknown', 
   assert.equal({ last, by }, { last: '["one"]', by: undefined });
 });
 
-test('what another process has noted is not marked, nor what is not there', () => {
+test('notes of another process are not marked, nor is a missing file created', () => {
   const path = join(folder, 'other');
   writeFileSync(path, '["one"]\t1\n');
   markEnded(path);

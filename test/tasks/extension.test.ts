@@ -208,7 +208,7 @@ test('the capability is announced once a tool can be a task, in the words of eac
   await server.close();
 });
 
-test('what its handler asks is shown by tasks/get, and answered in parts', async () => {
+test('the questions of its handler are shown by tasks/get, and answered in parts', async () => {
   const { server, modern } = await stage();
   server.tool('pair', { task: 'required' }, async (_, ctx) => {
     const { one, two } = await ctx.ask({ one: { elicit: NAME }, two: { elicit: NAME } });
@@ -361,7 +361,7 @@ test('a question that the handler waits for no longer is open no longer', async 
   await server.close();
 });
 
-test('what its handler still reports after the end changes nothing', async () => {
+test('a report of its handler after the end changes nothing', async () => {
   const { server, clock, modern } = await stage();
   const { opened, open } = gate();
   server.tool('work', { task: 'required' }, async (_, ctx) => {

@@ -173,7 +173,7 @@ test('sends raw text as it is, and keeps it', async () => {
   await client.close();
 });
 
-test('what never comes is missed at the deadline, in words that say what and what came instead', async () => {
+test('a message that does not come is missed at the deadline, with its name and the messages that came instead', async () => {
   const wire = new Script();
   const client = new TestClient(wire, { deadlineMs: 20 });
   const empty = await failure(client.request('tools/list'));
@@ -201,7 +201,7 @@ test('callers that wait when the connection closes fail at once, and later calle
   assert.is(await client.closed, 'went away');
 });
 
-test('what onMessage throws fails what is waited for, and close', async () => {
+test('an error of onMessage rejects the pending waits, and close', async () => {
   const wire = new Script();
   const client = new TestClient(wire, {
     onMessage({ direction, text }) {

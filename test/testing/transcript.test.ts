@@ -158,7 +158,7 @@ playing('sends what is written as it is written', async () => {
   assert.equal(sent, ['{ "b":1, "a":"\\u00e9", "a":2 }', '{"x"  :', '{"v":7}']);
 });
 
-playing('another message than expected is told with its line, where it differs, and both', async () => {
+playing('an unexpected message is reported with its line, the difference, and both messages', async () => {
   const told = await failure(
     `${OPEN}→ {"jsonrpc":"2.0","id":2,"method":"ping"}\n← {"jsonrpc":"2.0","id":2,"result":{"pong":1}}`,
     served(),
@@ -170,24 +170,24 @@ playing('another message than expected is told with its line, where it differs, 
   );
 });
 
-playing('a message that does not come is told with its line', async () => {
+playing('a message that does not come is reported with its line', async () => {
   const told = await failure('Why.\n\n← {"jsonrpc":"2.0","id":1,"result":{}}', served());
   assert.is(told, 'transcript line 3: waited 50 ms for ← {"jsonrpc":"2.0","id":1,"result":{}}; received nothing');
 });
 
-playing('a message too many is told, at ∅ and at the end', async () => {
+playing('a message too many is reported, at ∅ and at the end', async () => {
   const ping = 'Why.\n\n→ {"jsonrpc":"2.0","id":1,"method":"ping"}\n';
   const pong = '\n  ← {"jsonrpc":"2.0","id":1,"result":{}}';
   assert.is(await failure(`${ping}∅`, served()), `transcript line 4: ∅: expected nothing more, got${pong}`);
   assert.is(await failure(ping, served()), `transcript line 3: the end: expected nothing more, got${pong}`);
 });
 
-playing('time without a clock, and a value that nothing gave, are told', async () => {
+playing('time without a clock, and a value that nothing sets, are reported', async () => {
   assert.match(await failure('Why.\n\n⏱ 5', served()), /^transcript line 3: ⏱ needs the clock of the server/);
   assert.match(await failure('Why.\n\n→ {"a":"…b"}', served()), /^transcript line 3: "…b" has no value yet/);
 });
 
-playing('what onMessage throws fails the play', async () => {
+playing('an error of onMessage fails the play', async () => {
   const told = await failure(
     'Why.\n\n→ {"jsonrpc":"2.0","id":1,"method":"ping"}\n← {"jsonrpc":"2.0","id":1,"result":{}}',
     served(),

@@ -16,7 +16,7 @@ test('requests are served together and in order, after the turn in which they ca
   assert.equal(served, ['a', 'b', 'c']);
 });
 
-test('what joins while a cohort is served is of the next one', async () => {
+test('a member that joins while a cohort is served belongs to the next cohort', async () => {
   const served: string[] = [];
   const turns: number[] = [];
   let turn = 0;

@@ -61,7 +61,7 @@ test('a thread can ask its client nothing, and the error says so', async () => {
   assert.match(say(await client.callTool('heavy', { what: 'ask' })), /cannot ask its client for input.*"isError":true/);
 });
 
-test('what cannot be sent back is the call’s error, and the thread serves on', async () => {
+test('a result that cannot be cloned is the call’s error, and the thread continues', async () => {
   const { client } = shared;
   assert.match(say(await client.callTool('heavy', { what: 'unsendable' })), /could not be cloned/);
   assert.match(say(await client.callTool('heavy', { what: 'fine' })), /fine/);

@@ -7,7 +7,7 @@ import { Browsing, browserSuite } from '../../harness/browser.ts';
 import { handleOf, type Stage, stage, tool } from './stage.ts';
 import { activeOf, choose, open, short } from './visit.ts';
 
-const test = browserSuite('what a reader does');
+const test = browserSuite('actions of a reader');
 const browsing = new Browsing();
 let shop: Stage;
 let governed: Stage;
@@ -22,7 +22,7 @@ test.after(async () => {
   await governed.close();
 });
 
-test('what if, and why not: an event is tried beside the actor, which does not notice', async () => {
+test('an event is tried beside the actor, which does not notice, with the reason for a rejection', async () => {
   const page = await open(browsing, shop);
   const { claude } = shop.clients;
   assert.ok(claude);

@@ -9,7 +9,7 @@ import { large, measure } from './charts.ts';
 const test = suite('carried pictures');
 const PAGE = '<body><script type="application/json" id="recording">{}</script></body>';
 
-test('what goes into an exported page comes out of it', async () => {
+test('an exported page returns the pictures that were put into it', async () => {
   const placed = await layout(large(8, 12), measure, 'down', [
     (sketch, direction) => Promise.resolve(dagreLayout(sketch, direction)),
   ]);

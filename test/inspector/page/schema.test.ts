@@ -4,7 +4,7 @@ import { constantsOf, follow, limitsOf, partsOf, typeWord } from '../../../inspe
 import type { Plain } from '../../../src/inspector/frames.ts';
 import { suite } from '../../harness/door.ts';
 
-const test = suite('how the page reads a schema');
+const test = suite('the page as a reader of schemas');
 
 const partNames = (root: Plain, schema: Plain = root): readonly string[] => {
   const { schema: followed } = follow(root, schema);

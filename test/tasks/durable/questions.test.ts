@@ -139,7 +139,7 @@ test('a result is not sent before it is durable that its state was answered', as
   await one.server.close();
 });
 
-test('R-18: where the disk is full the answer is an error, and the same state brings the result once it is not', async () => {
+test('R-18: on a full disk the answer is an error, and the same state brings the result once there is room', async () => {
   const disk = new Disk();
   const w = world();
   const one = await start(disk, shop(w));
@@ -237,7 +237,7 @@ test('a step whose result cannot be kept fails, and says that it has run', async
   await one.server.close();
 });
 
-test('R-01: whichever batch a process ends at, a step whose result was used runs once', async () => {
+test('R-01: a step whose result was used runs once, for each batch at which a process may end', async () => {
   let died = 0;
   for (const when of ['before', 'after'] as const) {
     for (let n = 1; n <= 6; n += 1) {
@@ -267,7 +267,7 @@ test('R-01: whichever batch a process ends at, a step whose result was used runs
   assert.ok(died >= 6, `died at ${died} batches`);
 });
 
-test('what a request recorded is forgotten when it ends', async () => {
+test('the records of a request are deleted when it ends', async () => {
   const disk = new Disk();
   const one = await start(disk, (server) => {
     server.tool('step', {}, (_, ctx) => ctx.step('one', () => 'done'));

@@ -51,7 +51,7 @@ test('R-29: a process that ends right after it has announced a task leaves one t
   }
 });
 
-test('R-29: what has ended stays what it was, with its result, in every process', async () => {
+test('R-29: an ended task keeps its status and its result in every process', async () => {
   const disk = new Disk();
   const go = gate();
   const offer = (server: Server): void => {
@@ -82,7 +82,7 @@ test('R-29: what has ended stays what it was, with its result, in every process'
   await two.server.close();
 });
 
-test('R-29: what a task has recorded is kept for as long as the task', async () => {
+test('R-29: the records of a task are stored for as long as the task', async () => {
   const disk = new Disk();
   let charges = 0;
   const offer = (server: Server): void => {
@@ -361,7 +361,7 @@ test('a call that asked before it became a task is answered with the task, when 
   await two.server.close();
 });
 
-test('where a task cannot be kept, a call that outlasts its time stays a request', async () => {
+test('a call that outlasts its time stays a request if its task cannot be stored', async () => {
   const go = gate();
   const one = await start(new Disk(), (server) => {
     server.tool('late', { task: 'allowed' }, () => go.opened.then(() => 'as a request'));

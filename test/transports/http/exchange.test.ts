@@ -63,7 +63,7 @@ function make(takes: boolean) {
   return { exchange, said };
 }
 
-test('what is held back for a slow client is let go when it leaves, so that nothing waits for ever', () => {
+test('messages held back for a slow client are released when it disconnects, so that nothing waits for ever', () => {
   const { exchange, said } = make(false);
   exchange.receive('{}', undefined);
   exchange.closed();

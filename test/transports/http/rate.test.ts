@@ -48,7 +48,7 @@ test('a time that goes back gains nothing', () => {
 const rate = fc.double({ min: 0.01, max: 100_000, noNaN: true });
 const start = fc.double({ min: 0, max: 1e9, noNaN: true });
 
-test('who waits as long as was said is let in', () => {
+test('a client that waits as long as it was asked to is let in', () => {
   fc.assert(
     fc.property(
       rate,
