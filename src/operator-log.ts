@@ -74,10 +74,20 @@ export function guardLog(log: OperatorLog, event: LogEvent, current?: () => Requ
   };
 }
 
-/** Writes one line to stderr: stdout may belong to the protocol. */
+/** Writes to stderr: stdout may belong to the protocol. */
 export const stderrLog: OperatorLog = (level, message) => {
-  process.stderr.write(`troupe ${level}: ${message}\n`);
+  process.stderr.write(`troupe ${level}: ${printable(message)}\n`);
 };
+
+/**
+ * A message as a terminal shows it. It may contain what a client has sent: control characters are replaced, and further
+ * lines are indented, so that none looks like a message of its own.
+ */
+export function printable(message: string): string {
+  return message.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, (character) =>
+    character === '\n' ? '\n  ' : character === '\t' ? character : '·',
+  );
+}
 
 /** The fields that a request adds to the messages about it. */
 export function fieldsOf(request: RequestView | undefined): Omit<LogFields, 'event'> {

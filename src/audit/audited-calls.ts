@@ -29,7 +29,8 @@ const NAME_LENGTH = 12;
 
 /** A call whose start is recorded, or is about to be. */
 interface StartedCall {
-  readonly call: AuditedCall;
+  call: AuditedCall;
+  readonly arguments: Readonly<Record<string, unknown>>;
   /** Undefined once the record is kept. Rejects with the error for the client. */
   keeping: Promise<void> | undefined;
 }
@@ -77,6 +78,9 @@ export class AuditedCalls {
       return this.#observe(this.#callOf(request, tool.name, args), event, work);
     }
     const started = this.#started.get(request) ?? this.#start(request, tool.name, args);
+    // A middleware has changed them since: the end records what the handler receives.
+    if (started.arguments !== args)
+      started.call = { ...this.#callOf(request, tool.name, args), call: started.call.call };
     if (!started.keeping) return this.#observe(started.call, event, work);
     return started.keeping.then(
       () => this.#observe(started.call, event, work),
@@ -94,7 +98,7 @@ export class AuditedCalls {
   #start(request: RequestView, tool: string, args: Readonly<Record<string, unknown>>): StartedCall {
     const { log, clock } = this.#options;
     const call = { ...this.#callOf(request, tool, args), call: nanoid(NAME_LENGTH) };
-    const started: StartedCall = { call, keeping: undefined };
+    const started: StartedCall = { call, arguments: args, keeping: undefined };
     let timer: Timer | undefined;
     const keeping = new Promise<void>((resolve, reject) => {
       timer = clock.after(KEEP_MS, () => reject(notRecorded(new Error(`no answer within ${KEEP_MS} ms`))));

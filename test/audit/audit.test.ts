@@ -153,6 +153,32 @@ test('G-12 reasons that contain what a client has sent are cut', async () => {
   await server.close();
 });
 
+test('G-11 the end of a call records the arguments that its handler received, also if a middleware has changed them', async () => {
+  const { server, records } = stage(
+    { required: true, include: ['arguments'], redact: (args) => ({ ...args }) },
+    { store: sqlite(join(folder, 'changed.db')) },
+  );
+  server.use('tools/call', (call, _ctx, next) => next({ ...call, params: { ...call.params, arguments: { sum: 9 } } }));
+  // A session of HTTP records the start of a call with its marker, before any middleware.
+  const post = (method: string, params: object, session: Record<string, string> = {}) =>
+    server.fetch(
+      new Request('http://localhost/mcp', {
+        method: 'POST',
+        headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json', ...session },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+      }),
+    );
+  const clientInfo = { name: 'c', version: '1' };
+  const opened = await post('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo });
+  const session = { 'mcp-session-id': opened.headers.get('mcp-session-id') ?? '' };
+  await (await post('tools/call', { name: 'pay', arguments: { sum: 1 } }, session)).text();
+  await server.close();
+  const [started, ended] = of(records, 'call');
+  assert.equal([started?.outcome, ended?.outcome, started?.call === ended?.call], ['started', 'ok', true]);
+  assert.equal([started?.arguments, ended?.arguments], [{ sum: 1 }, { sum: 9 }]);
+  assert.is.not(started?.argumentsDigest, ended?.argumentsDigest);
+});
+
 test('counts records that the destination does not keep, and reports them', async () => {
   let broken = true;
   const records: AuditRecord[] = [];

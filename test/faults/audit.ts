@@ -29,6 +29,14 @@ export const AUDIT: readonly BrokenBuild[] = [
     why: 'a proxy takes a call that could not be recorded for a success',
   },
   {
+    id: 'G-11',
+    test,
+    file: 'src/audit/audited-calls.ts',
+    find: 'if (started.arguments !== args)',
+    replace: 'if (started.arguments === undefined)',
+    why: 'the audit records other arguments than those with which a call ran',
+  },
+  {
     id: 'G-12',
     test,
     file: 'src/audit/audit-log.ts',

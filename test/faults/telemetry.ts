@@ -20,7 +20,15 @@ export const TELEMETRY: readonly BrokenBuild[] = [
     file: 'src/telemetry/conventions.ts',
     find: "'mcp.session.id': sessionDigest(session)",
     replace: "'mcp.session.id': session",
-    why: 'a span has the id of a session, which is the key to it',
+    why: 'the span of a question has the id of a session, which is the key to it',
+  },
+  {
+    id: 'G-12',
+    test: SPANS,
+    file: 'src/telemetry/conventions.ts',
+    find: "attributes['mcp.session.id'] = sessionDigest(session);",
+    replace: "attributes['mcp.session.id'] = session;",
+    why: 'the span of a request has the id of a session, which is the key to it',
   },
   {
     id: 'G-12',

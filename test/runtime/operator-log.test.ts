@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { createServer, fromPino, http, jsonLog, type LogFields, type OperatorLog } from '../../src/index.ts';
+import { printable } from '../../src/operator-log.ts';
 import { isObject } from '../../src/protocol/json.ts';
 import { connect } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
@@ -34,6 +35,11 @@ class RequestFailed extends Error {
   override readonly name = 'RequestFailed';
   readonly config = { headers: { authorization: 'Bearer canary-6f1e' } };
 }
+
+test('no text of a client forges a line on stderr, or controls a terminal', () => {
+  const forged = 'rejected\ntroupe error: the disk is full\u001b[2J\r\u2028\u009b0m';
+  assert.is(printable(forged), 'rejected\n  troupe error: the disk is full·[2J···0m');
+});
 
 test('an incident has its id, its element, its caller, its session as a digest, its trace, and its error', async () => {
   const { lines, log } = collected();

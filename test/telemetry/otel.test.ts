@@ -405,10 +405,12 @@ test('(G-12) arguments and results are recorded only on request, and redacted', 
 test('(G-12) no secret of a request is in a span or in a metric', async () => {
   const server = shop();
   const client = await connect(server);
+  client.onElicit(() => ({ action: 'accept', content: {} }));
   await client.initialize('2025-11-25', ALL);
   const session: string[] = [];
-  server.tool('session', (_, ctx) => {
+  server.tool('session', async (_, ctx) => {
     session.push(ctx.session?.id ?? '');
+    await ctx.elicit({ message: 'canary of a question', schema: { type: 'object', properties: {} } });
     throw new Error('canary of an error');
   });
   const meta = { 'com.example/token': 'canary of the meta', progressToken: 'canary of progress' };
