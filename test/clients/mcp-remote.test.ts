@@ -1,28 +1,15 @@
 /** `mcp-remote`, by which a client that knows only stdio reaches a server over HTTP: it stands between the official client and ours. */
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { dirname, join, sep } from 'node:path';
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import type { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import * as assert from 'uvu/assert';
 import type { LegacyRevision } from '../../src/protocol/revisions.ts';
 import { suite } from '../harness/door.ts';
 import { everything, type Served } from './http-wire.ts';
+import { mcpRemote } from './mcp-remote.ts';
 import { failure, type OfficialClient } from './official.ts';
 import { scenario } from './scenario.ts';
 import { textOf } from './stage.ts';
 import { asking, connected } from './v1.ts';
 import { StdioWire } from './wire.ts';
-
-const PROXY = join(dirname(createRequire(import.meta.url).resolve('mcp-remote/package.json')), 'dist/proxy.js');
-const KNOWN = process.allowedNodeEnvironmentFlags;
-
-/** Lets the proxy write nowhere but in its home, and start nothing: no browser either. */
-function confined(home: string): readonly string[] {
-  const permission = KNOWN.has('--permission') ? '--permission' : '--experimental-permission';
-  const network = KNOWN.has('--allow-net') ? ['--allow-net'] : [];
-  return [permission, '--allow-fs-read=*', `--allow-fs-write=${home}${sep}`, ...network];
-}
 
 /** Between the client and the proxy; the server ends with the proxy. */
 class ProxyWire extends StdioWire {
@@ -43,14 +30,7 @@ class ProxyWire extends StdioWire {
 
 async function connect(revision: LegacyRevision, ...options: readonly string[]): Promise<OfficialClient> {
   const served = await everything();
-  const home = mkdtempSync(join(realpathSync(tmpdir()), 'mcp-remote-'));
-  process.once('exit', () => rmSync(home, { recursive: true, force: true }));
-  const transport = new StdioClientTransport({
-    command: process.execPath,
-    args: [...confined(home), PROXY, served.url, '--allow-http', ...options],
-    env: { HOME: home, USERPROFILE: home, NODE_NO_WARNINGS: '1' },
-    stderr: 'pipe',
-  });
+  const transport = mcpRemote(served.url, ...options);
   return connected(transport, new ProxyWire(transport, revision, served));
 }
 

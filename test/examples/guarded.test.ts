@@ -23,7 +23,7 @@ test.before(async () => {
 });
 
 for (const [who, signIn] of Object.entries(CLIENTS))
-  test(`${who} signs in, steps up for a refund and once more for a large one, and keeps what it had`, async () => {
+  test(`G-16: ${who} signs in, steps up for a refund and once more for a large one, and keeps what it had`, async () => {
     const ada = new Person('ada');
     const client = await signIn(served.url, ada);
     assert.equal(await client.tools(), ['list_orders', 'refund', 'export']);

@@ -94,4 +94,12 @@ export const OAUTH: readonly BrokenBuild[] = [
     replace: '',
     why: 'an issuer leads the server to a private address',
   },
+  {
+    id: 'G-16',
+    test: 'test/examples/guarded.test.ts',
+    file: 'src/oauth/rejections.ts',
+    find: 'const all = [...new Set([...this.#scopes, ...scopes])];',
+    replace: 'const all = scopes;',
+    why: 'a client that steps up loses the scopes that every request needs',
+  },
 ];

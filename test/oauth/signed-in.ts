@@ -6,6 +6,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { connect, oauth } from '../../src/client.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import { LATEST_MODERN } from '../../src/protocol/revisions.ts';
+import { mcpRemote } from '../clients/mcp-remote.ts';
 import { type Person, REDIRECT } from './person.ts';
 
 /** A client, whose calls sign in and step up as far as the server demands it. */
@@ -139,6 +140,46 @@ export const signInV2 =
       close: () => client.close(),
     };
   };
+
+/** `mcp-remote`, which shows the address on stderr and receives the code on a port of its own. */
+export const signInRemote: SignIn = async (url, person) => {
+  const transport = mcpRemote(url);
+  const client = new Client({ name: 'behind-mcp-remote', version: '1.0.0' });
+  const opened = new Set<string>();
+  /** Addresses that the browser was sent to, and where nobody listens yet: the proxy opens its port when it needs it. */
+  const returning = new Set<URL>();
+  let said = '';
+  let failed: (error: unknown) => void = () => {};
+  const failure = new Promise<never>((_, reject) => {
+    failed = reject;
+  });
+  const retry = (back: URL): void => {
+    returning.delete(back);
+    fetch(back).then(
+      (response) => response.text(),
+      () => void returning.add(back),
+    );
+  };
+  transport.stderr?.on('data', (part: Buffer) => {
+    said += part.toString('utf8');
+    // Whatever it prints next may mean that its port is open.
+    for (const back of returning) retry(back);
+    for (const [page] of said.matchAll(/^http:\S+[?&]code_challenge=\S+(?=\s)/gm)) {
+      if (opened.has(page)) continue;
+      opened.add(page);
+      const at = new URL(page);
+      person.consent(at, at.searchParams.get('redirect_uri') ?? '').then(retry, failed);
+    }
+  });
+  const orFail = <T>(work: Promise<T>): Promise<T> => Promise.race([work, failure]);
+  await orFail(client.connect(transport));
+  return {
+    call: async (name, args = {}) =>
+      textOf({ content: (await orFail(client.callTool({ name, arguments: args }))).content }),
+    tools: async () => (await orFail(client.listTools())).tools.map(({ name }) => name),
+    close: () => client.close(),
+  };
+};
 
 /** `troupe/client`. */
 export const signInOurs =
