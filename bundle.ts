@@ -115,6 +115,8 @@ async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[
       minify: false,
       rollupOptions: {
         input: { ...input },
+        // No line with the name of each source: they are 18 KB, and the package has a limit.
+        experimental: { attachDebugInfo: 'none' },
         output: {
           entryFileNames: '[name].js',
           // Beside each other, so that all of them find src/package-files.ts at the same distance.
