@@ -17,7 +17,7 @@ export interface ActorSystem {
   /** Counts always. */
   readonly metrics: Metrics;
   /** The tracing system. Never throws; undefined by default. */
-  readonly telemetry: Telemetry | undefined;
+  readonly telemetry: GuardedTelemetry | undefined;
   /** Passivates idle actors. */
   readonly resting: Passivator;
   /** Lists quarantined actors. */
@@ -62,7 +62,11 @@ export function createActorSystem({ clock, log, causeOf, telemetry, maxActive }:
     metrics,
     telemetry:
       telemetry &&
-      new GuardedTelemetry(telemetry, (error) => void incident('the tracing system, whose errors are ignored', error)),
+      new GuardedTelemetry(
+        telemetry,
+        clock,
+        (error) => void incident('the tracing system, whose errors are ignored', error),
+      ),
     resting: new Passivator(clock, maxActive),
     quarantine: new Quarantine(clock, metrics),
     log,

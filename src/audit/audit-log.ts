@@ -102,13 +102,14 @@ class AuditLog implements Behaviour<AuditMail> {
       case 'call started':
         return this.#write({ event: 'call', ...ofCall(mail.call), decision: 'allowed', outcome: 'started' }, mail.kept);
       case 'call ended': {
-        const { call, event, outcome, errorType, ms } = mail;
+        const { call, event, outcome, errorType, incident, ms } = mail;
         return this.#event({
           event,
           ...ofCall(call),
           decision: 'allowed',
           outcome,
           ...(errorType === undefined ? {} : { errorType }),
+          ...(incident === undefined ? {} : { incident }),
           ...(ms === undefined ? {} : { ms }),
         });
       }
@@ -301,8 +302,9 @@ interface About extends Omit<AuditedCall, 'element' | 'argumentsDigest'> {
   readonly element?: string | undefined;
 }
 
-function about({ by, element, meta, remoteAddress }: About): Omit<RecordMembers, 'event'> {
-  const traceId = traceOf(meta?.traceparent);
+function about({ by, element, request, ...more }: About): Omit<RecordMembers, 'event'> {
+  const traceId = request && traceOf(request);
+  const { remoteAddress = request?.exchange?.remoteAddress } = more;
   return {
     ...caller(by),
     ...(element === undefined ? {} : { element: shortened(element, MAX_ELEMENT) }),
@@ -321,8 +323,14 @@ function ofCall(audited: AuditedCall): Omit<RecordMembers, 'event'> {
   };
 }
 
+/** The trace of a request: that of its span; without one, that of the client. */
+function traceOf({ exchange, meta, span }: NonNullable<About['request']>): string | undefined {
+  const own = traceIdOf(span?.traceparent);
+  return own ?? traceIdOf(meta?.traceparent) ?? traceIdOf(exchange?.header('traceparent'));
+}
+
 /** The trace id of a `traceparent` (W3C Trace Context). Other text may be a secret that a client put there. */
-function traceOf(traceparent: unknown): string | undefined {
+function traceIdOf(traceparent: unknown): string | undefined {
   if (typeof traceparent !== 'string') return undefined;
   return /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/.exec(traceparent)?.[1];
 }

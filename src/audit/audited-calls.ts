@@ -9,6 +9,7 @@ import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, isProtocolError, NOT_RECORDED, ProtocolError } from '../protocol/errors.ts';
 import { isJsonObject, isObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { isThenable } from '../protocol/thenable.ts';
+import { incidentOf } from '../results/tool-result.ts';
 import type { AuditOptions } from './audit-options.ts';
 import type { AuditEvent } from './audit-record.ts';
 
@@ -126,14 +127,14 @@ export class AuditedCalls {
   #observe<R>(call: AuditedCall, event: 'call' | 'read', work: () => R | Promise<R>): R | Promise<R> {
     const { log, clock } = this.#options;
     const at = clock.now();
-    const ended = (outcome: 'ok' | 'error', errorType?: string): void =>
-      log.announce({ type: 'call ended', call, event, outcome, errorType, ms: Math.round(clock.now() - at) });
+    const ended = (outcome: 'ok' | 'error', errorType?: string, incident?: string): void =>
+      log.announce({ type: 'call ended', call, event, outcome, errorType, incident, ms: Math.round(clock.now() - at) });
     const failed = (error: unknown): never => {
       ended('error', String(isProtocolError(error) ? error.code : ErrorCode.InternalError));
       throw error;
     };
     const returned = (result: R): R => {
-      if (isObject(result) && result.isError === true) ended('error', 'tool_error');
+      if (isObject(result) && result.isError === true) ended('error', 'tool_error', incidentOf(result));
       else ended('ok');
       return result;
     };
@@ -147,12 +148,13 @@ export class AuditedCalls {
   }
 
   #callOf(request: RequestView, tool: string, args: Readonly<Record<string, unknown>>): AuditedCall {
-    const { client, meta } = request;
     const given = isJsonObject(args) ? args : {};
     const recorded = this.#redacted(tool, given);
     return {
-      by: client,
-      meta,
+      by: request.client,
+      request,
+      // The socket forgets it when the client disconnects.
+      remoteAddress: request.exchange?.remoteAddress,
       element: `tool ${tool}`,
       argumentsDigest: this.#options.keys.ring.fingerprint(given),
       ...(recorded === undefined ? {} : { arguments: recorded }),

@@ -227,7 +227,7 @@ export class Admission implements RequestAdmission {
       type: 'denied',
       by: request.client,
       element: this.#nameOf(request.operation),
-      meta: request.meta,
+      request,
       rule: reason ?? why,
       scopesHad: request.auth?.scopes,
       scopesNeeded: needed,

@@ -4,6 +4,14 @@ import { Unanswered } from '../input/input-errors.ts';
 import { ErrorCode, isForClient, toWireError, type WireError, wireError } from '../protocol/errors.ts';
 import { messageOf } from '../protocol/json.ts';
 
+/** The error of a tool's handler, for its client and for the operator. */
+export interface ThrownError {
+  /** The text for the model. */
+  readonly text: string;
+  /** Its id in the log; undefined for an error that is no fault of the handler. */
+  readonly incident: string | undefined;
+}
+
 export class HandlerErrors {
   readonly #system: ActorSystem;
   readonly #errors: 'message' | 'masked' | undefined;
@@ -14,13 +22,17 @@ export class HandlerErrors {
     this.#errors = errors;
   }
 
-  /** Returns the text for the model whose call has failed. @param signal the signal of the call */
-  readonly ofTool = (label: string, error: unknown, signal: AbortSignal): string => {
+  /** Records the error of a call. @param signal the signal of the call */
+  readonly ofTool = (label: string, error: unknown, signal: AbortSignal): ThrownError => {
     const incident = this.#record('executor/tools', label, error, signal);
+    return { text: this.#textOf(error, incident), incident };
+  };
+
+  #textOf(error: unknown, incident: string | undefined): string {
     if (this.#errors !== 'masked' || isAnswer(error)) return messageOf(error);
     if (incident === undefined) return 'The call was aborted.';
     return `The tool failed (incident ${incident}; the server's log has the details)`;
-  };
+  }
 
   /** Returns the error for a request that has failed. @param address the executor @param label the element that it ran */
   ofRequest(address: string, label: string, error: unknown, signal: AbortSignal): WireError {

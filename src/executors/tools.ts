@@ -12,14 +12,15 @@ import { failed, toToolResult } from '../results/tool-result.ts';
 import { explain } from '../schema/problems.ts';
 import type { Checked } from '../schema/schema.ts';
 import type { ToolCall, ToolExecution } from './execution.ts';
+import type { ThrownError } from './handler-errors.ts';
 
 export interface ToolPolicy {
   /** Most characters of JSON in envelope data that is sent untruncated. */
   readonly maxResultLength: number;
   /** Logs that a tool violated its own output schema. */
   warn(message: string): void;
-  /** Records an error that a handler threw. @returns the text for the model */
-  thrown(label: string, error: unknown, signal: AbortSignal): string;
+  /** Records an error that a handler threw. @returns the text for the model, and the incident in the operator's log */
+  thrown(label: string, error: unknown, signal: AbortSignal): ThrownError;
 }
 
 /**
@@ -126,5 +127,6 @@ function conform(
 function thrown(call: ToolCall, error: unknown, ctx: Context, policy: ToolPolicy): CallToolResult {
   // If the client cannot be asked, the model can still pass the answer as an argument.
   if (isProtocolError(error) && !(error instanceof CannotAsk)) throw error;
-  return failed(policy.thrown(call.implementation.label, error, ctx.signal));
+  const { text, incident } = policy.thrown(call.implementation.label, error, ctx.signal);
+  return failed(text, incident);
 }

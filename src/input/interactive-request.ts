@@ -264,9 +264,15 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   #audit({ request: { method }, model }: Question, reply?: Reply): void {
     const { audit } = this.#entry;
     if (!audit) return;
-    const { client, operation, meta } = this.#request;
+    const { client, operation } = this.#request;
     const from = model ? 'model' : 'client';
-    const event = { by: client, meta, element: elementOf(operation), question: method, from } as const;
+    const event = {
+      by: client,
+      request: this.#request,
+      element: elementOf(operation),
+      question: method,
+      from,
+    } as const;
     if (!reply) audit.send({ type: 'asked', ...event });
     else audit.send({ type: 'answered', ...event, outcome: outcomeOf(reply) });
   }

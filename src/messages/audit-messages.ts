@@ -1,6 +1,7 @@
 /** The mailbox of the audit log: the events that an operator wants to prove later. Types only. */
 import type { JsonValue } from '../protocol/json.ts';
 import type { Mailbox } from './mailbox.ts';
+import type { RequestView } from './request-view.ts';
 
 /** The caller of an audited event. A request's `client` is one; a caller without a session names itself. */
 export interface AuditCaller {
@@ -15,8 +16,9 @@ interface AboutRequest {
   readonly by: AuditCaller;
   /** The element, as its kind and its name: `tool refund`. */
   readonly element?: string | undefined;
-  /** The `_meta` of the request: only the trace id is written. */
-  readonly meta?: Readonly<Record<string, unknown>> | undefined;
+  /** The request itself, if it was admitted: the log writes the id of its trace and the address of its client. */
+  readonly request?: Pick<RequestView, 'exchange' | 'meta' | 'span'> | undefined;
+  /** The address of the client, if there is no request or its connection may close first. */
   readonly remoteAddress?: string | undefined;
 }
 
@@ -57,6 +59,8 @@ export type AuditMail =
       readonly event: 'call' | 'read';
       readonly outcome: 'ok' | 'error' | 'not run';
       readonly errorType?: string | undefined;
+      /** The incident under which the error of its handler is in the operator's log. */
+      readonly incident?: string | undefined;
       readonly ms?: number | undefined;
     }
   | { readonly type: 'session opened'; readonly by: AuditCaller }

@@ -21,6 +21,9 @@ export interface Exchange {
   /** The HTTP version, such as `1.1`, and the address of the client. */
   readonly version?: string | undefined;
   readonly remoteAddress?: string | undefined;
+  /** The address and the port at which it arrived. */
+  readonly localAddress?: string | undefined;
+  readonly localPort?: number | undefined;
   /** False if the client accepts no event stream as a response. */
   readonly streams?: boolean;
   /** The id of the request in it; the inbound codec sets it. */

@@ -200,8 +200,10 @@ class Run {
     const failing = this.#failing;
     const label = failing && failing.error === error ? failing.label : (this.#links[0]?.label ?? 'middleware');
     const { method } = request.operation;
-    if (method === 'tools/call' && !isProtocolError(error))
-      return { ok: true, result: { kind: 'call', result: failed(errors.ofTool(label, error, request.signal)) } };
+    if (method === 'tools/call' && !isProtocolError(error)) {
+      const { text, incident } = errors.ofTool(label, error, request.signal);
+      return { ok: true, result: { kind: 'call', result: failed(text, incident) } };
+    }
     const wire = isProtocolError(error)
       ? toWireError(error, '')
       : errors.ofRequest('middleware', label, error, request.signal);

@@ -16,8 +16,9 @@ import type { ServerMail } from '../messages/server-messages.ts';
 import { ErrorCode, type ErrorCodeValue, toWireError, wireError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import { type Excess, isExcess, type Quota } from '../quota.ts';
+import type { GuardedTelemetry } from '../telemetry/guarded-telemetry.ts';
 import { CANCELLED, errorTypeOf, type Metrics } from '../telemetry/metrics.ts';
-import type { Telemetry } from '../telemetry/telemetry.ts';
+import type { SeenRequest } from '../telemetry/telemetry.ts';
 import { type ActiveRequest, activeRequestOf } from './active-request.ts';
 import { OpenSubscriptions, type OpenSubscriptionsOptions } from './open-subscriptions.ts';
 
@@ -78,7 +79,7 @@ class Requests implements Behaviour<RequestsMail> {
   readonly #afterwards: AfterTurn;
   readonly #clock: Clock;
   readonly #metrics: Metrics;
-  readonly #telemetry: Telemetry | undefined;
+  readonly #telemetry: GuardedTelemetry | undefined;
   readonly #table = new InFlightTable<ActiveRequest>(({ key }) => key);
   readonly #listens: OpenSubscriptions;
   /** Handlers that still run although their requests have ended. */
@@ -254,9 +255,11 @@ class Requests implements Behaviour<RequestsMail> {
   }
 
   #refuse(request: ActiveRequest, code: ErrorCodeValue, message: string): void {
+    const outcome: Outcome = { ok: false, error: wireError(code, message) };
     request.take('respond');
     this.#metrics.operation(request.operation, 0, String(code));
-    this.#options.emitter.send({ type: 'answer', request, outcome: { ok: false, error: wireError(code, message) } });
+    this.#telemetry?.rejected(() => this.#seen(request), { error: String(code), seconds: 0, outcome });
+    this.#options.emitter.send({ type: 'answer', request, outcome });
     // A rejected "initialize" has opened nothing: the client may send it again.
     if (request.operation.method === 'initialize')
       request.client.session?.mailbox.send({ type: 'close', reason: message });
@@ -289,9 +292,12 @@ class Requests implements Behaviour<RequestsMail> {
   }
 
   /** Begins the span of a request. */
-  #trace(request: ActiveRequest, telemetry: Telemetry): void {
-    const { client, exchange, id, meta, operation } = request;
-    request.span = telemetry.begin({
+  #trace(request: ActiveRequest, telemetry: GuardedTelemetry): void {
+    request.span = telemetry.begin(this.#seen(request));
+  }
+
+  #seen({ client, exchange, id, meta, operation }: ActiveRequest): SeenRequest {
+    return {
       operation,
       id,
       element: this.#metrics.elementOf(operation),
@@ -300,7 +306,7 @@ class Requests implements Behaviour<RequestsMail> {
       transport: this.#options.transport,
       protocolVersion: client.dialect.revision,
       session: client.session?.id,
-    });
+    };
   }
 
   /**

@@ -15,13 +15,15 @@ export function spanNameOf({ element, operation }: SeenRequest): string {
 }
 
 /** The attributes of the span of a request. */
-export function requestAttributes(request: SeenRequest): Record<string, string> {
+export function requestAttributes(request: SeenRequest): Record<string, string | number> {
   const { operation, id, http, session } = request;
-  const attributes = meteredAttributes(request);
+  const attributes: Record<string, string | number> = meteredAttributes(request);
   if (session !== undefined) attributes['mcp.session.id'] = sessionDigest(session);
   attributes['jsonrpc.request.id'] = String(id);
   if ('uri' in operation) attributes['mcp.resource.uri'] = operation.uri;
   if (http?.remoteAddress !== undefined) attributes['client.address'] = http.remoteAddress;
+  if (http?.localAddress !== undefined) attributes['server.address'] = http.localAddress;
+  if (http?.localPort !== undefined) attributes['server.port'] = http.localPort;
   return attributes;
 }
 

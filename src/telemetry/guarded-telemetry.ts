@@ -1,5 +1,10 @@
-/** A tracing system whose errors are logged: a broken one must not fail the requests that it watches. */
+/**
+ * A tracing system whose errors are logged, because a broken one must not fail the requests that it watches, and whose spans of
+ * rejected requests are limited.
+ */
+import type { Clock } from '../clock.ts';
 import type { InputRequest } from '../messages/client-input.ts';
+import { TokenBucket } from '../token-bucket.ts';
 import type { Instrument } from './instruments.ts';
 import type {
   Ended,
@@ -16,13 +21,20 @@ type Failed = (error: unknown) => void;
 
 /** Logs an error of a tracing system. The next thousand are counted with it. */
 const LOG_EVERY = 1_000;
+/** Most spans of rejected requests, in a second and at once: a flood of requests must not become a flood of spans. */
+const REJECTED_PER_SECOND = 10;
+const REJECTED_BURST = 100;
 
 export class GuardedTelemetry implements Telemetry {
   readonly #telemetry: Telemetry;
+  readonly #clock: Clock;
+  readonly #rejected: TokenBucket;
   readonly #failed: Failed;
 
-  constructor(telemetry: Telemetry, log: (error: unknown) => void) {
+  constructor(telemetry: Telemetry, clock: Clock, log: (error: unknown) => void) {
     this.#telemetry = telemetry;
+    this.#clock = clock;
+    this.#rejected = new TokenBucket(REJECTED_PER_SECOND, REJECTED_BURST, clock.now());
     let failures = 0;
     this.#failed = (error) => {
       if (failures % LOG_EVERY === 0) log(error);
@@ -38,6 +50,11 @@ export class GuardedTelemetry implements Telemetry {
       this.#failed(error);
       return undefined;
     }
+  }
+
+  /** Makes the span of a request that was rejected before it was admitted, unless there were too many. */
+  rejected(seen: () => SeenRequest, ended: Ended): void {
+    if (this.#rejected.take(this.#clock.now()) === 0) this.begin(seen())?.end(ended);
   }
 
   ask(question: SeenQuestion): QuestionSpan | undefined {

@@ -33,6 +33,9 @@ export interface SeenHttp {
   /** Its version, such as `1.1`. */
   readonly version?: string | undefined;
   readonly remoteAddress?: string | undefined;
+  /** The address and the port at which the request arrived. */
+  readonly localAddress?: string | undefined;
+  readonly localPort?: number | undefined;
 }
 
 /** A question that is sent to a client. */

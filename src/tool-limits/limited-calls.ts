@@ -134,7 +134,7 @@ export class LimitedCalls {
     const { audit, metrics } = this.#options;
     const rule = `limits.${limit}`;
     metrics.refused(rule);
-    audit?.send({ type: 'limited', by: request.client, meta: request.meta, element: `tool ${tool}`, rule });
+    audit?.send({ type: 'limited', by: request.client, request, element: `tool ${tool}`, rule });
     const again = retryMs === undefined ? '' : `. Try again in ${inWords(retryMs)}`;
     const text = `Tool "${tool}" is limited: ${why}${again}.`;
     const { operation } = request;

@@ -6,11 +6,12 @@ import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { AuditFile, readAuditFile } from '../../src/audit/audit-file.ts';
 import { AuditRows, readAuditRows } from '../../src/audit/audit-rows.ts';
-import { type AuditRecord, createServer, type JsonObject, type ServerOptions, sqlite } from '../../src/index.ts';
+import { type AuditRecord, createServer, http, type JsonObject, type ServerOptions, sqlite } from '../../src/index.ts';
 import { INTERNALS } from '../../src/runtime/internals.ts';
 import type { CommitRiders } from '../../src/store/commit-rider.ts';
 import { meteredStore } from '../../src/telemetry/metered-store.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
+import type { Telemetry } from '../../src/telemetry/telemetry.ts';
 import { connect, ErrorAnswer, SimulatedClock, settled } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 import { accept, Modern } from '../input/support.ts';
@@ -85,6 +86,80 @@ test('records the end of each call that may change something, and no call of a r
       ['stopped', 'the test is over'],
     ],
   );
+});
+
+test('a call whose handler throws: its record has the incident of the log, also if the client cannot see it', async () => {
+  for (const errors of [undefined, 'masked'] as const) {
+    const { server, records, logged } = stage({ events: ['call'] }, { errors });
+    const client = await connect(server);
+    await client.modern('tools/call', { name: 'fail', arguments: {} });
+    await client.modern('tools/call', { name: 'pay', arguments: { sum: 'much' } });
+    await client.close();
+    await server.close();
+    const [thrown, invalid] = records;
+    assert.match(thrown?.incident ?? '', /^[\w-]{10}$/);
+    assert.ok(
+      logged.some((line) => line.includes(`incident ${thrown?.incident} in tool "fail"`)),
+      String(logged),
+    );
+    assert.equal([invalid?.errorType, invalid?.incident], ['tool_error', undefined]);
+  }
+});
+
+test('a record has the address of the client and the trace of the span, else of _meta, else of the headers', async () => {
+  const trace = (digit: string): string => `00-${digit.repeat(32)}-${digit.repeat(16)}-01`;
+  const span = {
+    ...{ traceparent: trace('a'), sampled: undefined, run: <T>(work: () => T): T => work() },
+    ...{ link: () => {}, end: () => {} },
+  };
+  const traced: Telemetry = { begin: () => span, ask: () => undefined, session: () => {} };
+  for (const telemetry of [undefined, traced]) {
+    const { server, records } = stage(
+      { events: ['call', 'denied', 'limited', 'asked'] },
+      { ...(telemetry ? { telemetry } : {}) },
+    );
+    server.tool('closed', { allow: () => ({ deny: 'never' }) }, () => 'open');
+    server.tool('none', { limits: { perDay: 1, cost: () => 2 } }, () => 'ran');
+    const transport = http({ port: 0 });
+    await server.listen(transport);
+    const send = async (name: string, headers: Record<string, string>, meta: JsonObject): Promise<void> => {
+      const _meta = {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } },
+        ...meta,
+      };
+      const params = { name, arguments: name === 'pay' ? { sum: 1 } : {}, _meta };
+      const response = await fetch(transport.url, {
+        method: 'POST',
+        headers: {
+          ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+          ...{ 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': name },
+          ...headers,
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+      });
+      await response.text();
+    };
+    for (const name of ['pay', 'closed', 'none', 'ask']) {
+      await send(name, { traceparent: trace('c') }, { traceparent: trace('b') });
+      await send(name, { traceparent: trace('c') }, {});
+    }
+    await server.close();
+    const found = (event: string): readonly unknown[] =>
+      of(records, event).map(({ element, remoteAddress, traceId }) => [element, remoteAddress, traceId?.[0]]);
+    const [first, second] = telemetry ? ['a', 'a'] : ['b', 'c'];
+    assert.equal(found('call').slice(0, 2), [
+      ['tool pay', '127.0.0.1', first],
+      ['tool pay', '127.0.0.1', second],
+    ]);
+    assert.equal(found('asked'), [
+      ['tool ask', '127.0.0.1', first],
+      ['tool ask', '127.0.0.1', second],
+    ]);
+    // Equal refusals make one record.
+    assert.equal(found('denied').slice(0, 1), [['tool closed', '127.0.0.1', first]]);
+    assert.equal(found('limited').slice(0, 1), [['tool none', '127.0.0.1', first]]);
+  }
 });
 
 test('records questions and their answers, by the client, in both eras', async () => {

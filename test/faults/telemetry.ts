@@ -95,6 +95,22 @@ export const TELEMETRY: readonly BrokenBuild[] = [
     why: 'a failed tool counts as a success',
   },
   {
+    id: 'G-13',
+    test: SPANS,
+    file: 'src/requests/requests.ts',
+    find: 'this.#telemetry?.rejected(() => this.#seen(request), { error: String(code), seconds: 0, outcome });',
+    replace: '',
+    why: 'a request that a limit rejects has no span',
+  },
+  {
+    id: 'G-13',
+    test: SPANS,
+    file: 'src/telemetry/guarded-telemetry.ts',
+    find: 'if (this.#rejected.take(this.#clock.now()) === 0) this',
+    replace: 'this',
+    why: 'a flood of rejected requests becomes a flood of spans',
+  },
+  {
     id: 'G-14',
     test: METRICS,
     file: 'src/telemetry/metrics.ts',

@@ -8,6 +8,7 @@ import * as assert from 'uvu/assert';
 import { createServer, ErrorCode } from '../../src/index.ts';
 import { META } from '../../src/protocol/meta.ts';
 import { settled } from '../../src/testing.ts';
+import { WebRequest } from '../../src/transports/http/web-request.ts';
 import { busy } from '../fuzz/conversation.ts';
 import { suite } from '../harness/door.ts';
 import { assertWithin } from '../harness/pace.ts';
@@ -90,6 +91,13 @@ async function isClosed(served: Served): Promise<void> {
   assert.match(new Map(headers).get('retry-after') ?? 'none', /^[1-9]\d*$/);
   assert.is(JSON.parse(body).error.code, ErrorCode.ShuttingDown);
 }
+
+test('a web request whose client is disconnected before its answer: 503 with Retry-After', async () => {
+  const { response } = new WebRequest(new Request('http://localhost/mcp'));
+  response.destroy();
+  const { status, headers } = await response.answered;
+  assert.equal([status, headers.get('retry-after')], [503, '1']);
+});
 
 for (const kind of ['fetch', 'node'] as const) {
   test(`server.${kind} answers what http() answers`, async () => {

@@ -24,7 +24,7 @@ import { createServer, http, ProtocolError, type Server, type ServerOptions, soc
 import { type OtelOptions, otel } from '../../src/otel.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import type { Telemetry } from '../../src/telemetry/telemetry.ts';
-import { connect } from '../../src/testing.ts';
+import { connect, SimulatedClock } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 import { ALL, accept, Modern } from '../input/support.ts';
 
@@ -219,11 +219,43 @@ test('(G-13) the parent is in _meta, else in the HTTP headers; a broken one is i
   assert.is(parentOf(await post({}, { traceparent: `00-${'0'.repeat(32)}-00f067aa0ba902b7-01` })), undefined);
   const { attributes } = span;
   assert.equal(
-    ['network.transport', 'network.protocol.name', 'network.protocol.version', 'client.address'].map(
-      (name) => attributes[name],
-    ),
-    ['tcp', 'http', '1.1', '127.0.0.1'],
+    [
+      ...['network.transport', 'network.protocol.name', 'network.protocol.version'],
+      ...['client.address', 'server.address', 'server.port'],
+    ].map((name) => attributes[name]),
+    ['tcp', 'http', '1.1', '127.0.0.1', '127.0.0.1', Number(new URL(transport.url).port)],
   );
+  await server.close();
+});
+
+test('(G-13) a request that a limit, a rule or a missing scope rejects has a span with the code of its error', async () => {
+  const server = shop({}, { limits: { maxInFlight: 1 }, clock: new SimulatedClock() });
+  server.tool('closed', { allow: () => ({ deny: 'never' }) }, () => 'open');
+  server.tool('scoped', { scopes: ['more'] }, () => 'open');
+  server.tool('once', { limits: { perDay: 1 } }, () => 'ran');
+  server.tool('wait', (_, { signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', reject)));
+  const client = await connect(server);
+  await client.initialize();
+  const call = (name: string): Promise<unknown> =>
+    client.request('tools/call', { name, arguments: {} }).catch(() => {});
+  for (const name of ['closed', 'scoped', 'once', 'once']) await call(name);
+  for (const name of ['closed', 'scoped'])
+    assert.is(spanOf(`tools/call ${name}`).attributes['error.type'], '-31004', name);
+  assert.equal(
+    spans().flatMap(({ name, attributes }) => (name.endsWith('once') ? [attributes['error.type']] : [])),
+    [undefined, 'tool_error'],
+  );
+  client.raw(JSON.stringify({ jsonrpc: '2.0', id: 'w', method: 'tools/call', params: { name: 'wait' } }));
+  await call('echo');
+  const rejected = spanOf('tools/call echo');
+  assert.is(rejected.attributes['error.type'], '-31001');
+  assert.is(rejected.status.code, SpanStatusCode.ERROR);
+  exporter.reset();
+  for (let n = 0; n < 200; n += 1) await call('echo');
+  // One of the hundred was used above, and the clock stands still.
+  assert.is(spans().length, 99);
+  client.notify('notifications/cancelled', { requestId: 'w' });
+  await client.close();
   await server.close();
 });
 
@@ -432,6 +464,11 @@ test('(G-12) no secret of a request is in a span or in a metric', async () => {
   ]);
   assert.not.match(shown, 'canary');
   assert.not.match(shown, requestState);
+  // Of a request and of a question.
+  for (const name of ['tools/call session', 'elicitation/create']) {
+    const found = spans().find((span) => span.name === name);
+    assert.match(String(found?.attributes['mcp.session.id']), /^[\w-]{22}$/, name);
+  }
   assert.is(session.length, 1);
   for (const id of session) assert.ok(id !== '' && !shown.includes(id));
 });

@@ -171,7 +171,11 @@ export class Endpoint implements RouteAnswers {
     const detailed = host && asked === '/readyz' && wantsReasons(request);
     request.response.send(
       ok ? 200 : 503,
-      { 'content-type': detailed ? 'application/json' : 'text/plain', 'cache-control': 'no-store' },
+      {
+        'content-type': detailed ? 'application/json' : 'text/plain',
+        'cache-control': 'no-store',
+        ...(ok ? undefined : RETRY_SOON),
+      },
       detailed ? readinessDocument(host, readiness) : ok ? 'ok\n' : 'not ready\n',
     );
   }

@@ -122,6 +122,14 @@ export class PostExchange implements Exchange, HttpListener, Open {
     return this.#request.remoteAddress;
   }
 
+  get localAddress(): string | undefined {
+    return this.#request.localAddress;
+  }
+
+  get localPort(): number | undefined {
+    return this.#request.localPort;
+  }
+
   header(name: string): string | undefined {
     return this.#request.header(name);
   }

@@ -40,6 +40,7 @@ export interface HttpRequest {
   readonly remoteAddress: string | undefined;
   /** The local address that the client connected to, if it is known. */
   readonly localAddress: string | undefined;
+  readonly localPort: number | undefined;
   /** The HTTP version of the request line, such as `1.1`; undefined for a request without one. */
   readonly version: string | undefined;
   /** True if a header occurs more than once, as far as is known. */

@@ -85,6 +85,10 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     return this.#request.socket.localAddress;
   }
 
+  get localPort(): number | undefined {
+    return this.#request.socket.localPort;
+  }
+
   get version(): string {
     return this.#request.httpVersion;
   }

@@ -21,6 +21,7 @@ export class WebRequest implements HttpRequest {
   readonly url: string;
   readonly remoteAddress = undefined;
   readonly localAddress = undefined;
+  readonly localPort = undefined;
   readonly version = undefined;
   auth: Auth | undefined;
   readonly response: WebResponse;
@@ -188,7 +189,7 @@ export class WebResponse implements HttpResponse {
     if (this.#over) return;
     const why = new Error('the server disconnected this client');
     if (this.#controller) this.#controller.error(why);
-    else this.#answer(new Response(null, { status: 503 }));
+    else this.#answer(new Response(null, { status: 503, headers: { 'retry-after': '1' } }));
     this.#close();
   }
 

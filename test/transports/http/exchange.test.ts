@@ -31,6 +31,7 @@ function make(takes: boolean) {
     repeats: () => false,
     remoteAddress: undefined,
     localAddress: undefined,
+    localPort: undefined,
     version: undefined,
     body() {},
     response,
