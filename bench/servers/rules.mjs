@@ -18,7 +18,7 @@ if (way === 'list' || way === 'views')
   for (let index = 1; index < TOOLS; index += 1)
     server.tool(`tool_${index}`, { description: `Tool ${index}`, input }, async ({ text }) => text);
 if (way === 'views') {
-  // Each group sees all but 24 of the tools. A rule knows its tables: it takes no name apart.
+  // Each group sees all but 24 of the tools. A rule looks names up in tables, and parses none.
   const groups = new Map(Array.from({ length: TOOLS }, (_, index) => [`tool_${index}`, index % VIEWS]));
   server.authorize(({ element, auth }) => groups.get(element.name) !== auth?.claims.group || { hidden: true });
 }

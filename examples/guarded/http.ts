@@ -1,7 +1,7 @@
 /**
  * Serves the guarded server over HTTP, with an authorization server of its own: at port 3000, or at `--port N`.
  *
- * A client that is given the address of the endpoint finds the rest by itself: `npx troupe call http://127.0.0.1:3000/mcp`
+ * A client needs only the address of the endpoint: `npx troupe call http://127.0.0.1:3000/mcp`
  * opens a page in the browser, on which you choose who you are. Without a browser:
  * `curl ISSUER/token -d grant_type=client_credentials -d client_id=ada -d client_secret=example -d scope=orders:read`
  */

@@ -10,7 +10,7 @@ import { type AuditRecord, isAuditRecord } from './audit-record.ts';
 /** The destination of records. */
 export interface AuditDestination {
   /**
-   * Resolves when the record is kept. Records of one batch have the same promise.
+   * Resolves when the record is stored. Records of one batch have the same promise.
    *
    * @param awaited a call waits for the record
    */
@@ -22,7 +22,7 @@ export interface AuditDestination {
 
 export interface AuditFileOptions {
   readonly clock: Clock;
-  /** True: a record is kept when the disk has it. False: when the operating system has it. */
+  /** True: a record is stored when the disk has it. False: when the operating system has it. */
   readonly sync: boolean;
   /** Size in bytes at which a new file begins. */
   readonly maxBytes?: number;
@@ -169,7 +169,7 @@ function parsed(line: string): AuditRecord | undefined {
   }
 }
 
-/** @throws {Error} for anything but a file: a device or a pipe keeps nothing */
+/** @throws {Error} for anything but a file: a device or a pipe stores nothing */
 async function regular(file: FileHandle, path: string) {
   const found = await file.stat();
   if (!found.isFile()) throw new Error(`audit.to: expected the path of a file, got ${path}, which is none`);

@@ -1,10 +1,10 @@
-/** The audit log actor: writes a record of each event that is audited, counts repeated refusals, and reports lost records. */
+/** The audit log actor: writes a record of each event that is audited, counts repeated rejections, and reports lost records. */
 import { hash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../actor/actor.ts';
 import { isoOf, type Timer } from '../clock.ts';
 import type { Facts } from '../inspection/records.ts';
-import type { AuditCaller, AuditedCall, AuditKept, AuditMail } from '../messages/audit-messages.ts';
+import type { AuditCaller, AuditedCall, AuditMail, AuditStored } from '../messages/audit-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import { errorFields } from '../operator-log.ts';
 import { messageOf, shortened } from '../protocol/json.ts';
@@ -19,9 +19,9 @@ export interface AuditLogOptions {
 
 /** Most records that wait for the destination. Further ones are lost, and the calls that need them are rejected. */
 const MAX_WAITING = 10_000;
-/** Milliseconds in which equal refusals of one principal make one record. */
+/** Milliseconds in which equal rejections of one principal make one record. */
 const WINDOW_MS = 10_000;
-/** Most refusals that are counted at a time. Beyond, the oldest is written early. */
+/** Most rejections that are counted at a time. Beyond, the oldest is written early. */
 const MAX_WINDOWS = 10_000;
 /** Milliseconds between two log messages about lost records. */
 const REPORT_MS = 60_000;
@@ -30,7 +30,7 @@ const MAX_NAME = 100;
 /** Longest name of an element and reason of a rule: both may contain what a client has sent. */
 const MAX_ELEMENT = 500;
 
-/** Equal refusals of one principal since the last record of them. */
+/** Equal rejections of one principal since the last record of them. */
 interface Window {
   /** Without its time. */
   readonly record: RecordMembers;
@@ -40,11 +40,11 @@ interface Window {
 
 type RecordMembers = Omit<AuditRecord, 'at' | 'node'>;
 
-/** Records that the destination keeps together. */
+/** Records that the destination stores together. */
 interface Batch {
   readonly promise: Promise<void>;
   records: number;
-  readonly kept: Mailbox<AuditKept>[];
+  readonly stored: Mailbox<AuditStored>[];
 }
 
 export function spawnAuditLog(options: AuditLogOptions): Actor<AuditMail> {
@@ -57,7 +57,7 @@ class AuditLog implements Behaviour<AuditMail> {
   readonly #options: AuditLogOptions;
   readonly #self: Mailbox<AuditMail>;
   readonly #node = hostname();
-  /** Refusals by principal, element and rule; the earliest window first. */
+  /** Rejections by principal, element and rule; the earliest window first. */
   readonly #windows = new Map<string, Window>();
   #timer: Timer | undefined;
   #waiting = 0;
@@ -68,7 +68,7 @@ class AuditLog implements Behaviour<AuditMail> {
   #lost = 0;
   #reported = Number.NEGATIVE_INFINITY;
   /** Receivers that wait until nothing is being written. */
-  #flushing: Mailbox<AuditKept>[] = [];
+  #flushing: Mailbox<AuditStored>[] = [];
 
   constructor(options: AuditLogOptions, self: Mailbox<AuditMail>) {
     this.#options = options;
@@ -87,7 +87,7 @@ class AuditLog implements Behaviour<AuditMail> {
     switch (mail.type) {
       case 'denied': {
         const { rule, scopesHad, scopesNeeded, incident } = mail;
-        return this.#refused({
+        return this.#rejected({
           event: 'denied',
           ...about(mail),
           decision: 'denied',
@@ -98,9 +98,12 @@ class AuditLog implements Behaviour<AuditMail> {
         });
       }
       case 'limited':
-        return this.#refused({ event: 'limited', ...about(mail), decision: 'limited', rule: mail.rule });
+        return this.#rejected({ event: 'limited', ...about(mail), decision: 'limited', rule: mail.rule });
       case 'call started':
-        return this.#write({ event: 'call', ...ofCall(mail.call), decision: 'allowed', outcome: 'started' }, mail.kept);
+        return this.#write(
+          { event: 'call', ...ofCall(mail.call), decision: 'allowed', outcome: 'started' },
+          mail.stored,
+        );
       case 'call ended': {
         const { call, event, outcome, errorType, incident, ms } = mail;
         return this.#event({
@@ -145,14 +148,14 @@ class AuditLog implements Behaviour<AuditMail> {
       case 'flush':
         this.#closeWindows(Number.POSITIVE_INFINITY);
         this.#options.destination.flush?.();
-        if (this.#waiting === 0) mail.kept.send({ type: 'kept', error: undefined });
-        else this.#flushing.push(mail.kept);
+        if (this.#waiting === 0) mail.stored.send({ type: 'stored', error: undefined });
+        else this.#flushing.push(mail.stored);
     }
   }
 
   crashed(mail: AuditMail, error: unknown): void {
     this.#options.system.incident('the audit log', error);
-    if ('kept' in mail) mail.kept.send({ type: 'kept', error });
+    if ('stored' in mail) mail.stored.send({ type: 'stored', error });
     this.#lost += 1;
   }
 
@@ -160,8 +163,8 @@ class AuditLog implements Behaviour<AuditMail> {
     if (this.#options.events.has(record.event)) this.#write(record);
   }
 
-  /** Writes the first of equal refusals at once, and counts the others until their window is over. */
-  #refused(record: RecordMembers): void {
+  /** Writes the first of equal rejections at once, and counts the others until their window is over. */
+  #rejected(record: RecordMembers): void {
     if (!this.#options.events.has(record.event)) return;
     const { clock } = this.#options.system;
     const { event, principal, element, rule, scopesNeeded, remoteAddress } = record;
@@ -193,7 +196,7 @@ class AuditLog implements Behaviour<AuditMail> {
     this.#windows.set(key, { record, until: this.#options.system.clock.now() + WINDOW_MS, count: 0 });
   }
 
-  /** Writes the counts of the windows that are over. A refusal that continues has a new window. */
+  /** Writes the counts of the windows that are over. A rejection that continues has a new window. */
   #closeWindows(now: number): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -212,30 +215,30 @@ class AuditLog implements Behaviour<AuditMail> {
     if (count > 0) this.#write(count === 1 ? record : { ...record, count });
   }
 
-  #write(members: RecordMembers, kept?: Mailbox<AuditKept>): void {
+  #write(members: RecordMembers, stored?: Mailbox<AuditStored>): void {
     const { system, destination } = this.#options;
     if (this.#waiting >= MAX_WAITING) {
       const error = new Error(`${MAX_WAITING} records wait for the destination of the audit log`);
-      if (!kept) return this.#lose(1, error);
-      return kept.send({ type: 'kept', error });
+      if (!stored) return this.#lose(1, error);
+      return stored.send({ type: 'stored', error });
     }
     const promise = destination.write(
       { at: this.#time(system.clock.date()), node: this.#node, ...members },
-      kept !== undefined,
+      stored !== undefined,
     );
     this.#waiting += 1;
     if (this.#batch?.promise === promise) {
       this.#batch.records += 1;
-      if (kept) this.#batch.kept.push(kept);
+      if (stored) this.#batch.stored.push(stored);
       return;
     }
-    const batch: Batch = { promise, records: 1, kept: kept ? [kept] : [] };
+    const batch: Batch = { promise, records: 1, stored: stored ? [stored] : [] };
     this.#batch = batch;
     const written = (error: unknown): void => {
       if (this.#batch === batch) this.#batch = undefined;
       // The start of a call that is rejected for it is not lost.
-      this.#self.send({ type: 'written', count: batch.records, lost: batch.records - batch.kept.length, error });
-      for (const waiting of batch.kept) waiting.send({ type: 'kept', error });
+      this.#self.send({ type: 'written', count: batch.records, lost: batch.records - batch.stored.length, error });
+      for (const waiting of batch.stored) waiting.send({ type: 'stored', error });
     };
     promise.then(
       () => written(undefined),
@@ -260,7 +263,7 @@ class AuditLog implements Behaviour<AuditMail> {
       this.#write({ event: 'lost', count: all });
     }
     if (this.#waiting > 0) return;
-    for (const waiting of this.#flushing.splice(0)) waiting.send({ type: 'kept', error: undefined });
+    for (const waiting of this.#flushing.splice(0)) waiting.send({ type: 'stored', error: undefined });
   }
 
   #lose(count: number, error: unknown): void {

@@ -12,8 +12,8 @@ export interface AuditOptions {
   /** The events to record. Default: all except `read`, the calls of read-only tools. */
   readonly events?: readonly AuditEvent[] | undefined;
   /**
-   * True: a call of a tool that may change something starts only after a record of its start is kept, and fails with
-   * -32603 (HTTP 503) if it cannot be. Default false: a record that cannot be kept is counted and logged.
+   * True: a call of a tool that may change something starts only after a record of its start is stored, and fails with
+   * -32603 (HTTP 503) if it cannot be. Default false: a record that cannot be stored is counted and logged.
    */
   readonly required?: boolean | undefined;
   /** Adds the arguments of calls to their records, as `redact` returns them. Default: only their digest. */

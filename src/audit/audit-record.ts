@@ -61,7 +61,7 @@ export interface AuditRecord {
   readonly traceId?: string;
   readonly incident?: string;
   readonly remoteAddress?: string;
-  /** The number of equal refusals in ten seconds; absent for one. Of `lost`, the number of lost records. */
+  /** The number of equal rejections in ten seconds; absent for one. Of `lost`, the number of lost records. */
   readonly count?: number;
   /** Names a call in the records of its start and its end. */
   readonly call?: string;

@@ -8,7 +8,7 @@ import type { AuditDestination } from './audit-file.ts';
 import { type AuditRecord, isAuditRecord } from './audit-record.ts';
 
 const DAY_MS = 86_400_000;
-/** Milliseconds for which a record is kept at least. */
+/** Milliseconds for which a record is stored at least. */
 const RETENTION_MS = 30 * DAY_MS;
 /** Most records of one row, and the longest time from its first record to its last. */
 const MAX_RECORDS = 1_000;

@@ -23,7 +23,7 @@ export interface AuditedCallsOptions extends Pick<AuditOptions, 'include' | 'red
   incident(where: string, error: unknown): string;
 }
 
-/** Milliseconds in which the record of a call's start must be kept. */
+/** Milliseconds in which the record of a call's start must be stored. */
 const KEEP_MS = 5_000;
 /** Length of the name that joins the two records of a call. */
 const NAME_LENGTH = 12;
@@ -32,7 +32,7 @@ const NAME_LENGTH = 12;
 interface StartedCall {
   call: AuditedCall;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** Undefined once the record is kept. Rejects with the error for the client. */
+  /** Undefined once the record is stored. Rejects with the error for the client. */
   keeping: Promise<void> | undefined;
 }
 
@@ -65,7 +65,7 @@ export class AuditedCalls {
   /**
    * Runs a call and records its end.
    *
-   * @throws {ProtocolError} -32603 if the record of its start is required and cannot be kept: the call has not run
+   * @throws {ProtocolError} -32603 if the record of its start is required and cannot be stored: the call has not run
    */
   run<R>(
     request: RequestView,
@@ -106,7 +106,7 @@ export class AuditedCalls {
       log.send({
         type: 'call started',
         call,
-        kept: {
+        stored: {
           address: 'call',
           send({ error }) {
             timer?.cancel();

@@ -2,7 +2,7 @@
 import type { Actor, ActorSystem } from '../actor/actor.ts';
 import { isoOf } from '../clock.ts';
 import type { StateKeys } from '../input/seal.ts';
-import type { AuditKept, AuditMail } from '../messages/audit-messages.ts';
+import type { AuditMail, AuditStored } from '../messages/audit-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import type { CommitRiders } from '../store/commit-rider.ts';
@@ -80,14 +80,14 @@ export class Audit {
     this.#log.mailbox.send({ type: 'stopped', reason });
     await new Promise<void>((resolve) => {
       const timer = clock.after(CLOSE_MS, resolve);
-      const kept: Mailbox<AuditKept> = {
+      const stored: Mailbox<AuditStored> = {
         address: 'server',
         send() {
           timer.cancel();
           resolve();
         },
       };
-      this.#log.mailbox.send({ type: 'flush', kept });
+      this.#log.mailbox.send({ type: 'flush', stored });
     });
     await this.#destination.close().catch((error: unknown) => void incident('closing the audit log', error));
   }

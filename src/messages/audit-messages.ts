@@ -33,9 +33,9 @@ export interface AuditedCall extends AboutRequest {
 }
 
 /** The audit log's answer about one record. */
-export interface AuditKept {
-  readonly type: 'kept';
-  /** The reason why the record is not kept; undefined if it is. */
+export interface AuditStored {
+  readonly type: 'stored';
+  /** The reason why the record is not stored; undefined if it is. */
   readonly error: unknown;
 }
 
@@ -51,8 +51,8 @@ export type AuditMail =
     })
   /** A limit rejected a request. `rule` is the option that sets the limit. */
   | (AboutRequest & { readonly type: 'limited'; readonly rule: string })
-  /** A call that may change something begins: it waits for `kept`. */
-  | { readonly type: 'call started'; readonly call: AuditedCall; readonly kept: Mailbox<AuditKept> }
+  /** A call that may change something begins: it waits for `stored`. */
+  | { readonly type: 'call started'; readonly call: AuditedCall; readonly stored: Mailbox<AuditStored> }
   | {
       readonly type: 'call ended';
       readonly call: AuditedCall;
@@ -85,8 +85,8 @@ export type AuditMail =
   | { readonly type: 'started' }
   | { readonly type: 'stopped'; readonly reason: string }
   /** Writes everything that is counted and not yet written, then answers. */
-  | { readonly type: 'flush'; readonly kept: Mailbox<AuditKept> }
-  /** Ten seconds of repeated refusals are over. */
+  | { readonly type: 'flush'; readonly stored: Mailbox<AuditStored> }
+  /** Ten seconds of repeated rejections are over. */
   | { readonly type: 'window over' }
-  /** The destination has kept this number of records, or failed. `lost` of them have no call that is rejected instead. */
+  /** The destination has stored this number of records, or failed. `lost` of them have no call that is rejected instead. */
   | { readonly type: 'written'; readonly count: number; readonly lost: number; readonly error: unknown };

@@ -19,7 +19,7 @@ export interface TraceIds {
 
 /** The span of a request. */
 export interface RequestSpan {
-  /** The span as a W3C `traceparent`, which is kept with what outlives the request; undefined if there is no trace. */
+  /** The span as a W3C `traceparent`, which is stored with tasks, handles and sealed states; undefined if there is no trace. */
   readonly traceparent: string | undefined;
   /** Set if the trace is recorded, so that a metric may name it. */
   readonly sampled: TraceIds | undefined;

@@ -20,7 +20,7 @@ export type TokenVerdict =
       readonly until: number | undefined;
     }
   /** The reason, which the client sees. */
-  | { readonly refused: string };
+  | { readonly rejected: string };
 
 export interface ClaimsContext {
   readonly settings: ResolvedResourceServer;
@@ -44,24 +44,24 @@ export function judgeClaims(claims: JsonObject, context: ClaimsContext): TokenVe
   const { clock, leewayMs } = settings;
   const introspected = kind === 'introspected';
   if (claims.iss !== issuer.issuer && !(introspected && claims.iss === undefined))
-    return { refused: 'the token is of another issuer' };
+    return { rejected: 'the token is of another issuer' };
   const { exp, nbf } = claims;
   const now = clock.date();
-  if (exp === undefined ? !introspected : !isTime(exp)) return { refused: 'the token has no valid exp' };
+  if (exp === undefined ? !introspected : !isTime(exp)) return { rejected: 'the token has no valid exp' };
   const until = isTime(exp) ? exp * 1_000 + leewayMs : undefined;
-  if (until !== undefined && until <= now) return { refused: 'the token has expired' };
+  if (until !== undefined && until <= now) return { rejected: 'the token has expired' };
   if (nbf !== undefined && !(isTime(nbf) && nbf * 1_000 - leewayMs <= now))
-    return { refused: 'the token is not valid yet' };
+    return { rejected: 'the token is not valid yet' };
   const foreign = audienceFault(claims.aud, context);
-  if (foreign !== undefined) return { refused: foreign };
+  if (foreign !== undefined) return { rejected: foreign };
   const clientId = firstText(claims.client_id, claims.azp, claims.appid);
   const granted = grantedScopes(claims);
   if (kind === 'jwt' && isIdToken(claims, granted, clientId))
-    return { refused: 'expected an access token, got an ID token or a refresh token' };
+    return { rejected: 'expected an access token, got an ID token or a refresh token' };
   const bound = boundTo(claims);
-  if (bound === false) return { refused: 'the token is bound to a key in a way that this server does not support' };
+  if (bound === false) return { rejected: 'the token is bound to a key in a way that this server does not support' };
   const subject = firstText(claims.sub);
-  if (subject === undefined && clientId === undefined) return { refused: 'the token names no subject and no client' };
+  if (subject === undefined && clientId === undefined) return { rejected: 'the token names no subject and no client' };
   const scopes = withImplied(granted, settings.implies);
   return {
     auth: Object.freeze({

@@ -1,7 +1,7 @@
-/** Remembers for a while what was found out about a token, by its hash: tokens themselves are not stored. */
+/** The outcomes of verified tokens, by the hash of the token, until they expire. Tokens themselves are not stored. */
 import { hash } from 'node:crypto';
 
-/** Most remembered tokens of a kind. Beyond it the oldest are forgotten. */
+/** Most remembered tokens of a kind. Beyond it the oldest are dropped. */
 const MAX_TOKENS = 10_000;
 
 /** The hash by which a token is remembered. Its bytes are characters: base64 would take a third of the time in addition. */
@@ -9,7 +9,7 @@ export function tokenHash(token: string): string {
   return hash('sha256', token, 'binary');
 }
 
-/** A map whose entries end, and that forgets the oldest beyond its size. */
+/** A map whose entries expire. Beyond its size it drops the oldest. */
 export class RememberedTokens<T> {
   readonly #entries = new Map<string, { readonly value: T; readonly until: number }>();
 

@@ -198,7 +198,7 @@ class ResourceServer implements HttpAuthenticator {
       reject(rejection);
       return { rejection: this.#isToReport(error) ? { ...rejection, cause: error.cause } : rejection };
     }
-    if ('refused' in verdict) return reject(this.#rejections.invalid(verdict.refused));
+    if ('rejected' in verdict) return reject(this.#rejections.invalid(verdict.rejected));
     const { auth, boundTo, until } = verdict;
     const lacks = scopes.some((scope) => !auth.scopes.includes(scope));
     const good: GoodToken = { answer: lacks ? this.#rejections.insufficient(scopes) : { auth }, boundTo };
@@ -220,10 +220,10 @@ class ResourceServer implements HttpAuthenticator {
     if (jwt) {
       const { iss } = jwt.claims;
       const issuer = typeof iss === 'string' ? this.#issuers.get(iss) : undefined;
-      return issuer?.verify(token, jwt.header, jwt.claims) ?? { refused: 'the token is of another issuer' };
+      return issuer?.verify(token, jwt.header, jwt.claims) ?? { rejected: 'the token is of another issuer' };
     }
     const asked = [...this.#issuers.values()].find(({ introspects }) => introspects);
-    return asked?.introspect(token) ?? { refused: 'the token is not a JWT' };
+    return asked?.introspect(token) ?? { rejected: 'the token is not a JWT' };
   }
 }
 

@@ -59,19 +59,19 @@ export class TokenIssuer {
   async verify(token: string, header: CompactJWSHeaderParameters, claims: JsonObject): Promise<TokenVerdict> {
     const { algorithms } = this.#issuer;
     if (!algorithms.some((algorithm) => algorithm === header.alg))
-      return { refused: 'the signature algorithm of the token is not accepted' };
+      return { rejected: 'the signature algorithm of the token is not accepted' };
     // No extension is understood (RFC 7515 section 4.1.11).
-    if (header.crit !== undefined) return { refused: 'the token has critical extensions that are not supported' };
+    if (header.crit !== undefined) return { rejected: 'the token has critical extensions that are not supported' };
     const kind = kindOf(header.typ);
     const { type } = this.#settings;
     if (kind === undefined || (type === 'at+jwt' && kind !== 'at+jwt') || (type === 'JWT' && kind !== 'jwt'))
-      return { refused: 'the token has another type' };
+      return { rejected: 'the token has another type' };
     const context = { settings: this.#settings, issuer: this.#issuer, kind };
     const early = judgeClaims(claims, { ...context, alsoFor: ANY_AUDIENCE });
-    if ('refused' in early) return early;
+    if ('rejected' in early) return early;
     const [head = '', payload = '', signature = ''] = token.split('.');
     const keys = await this.#keys.find(header, { protected: head, payload, signature });
-    if (!(await this.#signed(token, keys))) return { refused: 'the signature of the token is not valid' };
+    if (!(await this.#signed(token, keys))) return { rejected: 'the signature of the token is not valid' };
     return judgeClaims(claims, { ...context, alsoFor: this.#userinfo });
   }
 
@@ -93,10 +93,10 @@ export class TokenIssuer {
    */
   async introspect(token: string): Promise<TokenVerdict> {
     const introspection = this.#introspection;
-    if (!introspection) return { refused: 'the token is not a JWT' };
+    if (!introspection) return { rejected: 'the token is not a JWT' };
     try {
       const claims = await introspection.ask(await this.#introspectionEndpoint(), token);
-      if (!claims) return { refused: 'the token is not active' };
+      if (!claims) return { rejected: 'the token is not active' };
       return judgeClaims(claims, {
         settings: this.#settings,
         issuer: this.#issuer,

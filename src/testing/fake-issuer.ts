@@ -1,4 +1,4 @@
-/** An authorization server for tests: in memory, on a loopback port, with keys of its own. It signs whatever it is asked to. */
+/** An authorization server for tests: in memory, on a loopback port, with keys of its own. It signs any claims. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { type Clock, systemClock } from '../clock.ts';
 import type { JsonObject } from '../protocol/json.ts';

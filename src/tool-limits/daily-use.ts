@@ -1,4 +1,4 @@
-/** The daily use of each principal and tool, kept in the durable store so that a crash returns little of it. */
+/** The daily use of each principal and tool, stored in the durable store so that a crash returns little of it. */
 import { hash } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import { errorFields, type RuntimeLog } from '../operator-log.ts';

@@ -1,4 +1,4 @@
-/** Admits the calls of tools with limits: rate, daily use and calls at a time, for each principal and tool. */
+/** Runs the calls of tools within their limits: rate, daily use and calls at a time, for each principal and tool. */
 import type { Clock } from '../clock.ts';
 import type { AuditMail } from '../messages/audit-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -83,7 +83,7 @@ export class LimitedCalls {
    */
   run(call: LimitedCall): CallToolResult | Promise<CallToolResult> {
     const cost = costOf(call);
-    return isThenable(cost) ? cost.then((found) => this.#admit(call, found)) : this.#admit(call, cost);
+    return isThenable(cost) ? cost.then((found) => this.#limit(call, found)) : this.#limit(call, cost);
   }
 
   /** Stores what was used today. */
@@ -95,24 +95,20 @@ export class LimitedCalls {
     for (const { use } of this.#entries.values()) if (use) yield use;
   }
 
-  #admit(call: LimitedCall, cost: number): CallToolResult | Promise<CallToolResult> {
+  #limit(call: LimitedCall, cost: number): CallToolResult | Promise<CallToolResult> {
     const entry = this.#entryOf(call);
     if (call.counted) return this.#start(entry, call);
     const waits = entry.use && this.#uses.mustWait(entry.use);
-    // Other calls may have been admitted in the meantime.
-    if (waits) return waits.then(() => this.#admit(call, cost));
-    return this.#refusal(entry, call, cost) ?? this.#enter(entry, call, cost);
+    // Other calls may have started in the meantime.
+    if (waits) return waits.then(() => this.#limit(call, cost));
+    return this.#excess(entry, call, cost) ?? this.#enter(entry, call, cost);
   }
 
   /** Finds the limit that a call exceeds. Nothing is counted then, but a look at the rate. */
-  #refusal(
-    { limits, bucket, use, running, queue }: Entry,
-    call: LimitedCall,
-    cost: number,
-  ): CallToolResult | undefined {
+  #excess({ limits, bucket, use, running, queue }: Entry, call: LimitedCall, cost: number): CallToolResult | undefined {
     const { concurrent, perDay, rate } = limits;
     if (concurrent !== undefined && running >= concurrent && queue.length >= MAX_WAITING)
-      return this.#refuse(
+      return this.#reject(
         call,
         'concurrent',
         `at most ${concurrent} at a time, and ${MAX_WAITING} wait`,
@@ -120,17 +116,17 @@ export class LimitedCalls {
       );
     if (perDay !== undefined && use && use.used + cost > perDay) {
       const left = Math.max(0, perDay - use.used);
-      const why = `at most ${perDay} a day${cost === 1 ? '' : `; this call costs ${cost}, and ${left} are left`}`;
-      return this.#refuse(call, 'perDay', why, cost > perDay ? undefined : this.#uses.untilTomorrow(use));
+      const why = `at most ${perDay} a day${cost === 1 ? '' : `; this call costs ${cost}, and ${left} are left`}${cost > perDay ? '. Ask for less' : ''}`;
+      return this.#reject(call, 'perDay', why, cost > perDay ? undefined : this.#uses.untilTomorrow(use));
     }
     if (!rate || !bucket) return undefined;
     if (cost > rate.burst)
-      return this.#refuse(call, rate.option, `${rate.words}; this call costs ${cost}. Ask for less`, undefined);
+      return this.#reject(call, rate.option, `${rate.words}; this call costs ${cost}. Ask for less`, undefined);
     const retryMs = bucket.take(this.#options.clock.now(), cost);
-    return retryMs === 0 ? undefined : this.#refuse(call, rate.option, rate.words, retryMs);
+    return retryMs === 0 ? undefined : this.#reject(call, rate.option, rate.words, retryMs);
   }
 
-  #refuse({ request, tool }: LimitedCall, limit: string, why: string, retryMs: number | undefined): CallToolResult {
+  #reject({ request, tool }: LimitedCall, limit: string, why: string, retryMs: number | undefined): CallToolResult {
     const { audit, metrics } = this.#options;
     const rule = `limits.${limit}`;
     metrics.refused(rule);
@@ -220,7 +216,7 @@ export class LimitedCalls {
     };
   }
 
-  /** Forgets the entry that was idle longest. A running one stays: its calls are bounded by those in flight. */
+  /** Drops the entry that was idle longest. A running one stays: its calls are bounded by those in flight. */
   #evict(): void {
     for (const [key, entry] of this.#entries) {
       if (entry.running > 0) continue;

@@ -182,7 +182,7 @@ test('records questions and their answers, by the client, in both eras', async (
   );
 });
 
-test('writes equal refusals of one principal once in ten seconds, with their number', async () => {
+test('writes equal rejections of one principal once in ten seconds, with their number', async () => {
   const { server, clock, records } = stage({ events: ['denied', 'limited'] });
   const { audit } = server[INTERNALS];
   const deny = (principal: string): void =>
@@ -282,7 +282,7 @@ test('counts records that the destination does not keep, and reports them', asyn
   await server.close();
 });
 
-test('G-11 a required record: the handler runs after it is kept, and not at all if it cannot be', async () => {
+test('G-11 runs the handler after its required record is stored, and not at all if it cannot be stored', async () => {
   const order: string[] = [];
   let keep: (error?: Error) => void = () => {};
   const to = ({ event, outcome }: AuditRecord): Promise<void> => {
@@ -324,7 +324,7 @@ test('G-11 a required record: the handler runs after it is kept, and not at all 
   await server.close();
 });
 
-test('G-11 a required record that cannot be kept: HTTP answers 503 with Retry-After', async () => {
+test('G-11 a required record that cannot be stored: HTTP answers 503 with Retry-After', async () => {
   const { server } = stage({ to: () => Promise.reject(new Error('no space')), required: true });
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',

@@ -1,4 +1,4 @@
-/** A stream ends a minute after the token that opened it; the next token of its principal goes on without a gap (G-07). */
+/** A stream ends a minute after the token that opened it; the next token of its principal continues without a gap (G-07). */
 import * as assert from 'uvu/assert';
 import type { HttpOptions } from '../../src/index.ts';
 import { settled } from '../../src/testing.ts';

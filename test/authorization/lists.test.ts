@@ -86,7 +86,7 @@ test('G-06: a cursor belongs to the view of its list', async () => {
   await server.close();
 });
 
-test('G-06: at most 64 views are kept; the one that was unused longest goes', () => {
+test('G-06: stores at most 64 views of a list, and drops the one that was unused longest', () => {
   const views = new ListViews();
   const first = views.of(['a']);
   assert.is(views.of(['a']), first);

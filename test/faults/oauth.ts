@@ -25,9 +25,9 @@ export const OAUTH: readonly BrokenBuild[] = [
     id: 'G-01',
     test: BAD,
     file: 'src/oauth/resource-server.ts',
-    find: "if ('refused' in verdict) return reject(this.#rejections.invalid(verdict.refused));",
+    find: "if ('rejected' in verdict) return reject(this.#rejections.invalid(verdict.rejected));",
     replace:
-      "if ('refused' in verdict) return { rejection: { ...this.#rejections.invalid(verdict.refused), cause: token } };",
+      "if ('rejected' in verdict) return { rejection: { ...this.#rejections.invalid(verdict.rejected), cause: token } };",
     why: 'token_in_log: the operator reads rejected tokens',
   },
   {
@@ -42,7 +42,7 @@ export const OAUTH: readonly BrokenBuild[] = [
     id: 'G-01',
     test: BAD,
     file: 'src/oauth/token-issuer.ts',
-    find: "if (!(await this.#signed(token, keys))) return { refused: 'the signature of the token is not valid' };",
+    find: "if (!(await this.#signed(token, keys))) return { rejected: 'the signature of the token is not valid' };",
     replace: 'await this.#signed(token, keys);',
     why: 'nobody looks at the signature',
   },

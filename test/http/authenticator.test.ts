@@ -264,3 +264,18 @@ test('auth and authenticate exclude each other; the transport replaces what its 
     server: { http: { authenticate: () => undefined } },
   });
 });
+
+test('the log names the members of a wrong result of authenticate, and none of their values', async () => {
+  const logged: string[] = [];
+  const authenticate = (): string => JSON.parse('{ "user": "ada", "password": "s3cret" }');
+  const log = (_level: string, message: string) => void logged.push(message);
+  const server = createServer({ name: 's', version: '1', log, http: { authenticate } });
+  const { status } = await server.fetch(new Request('http://localhost/mcp', { method: 'POST', body: '{}' }));
+  assert.is(status, 401);
+  assert.match(
+    logged.join(),
+    "expected a principal's name, { principal, scopes, claims, expiresAt } or undefined, got { user, password }",
+  );
+  assert.not.match(logged.join(), 's3cret');
+  await server.close();
+});

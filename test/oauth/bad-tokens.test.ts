@@ -27,7 +27,7 @@ async function publicKey({ issuer }: FakeIssuer): Promise<JWK> {
   return key;
 }
 
-/** Each way to be wrong, made anew for each round. All but one property are those of a good token. */
+/** Each kind of bad credentials, made again for each round. All but one property are those of a good token. */
 async function badTokens({ issuer, clock }: GuardedServer): Promise<Readonly<Record<string, Credentials>>> {
   const good = { audience: RESOURCE, subject: 'mallory' } as const;
   const token = async (more: Partial<Parameters<FakeIssuer['token']>[0]>): Promise<Credentials> =>
@@ -82,7 +82,7 @@ async function badTokens({ issuer, clock }: GuardedServer): Promise<Readonly<Rec
     'another type': await token({ header: { typ: 'logout+jwt' } }),
     'a token that is bound to a key': await token({ claims: { cnf: { jkt: 'x' } } }),
     'a token that is bound to a certificate': await token({ claims: { cnf: { 'x5t#S256': 'x' } } }),
-    'a token of nobody': await token({ claims: { sub: undefined, client_id: undefined } }),
+    'a token without a subject and a client': await token({ claims: { sub: undefined, client_id: undefined } }),
     'a revoked token': bearer(revoked),
     'a token that was cut': bearer(valid.slice(0, -10)),
     '9 KiB': bearer(`${valid}${'A'.repeat(9_216)}`),

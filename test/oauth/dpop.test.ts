@@ -146,7 +146,7 @@ test('G-08 a bound token as Bearer, and a token that is not bound as DPoP, are r
   await guarded.close();
 });
 
-test('G-08 dpop: required takes bound tokens only and says so; off takes none', async () => {
+test('G-08 dpop: required accepts only bound tokens and publishes that; off accepts none', async () => {
   const required = await guardedServer(() => ({ dpop: 'required' }));
   const key = await prover();
   assert.is((await required.bearer(await required.issuer.token({ audience: RESOURCE }))).status, 401);

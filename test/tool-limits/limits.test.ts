@@ -181,6 +181,13 @@ test('G-10 a cost: counts for the rate and the day; one that never fits, none, a
   );
   assert.is(await pay(client, { sum: 5 }), undefined);
   assert.is(ran(), 5);
+  const never = stage({ perDay: 5, cost });
+  const other = await connect(never.server);
+  assert.equal(await pay(other, { sum: 6 }), {
+    text: 'Tool "pay" is limited: at most 5 a day; this call costs 6, and 5 are left. Ask for less.',
+    retryMs: undefined,
+  });
+  await never.server.close();
   for (const sum of [13, -1]) {
     const error = await client.modern('tools/call', { name: 'pay', arguments: { sum } }).then(
       () => undefined,

@@ -116,7 +116,7 @@ export class FunctionAuthenticator implements HttpAuthenticator {
     if (typeof found === 'string') return this.#name(found);
     if (!isObject(found) || typeof found.principal !== 'string' || found.principal === '')
       throw new TypeError(
-        `http.authenticate: expected a principal's name, { principal, scopes, claims, expiresAt } or undefined, got ${describe(found)}`,
+        `http.authenticate: expected a principal's name, { principal, scopes, claims, expiresAt } or undefined, got ${isObject(found) ? `{ ${Object.keys(found).join(', ')} }` : describe(found)}`,
       );
     const { principal, scopes, claims, expiresAt } = found;
     if (scopes === undefined && claims === undefined && expiresAt === undefined) return this.#name(principal);

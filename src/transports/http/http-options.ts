@@ -171,6 +171,9 @@ const COUNTS = [
 /** @throws {TypeError | RangeError} for an invalid address. @param option its name in messages, such as `http: metrics` */
 function checkMetricsAddress(address: unknown, option: string): asserts address is MetricsAddress {
   if (!isObject(address)) throw new TypeError(`${option}: expected { port: 9464 }, got ${describe(address)}`);
+  for (const name of Object.keys(address))
+    if (name !== 'port' && name !== 'host')
+      throw new TypeError(`${option}: ${name}: no such option; there are port, host`);
   const { port, host = '127.0.0.1' } = address;
   if (typeof port !== 'number' || !Number.isInteger(port) || port < 0 || port > 65_535)
     throw new RangeError(`${option}: port: expected a whole number from 0 to 65535, got ${describe(port)}`);
