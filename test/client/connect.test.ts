@@ -1,5 +1,6 @@
 /** A client of each era over each transport: lists, calls, input, progress, cancellation, changes, and the end. */
 import { fileURLToPath } from 'node:url';
+import { createServer, http } from 'troupe';
 import { type ConnectTarget, connect, ErrorResponse } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
@@ -299,4 +300,22 @@ for (const eras of ERAS)
     assert.ok((await client.tools()).length > 5);
     await client.close();
     assert.is(client.state, 'closed');
+  });
+
+for (const eras of ['auto', 'legacy', 'modern'] as const)
+  test(`a server that asks to try again later is not taken for one of the other era (eras: ${eras})`, async () => {
+    const server = createServer({ name: 'busy', version: '1.0.0', log() {} });
+    const transport = http({
+      port: 0,
+      auth: {
+        documents: new Map(),
+        challenge: () => [],
+        authenticate: () => ({ status: 503, headers: { 'retry-after': '7' }, message: 'the issuer cannot be asked' }),
+      },
+    });
+    await server.listen(transport);
+    const error = await failure(connect(transport.url, { eras, log() {} }));
+    assert.equal([error.reason, error.carriedOut, error.retryAfterMs], ['overloaded', 'no', 7_000]);
+    assert.match(error.message, 'the issuer cannot be asked');
+    await server.close();
   });

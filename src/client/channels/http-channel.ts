@@ -283,7 +283,8 @@ export class HttpChannel implements Channel {
     const finish = (): void => {
       if (exchange.done) return;
       const text = chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString('utf8');
-      const { id, sessionless } = exchange.message;
+      const { id, method, sessionless } = exchange.message;
+      const opens = method === 'initialize' || method === 'server/discover';
       if (status < 300) {
         if (id === undefined) return;
         if (!json) return this.#fail(exchange, notMcp(status, type, text));
@@ -291,8 +292,10 @@ export class HttpChannel implements Channel {
         return this.#toHost((host) => host.send({ type: 'text', text, about: id, whole: true }));
       }
       if (status === 404 && exchange.session !== undefined) return this.#fail(exchange, { kind: 'session lost' });
-      // A JSON-RPC error explains the status better than the status does.
-      if (id !== undefined && json && hasError(text)) {
+      // A JSON-RPC error explains the status better than the status does. But it must not hide from a handshake that the
+      // server asks to try again later: any error of a probe shows a legacy server.
+      const later = opens && (status === 429 || status === 503);
+      if (id !== undefined && json && hasError(text) && !later) {
         this.#end(exchange);
         return this.#toHost((host) => host.send({ type: 'text', text, about: id, whole: true, status }));
       }
