@@ -22,6 +22,7 @@ const SECRET = 'a secret of this test, long enough';
 /** One value for each option. A type, so that a new option is missing here before anything runs. */
 const PROGRAM = `import { appendFileSync } from 'node:fs';
 import { createServer, http, sqlite } from '${TROUPE}';
+import { oauth } from '${TROUPE.replace(/index(?=\.\w+$)/, 'oauth')}';
 const here = new URL('.', import.meta.url).pathname;
 let looks = 0;
 let traced = 0;
@@ -32,6 +33,7 @@ const clock = {
   hold() { const timer = setInterval(() => {}, 1e9); return { cancel: () => clearInterval(timer) }; },
   soon: (callback) => void setImmediate(callback),
 };
+const guard = oauth({ resource: 'https://mcp.example.com/mcp', issuer: 'https://login.example.com', scopes: ['orders:read'] });
 export const server = createServer({
   name: 'optioned',
   version: '9.8.7',
@@ -52,7 +54,14 @@ export const server = createServer({
   listTtlMs: 4_321,
   limits: { pageSize: 3 },
   http: {
-    authenticate: (request) => /^Bearer (\\w+)$/.exec(request.header('authorization') ?? '')?.[1],
+    auth: {
+      ...{ documents: guard.documents, resourceMetadata: guard.resourceMetadata, challenge: (scopes) => guard.challenge(scopes) },
+      // Without an issuer that anybody could ask, the name itself is a token.
+      authenticate(request) {
+        const [, principal] = /^Bearer (\\w+)$/.exec(request.header('authorization') ?? '') ?? [];
+        return principal ? { auth: { principal, scopes: [], claims: {} } } : guard.authenticate(request);
+      },
+    },
     allowedHosts: ['mcp.example.com'],
     allowedOrigins: ['https://app.example.com'],
     response: 'sse',
@@ -77,6 +86,7 @@ server.tool('fail', {}, () => { throw new Error('disk full'); });
 server.tool('traced', {}, () => String(traced));
 server.tool('pid', {}, () => String(process.pid));
 server.tool('who', {}, (_, ctx) => ctx.principal);
+server.tool('refund', { scopes: ['orders:refund'] }, () => 'refunded');
 server.tool('ask', {}, async (_, ctx) => (await ctx.elicit({ message: 'Well?', schema: { type: 'object', properties: {} } })).status);
 server.tool('block', {}, () => { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400); return 'done'; });
 server.tool('late', {}, () => { setTimeout(() => { throw new Error('too late'); }, 1); return String(process.pid); });
@@ -119,6 +129,8 @@ interface Reply {
 }
 
 interface Asked {
+  /** Asks for a document at this path, instead of the endpoint. */
+  readonly path?: string;
   readonly principal?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;
@@ -209,10 +221,10 @@ async function overHttp(
   const url = new URL(await process.url());
   let id = 0;
   let session: string | undefined;
-  const post = ({ principal, headers, body, headOnly = false }: Asked): Promise<Reply> =>
+  const post = ({ path, principal, headers, body, headOnly = false }: Asked): Promise<Reply> =>
     new Promise((resolve, reject) => {
-      const request = httpRequest(url, {
-        method: 'POST',
+      const request = httpRequest(path === undefined ? url : new URL(path, url), {
+        method: path === undefined ? 'POST' : 'GET',
         agent: false,
         headers: {
           host: ownPort ? url.host : 'mcp.example.com',
@@ -232,7 +244,8 @@ async function overHttp(
         });
         response.on('error', () => {}).on('end', () => resolve({ status, headers, text, drop }));
       });
-      request.end(JSON.stringify(body ?? modernBody('tools/call', { name: 'who', arguments: {} })));
+      if (path !== undefined) request.end();
+      else request.end(JSON.stringify(body ?? modernBody('tools/call', { name: 'who', arguments: {} })));
     });
   const modernBody = (method: string, params: object = {}): object => {
     id += 1;
@@ -380,12 +393,30 @@ const HTTP: {
     | ((served: Served, post: NonNullable<Served['post']>) => Promise<void>)
     | 'by value';
 } = {
-  async authenticate(_, post) {
-    assert.is((await post({})).status, 401);
+  async auth(_, post) {
+    const metadata = 'resource_metadata="https://mcp.example.com/.well-known/oauth-protected-resource/mcp"';
+    const without = await post({});
+    assert.is(without.status, 401);
+    assert.match(String(without.headers['www-authenticate']), `Bearer scope="orders:read", ${metadata}`);
+    for (const path of ['/.well-known/oauth-protected-resource/mcp', '/.well-known/oauth-protected-resource']) {
+      const { status, text } = await post({ path });
+      assert.is(status, 200);
+      assert.equal(JSON.parse(text).authorization_servers, ['https://login.example.com']);
+    }
     assert.match((await post({ principal: 'ada' })).text, '"text":"ada"');
+    const refund = { name: 'refund', arguments: {} };
+    const lacking = await post({
+      principal: 'ada',
+      headers: modernHeaders('tools/call', refund),
+      body: { jsonrpc: '2.0', id: 'refund', method: 'tools/call', params: { ...refund, _meta: META } },
+    });
+    assert.is(lacking.status, 403);
+    const challenge = String(lacking.headers['www-authenticate']);
+    assert.match(challenge, 'error="insufficient_scope", scope="orders:read orders:refund"');
+    assert.match(challenge, metadata);
   },
-  // It takes the way of authenticate: the endpoint wraps that as one.
-  auth: 'by value',
+  // It takes the way of auth: the endpoint makes an authenticator of it.
+  authenticate: 'by value',
   async allowedHosts({ ownPort }, post) {
     const status = async (host: string): Promise<number> =>
       (await post({ principal: 'ada', headers: { host } })).status;

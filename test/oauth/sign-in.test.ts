@@ -1,4 +1,8 @@
-/** Clients of others and ours sign in at a real authorization server (`oidc-provider`), call, and step up: G-16. */
+/**
+ * Clients of others and ours sign in at a real authorization server (`oidc-provider`), call, and step up: G-16. The
+ * authorization server of the official suite cannot take its place: except for DPoP, its tokens are texts without
+ * contents, and it has no introspection, so that only the suite's own MCP server can verify them.
+ */
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import * as assert from 'uvu/assert';
