@@ -120,8 +120,11 @@ export class AuditFile implements AuditDestination {
     this.#file = undefined;
     this.#size = 0;
     if (file) {
-      await file.datasync();
-      await file.close();
+      try {
+        await file.datasync();
+      } finally {
+        await file.close();
+      }
     }
     // Colons are not allowed in names on some file systems.
     const name = `${this.#path}.${isoOf(this.#options.clock.date()).replaceAll(':', '-')}`;

@@ -6,6 +6,7 @@ import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { isModernRevision } from '../protocol/revisions.ts';
 import { ANONYMOUS } from '../quota.ts';
 import { type TokenBucket, TokenBuckets } from '../token-bucket.ts';
+import { networkOf, plainAddress } from '../transports/http/host-guard.ts';
 import type {
   Authentication,
   AuthenticationRequest,
@@ -138,8 +139,7 @@ class ResourceServer implements HttpAuthenticator {
   /** The rejected tokens of a client, by its address. */
   #failuresOf({ remoteAddress }: AuthenticationRequest, now: number): TokenBucket | undefined {
     if (!this.#failures || remoteAddress === undefined) return undefined;
-    const address = remoteAddress.replace(/^::ffff:(?=\d+\.)/i, '');
-    return isPublicAddress(address) ? this.#failures.of(address, now) : undefined;
+    return isPublicAddress(plainAddress(remoteAddress)) ? this.#failures.of(networkOf(remoteAddress), now) : undefined;
   }
 
   /**

@@ -216,10 +216,13 @@ export class LimitedCalls {
     };
   }
 
-  /** Drops the entry that was idle longest. A running one stays: its calls are bounded by those in flight. */
+  /**
+   * Drops the entry that was idle longest. A running one stays, and one whose use is being read or stored: their calls are
+   * bounded by those in flight.
+   */
   #evict(): void {
     for (const [key, entry] of this.#entries) {
-      if (entry.running > 0) continue;
+      if (entry.running > 0 || entry.use?.waits) continue;
       this.#entries.delete(key);
       entry.reservation.release();
       if (entry.use) this.#uses.keep(entry.use);

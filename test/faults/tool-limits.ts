@@ -39,6 +39,14 @@ export const TOOL_LIMITS: readonly BrokenBuild[] = [
   {
     id: 'G-10',
     test,
+    file: 'src/tool-limits/limited-calls.ts',
+    find: 'entry.running > 0 || entry.use?.waits',
+    replace: 'entry.running > 0',
+    why: 'the calls of a day are forgotten while the store writes them',
+  },
+  {
+    id: 'G-10',
+    test,
     file: 'src/sessions/reply-cache.ts',
     find: 'request.turnedAway || isUnrecorded(outcome)',
     replace: 'isUnrecorded(outcome)',

@@ -283,6 +283,10 @@ test('an address that sends 40 rejected tokens at once gets 429 for unknown ones
   assert.is(await outcome(good), 'ada');
   assert.is(await outcome('bad-40', '203.0.113.8'), 401);
   assert.is(await outcome('bad-41', '::ffff:203.0.113.7'), 50);
+  // A client of IPv6 has all addresses of its network.
+  for (let at = 0; at < 40; at += 1) assert.is(await outcome(`six-${at}`, `2a01:db8:1:2::${at}`), 401);
+  for (const from of ['2a01:db8:1:2:a:b:c:d', '2A01:0db8:1:2::1.2.3.4']) assert.is(await outcome('six', from), 50);
+  assert.is(await outcome('seven', '2a01:db8:1:3::1'), 401);
   for (let at = 0; at < 50; at += 1) assert.is(await outcome(`private-${at}`, '10.0.0.7'), 401);
   for (let at = 0; at < 50; at += 1) assert.is(await outcome(`unknown-${at}`, null), 401);
   await clock.advance(50);

@@ -7,7 +7,14 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import { z } from 'zod';
-import { type CallLimits, createServer, type JsonObject, type ServerOptions, sqlite } from '../../src/index.ts';
+import {
+  type CallLimits,
+  createServer,
+  type JsonObject,
+  type ServerOptions,
+  type Store,
+  sqlite,
+} from '../../src/index.ts';
 import { DIALECTS } from '../../src/protocol/dialects/index.ts';
 import { isObject } from '../../src/protocol/json.ts';
 import { META } from '../../src/protocol/meta.ts';
@@ -411,11 +418,12 @@ test('refusals are counted by their limit, and audited once in ten seconds', asy
   await server.close();
 });
 
-test('G-10 entries of principals are limited, and counted as memory', () => {
+/** Runs calls of one tool by any principal, without a server. */
+function bare(options: CallLimits, store: Store): { run(principal: string): unknown; readonly retained: Quota } {
   const retained = new Quota({ what: 'bytes', max: 1e9, option: 'o' });
-  const limits = compileLimits({ perDay: 2, perMinute: 2 });
+  const limits = compileLimits(options);
   const limited = new LimitedCalls({
-    ...{ clock: new SimulatedClock(), store: memoryStore(), retained, metrics: { refused() {} }, audit: undefined },
+    ...{ clock: new SimulatedClock(), store, retained, metrics: { refused() {} }, audit: undefined },
     log() {},
   });
   const input = compileInput(undefined, 'a test');
@@ -437,12 +445,27 @@ test('G-10 entries of principals are limited, and counted as memory', () => {
     const work = () => ({ content: [] });
     return limited.run({ request, tool: 't', limits, input, arguments: {}, counted: false, work });
   };
+  return { run, retained };
+}
+
+test('G-10 entries of principals are limited, and counted as memory', () => {
+  const { run, retained } = bare({ perDay: 2, perMinute: 2 }, memoryStore());
   for (let n = 0; n < 10_200; n += 1) {
     run(`p${n}`);
     // Used all the time, so it is not the one that was idle longest.
     if (n < 2) run('p0');
   }
   assert.is(retained.all, 10_000 * 600);
+});
+
+test('G-10 no use is forgotten while the store writes it', async () => {
+  const never = new Promise<void>(() => {});
+  const store = Object.assign(memoryStore(), { durable: true, reply: async () => undefined, commit: () => never });
+  const { run } = bare({ perDay: 60 }, store);
+  const refused = async (): Promise<boolean> => JSON.stringify(await run('ada')).includes('isError');
+  for (let n = 0; n < 60; n += 1) assert.not(await refused());
+  for (let n = 0; n < 10_010; n += 1) await run(`p${n}`);
+  assert.ok(await refused());
 });
 
 const FIXTURE = compiled('test/fixtures/tool-limits/spending.ts');

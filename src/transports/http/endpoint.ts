@@ -7,7 +7,7 @@ import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { ANONYMOUS } from '../../quota.ts';
 import type { Denial } from '../../telemetry/metrics.ts';
 import { type Readiness, readinessDocument, type TransportHost } from '../transport.ts';
-import { HostGuard, type HostRefusal, isLoopback } from './host-guard.ts';
+import { HostGuard, type HostRefusal, isLoopback, networkOf } from './host-guard.ts';
 import {
   type Authentication,
   callerOf,
@@ -309,7 +309,7 @@ export class Endpoint implements RouteAnswers {
     if (principal !== ANONYMOUS) return `principal ${principal}`;
     const session = request.header('mcp-session-id');
     if (session !== undefined && this.#open?.connections.session(session, principal)) return `session ${session}`;
-    return `address ${request.remoteAddress ?? ''}`;
+    return `address ${networkOf(request.remoteAddress ?? '')}`;
   }
 
   #tooMuch(request: HttpRequest, principal: string, { option, message, retryMs }: LoadExcess): void {

@@ -197,10 +197,30 @@ export function isLoopback(host: string): boolean {
   return version === 4 ? loopbackAddresses.check(address, 'ipv4') : /^localhost$/i.test(host);
 }
 
+/**
+ * The part of an address by which a client is limited: IPv4 as it is, and the /64 network of IPv6, of which a client has all
+ * addresses (RFC 4291 section 2.5.4).
+ */
+export function networkOf(address: string): string {
+  const plain = plainAddress(address);
+  if (!isIPv6(plain)) return plain;
+  const [left = [], right = []] = plain.split('::').map((half) => (half === '' ? [] : half.split(':')));
+  // An IPv4 address at the end stands for two groups.
+  const groups = left.length + right.length + (plain.includes('.') ? 1 : 0);
+  const all = plain.includes('::') ? [...left, ...Array.from({ length: 8 - groups }, () => '0'), ...right] : left;
+  const network = all.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(':')}::/64`;
+}
+
+/** An address of IPv4 that a socket of IPv6 has received, as IPv4. */
+export function plainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
+}
+
 /** True if a Host header contains this socket address, with any port. */
 function isAddress(host: string | undefined, address: string | undefined): boolean {
   if (host === undefined || address === undefined) return false;
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
+  const plain = plainAddress(address);
   return readAuthority(host)?.name === (isIPv6(plain) ? canonicalName(`[${plain}]`) : plain);
 }
 
