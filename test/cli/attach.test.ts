@@ -98,7 +98,7 @@ all.after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const CLIENTS = atScale({ quick: 6, full: 20, proof: 20 });
+const CLIENTS = atScale({ quick: 4, full: 20, proof: 20 });
 
 test(`${CLIENTS} official clients share one process, each with its own name, log level, progress and cancellation`, async () => {
   const path = freshPath();
@@ -173,14 +173,16 @@ test('an agent that is killed does not affect the others', async () => {
   server.process.kill('SIGKILL');
 });
 
+const SURVIVORS = atScale({ quick: 3, full: 8, proof: 8 });
+
 test('after the server is killed, requests in flight get an error, later ones a response, and the sessions continue', async () => {
   const path = freshPath();
-  const some = await agents(8, '--spawn', SHARED, path);
+  const some = await agents(SURVIVORS, '--spawn', SHARED, path);
   const [before] = await pidsOf(some);
   await Promise.all(some.map((cli) => cli.request('logging/setLevel', { level: 'error' })));
   await some[0]?.request('resources/subscribe', { uri: 'notes://one' });
   const lost = some.map((cli) => cli.request('tools/call', { name: 'wait', arguments: {} }).then(String, String));
-  await until(() => said(`${path}.log`, 'waits\n') === 8);
+  await until(() => said(`${path}.log`, 'waits\n') === SURVIVORS);
   process.kill(before ?? 0, 'SIGKILL');
   for (const error of await Promise.all(lost)) assert.match(error, /-32603.*the server restarted/i);
   // The next server has not started yet, so these requests wait.
@@ -203,9 +205,11 @@ test('after the server is killed, requests in flight get an error, later ones a 
   for (const code of await Promise.all(some.map((cli) => cli.end()))) assert.is(code, 0);
 });
 
-test('10 agents at once start one server, which exits some time after the last agent', async () => {
+const AT_ONCE = atScale({ quick: 5, full: 10, proof: 10 });
+
+test(`${AT_ONCE} agents at once start one server, which exits some time after the last agent`, async () => {
   const path = freshPath();
-  const some = await agents(10, '--spawn', SHARED, path, '--idle-exit', '300');
+  const some = await agents(AT_ONCE, '--spawn', SHARED, path, '--idle-exit', '300');
   assert.is((await pidsOf(some)).length, 1);
   assert.is(said(`${path}.log`, 'serve: shared'), 1);
   assert.not(existsSync(`${path}.lock`));
@@ -516,6 +520,8 @@ test('it does not load the server or any package', () => {
     'cli',
     'clock.ts',
     'discovery',
+    'global-registry.ts',
+    'json-log.ts',
     'make-directory.ts',
     'package-files.ts',
     'protocol',

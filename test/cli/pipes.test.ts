@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
+import { atScale } from '../harness/scale.ts';
 import { Cli, isBuilt } from './cli.ts';
 
 const all = suite('the pipes of troupe run');
@@ -21,15 +22,11 @@ async function agent(): Promise<Cli> {
   return cli;
 }
 
-for (const how of [
-  'close stdin',
-  'close stdout',
-  'close the private channel',
-  'destroy stdin',
-  'destroy stdout',
-  'end stdout',
-  'pause stdin',
-])
+/** Quick: each pipe once, and once without a pipe that breaks. */
+const ONCE = ['close stdin', 'close stdout', 'close the private channel', 'pause stdin'];
+const WAYS = [...ONCE, 'destroy stdin', 'destroy stdout', 'end stdout'];
+
+for (const how of atScale({ quick: ONCE, full: WAYS, proof: WAYS }))
   test(`R-37: a tool that does "${how}" costs its server, and not the agent its session`, async () => {
     const cli = await agent();
     const before = await cli.call('pid');
