@@ -44,6 +44,7 @@ function run(...file: readonly string[]): Promise<{ code: number | null; output:
 for (const [page, example] of [
   ['README.md', 'examples/hello/server.ts'],
   ['docs/guard.md', 'examples/guarded/server.ts'],
+  ['docs/deploy.md', 'examples/deploy/server.ts'],
 ] as const)
   test(`${page} shows ${example} as it is`, () => {
     const [shown = ''] = blocks(page, 'ts');
