@@ -1,4 +1,5 @@
 /** The guarded example, run as a process: every client signs in at its authorization server, steps up, and is limited. */
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { isJsonObject, type JsonObject } from '../../src/protocol/json.ts';
 import { type Served, serve } from '../clients/http-wire.ts';
 import { suite } from '../harness/door.ts';
-import { Person } from '../oauth/person.ts';
+import { Person, REDIRECT } from '../oauth/person.ts';
 import { CLIENTS, signInOurs } from '../oauth/signed-in.ts';
 
 const test = suite('examples/guarded');
@@ -55,20 +56,58 @@ test('a tool of the staff exists for the staff only; a limit holds for each pers
   await grace.close();
 });
 
-test('the line of its comment gets a token without a browser', async () => {
-  const [, grant = ''] = /`curl ISSUER\/token ([^`]*)`/.exec(read('examples/guarded/http.ts')) ?? [];
-  const [, metadata = ''] =
-    /resource_metadata="([^"]*)"/.exec(
-      (await fetch(served.url, { method: 'POST' })).headers.get('www-authenticate') ?? '',
-    ) ?? [];
+/** The address of its authorization server, as clients find it. */
+async function issuerOf(url: string): Promise<string> {
+  const { headers } = await fetch(url, { method: 'POST' });
+  const [, metadata = ''] = /resource_metadata="([^"]*)"/.exec(headers.get('www-authenticate') ?? '') ?? [];
   const { authorization_servers: issuers }: { authorization_servers: string[] } = JSON.parse(
     await (await fetch(metadata)).text(),
   );
+  return issuers[0] ?? '';
+}
+
+test('the line of its comment gets a token without a browser', async () => {
+  const [, grant = ''] = /`curl ISSUER\/token ([^`]*)`/.exec(read('examples/guarded/http.ts')) ?? [];
   const form = new URLSearchParams(grant.replaceAll('-d ', '').split(' ').join('&'));
-  const response = await fetch(`${issuers[0]}/token`, { method: 'POST', body: form });
+  const response = await fetch(`${await issuerOf(served.url)}/token`, { method: 'POST', body: form });
   const { access_token: token }: { access_token: string } = JSON.parse(await response.text());
   const headers = { authorization: `Bearer ${token}` };
   assert.is((await fetch(served.url, { method: 'DELETE', headers })).status, 400, 'accepted, and without a session');
+});
+
+test('its authorization server accepts a code once, with its verifier; no other address, resource or person', async () => {
+  const issuer = await issuerOf(served.url);
+  const registered = await fetch(`${issuer}/register`, {
+    method: 'POST',
+    body: JSON.stringify({ redirect_uris: [REDIRECT] }),
+  });
+  const { client_id: client }: { client_id: string } = JSON.parse(await registered.text());
+  const verifier = 'a verifier of this test, which is long enough';
+  const request = {
+    ...{ client_id: client, redirect_uri: REDIRECT, response_type: 'code', resource: served.url },
+    ...{ code_challenge_method: 'S256', code_challenge: createHash('sha256').update(verifier).digest('base64url') },
+  };
+  const page = (changed: Record<string, string> = {}): URL =>
+    new URL(`${issuer}/authorize?${new URLSearchParams({ ...request, ...changed })}`);
+  for (const changed of [
+    { client_id: 'other' },
+    { redirect_uri: 'https://evil.example/' },
+    { resource: 'https://mcp.example.com/mcp' },
+    { code_challenge_method: 'plain' },
+  ])
+    assert.is((await fetch(page(changed))).status, 400, JSON.stringify(changed));
+  const eve = new URLSearchParams({ request: page().searchParams.toString(), person: 'eve' });
+  assert.is((await fetch(`${issuer}/authorize`, { method: 'POST', body: eve })).status, 400);
+  const exchange = async (code: string, given: string): Promise<number> => {
+    const { client_id, redirect_uri, resource } = request;
+    const form = { grant_type: 'authorization_code', code, code_verifier: given, client_id, redirect_uri, resource };
+    return (await fetch(`${issuer}/token`, { method: 'POST', body: new URLSearchParams(form) })).status;
+  };
+  const code = async (): Promise<string> => (await new Person('ada').consent(page())).searchParams.get('code') ?? '';
+  const first = await code();
+  assert.equal([await exchange(first, verifier), await exchange(first, verifier)], [200, 400]);
+  const second = await code();
+  assert.equal([await exchange(second, 'another'), await exchange(second, verifier)], [400, 400]);
 });
 
 test('it ends when it is asked to, and has recorded calls and denials without arguments and tokens', async () => {
