@@ -1,7 +1,7 @@
 /** Folds the decisions of all rules about one element into one verdict. */
 import type { AuthorizationDecision, ElementAccess } from '../messages/authorization-rule.ts';
 import { describe, isObject, type JsonObject } from '../protocol/json.ts';
-import { isScope } from '../protocol/scopes.ts';
+import { areScopes } from '../protocol/scopes.ts';
 
 /** All rules together: `hidden` outweighs `denied`, and both outweigh missing scopes. */
 export class RuleVerdict {
@@ -52,7 +52,7 @@ export class RuleVerdict {
         return;
       }
       if (typeof deny === 'string') return this.deny(deny);
-      if (Array.isArray(scopes) && scopes.every(isScope)) return this.demand(scopes);
+      if (areScopes(scopes)) return this.demand(scopes);
     }
     throw new TypeError(
       `expected true, false, { scopes: ["…"] }, { deny: "…" } or { hidden: true }, got ${shapeOf(given)}`,

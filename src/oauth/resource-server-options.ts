@@ -2,7 +2,7 @@
 import { type Clock, LONGEST_TIMER_MS, systemClock } from '../clock.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import { METHODS } from '../protocol/methods.ts';
-import { isScope } from '../protocol/scopes.ts';
+import { problemOfScopes } from '../protocol/scopes.ts';
 import { isLoopback } from '../transports/http/host-guard.ts';
 
 /** Asymmetric signature algorithms of tokens and proofs (RFC 7518, RFC 8037). */
@@ -138,8 +138,6 @@ const INTROSPECTION_OPTIONS: ReadonlySet<string> = new Set([
   'privateKey',
   'algorithm',
 ]);
-/** An example of a scope, in the errors about scopes. */
-const SCOPES = 'an array of scopes, such as ["orders:read"]';
 
 /** @throws {TypeError | RangeError} for an unknown or invalid option, with its name and the expected value */
 export function resolveResourceServer(given: ResourceServerOptions): ResolvedResourceServer {
@@ -294,12 +292,8 @@ function checkMethods(given: readonly string[]): void {
 }
 
 function checkScopes(option: string, given: readonly string[]): void {
-  checkTexts(option, given, SCOPES);
-  for (const scope of given)
-    if (!isScope(scope))
-      throw new TypeError(
-        `oauth: ${option}: expected scopes without spaces and quotes, such as "orders:read", got "${scope}"`,
-      );
+  const problem = problemOfScopes(given);
+  if (problem !== undefined) throw new TypeError(`oauth: ${option}: ${problem}`);
 }
 
 function duration(given: ResourceServerOptions, name: keyof typeof DURATIONS, least: number): number {

@@ -5,7 +5,7 @@
 
 import { LONGEST_TIMER_MS } from '../clock.ts';
 import { describe, isObject } from '../protocol/json.ts';
-import { isScope } from '../protocol/scopes.ts';
+import { problemOfScopes } from '../protocol/scopes.ts';
 import { isCallLimit, problemOfLimits } from '../tool-limits/call-limits.ts';
 
 /** Thrown for an invalid definition. The message names the element, the problem and the fix. */
@@ -41,15 +41,7 @@ const icons: Check = (value) => {
     : 'expected each icon to be an object with a string "src"';
 };
 
-const scopes: Check = (value) => {
-  if (!Array.isArray(value)) return `expected a list of scopes, such as ["orders:read"], got ${describe(value)}`;
-  const wrong = value.find((scope) => !isScope(scope));
-  return wrong === undefined
-    ? undefined
-    : `expected scopes without spaces and quotes, such as "orders:read" (RFC 6749 section 3.3), got ${describe(wrong)}`;
-};
-
-const GUARDED = { scopes, allow: functional };
+const GUARDED = { scopes: problemOfScopes, allow: functional };
 const DESCRIBED = { ...GUARDED, title: text, description: text, icons, meta: object };
 const ANNOTATED = {
   audience: expected(
@@ -62,7 +54,7 @@ const ANNOTATED = {
 const eventScopes: Check = (value) => {
   if (!isObject(value)) return `expected an object: the scopes of each event, got ${describe(value)}`;
   for (const [event, each] of Object.entries(value)) {
-    const problem = scopes(each);
+    const problem = problemOfScopes(each);
     if (problem !== undefined) return `${event}: ${problem}`;
   }
   return undefined;

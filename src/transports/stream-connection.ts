@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer';
 import type { Readable, Writable } from 'node:stream';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import { describe } from '../protocol/json.ts';
-import { isScope } from '../protocol/scopes.ts';
+import { problemOfScopes } from '../protocol/scopes.ts';
 import { ANONYMOUS, LOCAL } from '../quota.ts';
 import { LineWriter, type WriteBatch } from './line-writer.ts';
 import { LineReader } from './lines.ts';
@@ -246,10 +246,8 @@ function keepAlive(stream: Readable, alive: boolean): void {
 
 /** @throws {TypeError} for a principal that cannot own anything, or for scopes that are none */
 export function checkCaller(where: string, principal: unknown, scopes: unknown): void {
-  if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every(isScope)))
-    throw new TypeError(
-      `${where}: scopes: expected an array of scopes, such as ["orders:read"], got ${describe(scopes)}`,
-    );
+  const problem = scopes === undefined ? undefined : problemOfScopes(scopes);
+  if (problem !== undefined) throw new TypeError(`${where}: scopes: ${problem}`);
   if (principal === undefined || (typeof principal === 'string' && principal !== '' && principal !== ANONYMOUS)) return;
   throw new TypeError(
     `${where}: principal: expected the name of a user, such as "ada", got ${principal === ANONYMOUS ? `"${ANONYMOUS}", which owns nothing. Leave the option out for the local user` : describe(principal)}`,

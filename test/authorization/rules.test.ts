@@ -415,7 +415,7 @@ test('G-04: the answers of a model need the scopes of the call that they continu
 test('definitions are checked: scopes, rules and events that do not exist', () => {
   const { server } = ruled();
   const tool = (options: object) => () => server.tool('x', options, () => '');
-  assert.throws(tool({ scopes: 'orders' }), /scopes: expected a list of scopes/);
+  assert.throws(tool({ scopes: 'orders' }), /scopes: expected an array of scopes/);
   assert.throws(tool({ scopes: ['a b'] }), /RFC 6749/);
   assert.throws(tool({ allow: true }), /allow: expected a function/);
   assert.throws(() => server.authorize('no' as never), /server\.authorize: expected a function/);

@@ -168,7 +168,7 @@ test('names the fix at run time', () => {
     [
       'tool',
       ['h', { scopes: 'orders:read' }, handler],
-      'tool "h": scopes: expected a list of scopes, such as ["orders:read"], got string "orders:read"',
+      'tool "h": scopes: expected an array of scopes, such as ["orders:read"], got string "orders:read"',
     ],
     [
       'resource',

@@ -1,7 +1,7 @@
 /** Authenticates HTTP requests, and words the challenges for requests that lack credentials or scopes. */
 import { type Auth, authOf } from '../../messages/auth.ts';
 import { describe, isJsonObject, isObject, type JsonObject } from '../../protocol/json.ts';
-import { isScope } from '../../protocol/scopes.ts';
+import { areScopes, problemOfScopes } from '../../protocol/scopes.ts';
 import { ANONYMOUS, LOCAL } from '../../quota.ts';
 import type { LoadExcess } from './principal-load.ts';
 
@@ -120,8 +120,8 @@ export class FunctionAuthenticator implements HttpAuthenticator {
       );
     const { principal, scopes, claims, expiresAt } = found;
     if (scopes === undefined && claims === undefined && expiresAt === undefined) return this.#name(principal);
-    if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every(isScope)))
-      throw new TypeError(`http.authenticate: scopes: expected an array of scopes, got ${describe(scopes)}`);
+    if (scopes !== undefined && !areScopes(scopes))
+      throw new TypeError(`http.authenticate: scopes: ${problemOfScopes(scopes)}`);
     if (claims !== undefined && !isJsonObject(claims))
       throw new TypeError(`http.authenticate: claims: expected a JSON object, got ${describe(claims)}`);
     if (expiresAt !== undefined && !(typeof expiresAt === 'number' && Number.isFinite(expiresAt)))
