@@ -1,5 +1,6 @@
 /** Rules decide by caller, element and arguments: they reject, demand scopes, and hide; a rule that fails rejects (G-05). */
 import * as assert from 'uvu/assert';
+import { createMachine } from 'xstate';
 import { z } from 'zod';
 import {
   type AuditRecord,
@@ -409,6 +410,17 @@ test('G-04: the answers of a model need the scopes of the call that they continu
     asked = await answer(full, asked);
   }
   assert.equal(ran, ['declined', 'declined']);
+  await close();
+});
+
+test('an event may have the name of a member that every object has', async () => {
+  const { server, connect: as, close } = ruled();
+  const machine = createMachine({ initial: 'a', states: { a: { on: { toString: 'b' } }, b: {} } });
+  server.machine('lamp', machine, { events: { toString: true }, limits: JSON.parse('{}') });
+  const client = await as();
+  const { structuredContent } = await call(client, 'lamp_create');
+  const { handle } = JSON.parse(JSON.stringify(structuredContent));
+  assert.match(JSON.stringify(await call(client, 'lamp_toString', { handle })), 'lamp');
   await close();
 });
 

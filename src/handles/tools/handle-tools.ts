@@ -101,14 +101,19 @@ function namingOf(name: string, single: boolean, members: ReadonlyMap<string, Co
 
 /** The rules for a tool of a machine. */
 function machineAccess({ name, scopes = [], eventScopes = {}, allow }: AnyMachine, does: string): ElementAccess {
-  const access = { scopes: [...scopes, ...(eventScopes[does] ?? [])], allow, machine: { name, event: does } };
+  const access = { scopes: [...scopes, ...(ownOf(eventScopes, does) ?? [])], allow, machine: { name, event: does } };
   if (does !== 'send') return access;
   // One tool sends every event.
   const demands = (args: JsonObject): readonly string[] => {
     const { event } = args;
-    return typeof event === 'string' && Object.hasOwn(eventScopes, event) ? (eventScopes[event] ?? []) : [];
+    return (typeof event === 'string' ? ownOf(eventScopes, event) : undefined) ?? [];
   };
   return { ...access, demands };
+}
+
+/** An option of one event. An event may have the name of a member that every object has, such as `toString`. */
+function ownOf<T>(options: Readonly<Partial<Record<string, T>>> | undefined, event: string): T | undefined {
+  return options && Object.hasOwn(options, event) ? options[event] : undefined;
 }
 
 interface What<Args> {
@@ -137,7 +142,7 @@ function compiled<Args>(
       ...(icons ? { icons } : {}),
       inputSchema: input.json,
       outputSchema: shape.json,
-      annotations: { ...annotations, ...own?.[does] },
+      annotations: { ...annotations, ...ownOf(own, does) },
     },
     implementation: {
       label: `tool "${key}"`,
@@ -146,7 +151,7 @@ function compiled<Args>(
       timeoutMs,
       rerun: true,
       task: 'never',
-      limits: compileLimits(limits?.[does]),
+      limits: compileLimits(ownOf(limits, does)),
       // The schema has checked the arguments against the type of the call.
       handler: (args, ctx) => call(args as Args, ctx),
     },
