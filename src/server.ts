@@ -11,6 +11,7 @@ import { launcher } from './launcher.ts';
 import type { AuthorizationRule } from './messages/authorization-rule.ts';
 import type { Middleware, RequestMethodName } from './middleware/middleware.ts';
 import { errorFields } from './operator-log.ts';
+import { MiddlewareLinks } from './middleware/middleware-links.ts';
 import { checkOptions, type ServerOptions } from './options.ts';
 import { describe, messageOf } from './protocol/json.ts';
 import type { Implementation, PromptArgument } from './protocol/types.ts';
@@ -431,22 +432,26 @@ export class Server {
   }
 
   /**
-   * @internal Decides by the rules of this program from now on, including those that it gets later: for `troupe dev`.
-   * @example host.decideAs(program);
+   * @internal Takes the rules and the middleware of this program from now on, including those that it gets later: for
+   * `troupe dev`.
+   * @example host.guardAs(program);
    */
-  decideAs(program: Server | undefined): void {
-    this.#core.shareRules(program?.[INTERNALS].rules ?? []);
+  guardAs(program: Server | undefined): void {
+    const { rules, middleware } = program?.[INTERNALS] ?? { rules: [], middleware: new MiddlewareLinks() };
+    this.#core.shareRules(rules);
+    this.#core.shareMiddleware(middleware);
   }
 
   /** @internal Access for `troupe/inspector`. */
   get [INTERNALS](): Internals {
-    const { audit, inspection, introduction, limits, log, machines, rules, tools } = this.#core;
+    const { audit, inspection, introduction, limits, log, machines, middleware, rules, tools } = this.#core;
     return {
       inspection,
       log,
       introduction,
       limits,
       rules,
+      middleware,
       audit: audit?.mailbox,
       clock: this.options.clock ?? systemClock,
       machines: () =>

@@ -1,4 +1,4 @@
-/** The registered middleware, and the runs of it: passes each request through, to the actor that serves it, and back. */
+/** The runs of middleware: passes each request through, to the actor that serves it, and back. */
 import { isDeepStrictEqual } from 'node:util';
 import type { HandlerErrors } from '../executors/handler-errors.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
@@ -7,24 +7,18 @@ import type { RequestAdmission, RequestMail, RequestsMail, RequestTarget } from 
 import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome, Result } from '../messages/results.ts';
 import { isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
-import { describe } from '../protocol/json.ts';
-import { METHODS } from '../protocol/methods.ts';
 import { abortRequest, interceptOutcome, setOperation } from '../requests/active-request.ts';
 import { Aborted } from '../requests/requests.ts';
 import { type RunningElement, running } from '../requests/running.ts';
 import { failed } from '../results/tool-result.ts';
-import type { Middleware, NextFunction, RequestCall, RequestMethodName, RequestResult } from './middleware.ts';
+import type { Middleware, NextFunction, RequestCall, RequestResult } from './middleware.ts';
 import { RequestMiddlewareContext } from './middleware-context.ts';
+import type { MiddlewareLink, MiddlewareLinks } from './middleware-links.ts';
 import { changedOperation, receivedCall } from './request-calls.ts';
 import { madeResult, shownResult } from './request-results.ts';
 
 /** The outcome of a run when nothing is left to send: the request was passed on, and answers for itself. */
 const PASSED_ON = Symbol('passed on');
-
-interface Link {
-  readonly label: string;
-  readonly run: Middleware;
-}
 
 export interface MiddlewareChainOptions {
   readonly interactive: InteractiveRequests;
@@ -35,59 +29,33 @@ export interface MiddlewareChainOptions {
 
 export class MiddlewareChain {
   readonly #options: MiddlewareChainOptions;
-  /** The middleware of each method, in the order of registration. */
-  readonly #links = new Map<RequestMethodName, readonly Link[]>();
-  #count = 0;
+  #links: MiddlewareLinks;
 
-  constructor(options: MiddlewareChainOptions) {
+  constructor(links: MiddlewareLinks, options: MiddlewareChainOptions) {
+    this.#links = links;
     this.#options = options;
   }
 
-  /** @param method undefined for all methods */
-  add(method: RequestMethodName | undefined, middleware: Middleware): void {
-    this.#count += 1;
-    const label = `middleware ${middleware.name === '' ? this.#count : `"${middleware.name}"`}`;
-    for (const name of method === undefined ? SERVED : [method])
-      this.#links.set(name, [...(this.#links.get(name) ?? []), { label, run: middleware }]);
+  /** Runs the middleware of another server from now on, including what it gets later. */
+  share(links: MiddlewareLinks): void {
+    this.#links = links;
   }
 
   /** Wraps the actor that serves requests: they reach it through their middleware. */
   readonly around = (target: RequestTarget): RequestTarget => ({
     send: (mail) => {
-      const links = this.#links.get(mail.request.operation.method);
+      const links = this.#links.of(mail.request.operation.method);
       if (!links) return target.send(mail);
       void new Run(mail, links, target, this.#options).start();
     },
   });
 }
 
-/** @throws {TypeError} if the method is unknown, or the middleware is no function */
-export function checkMiddleware(method: unknown, middleware: unknown): asserts middleware is Middleware {
-  if (method !== undefined && !isMethod(method))
-    throw new TypeError(
-      `server.use: expected a function (call, ctx, next), or one of ${SERVED.join(', ')} and a function, got ${describe(method)}`,
-    );
-  if (typeof middleware !== 'function')
-    throw new TypeError(`server.use: expected a function (call, ctx, next), got ${describe(middleware)}`);
-}
-
-const SERVED: readonly RequestMethodName[] = [...METHODS].flatMap(([name, method]) =>
-  method.kind === 'request' && method.served && isMethodName(name) ? [name] : [],
-);
-
-function isMethodName(name: string): name is RequestMethodName {
-  return METHODS.get(name)?.kind === 'request';
-}
-
-function isMethod(name: unknown): name is RequestMethodName {
-  return SERVED.some((method) => method === name);
-}
-
 /** One request on its way through the middleware. */
 class Run {
   readonly #mail: RequestMail;
   readonly #request: RequestView;
-  readonly #links: readonly Link[];
+  readonly #links: readonly MiddlewareLink[];
   readonly #target: RequestTarget;
   readonly #options: MiddlewareChainOptions;
   readonly #context: RequestMiddlewareContext;
@@ -105,7 +73,7 @@ class Run {
   /** True when its response was sent: a later outcome of the server only marks the end of its handler. */
   #answered = false;
 
-  constructor(mail: RequestMail, links: readonly Link[], target: RequestTarget, options: MiddlewareChainOptions) {
+  constructor(mail: RequestMail, links: readonly MiddlewareLink[], target: RequestTarget, options: MiddlewareChainOptions) {
     this.#mail = mail;
     this.#request = mail.request;
     this.#links = links;

@@ -6,6 +6,7 @@ import type { AuditMail } from '../messages/audit-messages.ts';
 import type { AuthorizationRule } from '../messages/authorization-rule.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { ServerDescription } from '../messages/results.ts';
+import type { MiddlewareLinks } from '../middleware/middleware-links.ts';
 import type { OperatorLog } from '../operator-log.ts';
 import type { Transport } from '../transports/transport.ts';
 
@@ -25,6 +26,8 @@ export interface Internals {
   readonly audit?: Mailbox<AuditMail> | undefined;
   /** The rules of the program, which decide for the server that `troupe dev` keeps across reloads, too. */
   readonly rules: AuthorizationRule[];
+  /** The middleware of the program, by the same rule. */
+  readonly middleware: MiddlewareLinks;
   /**
    * Opens a transport, even if the launcher of the program serves it on the program's behalf. @throws the errors of its
    * `open`

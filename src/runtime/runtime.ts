@@ -22,7 +22,8 @@ import { type Limits, resolveLimits } from '../limits.ts';
 import type { AuthorizationRule } from '../messages/authorization-rule.ts';
 import type { ServerDescription } from '../messages/results.ts';
 import type { Middleware, RequestMethodName } from '../middleware/middleware.ts';
-import { checkMiddleware, MiddlewareChain } from '../middleware/middleware-chain.ts';
+import { MiddlewareChain } from '../middleware/middleware-chain.ts';
+import { MiddlewareLinks } from '../middleware/middleware-links.ts';
 import { guardLog, stderrLog } from '../operator-log.ts';
 import type { ServerOptions } from '../options.ts';
 import type { Implementation } from '../protocol/types.ts';
@@ -84,6 +85,10 @@ export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resource
   readonly rules: AuthorizationRule[];
   /** Decides by the rules of another server from now on. */
   shareRules(rules: AuthorizationRule[]): void;
+  /** The registered middleware: the same object, also when it grows. */
+  readonly middleware: MiddlewareLinks;
+  /** Runs the middleware of another server from now on. */
+  shareMiddleware(middleware: MiddlewareLinks): void;
 }
 
 export function createRuntime(options: ServerOptions, info: Implementation): Runtime {
@@ -247,10 +252,15 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     audit: audit?.mailbox,
     maxSubscriptions: limits.maxSubscriptions,
   });
+  const middleware = new MiddlewareLinks();
   let chain: MiddlewareChain | undefined;
   /** The chain of the middleware. Until it is created, requests do not pass through it. */
   const wrapped = (): MiddlewareChain => {
-    const created = new MiddlewareChain({ interactive, admission, errors: new HandlerErrors(system, options.errors) });
+    const created = new MiddlewareChain(middleware, {
+      interactive,
+      admission,
+      errors: new HandlerErrors(system, options.errors),
+    });
     replies?.wrap(created.around);
     router.wrap(created.around, replies ? { tools: replies } : {});
     return created;
@@ -373,10 +383,9 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
       launcher()?.closes?.(reason, 'program');
       return close(reason);
     },
-    use(method, middleware) {
-      checkMiddleware(method, middleware);
+    use(method, added) {
+      middleware.add(method, added);
       chain ??= wrapped();
-      chain.add(method, middleware);
     },
     authorize(rule) {
       admission.authorize(rule);
@@ -386,6 +395,11 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     shareRules(rules) {
       admission.share(rules);
       router.guard(admission);
+    },
+    middleware,
+    shareMiddleware(shared) {
+      chain ??= wrapped();
+      chain.share(shared);
     },
     resourceUpdated: (uri) => subscriptions.mailbox.send({ type: 'resource updated', uri }),
     async open(transport) {

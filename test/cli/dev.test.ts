@@ -197,6 +197,85 @@ test('the rules of the program decide, and a reload replaces them', async () => 
   await cli.end();
 });
 
+/** What a program may register beside elements: the code with a word in it, and the answer of a client's look at it. */
+const REGISTRATIONS: readonly {
+  readonly what: string;
+  readonly code: (word: string) => string;
+  readonly look: (cli: Cli) => Promise<unknown>;
+  readonly answer: (word: string) => unknown;
+}[] = [
+  {
+    what: 'middleware',
+    code: (mark) =>
+      `server.use(async (call, ctx, next) => { const result = await next(); return call.method === 'tools/call' && call.params.name === 'all' ? { content: [{ type: 'text', text: '${mark} ' + result.content[0].text }] } : result; });`,
+    look: async (cli) => (await cli.call('all'))?.split(' ')[0],
+    answer: (mark) => mark,
+  },
+  {
+    what: 'middleware of a method',
+    code: (mark) =>
+      `server.tool('all', () => 'x'); server.use('prompts/get', async (call, ctx, next) => ({ ...(await next()), description: '${mark}' }));`,
+    look: async (cli) => (await cli.request('prompts/get', { name: 'greet' })).description,
+    answer: (mark) => mark,
+  },
+  {
+    what: 'a rule',
+    code: (mark) => `for (const name of ['one', 'two']) server.tool('ruled-' + name, () => name);
+server.authorize(({ element }) => !element.name.startsWith('ruled-') || element.name === 'ruled-${mark}' || { hidden: true });`,
+    look: async (cli) => (await cli.list('tools')).filter((name) => name.startsWith('ruled-')),
+    answer: (mark) => [`ruled-${mark}`],
+  },
+  {
+    what: 'the rule of an element',
+    code: (mark) => `server.tool('allowed', { allow: () => '${mark}' === 'one' || { hidden: true } }, () => 'x');`,
+    look: async (cli) => (await cli.list('tools')).includes('allowed'),
+    answer: (mark) => mark === 'one',
+  },
+  {
+    what: 'limits of a tool',
+    code: (mark) => `server.tool('limited', { limits: { perDay: '${mark}' === 'one' ? 1 : 9, cost: () => 9 } }, () => 'ran');`,
+    look: (cli) => cli.call('limited').then((text) => text === 'ran'),
+    answer: (mark) => mark === 'two',
+  },
+  {
+    what: 'a completer',
+    code: (mark) =>
+      `server.resource('thing://{name}', { complete: { name: () => ['${mark}'] } }, ({ uri }) => String(uri));`,
+    look: async (cli) => {
+      const ref = { type: 'ref/resource', uri: 'thing://{name}' };
+      const { completion } = await cli.request('completion/complete', { ref, argument: { name: 'name', value: '' } });
+      return completion;
+    },
+    answer: (mark) => ({ values: [mark], total: 1, hasMore: false }),
+  },
+  {
+    what: 'a disabled element',
+    code: (mark) =>
+      `for (const name of ['one', 'two']) server.tool('able-' + name, () => name);\nserver.tools.disable('able-${mark}');`,
+    look: async (cli) => (await cli.list('tools')).filter((name) => name.startsWith('able-')),
+    answer: (mark) => [mark === 'one' ? 'able-two' : 'able-one'],
+  },
+];
+
+test('what a program registers beside elements applies, and a reload replaces it', async () => {
+  const text = (mark: string): string =>
+    anyProgram([...REGISTRATIONS.map(({ code }) => code(mark)), LISTENS].join('\n'));
+  const { cli, change } = await open({ [SERVER]: text('one'), [WORD]: anyWord('x') }, SERVER);
+  for (const mark of ['one', 'two']) {
+    if (mark === 'two') await change(SERVER, text(mark));
+    for (const { what, look, answer } of REGISTRATIONS) assert.equal(await look(cli), answer(mark), `${what}, ${mark}`);
+  }
+  await cli.end();
+});
+
+test('middleware that a program adds while it serves applies to later requests', async () => {
+  const more = `server.tool('wrap', {}, () => { server.use('prompts/get', () => ({ description: 'wrapped', messages: [] })); return 'done'; });`;
+  const { cli } = await open({ [SERVER]: anyProgram(`${more}\n${LISTENS}`), [WORD]: anyWord('x') }, SERVER);
+  assert.is(await cli.call('wrap'), 'done');
+  assert.is((await cli.request('prompts/get', { name: 'greet' })).description, 'wrapped');
+  await cli.end();
+});
+
 test('name and instructions of the first load apply, and stderr reports changes', async () => {
   const { cli, change } = await open({ [SERVER]: anyProgram(LISTENS), [WORD]: anyWord('one') }, SERVER);
   await change(SERVER, anyProgram(LISTENS, 'renamed'));

@@ -108,8 +108,8 @@ export class ReloadHost {
   adopt(program: Server): void {
     this.#unfollow?.();
     withdrawAll(this.#server);
-    // Before the elements: none of them is served without its rules.
-    this.#server.decideAs(program);
+    // Before the elements: none of them is served without its rules and its middleware.
+    this.#server.guardAs(program);
     this.#copy(program);
     this.#unfollow = this.#follow(program);
   }
@@ -118,7 +118,7 @@ export class ReloadHost {
   offer(loaded: LoadedModules): void {
     this.#unfollow?.();
     this.#unfollow = undefined;
-    this.#server.decideAs(undefined);
+    this.#server.guardAs(undefined);
     for (const kind of this.#kinds()) kind.replaceSource(PROGRAM, []);
     this.#server.machines.replaceSource(PROGRAM, []);
     offer(this.#server, loaded, this.#options.log ?? commandLog() ?? stderrLog);
