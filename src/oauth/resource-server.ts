@@ -112,10 +112,9 @@ class ResourceServer implements HttpAuthenticator {
     const header = request.header('authorization');
     if (header === undefined) return this.#withoutToken(request);
     if (header.length > MAX_HEADER) return this.#rejections.invalid('the Authorization header is too long');
-    const space = header.indexOf(' ');
-    const scheme = header.slice(0, space === -1 ? undefined : space).toLowerCase();
-    if (scheme !== 'bearer' && scheme !== 'dpop') return this.#rejections.missing;
-    const token = space === -1 ? '' : header.slice(space + 1).trim();
+    const scheme = schemeOf(header);
+    if (!scheme) return this.#rejections.missing;
+    const token = header.slice(scheme.length + 1).trim();
     const key = tokenHash(token);
     const now = this.#settings.clock.now();
     const good = this.#good.get(key, now);
@@ -225,6 +224,14 @@ class ResourceServer implements HttpAuthenticator {
     const asked = [...this.#issuers.values()].find(({ introspects }) => introspects);
     return asked?.introspect(token) ?? { rejected: 'the token is not a JWT' };
   }
+}
+
+/** The scheme of an Authorization header, which is not case-sensitive (RFC 9110 section 11.1). */
+function schemeOf(header: string): 'bearer' | 'dpop' | undefined {
+  // As nearly all clients write it.
+  if (header.startsWith('Bearer ')) return 'bearer';
+  const [, scheme] = /^(bearer|dpop)(?: |$)/i.exec(header) ?? [];
+  return scheme && (scheme.length === 4 ? 'dpop' : 'bearer');
 }
 
 /** The parts of a JWT, unverified; undefined for a token that is none. */
