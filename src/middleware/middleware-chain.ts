@@ -73,7 +73,12 @@ class Run {
   /** True when its response was sent: a later outcome of the server only marks the end of its handler. */
   #answered = false;
 
-  constructor(mail: RequestMail, links: readonly MiddlewareLink[], target: RequestTarget, options: MiddlewareChainOptions) {
+  constructor(
+    mail: RequestMail,
+    links: readonly MiddlewareLink[],
+    target: RequestTarget,
+    options: MiddlewareChainOptions,
+  ) {
     this.#mail = mail;
     this.#request = mail.request;
     this.#links = links;

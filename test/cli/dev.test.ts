@@ -233,7 +233,8 @@ server.authorize(({ element }) => !element.name.startsWith('ruled-') || element.
   },
   {
     what: 'limits of a tool',
-    code: (mark) => `server.tool('limited', { limits: { perDay: '${mark}' === 'one' ? 1 : 9, cost: () => 9 } }, () => 'ran');`,
+    code: (mark) =>
+      `server.tool('limited', { limits: { perDay: '${mark}' === 'one' ? 1 : 9, cost: () => 9 } }, () => 'ran');`,
     look: (cli) => cli.call('limited').then((text) => text === 'ran'),
     answer: (mark) => mark === 'two',
   },

@@ -4,12 +4,14 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
+import { z } from 'zod';
 import { compileProgram } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { SCALE } from '../harness/scale.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const test = suite('docs');
+const REPOSITORY = 'https://github.com/troupe-mcp/troupe/';
 /** Full: each program is a process of its own. Quick: most of them share one, because loading the package takes two thirds of the time. */
 const OWN_PROCESS = SCALE === 'quick' ? /\bstdio\(|\bprocess\./ : /^/;
 const ONE_AFTER_ANOTHER = join(root, 'test/fixtures/one-after-another.mjs');
@@ -108,8 +110,30 @@ test('every JSON in the docs is JSON', () => {
 test('every link to a file leads to one', () => {
   for (const page of pages) {
     for (const [, target = ''] of read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+      const here = target.startsWith(REPOSITORY)
+        ? target.slice(REPOSITORY.length).replace(/^(?:blob|tree)\/main\//, '')
+        : '';
+      if (here !== '') assert.ok(existsSync(join(root, here)), `${page} links to ${target}`);
       if (/^[a-z]+:/.test(target)) continue;
       assert.ok(existsSync(join(root, dirname(page), target)), `${page} links to ${target}`);
     }
   }
+});
+
+test('a page in the package links to what is not in it by its address on GitHub', () => {
+  const { files } = z.object({ files: z.array(z.string()) }).parse(JSON.parse(read('package.json')));
+  const left = files.filter((file) => file.startsWith('!')).map((file) => file.slice(1));
+  const ships = (file: string): boolean =>
+    !left.some((each) => file === each || file.startsWith(`${each}/`)) &&
+    ['README.md', 'LICENSE', ...files].some((each) => file === each || file.startsWith(`${each}/`));
+  for (const page of pages.filter(ships))
+    for (const [, target = ''] of read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      const file = join(dirname(page), target);
+      // The tables of promises name their tests, which are read with a clone of the repository.
+      assert.ok(
+        ships(file) || file.startsWith('test/'),
+        `${page} links to ${target}, which the package does not contain`,
+      );
+    }
 });
