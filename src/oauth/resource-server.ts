@@ -230,8 +230,9 @@ class ResourceServer implements HttpAuthenticator {
 function schemeOf(header: string): 'bearer' | 'dpop' | undefined {
   // As nearly all clients write it.
   if (header.startsWith('Bearer ')) return 'bearer';
-  const [, scheme] = /^(bearer|dpop)(?: |$)/i.exec(header) ?? [];
-  return scheme && (scheme.length === 4 ? 'dpop' : 'bearer');
+  const space = header.indexOf(' ');
+  const scheme = header.slice(0, space === -1 ? undefined : space).toLowerCase();
+  return scheme === 'bearer' || scheme === 'dpop' ? scheme : undefined;
 }
 
 /** The parts of a JWT, unverified; undefined for a token that is none. */
