@@ -258,7 +258,7 @@ server.authorize(({ element }) => !element.name.startsWith('ruled-') || element.
   },
 ];
 
-test('what a program registers beside elements applies, and a reload replaces it', async () => {
+test('registrations of a program beside its elements apply, and a reload replaces them', async () => {
   const text = (mark: string): string =>
     anyProgram([...REGISTRATIONS.map(({ code }) => code(mark)), LISTENS].join('\n'));
   const { cli, change } = await open({ [SERVER]: text('one'), [WORD]: anyWord('x') }, SERVER);

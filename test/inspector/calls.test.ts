@@ -246,6 +246,29 @@ test('the handles of a principal are for calls of that principal', async () => {
   await server.close();
 });
 
+test('rules decide about the calls of a viewer, with the principal that the viewer chose', async () => {
+  const server = shop();
+  const asked: string[] = [];
+  server.authorize(({ element, principal }) => {
+    if (element.name !== 'echo') return true;
+    asked.push(principal);
+    return principal === 'alice' || { deny: 'only alice' };
+  });
+  server.tool('refund', { scopes: ['orders:refund'] }, () => 'refunded');
+  const { tool, ended, text } = await opened(server);
+  for (const revision of ['2026-07-28', '2025-11-25']) {
+    const allowed = await tool('echo', { text: 'hi' }, { principal: 'alice', revision });
+    assert.is((await ended(allowed)).status, 'done');
+    assert.match(await text(allowed), /hi/);
+    const denied = await ended(await tool('echo', { text: 'hi' }, { principal: 'mallory', revision }));
+    assert.is(denied.status, 'failed');
+    const lacking = await ended(await tool('refund', {}, { principal: 'alice', revision }));
+    assert.match(lacking.error ?? '', /orders:refund/);
+  }
+  assert.equal([...new Set(asked)], ['alice', 'mallory']);
+  await server.close();
+});
+
 test('a call is cancelled, and made again; the history has 50 calls', async () => {
   const server = shop();
   const aborted: string[] = [];
