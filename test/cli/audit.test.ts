@@ -1,4 +1,5 @@
 /** `troupe audit`: the records of a file or of a store, as text and as JSON, and its usage errors. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createServer, sqlite } from '../../src/index.ts';
@@ -52,19 +53,26 @@ test('selects by principal, element and time, and prints JSON', async () => {
   assert.match((await run('audit.jsonl', '--event', 'read')).out, /^\S+ {2}read {2}ada[^\n]+\n$/);
 });
 
-test('prints the records of a directory of --data, once its server has stopped', async () => {
+test('prints the records of a directory of --data, while its server runs and after it has stopped', async () => {
   const store = sqlite(join(tree.path, 'data', 'troupe.db'));
   const server = createServer({ name: 's', version: '1', store, audit: { to: 'store' }, log: () => {} });
   server.tool('pay', () => 'paid');
   const client = await connect(server);
   await client.modern('tools/call', { name: 'pay', arguments: {} });
-  const locked = await run('--data', 'data');
-  assert.is(locked.code, 1);
-  assert.match(locked.err, 'To read while the server runs, call server.audit() in its program');
+  const events = async (...more: readonly string[]): Promise<unknown> => {
+    const { code, out, err } = await run('--data', 'data', '--json', ...more);
+    assert.equal([code, err], [0, '']);
+    return out.split('\n').flatMap((line) => (line === '' ? [] : JSON.parse(line).event));
+  };
+  assert.equal(await events(), ['started', 'call']);
+  // The server still owns its store.
+  await client.modern('tools/call', { name: 'pay', arguments: {} });
+  assert.equal(await events('--element', 'tool pay'), ['call', 'call']);
   await server.close();
-  const { code, out, err } = await run('--data', 'data', '--element', 'tool pay', '--json');
-  assert.is(code, 0, err);
-  assert.is(JSON.parse(out).outcome, 'ok');
+  const files = () => ['troupe.db', 'troupe.db-mark'].map((name) => readFileSync(join(tree.path, 'data', name), 'hex'));
+  const before = files();
+  assert.equal(await events(), ['started', 'call', 'call', 'stopped']);
+  assert.equal(files(), before);
 });
 
 test('names what is wrong with its arguments', async () => {

@@ -81,6 +81,29 @@ test('R-01: a killed server restarts, and the session continues with its log lev
   assert.is(await cli.end(), 0);
 });
 
+test('--metrics: each worker serves its metrics at the same port, and a taken port does not stop the server', async () => {
+  const first = await agent('--metrics', '0');
+  await first.said('metrics at ');
+  const [url = '', port = ''] = /http:\/\/127\.0\.0\.1:(\d+)\/metrics/.exec(first.err) ?? [];
+  const calls = async (): Promise<string | undefined> =>
+    /_count\{.*gen_ai_tool_name="echo"\} (\d+)/.exec(await (await fetch(url)).text())?.[1];
+  await first.call('echo', { text: 'a' });
+  assert.is(await calls(), '1');
+  const second = await agent('--metrics', port);
+  await second.said(`--metrics: metrics: cannot listen on 127.0.0.1: port ${port} is in use`);
+  assert.is(await second.call('echo', { text: 'b' }), 'b');
+  assert.is(await first.end(), 0);
+  process.kill(await second.pid(), 'SIGKILL');
+  await second.said('metrics at ');
+  for (const text of ['c', 'd']) await second.call('echo', { text });
+  assert.is(await calls(), '2');
+  process.kill(await second.pid(), 'SIGKILL');
+  await second.said('metrics at ', 2);
+  await second.call('echo', { text: 'e' });
+  assert.is(await calls(), '1');
+  assert.is(await second.end(), 0);
+});
+
 test('R-01: the next server answers read-only requests in flight, and the others get one error', async () => {
   const cli = await agent();
   const before = await cli.pid();

@@ -60,7 +60,7 @@ export interface Opened {
 
 export function openHere(path: string, given: Partial<SqliteOptions> = {}, report = (_: string): void => {}): Opened {
   const options = resolveSqliteOptions(path, given);
-  const opened = openFile({ path, options, readOnly: false, database: undefined });
+  const opened = openFile({ path, options, readOnly: false, snapshot: false, database: undefined });
   const { db } = opened;
   for (const line of opened.damage) report(line);
   const groups = new GroupCommit(opened, path, options, report);

@@ -23,8 +23,8 @@ const HELP = `Usage: troupe audit FILE [--principal NAME] [--element NAME] [--ev
        troupe audit --data DIR [the same]
 
 Prints the latest records of an audit log, the oldest first: of a file, with its
-rotated predecessors, or of the durable state in DIR. A server that runs has DIR
-open for itself: stop it, or read with server.audit() in its program.
+rotated predecessors, or of the durable state in DIR. Its server may run: the
+command writes nothing to its store, and shows what is there now.
 
   --principal NAME       only records of this principal
   --element NAME         only records of this element: refund, or "tool refund"
@@ -57,9 +57,10 @@ export async function main(args: readonly string[]): Promise<void> {
     process.stdout.write(records.map((record) => `${json ? JSON.stringify(record) : textOf(record)}\n`).join(''));
   } catch (error) {
     if (error instanceof UsageError) throw error;
+    // A server locks the file only while it starts.
     const hint =
       error instanceof StoreError && error.fault === 'locked'
-        ? '. To read while the server runs, call server.audit() in its program'
+        ? '. If that is a server that is starting, run this command again'
         : '';
     say(`troupe audit: ${safe(messageOf(error))}${hint}`);
     process.exitCode = 1;
@@ -88,8 +89,8 @@ async function read(
   if (!existsSync(path))
     throw new UsageError(`troupe audit: --data: there is no durable state in ${safe(directory ?? '')}`);
   // Loads a database.
-  const { sqlite } = await import('../../store/sqlite/sqlite.ts');
-  const store = sqlite(path);
+  const { sqliteSnapshot } = await import('../../store/sqlite/sqlite.ts');
+  const store = sqliteSnapshot(path);
   await store.open({
     clock: systemClock,
     log: (level, message) => level !== 'info' && say(`troupe audit: ${message}`),

@@ -9,7 +9,7 @@ import type { WorkerServer } from '../supervisor/worker.ts';
 import { WorkerProcess } from '../supervisor/worker-process.ts';
 import { TARGETS } from '../usage.ts';
 
-const OPTIONS = { data: 'DIR', 'no-supervisor': '', ...LOG_OPTION, ...INSPECTING };
+const OPTIONS = { data: 'DIR', 'no-supervisor': '', metrics: '[HOST:]PORT', ...LOG_OPTION, ...INSPECTING };
 
 /** The length of the inspector's random token, in bytes. */
 const TOKEN_BYTES = 32;
@@ -23,6 +23,8 @@ worker with a new version of the program.
 
   --data DIR             directory for durable state: sessions, handles, tasks,
                          input requests and undelivered responses
+  --metrics [HOST:]PORT  serve metrics for Prometheus at /metrics of this port;
+                         HOST defaults to 127.0.0.1
   --no-supervisor        serve in this process, without restarts
 ${LOG_HELP}
 ${INSPECTING_HELP}
@@ -38,12 +40,15 @@ export async function main(args: readonly string[]): Promise<void> {
   const json = line !== undefined && chooseLog('run', line);
   const target = line && readTarget('run', [...line.positionals, '--', ...line.rest]);
   if (!target) return void process.stdout.write(HELP);
-  const { data, 'no-supervisor': alone } = line.values;
+  const { data, metrics, 'no-supervisor': alone } = line.values;
   if (process.stdin.isTTY && process.stdout.isTTY) {
     const { connectLines } = await import('../setup/connect-lines.ts');
     process.stderr.write(connectLines(target.path, line.rest));
   }
-  const work: WorkerServer = { target, data, json, inspecting: readInspecting('run', line) };
+  const work: WorkerServer = {
+    ...{ target, data, json, inspecting: readInspecting('run', line) },
+    metrics: metrics === undefined ? undefined : await metricsAddress(metrics),
+  };
   // A debugger attaches to this process, so the server must run in it.
   if (alone !== undefined || process.execArgv.some((option) => option.startsWith('--inspect'))) {
     const { serveWorker } = await import('../supervisor/worker.ts');
@@ -61,6 +66,12 @@ export async function main(args: readonly string[]): Promise<void> {
   const first = start();
   const { supervise } = await import('../supervisor/process-supervisor.ts');
   await supervise(first, start);
+}
+
+/** Loads the options of HTTP only here. @throws {UsageError} */
+async function metricsAddress(text: string): Promise<WorkerServer['metrics']> {
+  const { readAddress } = await import('../serving/http-address.ts');
+  return readAddress('troupe run: --metrics', text, '9464');
 }
 
 /** Loads `node:crypto` only here: it takes longer than all other modules that a start needs. */

@@ -4,7 +4,9 @@ import { Socket } from 'node:net';
 import { systemClock } from '../../clock.ts';
 import type { PreviousProcess } from '../../launcher.ts';
 import { DEFAULT_LIMITS } from '../../limits.ts';
+import { messageOf } from '../../protocol/json.ts';
 import type { Server } from '../../server.ts';
+import type { MetricsAddress } from '../../transports/http/http-options.ts';
 import { stdio } from '../../transports/stdio.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
 import type { Transport } from '../../transports/transport.ts';
@@ -16,7 +18,7 @@ import { hardLimit, loadBlockedCalls, watchLoop } from '../serving/loop-watch.ts
 import { serveTarget } from '../serving/serving.ts';
 import { drainOnSignal, endDrained } from '../serving/stop-signals.ts';
 import type { Target } from '../serving/target.ts';
-import { runCommand } from '../usage.ts';
+import { runCommand, say } from '../usage.ts';
 
 /** Maximum time beyond `limits.graceMs` for the server to end after its supervisor has exited, in milliseconds. */
 const SLACK_MS = 5_000;
@@ -35,10 +37,12 @@ export interface WorkerServer {
   /** Writes the log as JSON. */
   readonly json: boolean;
   readonly inspecting: Inspecting;
+  /** The address of the metrics of the first server that listens. */
+  readonly metrics?: MetricsAddress | undefined;
 }
 
 /** Serves until the client disconnects. @throws {UsageError} if the data directory cannot be created */
-export async function serveWorker({ target, data, json, inspecting }: WorkerServer): Promise<void> {
+export async function serveWorker({ target, data, json, inspecting, metrics }: WorkerServer): Promise<void> {
   if (json) logAsJson();
   // From here on stdout carries only the protocol, also while the program loads.
   reserveStdout();
@@ -66,6 +70,7 @@ export async function serveWorker({ target, data, json, inspecting }: WorkerServ
       if (before) return before;
       const opened = open(server, transports, supervisor, watch).then(() => {
         watchLoop(server, blocked, supervisor !== undefined);
+        if (metrics && serving.keys().next().value === server) void serveMetrics(server, metrics);
         supervisor?.serves(server, transports);
         if (readsInput) return;
         // Only the stdio transport handles signals and the end of stdin. Without one, both are handled here.
@@ -107,6 +112,19 @@ async function open(
   await supervisor?.gate();
   await watch(server);
   await server.listen(...(transports.length > 0 ? transports : [stdio()]));
+}
+
+/** Never throws: an agent must not lose its server because another process has the port. */
+async function serveMetrics(server: Server, address: MetricsAddress): Promise<void> {
+  const { MetricsListener } = await import('../../transports/http/metrics-listener.ts');
+  const listener = new MetricsListener(address);
+  const { name, version } = server.info;
+  try {
+    await server.listen(listener);
+    say(`troupe run: ${name} ${version}: metrics at ${listener.url}`);
+  } catch (error) {
+    say(`troupe run: --metrics: ${messageOf(error)}. The server runs without it`);
+  }
 }
 
 /**

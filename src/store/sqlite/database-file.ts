@@ -88,8 +88,9 @@ export class Displaced extends StoreError {
  * @throws {Displaced} if the file is not the one that the previous thread had open
  * @throws {StoreError} `locked`, `foreign`, `corrupt`; otherwise SQLite's error
  */
-export function openFile({ path, options, readOnly, database }: ThreadStart): OpenedDatabase {
+export function openFile({ path, options, readOnly, snapshot, database }: ThreadStart): OpenedDatabase {
   const file = resolve(path);
+  if (snapshot) return openSnapshot(file, path, options.lockMs);
   const there = database === undefined ? undefined : fileIdOf(file);
   if (database !== there) throw new Displaced(displacedText(path, '', there));
   const lock = `${file}.lock`;
@@ -125,6 +126,29 @@ export function openFile({ path, options, readOnly, database }: ThreadStart): Op
   } catch (error) {
     mark.close();
     db.close();
+    throw error;
+  }
+}
+
+/**
+ * Opens the file as it is now. One transaction contains all reads, so SQLite shows the same state to each of them, whatever another
+ * process writes, and nothing is written.
+ */
+function openSnapshot(file: string, path: string, lockMs: number): OpenedDatabase {
+  const mark = new CommitMark(`${file}-mark`);
+  mustNotBeCut(file, path, mark);
+  const db = Db.readOnly(file, lockMs);
+  try {
+    db.run('BEGIN');
+    if (ours(db, path, mark)) throw new StoreError('foreign', `${path}: expected a store, got an empty file`);
+    mustHaveTables(db, path);
+    return {
+      ...{ db, mark, identity: new FileIdentity(file, path), notes: [], release: () => {} },
+      ...checkFile(db, path, false),
+    };
+  } catch (error) {
+    db.detach();
+    if (storeFaultOf(error) === 'locked') throw lockedBy(path, `${file}.lock`);
     throw error;
   }
 }

@@ -20,6 +20,8 @@ export interface ThreadStart {
   readonly options: SqliteOptions;
   /** The disk has failed too often: the store is read-only. */
   readonly readOnly: boolean;
+  /** The store shows the file as it is now, while another process may write to it. */
+  readonly snapshot: boolean;
   /** The device and inode of the file that the previous thread had open; undefined for the first thread. */
   readonly database: string | undefined;
 }

@@ -97,6 +97,7 @@ export class StoreThread {
   readonly #path: string;
   readonly #options: SqliteOptions;
   readonly #host: StoreHost;
+  readonly #snapshot: boolean;
   readonly #opened: { resolve(): void; reject(error: StoreError): void };
   /** Resolves when the file is open for the first time. */
   readonly opened: Promise<void>;
@@ -124,10 +125,12 @@ export class StoreThread {
   #database: string | undefined;
   #ended = Promise.resolve();
 
-  constructor(path: string, options: SqliteOptions, host: StoreHost) {
+  /** @param snapshot see {@link sqliteSnapshot} */
+  constructor(path: string, options: SqliteOptions, host: StoreHost, snapshot: boolean) {
     this.#path = path;
     this.#options = options;
     this.#host = host;
+    this.#snapshot = snapshot;
     let settle: { resolve(): void; reject(error: StoreError): void } = { resolve: () => {}, reject: () => {} };
     this.opened = new Promise<void>((resolve, reject) => {
       settle = { resolve, reject };
@@ -182,6 +185,7 @@ export class StoreThread {
     const { maxWaiting, maxWaitingLength } = this.#options;
     const writes = question.type === 'commit' || question.type === 'claim' || question.type === 'sweep';
     if (this.#state === 'closed') return new StoreError('closed', this.#closed());
+    if (writes && this.#snapshot) return new StoreError('failed', `${this.#path} is open for reading only`);
     if (this.#state === 'failed' || (writes && isReadOnly(this.#state))) return new StoreError('failed', this.#why);
     if (question.type === 'close') return undefined;
     if (this.#waiting.size >= maxWaiting) return busy(this.#path, 'maxWaiting', maxWaiting, 'calls');
@@ -196,7 +200,10 @@ export class StoreThread {
 
   #start(): void {
     const readOnly = isReadOnly(this.#state);
-    const start: ThreadStart = { path: this.#path, options: this.#options, readOnly, database: this.#database };
+    const start: ThreadStart = {
+      ...{ path: this.#path, options: this.#options, snapshot: this.#snapshot },
+      ...{ readOnly, database: this.#database },
+    };
     const worker = createWorker(start);
     this.#worker = worker;
     let over = false;

@@ -80,7 +80,7 @@ function serve(opened: OpenedDatabase): void {
   };
   // When files were displaced, the mark and the lock stay as they are: another process may use them by now.
   const close = (): void => {
-    const message = start.readOnly ? undefined : identity.displaced();
+    const message = start.readOnly || start.snapshot ? undefined : identity.displaced();
     if (message === undefined) release();
     else tell({ type: 'displaced', message });
   };

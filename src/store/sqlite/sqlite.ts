@@ -29,6 +29,11 @@ export function sqlite(path: string, options: Partial<SqliteOptions> = {}): Stor
   return new SqliteStore(path, resolveSqliteOptions(path, options));
 }
 
+/** The store in a file as it is when it is opened, also while a server writes to the file. It rejects every write. */
+export function sqliteSnapshot(path: string): Store {
+  return new SqliteStore(path, resolveSqliteOptions(path, {}), true);
+}
+
 /** Maximum number of damaged rows whose ids are remembered. */
 const MAX_DAMAGED = 10_000;
 
@@ -37,22 +42,24 @@ class SqliteStore implements Store {
   readonly durable = true;
   readonly #path: string;
   readonly #options: SqliteOptions;
+  readonly #snapshot: boolean;
   readonly notes: CrashMarker;
   #thread: StoreThread | undefined;
   /** Actors whose row a list found but could not read. */
   readonly #damaged = new Set<string>();
 
-  constructor(path: string, options: SqliteOptions) {
+  constructor(path: string, options: SqliteOptions, snapshot = false) {
     this.name = `sqlite(${path})`;
     this.#path = path;
     this.#options = options;
+    this.#snapshot = snapshot;
     this.notes = new CrashMarker(`${path}-notes`);
   }
 
   async open(host: StoreHost): Promise<void> {
-    this.#thread ??= new StoreThread(this.#path, this.#options, host);
+    this.#thread ??= new StoreThread(this.#path, this.#options, host, this.#snapshot);
     await this.#thread.opened;
-    this.notes.open();
+    if (!this.#snapshot) this.notes.open();
   }
 
   commit(writes: readonly Write[]): Promise<void> {
@@ -119,7 +126,7 @@ class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
-    this.notes.close();
+    if (!this.#snapshot) this.notes.close();
     await this.#thread?.close();
   }
 
