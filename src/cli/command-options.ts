@@ -79,3 +79,17 @@ export function wholeNumber(command: string, name: string, value: string | undef
   if (/^\d+$/.test(value) && number >= 1 && number < 2 ** 31) return number;
   throw new UsageError(`troupe ${command}: --${name}: expected a whole number from 1 to ${2 ** 31 - 1}, got ${value}`);
 }
+
+/**
+ * Reads the value of an option that is a port, or a host and a port.
+ *
+ * @param example a port. @throws {UsageError}
+ */
+export function readAddress(option: string, address: string, example: string): { port: number; host: string } {
+  const [, bracketed, plain, port] = /^(?:(?:\[([^\]]+)\]|([^:]+)):)?(\d{1,5})$/.exec(address) ?? [];
+  if (port === undefined || Number(port) > 65_535)
+    throw new UsageError(
+      `${option}: expected PORT or HOST:PORT, such as ${example} or 0.0.0.0:${example}, got ${address}`,
+    );
+  return { port: Number(port), host: bracketed ?? plain ?? '127.0.0.1' };
+}

@@ -64,6 +64,37 @@ async function kill(to: string, way: string, point: string, count: number): Prom
   }
 }
 
+test('G-11 a full disk: calls fail with 503 and have not run, and each that ran has a record of its start', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-audit-full-'));
+  try {
+    const path = join(folder, 'audit.jsonl');
+    const full = compiled('test/fixtures/audit/full-disk.ts');
+    // The files of this process have at most 16 KiB.
+    const child = spawn('bash', ['-c', 'ulimit -f 16; exec "$@"', 'bash', process.execPath, full, path, '60'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let out = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
+    await once(child, 'close');
+    const { ran, statuses }: { ran: number[]; statuses: number[] } = JSON.parse(out);
+    assert.ok(ran.length > 0 && ran.length < 60, String(ran.length));
+    assert.equal(
+      statuses.map((status, index) => [index + 1, status]).filter(([, status]) => status !== 503),
+      ran.map((number) => [number, 200]),
+    );
+    const damaged: unknown[] = [];
+    const records = await readFileAudit(path, { limit: 1_000 }, (...file) => void damaged.push(file));
+    const started = records.flatMap((record) => (record.outcome === 'started' ? Number(record.arguments) : []));
+    assert.equal(
+      ran.filter((number) => !started.includes(number)),
+      [],
+    );
+    assert.equal(damaged, []);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 for (const to of ['store', 'file'])
   for (const way of ['modern', 'session'])
     test(`G-11 ${to}, ${way}: each call with an effect has a record, wherever the process is killed`, async () => {

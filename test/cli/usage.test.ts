@@ -89,7 +89,7 @@ for (const [title, args, expected] of [
   [
     'an unknown option',
     ['run', '--fast', 'a.ts'],
-    "troupe run: Unknown option '--fast'. Valid options: --data DIR, --no-supervisor, --log FORMAT, --inspect, --inspect-control, --record FILE, --help",
+    "troupe run: Unknown option '--fast'. Valid options: --data DIR, --no-supervisor, --metrics [HOST:]PORT, --log FORMAT, --inspect, --inspect-control, --record FILE, --help",
   ],
   [
     'a file to keep data in',

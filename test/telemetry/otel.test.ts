@@ -1,4 +1,6 @@
 /** Spans and metrics through the real OpenTelemetry SDK in memory: every method, both eras, every transport, every parent. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,6 +27,7 @@ import { type OtelOptions, otel } from '../../src/otel.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import type { Telemetry } from '../../src/telemetry/telemetry.ts';
 import { connect, SimulatedClock } from '../../src/testing.ts';
+import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { ALL, accept, Modern } from '../input/support.ts';
 
@@ -382,6 +385,26 @@ test('(G-13) sockets are named as their transport', async () => {
   await server.close();
   assert.is(spanOf('tools/call echo').attributes['network.transport'], 'unix');
   rmSync(directory, { recursive: true, force: true });
+});
+
+test('(G-13) requests over stdio have spans with their transport', async () => {
+  const child = spawn(process.execPath, [compiled('test/fixtures/telemetry/traced.ts')]);
+  let printed = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (printed += text));
+  child.stdout.resume();
+  const clientInfo = { name: 'c', version: '1' };
+  const lines = [
+    { id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo } },
+    { method: 'notifications/initialized' },
+    { id: 2, method: 'tools/call', params: { name: 'echo', arguments: {} } },
+  ].map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  child.stdin.end(lines.join(''));
+  await once(child, 'close');
+  const found: readonly { name: string; attributes: JsonObject }[] = JSON.parse(printed);
+  assert.equal(
+    found.map(({ name, attributes }) => [name, attributes['network.transport'], attributes['mcp.protocol.version']]),
+    ['initialize', 'tools/call echo'].map((name) => [name, 'pipe', '2025-11-25']),
+  );
 });
 
 test('the modes: propagate makes no spans and passes the context on, off does neither', async () => {

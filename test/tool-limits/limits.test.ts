@@ -22,6 +22,7 @@ import { Quota } from '../../src/quota.ts';
 import { IncomingRequest } from '../../src/requests/active-request.ts';
 import { compileInput } from '../../src/schema/compile-schema.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';
+import type { Write } from '../../src/store/store.ts';
 import { connect, ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../src/testing.ts';
 import { compileLimits } from '../../src/tool-limits/call-limits.ts';
 import { LimitedCalls } from '../../src/tool-limits/limited-calls.ts';
@@ -482,6 +483,35 @@ async function spend(folder: string, count: number, end: 'kill' | 'stop'): Promi
   await exit;
   return Number(out);
 }
+
+function actorOf([first]: readonly Write[]): unknown {
+  return first && 'actor' in first ? first.actor : undefined;
+}
+
+test('G-10 a day in a store that fails: calls are counted in memory, and the log reports it once', async () => {
+  const logged: string[] = [];
+  const memory = memoryStore();
+  const lost = (actor: unknown): Promise<never> | undefined =>
+    String(actor).startsWith('server/limits/') ? Promise.reject(new Error('the disk burns')) : undefined;
+  const store = Object.assign(memoryStore(), {
+    durable: true,
+    commit: (writes: readonly Write[]) => lost(actorOf(writes)) ?? memory.commit(writes),
+    reply: (actor: string, request: string) => lost(actor) ?? memory.reply(actor, request),
+  });
+  const { server, ran } = stage(
+    { perDay: 120 },
+    { store, log: (_level, message) => void (message.includes('daily limits') && logged.push(message)) },
+  );
+  for (const principal of ['ada', 'bob']) {
+    const client = await connect(server, { auth: { principal } });
+    await payTimes(client, 120);
+    for (let n = 0; n < 5; n += 1) assert.match((await pay(client))?.text ?? '', 'at most 120 a day');
+    await client.close();
+  }
+  await server.close();
+  assert.is(ran(), 240);
+  assert.equal(logged, ['daily limits are counted in memory only, until the store works: the disk burns']);
+});
 
 test('G-10 a day in a durable store: exact after an orderly end, and at most 100 calls back after a kill', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-limits-'));

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { ownFile } from '../../package-files.ts';
 import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
-import { chooseLog, readOptions } from '../command-options.ts';
+import { chooseLog, readAddress, readOptions } from '../command-options.ts';
 import { INSPECTING, INSPECTING_HELP, readInspecting } from '../serving/inspecting-options.ts';
 import { readTarget } from '../serving/target.ts';
 import type { WorkerServer } from '../supervisor/worker.ts';
@@ -47,7 +47,7 @@ export async function main(args: readonly string[]): Promise<void> {
   }
   const work: WorkerServer = {
     ...{ target, data, json, inspecting: readInspecting('run', line) },
-    metrics: metrics === undefined ? undefined : await metricsAddress(metrics),
+    metrics: metrics === undefined ? undefined : readAddress('troupe run: --metrics', metrics, '9464'),
   };
   // A debugger attaches to this process, so the server must run in it.
   if (alone !== undefined || process.execArgv.some((option) => option.startsWith('--inspect'))) {
@@ -66,12 +66,6 @@ export async function main(args: readonly string[]): Promise<void> {
   const first = start();
   const { supervise } = await import('../supervisor/process-supervisor.ts');
   await supervise(first, start);
-}
-
-/** Loads the options of HTTP only here. @throws {UsageError} */
-async function metricsAddress(text: string): Promise<WorkerServer['metrics']> {
-  const { readAddress } = await import('../serving/http-address.ts');
-  return readAddress('troupe run: --metrics', text, '9464');
 }
 
 /** Loads `node:crypto` only here: it takes longer than all other modules that a start needs. */

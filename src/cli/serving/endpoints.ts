@@ -5,9 +5,9 @@ import type { HttpTransport } from '../../transports/http/http.ts';
 import { MetricsListener } from '../../transports/http/metrics-listener.ts';
 import { type SocketOptions, socket } from '../../transports/socket.ts';
 import type { Transport } from '../../transports/transport.ts';
-import type { CommandLine } from '../command-options.ts';
+import { type CommandLine, readAddress } from '../command-options.ts';
 import { say, UsageError } from '../usage.ts';
-import { type HttpAddress, openHttp, readAddress, readHttpAddress } from './http-address.ts';
+import { type HttpAddress, openHttp, readHttpAddress } from './http-address.ts';
 
 export const ENDPOINTS = {
   http: '[HOST:]PORT',

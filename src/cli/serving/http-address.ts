@@ -4,7 +4,7 @@ import { isLoopback } from '../../transports/http/host-guard.ts';
 import { type HttpTransport, http, isRelocatable, relocate } from '../../transports/http/http.ts';
 import type { HttpOptions, SharedHttpOptions } from '../../transports/http/http-options.ts';
 import type { Transport } from '../../transports/transport.ts';
-import type { CommandLine } from '../command-options.ts';
+import { type CommandLine, readAddress } from '../command-options.ts';
 import { UsageError } from '../usage.ts';
 
 /** The wildcard addresses: they bind every address of the machine. */
@@ -35,16 +35,6 @@ export function readHttpAddress(values: CommandLine['values']): HttpAddress | un
   // The program may allow the host later, so this check uses a loopback address. All other options are checked now.
   checked(() => http({ ...read, host: '127.0.0.1' }));
   return read;
-}
-
-/** @param example a port. @throws {UsageError} */
-export function readAddress(option: string, address: string, example: string): { port: number; host: string } {
-  const [, bracketed, plain, port] = /^(?:(?:\[([^\]]+)\]|([^:]+)):)?(\d{1,5})$/.exec(address) ?? [];
-  if (port === undefined || Number(port) > 65_535)
-    throw new UsageError(
-      `${option}: expected PORT or HOST:PORT, such as ${example} or 0.0.0.0:${example}, got ${address}`,
-    );
-  return { port: Number(port), host: bracketed ?? plain ?? '127.0.0.1' };
 }
 
 /**
