@@ -46,6 +46,15 @@ interface GoodToken {
   readonly boundTo: string | undefined;
 }
 
+/** An Authorization header. */
+interface Credentials {
+  readonly header: string;
+  readonly scheme: 'bearer' | 'dpop';
+  readonly token: string;
+  /** The hash of the token. */
+  readonly key: string;
+}
+
 type Outcome = GoodToken | { readonly rejection: Rejection };
 
 /**
@@ -70,6 +79,8 @@ class ResourceServer implements HttpAuthenticator {
   // Two memories, so that a flood of bad tokens pushes out no good one.
   readonly #good = new RememberedTokens<GoodToken>();
   readonly #bad = new RememberedTokens<Rejection>();
+  /** The last header of each open connection. */
+  readonly #sent = new WeakMap<object, Credentials>();
   readonly #failures: TokenBuckets | undefined;
   readonly #verifying = new Map<string, Promise<Outcome>>();
   /** The time from which the operator is informed again that an issuer cannot be asked. */
@@ -112,10 +123,9 @@ class ResourceServer implements HttpAuthenticator {
     const header = request.header('authorization');
     if (header === undefined) return this.#withoutToken(request);
     if (header.length > MAX_HEADER) return this.#rejections.invalid('the Authorization header is too long');
-    const scheme = schemeOf(header);
-    if (!scheme) return this.#rejections.missing;
-    const token = header.slice(scheme.length + 1).trim();
-    const key = tokenHash(token);
+    const credentials = this.#read(header, request.connection);
+    if (!credentials) return this.#rejections.missing;
+    const { scheme, token, key } = credentials;
     const now = this.#settings.clock.now();
     const good = this.#good.get(key, now);
     if (good) return this.#answer(good, scheme, token, request);
@@ -133,6 +143,18 @@ class ResourceServer implements HttpAuthenticator {
       if (outcome.rejection.status !== 503) failures?.take(this.#settings.clock.now());
       return outcome.rejection;
     });
+  }
+
+  /** Clients send the same header with each request of a connection: it is hashed once. */
+  #read(header: string, connection: object | undefined): Credentials | undefined {
+    const last = connection && this.#sent.get(connection);
+    if (last?.header === header) return last;
+    const scheme = schemeOf(header);
+    if (!scheme) return undefined;
+    const token = header.slice(scheme.length + 1).trim();
+    const credentials = { header, scheme, token, key: tokenHash(token) };
+    if (connection) this.#sent.set(connection, credentials);
+    return credentials;
   }
 
   /** The rejected tokens of a client, by its address. */

@@ -1,6 +1,6 @@
 /** A resource server: its metadata and challenges, the principals of its tokens, and who needs none. */
 import { once } from 'node:events';
-import { createServer as createNodeServer } from 'node:http';
+import { Agent, createServer as createNodeServer, request as nodeRequest } from 'node:http';
 import * as assert from 'uvu/assert';
 import { readChallenges } from '../../src/client/oauth/challenges.ts';
 import { http, type Server } from '../../src/index.ts';
@@ -36,6 +36,39 @@ test('each mount serves the metadata at both addresses, without a token', async 
   }
   mounted.close();
   await guarded.close();
+});
+
+test('on one connection, each request is of the caller of its own token', async () => {
+  const { server, issuer, calls, close } = await guardedServer();
+  const transport = http({ port: 0 });
+  await server.listen(transport);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const ports = new Set<number | undefined>();
+  const call = (authorization: string): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      const headers = { ...MODERN, accept: 'application/json, text/event-stream', 'content-type': 'application/json' };
+      const sent = nodeRequest(transport.url, { method: 'POST', agent, headers: { ...headers, authorization } });
+      sent.on('error', reject);
+      sent.on('response', (response) => {
+        ports.add(response.socket.localPort);
+        response.resume().on('end', () => resolve(response.statusCode));
+      });
+      sent.end(JSON.stringify(CALL));
+    });
+  const tokenOf = async (subject: string): Promise<string> =>
+    `Bearer ${await issuer.token({ audience: RESOURCE, subject })}`;
+  const [ada, bob] = await Promise.all([tokenOf('ada'), tokenOf('bob')]);
+  const statuses: (number | undefined)[] = [];
+  for (const each of [ada, ada, bob, 'Bearer nonsense', 'Bearer nonsense', ada, 'Basic YTpi', bob])
+    statuses.push(await call(each));
+  assert.equal(statuses, [200, 200, 200, 401, 401, 200, 401, 200]);
+  assert.equal(
+    calls.map((principal) => /ada|bob/.exec(principal)?.[0]),
+    ['ada', 'ada', 'bob', 'ada', 'bob'],
+  );
+  assert.is(ports.size, 1);
+  agent.destroy();
+  await close();
 });
 
 /** Serves with `server.node`. */

@@ -206,11 +206,11 @@ export class Endpoint implements RouteAnswers {
   #authenticate(request: HttpRequest, query: string, old: boolean): void {
     const authenticator = this.#authenticator;
     if (!authenticator) return this.#admit(request, query, old, undefined);
-    const { method, url, remoteAddress } = request;
+    const { method, url, remoteAddress, connection } = request;
     const header = (name: string): string | undefined => request.header(name.toLowerCase());
     const values = (name: string): readonly string[] => request.values(name.toLowerCase());
     try {
-      const answer = authenticator.authenticate({ method, url, query, header, values, remoteAddress });
+      const answer = authenticator.authenticate({ method, url, query, header, values, remoteAddress, connection });
       if ('then' in answer) this.#await(answer, request, query, old);
       else this.#authenticated(request, query, old, answer);
     } catch (error) {

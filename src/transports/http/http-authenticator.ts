@@ -21,6 +21,11 @@ export interface AuthenticationRequest {
   values(name: string): readonly string[];
   /** The address of the peer, which is the proxy's behind a proxy. Undefined for `server.fetch`. */
   readonly remoteAddress: string | undefined;
+  /**
+   * Stands for the client's connection, so that an authenticator can remember what it has sent (as a key of a `WeakMap`).
+   * Undefined for `server.fetch`.
+   */
+  readonly connection?: object | undefined;
 }
 
 /** The caller of a request, or the response that rejects it. */

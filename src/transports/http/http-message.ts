@@ -38,6 +38,8 @@ export interface HttpRequest {
   /** Each value of a header, by its name in lower case, as far as they are known. */
   values(name: string): readonly string[];
   readonly remoteAddress: string | undefined;
+  /** Stands for the connection; undefined if it is not known. */
+  readonly connection: object | undefined;
   /** The local address that the client connected to, if it is known. */
   readonly localAddress: string | undefined;
   readonly localPort: number | undefined;

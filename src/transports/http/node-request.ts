@@ -81,6 +81,10 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     return this.#request.socket.remoteAddress;
   }
 
+  get connection(): object {
+    return this.#request.socket;
+  }
+
   get localAddress(): string | undefined {
     return this.#request.socket.localAddress;
   }

@@ -20,6 +20,7 @@ export class WebRequest implements HttpRequest {
   readonly method: string;
   readonly url: string;
   readonly remoteAddress = undefined;
+  readonly connection = undefined;
   readonly localAddress = undefined;
   readonly localPort = undefined;
   readonly version = undefined;

@@ -30,6 +30,7 @@ function make(takes: boolean) {
     auth: undefined,
     repeats: () => false,
     remoteAddress: undefined,
+    connection: undefined,
     localAddress: undefined,
     localPort: undefined,
     version: undefined,

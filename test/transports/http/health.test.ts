@@ -40,6 +40,7 @@ function get(
     auth: undefined,
     repeats: () => false,
     ...addresses,
+    connection: undefined,
     localPort: 3000,
     version: '1.1',
     body() {},
