@@ -38,7 +38,7 @@ test('each mount serves the metadata at both addresses, without a token', async 
   await guarded.close();
 });
 
-test('on one connection, each request is of the caller of its own token', async () => {
+test('G-01 on one connection, each request is of the caller of its own token', async () => {
   const { server, issuer, calls, close } = await guardedServer();
   const transport = http({ port: 0 });
   await server.listen(transport);
