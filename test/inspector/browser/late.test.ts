@@ -34,7 +34,7 @@ test('a call from before is selected as itself, not as its table', async () => {
   await page.locator('.detail h2', { hasText: 'tools/call count_stock' }).waitFor();
   assert.is(await row.getAttribute('aria-selected'), 'true');
   assert.is(await page.locator('.node[aria-selected=true]').count(), 1);
-  await page.locator('.detail .waits', { hasText: /its result, until \d\d:\d\d/ }).waitFor();
+  await page.locator('.detail .waits', { hasText: /its result, until (?:\w{3} \d+(?:, \d+)? )?\d\d:\d\d/ }).waitFor();
   assert.match(await page.locator('.detail').innerText(), /It arrived before the observation/);
 });
 
@@ -71,7 +71,7 @@ test('a recording is shown without a server, by the page of troupe open', async 
     await tab.goto(shown.url);
     await tab.locator('.status.recording').waitFor();
     await choose(tab, 'count_stock');
-    await tab.locator('.detail .waits', { hasText: /its result, until \d\d:\d\d/ }).waitFor();
+    await tab.locator('.detail .waits', { hasText: /its result, until (?:\w{3} \d+(?:, \d+)? )?\d\d:\d\d/ }).waitFor();
     assert.is(await tab.getByText('back to the server').count(), 0);
     const header = await tab.locator('.header').boundingBox();
     assert.is(header?.width, 1024, 'the header is as wide as the window');

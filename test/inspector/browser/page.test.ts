@@ -64,7 +64,7 @@ test('the detail leads with what is waited for, for whom, until when and why', a
   const sentence = await page.locator('.waits > li').first().innerText();
   assert.match(
     sentence,
-    /Waits for an answer to “Charge Katherine 9\?” from the user of claude-code 2\.1\.4, until \d\d:\d\d:\d\d/,
+    /Waits for an answer to “Charge Katherine 9\?” from the user of claude-code 2\.1\.4, until (?:\w{3} \d+(?:, \d+)? )?\d\d:\d\d:\d\d/,
   );
   assert.match(sentence, /cause: elicitation\/create .*, started by tools\/call order_checkout/s);
   assert.match(await page.locator('.waits > li').nth(1).innerText(), /Timer after patience fires → cancelled/);
