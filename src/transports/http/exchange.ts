@@ -74,7 +74,7 @@ export class PostExchange implements Exchange, HttpListener, Open {
   opened: HttpSession | undefined;
   /** The answer was sent, or will never exist. */
   settled = false;
-  /** Set for a subscription: any other request ends by itself. */
+  /** The time by which a subscription ends with its token. Any other request ends with its answer. */
   endsAt = Number.POSITIVE_INFINITY;
   before: Open | undefined;
   after: Open | undefined;
