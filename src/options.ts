@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts';
 import type { ExecutionOptions } from './executors/execution.ts';
 import type { Limits } from './limits.ts';
 import type { OperatorLog } from './operator-log.ts';
-import { describe, type JsonObject } from './protocol/json.ts';
+import { checkOptionNames, describe, type JsonObject } from './protocol/json.ts';
 import type { Implementation } from './protocol/types.ts';
 import type { Store } from './store/store.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
@@ -118,10 +118,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof ServerOptions>([
 
 /** @throws {TypeError | RangeError} if an option is unknown or has an invalid value */
 export function checkOptions(options: ServerOptions): void {
-  for (const name of Object.keys(options)) {
-    if (!OPTIONS.has(name))
-      throw new TypeError(`createServer: ${name}: no such option; there are ${[...OPTIONS].join(', ')}`);
-  }
+  checkOptionNames('createServer: ', options, OPTIONS);
   const { listTtlMs, askThroughModel, afterLateError, errors, telemetry } = options;
   if (telemetry !== undefined && (typeof telemetry?.begin !== 'function' || typeof telemetry.ask !== 'function'))
     throw new TypeError(

@@ -19,7 +19,7 @@ import {
 } from '@opentelemetry/api';
 import type { InputRequest } from './messages/client-input.ts';
 import type { Ended, QuestionSpan, RequestSpan, TraceIds } from './messages/spans.ts';
-import { describe, isObject } from './protocol/json.ts';
+import { checkOptionNames, describe, isObject } from './protocol/json.ts';
 import { toText } from './store/serialize.ts';
 import * as conventions from './telemetry/conventions.ts';
 import type { Instrument } from './telemetry/instruments.ts';
@@ -62,8 +62,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof OtelOptions>(['mode', 'metric
 /** A misspelled `redact` would record secrets. @throws {TypeError} */
 function checkOptions(options: unknown): void {
   if (!isObject(options)) throw new TypeError(`otel: expected options, got ${describe(options)}`);
-  for (const name of Object.keys(options))
-    if (!OPTIONS.has(name)) throw new TypeError(`otel: ${name}: no such option; there are ${[...OPTIONS].join(', ')}`);
+  checkOptionNames('otel: ', options, OPTIONS);
   const { mode = 'spans', redact } = options;
   if (mode !== 'spans' && mode !== 'propagate' && mode !== 'off')
     throw new TypeError(`otel: mode: expected "spans", "propagate" or "off", got ${describe(mode)}`);

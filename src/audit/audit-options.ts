@@ -1,5 +1,5 @@
 /** The option `audit` of `createServer`, and its checks. */
-import { describe, isObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
+import { checkOptionNames, describe, isObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
 import { AUDIT_EVENTS, type AuditEvent, type AuditRecord, isAuditEvent } from './audit-record.ts';
 
 export interface AuditOptions {
@@ -30,9 +30,7 @@ export function checkAuditOptions(options: AuditOptions | undefined): void {
   const wrong = (name: string, expected: string, got: unknown): TypeError =>
     new TypeError(`createServer: audit${name}: expected ${expected}, got ${describe(got)}`);
   if (!isObject(options)) throw wrong('', "an object such as { to: 'audit.jsonl' }", options);
-  for (const name of Object.keys(options))
-    if (!OPTIONS.has(name))
-      throw new TypeError(`createServer: audit.${name}: no such option; there are ${[...OPTIONS].join(', ')}`);
+  checkOptionNames('createServer: audit.', options, OPTIONS);
   const { to, events, required, include, redact } = options;
   if (typeof to !== 'function' && (typeof to !== 'string' || to === ''))
     throw wrong('.to', "a function, the path of a file, or 'store'", to);

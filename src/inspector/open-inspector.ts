@@ -3,7 +3,7 @@
 import type { Clock } from '../clock.ts';
 import { errorFields } from '../operator-log.ts';
 import { packageVersion } from '../package-files.ts';
-import { describe, isObject, stackOf } from '../protocol/json.ts';
+import { checkOptionNames, describe, isObject, stackOf } from '../protocol/json.ts';
 import { INTERNALS, type Internals } from '../runtime/internals.ts';
 import { isServer, type Server } from '../server.ts';
 import type { Transport, TransportHost } from '../transports/transport.ts';
@@ -294,9 +294,7 @@ function insideOf(server: unknown, caller: string): Internals {
 }
 
 function checkOptions(options: InspectorOptions): void {
-  for (const name of Object.keys(isObject(options) ? options : {}))
-    if (!OPTIONS.has(name))
-      throw new TypeError(`openInspector: ${name}: no such option; there are ${[...OPTIONS].join(', ')}`);
+  checkOptionNames('openInspector: ', isObject(options) ? options : {}, OPTIONS);
   const { port, token, control, maxViewers, connect } = options;
   if (connect !== undefined && typeof connect !== 'function')
     throw new TypeError(`openInspector: connect: expected a function, got ${describe(connect)}`);

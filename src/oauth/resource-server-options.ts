@@ -1,6 +1,6 @@
 /** The options of `oauth`, with their defaults and checks. */
 import { type Clock, LONGEST_TIMER_MS, systemClock } from '../clock.ts';
-import { describe, isObject } from '../protocol/json.ts';
+import { checkOptionNames, describe, isObject } from '../protocol/json.ts';
 import { METHODS } from '../protocol/methods.ts';
 import { problemOfScopes } from '../protocol/scopes.ts';
 import { isLoopback } from '../transports/http/host-guard.ts';
@@ -142,7 +142,7 @@ const INTROSPECTION_OPTIONS: ReadonlySet<string> = new Set([
 /** @throws {TypeError | RangeError} for an unknown or invalid option, with its name and the expected value */
 export function resolveResourceServer(given: ResourceServerOptions): ResolvedResourceServer {
   if (!isObject(given)) throw new TypeError(`oauth: expected options, got ${describe(given)}`);
-  checkNames(given, OPTIONS, 'oauth');
+  checkOptionNames('oauth: ', given, OPTIONS);
   const resource = canonicalResource(given.resource);
   const { scopes = [], implies = {}, otherAudiences = [], type, perUser = false, dpop = 'accepted', anonymous } = given;
   checkScopes('scopes', scopes);
@@ -217,7 +217,7 @@ function oneIssuer(given: unknown, resource: string): ResolvedIssuer {
     throw new TypeError(
       `oauth: issuer: expected the address of an authorization server, or { issuer, … }, got ${describe(given)}`,
     );
-  checkNames(given, ISSUER_OPTIONS, 'oauth: issuer');
+  checkOptionNames('oauth: issuer: ', given, ISSUER_OPTIONS);
   const { issuer, jwks, introspection, algorithms = ALGORITHMS, audience = resource } = given;
   address('issuer', issuer);
   for (const algorithm of algorithms)
@@ -240,7 +240,7 @@ function oneIssuer(given: unknown, resource: string): ResolvedIssuer {
 function introspectionOf(given: IntrospectionOptions): IntrospectionOptions & { readonly algorithm: TokenAlgorithm } {
   if (!isObject(given))
     throw new TypeError(`oauth: introspection: expected { clientId, clientSecret }, got ${describe(given)}`);
-  checkNames(given, INTROSPECTION_OPTIONS, 'oauth: introspection');
+  checkOptionNames('oauth: introspection: ', given, INTROSPECTION_OPTIONS);
   const { endpoint, clientId, clientSecret, privateKey, algorithm = 'ES256' } = given;
   if (endpoint !== undefined) address('introspection.endpoint', endpoint);
   if (typeof clientId !== 'string' || clientId === '')
@@ -267,11 +267,6 @@ function address(option: string, given: string): URL {
       `oauth: ${option}: expected an https address, or an http address of this machine, got ${describe(given)}`,
     );
   return url;
-}
-
-function checkNames(given: object, known: ReadonlySet<string>, where: string): void {
-  for (const name of Object.keys(given))
-    if (!known.has(name)) throw new TypeError(`${where}: ${name}: no such option; there are ${[...known].join(', ')}`);
 }
 
 function checkTexts(option: string, given: readonly string[], expected: string): void {

@@ -19,6 +19,17 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return isObject(value);
 }
 
+/**
+ * Rejects misspelled options.
+ *
+ * @param where the prefix of their names in messages, such as `oauth: `
+ * @throws {TypeError} with the first name that is not known, and those that are
+ */
+export function checkOptionNames(where: string, given: object, known: ReadonlySet<string>): void {
+  for (const name of Object.keys(given))
+    if (!known.has(name)) throw new TypeError(`${where}${name}: no such option; there are ${[...known].join(', ')}`);
+}
+
 /** Describes a value for an error message: `string "abc"`, `array of 3`, `null`. At most 60 characters. */
 export function describe(value: unknown): string {
   if (value === undefined) return 'nothing';

@@ -1,7 +1,7 @@
 /** The options of the HTTP transport, with their defaults and checks. */
 
 import { LONGEST_TIMER_MS } from '../../clock.ts';
-import { describe, isObject } from '../../protocol/json.ts';
+import { checkOptionNames, describe, isObject } from '../../protocol/json.ts';
 import { isLoopback } from './host-guard.ts';
 import type { AuthenticateResult, AuthenticationRequest, HttpAuthenticator } from './http-authenticator.ts';
 
@@ -168,12 +168,12 @@ const COUNTS = [
   'maxExchangesPerPrincipal',
 ] as const;
 
+const METRICS_OPTIONS: ReadonlySet<string> = new Set<keyof MetricsAddress>(['port', 'host']);
+
 /** @throws {TypeError | RangeError} for an invalid address. @param option its name in messages, such as `http: metrics` */
 function checkMetricsAddress(address: unknown, option: string): asserts address is MetricsAddress {
   if (!isObject(address)) throw new TypeError(`${option}: expected { port: 9464 }, got ${describe(address)}`);
-  for (const name of Object.keys(address))
-    if (name !== 'port' && name !== 'host')
-      throw new TypeError(`${option}: ${name}: no such option; there are port, host`);
+  checkOptionNames(`${option}: `, address, METRICS_OPTIONS);
   const { port, host = '127.0.0.1' } = address;
   if (typeof port !== 'number' || !Number.isInteger(port) || port < 0 || port > 65_535)
     throw new RangeError(`${option}: port: expected a whole number from 0 to 65535, got ${describe(port)}`);
@@ -183,8 +183,7 @@ function checkMetricsAddress(address: unknown, option: string): asserts address 
 
 /** @throws {TypeError | RangeError} for an unknown or invalid option, with its name and the expected value */
 export function resolveHttpOptions(given: HttpOptions): ResolvedHttpOptions {
-  for (const name of Object.keys(given))
-    if (!KNOWN.has(name)) throw new TypeError(`http: ${name}: no such option; there are ${[...KNOWN].join(', ')}`);
+  checkOptionNames('http: ', given, KNOWN);
   const options: ResolvedHttpOptions = { ...DEFAULTS, ...withoutUndefined(given) };
   const { port, host, path, response, allowedHosts, auth, authenticate, drainDelayMs, metrics, rate } = options;
   if (metrics !== undefined) checkMetricsAddress(metrics, 'http: metrics');
