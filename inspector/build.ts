@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync } from 'node:zlib';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const root = join(here, '..');
@@ -22,10 +22,10 @@ const stamp = join(root, 'dist/inspector.inputs');
 /** The placeholder of the recording in the template. It is in a data block, so the recording must contain `\u003c` instead of `<`. */
 const PLACE = '"TROUPE-RECORDING"';
 /** The package contains a file of this many bytes compressed. The inspector decompresses the file when it is first requested. */
-const COMPRESSED_BYTES = 9_000;
+const COMPRESSED_BYTES = 3_000;
 
 const inputs = digest();
-const built = existsSync(join(out, 'export.html.gz')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === inputs;
+const built = existsSync(join(out, 'export.html.br')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === inputs;
 if (!built || process.argv.includes('--force')) {
   const { build } = await import('vite');
   const configFile = join(here, 'vite.config.ts');
@@ -47,9 +47,9 @@ if (!built || process.argv.includes('--force')) {
 
 /** Replaces a file by its compressed form, unless it is small: ELK alone is half of the package. */
 function compress(file: string): void {
-  const { size } = statSync(file);
-  if (size < COMPRESSED_BYTES) return;
-  writeFileSync(`${file}.gz`, gzipSync(readFileSync(file), { level: 9 }));
+  const found = statSync(file);
+  if (!found.isFile() || found.size < COMPRESSED_BYTES) return;
+  writeFileSync(`${file}.br`, brotliCompressSync(readFileSync(file)));
   rmSync(file);
 }
 

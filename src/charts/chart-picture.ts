@@ -76,7 +76,7 @@ const START = `
 const { parentPort, workerData } = require('node:worker_threads');
 globalThis.self = globalThis;
 globalThis.postMessage = (message) => parentPort.postMessage(message);
-const file = require('node:zlib').gunzipSync(require('node:fs').readFileSync(workerData));
+const file = require('node:zlib').brotliDecompressSync(require('node:fs').readFileSync(workerData));
 require('node:vm').runInThisContext(file.toString());
 parentPort.on('message', (data) => globalThis.onmessage({ data }));
 `;
@@ -108,7 +108,7 @@ async function layoutInThread(chart: ChartNode, clock: Clock): Promise<PlacedCha
 /** @throws if the page is not built, or this process may start no threads */
 function startThread(): Worker {
   const assets = packageFile('dist/inspector/assets/');
-  const name = readdirSync(assets).find((file) => /^worker-.*\.js\.gz$/.test(file));
+  const name = readdirSync(assets).find((file) => /^worker-.*\.js\.br$/.test(file));
   if (name === undefined) throw new Error(`no layout worker in ${assets.href}`);
   return new Worker(START, {
     eval: true,

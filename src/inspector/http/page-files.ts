@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join, posix, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
+import { brotliDecompress } from 'node:zlib';
 import { packageFile } from '../../package-files.ts';
 
 export interface PageFile {
@@ -29,13 +29,13 @@ const TYPES: Readonly<Record<string, string>> = {
 const TEMPLATE = 'export.html';
 
 /** The ending of a file that the build compressed (inspector/build.ts). */
-const COMPRESSED = '.gz';
-const decompress = promisify(gunzip);
+const COMPRESSED = '.br';
+const decompress = promisify(brotliDecompress);
 
 export class PageFiles {
   readonly #folder: string;
   readonly #names: ReadonlySet<string>;
-  /** The files that the build compressed, by their names without `.gz`. */
+  /** The files that the build compressed, by their names without `.br`. */
   readonly #compressed = new Set<string>();
   readonly #loaded = new Map<string, Promise<PageFile>>();
 
