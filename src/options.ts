@@ -20,7 +20,7 @@ export interface ServerOptions extends Implementation {
   readonly offers?: readonly ('tools' | 'resources' | 'prompts' | 'completions')[] | undefined;
   /** Non-standard capabilities to announce. */
   readonly experimental?: JsonObject | undefined;
-  /** Extensions to announce (from 2026-07-28), by identifier. */
+  /** Extensions to announce in every revision, by identifier, with their settings (SEP-2133). */
   readonly extensions?: JsonObject | undefined;
   /** Milliseconds for which modern clients may cache lists (2026-07-28 "Caching"). Default 0: no caching. */
   readonly listTtlMs?: number | undefined;

@@ -7,7 +7,7 @@ import type { Revision } from '../src/protocol/revisions.ts';
 import { parseTranscript, playTranscript, SimulatedClock } from '../src/testing.ts';
 import { suite } from './harness/door.ts';
 import { wireChecker } from './harness/wire.ts';
-import { catalogue, doorkeeper, guarded, nothing, stage, workshop } from './transcripts/casts.ts';
+import { catalogue, doorkeeper, extended, guarded, nothing, stage, workshop } from './transcripts/casts.ts';
 
 const FOLDER = new URL('transcripts/', import.meta.url);
 
@@ -44,6 +44,7 @@ const CASTS: Readonly<Record<string, readonly [Cast, Partial<Limits>?]>> = {
   deadline: [stage, { timeoutMs: 60_000, maxTimeoutMs: 600_000 }],
   'deadline-and-progress': [stage, { timeoutMs: 60_000, maxTimeoutMs: 600_000 }],
   shutdown: [stage, { graceMs: 5_000 }],
+  extensions: [extended],
   middleware: [guarded],
   'task-life': [workshop],
   'task-question': [workshop],

@@ -6,9 +6,6 @@ import type { ReadResourceResult } from '../protocol/types.ts';
 import { ClientError } from './client-errors.ts';
 import type { CallOptions } from './client-options.ts';
 
-/** The key of the extension in the server's capabilities. */
-export const SKILLS_EXTENSION = 'io.modelcontextprotocol/skills';
-
 /** A file of a skill, as the skill's entry lists it. */
 export interface ListedSkillFile {
   readonly uri: string;

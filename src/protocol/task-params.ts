@@ -1,5 +1,6 @@
 /** Tasks on the wire: how a client declares support, and the parameters of task requests. */
 import { ErrorCode, misfit, ProtocolError } from './errors.ts';
+import { settingsIn } from './extensions.ts';
 import { isObject } from './json.ts';
 import type { ClientCapabilities } from './types.ts';
 
@@ -55,7 +56,7 @@ export function readTtl(task: unknown): number | undefined {
 
 /** True if a request declares that its client supports tasks (ext-tasks, "Capability Negotiation"). */
 export function declaresTasks({ extensions }: ClientCapabilities): boolean {
-  return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
+  return settingsIn(extensions, TASKS_EXTENSION) !== undefined;
 }
 
 /** The error for a modern client that needs task support but does not declare it. */

@@ -1,10 +1,12 @@
 /**
- * Describes the server and its capabilities: those of everything that was ever registered, and those that the option
- * `offers` names.
+ * Describes the server and its capabilities: those of everything that was ever registered, and those that the options
+ * `offers` and `extensions` name.
  */
 import type { Capabilities } from '../messages/offered-capabilities.ts';
 import type { ServerDescription } from '../messages/results.ts';
 import type { ServerOptions } from '../options.ts';
+import { settingsIn } from '../protocol/extensions.ts';
+import type { JsonObject, JsonValue } from '../protocol/json.ts';
 import { TASKS_EXTENSION } from '../protocol/task-params.ts';
 import type { Implementation, ServerCapabilities } from '../protocol/types.ts';
 
@@ -14,13 +16,15 @@ export class RegisteredCapabilities implements Capabilities {
   readonly #options: ServerOptions;
   readonly #info: Implementation;
   readonly #offered: Set<Offered>;
+  /** The settings of each extension that something registered uses. */
+  readonly #extensions = new Map<string, JsonObject>();
   #capabilities: ServerCapabilities;
 
   constructor(options: ServerOptions, info: Implementation) {
     this.#options = options;
     this.#info = info;
     this.#offered = new Set(options.offers);
-    this.#capabilities = capabilitiesOf(this.#offered, options);
+    this.#capabilities = this.#made();
   }
 
   describe(): ServerDescription {
@@ -38,11 +42,34 @@ export class RegisteredCapabilities implements Capabilities {
   add(capability: Offered): void {
     if (this.#offered.has(capability)) return;
     this.#offered.add(capability);
-    this.#capabilities = capabilitiesOf(this.#offered, this.#options);
+    if (capability === 'tasks') this.#extensions.set(TASKS_EXTENSION, {});
+    this.#capabilities = this.#made();
+  }
+
+  /**
+   * Records that something registered uses this extension (SEP-2133), and announces it in every revision. Like a
+   * capability, an extension is never withdrawn.
+   *
+   * @param settings the settings to announce; members that were announced before stay
+   */
+  extend(identifier: string, settings: JsonObject = {}): void {
+    this.#extensions.set(identifier, { ...this.#extensions.get(identifier), ...settings });
+    this.#capabilities = this.#made();
+  }
+
+  #made(): ServerCapabilities {
+    return capabilitiesOf(this.#offered, this.#extensions, this.#options);
   }
 }
 
-function capabilitiesOf(offered: ReadonlySet<Offered>, options: ServerOptions): ServerCapabilities {
+function capabilitiesOf(
+  offered: ReadonlySet<Offered>,
+  used: ReadonlyMap<string, JsonObject>,
+  options: ServerOptions,
+): ServerCapabilities {
+  const extensions: Record<string, JsonValue | undefined> = { ...options.extensions };
+  for (const [identifier, settings] of used)
+    extensions[identifier] = { ...settingsIn(options.extensions, identifier), ...settings };
   return {
     ...(offered.has('tools') ? { tools: { listChanged: true } } : {}),
     ...(offered.has('resources') ? { resources: { subscribe: true, listChanged: true } } : {}),
@@ -51,10 +78,8 @@ function capabilitiesOf(offered: ReadonlySet<Offered>, options: ServerOptions): 
     // Any handler can log.
     logging: {},
     ...(options.experimental ? { experimental: options.experimental } : {}),
-    // Announced in two forms; each dialect shows one of them.
+    // Announced in two forms, here and as an extension; each dialect shows one of them.
     ...(offered.has('tasks') ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
-    ...(options.extensions || offered.has('tasks')
-      ? { extensions: { ...options.extensions, ...(offered.has('tasks') ? { [TASKS_EXTENSION]: {} } : {}) } }
-      : {}),
+    ...(options.extensions || used.size > 0 ? { extensions } : {}),
   };
 }

@@ -13,6 +13,7 @@ import {
   ToolError,
   text,
 } from '../../src/index.ts';
+import { declaredExtension } from '../../src/protocol/extensions.ts';
 import type { SimulatedClock } from '../../src/testing.ts';
 
 const INFO = {
@@ -96,6 +97,30 @@ export function workshop(clock: SimulatedClock, limits: Partial<Limits>): Server
     });
     await pass(5_000);
     return colour.status === 'accepted' ? `painted ${colour.content.name}` : `not painted: ${colour.status}`;
+  });
+  return server;
+}
+
+/** Announces an extension of its own, has a call that can be a task, and a tool that returns what its client declares. */
+export function extended(clock: SimulatedClock, limits: Partial<Limits>): Server {
+  const server = createServer({
+    ...INFO,
+    clock,
+    limits,
+    log: () => {},
+    extensions: { 'com.example/shelf': { rows: 3 } },
+  });
+  server.tool('build', { task: 'allowed' }, () => 'built');
+  server.tool('declared', {}, (_, ctx) => {
+    const { extensions, experimental } = ctx.client.capabilities;
+    const found = (identifier: string) => declaredExtension(ctx.client.capabilities, identifier) ?? 'nothing';
+    return JSON.stringify([
+      extensions,
+      experimental,
+      found('com.example/a'),
+      found('com.example/b'),
+      found('constructor'),
+    ]);
   });
   return server;
 }

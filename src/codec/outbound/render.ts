@@ -5,6 +5,7 @@ import { ErrorCode, type WireError } from '../../protocol/errors.ts';
 import { isObject, type JsonObject } from '../../protocol/json.ts';
 import { META } from '../../protocol/meta.ts';
 import { SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
+import { TASKS_EXTENSION } from '../../protocol/task-params.ts';
 import type { CacheHints, CallToolResult, ContentBlock, GetPromptResult, Tool } from '../../protocol/types.ts';
 import { renderCreatedTask, renderTask, type TaskRenderer } from './render-task.ts';
 
@@ -164,7 +165,13 @@ function showPrompt(result: GetPromptResult, dialect: Dialect): object {
 }
 
 function showCapabilities({ capabilities }: ServerDescription, dialect: Dialect): object {
-  return pick(capabilities, dialect.shown.capabilities);
+  const { extensions } = capabilities;
+  if (dialect.tasks === 'extension' || extensions?.[TASKS_EXTENSION] === undefined)
+    return pick(capabilities, dialect.shown.capabilities);
+  // The tasks of this revision are another protocol, or do not exist.
+  const { [TASKS_EXTENSION]: _, ...others } = extensions;
+  const shown = Object.keys(others).length === 0 ? undefined : others;
+  return pick({ ...capabilities, extensions: shown }, dialect.shown.capabilities);
 }
 
 /** Adds caching hints in dialects that have them (2026-07-28 "Caching"), and removes them in others. */

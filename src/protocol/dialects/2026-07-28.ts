@@ -13,6 +13,5 @@ export const dialect20260728: Dialect = extend(dialect20251125, {
   resourceNotFound: ErrorCode.InvalidParams,
   resumableStreams: false,
   primesStreams: false,
-  adds: { capabilities: ['extensions'] },
   drops: { capabilities: ['tasks'], tool: ['execution'] },
 });
