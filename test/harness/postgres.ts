@@ -1,0 +1,235 @@
+/** A throw-away PostgreSQL for tests: a temporary data directory, a port of its own on loopback, ended with its process. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import pg from 'pg';
+import { type Suite, suite } from './door.ts';
+
+const DEBIAN = '/usr/lib/postgresql';
+const USER = 'troupe';
+/** A start replays what a kill left behind; it takes 30 ms where nothing is left. */
+const START_MS = 60_000;
+
+/** The folder of `initdb` and `postgres`: the newest of Debian's, or one on the PATH. Undefined where there is none. */
+export const programs = find();
+
+function find(): string | undefined {
+  const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a)) : [];
+  const folders = [
+    ...versions.map((version) => join(DEBIAN, version, 'bin')),
+    ...(process.env.PATH ?? '').split(delimiter),
+  ];
+  return folders.find((folder) => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')));
+}
+
+/** PostgreSQL refuses to run as root: a superuser's tests run it as `nobody`. */
+function unprivileged(): { uid?: number; gid?: number } {
+  if (process.getuid?.() !== 0) return {};
+  const idOf = (flag: string): number => Number(spawnSync('id', [flag, 'nobody'], { encoding: 'utf8' }).stdout);
+  return { uid: idOf('-u'), gid: idOf('-g') };
+}
+
+/**
+ * Ends the server and deletes its directory when the pipe from this process closes: also after SIGKILL. Its argument is the
+ * directory. The first line of `postmaster.pid` is the process id.
+ */
+const GUARDIAN = `cat >/dev/null
+pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null) && kill -QUIT "$pid" 2>/dev/null
+while [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
+rm -rf "$1"`;
+
+export interface PostgresOptions {
+  /** Whether a commit waits for the disk, as in production. True by default. */
+  readonly fsync?: boolean;
+  /** More settings of the server, such as `{ max_connections: 20 }`. */
+  readonly settings?: Readonly<Record<string, string | number>>;
+}
+
+/** Starts a server with an empty database. It ends with this process, whatever ends that. */
+export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
+  if (programs === undefined) throw new Error('no PostgreSQL: its initdb was not found');
+  const owner = unprivileged();
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-postgres-'));
+  if (owner.uid !== undefined && owner.gid !== undefined) chownSync(folder, owner.uid, owner.gid);
+  const guardian = spawn('sh', ['-c', GUARDIAN, 'sh', folder], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+  const data = join(folder, 'data');
+  const initdb = ['-D', data, '-U', USER, '--auth=trust', '--no-sync', '--locale=C', '--encoding=UTF8'];
+  const made = spawnSync(join(programs, 'initdb'), initdb, { ...owner, encoding: 'utf8', cwd: folder });
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+  const server = new Postgres(programs, folder, owner, await freePort(), options, guardian);
+  await server.start();
+  return server;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  await new Promise((closed) => server.close(closed));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+/** One server. It keeps its port and its data from one start to the next. */
+export class Postgres {
+  readonly port: number;
+  /** Its directory, which `stop` deletes. */
+  readonly folder: string;
+  readonly #programs: string;
+  readonly #owner: { uid?: number; gid?: number };
+  readonly #options: PostgresOptions;
+  readonly #guardian: ChildProcess;
+  #server: ChildProcess | undefined;
+  #databases = 0;
+
+  constructor(
+    programFolder: string,
+    folder: string,
+    owner: { uid?: number; gid?: number },
+    port: number,
+    options: PostgresOptions,
+    guardian: ChildProcess,
+  ) {
+    this.#programs = programFolder;
+    this.folder = folder;
+    this.#owner = owner;
+    this.port = port;
+    this.#options = options;
+    this.#guardian = guardian;
+    // A test that forgets to stop its server does not hold up its process: the guardian stops it.
+    guardian.unref();
+    unrefPipe(guardian.stdin);
+  }
+
+  /** The URL of the database that is there from the start. */
+  get url(): string {
+    return this.#urlOf('postgres');
+  }
+
+  /** The process id of the server's first process; 0 while it is stopped. */
+  get pid(): number {
+    return this.#server?.pid ?? 0;
+  }
+
+  /** Creates an empty database. @returns its URL */
+  async database(): Promise<string> {
+    this.#databases += 1;
+    const name = `test${this.#databases}`;
+    await this.query(`CREATE DATABASE ${name}`);
+    return this.#urlOf(name);
+  }
+
+  /** Runs one statement on a connection of its own. */
+  async query(text: string, url = this.url): Promise<readonly Record<string, unknown>[]> {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      const { rows } = await client.query<Record<string, unknown>>(text);
+      return rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** Starts the server, and resolves when it accepts connections. */
+  async start(): Promise<void> {
+    const settings = {
+      listen_addresses: '127.0.0.1',
+      port: this.port,
+      unix_socket_directories: this.folder,
+      fsync: this.#options.fsync === false ? 'off' : 'on',
+      max_connections: 200,
+      shared_buffers: '32MB',
+      // From this level on, the log has the line that the start waits for, and no error of a client.
+      log_min_messages: 'log',
+      ...this.#options.settings,
+    };
+    const words = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    const server = spawn(join(this.#programs, 'postgres'), ['-D', join(this.folder, 'data'), ...words], {
+      ...this.#owner,
+      cwd: this.folder,
+      stdio: ['ignore', 'ignore', 'pipe'],
+      // Ctrl-C in a terminal ends the tests; the guardian ends the server then.
+      detached: true,
+    });
+    this.#server = server;
+    await started(server);
+    server.unref();
+    unrefPipe(server.stderr);
+  }
+
+  /** Ends the server at once, as a crash does: its next start recovers from the log. */
+  async kill(): Promise<void> {
+    await this.#end('SIGQUIT');
+  }
+
+  /** Ends the server, and deletes its data. */
+  async stop(): Promise<void> {
+    await this.#end('SIGINT');
+    rmSync(this.folder, { recursive: true, force: true });
+    this.#guardian.ref();
+    const gone = once(this.#guardian, 'exit');
+    this.#guardian.stdin?.end();
+    await gone;
+  }
+
+  async #end(signal: 'SIGQUIT' | 'SIGINT'): Promise<void> {
+    const server = this.#server;
+    if (!server) return;
+    this.#server = undefined;
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    server.ref();
+    const gone = once(server, 'exit');
+    server.kill(signal);
+    await gone;
+  }
+
+  #urlOf(database: string): string {
+    return `postgres://${USER}@127.0.0.1:${this.port}/${database}`;
+  }
+}
+
+/** Resolves when the server accepts connections, by its own log. */
+function started(server: ChildProcess): Promise<void> {
+  return new Promise((ready, fail) => {
+    let log = '';
+    const settle = (error?: Error): void => {
+      clearTimeout(timer);
+      server.off('error', settle).off('exit', onExit);
+      // From here on the log is read and dropped, so that the server never waits for its pipe.
+      server.stderr?.off('data', onLog).resume();
+      if (error) fail(error);
+      else ready();
+    };
+    const onExit = (code: number | null): void => settle(new Error(`PostgreSQL ended with ${code}: ${log}`));
+    const onLog = (text: string): void => {
+      log += text;
+      if (log.includes('ready to accept connections')) settle();
+    };
+    const timer = setTimeout(() => settle(new Error(`PostgreSQL did not start in ${START_MS} ms: ${log}`)), START_MS);
+    server.once('error', settle).once('exit', onExit);
+    server.stderr?.setEncoding('utf8').on('data', onLog);
+  });
+}
+
+/** A pipe of a child is a socket, which would keep the process alive. */
+function unrefPipe(pipe: ChildProcess['stdin'] | ChildProcess['stderr']): void {
+  if (pipe && 'unref' in pipe && typeof pipe.unref === 'function') pipe.unref();
+}
+
+/** A suite that needs PostgreSQL: where there is none, one line says that all its tests are skipped. */
+export function postgresSuite(name: string): Suite {
+  const test = suite(name);
+  if (programs !== undefined) return test;
+  test.skip('all tests', 'no PostgreSQL: install postgresql');
+  return Object.assign(() => {}, {
+    skip: test.skip,
+    before: () => {},
+    after: () => {},
+    beforeEach: () => {},
+    afterEach: () => {},
+  });
+}
