@@ -13,7 +13,7 @@ import {
 import type { Clock } from '../clock.ts';
 import { isObject, type JsonValue } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
-import { type Store, StoreError } from '../store/store.ts';
+import { type ActorRow, type Store, type Stored, StoreError } from '../store/store.ts';
 
 /** The payload; or the reason why no key of this ring sealed the text for this scope. */
 export type OpenedSeal =
@@ -217,15 +217,22 @@ export class StateKeys {
 }
 
 async function loadKeyRing(store: Store, clock: Clock): Promise<KeyRing> {
+  // A store that cannot write still serves reads.
   const stored = await store.load(SECRET_ACTOR);
-  if (stored?.snapshot) return new KeyRing([secretIn(fromText(stored.snapshot.data, SECRET_ACTOR))]);
-  const secret = KeyRing.randomSecret();
-  const row = { kind: 'server', name: 'secret', principal: '', status: 'live' } as const;
+  if (stored) return ringOf(stored);
+  const base = { id: SECRET_ACTOR, kind: 'server', name: 'secret', principal: '', status: 'live' } as const;
+  const actor: ActorRow = { ...base, created: clock.date(), expires: undefined };
+  const snapshot = { version: '1', data: toText({ secret: KeyRing.randomSecret() }) };
+  if (store.first) return ringOf(await store.first(actor, snapshot));
   await store.commit([
-    { type: 'actor', actor: { ...row, id: SECRET_ACTOR, created: clock.date(), expires: undefined } },
-    { type: 'snapshot', actor: SECRET_ACTOR, version: '1', data: toText({ secret }) },
+    { type: 'actor', actor },
+    { type: 'snapshot', actor: SECRET_ACTOR, ...snapshot },
   ]);
-  return new KeyRing([secret]);
+  return ringOf({ snapshot });
+}
+
+function ringOf({ snapshot }: Pick<Stored, 'snapshot'>): KeyRing {
+  return new KeyRing([secretIn(snapshot && fromText(snapshot.data, SECRET_ACTOR))]);
 }
 
 function secretIn(value: unknown): string {

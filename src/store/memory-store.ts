@@ -1,4 +1,5 @@
 /** The default store: it stores everything in this process, and nothing survives it. */
+import { ofCells } from '../protocol/cell.ts';
 import type {
   ActorRow,
   DeadLetter,
@@ -144,19 +145,34 @@ class MemoryStore implements Store {
     return stored;
   }
 
+  first(actor: ActorRow, snapshot: NonNullable<Stored['snapshot']>): Promise<Stored> {
+    if (this.#closed) return Promise.reject(closed());
+    const stored = this.#of(actor.id);
+    if (!stored.actor) {
+      stored.actor = actor;
+      stored.snapshot = snapshot;
+    }
+    return Promise.resolve({
+      actor: stored.actor,
+      snapshot: stored.snapshot,
+      timers: [...stored.timers.values()],
+    });
+  }
+
   load(id: string): Promise<Stored | undefined> {
     const stored = this.#actors.get(id);
     if (!stored?.actor) return Promise.resolve(undefined);
     return Promise.resolve({ actor: stored.actor, snapshot: stored.snapshot, timers: [...stored.timers.values()] });
   }
 
-  list({ kind, name, principal, after, limit }: ListQuery): Promise<readonly ActorRow[]> {
+  list({ kind, name, principal, cells, after, limit }: ListQuery): Promise<readonly ActorRow[]> {
     const rows: ActorRow[] = [];
+    const isAsked = ofCells(cells);
     for (const { actor } of this.#actors.values()) {
       if (actor?.kind !== kind) continue;
       if (name !== undefined && actor.name !== name) continue;
       if (principal !== undefined && actor.principal !== principal) continue;
-      if (after && inOrder(actor, after) <= 0) continue;
+      if (!isAsked(actor.id) || (after && inOrder(actor, after) <= 0)) continue;
       rows.push(actor);
     }
     return Promise.resolve(rows.sort(inOrder).slice(0, limit));
@@ -182,10 +198,11 @@ class MemoryStore implements Store {
     return Promise.resolve(this.#actors.get(actor)?.replies.get(request)?.data);
   }
 
-  timers(until: number, limit: number): Promise<readonly TimerRow[]> {
+  timers(until: number, limit: number, cells?: readonly number[]): Promise<readonly TimerRow[]> {
     const due: TimerRow[] = [];
+    const isAsked = ofCells(cells);
     for (const { timers } of this.#actors.values())
-      for (const timer of timers.values()) if (timer.due <= until) due.push(timer);
+      for (const timer of timers.values()) if (timer.due <= until && isAsked(timer.actor)) due.push(timer);
     return Promise.resolve(due.sort((a, b) => a.due - b.due).slice(0, limit));
   }
 

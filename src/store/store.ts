@@ -1,5 +1,6 @@
 /** The persistence port: journal, snapshots, replies, timers, dead letters, and its errors. */
 import type { Clock } from '../clock.ts';
+import type { Nodes } from './membership.ts';
 
 /** The kind of a stored actor; not part of its id. */
 export type StoredKind = 'handle' | 'session' | 'task' | 'question' | 'server';
@@ -98,6 +99,8 @@ export type StoreFault =
   | 'corrupt'
   /** Another process has it open. */
   | 'locked'
+  /** The database has declared this node dead, and other nodes own its cells: nothing of the batch is stored. */
+  | 'fenced'
   /** A later version of this package wrote it, or it is not a store. */
   | 'foreign'
   | 'closed';
@@ -147,6 +150,8 @@ export interface Store {
   readonly durable: boolean;
   /** Absent if nothing outlives the process. */
   readonly notes?: Notes;
+  /** The nodes that share it. Absent if one process has it to itself. */
+  readonly nodes?: Nodes;
   /** @throws {StoreError} `locked`, `foreign`, `failed` */
   open(host: StoreHost): Promise<void>;
   /**
@@ -157,10 +162,18 @@ export interface Store {
   /**
    * Resolves when the batch is durable. It is stored completely or not at all.
    *
-   * @throws {StoreError} `full`, `busy`, `closed`, `corrupt`: nothing of the batch is stored. `failed`: a thread or a
+   * @throws {StoreError} `full`, `busy`, `closed`, `corrupt`, `fenced`: nothing of the batch is stored. `failed`: a thread or a
    * disk failed, and the batch may or may not be stored; read the data to find out
    */
   commit(writes: readonly Write[]): Promise<void>;
+  /**
+   * Stores an actor that does not exist, in one step: of several processes that try, one succeeds. Optional, unless
+   * several processes share the store: the server falls back on `load` and `commit`.
+   *
+   * @returns the actor that exists now, durable: this one or an earlier one
+   * @throws {StoreError} as `commit` and `load`
+   */
+  first?(actor: ActorRow, snapshot: { readonly version: string; readonly data: string }): Promise<Stored>;
   /**
    * Resolves when nearly all calls that wait for the store now have their responses; undefined if only a few wait. A job
    * that writes for thousands of clients waits for it between its slices, so that another client's write is never behind
@@ -171,7 +184,10 @@ export interface Store {
    * @throws {StoreError} `corrupt` if the actor exists but is damaged or cannot be found; never returns undefined then
    */
   load(actor: string): Promise<Stored | undefined>;
-  /** Actors of one kind, the oldest first; optionally of one name or principal; after this id, at most `limit`. */
+  /**
+   * Actors of one kind, the oldest first; optionally of one name, one principal or some cells; after this id, at most
+   * `limit`.
+   */
   list(query: ListQuery): Promise<readonly ActorRow[]>;
   /**
    * The events of a stream after `after`, at most `limit`; 0 requests all that are left. An empty result means that
@@ -198,8 +214,12 @@ export interface Store {
    * damaged.
    */
   isDamaged?(actor: string): boolean;
-  /** Timers that are due by then (milliseconds since 1970), the earliest first. */
-  timers(until: number, limit: number): Promise<readonly TimerRow[]>;
+  /**
+   * Timers that are due by then (milliseconds since 1970), the earliest first.
+   *
+   * @param cells of the actors; all actors if undefined
+   */
+  timers(until: number, limit: number, cells?: readonly number[]): Promise<readonly TimerRow[]>;
   deadLetters(limit: number): Promise<readonly DeadLetter[]>;
   /** Deletes expired actors and replies, and data beyond the limits. @returns the number of actors */
   sweep(now: number): Promise<number>;
@@ -238,6 +258,8 @@ export interface ListQuery {
   readonly kind: StoredKind;
   readonly name?: string | undefined;
   readonly principal?: string | undefined;
+  /** Only actors of these cells. All actors if undefined, also those without a cell. */
+  readonly cells?: readonly number[] | undefined;
   /** The last row of the previous page. */
   readonly after?: ActorRow | undefined;
   readonly limit: number;

@@ -1,6 +1,7 @@
 /** A store whose commits are measured and take writes of the audit with them, and whose dead letters are counted. */
 import type { Clock } from '../clock.ts';
 import type { CommitRiders } from '../store/commit-rider.ts';
+import type { Nodes } from '../store/membership.ts';
 import type {
   ActorRow,
   DeadLetter,
@@ -29,8 +30,10 @@ class MeteredStore implements Store {
   readonly #metrics: Metrics;
   readonly #riders: CommitRiders;
   readonly notes?: Notes;
+  readonly nodes?: Nodes;
   readonly caughtUp?: () => Promise<void> | undefined;
   readonly claim?: (reply: ReplyWrite) => Promise<string | undefined>;
+  readonly first?: NonNullable<Store['first']>;
   readonly impairment?: () => 'not open' | 'read-only' | undefined;
   readonly isDamaged?: (actor: string) => boolean;
 
@@ -40,10 +43,13 @@ class MeteredStore implements Store {
     this.#clock = clock;
     this.#metrics = metrics;
     if (store.notes) this.notes = store.notes;
+    if (store.nodes) this.nodes = store.nodes;
     const caughtUp = store.caughtUp?.bind(store);
     if (caughtUp) this.caughtUp = caughtUp;
     const claim = store.claim?.bind(store);
     if (claim) this.claim = (reply) => this.#metered(claim(reply));
+    const first = store.first?.bind(store);
+    if (first) this.first = (actor, snapshot) => this.#metered(first(actor, snapshot));
     const impairment = store.impairment?.bind(store);
     if (impairment) this.impairment = impairment;
     const isDamaged = store.isDamaged?.bind(store);
@@ -87,8 +93,8 @@ class MeteredStore implements Store {
     return this.#store.reply(actor, request);
   }
 
-  timers(until: number, limit: number): Promise<readonly TimerRow[]> {
-    return this.#store.timers(until, limit);
+  timers(until: number, limit: number, cells?: readonly number[]): Promise<readonly TimerRow[]> {
+    return this.#store.timers(until, limit, cells);
   }
 
   deadLetters(limit: number): Promise<readonly DeadLetter[]> {

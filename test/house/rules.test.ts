@@ -63,6 +63,11 @@ const ROOMS: readonly {
   { room: 'schema', may: ['protocol'], packages: ['ajv', 'node:'] },
   { room: 'store', may: ['clock', 'make-directory', 'package-files', 'protocol'], packages: ['libsql', 'node:'] },
   { room: 'token-bucket', may: [], packages: [] },
+  {
+    room: 'nodes',
+    may: ['clock', 'limits', 'machines', 'messages', 'operator-log', 'protocol', 'store'],
+    packages: ['node:', 'xstate'],
+  },
   { room: 'telemetry', may: ['clock', 'protocol', 'token-bucket', 'messages', 'store'], packages: ['node:'] },
   { room: 'timer-queue', may: ['clock'], packages: [] },
   { room: 'in-flight-table', may: ['protocol'], packages: [] },

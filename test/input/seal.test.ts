@@ -2,8 +2,10 @@
 import { inspect } from 'node:util';
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import { digest, KeyRing } from '../../src/input/seal.ts';
+import { systemClock } from '../../src/clock.ts';
+import { digest, KeyRing, StateKeys } from '../../src/input/seal.ts';
 import type { JsonValue } from '../../src/protocol/json.ts';
+import { memoryStore } from '../../src/store/memory-store.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('seal');
@@ -261,3 +263,11 @@ function reordered(value: JsonValue): JsonValue {
       .map(([name, member]) => [name, reordered(member ?? null)]),
   );
 }
+
+test('processes that create the stored secret at once open the states of each other', async () => {
+  const store = Object.assign(memoryStore(), { durable: true });
+  const [one, other] = [new StateKeys(undefined), new StateKeys(undefined)];
+  await Promise.all([one.load(store, systemClock), other.load(store, systemClock)]);
+  assert.equal(other.ring.open(one.ring.seal({ n: 1 }, BOUND), BOUND), { ok: true, payload: { n: 1 } });
+  assert.equal(one.ring.open(other.ring.seal({ n: 2 }, BOUND), BOUND), { ok: true, payload: { n: 2 } });
+});

@@ -217,8 +217,8 @@ export class SimulatedStore implements Store {
     return this.#read((rows) => rows.reply(actor, request));
   }
 
-  timers(until: number, limit: number): Promise<readonly TimerRow[]> {
-    return this.#read((rows) => rows.timers(until, limit));
+  timers(until: number, limit: number, cells?: readonly number[]): Promise<readonly TimerRow[]> {
+    return this.#read((rows) => rows.timers(until, limit, cells));
   }
 
   deadLetters(limit: number): Promise<readonly DeadLetter[]> {

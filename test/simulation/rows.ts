@@ -1,4 +1,5 @@
 /** What a store holds, as plain rows in memory: the port's writes applied one after the other. */
+import { ofCells } from '../../src/protocol/cell.ts';
 import type {
   ActorRow,
   DeadLetter,
@@ -116,12 +117,14 @@ export class Rows {
     return kept?.actor && { actor: kept.actor, snapshot: kept.snapshot, timers: [...kept.timers.values()] };
   }
 
-  list({ kind, name, principal, after, limit }: ListQuery): readonly ActorRow[] {
+  list({ kind, name, principal, cells, after, limit }: ListQuery): readonly ActorRow[] {
+    const isAsked = ofCells(cells);
     const rows: { readonly actor: ActorRow; readonly ordinal: number }[] = [];
     for (const { actor, ordinal } of this.#kept.values()) {
       if (actor?.kind !== kind) continue;
       if (name !== undefined && actor.name !== name) continue;
       if (principal !== undefined && actor.principal !== principal) continue;
+      if (!isAsked(actor.id)) continue;
       rows.push({ actor, ordinal });
     }
     rows.sort((a, b) => a.actor.created - b.actor.created || a.ordinal - b.ordinal);
@@ -152,10 +155,11 @@ export class Rows {
     return this.#kept.get(actor)?.replies.get(request)?.data;
   }
 
-  timers(until: number, limit: number): readonly TimerRow[] {
+  timers(until: number, limit: number, cells?: readonly number[]): readonly TimerRow[] {
     const due: TimerRow[] = [];
+    const isAsked = ofCells(cells);
     for (const { timers } of this.#kept.values())
-      for (const timer of timers.values()) if (timer.due <= until) due.push(timer);
+      for (const timer of timers.values()) if (timer.due <= until && isAsked(timer.actor)) due.push(timer);
     return due.sort((a, b) => a.due - b.due).slice(0, limit);
   }
 

@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
+import { withCell } from '../../src/protocol/cell.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';
 import { sqlite } from '../../src/store/sqlite/sqlite.ts';
 import { Db } from '../../src/store/sqlite/sqlite-database.ts';
@@ -191,6 +192,60 @@ function contract(name: string, make: () => Store): void {
     await store.commit([claim('')]);
     assert.is(await store.claim(claim('four')), undefined);
     assert.is(await store.reply('claim', 'r'), 'four');
+  });
+
+  test('the first of several processes stores an actor, and all get what it stored', async () => {
+    assert.ok(store.first);
+    const row = (status: string): ActorRow => {
+      const { id, kind, name } = { id: 'server/first', kind: 'server', name: 'first' } as const;
+      return { id, kind, name, principal: '', status, created: 1, expires: undefined };
+    };
+    const both = await Promise.all([
+      store.first(row('one'), { version: '1', data: '"one"' }),
+      store.first(row('two'), { version: '2', data: '"two"' }),
+    ]);
+    for (const { actor, snapshot, timers } of both) {
+      assert.is(actor.status, 'one');
+      assert.equal(snapshot, { version: '1', data: '"one"' });
+      assert.equal(timers, []);
+    }
+    await store.commit([{ type: 'actor', actor: row('changed') }, timer('server/first', 't', 5_000)]);
+    const later = await store.first(row('three'), { version: '3', data: '"three"' });
+    assert.equal([later.actor.status, later.snapshot?.data, later.timers.length], ['changed', '"one"', 1]);
+    assert.equal(await store.load('server/first'), later);
+    await store.commit([{ type: 'forget', actor: 'server/first' }]);
+    const [forgotten] = await Promise.all([store.first(row('four'), { version: '4', data: '"four"' })]);
+    assert.is(forgotten.snapshot?.data, '"four"');
+    await store.commit([{ type: 'forget', actor: 'server/first' }]);
+  });
+
+  test('lists and timers of some cells have the actors of these cells only', async () => {
+    const cells = [3, 700, 3, 1_023, 700, 3];
+    const ids = cells.map((cell, n) => `task/${withCell(cell, `of-a-cell-number-${n}-----`.slice(0, 22))}`);
+    const others = ['task/of-no-cell', `server/${withCell(3, 'x'.repeat(22))}`];
+    await store.commit(
+      [...ids, ...others].flatMap((id, n) => [
+        actor(id, { kind: 'task', name: 'celled', created: 100 + n }),
+        timer(id, 'due', 50 + n),
+      ]),
+    );
+    const listed = async (asked: readonly number[] | undefined, limit: number, after?: ActorRow): Promise<string[]> => {
+      const rows = await store.list({ kind: 'task', name: 'celled', cells: asked, limit, after });
+      return rows.map(({ id }) => id);
+    };
+    const due = async (asked: readonly number[] | undefined, limit: number): Promise<string[]> =>
+      (await store.timers(99, limit, asked)).flatMap((row) => (row.timer === 'due' ? [row.actor] : []));
+    const of = (...asked: readonly number[]): string[] => ids.filter((_, n) => asked.includes(cells[n] ?? -1));
+    assert.equal(await listed([3], 9), of(3));
+    assert.equal(await listed([3, 1_023], 2), of(3, 1_023).slice(0, 2));
+    const [, second] = await store.list({ kind: 'task', name: 'celled', limit: 2, cells: [3, 1_023] });
+    assert.equal(await listed([3, 1_023], 9, second), of(3, 1_023).slice(2));
+    assert.equal([await listed([], 9), await listed([4], 9)], [[], []]);
+    assert.equal(await listed(undefined, 9), [...ids, ...others]);
+    assert.equal(await due([3], 9), of(3));
+    assert.equal(await due([700, 3], 3), of(700, 3).slice(0, 3));
+    assert.equal(await due(undefined, 9), [...ids, ...others]);
+    await store.commit([...ids, ...others].map((id): Write => ({ type: 'forget', actor: id })));
   });
 
   test('timers fall due in their order, the late ones too', async () => {

@@ -78,7 +78,7 @@ function served(opened: Opened): { readonly values: string[]; readonly refused: 
   };
   ask({ type: 'events', actor: 'a1', stream: 's', after: 0, limit: 1_000 });
   ask({ type: 'list', query: { kind: 'handle', limit: 1_000 } });
-  ask({ type: 'timers', until: 9e12, limit: 1_000 });
+  ask({ type: 'timers', until: 9e12, limit: 1_000, cells: undefined });
   ask({ type: 'dead letters', limit: 1_000 });
   for (let n = 1; n <= EVENTS; n += 1) {
     ask({ type: 'load', actor: `a${n}` });

@@ -81,7 +81,7 @@ function written(): Buffer {
 
 function questions(): StoreQuery[] {
   const all: StoreQuery[] = KINDS.map((kind) => ({ type: 'list', query: { kind, limit: ACTORS } }));
-  all.push({ type: 'timers', until: Number.MAX_SAFE_INTEGER, limit: ACTORS });
+  all.push({ type: 'timers', until: Number.MAX_SAFE_INTEGER, limit: ACTORS, cells: undefined });
   for (let n = 0; n < ACTORS; n += 1) {
     const actor = idOf(n);
     all.push({ type: 'load', actor }, { type: 'streams', actor });

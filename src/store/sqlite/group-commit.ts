@@ -4,7 +4,7 @@
  */
 
 import type { KnownKeys } from '../known-keys.ts';
-import type { ReplyWrite, Write } from '../store.ts';
+import type { ActorRow, ReplyWrite, Stored, Write } from '../store.ts';
 import type { CommitMark } from './commit-mark.ts';
 import { COUNT_COMMIT, Displaced, type OpenedDatabase } from './database-file.ts';
 import type { FileIdentity } from './file-identity.ts';
@@ -193,7 +193,7 @@ export class GroupCommit {
       case 'reply':
         return { type: 'reply', data: this.#replies.replyTo(question.actor, question.request) };
       case 'timers':
-        return { type: 'timers', rows: this.#rows.timers(question.until, question.limit) };
+        return { type: 'timers', rows: this.#rows.timers(question.until, question.limit, question.cells) };
       case 'dead letters':
         return { type: 'dead letters', letters: this.#rows.letters(question.limit) };
       case 'close':
@@ -203,6 +203,7 @@ export class GroupCommit {
         return { type: 'done' };
       case 'commit':
       case 'claim':
+      case 'first':
       case 'sweep':
         throw new Error(`a ${question.type} does not read`);
     }
@@ -214,6 +215,7 @@ export class GroupCommit {
       return { type: 'done' };
     }
     if (question.type === 'claim') return this.#claim(question.reply);
+    if (question.type === 'first') return this.#first(question.actor, question.snapshot);
     return question.type === 'sweep' ? this.#sweep(id, question.now) : { type: 'done' };
   }
 
@@ -224,6 +226,18 @@ export class GroupCommit {
     if (there !== undefined && there !== '') return { type: 'reply', data: there };
     this.#replies.reply(actor, request, data, expires);
     return { type: 'done' };
+  }
+
+  /** @returns the actor that exists now */
+  #first(actor: ActorRow, { version, data }: NonNullable<Stored['snapshot']>): StoreResult {
+    // Writes before it in this transaction may create the actor.
+    this.#settle();
+    if (!this.#rows.load(actor.id)) {
+      this.#write({ type: 'actor', actor });
+      this.#write({ type: 'snapshot', actor: actor.id, version, data });
+      this.#settle();
+    }
+    return { type: 'stored', stored: this.#rows.load(actor.id) };
   }
 
   #write(write: Write): void {
@@ -346,5 +360,5 @@ export class GroupCommit {
 }
 
 function changes({ type }: StoreQuery): boolean {
-  return type === 'commit' || type === 'claim' || type === 'sweep';
+  return type === 'commit' || type === 'claim' || type === 'first' || type === 'sweep';
 }

@@ -29,6 +29,12 @@ export interface ThreadStart {
 export type StoreQuery =
   | { readonly type: 'commit'; readonly writes: readonly Write[]; readonly length: number }
   | { readonly type: 'claim'; readonly reply: ReplyWrite; readonly length: number }
+  | {
+      readonly type: 'first';
+      readonly actor: ActorRow;
+      readonly snapshot: NonNullable<Stored['snapshot']>;
+      readonly length: number;
+    }
   | { readonly type: 'load'; readonly actor: string }
   | { readonly type: 'list'; readonly query: ListQuery }
   | {
@@ -40,7 +46,12 @@ export type StoreQuery =
     }
   | { readonly type: 'streams'; readonly actor: string }
   | { readonly type: 'reply'; readonly actor: string; readonly request: string }
-  | { readonly type: 'timers'; readonly until: number; readonly limit: number }
+  | {
+      readonly type: 'timers';
+      readonly until: number;
+      readonly limit: number;
+      readonly cells: readonly number[] | undefined;
+    }
   | { readonly type: 'dead letters'; readonly limit: number }
   | { readonly type: 'sweep'; readonly now: number }
   | { readonly type: 'close' };

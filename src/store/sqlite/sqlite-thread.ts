@@ -183,7 +183,7 @@ export class StoreThread {
 
   #refusal(question: StoreQuery, length: number): StoreError | undefined {
     const { maxWaiting, maxWaitingLength } = this.#options;
-    const writes = question.type === 'commit' || question.type === 'claim' || question.type === 'sweep';
+    const writes = isWrite(question);
     if (this.#state === 'closed') return new StoreError('closed', this.#closed());
     if (writes && this.#snapshot) return new StoreError('failed', `${this.#path} is open for reading only`);
     if (this.#state === 'failed' || (writes && isReadOnly(this.#state))) return new StoreError('failed', this.#why);
@@ -376,6 +376,10 @@ export class StoreThread {
       void worker.terminate();
     });
   }
+}
+
+function isWrite({ type }: StoreQuery): boolean {
+  return type === 'commit' || type === 'claim' || type === 'first' || type === 'sweep';
 }
 
 function idOf(answer: StoreAnswer | number): number {

@@ -74,6 +74,11 @@ class SqliteStore implements Store {
     return this.#thread?.caughtUp();
   }
 
+  async first(actor: ActorRow, snapshot: NonNullable<Stored['snapshot']>): Promise<Stored> {
+    const found = await this.#ask({ type: 'first', actor, snapshot, length: 128 + snapshot.data.length });
+    return found.type === 'stored' && found.stored ? found.stored : unexpected(found);
+  }
+
   async load(actor: string): Promise<Stored | undefined> {
     const found = await this.#ask({ type: 'load', actor });
     return found.type === 'stored' ? found.stored : unexpected(found);
@@ -110,8 +115,8 @@ class SqliteStore implements Store {
     return this.#ask({ type: 'claim', reply, length: lengthOf([reply]) }).then(claimed);
   }
 
-  async timers(until: number, limit: number): Promise<readonly TimerRow[]> {
-    const found = await this.#ask({ type: 'timers', until, limit });
+  async timers(until: number, limit: number, cells?: readonly number[]): Promise<readonly TimerRow[]> {
+    const found = await this.#ask({ type: 'timers', until, limit, cells });
     return found.type === 'timers' ? found.rows : unexpected(found);
   }
 

@@ -1,4 +1,5 @@
 /** Actors, snapshots, replies, timers and dead letters in the file; each row has a checksum of all its data. */
+import { ofCells } from '../../protocol/cell.ts';
 import { type ChecksumPart, rowSum } from '../checksum.ts';
 import type { KnownKeys } from '../known-keys.ts';
 import type { ActorRow, DeadLetter, ListQuery, Stored, StoredKind, StoreError, TimerRow } from '../store.ts';
@@ -228,8 +229,9 @@ export class StateRows {
     return { actor, snapshot: readSnapshot(id, row.slice(8)), timers };
   }
 
-  list({ kind, name, principal, after, limit }: ListQuery): ListedRows {
+  list({ kind, name, principal, cells, after, limit }: ListQuery): ListedRows {
     const rows: ActorRow[] = [];
+    const isAsked = ofCells(cells);
     const unsound: string[] = [];
     let from: readonly [number, Uint8Array] = [after?.created ?? Number.MIN_SAFE_INTEGER, bytesColumn(after?.id ?? '')];
     for (;;) {
@@ -240,7 +242,8 @@ export class StateRows {
       for (const row of page) {
         const actor = this.#sound(row, readActorRow);
         if (!actor && row[0] instanceof Uint8Array) unsound.push(sqlText(row[0]));
-        if (actor && (name === undefined || actor.name === name) && rows.length < limit) rows.push(actor);
+        if (!actor || rows.length >= limit || !isAsked(actor.id)) continue;
+        if (name === undefined || actor.name === name) rows.push(actor);
       }
       const last = page.at(-1);
       if (rows.length >= limit || page.length < limit || !last) return { rows, damaged: unsound };
@@ -260,8 +263,11 @@ export class StateRows {
     return sqlText(data);
   }
 
-  timers(until: number, limit: number): readonly TimerRow[] {
-    return this.#all(this.#sql.due.all(until, limit), readTimer);
+  /** One process owns the file with all cells, so a query for some of them may read all timers that are due. */
+  timers(until: number, limit: number, cells: readonly number[] | undefined): readonly TimerRow[] {
+    const due = this.#all(this.#sql.due.all(until, cells ? -1 : limit), readTimer);
+    const isAsked = ofCells(cells);
+    return cells ? due.filter(({ actor }) => isAsked(actor)).slice(0, limit) : due;
   }
 
   letters(limit: number): readonly DeadLetter[] {

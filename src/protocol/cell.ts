@@ -1,0 +1,98 @@
+/**
+ * Cells: the 1,024 parts into which all lasting data is divided, and the ids that carry their cell.
+ *
+ * An id with a cell has exactly {@link ID_WITH_CELL} characters: two for the cell, then 22 random ones. Earlier versions
+ * created ids of 21 or 22 characters: those have no cell, and belong to the process that owns the whole store.
+ */
+
+/** Number of cells, for ever: clients hold ids that contain their cell. */
+export const CELLS = 1_024;
+
+const RANDOM_LENGTH = 22;
+/** Number of characters of an id that carries its cell. */
+const ID_WITH_CELL = 2 + RANDOM_LENGTH;
+/** A SHA-256 in base64url. */
+const HASH_LENGTH = 43;
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+/** The values of the alphabet's characters by their code; -1 for all other characters. */
+const VALUES = Int8Array.from({ length: 128 }, (_, code) => ALPHABET.indexOf(String.fromCharCode(code)));
+const NAMES: readonly string[] = Array.from(
+  { length: CELLS },
+  (_, cell) => ALPHABET.charAt(cell >> 6) + ALPHABET.charAt(cell & 63),
+);
+
+/**
+ * Returns the two characters of a cell: its 12 bits in base64url, highest first.
+ *
+ * @throws {RangeError} if it is not an integer from 0 to 1,023
+ * @example nameOfCell(65) // 'BB'
+ */
+export function nameOfCell(cell: number): string {
+  const name = NAMES[cell];
+  if (name === undefined) throw new RangeError(`cell: expected an integer from 0 to ${CELLS - 1}, got ${cell}`);
+  return name;
+}
+
+/**
+ * Puts the cell in front of the random part of an id.
+ *
+ * @param random 22 characters
+ * @throws {RangeError} for another cell than 0 to 1,023, or a random part of another length: `cellIn` would not find the cell
+ * @example withCell(1, nanoid(22)) // 'ABV1StGXR8…'
+ */
+export function withCell(cell: number, random: string): string {
+  if (random.length !== RANDOM_LENGTH)
+    throw new RangeError(`random part of an id: expected ${RANDOM_LENGTH} characters, got ${random.length}`);
+  return nameOfCell(cell) + random;
+}
+
+/** Returns the cell of an id; undefined for an id of another length, or whose first characters are no cell. */
+export function cellIn(id: string): number | undefined {
+  return id.length === ID_WITH_CELL ? cellAt(id, 0) : undefined;
+}
+
+/**
+ * Returns the cell of an actor in the store; undefined if it belongs to no cell, as the server's own data and actors with
+ * ids of earlier versions do.
+ *
+ * @example cellOfActor('handle/order/ABV1StGXR8…') // 1
+ * @example cellOfActor('session/AB.<SHA-256 of its id>') // 1
+ */
+export function cellOfActor(actor: string): number | undefined {
+  const at = actor.lastIndexOf('/') + 1;
+  const length = actor.length - at;
+  if (length === ID_WITH_CELL)
+    return actor.startsWith('handle/') || actor.startsWith('task/') || actor.startsWith('question/')
+      ? cellAt(actor, at)
+      : undefined;
+  if (length !== HASH_LENGTH + 3 || actor[at + 2] !== '.') return undefined;
+  return actor.startsWith('session/') || actor.startsWith('key/') ? cellAt(actor, at) : undefined;
+}
+
+/**
+ * Names an actor in the store by a hash, because its id is secret or too long.
+ *
+ * @param hash a SHA-256 in base64url
+ * @param cell undefined for an actor of earlier versions, whose name has no cell
+ * @example hashedActor('session', 1, hash) // 'session/AB.<hash>'
+ */
+export function hashedActor(kind: 'session' | 'key', cell: number | undefined, hash: string): string {
+  return cell === undefined ? `${kind}/${hash}` : `${kind}/${nameOfCell(cell)}.${hash}`;
+}
+
+/** Returns a test for actors of these cells; of all actors, also those without a cell, if `cells` is undefined. */
+export function ofCells(cells: readonly number[] | undefined): (actor: string) => boolean {
+  if (!cells) return () => true;
+  const asked = new Set(cells);
+  return (actor) => {
+    const cell = cellOfActor(actor);
+    return cell !== undefined && asked.has(cell);
+  };
+}
+
+function cellAt(text: string, at: number): number | undefined {
+  const [high, low] = [VALUES[text.charCodeAt(at)] ?? -1, VALUES[text.charCodeAt(at + 1)] ?? -1];
+  const cell = (high << 6) | low;
+  return high < 0 || low < 0 || cell >= CELLS ? undefined : cell;
+}
