@@ -61,7 +61,7 @@ const ROOMS: readonly {
   { room: 'operator-log', may: ['protocol', 'messages'], packages: ['node:'] },
   { room: 'json-log', may: ['clock', 'protocol', 'operator-log'], packages: ['node:'] },
   { room: 'schema', may: ['protocol'], packages: ['ajv', 'node:'] },
-  { room: 'store', may: ['clock', 'make-directory', 'package-files', 'protocol'], packages: ['libsql', 'node:'] },
+  { room: 'store', may: ['clock', 'make-directory', 'package-files', 'protocol'], packages: ['libsql', 'node:', 'pg'] },
   { room: 'token-bucket', may: [], packages: [] },
   {
     room: 'nodes',

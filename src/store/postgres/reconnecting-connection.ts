@@ -1,0 +1,104 @@
+/** A connection to PostgreSQL that is opened again when it is lost. */
+import { systemClock, type Timer } from '../../clock.ts';
+import { messageOf } from '../../protocol/json.ts';
+import { StoreError } from '../store.ts';
+import type { PostgresAddress } from './postgres-address.ts';
+import { type ConnectionOptions, PostgresConnection } from './postgres-connection.ts';
+import { mayConnectLater, postgresError } from './postgres-faults.ts';
+
+/** Milliseconds until each further attempt; the last one repeats. */
+const BACK_OFF_MS = [100, 200, 400, 800];
+
+export interface ConnectionOwner {
+  /** Called with each new connection before its use. @throws {StoreError} `foreign` or `locked` end all attempts */
+  prepare(connection: PostgresConnection): Promise<void>;
+  up(connection: PostgresConnection): void;
+  /** The connection is lost; the next attempt follows. */
+  down(reason: StoreError): void;
+  /** There are no more attempts. */
+  gaveUp(reason: StoreError): void;
+}
+
+export class ReconnectingConnection {
+  readonly #address: PostgresAddress;
+  readonly #options: ConnectionOptions;
+  readonly #owner: ConnectionOwner;
+  #current: PostgresConnection | undefined;
+  #closed = false;
+  /** Number of failed attempts since the connection was lost. */
+  #failed = 0;
+  #retry: Timer | undefined;
+
+  constructor(address: PostgresAddress, options: ConnectionOptions, owner: ConnectionOwner) {
+    this.#address = address;
+    this.#options = options;
+    this.#owner = owner;
+  }
+
+  /** The connection, while there is one. */
+  get current(): PostgresConnection | undefined {
+    return this.#current;
+  }
+
+  /**
+   * Connects for the first time.
+   *
+   * @param withinMs milliseconds for all attempts together
+   * @throws {StoreError} of the last attempt
+   */
+  async open(withinMs: number): Promise<void> {
+    const end = systemClock.now() + withinMs;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await this.#connect();
+      } catch (error) {
+        const wait = BACK_OFF_MS[Math.min(attempt, BACK_OFF_MS.length - 1)] ?? 0;
+        if (this.#closed || !mayConnectLater(error) || systemClock.now() + wait > end)
+          throw postgresError(error, `${this.#address.label}: no connection`);
+        await new Promise<void>((resolve) => systemClock.after(wait, resolve));
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#retry?.cancel();
+    await this.#current?.close();
+    this.#current = undefined;
+  }
+
+  async #connect(): Promise<void> {
+    const connection = await PostgresConnection.open(this.#address, this.#options);
+    try {
+      await this.#owner.prepare(connection);
+      if (connection.failure) throw connection.failure;
+      if (this.#closed) throw new StoreError('closed', `${this.#address.label} is closed`);
+    } catch (error) {
+      connection.abandon(messageOf(error));
+      throw error;
+    }
+    this.#current = connection;
+    this.#failed = 0;
+    void connection.ended.then((reason) => this.#lost(reason));
+    this.#owner.up(connection);
+  }
+
+  #lost(reason: StoreError): void {
+    this.#current = undefined;
+    if (this.#closed) return;
+    this.#owner.down(reason);
+    this.#again();
+  }
+
+  #again(): void {
+    const wait = BACK_OFF_MS[Math.min(this.#failed, BACK_OFF_MS.length - 1)] ?? 0;
+    this.#failed += 1;
+    this.#retry = systemClock.after(wait, () => {
+      this.#connect().catch((error: unknown) => {
+        if (this.#closed) return;
+        if (mayConnectLater(error)) return this.#again();
+        this.#owner.gaveUp(postgresError(error, `${this.#address.label}: no connection`));
+      });
+    });
+  }
+}

@@ -1,0 +1,73 @@
+/** The address and the options of a store in PostgreSQL: no text contains the password. */
+import { inspect } from 'node:util';
+import * as assert from 'uvu/assert';
+import { ArrayLiteral, fromColumnText, toColumnText } from '../../../src/store/postgres/array-literal.ts';
+import { PostgresAddress } from '../../../src/store/postgres/postgres-address.ts';
+import { postgresError } from '../../../src/store/postgres/postgres-faults.ts';
+import { resolvePostgresOptions } from '../../../src/store/postgres/postgres-options.ts';
+import { suite } from '../../harness/door.ts';
+
+const test = suite('the address of a PostgreSQL database');
+
+test('the label is host and database, and no text of an address contains its password', () => {
+  const labels: readonly (readonly [string, string])[] = [
+    ['postgres://ann:s3cret@db.example.com/shop', 'db.example.com/shop'],
+    ['postgresql://ann:s3cret@db.example.com:5432/shop?sslmode=verify-full', 'db.example.com/shop'],
+    ['postgres://ann:s3cret@127.0.0.1:5433/shop', '127.0.0.1:5433/shop'],
+    ['postgres:///shop?host=/run/postgresql&user=ann&password=s3cret', '/run/postgresql/shop'],
+    ['postgres://ann:s3cret@db.example.com', 'db.example.com'],
+  ];
+  for (const [url, label] of labels) {
+    const address = new PostgresAddress(url);
+    assert.is(address.label, label);
+    assert.is(address.url, url);
+    for (const text of [inspect(address, { showHidden: true }), JSON.stringify(address), String(address)])
+      assert.not.ok(text.includes('s3cret'), text);
+  }
+});
+
+test('a text that is no address is rejected without quoting it', () => {
+  for (const url of ['', 'db/shop:s3cret', 'mysql://ann:s3cret@db/shop', 'postgres://ann:s3cret@db:port/shop']) {
+    try {
+      new PostgresAddress(url, 'session');
+      assert.unreachable(url);
+    } catch (error) {
+      assert.instance(error, TypeError);
+      assert.match(String(error), /postgres: session: expected the URL of a database/);
+      assert.not.ok(inspect(error).includes('s3cret'), inspect(error));
+    }
+  }
+});
+
+test('options that do not fit are rejected with the expected value', () => {
+  assert.throws(() => resolvePostgresOptions({ readers: 0 }), /readers: expected a whole number of at least 1, got 0/);
+  assert.throws(() => resolvePostgresOptions({ schema: 'a; DROP' }), /schema: expected lower-case letters/);
+  assert.throws(() => resolvePostgresOptions({ answerMs: 2 ** 31 }), /answerMs: expected at most 2147483647/);
+  assert.throws(() => resolvePostgresOptions(Object.fromEntries([['maxByte', 1]])), /maxByte: no such option/);
+});
+
+test('the states of PostgreSQL map to faults of the store, and the detail of an error is left out', () => {
+  const failing = (code: string): Error => Object.assign(new Error('it failed'), { code, detail: 'Key (a)=(s3cret)' });
+  const faults = ['53100', '53300', '40P01', '57P01', '23505', 'ECONNREFUSED'].map((code) => {
+    const error = postgresError(failing(code), 'db/shop');
+    assert.not.ok(inspect(error).includes('s3cret'));
+    return `${code} ${error.fault}`;
+  });
+  assert.equal(faults, [
+    '53100 full',
+    '53300 busy',
+    '40P01 busy',
+    '57P01 failed',
+    '23505 failed',
+    'ECONNREFUSED failed',
+  ]);
+});
+
+test('a text without meaning to PostgreSQL is stored and read as it was', () => {
+  for (const text of ['', 'plain', 'a\0b', '\u0001z', '\0\u0001o\u0001', 'NULL', '{"a":"\\"}'])
+    assert.is(fromColumnText(toColumnText(text)), text);
+  const literal = new ArrayLiteral();
+  for (const text of ['', 'NULL', 'a"b\\c', 'x\0', undefined]) literal.addText(text);
+  assert.is(String(literal), '{"","NULL","a\\"b\\\\c","x\u0001z",NULL}');
+  assert.is(String(new ArrayLiteral()), '{}');
+});
