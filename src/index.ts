@@ -1,6 +1,8 @@
 /** The public surface of Troupe. */
 
 export type { Quarantined as SetAside } from './actor/quarantine.ts';
+export type { AppDefinition, AppOptions, AppOrigins, AppPermission } from './apps/app-options.ts';
+export type { AppRegistration, RegisteredApp } from './apps/app-registration.ts';
 export type { AuditOptions } from './audit/audit-options.ts';
 export type { AuditEvent, AuditQuery, AuditRecord } from './audit/audit-record.ts';
 export type { Clock, Timer } from './clock.ts';

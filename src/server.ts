@@ -2,6 +2,8 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AnyStateMachine } from 'xstate';
+import type { AppOptions } from './apps/app-options.ts';
+import type { AppRegistration, RegisteredApp } from './apps/app-registration.ts';
 import type { AuditQuery, AuditRecord } from './audit/audit-record.ts';
 import { systemClock } from './clock.ts';
 import { type Discovered, type DiscoverOptions, discover } from './discovery/discover.ts';
@@ -13,7 +15,7 @@ import type { Middleware, RequestMethodName } from './middleware/middleware.ts';
 import { MiddlewareLinks } from './middleware/middleware-links.ts';
 import { errorFields } from './operator-log.ts';
 import { checkOptions, type ServerOptions } from './options.ts';
-import { describe, messageOf } from './protocol/json.ts';
+import { describe, isObject, messageOf } from './protocol/json.ts';
 import type { Implementation, PromptArgument } from './protocol/types.ts';
 import type {
   AnyPrompt,
@@ -74,6 +76,7 @@ export class Server {
   readonly machines: MachineRegistration;
   readonly resources: Registration<ResourceDefinition>;
   readonly prompts: PromptRegistration;
+  readonly apps: AppRegistration;
   readonly #core: Runtime;
   readonly #mount: MountedTransport;
   #opening: Promise<void> | undefined;
@@ -92,6 +95,7 @@ export class Server {
     this.machines = this.#core.machines;
     this.resources = this.#core.resources;
     this.prompts = this.#core.prompts;
+    this.apps = this.#core.apps;
   }
 
   /**
@@ -225,6 +229,18 @@ export class Server {
     checkOptionsOf(label, options);
     checkHandler(handler, label);
     return this.prompts.register({ ...options, name, handler });
+  }
+
+  /**
+   * Registers an app: a page that hosts with views show beside the results of the tools that open it (MCP Apps). Other
+   * clients get the same answers as without it. See docs/apps.md.
+   *
+   * @throws {DefinitionError} if the page cannot be read, an origin is too wide, or the name is taken
+   * @example server.app('board', { html: new URL('./board.html', import.meta.url), tools: ['board_show'] });
+   */
+  app(name: string, options: AppOptions): RegisteredApp {
+    if (!isObject(options)) throw new DefinitionError(`app "${name}": expected options, got ${describe(options)}`);
+    return this.apps.register({ ...options, name });
   }
 
   /**

@@ -8,6 +8,7 @@ import { describe, isJsonObject, type JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Era, Revision } from '../protocol/revisions.ts';
 import { type ClientCapabilities, type Implementation, LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
+import { showsViews } from '../protocol/views.ts';
 import { type AskerOptions, makeAsking } from './asker.ts';
 import type { InteractiveRequests } from './interactive-requests.ts';
 import type { Asking } from './questions.ts';
@@ -54,6 +55,8 @@ export interface Context extends Asking {
     readonly capabilities: ClientCapabilities;
     readonly revision: Revision;
     readonly era: Era;
+    /** True if the client has declared that it shows views (the extension MCP Apps). */
+    readonly views: boolean;
   };
   /** Undefined for a modern client, which has no session. */
   readonly session: { readonly id: string } | undefined;
@@ -206,7 +209,7 @@ export class RequestContext implements Context, HandlerRun {
 
   get client(): Context['client'] {
     const { info, capabilities, dialect } = this.#request.client;
-    return { info, capabilities, revision: dialect.revision, era: dialect.era };
+    return { info, capabilities, revision: dialect.revision, era: dialect.era, views: showsViews(capabilities) };
   }
 
   get session(): Context['session'] {

@@ -17,7 +17,14 @@ export interface Element<D> {
   readonly enabled: boolean;
   /** Decides who may use it; undefined if everyone may. */
   readonly access?: ElementAccess | undefined;
+  /** The clients that find it in a list; undefined: all. Calls and reads by its name are served to anyone. */
+  readonly listed?: Listed | undefined;
+  /** The app that shows the results of a tool. */
+  readonly opens?: string | undefined;
 }
+
+/** `views`: clients that show views. `nobody`: it is in no list. */
+export type Listed = 'views' | 'nobody';
 
 /** An element to register. */
 export type ElementOffer<D> = Omit<Element<D>, 'enabled'>;

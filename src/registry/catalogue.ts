@@ -37,6 +37,8 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
   readonly #placed = new Map<string, Placed<D>>();
   #nextOrdinal = 0;
   #version = 0;
+  /** True if clients that show views list more than others, as of a version. */
+  #more = { version: 0, forViews: false };
 
   /** @param noun the element's kind in messages, such as `tool` */
   constructor(noun: string) {
@@ -45,6 +47,15 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
 
   get version(): number {
     return this.#version;
+  }
+
+  /** True if clients that show views list more than others. */
+  get hasMoreForViews(): boolean {
+    if (this.#more.version !== this.#version) {
+      const forViews = this.all().some(({ enabled, listed }) => enabled && listed === 'views');
+      this.#more = { version: this.#version, forViews };
+    }
+    return this.#more.forViews;
   }
 
   get(key: string): Element<D> | undefined {
@@ -129,6 +140,8 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
    * One page of the enabled definitions that `wanted` accepts.
    * The cursor names the last element of the previous page, so it stays valid while elements are added and removed.
    * @param view the part that the caller sees; its cursors are valid for callers of the same view only
+   * @param forViews true for a client that shows views
+   * @param show the definition as clients see it
    * @throws {ProtocolError} -32602 if the cursor is unknown
    */
   slice<E extends D>(
@@ -136,6 +149,8 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     size: number,
     wanted: (definition: D) => definition is E,
     view?: ListView,
+    forViews = false,
+    show?: (definition: E, element: Element<D>) => E,
   ): Slice<E> {
     const after = cursor === undefined ? -1 : this.#readCursor(cursor, view);
     const items: E[] = [];
@@ -143,8 +158,9 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     for (const { ordinal, element } of this.#placed.values()) {
       if (ordinal <= after || !element.enabled || !wanted(element.definition)) continue;
       if (view?.hides.has(element.key)) continue;
+      if (element.listed !== undefined && !(forViews && element.listed === 'views')) continue;
       if (items.length === size) return { items, nextCursor: `o${last.toString(36)}${suffixOf(view)}` };
-      items.push(element.definition);
+      items.push(show ? show(element.definition, element) : element.definition);
       last = ordinal;
     }
     return { items, nextCursor: undefined };

@@ -63,6 +63,13 @@ export interface ToolOptions<
    * `isError` that tells the model which limit it is and when to retry. See docs/guard.md, "Limits".
    */
   readonly limits?: CallLimits<Infer<I>> | undefined;
+  /** The name of the app that hosts with views show beside its results. See `server.app`. */
+  readonly app?: string | undefined;
+  /**
+   * Its callers: the model, the views of this server, or both (default). Hosts hide a tool without `model` from their
+   * model; it is listed for clients that show views. The server serves its calls to anyone: it is no protection.
+   */
+  readonly visibleTo?: readonly ('model' | 'app')[] | undefined;
 }
 
 /**

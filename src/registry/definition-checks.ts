@@ -86,6 +86,11 @@ export const MEMBERS = {
     ),
     machine,
     limits: problemOfLimits,
+    app: text,
+    visibleTo: expected(
+      'a list of "model" and "app", not empty',
+      (value) => Array.isArray(value) && value.length > 0 && value.every((who) => who === 'model' || who === 'app'),
+    ),
   },
   machine: {
     ...DESCRIBED,
@@ -158,6 +163,7 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   allows: 'allow',
   authorize: 'allow',
   limit: 'limits',
+  visibility: 'visibleTo',
   rateLimit: 'limits',
 };
 

@@ -10,9 +10,11 @@ import type {
   ToolImplementation,
 } from '../executors/execution.ts';
 import type { ElementAccess, Guarded } from '../messages/authorization-rule.ts';
+import type { Listed } from '../messages/registry-messages.ts';
 import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { Prompt, PromptArgument, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
 import { parseTemplate } from '../protocol/uri-template.ts';
+import { visibleTo } from '../protocol/views.ts';
 import { compileInput, compileOutput } from '../schema/compile-schema.ts';
 import type { AuthorSchema } from '../schema/schema-types.ts';
 import { compileLimits } from '../tool-limits/call-limits.ts';
@@ -27,6 +29,10 @@ export interface Compiled<D, I> {
   readonly implementation: I;
   /** Decides who may use it; undefined if everyone may. */
   readonly access?: ElementAccess | undefined;
+  /** The clients that find it in a list; undefined: all. */
+  readonly listed?: Listed | undefined;
+  /** The app that shows the results of a tool. */
+  readonly opens?: string | undefined;
 }
 
 /**
@@ -40,6 +46,7 @@ export function compileTool(
   threadHandler: (label: string, source: ThreadSource) => ToolImplementation['handler'],
 ): Compiled<Tool, ToolImplementation> {
   const { name, handler, machine, input, output, annotations, timeoutMs, rerun, task = 'never', limits } = definition;
+  const { app, visibleTo: visibility } = definition;
   const label = elementLabel('tool', name);
   const source = threadSource(definition, label);
   if (machine === undefined) {
@@ -54,9 +61,12 @@ export function compileTool(
   return {
     key: name,
     access: accessOf({ scopes: definition.scopes, allow: definition.allow }),
+    opens: app,
+    ...(visibility && !visibility.includes('model') ? { listed: 'views' } : {}),
     definition: {
       name,
       ...described(definition),
+      ...(visibility ? { _meta: visibleTo(definition.meta, visibility) } : {}),
       inputSchema: checked.json,
       ...(structured ? { outputSchema: structured.json } : {}),
       ...(annotations ? { annotations } : {}),
@@ -82,7 +92,7 @@ export function compileTool(
 
 /** @throws {DefinitionError | TemplateError} */
 export function compileResource(
-  definition: ResourceDefinition & Pick<ElementAccess, 'machine'>,
+  definition: ResourceDefinition & Pick<ElementAccess, 'machine'> & { readonly listed?: Listed },
 ): Compiled<Resource | ResourceTemplate, ResourceImplementation> {
   const { uri, handler, name = uri, mimeType, annotations, size, complete = {}, ttlMs, cacheScope } = definition;
   const label = resourceLabel(uri);
@@ -99,6 +109,7 @@ export function compileResource(
   return {
     key: uri,
     access: accessOf(definition),
+    listed: definition.listed,
     definition: template
       ? { uriTemplate: uri, ...shared }
       : { uri, ...shared, ...(size === undefined ? {} : { size }) },

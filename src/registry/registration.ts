@@ -94,7 +94,7 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
   const { registry, executors, catalogue } = options;
   const written = new Map<number, Definition>();
   const attach = (definition: Definition, source?: string) => {
-    const { key, definition: shown, implementation, access } = options.compile(definition);
+    const { key, definition: shown, implementation, access, listed, opens } = options.compile(definition);
     const ref = options.nextRef();
     options.offered(implementation);
     if (access && (access.allow || access.demands || access.scopes.length > 0)) options.guarded();
@@ -105,6 +105,8 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
       definition: shown,
       ref,
       access,
+      listed,
+      opens,
       source: source ?? catalogue.all().find((element) => element.key === key)?.source ?? 'code',
     };
   };

@@ -14,6 +14,7 @@ import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import type { Complete } from '../protocol/operations.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
 import { parseTemplate, type UriTemplate } from '../protocol/uri-template.ts';
+import { showsViews } from '../protocol/views.ts';
 import { misrouted, respond } from '../requests/respond.ts';
 import type { Catalogue } from './catalogue.ts';
 import { checkParameterHeaders } from './parameter-headers.ts';
@@ -28,16 +29,26 @@ type To<T> = Pick<Mailbox<ExecutorMail<never, T>>, 'send'>;
 
 type Serve = (request: RequestView, afterwards: AfterTurn) => void;
 
-export function serveTools(catalogue: Catalogue<Tool>, pageSize: number, executor: To<ToolTarget>): Serve {
+/** @param show the definition of a tool as clients list it */
+export function serveTools(
+  catalogue: Catalogue<Tool>,
+  pageSize: number,
+  executor: To<ToolTarget>,
+  show?: (tool: Tool, element: Element<Tool>) => Tool,
+): Serve {
   const page = pages(
     catalogue,
-    (cursor, view): Page => ({ of: 'tools', ...catalogue.slice(cursor, pageSize, isTool, view), ...scopeOf(view) }),
+    (cursor, view, forViews): Page => ({
+      of: 'tools',
+      ...catalogue.slice(cursor, pageSize, isTool, view, forViews, show),
+      ...scopeOf(view, forViews),
+    }),
   );
   return (request, afterwards) => {
     const { operation } = request;
     switch (operation.method) {
       case 'tools/list':
-        return list(request, page(operation.cursor, request.view));
+        return list(request, page(operation.cursor, request));
       case 'tools/call': {
         const element = request.hidden ? undefined : catalogue.get(operation.name);
         // MCP tools, "Error Handling": an unknown tool is a protocol error.
@@ -61,7 +72,11 @@ export function servePrompts(
 ): Serve {
   const page = pages(
     catalogue,
-    (cursor, view): Page => ({ of: 'prompts', ...catalogue.slice(cursor, pageSize, isPrompt, view), ...scopeOf(view) }),
+    (cursor, view): Page => ({
+      of: 'prompts',
+      ...catalogue.slice(cursor, pageSize, isPrompt, view),
+      ...scopeOf(view, false),
+    }),
   );
   const find = (request: RequestView, name: string): Element<Prompt> => {
     const element = request.hidden ? undefined : catalogue.get(name);
@@ -72,7 +87,7 @@ export function servePrompts(
     const { operation } = request;
     switch (operation.method) {
       case 'prompts/list':
-        return list(request, page(operation.cursor, request.view));
+        return list(request, page(operation.cursor, request));
       case 'prompts/get': {
         const { ref, definition } = find(request, operation.name);
         const target = { prompt: definition, arguments: operation.arguments };
@@ -95,18 +110,18 @@ export function serveResources(
 ): Serve {
   const resources = pages(
     catalogue,
-    (cursor, view): Page => ({
+    (cursor, view, forViews): Page => ({
       of: 'resources',
-      ...catalogue.slice(cursor, pageSize, isResource, view),
-      ...scopeOf(view),
+      ...catalogue.slice(cursor, pageSize, isResource, view, forViews),
+      ...scopeOf(view, forViews),
     }),
   );
   const templates = pages(
     catalogue,
-    (cursor, view): Page => ({
+    (cursor, view, forViews): Page => ({
       of: 'resourceTemplates',
-      ...catalogue.slice(cursor, pageSize, isTemplate, view),
-      ...scopeOf(view),
+      ...catalogue.slice(cursor, pageSize, isTemplate, view, forViews),
+      ...scopeOf(view, forViews),
     }),
   );
   const resolve = resolver(catalogue);
@@ -122,9 +137,9 @@ export function serveResources(
     const { operation } = request;
     switch (operation.method) {
       case 'resources/list':
-        return list(request, resources(operation.cursor, request.view));
+        return list(request, resources(operation.cursor, request));
       case 'resources/templates/list':
-        return list(request, templates(operation.cursor, request.view));
+        return list(request, templates(operation.cursor, request));
       case 'resources/read': {
         const { element, variables } = find(request, operation.uri);
         const target = { uri: operation.uri, resource: element.definition, variables };
@@ -184,37 +199,55 @@ export function resolver(
   };
 }
 
-/** Pages of callers that see a part of a list are in no shared cache, because other callers see another part. */
-function scopeOf(view: ListView | undefined): { readonly scope?: 'private' } {
-  return view ? PRIVATE : PUBLIC;
+/**
+ * Pages of callers that see a part of a list are in no shared cache, because other callers see another part; so are those of
+ * clients that show views, if they list more.
+ */
+function scopeOf(view: ListView | undefined, forViews: boolean): { readonly scope?: 'private' } {
+  return view || forViews ? PRIVATE : PUBLIC;
 }
 
 const PRIVATE = { scope: 'private' } as const;
 const PUBLIC = {};
 
-type MakePage = (cursor: string | undefined, view: ListView | undefined) => Page;
+type MakePage = (cursor: string | undefined, view: ListView | undefined, forViews: boolean) => Page;
+
+type Cursor = string | undefined;
+
+/** The pages of one list. */
+interface KeptPages {
+  everything: Map<Cursor, Page>;
+  ofView: WeakMap<ListView, Map<Cursor, Page>>;
+}
+
+const noPages = (): KeptPages => ({ everything: new Map(), ofView: new WeakMap() });
 
 /**
  * Caches each page as one object until the catalogue changes, so that it is serialized once and not for each client;
- * the pages of a view as long as the view exists.
+ * the pages of a view as long as the view exists. Clients that show views share pages of their own, if they list more.
  */
-function pages(catalogue: { readonly version: number }, make: MakePage): MakePage {
+function pages(
+  catalogue: { readonly version: number; readonly hasMoreForViews: boolean },
+  make: MakePage,
+): (cursor: Cursor, request: RequestView) => Page {
   let version = -1;
-  let everything = new Map<string | undefined, Page>();
-  let ofView = new WeakMap<ListView, Map<string | undefined, Page>>();
-  return (cursor, view) => {
+  let kept = noPages();
+  let keptForViews: KeptPages | undefined;
+  return (cursor, { view, client }) => {
     if (version !== catalogue.version) {
-      everything = new Map();
-      ofView = new WeakMap();
       version = catalogue.version;
+      kept = noPages();
+      keptForViews = catalogue.hasMoreForViews ? noPages() : undefined;
     }
-    const kept = view ? (ofView.get(view) ?? new Map<string | undefined, Page>()) : everything;
-    let page = kept.get(cursor);
+    const forViews = keptForViews !== undefined && showsViews(client.capabilities);
+    const { everything, ofView } = (forViews && keptForViews) || kept;
+    const known = view ? (ofView.get(view) ?? new Map<Cursor, Page>()) : everything;
+    let page = known.get(cursor);
     if (!page) {
-      page = make(cursor, view);
+      page = make(cursor, view, forViews);
       // Cursors come from clients. The cache is bounded by the number of pages that an honest client can request.
-      if (kept.size < MAX_KEPT_PAGES) kept.set(cursor, page);
-      if (view) ofView.set(view, kept);
+      if (known.size < MAX_KEPT_PAGES) known.set(cursor, page);
+      if (view) ofView.set(view, known);
     }
     return page;
   };

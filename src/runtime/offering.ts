@@ -1,5 +1,7 @@
 /** Creates the registries, the executors, and the registrations through which authors reach them. */
 import type { ActorSystem } from '../actor/actor.ts';
+import { type AppRegistration, appRegistration } from '../apps/app-registration.ts';
+import { checkOpenedPages, OpenedPages } from '../apps/opened-pages.ts';
 import type { AuditedCalls } from '../audit/audited-calls.ts';
 import type { PromptImplementation, ResourceImplementation, ToolImplementation } from '../executors/execution.ts';
 import { HandlerErrors } from '../executors/handler-errors.ts';
@@ -75,6 +77,9 @@ export interface Offering {
   readonly machines: MachineRegistration;
   readonly resources: Registration<ResourceDefinition>;
   readonly prompts: PromptRegistration;
+  readonly apps: AppRegistration;
+  /** @throws {DefinitionError} if a tool opens an app that is not registered */
+  checkApps(): void;
   readonly registries: {
     readonly tools: RequestTarget;
     readonly resources: RequestTarget;
@@ -97,11 +102,12 @@ export function spawnOffering(host: OfferingOptions): Offering {
     },
   });
   const completions = executors.completions.mailbox;
+  const pages = new OpenedPages();
   const tools = spawnRegistry({
     system,
     address: 'registry/tools',
     catalogue: catalogues.tools,
-    serve: serveTools(catalogues.tools, limits.pageSize, executors.tools.mailbox),
+    serve: serveTools(catalogues.tools, limits.pageSize, executors.tools.mailbox, pages.shown),
     changed() {
       bus.emit('tools.changed', {});
       subscriptions.send({ type: 'list changed', what: 'tools' });
@@ -185,6 +191,14 @@ export function spawnOffering(host: OfferingOptions): Offering {
         completable(completers);
       },
     }),
+    apps: appRegistration({
+      server: options.name,
+      pages,
+      resources: resourceRegistration(),
+      tools,
+      catalogue: catalogues.tools,
+    }),
+    checkApps: () => checkOpenedPages(catalogues.tools.all(), pages),
     registries: { tools, resources, prompts },
     end: () => pool.end(),
   };

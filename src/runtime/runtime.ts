@@ -57,7 +57,7 @@ import { Supervision } from './supervision.ts';
 import { guardProcess } from './uncaught-errors.ts';
 
 /** Everything behind a server. */
-export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resources' | 'prompts'> {
+export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resources' | 'prompts' | 'apps'> {
   readonly inspection: Inspection;
   /** Everything that is counted. From the first call on, the delay of the event loop is, too. */
   readMetrics(): readonly Instrument[];
@@ -370,6 +370,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     machines: offering.machines,
     resources: offering.resources,
     prompts: offering.prompts,
+    apps: offering.apps,
     inspection,
     readMetrics: () => metrics.read(),
     log,
@@ -405,6 +406,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     async open(transport) {
       if (unready)
         throw new Error(`this server is closed and cannot open a transport (${transport.name}): create another server`);
+      offering.checkApps();
       unguard ??= guardProcess({
         ownsProcess,
         caught(label, error) {

@@ -120,6 +120,7 @@ export class ReloadHost {
     this.#unfollow = undefined;
     this.#server.guardAs(undefined);
     for (const kind of this.#kinds()) kind.replaceSource(PROGRAM, []);
+    this.#server.apps.replaceSource(PROGRAM, []);
     this.#server.machines.replaceSource(PROGRAM, []);
     offer(this.#server, loaded, this.#options.log ?? commandLog() ?? stderrLog);
   }
@@ -161,7 +162,7 @@ export class ReloadHost {
   }
 
   /** Copies all definitions. Machine instances stay in the host's server and continue in the new version of their machine. */
-  #copy({ machines, tools, resources, prompts }: Server): void {
+  #copy({ apps, machines, tools, resources, prompts }: Server): void {
     const mine = this.#server;
     const remaining = new Set(machines.definitions().map(({ name }) => name));
     // Removes dropped machines first: a new tool may use the name of a removed machine, and the other way round.
@@ -172,6 +173,7 @@ export class ReloadHost {
     mine.tools.replaceSource(PROGRAM, tools.definitions());
     mine.resources.replaceSource(PROGRAM, resources.definitions());
     mine.machines.replaceSource(PROGRAM, machines.definitions());
+    mine.apps.replaceSource(PROGRAM, apps.definitions());
     copy(tools, mine.tools);
     copy(resources, mine.resources);
     copy(prompts, mine.prompts);

@@ -1,0 +1,92 @@
+/** The page of an app: its text, its address with a hash of the text, and the resources that serve it. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Listed } from '../messages/registry-messages.ts';
+import { describe, type JsonObject, messageOf } from '../protocol/json.ts';
+import { PAGE_TYPE } from '../protocol/views.ts';
+import type { ResourceDefinition } from '../registry/define.ts';
+import { DefinitionError } from '../registry/definition-checks.ts';
+import { type AppDefinition, uiOfPage } from './app-options.ts';
+import { isPage, withPolicy } from './page-policy.ts';
+
+/** Milliseconds for which clients may keep a page: its address changes with its text. */
+const PAGE_TTL_MS = 86_400_000;
+/** Length of the hash in an address, in hexadecimal digits. */
+const HASH_LENGTH = 8;
+
+/** A resource that serves a page, and who finds it in a list. */
+export type PageResource = ResourceDefinition & { readonly listed: Listed };
+
+export interface ServedPage {
+  /** Of the page, such as `ui://shop/board.1f0c9a3e.html`. */
+  readonly uri: string;
+  readonly resources: readonly PageResource[];
+}
+
+export interface PageSource {
+  /** The name in the address. */
+  readonly name: string;
+  /** The text that is hashed: it changes with the page. */
+  readonly identity: string;
+  /** Made when a client first reads the page. */
+  text(): string | Promise<string>;
+  readonly ui: JsonObject;
+  readonly shown: Pick<ResourceDefinition, 'title' | 'description' | 'icons' | 'scopes' | 'allow'>;
+}
+
+/**
+ * Makes the resources of a page. Hosts keep views by their addresses and ask for old addresses days later: a template answers
+ * every other hash with the current page.
+ */
+export function pageOf(server: string, { name, identity, text, ui, shown }: PageSource): ServedPage {
+  const hash = createHash('sha256').update(identity).digest('hex').slice(0, HASH_LENGTH);
+  const prefix = `ui://${encodeURIComponent(server)}/${name}`;
+  const uri = `${prefix}.${hash}.html`;
+  const handler: ResourceDefinition['handler'] = async (asked) => ({
+    contents: [{ uri: asked.uri, mimeType: PAGE_TYPE, text: await text(), _meta: { ui } }],
+    ttlMs: PAGE_TTL_MS,
+    cacheScope: 'public',
+  });
+  const shared = { ...shown, name, mimeType: PAGE_TYPE, meta: { ui }, handler };
+  return {
+    uri,
+    resources: [
+      { uri, ...shared, listed: 'views' },
+      { uri: `${prefix}.{hash}.html`, ...shared, listed: 'nobody' },
+    ],
+  };
+}
+
+/**
+ * Reads the page of an author's app.
+ *
+ * @throws {DefinitionError} if the page cannot be read, or is no HTML5 document
+ */
+export function authorsPage(server: string, app: AppDefinition): ServedPage {
+  const { name, csp, title, description, icons } = app;
+  const text = withPolicy(readPage(app), csp);
+  const shown = {
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+    ...(icons === undefined ? {} : { icons }),
+  };
+  return pageOf(server, { name, identity: text, text: () => text, ui: uiOfPage(app), shown });
+}
+
+function readPage({ name, html }: AppDefinition): string {
+  let text: unknown;
+  try {
+    text = html instanceof URL ? readFileSync(html, 'utf8') : typeof html === 'function' ? html() : html;
+  } catch (error) {
+    throw new DefinitionError(`app "${name}": html: cannot read the page: ${messageOf(error)}`);
+  }
+  if (typeof text !== 'string')
+    throw new DefinitionError(
+      `app "${name}": html: expected the function to return the text of a page, got ${describe(text)}`,
+    );
+  if (!isPage(text))
+    throw new DefinitionError(
+      `app "${name}": html: expected an HTML5 document, which begins with <!doctype html>, got ${describe(text.slice(0, 40))}`,
+    );
+  return text.replace(/\r\n?/g, '\n');
+}

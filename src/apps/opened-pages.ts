@@ -1,0 +1,51 @@
+/** The pages that tools open, by tool and by app. */
+import type { Element } from '../messages/registry-messages.ts';
+import type { Tool } from '../protocol/types.ts';
+import { opensPage } from '../protocol/views.ts';
+import { DefinitionError } from '../registry/definition-checks.ts';
+
+export class OpenedPages {
+  /** The addresses of pages, by app. */
+  readonly #pages = new Map<string, string>();
+  /** The apps that name their tools, by tool. */
+  readonly #apps = new Map<string, string>();
+
+  /** Sets the page of an app. @param tools the names of tools that open it */
+  set(app: string, uri: string, tools: readonly string[]): void {
+    this.delete(app);
+    this.#pages.set(app, uri);
+    for (const tool of tools) this.#apps.set(tool, app);
+  }
+
+  delete(app: string): void {
+    this.#pages.delete(app);
+    for (const [tool, opened] of this.#apps) if (opened === app) this.#apps.delete(tool);
+  }
+
+  /** The apps, in the order of their registration. */
+  names(): readonly string[] {
+    return [...this.#pages.keys()];
+  }
+
+  /** The app that a tool opens; undefined if it opens none. */
+  appOf({ key, opens }: Pick<Element<Tool>, 'key' | 'opens'>): string | undefined {
+    return opens ?? this.#apps.get(key);
+  }
+
+  /** The definition of a tool as clients list it. */
+  readonly shown = (tool: Tool, element: Element<Tool>): Tool => {
+    const app = this.#pages.size === 0 ? undefined : this.appOf(element);
+    const uri = app === undefined ? undefined : this.#pages.get(app);
+    return uri === undefined ? tool : { ...tool, _meta: opensPage(tool._meta, uri) };
+  };
+}
+
+/** @throws {DefinitionError} if a tool opens an app that does not exist */
+export function checkOpenedPages(tools: readonly Element<Tool>[], pages: OpenedPages): void {
+  const names = pages.names();
+  for (const { key, opens } of tools)
+    if (opens !== undefined && !names.includes(opens))
+      throw new DefinitionError(
+        `tool "${key}": app: there is no app "${opens}"; ${names.length === 0 ? 'there is none' : `there are ${names.join(', ')}`}. Register it with server.app("${opens}", { html })`,
+      );
+}
