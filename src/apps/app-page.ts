@@ -52,7 +52,7 @@ export function pageOf(server: string, { name, identity, text, ui, shown }: Page
     uri,
     resources: [
       { uri, ...shared, listed: 'views' },
-      { uri: `${prefix}.{hash}.html`, ...shared, listed: 'nobody' },
+      { uri: `${prefix}.{hash}.html`, ...shared, listed: 'none' },
     ],
   };
 }

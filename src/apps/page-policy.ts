@@ -1,4 +1,4 @@
-/** Puts a policy into a page, on top of that of the host: some hosts let pages reach origins that nobody declared. */
+/** Puts a policy into a page, on top of that of the host: some hosts let pages reach origins that were not declared. */
 import { createHash } from 'node:crypto';
 import type { AppOrigins } from './app-options.ts';
 

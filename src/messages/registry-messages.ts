@@ -23,8 +23,8 @@ export interface Element<D> {
   readonly opens?: string | undefined;
 }
 
-/** `views`: clients that show views. `nobody`: it is in no list. */
-export type Listed = 'views' | 'nobody';
+/** `views`: clients that show views. `none`: it is in no list. */
+export type Listed = 'views' | 'none';
 
 /** An element to register. */
 export type ElementOffer<D> = Omit<Element<D>, 'enabled'>;

@@ -5,6 +5,8 @@
 import { isJsonObject, isObject, type JsonObject } from './json.ts';
 import type { ClientCapabilities } from './types.ts';
 
+/** Views, also called MCP Apps (SEP-1865). */
+export const VIEWS_EXTENSION = 'io.modelcontextprotocol/ui';
 /** Skills (SEP-2640). */
 export const SKILLS_EXTENSION = 'io.modelcontextprotocol/skills';
 

@@ -1,9 +1,8 @@
 /** The names and shapes of the extension MCP Apps (SEP-1865, 2026-01-26): views that a host shows beside a tool's result. */
-import { isJsonObject, isObject, type JsonObject } from './json.ts';
+import { declaredExtension, VIEWS_EXTENSION } from './extensions.ts';
+import { isJsonObject, type JsonObject } from './json.ts';
 import type { ClientCapabilities } from './types.ts';
 
-/** The extension in `capabilities.extensions`. */
-export const VIEWS_EXTENSION = 'io.modelcontextprotocol/ui';
 /** The type of a page. Hosts compare it character by character. */
 export const PAGE_TYPE = 'text/html;profile=mcp-app';
 
@@ -11,9 +10,9 @@ export const PAGE_TYPE = 'text/html;profile=mcp-app';
 export type Visibility = 'model' | 'app';
 
 /** True if a client has declared that it shows views. A declaration without types counts. */
-export function showsViews({ extensions, experimental }: ClientCapabilities): boolean {
-  const declared = extensions?.[VIEWS_EXTENSION] ?? experimental?.[VIEWS_EXTENSION];
-  if (!isObject(declared)) return false;
+export function showsViews(capabilities: ClientCapabilities): boolean {
+  const declared = declaredExtension(capabilities, VIEWS_EXTENSION);
+  if (!declared) return false;
   const { mimeTypes } = declared;
   return !Array.isArray(mimeTypes) || mimeTypes.includes(PAGE_TYPE);
 }

@@ -14,10 +14,12 @@ import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import { ANSWER_DEFINITION, ANSWER_TOOL } from '../input/model-fallback.ts';
 import type { Limits } from '../limits.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
+import type { Listed } from '../messages/registry-messages.ts';
 import type { RequestTarget } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { ServerOptions } from '../options.ts';
+import { VIEWS_EXTENSION } from '../protocol/extensions.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
 import { Catalogue } from '../registry/catalogue.ts';
 import type { AnyPrompt, AnyTool, ResourceDefinition } from '../registry/define.ts';
@@ -135,14 +137,18 @@ export function spawnOffering(host: OfferingOptions): Offering {
   const completable = (completers: object): void => {
     if (Object.keys(completers).length > 0) capabilities.add('completions');
   };
+  const usesViews = (listed: Listed | undefined): void => {
+    if (listed === 'views') capabilities.extend(VIEWS_EXTENSION);
+  };
   const toolActors = {
     registry: tools,
     executors: [executors.tools.mailbox],
     catalogue: catalogues.tools,
     nextRef,
     guarded: host.guarded,
-    offered({ task }: ToolImplementation) {
+    offered({ task }: ToolImplementation, listed: Listed | undefined) {
       capabilities.add('tools');
+      usesViews(listed);
       if (task !== 'never') capabilities.add('tasks');
     },
   };
@@ -164,8 +170,9 @@ export function spawnOffering(host: OfferingOptions): Offering {
       compile: compileResource,
       nextRef,
       guarded: host.guarded,
-      offered({ completers }) {
+      offered({ completers }, listed) {
         capabilities.add('resources');
+        usesViews(listed);
         completable(completers);
       },
     });

@@ -95,6 +95,18 @@ test('answers the address of an earlier page with the current one, and shows no 
   await server.close();
 });
 
+test('announces the extension in either era, if there is a page or a tool for views', async () => {
+  const server = boards();
+  const client = await connect(server);
+  const announced = { 'io.modelcontextprotocol/ui': {} };
+  assert.equal(Object((await client.modern('server/discover')).capabilities).extensions, announced);
+  assert.equal(Object((await client.initialize('2024-11-05')).capabilities).extensions, announced);
+  const plain = boards(false);
+  const { capabilities } = await (await connect(plain)).modern('server/discover');
+  assert.is(Object(capabilities).extensions, undefined);
+  await Promise.all([server.close(), plain.close()]);
+});
+
 test('lists pages and tools for views to clients that show views, in either era, and to no shared cache', async () => {
   const server = boards();
   const client = await connect(server);
