@@ -92,8 +92,8 @@ export const AUTHORIZATION: readonly BrokenBuild[] = [
     id: 'G-06',
     test: LISTS,
     file: 'src/registry/resolve.ts',
-    find: 'const kept = view ? (ofView.get(view) ?? new Map<string | undefined, Page>()) : everything;',
-    replace: 'const kept = everything;',
+    find: 'const known = view ? (ofView.get(view) ?? new Map<Cursor, Page>()) : everything;',
+    replace: 'const known = everything;',
     why: 'list_shared: callers of different views get the same page',
   },
   {
