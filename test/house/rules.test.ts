@@ -47,6 +47,7 @@ const ROOMS: readonly {
 }[] = [
   { room: 'clock', may: [], packages: [] },
   { room: 'global-registry', may: [], packages: [] },
+  { room: 'html-page', may: [], packages: ['node:'] },
   { room: 'machines', may: [], packages: ['xstate'] },
   { room: 'make-directory', may: [], packages: ['node:'] },
   { room: 'package-files', may: [], packages: ['node:'] },
@@ -753,7 +754,7 @@ test('pages and the titles of tests use the words of the glossary, and a title b
 });
 
 test('comments begin with a subject or a verb, and comments and names use the words of the glossary', () => {
-  const sources = [...files('src'), ...files('machines'), ...files('inspector', /\.tsx?$/)];
+  const sources = [...files('src'), ...files('machines'), ...files('inspector', /\.tsx?$/), ...files('apps')];
   const wrong = sources.map((file) => wrongWords(file, read(file)));
   assert.equal(
     wrong.flatMap(({ clauses }) => clauses),
