@@ -7,7 +7,7 @@ export interface Surroundings {
   now(): number;
   /** Runs `callback` once, `ms` milliseconds from now. @returns a function that cancels it */
   after(ms: number, callback: () => void): () => void;
-  /** Whether a person can see the view: it is scrolled into sight in a window that is not hidden. */
+  /** True if a person can see the view: it is scrolled into sight in a window that is not hidden. */
   isSeen(): boolean;
   /** Calls `listener` when a person may have turned to the view. @returns a function that stops it */
   onSeen(listener: () => void): () => void;

@@ -97,7 +97,7 @@ export class View<Tools extends ToolTypes = ToolTypes> {
     return this.#input;
   }
 
-  /** Whether `input` is the whole of the arguments; false while a model writes them. */
+  /** True if `input` is all of the arguments; false while a model writes them. */
   get isInputComplete(): boolean {
     return this.#isComplete;
   }
