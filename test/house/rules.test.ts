@@ -64,6 +64,7 @@ const ROOMS: readonly {
   { room: 'schema', may: ['protocol'], packages: ['ajv', 'node:'] },
   { room: 'store', may: ['clock', 'make-directory', 'package-files', 'protocol'], packages: ['libsql', 'node:', 'pg'] },
   { room: 'token-bucket', may: [], packages: [] },
+  { room: 'ids', may: ['protocol'], packages: ['nanoid', 'node:'] },
   {
     room: 'nodes',
     may: ['clock', 'limits', 'machines', 'messages', 'operator-log', 'protocol', 'store'],
@@ -89,7 +90,17 @@ const ROOMS: readonly {
   },
   {
     room: 'actor',
-    may: ['clock', 'authored-stack', 'machines', 'protocol', 'messages', 'operator-log', 'telemetry', 'inspection'],
+    may: [
+      'clock',
+      'ids',
+      'authored-stack',
+      'machines',
+      'protocol',
+      'messages',
+      'operator-log',
+      'telemetry',
+      'inspection',
+    ],
     packages: ['nanoid', 'xstate'],
   },
   { room: 'inspector/model', may: ['charts', 'inspection'], packages: [] },
