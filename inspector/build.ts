@@ -19,6 +19,7 @@ await buildPages({
     'src/inspector/frames.ts',
     'src/inspector/model',
     'src/input/form-fields.ts',
+    'src/input/form-model.ts',
     'src/protocol/json.ts',
     'src/schema',
   ],

@@ -249,7 +249,7 @@ const ROOMS: readonly {
     ],
     packages: ['node:', 'xstate'],
   },
-  { room: 'apps', may: ['protocol', 'messages', 'registry'], packages: ['node:'] },
+  { room: 'apps', may: ['protocol', 'messages', 'input', 'registry'], packages: ['node:'] },
   {
     room: 'authorization',
     may: ['clock', 'protocol', 'messages', 'operator-log', 'telemetry', 'actor', 'requests', 'registry'],
