@@ -13,6 +13,7 @@ import { HANDLES } from './handles.ts';
 import { HTTP } from './http.ts';
 import { INSPECTOR } from './inspector.ts';
 import { LIMITS } from './limits.ts';
+import { LINK } from './link.ts';
 import { OAUTH } from './oauth.ts';
 import { PROCESS } from './process.ts';
 import { SESSIONS } from './sessions.ts';
@@ -36,6 +37,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...HTTP,
   ...BROADCASTS,
   ...LIMITS,
+  ...LINK,
   ...SIMULATION,
   ...CLIENT_FAULTS,
   ...CLIENT_TOKENS,

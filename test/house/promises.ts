@@ -16,7 +16,7 @@ export interface Promised {
 
 /** The rows of the tables of a page whose first column is ids. */
 export function promisesOf(page: string): readonly Promised[] {
-  return [...read(page).matchAll(/^\| ((?:R-|S-|U-|G-|CVE-|GHSA-)[^|]+) \| (.+) \| (.*) \|$/gm)].map(
+  return [...read(page).matchAll(/^\| ((?:R-|D-|S-|U-|G-|CVE-|GHSA-)[^|]+) \| (.+) \| (.*) \|$/gm)].map(
     ([, ids = '', what = '', tests = '']) => ({
       ids: ids.split(', '),
       what,

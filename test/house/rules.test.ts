@@ -47,7 +47,6 @@ const ROOMS: readonly {
 }[] = [
   { room: 'clock', may: [], packages: [] },
   { room: 'global-registry', may: [], packages: [] },
-  { room: 'html-page', may: [], packages: ['node:'] },
   { room: 'machines', may: [], packages: ['xstate'] },
   { room: 'make-directory', may: [], packages: ['node:'] },
   { room: 'package-files', may: [], packages: ['node:'] },
@@ -64,7 +63,6 @@ const ROOMS: readonly {
   { room: 'schema', may: ['protocol'], packages: ['ajv', 'node:'] },
   { room: 'store', may: ['clock', 'make-directory', 'package-files', 'protocol'], packages: ['libsql', 'node:', 'pg'] },
   { room: 'token-bucket', may: [], packages: [] },
-  { room: 'ids', may: ['protocol'], packages: ['nanoid', 'node:'] },
   {
     room: 'nodes',
     may: ['clock', 'limits', 'machines', 'messages', 'operator-log', 'protocol', 'store'],
@@ -90,17 +88,7 @@ const ROOMS: readonly {
   },
   {
     room: 'actor',
-    may: [
-      'clock',
-      'ids',
-      'authored-stack',
-      'machines',
-      'protocol',
-      'messages',
-      'operator-log',
-      'telemetry',
-      'inspection',
-    ],
+    may: ['clock', 'authored-stack', 'machines', 'protocol', 'messages', 'operator-log', 'telemetry', 'inspection'],
     packages: ['nanoid', 'xstate'],
   },
   { room: 'inspector/model', may: ['charts', 'inspection'], packages: [] },
@@ -249,7 +237,7 @@ const ROOMS: readonly {
     ],
     packages: ['node:', 'xstate'],
   },
-  { room: 'apps', may: ['protocol', 'messages', 'input', 'registry'], packages: ['node:'] },
+  { room: 'apps', may: ['protocol', 'messages', 'registry'], packages: ['node:'] },
   {
     room: 'authorization',
     may: ['clock', 'protocol', 'messages', 'operator-log', 'telemetry', 'actor', 'requests', 'registry'],
@@ -649,6 +637,8 @@ test('only the doors turn text into values and values into text', () => {
   inside.push('src/client/oauth/oauth.ts', 'src/client/oauth/proof.ts');
   // A source map lies beside the author's code.
   inside.push('src/authored-stack.ts');
+  // Heads and news between nodes are no messages.
+  inside.push('src/transports/link/link-text.ts');
   // A line of the log is no message.
   inside.push('src/json-log.ts');
   // The command line and discovery read package.json, which is no message.
@@ -765,7 +755,7 @@ test('pages and the titles of tests use the words of the glossary, and a title b
 });
 
 test('comments begin with a subject or a verb, and comments and names use the words of the glossary', () => {
-  const sources = [...files('src'), ...files('machines'), ...files('inspector', /\.tsx?$/), ...files('apps')];
+  const sources = [...files('src'), ...files('machines'), ...files('inspector', /\.tsx?$/)];
   const wrong = sources.map((file) => wrongWords(file, read(file)));
   assert.equal(
     wrong.flatMap(({ clauses }) => clauses),

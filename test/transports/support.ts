@@ -69,10 +69,6 @@ export class RecordingHost implements TransportHost {
     return `c${this.#connections}`;
   }
 
-  streamId(): string {
-    return 's1';
-  }
-
   log(level: string, message: string): void {
     this.heard.push(`${level}: ${message}`);
   }

@@ -1,0 +1,93 @@
+/** The port between nodes: one node forwards an exchange to another, or tells it of a change. Types only. */
+import type { Auth } from '../../messages/auth.ts';
+import type { Headers, HttpRequest } from '../http/http-message.ts';
+
+/** Another node, and the address of its link (`10.0.0.5:7400`). */
+export interface LinkPeer {
+  readonly node: string;
+  readonly address: string;
+}
+
+/** One exchange on its way to the node that owns its cell. It never contains a credential of the client. */
+export interface ForwardedExchange {
+  /** The number of the endpoint that received it: every node opens the same endpoints in the same order. */
+  readonly endpoint: number;
+  readonly method: string;
+  /** Path and query. */
+  readonly url: string;
+  /** The headers that the endpoint and the core read, by name in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The caller whom the entry has authenticated; undefined for an anonymous one. */
+  readonly auth: Auth | undefined;
+  readonly remoteAddress: string | undefined;
+  /** The cell by which the entry has chosen the owner. */
+  readonly cell: number;
+  /** Milliseconds that the entry waits for the beginning of the response. */
+  readonly deadlineMs: number;
+  /** True if another owner has received it before and ended without a response: it may have run. */
+  readonly again: boolean;
+  /** The body; empty for a GET and a DELETE. */
+  readonly text: string;
+}
+
+/**
+ * The end of an exchange that no response has ended: `unreachable` (nothing was sent), `lost` (the link closed before a
+ * response), `not mine` (the node does not own the cell), `cut` (the link closed within a response), `full` (the node has
+ * too many exchanges).
+ */
+export type LinkFailure = 'unreachable' | 'lost' | 'not mine' | 'cut' | 'full';
+
+/** Receives the response to a forwarded exchange. One of `whole`, `ended` and `failed` is the last call. */
+export interface ForwardListener {
+  whole(status: number, headers: Headers, body: string | undefined): void;
+  begun(status: number, headers: Headers): void;
+  /** @returns false if the client reads more slowly: `resume` continues */
+  text(text: string): boolean;
+  ended(): void;
+  failed(failure: LinkFailure): void;
+}
+
+/** A forwarded exchange in flight. */
+export interface Forwarding {
+  /** Asks for more text after `text` has returned false. */
+  resume(): void;
+  /** The client has disconnected: the owner learns that. */
+  cancel(): void;
+}
+
+/** News for another node. Delivered in order, and at most once: a link that closes loses what was not delivered. */
+export type LinkNews =
+  /** The sender has listeners for these topics, or has none any more. */
+  | { readonly news: 'watch' | 'unwatch'; readonly topics: readonly string[] }
+  /** These topics have changed. */
+  | { readonly news: 'changed'; readonly topics: readonly string[] }
+  /** Requests that the sender has admitted, by principal; and the answer: milliseconds for which each must wait. */
+  | { readonly news: 'spent' | 'over'; readonly amounts: Readonly<Record<string, number>> };
+
+export interface LinkPort {
+  forward(node: string, exchange: ForwardedExchange, listener: ForwardListener): Forwarding;
+  tell(node: string, news: LinkNews): void;
+}
+
+/** An exchange that has arrived from another node, as the endpoint serves it. */
+export interface LinkedExchange extends HttpRequest {
+  readonly from: string;
+  readonly endpoint: number;
+  readonly cell: number;
+  readonly deadlineMs: number;
+  readonly again: boolean;
+  /** Rejects it, because this node does not own its cell. */
+  notMine(): void;
+}
+
+/** Receives the events of all links. */
+export interface LinkListener {
+  /** True if this node exists and is not fenced, by the last read of the database. */
+  knows(node: string): boolean | Promise<boolean>;
+  exchange(exchange: LinkedExchange): void;
+  news(from: string, news: LinkNews): void;
+  /** A link to this node is ready: news from before may be lost. */
+  opened(node: string): void;
+  /** A link to this node has closed or cannot be opened. It may have died. */
+  closed(node: string): void;
+}

@@ -1,0 +1,166 @@
+/** The links of this node to all others: one port that it listens on, and one connection to each. */
+import type { Server } from 'node:net';
+import type { Clock } from '../../clock.ts';
+import { DialedLink, type DialedLinkOptions } from './dialed-link.ts';
+import { AcceptedLinks } from './link-listener.ts';
+import type {
+  ForwardedExchange,
+  Forwarding,
+  ForwardListener,
+  LinkListener,
+  LinkNews,
+  LinkPeer,
+  LinkPort,
+} from './link-port.ts';
+
+/** The certificate of a node, and the authority that has signed those of all nodes and no others (PEM). */
+export interface LinkTls {
+  readonly key: string | Uint8Array;
+  readonly cert: string | Uint8Array;
+  readonly ca: string | Uint8Array;
+}
+
+export interface LinkOptions {
+  /** The address of this node's own port: `10.0.0.5:7400`. Port 0 selects a free one. */
+  readonly listen: string;
+  /** The secret that all nodes share, of at least 32 bytes. */
+  readonly secret: string;
+  /** Encrypts links, and accepts only nodes with a certificate. Default: links are signed and not encrypted. */
+  readonly tls?: LinkTls | undefined;
+}
+
+export interface LinkHost {
+  readonly clock: Clock;
+  readonly maxMessageBytes: number;
+  /** The most exchanges on one link, `http.maxExchanges`. */
+  readonly maxExchanges: number;
+  readonly listener: LinkListener;
+  log(level: 'info' | 'warning' | 'error', message: string): void;
+}
+
+/** Unread bytes of one exchange: a client that reads slowly slows its owner down, and no other exchange. */
+const STREAM_WINDOW = 64 * 1024;
+const SETTINGS = { initialWindowSize: STREAM_WINDOW, maxHeaderListSize: 32 * 1024, enablePush: false } as const;
+/** Megabytes that one connection may hold before it accepts no further exchange. */
+const MAX_SESSION_MEMORY = 64;
+
+export class Links implements LinkPort {
+  readonly #options: LinkOptions;
+  readonly #host: LinkHost;
+  readonly #dialed = new Map<string, DialedLink>();
+  readonly #accepted: AcceptedLinks;
+  #dialing: DialedLinkOptions | undefined;
+  #server: Server | undefined;
+  #self: string | undefined;
+
+  constructor(options: LinkOptions, host: LinkHost) {
+    this.#options = options;
+    this.#host = host;
+    const { clock, listener, maxMessageBytes } = host;
+    const { secret, tls } = options;
+    const self = (): string | undefined => this.#self;
+    this.#accepted = new AcceptedLinks({ secret, secure: tls !== undefined, maxMessageBytes, clock, listener, self });
+  }
+
+  /** Listens. @returns the address for other nodes */
+  async open(): Promise<string> {
+    const { listen, secret, tls } = this.#options;
+    const { clock, listener, maxExchanges } = this.#host;
+    const { host, port } = addressIn(listen);
+    // Import on demand: a server without a cluster does not load it.
+    const { connect, createServer, createSecureServer } = await import('node:http2');
+    const limits = { maxSessionMemory: MAX_SESSION_MEMORY, unknownProtocolTimeout: 1_000 };
+    const settings = { ...SETTINGS, maxConcurrentStreams: maxExchanges + SPARE_STREAMS };
+    const trust = tls && { ...pem(tls), requestCert: true, rejectUnauthorized: true };
+    const server = trust
+      ? createSecureServer({ ...limits, settings, ...trust })
+      : createServer({ ...limits, settings });
+    this.#accepted.attach(server);
+    this.#dialing = {
+      ...{ secret, secure: tls !== undefined, clock, listener, maxExchanges },
+      connect: (address) => {
+        // The peer is identified by the handshake, which is bound to its id; the certificate admits it to the cluster.
+        const checks = tls && { ...pem(tls), checkServerIdentity: () => undefined };
+        return connect(`${tls ? 'https' : 'http'}://${address}`, { ...limits, settings: SETTINGS, ...checks });
+      },
+    };
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', (error) => reject(new Error(`cluster: cannot listen on ${listen}: ${error.message}`)));
+      server.listen({ host, port }, resolve);
+    });
+    server.on('error', (error) => this.#host.log('error', `link: ${error.message}`));
+    this.#server = server;
+    const bound = server.address();
+    return `${listen.slice(0, listen.lastIndexOf(':'))}:${bound && typeof bound === 'object' ? bound.port : port}`;
+  }
+
+  /** Takes part under this id. All links of an earlier id close. */
+  join(self: string): void {
+    this.leave();
+    this.#self = self;
+  }
+
+  /** Closes all links. */
+  leave(): void {
+    this.#self = undefined;
+    for (const link of this.#dialed.values()) link.close();
+    this.#dialed.clear();
+    this.#accepted.close();
+  }
+
+  /** All other nodes that are not fenced: opens links to new ones, and closes links of nodes that are gone or fenced. */
+  peers(peers: readonly LinkPeer[]): void {
+    const [self, dialing] = [this.#self, this.#dialing];
+    if (self === undefined || !dialing) return;
+    const nodes = new Set(peers.map(({ node }) => node));
+    for (const [node, link] of this.#dialed) {
+      if (nodes.has(node)) continue;
+      this.#dialed.delete(node);
+      link.close();
+    }
+    this.#accepted.close((node) => node !== '' && !nodes.has(node));
+    for (const peer of peers)
+      if (!this.#dialed.has(peer.node)) this.#dialed.set(peer.node, new DialedLink(self, peer, dialing));
+  }
+
+  /** True if a link to this node is open. */
+  reaches(node: string): boolean {
+    return this.#dialed.get(node)?.ready === true;
+  }
+
+  forward(node: string, exchange: ForwardedExchange, listener: ForwardListener): Forwarding {
+    const link = this.#dialed.get(node);
+    if (link) return link.forward(exchange, listener);
+    listener.failed('unreachable');
+    return { resume() {}, cancel() {} };
+  }
+
+  tell(node: string, news: LinkNews): void {
+    this.#dialed.get(node)?.tell(news);
+  }
+
+  async close(): Promise<void> {
+    const server = this.#server;
+    const closed = server && new Promise<void>((resolve) => server.close(() => resolve()));
+    this.leave();
+    await closed;
+  }
+}
+
+/** Streams for the handshake and for news, beside those of exchanges. */
+const SPARE_STREAMS = 16;
+
+function pem({ key, cert, ca }: LinkTls): { key: string; cert: string; ca: string } {
+  const text = (value: string | Uint8Array): string =>
+    typeof value === 'string' ? value : Buffer.from(value).toString();
+  return { key: text(key), cert: text(cert), ca: text(ca) };
+}
+
+/** @throws {TypeError} for a text that is no address */
+function addressIn(listen: string): { host: string; port: number } {
+  const found = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(listen);
+  const port = Number(found?.[3]);
+  if (!found || port > 65_535)
+    throw new TypeError(`cluster: listen: expected an address with a port, such as "10.0.0.5:7400", got "${listen}"`);
+  return { host: found[1] ?? found[2] ?? '', port };
+}

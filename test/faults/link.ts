@@ -1,0 +1,47 @@
+/** Broken builds: links between nodes. */
+import type { BrokenBuild } from './broken-build.ts';
+
+const TEST = 'test/transports/link/link.test.ts';
+
+export const LINK: readonly BrokenBuild[] = [
+  {
+    id: 'D-20',
+    test: TEST,
+    file: 'src/transports/link/link-handshake.ts',
+    find: 'if (!Number.isSafeInteger(number) || number <= this.#last) return false;',
+    replace: 'if (!Number.isSafeInteger(number)) return false;',
+    why: 'an exchange that is sent twice runs twice',
+  },
+  {
+    id: 'D-20',
+    test: TEST,
+    file: 'src/transports/link/link-listener.ts',
+    find: 'if (receives && !receives.matches(signed, number, path, bytes)) return session.destroy();',
+    replace: '',
+    why: 'an exchange may be changed on its way',
+  },
+  {
+    id: 'D-20',
+    test: TEST,
+    file: 'src/transports/link/link-listener.ts',
+    find: 'if (!known || session.destroyed',
+    replace: 'if (session.destroyed',
+    why: 'a node that is fenced, or that never was, gets a link',
+  },
+  {
+    id: 'S-53',
+    test: TEST,
+    file: 'src/transports/link/link-listener.ts',
+    find: "if (!terms || !isLinkProof(headers['link-proof'], secret, 'dialer', terms)) return session.destroy();",
+    replace: 'if (!terms) return session.destroy();',
+    why: 'a peer without the secret gets a link',
+  },
+  {
+    id: 'S-53',
+    test: TEST,
+    file: 'src/transports/link/dialed-link.ts',
+    find: "if (!isLinkProof(headers['link-proof'], secret, 'listener', terms)) return session.destroy();",
+    replace: '',
+    why: 'a listener without the secret receives exchanges',
+  },
+];
