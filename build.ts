@@ -1,4 +1,4 @@
-/** Builds the package into `dist`: the bundles of the library and of the inspector beside the declarations, because they need none of them. */
+/** Builds the package into `dist`: the bundles of the library, of the inspector and of the views beside the declarations, because they need none of them. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -8,10 +8,10 @@ const compiler = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescrip
 
 /** `tsc` prints the errors that it finds, and its exit code becomes that of the build. */
 async function declarations(): Promise<void> {
-  const tsc = spawn(process.execPath, [compiler, '-b', 'machines', 'src'], { cwd: root, stdio: 'inherit' });
+  const tsc = spawn(process.execPath, [compiler, '-b', 'machines', 'src', 'apps'], { cwd: root, stdio: 'inherit' });
   const [code] = await once(tsc, 'close');
   if (code === 0) await import('./declarations.ts');
   else process.exitCode = 1;
 }
 
-await Promise.all([declarations(), import('./bundle.ts'), import('./inspector/build.ts')]);
+await Promise.all([declarations(), import('./bundle.ts'), import('./inspector/build.ts'), import('./apps/build.ts')]);

@@ -1,6 +1,6 @@
 /**
  * Copies the declarations that an author's compiler can reach into `dist/types`: those of `troupe`, `troupe/client`,
- * `troupe/testing`, `troupe/inspector`, `troupe/oauth` and `troupe/otel`, and those that they import. `tsc` writes the declarations of all modules, most of which are internal.
+ * `troupe/testing`, `troupe/inspector`, `troupe/oauth`, `troupe/otel` and `troupe/app`, and those that they import. `tsc` writes the declarations of all modules, most of which are internal.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -37,6 +37,7 @@ function copy(path: string): void {
 }
 
 for (const entry of ['index', 'client', 'testing', 'inspector', 'oauth', 'otel']) copy(join('src', entry));
+copy('apps/src/app');
 for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
   const path = join(out, file);
   if (statSync(path).isFile() && !copied.has(relative(out, path))) rmSync(path);

@@ -2,6 +2,7 @@
 import { nanoid } from 'nanoid';
 import { authoredStack } from '../authored-stack.ts';
 import type { Clock } from '../clock.ts';
+import { Ids } from '../ids.ts';
 import { Inspection } from '../inspection/inspection.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { fieldsOf, loggedError, type RuntimeLog } from '../operator-log.ts';
@@ -14,6 +15,8 @@ import { Quarantine } from './quarantine.ts';
 export interface ActorSystem {
   readonly clock: Clock;
   readonly inspection: Inspection;
+  /** Creates the ids of everything that outlives a request. */
+  readonly ids: Ids;
   /** Counts always. */
   readonly metrics: Metrics;
   /** The tracing system. Never throws; undefined by default. */
@@ -58,6 +61,7 @@ export function createActorSystem({ clock, log, causeOf, telemetry, maxActive }:
   const metrics = new Metrics();
   return {
     clock,
+    ids: new Ids(),
     inspection: new Inspection(clock, faulty, causeOf),
     metrics,
     telemetry:

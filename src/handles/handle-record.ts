@@ -45,7 +45,7 @@ export function actorId(name: string, handle: string): string {
 
 /** The handle's address in the inspector and in logs. It is shortened because the full id may be the handle's only protection. */
 export function handleAddress({ name, handle }: Pick<HandleRecord, 'name' | 'handle'>): string {
-  return `handle/${name}/${handle.slice(0, 6)}`;
+  return `handle/${name}/${handle.slice(0, 8)}`;
 }
 
 /** The lifetime of the handles of a machine, from the machine's options and the server's limits. */

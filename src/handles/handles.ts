@@ -1,5 +1,4 @@
 /** The handles of a server: durable, bounded, hibernating instances of machines, each an actor behind an id. */
-import { nanoid } from 'nanoid';
 import { steadyDate, timersOf } from '../clock.ts';
 import type { HandleEvent, HandleView } from '../messages/handle-messages.ts';
 import { errorFields } from '../operator-log.ts';
@@ -27,8 +26,8 @@ import { notSerializable } from './serializable.ts';
 
 export type { HandlesOptions } from './instance-services.ts';
 
-/** Length of a handle: 132 random bits, because the id is the only protection of an anonymous handle. */
-const HANDLE_LENGTH = 22;
+/** Minimum length of an anonymous caller's idempotency key: the key alone grants access to the handle. */
+const LEAST_ANONYMOUS_KEY = 21;
 const DEFAULT_PAGE = 50;
 /** Number of attempts for a call whose instance is leaving memory. */
 const TRIES = 3;
@@ -105,7 +104,7 @@ export class Handles {
 
   async #create(kind: MachineKind, input: unknown, caller: Caller, reply: readonly ReplyOf[]): Promise<HandleView> {
     if (this.#stopped) throw new Deactivating();
-    const handle = nanoid(HANDLE_LENGTH);
+    const handle = this.#options.system.ids.ofHandle(caller.ctx?.session?.id, caller.principal);
     if (reply.length === 0) return this.#createInstance(kind, handle, input, caller, []);
     const expires = this.#date() + this.#options.limits.replyTtlMs;
     const counted = this.#reserveReply(caller, handle, expires);
@@ -351,7 +350,7 @@ type ReplyOf = (data: string, expires: number) => Write;
 function creatorOf(name: string, { principal, ctx }: Caller, key: string | undefined): string | undefined {
   if (principal !== ANONYMOUS) return `handles/${name}/principal ${principal}`;
   if (ctx?.session) return `handles/${name}/session ${ctx.session.id}`;
-  return key !== undefined && key.length >= HANDLE_LENGTH - 1 ? `handles/${name}/${ANONYMOUS}` : undefined;
+  return key !== undefined && key.length >= LEAST_ANONYMOUS_KEY ? `handles/${name}/${ANONYMOUS}` : undefined;
 }
 
 /** @param listed the events that the author listed; no other event reaches a machine (S-01) */

@@ -31,7 +31,7 @@ export class InspectableInstance implements LiveRecord {
   }
 
   get label(): string {
-    return `${this.#entry.name} ${this.#entry.handle.slice(0, 6)}`;
+    return `${this.#entry.name} ${this.#entry.handle.slice(0, 8)}`;
   }
 
   /** Reports an activation, also one that replaces another. */

@@ -36,7 +36,7 @@ export function spawnInteractiveRequest(entry: InteractiveRequestEntry): void {
   const actor = spawn(
     {
       kind: 'request',
-      address: `request/${entry.id.slice(0, 8)}`,
+      address: `request/${entry.id.slice(0, 10)}`,
       parent: entry.request.requests.address,
       label: nameOfOperation(entry.request.operation),
     },
@@ -371,7 +371,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   }
 
   crashed(mail: InteractiveRequestMail, error: unknown): void {
-    const incident = this.#entry.system.incident(`request/${this.#entry.id.slice(0, 8)}`, error);
+    const incident = this.#entry.system.incident(`request/${this.#entry.id.slice(0, 10)}`, error);
     const reason = new Error(`the server could not continue this request (incident ${incident})`);
     if (mail.type === 'ask') for (const question of mail.questions) question.fail(reason);
     if (this.#snapshot.status !== 'done') this.#fail({ type: 'cancel' }, reason);

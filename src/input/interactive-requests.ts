@@ -1,6 +1,5 @@
 /** The interactive requests of a server: creates them, suspends them, and routes returning requests to them. */
 
-import { nanoid } from 'nanoid';
 import type { ActorSystem } from '../actor/actor.ts';
 import { type Clock, eachInSlices, SlicedQueue } from '../clock.ts';
 import type { Limits } from '../limits.ts';
@@ -77,7 +76,7 @@ export class InteractiveRequests {
     const { clock } = system;
     const refusal = refusalFor(request);
     if (refusal) return rejectingMailbox(() => refusal, clock);
-    const id = request.recorded?.id ?? nanoid();
+    const id = request.recorded?.id ?? system.ids.within(request.client.session?.id);
     const memory = this.memoryOf(request);
     const entry = new InteractiveRequestEntry({ id, request, run, memory }, this.#services);
     spawnInteractiveRequest(entry);

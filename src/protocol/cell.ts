@@ -8,7 +8,8 @@
 /** Number of cells, for ever: clients hold ids that contain their cell. */
 export const CELLS = 1_024;
 
-const RANDOM_LENGTH = 22;
+/** Number of random characters in an id: 132 bits, because some ids are the only protection of what they name. */
+export const RANDOM_LENGTH = 22;
 /** Number of characters of an id that carries its cell. */
 const ID_WITH_CELL = 2 + RANDOM_LENGTH;
 /** A SHA-256 in base64url. */

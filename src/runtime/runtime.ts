@@ -429,6 +429,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
           metrics,
           readiness,
           connectionId: () => nanoid(8),
+          streamId: () => system.ids.local(),
           log: (level, message, fields) => log(level, message, fields ?? { event: 'transport' }),
           document: (value) => outbound.document(value),
           refusal: (code, message, id) => outbound.refusal({ code, message }, id),

@@ -1,7 +1,6 @@
 /**
  * Assembles one connection: its inbound codec, its in-flight table, its emitter, and the session of a legacy client.
  */
-import { nanoid } from 'nanoid';
 import type { Actor, ActorSystem } from '../actor/actor.ts';
 import type { Timer } from '../clock.ts';
 import { Inbound, type OpenedSession, type SessionOpener } from '../codec/inbound/inbound.ts';
@@ -70,13 +69,6 @@ export interface SessionPersistence {
   changed(state: SessionState): void;
 }
 
-/** Length of a session's id in characters: 132 random bits, because over HTTP the id is the key to the session. */
-const SESSION_ID_LENGTH = 22;
-
-export function newSessionId(): string {
-  return nanoid(SESSION_ID_LENGTH);
-}
-
 /** One connection of a server. */
 export class Connection implements SessionOpener {
   readonly inbound: Inbound;
@@ -140,7 +132,7 @@ export class Connection implements SessionOpener {
     const { principal, sessionId } = this.#kind;
     // A restored session is already counted.
     if (!keep?.was) sessions.check(principal, opening);
-    const id = keep?.id ?? sessionId ?? newSessionId();
+    const id = keep?.id ?? sessionId ?? system.ids.local();
     const opened = spawnSession({
       system,
       capabilities,

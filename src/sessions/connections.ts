@@ -14,7 +14,7 @@ import type { Dialect } from '../protocol/dialects/index.ts';
 import type { Initialize } from '../protocol/operations.ts';
 import { ANONYMOUS } from '../quota.ts';
 import type { Quotas } from '../server-quotas.ts';
-import { Connection, type ConnectionServices, newSessionId, type SessionPersistence } from './connection.ts';
+import { Connection, type ConnectionServices, type SessionPersistence } from './connection.ts';
 import { OpenSessions } from './open-sessions.ts';
 import type { SessionRepository } from './session-repository.ts';
 
@@ -195,10 +195,12 @@ class SharedSessions implements SessionOpener {
     const id = nanoid(8);
     const connection = new Connection(id, { transport: this.#transport, principal, session: true }, this.#services);
     try {
-      const persistence = this.#kept && persistenceOf(this.#kept, opening, dialect);
+      const kept = this.#kept;
+      const persistence =
+        kept && persistenceOf(kept, this.#services.system.ids.ofPrincipal(principal), opening, dialect);
       const { id: session, ...opened } = connection.beginSession(opening, dialect, persistence);
       this.#connections.add(id, connection);
-      const keeper = this.#kept?.open(session, principal, { opening, dialect }, NEW);
+      const keeper = kept?.open(session, principal, { opening, dialect }, NEW);
       this.#services.bus.emit('connection.session', {
         connection: this.#shared,
         exchange,
@@ -219,7 +221,6 @@ class SharedSessions implements SessionOpener {
 function nothing(): void {}
 
 /** Makes a new session durable: its later states are stored. */
-function persistenceOf(kept: SessionRepository, opening: Initialize, dialect: Dialect): SessionPersistence {
-  const id = newSessionId();
+function persistenceOf(kept: SessionRepository, id: string, opening: Initialize, dialect: Dialect): SessionPersistence {
   return { id, changed: (state) => kept.awake(id)?.changed({ opening, dialect }, state) };
 }

@@ -7,6 +7,7 @@ import type { Timer } from '../clock.ts';
 import type { Limits } from '../limits.ts';
 import type { SessionState } from '../messages/session-messages.ts';
 import { errorFields } from '../operator-log.ts';
+import { cellIn, hashedActor } from '../protocol/cell.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { Quotas } from '../server-quotas.ts';
 import { type ActorRow, type Store, StoreError } from '../store/store.ts';
@@ -59,7 +60,7 @@ export interface HibernatingSessions {
 /** Maximum number of listed sessions. */
 const MOST_LISTED = 50;
 /** Length of the listed part of a key: it tells sessions apart, and grants nothing. */
-const LISTED_KEY = 'session/'.length + 8;
+const LISTED_KEY = 'session/AB.'.length + 8;
 /** Rows in one read when the server starts. */
 const PAGE = 1_000;
 /** Approximate memory of a dormant session in bytes: its row. */
@@ -242,5 +243,5 @@ function ended({ expires }: ActorRow, now: number): boolean {
 
 /** Key in the store. The secret id, which grants access to the session, is never written to disk. */
 function actorOf(id: string): string {
-  return `session/${createHash('sha256').update(id).digest('base64url')}`;
+  return hashedActor('session', cellIn(id), createHash('sha256').update(id).digest('base64url'));
 }

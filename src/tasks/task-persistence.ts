@@ -104,7 +104,7 @@ export class TaskPersistence {
 
 /** Returns the address of a task. It is shortened because the full id gives access to the task. */
 export function taskAddress(id: string): string {
-  return `task/${id.slice(0, 8)}`;
+  return `task/${id.slice(0, 10)}`;
 }
 
 function unkept(why: string): Outcome {

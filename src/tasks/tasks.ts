@@ -1,5 +1,4 @@
 /** The tasks of a server: decides which call becomes one, checks ownership and quotas, and deletes expired tasks. */
-import { nanoid } from 'nanoid';
 import type { ActorSystem } from '../actor/actor.ts';
 import { eachInSlices, type Timer } from '../clock.ts';
 import { type Context, RequestContext, type RunOptions } from '../input/context.ts';
@@ -42,9 +41,6 @@ export interface TasksOptions {
   /** Receives the changes of tasks. */
   readonly subscriptions: Mailbox<SubscriptionsMail>;
 }
-
-/** Length of a task id: 132 random bits, because the id is the only protection of an anonymous task. */
-const TASK_ID_LENGTH = 22;
 
 /** A call of a tool that is a task or may become one. */
 export interface LastingCall<C, R> {
@@ -253,7 +249,7 @@ export class Tasks implements RequestTarget {
     const { id: identity, round } = interactive.identityOf(conversation) ?? { id: '', round: 0 };
     this.#table.newest += 1;
     const record: TaskRecord = {
-      id: nanoid(TASK_ID_LENGTH),
+      id: system.ids.within(request.client.session?.id),
       tool: 'name' in request.operation ? request.operation.name : '',
       owner: ownerOf(request.client),
       session: request.client.session?.id,

@@ -48,6 +48,8 @@ export interface TransportHost {
   readiness(): Readiness;
   /** A unique id for a new connection. */
   connectionId(): string;
+  /** Creates the id of a stream that ends with its connection: unguessable, because it grants access to the stream. */
+  streamId(): string;
   /** Writes to the operator's log (stderr by default); never to a client. */
   log(level: 'info' | 'warning' | 'error', message: string, fields?: LogFields): void;
   /**

@@ -393,7 +393,7 @@ test('G-12 no argument, result, answer, token, session id or meta of a client is
   );
   const text = JSON.stringify(records);
   assert.not.match(text, canary);
-  const [, id = ''] = /"id":"([\w-]{22})"/.exec(JSON.stringify(client.messages)) ?? [];
+  const [, id = ''] = /"id":"([\w-]{24})"/.exec(JSON.stringify(client.messages)) ?? [];
   if (id) assert.not.match(text, id);
 });
 

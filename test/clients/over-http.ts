@@ -58,7 +58,7 @@ function sessionTests(stage: Stage<HttpClient>): void {
     const { exchanges } = client().wire;
     const [opening, ...others] = exchanges;
     assert.is(opening?.asked?.method, 'initialize');
-    assert.match(opening?.session ?? '', /^[\w-]{22}$/);
+    assert.match(opening?.session ?? '', /^[\w-]{24}$/);
     assert.ok(others.every(({ headers }) => headers.get('mcp-session-id') === opening?.session));
     const own = others.filter(({ method, headers }) => method === 'GET' && !headers.has('last-event-id'));
     assert.equal([own[0]?.status, own[0]?.type], [200, 'text/event-stream']);

@@ -35,7 +35,7 @@ export function stepsOf(page: string): readonly Step[] {
 }
 
 /** A handle as the page shows it. Each run has another one. */
-const HANDLE = /\b[\w-]{22}(?![\w-])/g;
+const HANDLE = /\b[\w-]{24}(?![\w-])/g;
 
 /** The warning of the watchdog: on a busy machine, code that loads may take as long as code that blocks. */
 const BLOCKED = /^.*the event loop has been blocked for .*\n(?: +at .*\n)*/gm;
@@ -69,7 +69,7 @@ export class Examples {
         if (index === -1) return literal(part);
         if (seen.has(part)) return `\\k<example${index}>`;
         seen.add(part);
-        return `(?<example${index}>[\\w-]{22})`;
+        return `(?<example${index}>[\\w-]{24})`;
       })
       .join('');
     const found = new RegExp(`^${pattern}$`, 'm').exec(output.replace(BLOCKED, ''));

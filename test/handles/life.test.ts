@@ -12,7 +12,7 @@ test('a handle is made, takes events, and says what it takes next', async () => 
   const made = await handles.create('order', {}, ALICE);
   assert.is(made.state, 'cart');
   assert.is(made.status, 'active');
-  assert.match(made.handle, /^[\w-]{22}$/);
+  assert.match(made.handle, /^[\w-]{24}$/);
   assert.equal(made.accepts, ['add', 'note', 'pay', 'boom', 'cancel']);
   const added = await handles.send('order', made.handle, add('tea'), ALICE);
   assert.equal(added.view, { items: ['tea'] });

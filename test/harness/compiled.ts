@@ -17,8 +17,8 @@ import type { transformWithOxc } from 'vite';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const OUT = join(root, 'dist/compiled');
-const FOLDERS = ['bench', 'examples', 'inspector', 'machines', 'src', 'test'];
-const FILES = ['bundle.ts', 'declarations.ts'];
+const FOLDERS = ['apps', 'bench', 'examples', 'inspector', 'machines', 'src', 'test'];
+const FILES = ['bundle.ts', 'declarations.ts', 'page-build.ts'];
 const OPTIONS = {
   tsconfig: false,
   target: 'node20',

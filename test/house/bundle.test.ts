@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
 
@@ -141,6 +142,13 @@ if (existsSync(lib)) {
       required.filter((name) => ['crypto', 'http', 'worker_threads'].includes(name)),
       [],
     );
+  });
+
+  test('import "troupe/app" loads one file without imports, of at most 4 KB gzipped', () => {
+    const text = readFileSync(join(lib, '../apps/app.js'), 'utf8');
+    assert.not.match(text, /\bimport\b|\brequire\b/);
+    assert.match(text, /export\{[^}]*\bconnectView\b/);
+    assert.ok(gzipSync(text, { level: 9 }).length <= 4_096);
   });
 
   test('the watchdog thread and the thread of the loader hook load one file each', () => {

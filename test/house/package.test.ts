@@ -28,6 +28,7 @@ timeLimit(300_000);
 const USER_PROGRAM = `
 import { createServer } from 'troupe';
 import { connect } from 'troupe/testing';
+import { connectView } from 'troupe/app';
 import * as client from 'troupe/client';
 import * as inspector from 'troupe/inspector';
 import { oauth } from 'troupe/oauth';
@@ -36,7 +37,7 @@ const server = createServer({ name: 'a', version: '1' });
 server.use('tools/list', async (_call, _ctx, next) => next());
 server.tool('add', { input: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] } }, ({ a }) => a + 1);
 server.resource('order://{id}{?page}', {}, ({ variables }) => variables.size);
-export { client, connect, inspector, oauth, otel };
+export { client, connect, connectView, inspector, oauth, otel };
 `;
 
 const Packed = z.array(
@@ -64,7 +65,9 @@ if (existsSync(join(root, 'dist/lib'))) {
 
   test('the package contains no source map, no test and no source, and its declarations are in one folder', () => {
     assert.equal(
-      paths.filter((path) => /\.map$|\.tsbuildinfo$|^(src|test|machines|inspector|bench|dist\/check)\//.test(path)),
+      paths.filter((path) =>
+        /\.map$|\.tsbuildinfo$|^(src|test|machines|apps|inspector|bench|dist\/check)\//.test(path),
+      ),
       [],
     );
     assert.equal(
@@ -124,7 +127,7 @@ if (existsSync(join(root, 'dist/lib'))) {
       assert.is(ours.length, 1, ours.join('\n'));
       assert.match(
         ours[0] ?? '',
-        /server\.ts\(11,\d+\): error TS2339: Property 'size' does not exist on type .*id: string/,
+        /server\.ts\(12,\d+\): error TS2339: Property 'size' does not exist on type .*id: string/,
       );
     });
 

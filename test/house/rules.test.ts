@@ -47,6 +47,7 @@ const ROOMS: readonly {
 }[] = [
   { room: 'clock', may: [], packages: [] },
   { room: 'global-registry', may: [], packages: [] },
+  { room: 'html-page', may: [], packages: ['node:'] },
   { room: 'machines', may: [], packages: ['xstate'] },
   { room: 'make-directory', may: [], packages: ['node:'] },
   { room: 'package-files', may: [], packages: ['node:'] },
@@ -63,6 +64,7 @@ const ROOMS: readonly {
   { room: 'schema', may: ['protocol'], packages: ['ajv', 'node:'] },
   { room: 'store', may: ['clock', 'make-directory', 'package-files', 'protocol'], packages: ['libsql', 'node:', 'pg'] },
   { room: 'token-bucket', may: [], packages: [] },
+  { room: 'ids', may: ['protocol'], packages: ['nanoid', 'node:'] },
   {
     room: 'nodes',
     may: ['clock', 'limits', 'machines', 'messages', 'operator-log', 'protocol', 'store'],
@@ -88,7 +90,17 @@ const ROOMS: readonly {
   },
   {
     room: 'actor',
-    may: ['clock', 'authored-stack', 'machines', 'protocol', 'messages', 'operator-log', 'telemetry', 'inspection'],
+    may: [
+      'clock',
+      'ids',
+      'authored-stack',
+      'machines',
+      'protocol',
+      'messages',
+      'operator-log',
+      'telemetry',
+      'inspection',
+    ],
     packages: ['nanoid', 'xstate'],
   },
   { room: 'inspector/model', may: ['charts', 'inspection'], packages: [] },
@@ -237,7 +249,7 @@ const ROOMS: readonly {
     ],
     packages: ['node:', 'xstate'],
   },
-  { room: 'apps', may: ['protocol', 'messages', 'registry'], packages: ['node:'] },
+  { room: 'apps', may: ['protocol', 'messages', 'input', 'registry'], packages: ['node:'] },
   {
     room: 'authorization',
     may: ['clock', 'protocol', 'messages', 'operator-log', 'telemetry', 'actor', 'requests', 'registry'],
@@ -755,7 +767,7 @@ test('pages and the titles of tests use the words of the glossary, and a title b
 });
 
 test('comments begin with a subject or a verb, and comments and names use the words of the glossary', () => {
-  const sources = [...files('src'), ...files('machines'), ...files('inspector', /\.tsx?$/)];
+  const sources = [...files('src'), ...files('machines'), ...files('inspector', /\.tsx?$/), ...files('apps')];
   const wrong = sources.map((file) => wrongWords(file, read(file)));
   assert.equal(
     wrong.flatMap(({ clauses }) => clauses),

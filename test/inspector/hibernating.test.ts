@@ -71,10 +71,10 @@ test('a viewer of a new process sees the handles and sessions that only the stor
   const { count, some } = hibernatingOf(model);
   assert.is(count, 3);
   const [latest] = some;
-  assert.is(latest, `handle/door/${handles.at(-1)?.slice(0, 6)}`);
+  assert.is(latest, `handle/door/${handles.at(-1)?.slice(0, 8)}`);
   const sessions = hibernatingSessionsOf(model);
   assert.is(sessions.count, 1);
-  assert.match(sessions.some[0] ?? '', /^session\/[\w-]{8}$/);
+  assert.match(sessions.some[0] ?? '', /^session\/[\w-]{2}\.[\w-]{8}$/);
   const group = actorTree(model, LIVE).find(({ label }) => label === 'hibernating');
   assert.equal(
     group?.children.map(({ kind, asleep, state }) => `${kind} ${asleep} ${state}`),

@@ -40,7 +40,7 @@ test('a tool that requires it is a task before its handler has begun, and shows 
   assert.is(created.createdAt, '2026-01-01T00:00:00.000Z');
   assert.is(created.ttlMs, 3_600_000);
   assert.is(created.pollIntervalMs, 1_000);
-  assert.match(idOf(created), /^[\w-]{22}$/);
+  assert.match(idOf(created), /^[\w-]{24}$/);
   await clock.advance(5_000);
   open();
   await settled();

@@ -20,7 +20,7 @@ test('a task has the name of its tool, and its question shows the addressee and 
   await clock.advance(1_000);
   const id = await modern('ada').start('sign_up');
   const until = clock.now() + 60_000;
-  const task = server[INTERNALS].inspection.live(`task/${id.slice(0, 8)}`);
+  const task = server[INTERNALS].inspection.live(`task/${id.slice(0, 10)}`);
   assert.equal(labels, ['sign_up']);
   assert.equal(task?.waits?.(), []);
   open();

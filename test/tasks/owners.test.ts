@@ -162,7 +162,7 @@ test('the inspector sees each task, what it waits for, and that it is gone; and 
   await client.update(id, { one: { action: 'decline' }, two: { action: 'cancel' } });
   await settled();
   await clock.advance(1_000);
-  const address = `task/${id.slice(0, 8)}`;
+  const address = `task/${id.slice(0, 10)}`;
   const seen = records.flatMap((record) => {
     if (!('actor' in record) || record.actor !== address) return [];
     if (record.type === 'created') return [record.kind];

@@ -69,6 +69,10 @@ export class RecordingHost implements TransportHost {
     return `c${this.#connections}`;
   }
 
+  streamId(): string {
+    return 's1';
+  }
+
   log(level: string, message: string): void {
     this.heard.push(`${level}: ${message}`);
   }

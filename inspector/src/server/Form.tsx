@@ -116,7 +116,7 @@ function One({ field, value, onValue, onInvalid }: OneProps) {
   return (
     <div class="form-field">
       <label for={id}>{label}</label>
-      {field.kind === 'json' ? (
+      {field.kind !== 'field' ? (
         <JsonInput id={id} name={field.name} value={value} onValue={onValue} onInvalid={onInvalid} />
       ) : (
         <Input id={id} field={field.field} required={field.required} value={value} onValue={onValue} />

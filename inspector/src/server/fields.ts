@@ -1,57 +1,25 @@
-/** Turns a JSON Schema into the fields of a form. What no field can enter is entered as JSON. */
+/** The fields of a form for a JSON Schema that the page received, and their values. */
 
-import { type Field, readField } from '../../../src/input/form-fields.ts';
+import type { Follow } from '../../../src/input/form-fields.ts';
+import { type FormField, formFieldsOf } from '../../../src/input/form-model.ts';
 import { type Plain, REDACTED } from '../../../src/inspector/frames.ts';
-import { isList, isRecord, textOfValue } from '../../../src/inspector/model/plain-values.ts';
-import { follow, type SchemaObject } from './schema.ts';
+import { isRecord } from '../../../src/inspector/model/plain-values.ts';
+import { follow } from './schema.ts';
 
-/** A field, a group of fields, or a value as JSON. */
-export type FormField = {
-  readonly name: string;
-  readonly required: boolean;
-  readonly title: string | undefined;
-  readonly description: string | undefined;
-} & (
-  | { readonly kind: 'field'; readonly field: Field }
-  | { readonly kind: 'group'; readonly fields: readonly FormField[] }
-  | { readonly kind: 'json'; readonly initial: Plain | undefined }
-);
+export type { FormField };
 
-/** Levels of groups. Deeper objects are entered as JSON. */
-const MAX_LEVELS = 3;
-/** Fields of one form. The rest is entered as JSON. */
-const MAX_FIELDS = 200;
-
-export function fieldsOf(root: Plain, schema: Plain, level = 0): readonly FormField[] {
-  const { schema: whole } = follow(root, schema);
-  if (!whole || !isRecord(whole.properties)) return [];
-  const needed = new Set(isList(whole.required) ? whole.required : []);
-  return Object.entries(whole.properties)
-    .filter(([name]) => name !== '«more»')
-    .slice(0, MAX_FIELDS)
-    .map(([name, part]) => fieldOf(root, name, part, needed.has(name), level));
-}
-
-function fieldOf(root: Plain, name: string, part: Plain, required: boolean, level: number): FormField {
-  const { schema } = follow(root, part);
-  const about = {
-    name,
-    required,
-    title: textOfValue(schema?.title),
-    description: textOfValue(schema?.description),
+export function fieldsOf(root: Plain, schema: Plain): readonly FormField[] {
+  const followed: Follow = (given) => {
+    const found = isPlain(given) ? follow(root, given).schema : undefined;
+    if (!found || !isRecord(found.properties)) return found;
+    // The member that stands for what was cut is no property.
+    const { '«more»': _, ...properties } = found.properties;
+    return { ...found, properties };
   };
-  if (schema && isRecord(schema.properties) && level < MAX_LEVELS)
-    return { ...about, kind: 'group', fields: fieldsOf(root, schema, level + 1) };
-  try {
-    const followed = (given: unknown): SchemaObject | undefined =>
-      isPlain(given) ? follow(root, given).schema : undefined;
-    return { ...about, kind: 'field', field: readField(name, part, followed, name, 'form') };
-  } catch {
-    // No form can enter it: a list of any values, alternatives, a missing type.
-    return { ...about, kind: 'json', initial: schema?.default };
-  }
+  return formFieldsOf(schema, followed);
 }
 
+/** Everything that a schema of the page contains. */
 function isPlain(value: unknown): value is Plain {
   return value !== undefined;
 }
@@ -66,9 +34,11 @@ export function initialValues(fields: readonly FormField[]): Values {
     const value =
       field.kind === 'group'
         ? initialValues(field.fields)
-        : field.kind === 'json'
-          ? field.initial
-          : (field.field.initial ?? undefined);
+        : field.kind === 'field'
+          ? field.field.initial
+          : isPlain(field.initial)
+            ? field.initial
+            : undefined;
     // The page does not know a hidden default: the server applies it.
     if (
       value !== undefined &&

@@ -258,7 +258,7 @@ class Tree {
 /** The name of a handle of which only the address is known. @example handleName('handle/order/9f2a') // 'order 9f2a' */
 export function handleName(address: string): string {
   const [, name = address, id = ''] = /^handle\/([^/]+)\/(.+)$/.exec(address) ?? [];
-  return `${name} ${id.slice(0, 6)}`.trim();
+  return `${name} ${id.slice(0, 8)}`.trim();
 }
 
 function asleepNode(address: string, kind: 'handle' | 'session', label: string): TreeNode {

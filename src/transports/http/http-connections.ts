@@ -1,5 +1,4 @@
 /** The open connections of HTTP clients: the shared connection, sessions, and streams. Connects them to the bus. */
-import { nanoid } from 'nanoid';
 import { eachInSlices } from '../../clock.ts';
 import type { Auth } from '../../messages/auth.ts';
 import type { ConnectionEvents, ConnectionId, Exchange, Reader } from '../../messages/connection-events.ts';
@@ -17,9 +16,6 @@ import type { PrincipalLoad } from './principal-load.ts';
 import { SessionWakeup, storedTexts, UNSAVED } from './session-wakeup.ts';
 import { SseStream, type SseStreamDeps } from './sse-2024-11-05.ts';
 import { Sweeper } from './sweeper.ts';
-
-/** Length of the id of a 2024-11-05 stream: 132 random bits. */
-const OLD_ID_LENGTH = 22;
 
 /** The request may have had effects, so its client must learn that it has run. */
 const UNREAD =
@@ -186,7 +182,7 @@ export class HttpConnections {
     const connection = this.host.connectionId();
     const stream = new SseStream(
       {
-        id: nanoid(OLD_ID_LENGTH),
+        id: this.host.streamId(),
         connection,
         principal,
         endsAt: this.#exchanges.endOf(request.auth),

@@ -19,7 +19,7 @@ export async function choose(page: Page, name: string): Promise<void> {
 }
 
 /** A handle, as the tree names it. */
-export const short = (handle = ''): string => handle.slice(0, 6);
+export const short = (handle = ''): string => handle.slice(0, 8);
 
 /** The active states of the chart that is shown. */
 export const activeOf = (page: Page): Promise<readonly (string | undefined)[]> =>

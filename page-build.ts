@@ -1,0 +1,71 @@
+/** Builds pages into a folder of `dist`, if their inputs have changed since the last build. */
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('.', import.meta.url));
+
+export interface PageBuild {
+  /** The folder below `dist`. */
+  readonly name: string;
+  /** Files and folders of the repository that the pages are made of. */
+  readonly inputs: readonly string[];
+  /** A file that every complete build has. */
+  readonly last: string;
+  /** Builds into a folder that is renamed afterwards, so that a running server and another build never see half of a page. */
+  build(folder: string): Promise<void>;
+}
+
+export async function buildPages({ name, inputs, last, build }: PageBuild): Promise<void> {
+  const out = join(root, 'dist', name);
+  const stamp = `${out}.inputs`;
+  const digest = digestOf(['package-lock.json', 'page-build.ts', 'src/html-page.ts', ...inputs]);
+  const built = existsSync(join(out, last)) && existsSync(stamp) && readFileSync(stamp, 'utf8') === digest;
+  if (built && !process.argv.includes('--force')) return;
+  mkdirSync(join(root, 'dist'), { recursive: true });
+  const folder = mkdtempSync(join(root, `dist/${name}-`));
+  try {
+    const made = join(folder, 'made');
+    mkdirSync(made);
+    await build(made);
+    rmSync(out, { recursive: true, force: true });
+    renameSync(made, out);
+    writeFileSync(stamp, digest);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The only file in a folder with this ending. */
+export function onlyFile(folder: string, ending: string): string {
+  const files = readdirSync(folder).filter((file) => file.endsWith(ending));
+  const [name, ...more] = files;
+  if (name === undefined || more.length > 0)
+    throw new Error(`expected one ${ending} file in ${folder}: ${files.join(', ')}`);
+  return readFileSync(join(folder, name), 'utf8');
+}
+
+/** A digest of the inputs and of the versions of the packages. */
+function digestOf(inputs: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const file of inputs.flatMap(filesOf).sort()) hash.update(`${file}\n`).update(readFileSync(join(root, file)));
+  return hash.digest('hex');
+}
+
+function filesOf(input: string): readonly string[] {
+  if (statSync(join(root, input)).isFile()) return [input];
+  return readdirSync(join(root, input), { recursive: true, encoding: 'utf8' })
+    .map((file) => join(input, file))
+    .filter((file) => !/^inspector.dev/.test(file) && statSync(join(root, file)).isFile());
+}

@@ -1,0 +1,50 @@
+/** Creates the ids of everything that outlives a request; each id carries its cell. */
+import { randomInt } from 'node:crypto';
+import { nanoid } from 'nanoid';
+import { CELLS, cellIn, RANDOM_LENGTH, withCell } from './protocol/cell.ts';
+
+/** Chooses cells while several nodes share the store. */
+export interface CellChoice {
+  /** The cell of a principal; of an anonymous caller, a random one that this node owns. */
+  cellFor(principal: string): number;
+  /** A random cell that this node owns. */
+  ownCell(): number;
+}
+
+/** The choice of a process that owns all cells. A cell then means nothing until several nodes share its store. */
+const ANY: CellChoice = { cellFor: randomCell, ownCell: randomCell };
+
+export class Ids {
+  #cells = ANY;
+
+  /** Lets a cluster choose the cells from now on. */
+  chooseBy(cells: CellChoice): void {
+    this.#cells = cells;
+  }
+
+  /** Creates an id in the cell of a principal, for what all nodes must count together: sessions and handles. */
+  ofPrincipal(principal: string): string {
+    return withCell(this.#cells.cellFor(principal), nanoid(RANDOM_LENGTH));
+  }
+
+  /** Creates an id for something that only this process holds, such as an open stream. */
+  local(): string {
+    return withCell(this.#cells.ownCell(), nanoid(RANDOM_LENGTH));
+  }
+
+  /** Creates an id in the cell of a session; without a session, or with one of an earlier version, a local id. */
+  within(session: string | undefined): string {
+    const cell = session === undefined ? undefined : cellIn(session);
+    return cell === undefined ? this.local() : withCell(cell, nanoid(RANDOM_LENGTH));
+  }
+
+  /** Creates the id of a handle: in the cell of its session; without one, of its principal. */
+  ofHandle(session: string | undefined, principal: string): string {
+    const cell = session === undefined ? undefined : cellIn(session);
+    return cell === undefined ? this.ofPrincipal(principal) : withCell(cell, nanoid(RANDOM_LENGTH));
+  }
+}
+
+function randomCell(): number {
+  return randomInt(CELLS);
+}
