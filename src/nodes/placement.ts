@@ -14,8 +14,18 @@ export interface Placement {
    * cell that this node owns.
    */
   cellFor(principal: string): number;
-  /** Returns the place of a cell by the last read of the table: a hint, except for `here`. */
+  /**
+   * Returns the place of a cell by the last read of the table: a hint, except for `here`. A cell that moves away from
+   * this node has no place until it has moved: `settle` waits for that.
+   */
   placeOf(cell: number): Place;
+  /**
+   * Counts a request that this node serves because it owns the cell: the node lets go of the cell after the request has
+   * ended.
+   *
+   * @returns a function to call once, when the request has ended
+   */
+  enter(cell: number): () => void;
   /**
    * Claims a cell without an owner, or whose owner is dead. Resolves with its place then.
    *

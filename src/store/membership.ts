@@ -48,6 +48,8 @@ export interface Member {
   fence(node: string): Promise<boolean>;
   /** Reads nodes and owners now, instead of at the next beat. */
   refresh(): Promise<void>;
+  /** Announces that this node is leaving: its peers see it as `leaving`, and claim what it releases. It keeps its cells. */
+  retire(): Promise<void>;
   /** Gives up the seat. The cells of this node become free. */
   leave(): Promise<void>;
 }
