@@ -1,7 +1,7 @@
 /** The operator log: one line for each event that the person who runs the server must know about. */
 import { hash } from 'node:crypto';
-import { hostname } from 'node:os';
 import type { RequestView } from './messages/request-view.ts';
+import { nodeName } from './node-name.ts';
 import { messageOf, stackOf } from './protocol/json.ts';
 
 /** The severity of a message. */
@@ -36,7 +36,7 @@ export interface LoggedError {
 /** The machine-readable part of a message. It never has a token, an argument, a result or the id of a session. */
 export interface LogFields {
   readonly event: LogEvent;
-  /** The name of the host, which is the name of a pod. */
+  /** The name of the host, which is the name of a pod; with the number of the node under `troupe serve --nodes`: `pod-7/2`. */
   readonly node?: string;
   /** The id of an incident, which the client may have received. */
   readonly incident?: string;
@@ -64,7 +64,7 @@ export type RuntimeLog = (level: OperatorLogLevel, message: string, fields: LogF
  * @param current the request whose code is running, which adds to the fields of a message
  */
 export function guardLog(log: OperatorLog, event: LogEvent, current?: () => RequestView | undefined): OperatorLog {
-  const node = hostname();
+  const node = nodeName();
   return (level, message, fields) => {
     try {
       log(level, message, { event, ...fieldsOf(current?.()), ...fields, node });

@@ -1,11 +1,11 @@
 /** The audit log actor: writes a record of each event that is audited, counts repeated rejections, and reports lost records. */
 import { hash } from 'node:crypto';
-import { hostname } from 'node:os';
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../actor/actor.ts';
 import { isoOf, type Timer } from '../clock.ts';
 import type { Facts } from '../inspection/records.ts';
 import type { AuditCaller, AuditedCall, AuditMail, AuditStored } from '../messages/audit-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
+import { nodeName } from '../node-name.ts';
 import { errorFields } from '../operator-log.ts';
 import { messageOf, shortened } from '../protocol/json.ts';
 import type { AuditDestination } from './audit-file.ts';
@@ -56,7 +56,7 @@ class AuditLog implements Behaviour<AuditMail> {
   readonly policy = { restarts: Number.POSITIVE_INFINITY, windowMs: 1 };
   readonly #options: AuditLogOptions;
   readonly #self: Mailbox<AuditMail>;
-  readonly #node = hostname();
+  readonly #node = nodeName();
   /** Rejections by principal, element and rule; the earliest window first. */
   readonly #windows = new Map<string, Window>();
   #timer: Timer | undefined;

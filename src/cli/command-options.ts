@@ -73,11 +73,17 @@ export function chooseLog(command: string, { values: { log = 'text' } }: Command
 }
 
 /** Parses an option whose value is a whole number of at least 1. @throws {UsageError} */
-export function wholeNumber(command: string, name: string, value: string | undefined, fallback: number): number {
+export function wholeNumber(
+  command: string,
+  name: string,
+  value: string | undefined,
+  fallback: number,
+  max = 2 ** 31 - 1,
+): number {
   if (value === undefined) return fallback;
   const number = Number(value);
-  if (/^\d+$/.test(value) && number >= 1 && number < 2 ** 31) return number;
-  throw new UsageError(`troupe ${command}: --${name}: expected a whole number from 1 to ${2 ** 31 - 1}, got ${value}`);
+  if (/^\d+$/.test(value) && number >= 1 && number <= max) return number;
+  throw new UsageError(`troupe ${command}: --${name}: expected a whole number from 1 to ${max}, got ${value}`);
 }
 
 /**

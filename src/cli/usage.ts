@@ -1,11 +1,22 @@
 /** The texts of `troupe --help`, usage errors, and the exit codes of every command. */
 
+import { nodeName } from '../node-name.ts';
 import { commandLog } from './command-log.ts';
 import { startupError } from './startup-error.ts';
 
 /** The arguments are wrong: exit code 2. The message states what was expected and what came. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
+}
+
+/** Names the command in the usage errors of a function. @throws {UsageError} */
+export function inCommand<T>(command: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof UsageError) throw new UsageError(`troupe ${command}: ${error.message}`);
+    throw error;
+  }
 }
 
 /** Runs a command and sets the exit code: 0 for success, 1 for a program that failed, 2 for wrong arguments. */
@@ -117,7 +128,7 @@ ARGS are passed to FILE as process.argv.slice(2).`;
 /** Prints a line on stderr, in the format of `--log`: stdout may carry the protocol. */
 export function say(line: string, level: 'info' | 'error' = 'info'): void {
   const log = commandLog();
-  if (log) log(level, line, { event: 'command' });
+  if (log) log(level, line, { event: 'command', node: nodeName() });
   else process.stderr.write(`${line}\n`);
 }
 

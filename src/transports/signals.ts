@@ -9,17 +9,18 @@ export type StopSignal = (typeof STOP)[number];
  * Calls `onFirst` for the first SIGTERM, SIGINT or SIGHUP. A second one, of any of the three, exits at once with 128
  * plus its number.
  *
+ * @param signals the ones to watch, if not all three
  * @returns a function that stops listening and restores the usual effect of the signals
  */
-export function watchSignals(onFirst: (signal: StopSignal) => void): () => void {
+export function watchSignals(onFirst: (signal: StopSignal) => void, signals: readonly StopSignal[] = STOP): () => void {
   let asked = false;
   const hear = (signal: StopSignal): void => {
     if (asked) process.exit(128 + constants.signals[signal]);
     asked = true;
     onFirst(signal);
   };
-  for (const signal of STOP) process.on(signal, hear);
+  for (const signal of signals) process.on(signal, hear);
   return () => {
-    for (const signal of STOP) process.off(signal, hear);
+    for (const signal of signals) process.off(signal, hear);
   };
 }

@@ -85,7 +85,11 @@ test('SIGTERM finishes running requests and ends the process with code 0', async
 for (const [title, options, expected] of [
   ['an address that others reach without allowed hosts', ['--http', '0.0.0.0:0'], /allowedHosts.*--allow-host/],
   ['an address that is none', ['--http', 'here'], /--http: expected PORT or HOST:PORT.*got here/],
-  ['an option of HTTP without it', ['--socket', 'x', '--allow-host', 'a.b'], /--allow-origin need --http/],
+  [
+    'an option of HTTP without it',
+    ['--socket', 'x', '--allow-host', 'a.b'],
+    /--allow-origin and --drain-delay need --http/,
+  ],
   ['--idle-exit', ['--http', '0', '--idle-exit', '5'], /counts only socket clients/],
   ['an origin that is none', ['--http', '0', '--allow-origin', 'example.com'], /allowedOrigins/],
 ] as const) {

@@ -67,7 +67,7 @@ for (const [title, args, expected] of [
   [
     'an option of serve that it has not',
     ['serve', 'a.ts', '--sockets', 'x'],
-    "troupe serve: Unknown option '--sockets' (did you mean --socket?). Valid options: --http [HOST:]PORT, --path PATH, --allow-host NAMES, --allow-origin ORIGINS, --socket PATH, --metrics [HOST:]PORT, --max-connections N, --idle-exit MS, --data DIR, --log FORMAT, --inspect, --inspect-control, --record FILE, --help",
+    "troupe serve: Unknown option '--sockets' (did you mean --socket?). Valid options: --http [HOST:]PORT, --path PATH, --allow-host NAMES, --allow-origin ORIGINS, --socket PATH, --metrics [HOST:]PORT, --drain-delay MS, --max-connections N, --idle-exit MS, --nodes N, --data DIR, --log FORMAT, --inspect, --inspect-control, --record FILE, --help",
   ],
   [
     'a number that is none',

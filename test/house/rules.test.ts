@@ -59,7 +59,8 @@ const ROOMS: readonly {
   { room: 'charts', may: ['clock', 'package-files', 'protocol', 'xstate-internals'], packages: ['node:', 'xstate'] },
   { room: 'limits', may: ['clock'], packages: ['node:'] },
   { room: 'messages', may: ['protocol'], packages: [] },
-  { room: 'operator-log', may: ['protocol', 'messages'], packages: ['node:'] },
+  { room: 'node-name', may: ['global-registry'], packages: ['node:'] },
+  { room: 'operator-log', may: ['node-name', 'protocol', 'messages'], packages: ['node:'] },
   { room: 'json-log', may: ['clock', 'protocol', 'operator-log'], packages: ['node:'] },
   { room: 'schema', may: ['protocol'], packages: ['ajv', 'node:'] },
   { room: 'store', may: ['clock', 'make-directory', 'package-files', 'protocol'], packages: ['libsql', 'node:', 'pg'] },
@@ -149,6 +150,7 @@ const ROOMS: readonly {
     may: [
       'clock',
       'make-directory',
+      'node-name',
       'protocol',
       'messages',
       'operator-log',
@@ -483,7 +485,9 @@ const ROOMS: readonly {
     room: 'cli',
     may: [
       'global-registry',
+      'machines',
       'make-directory',
+      'node-name',
       'clock',
       'package-files',
       'audit',

@@ -1,32 +1,38 @@
 /** `troupe serve FILE|DIR --http PORT --socket PATH`: serves a program or modules to many clients at once. */
+import { join, parse } from 'node:path';
 import { systemClock, type Timer } from '../../clock.ts';
 import type { ConnectHelp } from '../../inspector/frames.ts';
 import type { Server } from '../../server.ts';
 import { watchSignals } from '../../transports/signals.ts';
 import type { Transport } from '../../transports/transport.ts';
 import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
-import { type CommandLine, chooseLog, readOptions, wholeNumber } from '../command-options.ts';
+import { type CommandLine, chooseLog, readAddress, readOptions, wholeNumber } from '../command-options.ts';
+import { FleetMember, fleetIdentity } from '../fleet/fleet-member.ts';
+import type { NodeIdentity } from '../fleet/fleet-messages.ts';
 import { dataDirectory } from '../serving/data-directory.ts';
 import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
-import { INSPECTING, INSPECTING_HELP, readInspecting } from '../serving/inspecting-options.ts';
+import { readHttpAddress } from '../serving/http-address.ts';
+import { INSPECTING, INSPECTING_HELP, type Inspecting, readInspecting } from '../serving/inspecting-options.ts';
 import { watchLoop } from '../serving/loop-watch.ts';
 import { serveTarget } from '../serving/serving.ts';
 import { readTarget } from '../serving/target.ts';
-import { say, TARGETS, UsageError } from '../usage.ts';
+import { inCommand, say, TARGETS, UsageError } from '../usage.ts';
 
 const OPTIONS = {
   ...ENDPOINTS,
   'max-connections': 'N',
   'idle-exit': 'MS',
+  nodes: 'N',
   data: 'DIR',
   ...LOG_OPTION,
   ...INSPECTING,
 };
 
-const HELP = `Usage: troupe serve FILE|DIR [--http [HOST:]PORT] [--socket PATH] [--inspect] [-- ARGS]
+const HELP = `Usage: troupe serve FILE|DIR [--http [HOST:]PORT] [--socket PATH] [--nodes N] [-- ARGS]
 
-Serves many clients from one process, over HTTP, on a socket, or both. It does
-not restart the server after a crash.
+Serves many clients over HTTP, on a socket, or both. One process serves them and
+is not restarted after a crash. With --nodes, several processes serve one port,
+and crashed ones are restarted.
 
   --http [HOST:]PORT     serve over HTTP; HOST defaults to 127.0.0.1, port 0
                          chooses a free port
@@ -44,6 +50,11 @@ not restart the server after a crash.
   --max-connections N    maximum number of clients on the socket (256)
   --idle-exit MS         exit when no client has been connected to the socket
                          for MS milliseconds (never)
+  --drain-delay MS       serve on for MS milliseconds after a stop signal while
+                         /readyz is 503, so that a balancer learns of it (0)
+  --nodes N              serve with N processes on the port of --http. A crashed
+                         process is restarted. SIGHUP replaces them one after
+                         the other with the new version of the program
   --data DIR             directory for durable state
 ${LOG_HELP}
 ${INSPECTING_HELP}
@@ -52,12 +63,16 @@ The program's own HTTP options (createServer({ http }), http({ … })) also appl
 If it has allowedHosts or allowedOrigins, --allow-host and --allow-origin can
 only restrict them.
 
-SIGTERM, SIGINT and SIGHUP finish the running requests and exit with code 0.
+SIGTERM, SIGINT and, without --nodes, SIGHUP finish the running requests and
+exit with code 0.
 
 ${TARGETS}
 If the program listens on stdio itself, it is served on --http and --socket
 instead. If it listens over HTTP, --http sets its address.
 `;
+
+/** Maximum number of processes of one command. */
+const MAX_NODES = 256;
 
 /** Maximum time in milliseconds for the author's code after everything is closed. */
 const LINGER_MS = 250;
@@ -65,22 +80,59 @@ const LINGER_MS = 250;
 /** Runs the command. @throws {UsageError} */
 export async function main(args: readonly string[]): Promise<void> {
   const line = readOptions('serve', args, OPTIONS);
-  if (line) chooseLog('serve', line);
+  const json = line !== undefined && chooseLog('serve', line);
   const target = line && readTarget('serve', [...line.positionals, '--', ...line.rest]);
   if (!target) return void process.stdout.write(HELP);
-  const inspecting = readInspecting('serve', line);
-  const service = new Service(line, async (server) => {
+  const identity = fleetIdentity();
+  if (line.values.nodes !== undefined && !identity) return serveNodes(args, line, json);
+  const inspecting = inspectingOf(readInspecting('serve', line), identity);
+  const watch = async (server: Server): Promise<void> => {
     if (!inspecting.inspect && inspecting.record === undefined) return;
     const { inspect } = await import('../serving/inspecting.ts');
     const connect = () => service.connectHelp(server);
     await inspect(server, { ...inspecting, command: 'serve', target: target.path, connect });
-  });
+  };
+  const service = new Service(line, watch, identity);
   await serveTarget(target, {
     command: 'serve',
     listen: (server, transports) => service.open(server, transports),
     listenMore: (transports) => service.openMore(transports),
     store: await dataDirectory('serve', line.values.data),
   });
+}
+
+/** Serves with several processes. @throws {UsageError} */
+async function serveNodes(args: readonly string[], line: CommandLine, json: boolean): Promise<void> {
+  const { nodes, socket, data, metrics } = line.values;
+  const count = wholeNumber('serve', 'nodes', nodes, 1, MAX_NODES);
+  const address = inCommand('serve', () => readHttpAddress(line.values));
+  if (!address || socket !== undefined)
+    throw new UsageError(
+      'troupe serve: --nodes needs --http PORT, without --socket: the processes share the port and cannot share a socket',
+    );
+  if (data !== undefined)
+    throw new UsageError(
+      'troupe serve: expected --nodes or --data, got both: several processes cannot share the database in a directory',
+    );
+  if (process.execArgv.some((option) => option.startsWith('--inspect')))
+    throw new UsageError('troupe serve: a debugger attaches to one process: omit --nodes');
+  const { runFleet } = await import('../fleet/fleet.ts');
+  await runFleet({
+    nodes: count,
+    args: ['serve', ...args],
+    address,
+    metrics: metrics === undefined ? undefined : readAddress('troupe serve: --metrics', metrics, '9464'),
+    named: !json,
+  });
+}
+
+/** Each process of a node records in a file of its own: `calls.troupe` becomes `calls-2.troupe`, then `calls-2.1.troupe`. */
+function inspectingOf(inspecting: Inspecting, identity: NodeIdentity | undefined): Inspecting {
+  const { record } = inspecting;
+  if (!identity || record === undefined) return inspecting;
+  const { dir, name, ext } = parse(record);
+  const generation = identity.generation === 0 ? '' : `.${identity.generation}`;
+  return { ...inspecting, record: join(dir, `${name}-${identity.name}${generation}${ext}`) };
 }
 
 /** Owns the one server of the process, its transports and its shutdown. */
@@ -90,20 +142,23 @@ class Service {
   /** The transports that opened when the program first listened. */
   #opened: readonly Transport[] = [];
   readonly #watch: (server: Server) => Promise<void>;
+  readonly #member: FleetMember | undefined;
   #server: Server | undefined;
   #idle: Timer | undefined;
   #connected = 0;
   #ending = false;
 
   /** @param watch opens the inspector before the server listens */
-  constructor(line: CommandLine, watch: (server: Server) => Promise<void>) {
+  constructor(line: CommandLine, watch: (server: Server) => Promise<void>, identity: NodeIdentity | undefined) {
     this.#watch = watch;
+    this.#member = identity && new FleetMember(identity, (reason) => this.#end(reason));
     const { 'idle-exit': idleExit, 'max-connections': maxConnections } = line.values;
     this.#idleMs = idleExit === undefined ? 0 : wholeNumber('serve', 'idle-exit', idleExit, 0);
-    this.#endpoints = new Endpoints('serve', line, {
+    const sockets = {
       maxConnections: wholeNumber('serve', 'max-connections', maxConnections, 256),
-      onCount: (connected) => this.#count(connected),
-    });
+      onCount: (connected: number) => this.#count(connected),
+    };
+    this.#endpoints = new Endpoints('serve', line, sockets, this.#member?.source);
     if (this.#endpoints.none)
       throw new UsageError(
         'troupe serve: expected --http PORT, --socket PATH, or both (to serve on stdio, use troupe run)',
@@ -119,13 +174,17 @@ class Service {
     if (this.#server)
       throw new Error('troupe serve serves one server per process, and this program has called listen() on two');
     this.#server = server;
-    this.#opened = this.#endpoints.transports(server, transports);
+    const member = this.#member;
+    this.#opened = [...(member ? [member] : []), ...this.#endpoints.transports(server, transports)];
     await this.#watch(server);
     await server.listen(...this.#opened);
     // The watchdog only reports: no supervisor would restart the process.
     watchLoop(server, undefined, false);
-    watchSignals((signal) => this.#end(signal));
-    this.#endpoints.announce(server);
+    // SIGHUP goes to the parent process, which replaces its nodes.
+    watchSignals((signal) => this.#end(signal), member ? ['SIGTERM', 'SIGINT'] : undefined);
+    const { drainDelayMs } = this.#endpoints;
+    if (member) member.serves(server, this.#endpoints.announcement(server), drainDelayMs);
+    else this.#endpoints.announce(server);
     this.#count(this.#connected);
   }
 
@@ -166,8 +225,9 @@ class Service {
     if (this.#ending) return;
     this.#ending = true;
     say(`troupe serve: shutting down: ${reason}`);
+    if (!this.#server) process.exit();
     // Timers and sockets that a tool has left behind must not keep the process alive.
-    void this.#server?.close(reason).then(() => {
+    void this.#server.close(reason).then(() => {
       process.exitCode ??= 0;
       systemClock.after(LINGER_MS, () => process.exit());
     });

@@ -1,12 +1,12 @@
 /** `--http`, `--socket` and their options: where `troupe serve` and `troupe dev` serve many clients. */
 import type { ConnectHelp, ConnectWay } from '../../inspector/frames.ts';
 import type { Server } from '../../server.ts';
-import type { HttpTransport } from '../../transports/http/http.ts';
+import { type ConnectionSource, type HttpTransport, receiveFrom } from '../../transports/http/http.ts';
 import { MetricsListener } from '../../transports/http/metrics-listener.ts';
 import { type SocketOptions, socket } from '../../transports/socket.ts';
 import type { Transport } from '../../transports/transport.ts';
 import { type CommandLine, readAddress } from '../command-options.ts';
-import { say, UsageError } from '../usage.ts';
+import { inCommand, say, UsageError } from '../usage.ts';
 import { type HttpAddress, openHttp, readHttpAddress } from './http-address.ts';
 
 export const ENDPOINTS = {
@@ -16,6 +16,7 @@ export const ENDPOINTS = {
   'allow-origin': 'ORIGINS',
   socket: 'PATH',
   metrics: '[HOST:]PORT',
+  'drain-delay': 'MS',
 } as const;
 
 export class Endpoints {
@@ -24,17 +25,23 @@ export class Endpoints {
   readonly #socket: Transport | undefined;
   readonly #address: HttpAddress | undefined;
   readonly #metrics: MetricsListener | undefined;
+  readonly #source: ConnectionSource | undefined;
   #http: HttpTransport | undefined;
 
-  /** @throws {UsageError} for an invalid address, or an HTTP option without `--http` */
-  constructor(command: string, { values }: CommandLine, options: SocketOptions = {}) {
+  /**
+   * @param source where the connections of `--http` come from, if not from a port of this process
+   * @throws {UsageError} for an invalid address, or an HTTP option without `--http`
+   */
+  constructor(command: string, { values }: CommandLine, options: SocketOptions = {}, source?: ConnectionSource) {
+    this.#source = source;
     this.#command = command;
     this.#path = values.socket;
     this.#socket = values.socket === undefined ? undefined : socket(values.socket, { ...options, ownsProcess: true });
-    this.#address = this.#named(() => readHttpAddress(values));
+    this.#address = inCommand(command, () => readHttpAddress(values));
     const { metrics } = values;
-    if (metrics !== undefined)
-      this.#metrics = new MetricsListener(this.#named(() => readAddress('--metrics', metrics, '9464')));
+    // The parent process shows the metrics of all nodes.
+    if (metrics !== undefined && !source)
+      this.#metrics = new MetricsListener(inCommand(command, () => readAddress('--metrics', metrics, '9464')));
   }
 
   get hasHttp(): boolean {
@@ -56,25 +63,42 @@ export class Endpoints {
   transports({ options }: Server, own: readonly Transport[]): readonly Transport[] {
     const others = own.filter(({ name }) => name !== 'stdio');
     const address = this.#address;
-    const endpoint = address && this.#named(() => openHttp(address, options.http, others));
+    const endpoint = address && inCommand(this.#command, () => openHttp(address, options.http, others));
     this.#http ??= endpoint;
+    const source = this.#source;
+    if (endpoint && source && !receiveFrom(endpoint, source))
+      throw new UsageError(
+        `troupe ${this.#command}: --nodes: expected a program that listens with http() of the installed version of troupe, got another HTTP transport`,
+      );
     const ours = [this.#socket, endpoint, this.#metrics].filter((transport) => transport !== undefined);
     return [...new Set([...ours, ...others])];
   }
 
-  /** Prints on stderr how clients reach the server, once its transports are open. */
-  announce({ info }: Server): void {
+  /** Lines that tell how clients reach the server, once its transports are open. */
+  announcement({ info }: Server): readonly string[] {
     const server = `troupe ${this.#command}: ${info.name} ${info.version}`;
+    const lines: string[] = [];
     if (this.#path !== undefined)
-      say(`${server} on the socket ${this.#path}; connect clients with: troupe attach ${this.#path}`);
-    if (this.#metrics) say(`${server}: metrics at ${this.#metrics.url}`);
-    if (!this.#http) return;
+      lines.push(`${server} on the socket ${this.#path}; connect clients with: troupe attach ${this.#path}`);
+    if (this.#metrics) lines.push(`${server}: metrics at ${this.#metrics.url}`);
+    if (!this.#http) return lines;
     const { url } = this.#http;
-    say(`${server} at ${url}; connect clients with:`);
     const ways = httpWays(plainName(info.name), url);
     const wide = Math.max(...ways.map(({ client }) => client.length));
-    for (const { client, file, text } of ways)
-      say(`  ${client.padEnd(wide)}  ${file === undefined ? '' : `in ${file}: `}${text}`);
+    const shown = ways.map(
+      ({ client, file, text }) => `  ${client.padEnd(wide)}  ${file === undefined ? '' : `in ${file}: `}${text}`,
+    );
+    return [...lines, `${server} at ${url}; connect clients with:`, ...shown];
+  }
+
+  /** Prints the announcement on stderr. */
+  announce(server: Server): void {
+    for (const line of this.announcement(server)) say(line);
+  }
+
+  /** The longest time in milliseconds that its transports wait before they drain. */
+  get drainDelayMs(): number {
+    return this.#http?.drainDelayMs ?? 0;
   }
 
   /** Instructions for connecting clients, once the transports are open; undefined without `--http` and `--socket`. */
@@ -88,16 +112,6 @@ export class Endpoints {
       note: 'Clients connect to this process.',
       ways: [...(this.#http ? httpWays(plainName(info.name), this.#http.url) : []), ...attach],
     };
-  }
-
-  /** Names the command in usage errors. */
-  #named<T>(read: () => T): T {
-    try {
-      return read();
-    } catch (error) {
-      if (error instanceof UsageError) throw new UsageError(`troupe ${this.#command}: ${error.message}`);
-      throw error;
-    }
   }
 }
 

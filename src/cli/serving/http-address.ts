@@ -17,13 +17,15 @@ export interface HttpAddress {
   readonly path?: string;
   readonly allowedHosts?: readonly string[];
   readonly allowedOrigins?: readonly string[];
+  readonly drainDelayMs?: number;
 }
 
 /** @returns undefined without `--http` @throws {UsageError} for an invalid address, or an HTTP option without `--http` */
 export function readHttpAddress(values: CommandLine['values']): HttpAddress | undefined {
-  const { http: address, path, 'allow-host': hosts, 'allow-origin': origins } = values;
+  const { http: address, path, 'allow-host': hosts, 'allow-origin': origins, 'drain-delay': delay } = values;
   if (address === undefined) {
-    if (path ?? hosts ?? origins) throw new UsageError('--path, --allow-host and --allow-origin need --http');
+    if (path ?? hosts ?? origins ?? delay)
+      throw new UsageError('--path, --allow-host, --allow-origin and --drain-delay need --http');
     return undefined;
   }
   const read: HttpAddress = {
@@ -31,10 +33,17 @@ export function readHttpAddress(values: CommandLine['values']): HttpAddress | un
     ...(path === undefined ? {} : { path }),
     ...(hosts === undefined ? {} : { allowedHosts: hosts.split(',') }),
     ...(origins === undefined ? {} : { allowedOrigins: origins.split(',') }),
+    ...(delay === undefined ? {} : { drainDelayMs: milliseconds(delay) }),
   };
   // The program may allow the host later, so this check uses a loopback address. All other options are checked now.
   checked(() => http({ ...read, host: '127.0.0.1' }));
   return read;
+}
+
+/** @throws {UsageError} */
+function milliseconds(value: string): number {
+  if (/^\d{1,7}$/.test(value)) return Number(value);
+  throw new UsageError(`--drain-delay: expected milliseconds from 0 to 9999999, got ${value}`);
 }
 
 /**

@@ -59,6 +59,8 @@ export class Endpoint implements RouteAnswers {
   /** Ends the wait of each request that is being authenticated. */
   readonly #undecided = new Set<() => void>();
   #draining = false;
+  /** Asks clients to close their connections. */
+  #leaving = false;
   #closed = false;
 
   /** @throws {TypeError} for an invalid host or origin in the lists */
@@ -77,14 +79,20 @@ export class Endpoint implements RouteAnswers {
     this.#open = { host, connections, routes: new McpRoutes(connections, this.#load, this) };
   }
 
+  /** Asks clients to close their connections, and serves every request. */
+  moveAway(): void {
+    this.#leaving = true;
+  }
+
   /** Rejects new requests, and asks clients to close their connections. */
   drain(): void {
     this.#draining = true;
+    this.#leaving = true;
   }
 
   /** Ends every stream, in slices, and asks the clients of resumable streams to reconnect. */
   close(): Promise<void> {
-    this.#draining = true;
+    this.drain();
     this.#closed = true;
     for (const end of this.#undecided) end();
     return this.#open?.connections.close() ?? Promise.resolve();
@@ -341,9 +349,9 @@ export class Endpoint implements RouteAnswers {
    */
   headers(request: Pick<HttpRequest, 'header'>): Headers | undefined {
     const origin = request.header('origin');
-    if (!this.#draining && origin === undefined) return undefined;
+    if (!this.#leaving && origin === undefined) return undefined;
     const cors = this.#guard.cors(origin);
-    return this.#draining ? { ...cors, connection: 'close' } : cors;
+    return this.#leaving ? { ...cors, connection: 'close' } : cors;
   }
 }
 

@@ -103,9 +103,47 @@ export function relocate(transport: RelocatableTransport, replace: (given: HttpO
   transport[RELOCATE](replace);
 }
 
-class NodeTransport implements RelocatableTransport {
+/** Identifies a transport that can receive its connections from another process, also of another copy of this package. */
+const RECEIVE = Symbol.for('troupe.http.receive');
+
+/** Accepts the connections of an HTTP transport that opens no port: a parent process shares one port among several processes. */
+export interface ConnectionSource {
+  /** The address of the port. */
+  readonly address: AddressInfo;
+  /** Called once, when the transport opens: its connections go to the receiver from now on. */
+  open(receiver: ConnectionReceiver): void;
+}
+
+/** The HTTP transport from the view of a {@link ConnectionSource}. */
+export interface ConnectionReceiver {
+  /** Serves a connection that another process has accepted and not read from. @param closed is called when it has closed */
+  accept(socket: Socket, closed: () => void): void;
+  /** Asks each client to open another connection for its next request. Every request is still served. */
+  moveAway(): void;
+  /** Closes the connections without a request in flight. */
+  closeIdle(): void;
+}
+
+interface ReceivingTransport extends HttpTransport {
+  /** Sets the source before the transport opens, which then opens no port. */
+  [RECEIVE](source: ConnectionSource): void;
+}
+
+function isReceiving(transport: Transport): transport is ReceivingTransport {
+  return RECEIVE in transport;
+}
+
+/** Makes a transport that is not open yet serve the connections of a source. @returns false if it is not one of `http()` */
+export function receiveFrom(transport: Transport, source: ConnectionSource): boolean {
+  if (!isReceiving(transport)) return false;
+  transport[RECEIVE](source);
+  return true;
+}
+
+class NodeTransport implements RelocatableTransport, ReceivingTransport, ConnectionReceiver {
   readonly name = 'http';
   #given: HttpOptions;
+  #source: ConnectionSource | undefined;
   #endpoint: Endpoint | undefined;
   #authenticates = false;
   #drainDelayMs = 0;
@@ -141,6 +179,10 @@ class NodeTransport implements RelocatableTransport {
     const options = replace(this.#given);
     endpointOf(resolveHttpOptions(options));
     this.#given = options;
+  }
+
+  [RECEIVE](source: ConnectionSource): void {
+    this.#source = source;
   }
 
   get url(): string {
@@ -195,6 +237,14 @@ class NodeTransport implements RelocatableTransport {
   }
 
   #listen(server: Server, { host, port, path }: ResolvedHttpOptions, endpoint: Endpoint): Promise<void> {
+    const source = this.#source;
+    if (source) {
+      this.#url = urlOf(source.address, path);
+      // Node checks the time limits of requests from this event on.
+      server.emit('listening');
+      source.open(this);
+      return Promise.resolve();
+    }
     return new Promise((resolve, reject) => {
       server.once('error', (error: NodeJS.ErrnoException) => {
         void endpoint.close();
@@ -206,8 +256,7 @@ class NodeTransport implements RelocatableTransport {
       });
       server.listen({ port, host, backlog: BACKLOG }, () => {
         server.removeAllListeners('error');
-        const { address, port: bound, family } = addressOf(server);
-        this.#url = `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}${path}`;
+        this.#url = urlOf(addressOf(server), path);
         resolve();
       });
     });
@@ -239,6 +288,23 @@ class NodeTransport implements RelocatableTransport {
     this.#lingering.begin(socket);
   }
 
+  accept(socket: Socket, closed: () => void): void {
+    socket.once('close', closed);
+    const server = this.#server;
+    if (!server || this.#closing) return void socket.destroy();
+    // As for a connection of an own port.
+    socket.setNoDelay(true);
+    server.emit('connection', socket);
+  }
+
+  moveAway(): void {
+    this.#endpoint?.moveAway();
+  }
+
+  closeIdle(): void {
+    this.#server?.closeIdleConnections();
+  }
+
   stopAccepting(): void {
     // The port stays open, so that clients get the response that this server is closing. The core rejects all new
     // requests.
@@ -257,8 +323,12 @@ class NodeTransport implements RelocatableTransport {
     if (!server || !this.#host) return;
     const { clock } = this.#host;
     await new Promise<void>((resolve) => {
-      const late = clock.after(FLUSH_MS, () => server.closeAllConnections());
+      const late = clock.after(FLUSH_MS, () => {
+        for (const socket of this.#connections.keys()) socket.destroy();
+      });
       const closed = (): void => {
+        // Node does not count the connections of a source.
+        if (this.#connections.size > 0) return void this.#connections.keys().next().value?.once('close', closed);
         late.cancel();
         resolve();
       };
@@ -290,6 +360,10 @@ function addressOf(server: Server): AddressInfo {
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('http: the server has no address');
   return address;
+}
+
+function urlOf({ address, family, port }: AddressInfo, path: string): string {
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}${path}`;
 }
 
 function endpointOf(options: ResolvedHttpOptions): Endpoint {

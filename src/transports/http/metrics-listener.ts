@@ -2,10 +2,12 @@
  * Serves the metrics of a server to Prometheus, and its readiness with the reasons, on a port of its own: the port of the clients must not show them.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { CONTENT_TYPES, formatFor, metricsText } from '../../telemetry/prometheus.ts';
+import { CONTENT_TYPES, formatFor, type MetricsFormat, metricsText } from '../../telemetry/prometheus.ts';
 import { readinessDocument, type Transport, type TransportHost } from '../transport.ts';
 import { isLoopback } from './host-guard.ts';
 import type { MetricsAddress } from './http-options.ts';
+
+export type { MetricsFormat };
 
 const PATH = '/metrics';
 /** Readiness, with the reasons. */
@@ -16,6 +18,29 @@ const MAX_HEADER_BYTES = 8 * 1024;
 const MAX_CONNECTIONS = 32;
 /** RFC 9110 section 7.2: a name or an address, perhaps with a port. */
 const HOST = /^(\[[0-9a-f:.]+\]|[^:]*)(?::\d+)?$/i;
+
+/** The pages of a metrics listener. */
+export interface MetricsPages {
+  metrics(format: MetricsFormat): string | Promise<string>;
+  readiness(): ReadinessPage | Promise<ReadinessPage>;
+}
+
+export interface ReadinessPage {
+  readonly ready: boolean;
+  /** JSON. */
+  readonly document: string;
+}
+
+/** The pages of one server. */
+export function pagesOf(host: Pick<TransportHost, 'metrics' | 'readiness' | 'document'>): MetricsPages {
+  return {
+    metrics: (format) => metricsText(host.metrics.read(), format),
+    readiness: () => {
+      const readiness = host.readiness();
+      return { ready: readiness.ready, document: readinessDocument(host, readiness) };
+    },
+  };
+}
 
 export class MetricsListener implements Transport {
   readonly name = 'metrics';
@@ -32,17 +57,24 @@ export class MetricsListener implements Transport {
     return this.#url;
   }
 
-  async open(host: TransportHost): Promise<void> {
+  open(host: TransportHost): Promise<void> {
+    return this.serve(pagesOf(host), (message) => host.log('error', message));
+  }
+
+  /** Opens the port. @param log receives later failures of the port @throws {Error} if it cannot be opened, with a fix */
+  async serve(pages: MetricsPages, log: (message: string) => void): Promise<void> {
     const { createServer } = await import('node:http');
     const options = { headersTimeout: TIMEOUT_MS, requestTimeout: TIMEOUT_MS, maxHeaderSize: MAX_HEADER_BYTES };
-    const server = createServer(options, (request, response) => this.#answer(host, request, response));
+    const server = createServer(options, (request, response) => {
+      this.#answer(pages, request, response).catch(() => response.destroy());
+    });
     server.maxConnections = MAX_CONNECTIONS;
     this.#server = server;
     await this.#listen(server);
     // Reading the metrics of a server must not keep it alive.
     server.unref();
     server.on('connection', (socket) => socket.unref());
-    server.on('error', (error) => host.log('error', `metrics: ${error.message}`));
+    server.on('error', (error) => log(`metrics: ${error.message}`));
   }
 
   #listen(server: Server): Promise<void> {
@@ -62,7 +94,7 @@ export class MetricsListener implements Transport {
     });
   }
 
-  #answer(host: TransportHost, request: IncomingMessage, response: ServerResponse): void {
+  async #answer(pages: MetricsPages, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path = ''] = (request.url ?? '').split('?', 1);
     const reject = (status: number, message: string, headers = {}): void =>
       void response.writeHead(status, { 'content-type': 'text/plain', ...headers }).end(`${message}\n`);
@@ -70,19 +102,16 @@ export class MetricsListener implements Transport {
     if (path !== PATH && path !== READY_PATH) return reject(404, `expected ${PATH} or ${READY_PATH}`);
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return reject(405, 'expected GET or HEAD', { allow: 'GET, HEAD' });
+    const hasBody = request.method === 'GET';
     if (path === READY_PATH) {
-      const readiness = host.readiness();
-      response.writeHead(readiness.ready ? 200 : 503, {
-        'content-type': 'application/json',
-        'cache-control': 'no-store',
-      });
-      response.end(request.method === 'HEAD' ? undefined : readinessDocument(host, readiness));
-      return;
+      const { ready, document } = await pages.readiness();
+      response.writeHead(ready ? 200 : 503, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+      return void response.end(hasBody ? document : undefined);
     }
     const format = formatFor(request.headers.accept);
-    const text = metricsText(host.metrics.read(), format);
+    const text = await pages.metrics(format);
     response.writeHead(200, { 'content-type': CONTENT_TYPES[format], 'cache-control': 'no-store' });
-    response.end(request.method === 'HEAD' ? undefined : text);
+    response.end(hasBody ? text : undefined);
   }
 
   /** On loopback, a page under another name must not read the metrics (DNS rebinding). */

@@ -1,0 +1,166 @@
+/** One node process of `troupe serve --nodes`: the parent's end. */
+import { type ChildProcess, fork } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { type Clock, systemClock } from '../../clock.ts';
+import type { MetricsFormat } from '../../transports/http/metrics-listener.ts';
+import { isNodeReport, NODE_VARIABLE, type NodeIdentity, type NodeOrder, type NodeReport } from './fleet-messages.ts';
+import { copyLines } from './node-lines.ts';
+import type { ConnectionTaker } from './shared-port.ts';
+
+/** Maximum time in milliseconds from the start of a process until it serves. */
+const START_MS = 30_000;
+/** Maximum time in milliseconds beyond its own limit for a node to end. */
+const SLACK_MS = 5_000;
+/** Maximum time in milliseconds for the metrics of a node. */
+const METRICS_MS = 2_000;
+
+export interface NodeProcessOptions {
+  /** The module that the process runs, and its arguments. */
+  readonly module: string;
+  readonly args: readonly string[];
+  readonly identity: NodeIdentity;
+  /** Passes on a connection that the process did not take before it ended. */
+  readonly returned: (socket: Socket) => void;
+  /** Writes the name of the node before each line of its output. */
+  readonly named: boolean;
+  readonly clock?: Clock;
+}
+
+export type Ready = Extract<NodeReport, { type: 'ready' }>;
+export type NodeMetrics = Extract<NodeReport, { type: 'metrics' }>;
+
+/** The end of a node process. */
+export interface NodeEnding {
+  readonly code: number | null;
+  /** A description such as `was killed by SIGKILL`. */
+  readonly why: string;
+}
+
+export class NodeProcess implements ConnectionTaker {
+  /** Settles when the process has ended. */
+  readonly ended: Promise<NodeEnding>;
+  /** Settles when the process serves; undefined if it ends first. */
+  readonly ready: Promise<Ready | undefined>;
+  readonly #clock: Clock;
+  readonly #child: ChildProcess;
+  readonly #returned: (socket: Socket) => void;
+  /** The connections that are on their way to the process. */
+  readonly #sent = new Map<number, Socket>();
+  readonly #asked = new Map<number, (metrics: NodeMetrics) => void>();
+  #id = 0;
+  #open = 0;
+  #closeMs = 0;
+  #onReady: (ready: Ready | undefined) => void = () => {};
+  #failure: string | undefined;
+
+  constructor({ module, args, identity, returned, named, clock = systemClock }: NodeProcessOptions) {
+    this.#clock = clock;
+    this.#returned = returned;
+    const child = fork(module, args, {
+      stdio: ['ignore', 'inherit', named ? 'pipe' : 'inherit', 'ipc'],
+      env: { ...process.env, [NODE_VARIABLE]: JSON.stringify(identity) },
+    });
+    this.#child = child;
+    if (child.stderr) copyLines(child.stderr, identity.name);
+    child.on('message', (message) => {
+      if (isNodeReport(message)) this.#receive(message);
+    });
+    this.ready = new Promise((resolve) => {
+      this.#onReady = resolve;
+    });
+    const late = clock.after(START_MS, () => this.kill(`did not serve within ${START_MS} ms`));
+    void this.ready.then(() => late.cancel());
+    this.ended = new Promise<NodeEnding>((resolve) => {
+      child.once('error', ({ message }) => resolve({ code: null, why: `failed to start (${message})` }));
+      child.once('exit', (code, signal) =>
+        resolve({
+          code,
+          why: this.#failure ?? (signal === null ? `ended with code ${code}` : `was killed by ${signal}`),
+        }),
+      );
+    });
+    void this.ended.then(() => {
+      this.#onReady(undefined);
+      for (const socket of this.#sent.values()) returned(socket);
+      this.#sent.clear();
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get connections(): number {
+    return this.#open + this.#sent.size;
+  }
+
+  take(socket: Socket): void {
+    this.#id += 1;
+    const id = this.#id;
+    this.#sent.set(id, socket);
+    // The parent keeps its own copy until the process has confirmed: the process may end before it reads the message.
+    this.#child.send({ type: 'connection', id } satisfies NodeOrder, socket, { keepOpen: true }, (error) => {
+      if (error && this.#sent.delete(id)) this.#returned(socket);
+    });
+  }
+
+  /** Orders the process to close once its clients have moved to other processes, and kills it if that takes too long. */
+  replace(): void {
+    this.#end({ type: 'replace' });
+  }
+
+  /** Orders the process to close, and kills it if that takes too long. */
+  close(reason: string): void {
+    this.#end({ type: 'close', reason });
+  }
+
+  #end(order: NodeOrder): void {
+    this.#send(order);
+    const timer = this.#clock.after(this.#closeMs + SLACK_MS, () => this.kill('did not close in time'));
+    void this.ended.then(() => timer.cancel());
+  }
+
+  /** Asks for the metrics. @returns undefined if the process does not answer in time */
+  async metrics(format: MetricsFormat): Promise<NodeMetrics | undefined> {
+    this.#id += 1;
+    const id = this.#id;
+    const metrics = await new Promise<NodeMetrics | undefined>((resolve) => {
+      this.#asked.set(id, resolve);
+      this.#send({ type: 'metrics', id, format });
+      this.#clock.after(METRICS_MS, () => resolve(undefined));
+    });
+    this.#asked.delete(id);
+    return metrics;
+  }
+
+  kill(why: string): void {
+    this.#failure ??= why;
+    this.#child.kill('SIGKILL');
+  }
+
+  #send(order: NodeOrder): void {
+    // A process that has ended cannot read it; `ended` says so.
+    if (this.#child.connected) this.#child.send(order, () => {});
+  }
+
+  #receive(report: NodeReport): void {
+    switch (report.type) {
+      case 'ready':
+        this.#closeMs = report.closeMs;
+        return this.#onReady(report);
+      case 'taken': {
+        const socket = this.#sent.get(report.id);
+        if (!socket) return;
+        this.#sent.delete(report.id);
+        this.#open += 1;
+        // Closes only the parent's copy of the descriptor.
+        return void socket.destroy();
+      }
+      case 'closed':
+        this.#open -= report.count;
+        return;
+      case 'metrics':
+        return this.#asked.get(report.id)?.(report);
+    }
+  }
+}

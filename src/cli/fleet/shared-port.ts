@@ -1,0 +1,95 @@
+/** The port of `troupe serve --nodes`: accepts each connection and passes it to the node with the fewest. */
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { Clock, Timer } from '../../clock.ts';
+
+/** Maximum number of connections that wait to be accepted, and of those that wait for a node. */
+const BACKLOG = 4_096;
+/** Maximum time in milliseconds that a connection waits for a node. */
+const WAIT_MS = 30_000;
+
+/** A node process that serves connections. */
+export interface ConnectionTaker {
+  /** The number of its connections, with those that are on their way to it. */
+  readonly connections: number;
+  /** Takes a connection from which nothing was read. */
+  take(socket: Socket): void;
+}
+
+export class SharedPort {
+  readonly #clock: Clock;
+  readonly #server: Server;
+  readonly #takers = new Set<ConnectionTaker>();
+  /** The connections without a node: all nodes are starting. */
+  readonly #waiting = new Map<Socket, Timer>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    // A node reads the connection from its first byte.
+    this.#server = createServer({ pauseOnConnect: true }, (socket) => this.pass(socket));
+  }
+
+  /** @throws {Error} if the address cannot be opened, with a fix */
+  open({ host, port }: { readonly host: string; readonly port: number }): Promise<AddressInfo> {
+    const server = this.#server;
+    return new Promise((resolve, reject) => {
+      server.once('error', (error: NodeJS.ErrnoException) => {
+        const why =
+          error.code === 'EADDRINUSE'
+            ? `port ${port} is in use. Choose another, or 0 for any free port`
+            : error.message;
+        reject(new Error(`http: cannot listen on ${host}: ${why}`));
+      });
+      server.listen({ host, port, backlog: BACKLOG }, () => {
+        server.removeAllListeners('error');
+        // A lack of file descriptors fails one connection, not the port.
+        server.on('error', () => {});
+        const address = server.address();
+        if (address === null || typeof address === 'string') return reject(new Error('http: the port has no address'));
+        resolve(address);
+      });
+    });
+  }
+
+  /** Passes connections to this node from now on. */
+  add(taker: ConnectionTaker): void {
+    this.#takers.add(taker);
+    for (const [socket, timer] of this.#waiting) {
+      timer.cancel();
+      this.#waiting.delete(socket);
+      this.pass(socket);
+    }
+  }
+
+  /** Passes no more connections to this node. */
+  remove(taker: ConnectionTaker): void {
+    this.#takers.delete(taker);
+  }
+
+  /** Passes a connection to the node with the fewest, or keeps it until there is a node. */
+  pass(socket: Socket): void {
+    let least: ConnectionTaker | undefined;
+    for (const taker of this.#takers) if (!least || taker.connections < least.connections) least = taker;
+    if (least) {
+      // Last in the order: of several nodes with equally few connections, the next connection goes to another one.
+      this.#takers.delete(least);
+      this.#takers.add(least);
+      return least.take(socket);
+    }
+    if (this.#waiting.size >= BACKLOG) return void socket.destroy();
+    const leave = (): void => {
+      this.#waiting.get(socket)?.cancel();
+      this.#waiting.delete(socket);
+    };
+    socket.once('close', leave);
+    this.#waiting.set(
+      socket,
+      this.#clock.after(WAIT_MS, () => socket.destroy()),
+    );
+  }
+
+  /** Accepts nothing more, and closes the connections that wait. */
+  close(): void {
+    this.#server.close();
+    for (const socket of this.#waiting.keys()) socket.destroy();
+  }
+}
