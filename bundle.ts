@@ -14,7 +14,13 @@ const source = (path: string): string => join(root, `src/${path}.ts`);
 /** The entry points of `exports`. */
 const PUBLIC = ['index', 'client', 'testing', 'inspector', 'oauth', 'otel'];
 /** The files that Node starts or loads by their paths, and the module that finds them. */
-const STARTED = ['package-files', 'store/sqlite/sqlite-worker', 'workers/pool-thread', 'worker-main'];
+const STARTED = [
+  'package-files',
+  'store/postgres/beat-thread',
+  'store/sqlite/sqlite-worker',
+  'workers/pool-thread',
+  'worker-main',
+];
 /**
  * The files of threads that start with the server, or before a TypeScript program: Node 20 runs the loader hook in a thread, where
  * tsx transforms every file that it imports. Each is one file, with the little that it needs.

@@ -1,8 +1,8 @@
 /** The server's side of the store's thread: starts it, sends it queries, and restarts it after a crash. */
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { SlicedQueue, systemClock, type Timer } from '../../clock.ts';
-import { EXTENSION, ownFile } from '../../package-files.ts';
 import { StoreError, type StoreFault, type StoreHost } from '../store.ts';
+import { startStoreThread } from '../store-thread.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
 import {
   type FromThread,
@@ -204,7 +204,7 @@ export class StoreThread {
       ...{ path: this.#path, options: this.#options, snapshot: this.#snapshot },
       ...{ readOnly, database: this.#database },
     };
-    const worker = createWorker(start);
+    const worker = startStoreThread('store/sqlite/sqlite-worker', 'troupe store', start);
     this.#worker = worker;
     let over = false;
     let gone: () => void = () => {};
@@ -391,20 +391,4 @@ function busy(path: string, name: string, most: number, what: string): StoreErro
     'busy',
     `${path}: ${most} ${what} are waiting for the store (${name}). Retry when some have finished`,
   );
-}
-
-/**
- * When built, the thread is JavaScript. From source it is TypeScript, for which Node 20 passes no loader to a thread:
- * it registers one itself.
- */
-function createWorker(start: ThreadStart): Worker {
-  const url = ownFile('store/sqlite/sqlite-worker');
-  // Modules that the process preloads are not meant for this thread.
-  const options = { workerData: start, name: 'troupe store', execArgv: [] };
-  if (EXTENSION === '.js') return new Worker(url, options);
-  const loader = import.meta.resolve('tsx/esm/api');
-  return new Worker(`import('${loader}').then(({ register }) => { register(); return import('${url.href}'); });`, {
-    ...options,
-    eval: true,
-  });
 }

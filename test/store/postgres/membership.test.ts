@@ -1,0 +1,241 @@
+/** Membership in PostgreSQL: which node owns a cell and which node is dead, with real processes and a real database. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import * as assert from 'uvu/assert';
+import type { Member } from '../../../src/store/membership.ts';
+import { PostgresAddress } from '../../../src/store/postgres/postgres-address.ts';
+import { PostgresConnection } from '../../../src/store/postgres/postgres-connection.ts';
+import { PostgresNodes } from '../../../src/store/postgres/postgres-member.ts';
+import { ensureSchema } from '../../../src/store/postgres/postgres-schema.ts';
+import { WriteFence } from '../../../src/store/postgres/write-fence.ts';
+import { StoreError } from '../../../src/store/store.ts';
+import { until } from '../../client/programs.ts';
+import type { Command, Report } from '../../fixtures/postgres/member.ts';
+import { compiled } from '../../harness/compiled.ts';
+import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
+import { atScale } from '../../harness/scale.ts';
+
+const test = postgresSuite('membership in PostgreSQL');
+const LEASE_MS = 2_000;
+/** One of several nodes that race wins each cell. */
+const RACES = atScale({ quick: 300, full: 10_000, proof: 10_000 });
+
+let server: Postgres;
+let url: string;
+const members: Member[] = [];
+const children: ChildProcess[] = [];
+
+test.before(async () => {
+  server = await startPostgres({ fsync: false });
+});
+test.beforeEach(async () => {
+  url = await server.database();
+  const options = { connectMs: 5_000, answerMs: 5_000, prepares: true, application: 'test' };
+  const connection = await PostgresConnection.open(new PostgresAddress(url), options);
+  await ensureSchema(connection, 'troupe', 'test');
+  await connection.close();
+});
+test.afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  await Promise.all(members.splice(0).map((member) => member.leave()));
+});
+test.after(() => server.stop());
+
+interface Joined {
+  readonly member: Member;
+  readonly fence: WriteFence;
+  /** The reasons of all calls of `lost`. */
+  readonly lost: readonly string[];
+  /** Number of calls of `changed`. */
+  readonly changes: () => number;
+}
+
+async function join(address = '127.0.0.1:7401'): Promise<Joined> {
+  const lost: string[] = [];
+  let changes = 0;
+  const fence = new WriteFence(() => {});
+  const nodes = new PostgresNodes({ address: new PostgresAddress(url), schema: 'troupe', joinMs: 10_000, fence });
+  const member = await nodes.join(
+    { address, version: '1.0.0' },
+    {
+      changed() {
+        changes += 1;
+      },
+      lost: (why) => void lost.push(why),
+    },
+  );
+  members.push(member);
+  return { member, fence, lost, changes: () => changes };
+}
+
+/** A member in a process of its own. */
+async function joinChild(): Promise<{
+  readonly child: ChildProcess;
+  readonly id: string;
+  readonly lost: readonly string[];
+  claim(cells: readonly number[]): Promise<void>;
+  command(command: Command): void;
+}> {
+  const child = fork(compiled('test/fixtures/postgres/member.ts'), [url], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  children.push(child);
+  const lost: string[] = [];
+  child.on('message', (report: Report) => {
+    if (report.type === 'lost') lost.push(report.why);
+  });
+  const [joined] = (await once(child, 'message')) as [Report];
+  if (joined.type !== 'joined') throw new Error(`expected joined, got ${joined.type}`);
+  const command = (command: Command): void => void child.send(command);
+  return {
+    child,
+    id: joined.id,
+    lost,
+    command,
+    async claim(cells) {
+      command({ type: 'claim', cells });
+      await once(child, 'message');
+    },
+  };
+}
+
+/** Asks until the database fences the node. @returns the milliseconds that it took */
+async function fenced(member: Member, node: string): Promise<number> {
+  const began = performance.now();
+  while (!(await member.fence(node))) await new Promise((resolve) => setTimeout(resolve, 5));
+  return performance.now() - began;
+}
+
+/** Resolves when the database lets this member judge others: it was connected for longer than the lease. */
+async function steady({ member }: Joined): Promise<void> {
+  const { id } = await joinAndKill();
+  await fenced(member, id);
+}
+
+async function joinAndKill(): Promise<{ readonly id: string }> {
+  const child = await joinChild();
+  child.child.kill('SIGKILL');
+  await once(child.child, 'exit');
+  return child;
+}
+
+const outcome = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => 'done',
+    (error: unknown) => (error instanceof StoreError ? error.fault : String(error)),
+  );
+
+test('a node sees its peers, owns what it claims, and leaves its cells free', async () => {
+  const a = await join('127.0.0.1:1');
+  const b = await join('127.0.0.1:2');
+  await a.member.refresh();
+  assert.equal(a.member.peers(), [{ node: b.member.id, address: '127.0.0.1:2', version: '1.0.0', leaving: false }]);
+  assert.equal(a.fence.node, a.member.id);
+  assert.equal(await a.member.claim([3, 1, 2], undefined), [1, 2, 3]);
+  assert.equal(await b.member.claim([3, 4], undefined), [4]);
+  assert.equal(await b.member.claim([3], a.member.id), []);
+  await b.member.refresh();
+  assert.equal(
+    [0, 1, 4].map((cell) => b.member.ownerOf(cell)),
+    [undefined, a.member.id, b.member.id],
+  );
+  await a.member.release([1, 4], b.member.id);
+  assert.is(a.member.ownerOf(1), b.member.id);
+  await b.member.refresh();
+  assert.equal(
+    [1, 3, 4].map((cell) => b.member.ownerOf(cell)),
+    [b.member.id, a.member.id, b.member.id],
+  );
+  await a.member.release([3], 'a node that was never there');
+  await a.member.claim([9], undefined);
+  await b.member.refresh();
+  assert.is(b.member.ownerOf(3), undefined);
+  const before = b.changes();
+  await a.member.leave();
+  await b.member.refresh();
+  assert.equal(b.member.peers(), []);
+  assert.is(b.member.ownerOf(9), undefined);
+  assert.ok(b.changes() > before);
+  assert.is(await outcome(a.member.claim([9], undefined)), 'fenced');
+  assert.equal([a.lost, b.lost], [[], []]);
+  assert.ok(Math.abs(b.member.date() - Date.now()) < 1_000);
+});
+
+test('D-06: of the nodes that race for a cell, exactly one wins it', async () => {
+  const racers = [await join(), await join(), await join()];
+  const cells = Array.from({ length: 50 }, (_, cell) => cell);
+  const winners = new Map<Member, number>();
+  for (let races = 0; races < RACES; races += cells.length) {
+    const won = await Promise.all(
+      racers.map(async ({ member }, index) => {
+        // Each begins at another cell, and all meet.
+        const order = [...cells.slice(index * 7), ...cells.slice(0, index * 7)];
+        return (await Promise.all(order.map((cell) => member.claim([cell], undefined)))).flat();
+      }),
+    );
+    assert.equal(
+      won.flat().sort((a, b) => a - b),
+      cells,
+    );
+    for (const [index, { member }] of racers.entries()) {
+      winners.set(member, (winners.get(member) ?? 0) + (won[index]?.length ?? 0));
+      await member.release(won[index] ?? [], undefined);
+    }
+  }
+  // All of them raced.
+  assert.ok([...winners.values()].every((count) => count > 0));
+});
+
+test('a node is fenced at once when its process is killed, and never while it runs', async () => {
+  const a = await join();
+  await steady(a);
+  const b = await joinChild();
+  await b.claim([1, 2]);
+  assert.not(await a.member.fence(b.id));
+  assert.equal(await a.member.claim([1], undefined), []);
+  b.child.kill('SIGKILL');
+  assert.ok((await fenced(a.member, b.id)) < LEASE_MS / 2);
+  assert.equal(await a.member.claim([1, 2], b.id), [1, 2]);
+  assert.is(a.lost.length, 0);
+});
+
+test('a paused node is fenced after its lease without being asked about, and says so once when it runs again', async () => {
+  const a = await join();
+  await steady(a);
+  const b = await joinChild();
+  await b.claim([1]);
+  await a.member.refresh();
+  b.child.kill('SIGSTOP');
+  const began = performance.now();
+  await until(() => !a.member.peers().some(({ node }) => node === b.id));
+  assert.ok(performance.now() - began < LEASE_MS + 1_000, `${performance.now() - began}`);
+  assert.equal(await a.member.claim([1], b.id), [1]);
+  b.child.kill('SIGCONT');
+  await until(() => b.lost.length > 0);
+  await a.member.refresh();
+  assert.is(b.lost.length, 1);
+});
+
+test('D-03: no node is fenced when the database is killed and started again', async () => {
+  const [a, b] = [await join(), await join()];
+  await a.member.claim([1], undefined);
+  await steady(b);
+  await server.kill();
+  assert.is(await outcome(b.member.claim([2], undefined)), 'busy');
+  await server.start();
+  let answered = false;
+  await until(() => {
+    void b.member.claim([2], undefined).then(
+      () => {
+        answered = true;
+      },
+      () => {},
+    );
+    return answered;
+  });
+  assert.not(await b.member.fence(a.member.id));
+  await steady(b);
+  await a.member.refresh();
+  assert.equal([a.lost, b.lost], [[], []]);
+  assert.equal([a.member.ownerOf(1), a.member.ownerOf(2)], [a.member.id, b.member.id]);
+});
