@@ -118,6 +118,11 @@ export class ClusterTables {
     return row?.[0] === true;
   }
 
+  /** Shows to the other nodes that this one lets go of its cells. */
+  async retire(connection: PostgresConnection): Promise<void> {
+    await connection.query(this.#statements.retire, [this.#node]);
+  }
+
   /** Removes the node; its cells become free. */
   async leave(connection: PostgresConnection): Promise<void> {
     // First the node can own nothing more, then its cells become free: a cell that a peer hands over meanwhile, too.
@@ -226,6 +231,7 @@ SELECT n, epoch, node FROM given UNION ALL SELECT NULL, NULL, NULL FROM self`,
 fenced AS (UPDATE ${schema}.node n SET fenced = true FROM dead WHERE n.id = dead.id RETURNING n.id)
 SELECT EXISTS (SELECT FROM fenced) OR NOT EXISTS (SELECT FROM ${schema}.node WHERE id = $1 AND NOT fenced)`,
     ),
+    retire: prepared('retire', `UPDATE ${schema}.node SET leaving = true WHERE id = $1`),
     resign: prepared('resign', `UPDATE ${schema}.node SET fenced = true WHERE id = $1`),
     free: prepared(
       'free',

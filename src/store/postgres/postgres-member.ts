@@ -140,6 +140,10 @@ class PostgresMember implements Member {
     else this.#lose('the database has declared this node dead');
   }
 
+  async retire(): Promise<void> {
+    await this.#ask((connection) => this.#tables.retire(connection));
+  }
+
   async leave(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;

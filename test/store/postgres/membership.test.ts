@@ -150,6 +150,12 @@ test('a node sees its peers, owns what it claims, and leaves its cells free', as
   await a.member.claim([9], undefined);
   await b.member.refresh();
   assert.is(b.member.ownerOf(3), undefined);
+  await a.member.retire();
+  await b.member.refresh();
+  assert.equal(
+    b.member.peers().map(({ leaving }) => leaving),
+    [true],
+  );
   const before = b.changes();
   await a.member.leave();
   await b.member.refresh();
