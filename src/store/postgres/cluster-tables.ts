@@ -15,7 +15,7 @@ const LOCK_WAIT_MS = 2_000;
 const REMEMBERED = '1 day';
 
 /** A node that is not fenced. */
-export interface NodeRow {
+export interface LiveNode {
   readonly node: string;
   readonly address: string;
   readonly version: string;
@@ -29,7 +29,7 @@ export interface ClusterRead {
   /** Milliseconds since 1970, by the database. */
   readonly date: number;
   /** The oldest first. */
-  readonly nodes: readonly NodeRow[];
+  readonly nodes: readonly LiveNode[];
   /** For each owner, or the empty string for none: its cells with their epochs, such as `3:17,9:2`. */
   readonly cells: readonly (readonly [owner: string, cells: string])[];
 }
@@ -41,7 +41,7 @@ export interface ChangedCell {
   readonly owner: string | undefined;
 }
 
-/** What this node does in a cluster of nodes that share a schema. */
+/** The statements of one node in a cluster. */
 export class ClusterTables {
   readonly #node: string;
   readonly #lock: string;
@@ -147,7 +147,7 @@ export class ClusterTables {
   }
 }
 
-function nodeRow([node, address, version, leaving, overdue]: ResultRow): NodeRow {
+function nodeRow([node, address, version, leaving, overdue]: ResultRow): LiveNode {
   return {
     node: String(node),
     address: String(address),

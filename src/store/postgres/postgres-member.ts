@@ -7,7 +7,7 @@ import type { Member, MemberEvents, Nodes, Peer } from '../membership.ts';
 import { StoreError } from '../store.ts';
 import { startStoreThread } from '../store-thread.ts';
 import { type BeatStart, type FromBeat, SHARED, type ToBeat } from './beat-protocol.ts';
-import { type ChangedCell, type ClusterRead, ClusterTables, type NodeRow } from './cluster-tables.ts';
+import { type ChangedCell, type ClusterRead, ClusterTables, type LiveNode } from './cluster-tables.ts';
 import type { PostgresAddress } from './postgres-address.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { postgresError } from './postgres-faults.ts';
@@ -21,7 +21,7 @@ const REPORT_MS = 2_000;
 /** Number of beats whose dates count. A beat that reached a busy event loop late shows an earlier date. */
 const DATES = 16;
 
-/** What a member needs of its store. */
+/** The database of a member, and the fence of its store. */
 export interface Seat {
   /** Leads to sessions of the database, not through a transaction pooler. */
   readonly address: PostgresAddress;
@@ -291,6 +291,6 @@ class PostgresMember implements Member {
   }
 }
 
-function peerOf({ node, address, version, leaving }: NodeRow): Peer {
+function peerOf({ node, address, version, leaving }: LiveNode): Peer {
   return { node, address, version, leaving };
 }
