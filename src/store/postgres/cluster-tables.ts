@@ -160,7 +160,7 @@ function nodeRow([node, address, version, leaving, overdue]: ResultRow): LiveNod
 function statementsOf(schema: string) {
   const prepared = (name: string, text: string): PreparedStatement => ({ name: `cluster ${name}`, text });
   const overdue = `least(b.at + interval '${LEASE_MS} ms', b.loop_at + interval '${STALL_MS} ms') < clock_timestamp()`;
-  // The row of this node, locked as each commit locks it: whoever fences this node waits for the statement.
+  // The row of this node, locked as each commit locks it: a peer that fences this node waits for the statement.
   const self = `self AS MATERIALIZED (SELECT id FROM ${schema}.node WHERE id = $1 AND NOT fenced FOR SHARE)`;
   return {
     endFormer: prepared(
