@@ -98,6 +98,8 @@ export { SchemaError } from './schema/schema-error.ts';
 export type { AuthorSchema, Infer, InferInput } from './schema/schema-types.ts';
 export { createServer, isServer, type Server } from './server.ts';
 export { memoryStore } from './store/memory-store.ts';
+export { postgres } from './store/postgres/postgres.ts';
+export type { PostgresOptions } from './store/postgres/postgres-options.ts';
 export { sqlite } from './store/sqlite/sqlite.ts';
 export type { SqliteOptions } from './store/sqlite/sqlite-options.ts';
 export {

@@ -136,6 +136,11 @@ export function gone(actor: string, stream: string, after: number): StoreError {
 
 export interface StoreHost {
   readonly clock: Clock;
+  /**
+   * True if the server joins {@link Store.nodes} next: other processes may have the store open, and until then it commits
+   * nothing but {@link Store.first}.
+   */
+  readonly shared?: boolean;
   log(level: 'info' | 'warning' | 'error', message: string): void;
 }
 

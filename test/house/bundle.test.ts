@@ -57,6 +57,12 @@ if (existsSync(lib)) {
     assert.equal(requiredBy('chunk-actors'), ['xstate']);
   });
 
+  test('a server without postgres() loads nothing of it, and only its chunk loads the package pg, when a store opens', () => {
+    const loading = readdirSync(lib).filter((file) => /import\("pg"\)/.test(readFileSync(join(lib, file), 'utf8')));
+    assert.ok(loading.length > 0);
+    for (const file of loading) assert.match(file, /^chunk-postgres-store-/);
+  });
+
   test('import "troupe/client" loads no server, no channel, and the packages XState and nanoid', () => {
     const { files, packages, builtins } = loadedWith('client.js');
     // `troupe call` shares these with the library, and `troupe/oauth` one of them.

@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { withCell } from '../../src/protocol/cell.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';
+import { postgres } from '../../src/store/postgres/postgres.ts';
 import { sqlite } from '../../src/store/sqlite/sqlite.ts';
 import { Db } from '../../src/store/sqlite/sqlite-database.ts';
 import { type ActorRow, type Store, StoreError, type Write } from '../../src/store/store.ts';
 import { suite } from '../harness/door.ts';
+import { type Postgres, postgresSuite, startPostgres } from '../harness/postgres.ts';
 import { actor, event, folder, host } from './support.ts';
 
 const place = folder();
@@ -37,11 +39,11 @@ const reply = (id: string, request: string, expires: number): Write => ({
   expires,
 });
 
-function contract(name: string, make: () => Store): void {
-  const test = suite(`the contract of a store: ${name}`);
+function contract(name: string, make: () => Store | Promise<Store>, suiteOf = suite): void {
+  const test = suiteOf(`the contract of a store: ${name}`);
   let store: Store;
   test.before(async () => {
-    store = make();
+    store = await make();
     await store.open(host());
   });
   test.after(() => store.close());
@@ -312,8 +314,21 @@ function contract(name: string, make: () => Store): void {
 contract('memory', memoryStore);
 contract('sqlite', () => sqlite(join(place.path, 'contract.db')));
 
+let database: Postgres | undefined;
+contract(
+  'postgres',
+  async () => {
+    database = await startPostgres({ fsync: false });
+    return postgres(database.url);
+  },
+  postgresSuite,
+);
+
 const test = suite('a store in a file');
-test.after(place.remove);
+test.after(async () => {
+  place.remove();
+  await database?.stop();
+});
 
 test('it holds after close() what it held before', async () => {
   const path = join(place.path, 'again.db');

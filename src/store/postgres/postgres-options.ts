@@ -41,6 +41,8 @@ export interface PostgresOptions {
   readonly maxGroupLength: number;
   /** Milliseconds to wait at the start for the database, and for another process that has the store open. */
   readonly lockMs: number;
+  /** Milliseconds in which the database must accept a connection. */
+  readonly connectMs: number;
   /** Milliseconds for which calls wait while the database is away; later they are rejected with `busy`. */
   readonly outageMs: number;
   /** Milliseconds after which a connection that does not respond counts as lost. */
@@ -62,6 +64,7 @@ const DEFAULT_OPTIONS: PostgresOptions = {
   maxGroupWrites: 10_000,
   maxGroupLength: 4 * 1024 ** 2,
   lockMs: 5_000,
+  connectMs: 5_000,
   outageMs: 2_000,
   answerMs: 30_000,
 };

@@ -1,11 +1,11 @@
 /** The tables of a store in PostgreSQL, and their version. */
 import { createHash } from 'node:crypto';
+import { CELLS } from '../../protocol/cell.ts';
 import { StoreError } from '../store.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 
 /** A later version is `foreign`; an earlier one is upgraded in place. */
 const VERSION = 1;
-const CELLS = 1_024;
 
 /** The key of an advisory lock, unique in the database for each schema and purpose. */
 export function lockKey(schema: string, purpose: 'schema' | 'store' | 'sweep' | `node ${string}`): string {

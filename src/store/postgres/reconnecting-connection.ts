@@ -48,15 +48,18 @@ export class ReconnectingConnection {
    */
   async open(withinMs: number): Promise<void> {
     const end = systemClock.now() + withinMs;
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        return await this.#connect();
-      } catch (error) {
+    const hold = systemClock.hold();
+    try {
+      for (let attempt = 0; ; attempt += 1) {
+        const error = await this.#connect().then(() => undefined, found);
+        if (error === undefined) return;
         const wait = BACK_OFF_MS[Math.min(attempt, BACK_OFF_MS.length - 1)] ?? 0;
         if (this.#closed || !mayConnectLater(error) || systemClock.now() + wait > end)
           throw postgresError(error, `${this.#address.label}: no connection`);
         await new Promise<void>((resolve) => systemClock.after(wait, resolve));
       }
+    } finally {
+      hold.cancel();
     }
   }
 
@@ -101,4 +104,8 @@ export class ReconnectingConnection {
       });
     });
   }
+}
+
+function found(error: unknown): unknown {
+  return error ?? new Error('no reason');
 }

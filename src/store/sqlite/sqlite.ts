@@ -14,6 +14,7 @@ import type {
   Write,
 } from '../store.ts';
 import { StoreError } from '../store.ts';
+import { lengthOfWrites } from '../write-length.ts';
 import { resolveSqliteOptions, type SqliteOptions } from './sqlite-options.ts';
 import type { StoreQuery, StoreResult } from './sqlite-protocol.ts';
 import { StoreThread } from './sqlite-thread.ts';
@@ -63,7 +64,7 @@ class SqliteStore implements Store {
   }
 
   commit(writes: readonly Write[]): Promise<void> {
-    return this.#ask({ type: 'commit', writes, length: lengthOf(writes) }).then(nothing);
+    return this.#ask({ type: 'commit', writes, length: lengthOfWrites(writes) }).then(nothing);
   }
 
   impairment(): 'not open' | 'read-only' | undefined {
@@ -112,7 +113,7 @@ class SqliteStore implements Store {
   }
 
   claim(reply: ReplyWrite): Promise<string | undefined> {
-    return this.#ask({ type: 'claim', reply, length: lengthOf([reply]) }).then(claimed);
+    return this.#ask({ type: 'claim', reply, length: lengthOfWrites([reply]) }).then(claimed);
   }
 
   async timers(until: number, limit: number, cells?: readonly number[]): Promise<readonly TimerRow[]> {
@@ -138,31 +139,6 @@ class SqliteStore implements Store {
   #ask(question: StoreQuery): Promise<StoreResult> {
     if (this.#thread) return this.#thread.ask(question, 'length' in question ? question.length : 0);
     return Promise.reject(new StoreError('closed', `${this.#path} is not open. Call open() first`));
-  }
-}
-
-/** The weight of a batch: its texts, and a constant for each row. */
-function lengthOf(writes: readonly Write[]): number {
-  let length = 0;
-  for (const write of writes) length += 64 + textOf(write).length;
-  return length;
-}
-
-function textOf(write: Write): string {
-  switch (write.type) {
-    case 'snapshot':
-    case 'event':
-    case 'reply':
-      return write.data;
-    case 'timer':
-      return write.timer.data;
-    case 'dead letter':
-      return write.letter.mail;
-    case 'actor':
-    case 'timer off':
-    case 'trim':
-    case 'forget':
-      return '';
   }
 }
 

@@ -1,0 +1,156 @@
+/** The batches that wait for the database or are on their way to it: bounded, in order. */
+import { type ReplyWrite, StoreError, type Write } from '../store.ts';
+import { lengthOfWrites } from '../write-length.ts';
+import type { PostgresOptions } from './postgres-options.ts';
+
+/** A batch, or the claim of a reply. */
+export interface WriteJob {
+  readonly writes: readonly Write[];
+  /** Undefined for a batch; then `writes` has one write, this one. */
+  readonly claim: ReplyWrite | undefined;
+  readonly length: number;
+  /** @param existing the earlier reply of a claim */
+  resolve(existing?: string): void;
+  reject(error: StoreError): void;
+}
+
+/** This many may wait although the store has caught up, so that the next group gathers while a job prepares its next slice. */
+const FEW_WAITING = 32;
+/** With more batches than these, a read waits for all of them instead of searching them. */
+const MANY = 512;
+
+export class WriteQueue {
+  readonly #label: string;
+  readonly #options: PostgresOptions;
+  /** Waiting jobs, in order. */
+  #waiting: WriteJob[] = [];
+  /** Jobs of the group on its way. */
+  #sent: readonly WriteJob[] = [];
+  #length = 0;
+  /** Number of jobs that were ever added, and that have ended. */
+  #added = 0;
+  #ended = 0;
+  /** Calls that wait until this many jobs have ended, the lowest number first. */
+  readonly #until: { readonly ended: number; resolve(): void }[] = [];
+
+  constructor(label: string, options: PostgresOptions) {
+    this.#label = label;
+    this.#options = options;
+  }
+
+  /** Number of jobs that have not ended. */
+  get size(): number {
+    return this.#added - this.#ended;
+  }
+
+  get waits(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** @throws {StoreError} `busy` */
+  add(writes: readonly Write[], claim?: ReplyWrite): Promise<string | undefined> {
+    const { maxWaiting, maxWaitingLength } = this.#options;
+    const length = lengthOfWrites(writes);
+    if (this.size >= maxWaiting) return Promise.reject(this.#busy('maxWaiting', maxWaiting, 'calls'));
+    if (this.size > 0 && this.#length + length > maxWaitingLength)
+      return Promise.reject(this.#busy('maxWaitingLength', maxWaitingLength, 'characters'));
+    this.#length += length;
+    this.#added += 1;
+    return new Promise((resolve, reject) => void this.#waiting.push({ writes, claim, length, resolve, reject }));
+  }
+
+  /** Takes the next group. It must be {@link end}ed before the next one is taken. */
+  take(): readonly WriteJob[] {
+    const { maxGroupWrites, maxGroupLength } = this.#options;
+    let [count, writes, length] = [0, 0, 0];
+    for (const job of this.#waiting) {
+      writes += job.writes.length;
+      length += job.length;
+      if (count > 0 && (writes > maxGroupWrites || length > maxGroupLength)) break;
+      count += 1;
+    }
+    const all = count === this.#waiting.length;
+    this.#sent = all ? this.#waiting : this.#waiting.slice(0, count);
+    this.#waiting = all ? [] : this.#waiting.slice(count);
+    return this.#sent;
+  }
+
+  /** The group on its way has ended: its jobs have their outcomes. */
+  end(): void {
+    for (const { length } of this.#sent) this.#length -= length;
+    this.#ended += this.#sent.length;
+    this.#sent = [];
+    this.#notify();
+  }
+
+  /** Rejects all waiting jobs. */
+  reject(error: StoreError): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const job of waiting) {
+      this.#length -= job.length;
+      job.reject(error);
+    }
+    this.#ended += waiting.length;
+    this.#notify();
+  }
+
+  /** Resolves when all jobs but the last few have ended; undefined if only a few wait. */
+  caughtUp(): Promise<void> | undefined {
+    return this.size <= FEW_WAITING ? undefined : this.#when(this.#added - FEW_WAITING);
+  }
+
+  /** Resolves when all jobs that are there now have ended; undefined if there are none. */
+  settled(): Promise<void> | undefined {
+    return this.size === 0 ? undefined : this.#when(this.#added);
+  }
+
+  /** Resolves when the jobs that write this actor have ended; undefined if none writes it. */
+  settledOf(actor: string): Promise<void> | undefined {
+    if (this.size === 0) return undefined;
+    if (this.size > MANY) return this.settled();
+    for (let index = this.#waiting.length - 1; index >= 0; index -= 1)
+      if (touches(this.#waiting[index], actor)) return this.#when(this.#ended + this.#sent.length + index + 1);
+    return this.#sent.some((job) => touches(job, actor)) ? this.#when(this.#ended + this.#sent.length) : undefined;
+  }
+
+  #when(ended: number): Promise<void> {
+    return new Promise((resolve) => {
+      // Nearly always the newest is the last one.
+      let place = this.#until.length;
+      while (place > 0 && (this.#until[place - 1]?.ended ?? 0) > ended) place -= 1;
+      this.#until.splice(place, 0, { ended, resolve });
+    });
+  }
+
+  #notify(): void {
+    for (let [next] = this.#until; next && next.ended <= this.#ended; [next] = this.#until) {
+      this.#until.shift();
+      next.resolve();
+    }
+  }
+
+  #busy(name: string, most: number, what: string): StoreError {
+    return new StoreError(
+      'busy',
+      `${this.#label}: ${most} ${what} are waiting for the store (${name}). Retry when some have finished`,
+    );
+  }
+}
+
+function touches(job: WriteJob | undefined, actor: string): boolean {
+  return job?.writes.some((write) => actorOf(write) === actor) ?? false;
+}
+
+function actorOf(write: Write): string {
+  switch (write.type) {
+    case 'actor':
+      return write.actor.id;
+    case 'timer':
+      return write.timer.actor;
+    case 'dead letter':
+      return write.letter.actor;
+    default:
+      return write.actor;
+  }
+}
