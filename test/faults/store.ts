@@ -150,9 +150,9 @@ export const STORE: readonly BrokenBuild[] = [
     id: 'R-20',
     test: 'test/store/faults.test.ts',
     file: 'src/store/sqlite/sqlite.ts',
-    find: "return this.#ask({ type: 'commit', writes, length: lengthOf(writes) })",
+    find: "return this.#ask({ type: 'commit', writes, length: lengthOfWrites(writes) })",
     replace:
-      "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20); return this.#ask({ type: 'commit', writes, length: lengthOf(writes) })",
+      "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20); return this.#ask({ type: 'commit', writes, length: lengthOfWrites(writes) })",
     why: 'the main thread waits for the disk',
   },
   {
