@@ -9,6 +9,7 @@ import { CLIENT_SIGN_IN } from './client-sign-in.ts';
 import { CLIENT_SKILLS } from './client-skills.ts';
 import { CLIENT_TOKENS } from './client-tokens.ts';
 import { COMMAND } from './command.ts';
+import { FLEET } from './fleet.ts';
 import { HANDLES } from './handles.ts';
 import { HTTP } from './http.ts';
 import { INSPECTOR } from './inspector.ts';
@@ -27,6 +28,7 @@ import { TOOLSET } from './toolset.ts';
 
 export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...STORE,
+  ...FLEET,
   ...HANDLES,
   ...TOOLSET,
   ...SESSIONS,

@@ -178,8 +178,8 @@ class Service {
     this.#opened = [...(member ? [member] : []), ...this.#endpoints.transports(server, transports)];
     await this.#watch(server);
     await server.listen(...this.#opened);
-    // The watchdog only reports: no supervisor would restart the process.
-    watchLoop(server, undefined, false);
+    // Without a parent the watchdog only reports: nothing would restart the process.
+    watchLoop(server, undefined, member !== undefined);
     // SIGHUP goes to the parent process, which replaces its nodes.
     watchSignals((signal) => this.#end(signal), member ? ['SIGTERM', 'SIGINT'] : undefined);
     const { drainDelayMs } = this.#endpoints;

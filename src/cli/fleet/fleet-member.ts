@@ -1,4 +1,5 @@
 /** The node's end of `troupe serve --nodes`: receives connections and orders from the parent process. */
+import { url as inspectorUrl } from 'node:inspector';
 import { Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { systemClock } from '../../clock.ts';
@@ -8,6 +9,7 @@ import type { Server } from '../../server.ts';
 import type { ConnectionReceiver, ConnectionSource } from '../../transports/http/http.ts';
 import { type MetricsFormat, type MetricsPages, pagesOf } from '../../transports/http/metrics-listener.ts';
 import type { Transport, TransportHost } from '../../transports/transport.ts';
+import { hardLimit } from '../serving/loop-watch.ts';
 import { isNodeOrder, NODE_VARIABLE, type NodeIdentity, type NodeOrder, type NodeReport } from './fleet-messages.ts';
 
 /** Maximum time in milliseconds for clients to move to another process before this one closes. */
@@ -70,7 +72,14 @@ export class FleetMember implements Transport {
     const { info, options } = server;
     const closeMs = MOVE_MS + drainDelayMs + (options.limits?.graceMs ?? DEFAULT_LIMITS.graceMs);
     const shared = options.store?.nodes !== undefined;
-    this.#send({ type: 'ready', server: `${info.name} ${info.version}`, lines, shared, closeMs });
+    this.#send({
+      type: 'ready',
+      server: `${info.name} ${info.version}`,
+      lines,
+      shared,
+      closeMs,
+      hardMs: hardLimit(options),
+    });
   }
 
   async close(): Promise<void> {}
@@ -83,6 +92,8 @@ export class FleetMember implements Transport {
         return this.#moveAway();
       case 'close':
         return this.#end(order.reason);
+      case 'beat':
+        return this.#send({ type: 'beat', debugged: inspectorUrl() !== undefined });
       case 'metrics': {
         const pages = this.#pages;
         return pages && void this.#answer(order.id, order.format, pages);

@@ -25,7 +25,9 @@ export type NodeOrder =
   | { readonly type: 'replace' }
   /** The fleet stops. */
   | { readonly type: 'close'; readonly reason: string }
-  | { readonly type: 'metrics'; readonly id: number; readonly format: MetricsFormat };
+  | { readonly type: 'metrics'; readonly id: number; readonly format: MetricsFormat }
+  /** The heartbeat: the node answers with the same. */
+  | { readonly type: 'beat' };
 
 /** From a node to the parent. */
 export type NodeReport =
@@ -39,7 +41,11 @@ export type NodeReport =
       readonly shared: boolean;
       /** Maximum time in milliseconds from the order to close until the server has closed. */
       readonly closeMs: number;
+      /** The hard limit of its watchdog in milliseconds; undefined for none. */
+      readonly hardMs: number | undefined;
     }
+  /** The answer to the heartbeat. A debugger may pause the process. */
+  | { readonly type: 'beat'; readonly debugged: boolean }
   /** The node serves this connection. */
   | { readonly type: 'taken'; readonly id: number }
   /** So many of its connections have closed. */

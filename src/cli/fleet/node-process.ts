@@ -3,6 +3,8 @@ import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { type Clock, systemClock } from '../../clock.ts';
 import type { MetricsFormat } from '../../transports/http/metrics-listener.ts';
+import { Heartbeat } from '../supervisor/heartbeat.ts';
+import { processState } from '../supervisor/process-state.ts';
 import { isNodeReport, NODE_VARIABLE, type NodeIdentity, type NodeOrder, type NodeReport } from './fleet-messages.ts';
 import { copyLines } from './node-lines.ts';
 import type { ConnectionTaker } from './shared-port.ts';
@@ -11,6 +13,8 @@ import type { ConnectionTaker } from './shared-port.ts';
 const START_MS = 30_000;
 /** Maximum time in milliseconds beyond its own limit for a node to end. */
 const SLACK_MS = 5_000;
+/** The time in milliseconds without confirmation after which a node counts as busy. */
+const BUSY_MS = 200;
 /** Maximum time in milliseconds for the metrics of a node. */
 const METRICS_MS = 2_000;
 
@@ -45,13 +49,14 @@ export class NodeProcess implements ConnectionTaker {
   readonly #child: ChildProcess;
   readonly #returned: (socket: Socket) => void;
   /** The connections that are on their way to the process. */
-  readonly #sent = new Map<number, Socket>();
+  readonly #sent = new Map<number, { readonly socket: Socket; readonly at: number }>();
   readonly #asked = new Map<number, (metrics: NodeMetrics) => void>();
   #id = 0;
   #open = 0;
   #closeMs = 0;
   #onReady: (ready: Ready | undefined) => void = () => {};
   #failure: string | undefined;
+  readonly #heartbeat: Heartbeat;
 
   constructor({ module, args, identity, returned, named, clock = systemClock }: NodeProcessOptions) {
     this.#clock = clock;
@@ -64,6 +69,12 @@ export class NodeProcess implements ConnectionTaker {
     if (child.stderr) copyLines(child.stderr, identity.name);
     child.on('message', (message) => {
       if (isNodeReport(message)) this.#receive(message);
+    });
+    this.#heartbeat = new Heartbeat({
+      clock,
+      ask: () => this.#send({ type: 'beat' }),
+      state: () => (child.pid === undefined ? 'running' : processState(child.pid)),
+      dead: (why) => this.kill(why),
     });
     this.ready = new Promise((resolve) => {
       this.#onReady = resolve;
@@ -81,7 +92,8 @@ export class NodeProcess implements ConnectionTaker {
     });
     void this.ended.then(() => {
       this.#onReady(undefined);
-      for (const socket of this.#sent.values()) returned(socket);
+      this.#heartbeat.stop();
+      for (const { socket } of this.#sent.values()) returned(socket);
       this.#sent.clear();
     });
   }
@@ -94,10 +106,15 @@ export class NodeProcess implements ConnectionTaker {
     return this.#open + this.#sent.size;
   }
 
+  get busy(): boolean {
+    const [oldest] = this.#sent.values();
+    return oldest !== undefined && this.#clock.now() - oldest.at > BUSY_MS;
+  }
+
   take(socket: Socket): void {
     this.#id += 1;
     const id = this.#id;
-    this.#sent.set(id, socket);
+    this.#sent.set(id, { socket, at: this.#clock.now() });
     // The parent keeps its own copy until the process has confirmed: the process may end before it reads the message.
     this.#child.send({ type: 'connection', id } satisfies NodeOrder, socket, { keepOpen: true }, (error) => {
       if (error && this.#sent.delete(id)) this.#returned(socket);
@@ -147,14 +164,17 @@ export class NodeProcess implements ConnectionTaker {
     switch (report.type) {
       case 'ready':
         this.#closeMs = report.closeMs;
+        this.#heartbeat.begin(report.hardMs);
         return this.#onReady(report);
+      case 'beat':
+        return this.#heartbeat.answered(report.debugged);
       case 'taken': {
-        const socket = this.#sent.get(report.id);
-        if (!socket) return;
+        const sent = this.#sent.get(report.id);
+        if (!sent) return;
         this.#sent.delete(report.id);
         this.#open += 1;
         // Closes only the parent's copy of the descriptor.
-        return void socket.destroy();
+        return void sent.socket.destroy();
       }
       case 'closed':
         this.#open -= report.count;

@@ -11,6 +11,8 @@ const WAIT_MS = 30_000;
 export interface ConnectionTaker {
   /** The number of its connections, with those that are on their way to it. */
   readonly connections: number;
+  /** True if it has not confirmed a connection in time: its event loop is blocked, or its process is stopped. */
+  readonly busy: boolean;
   /** Takes a connection from which nothing was read. */
   take(socket: Socket): void;
 }
@@ -68,7 +70,7 @@ export class SharedPort {
   /** Passes a connection to the node with the fewest, or keeps it until there is a node. */
   pass(socket: Socket): void {
     let least: ConnectionTaker | undefined;
-    for (const taker of this.#takers) if (!least || taker.connections < least.connections) least = taker;
+    for (const taker of this.#takers) if (!least || load(taker) < load(least)) least = taker;
     if (least) {
       // Last in the order: of several nodes with equally few connections, the next connection goes to another one.
       this.#takers.delete(least);
@@ -92,4 +94,9 @@ export class SharedPort {
     this.#server.close();
     for (const socket of this.#waiting.keys()) socket.destroy();
   }
+}
+
+/** A busy node gets connections only if all are busy. */
+function load({ connections, busy }: ConnectionTaker): number {
+  return connections + (busy ? 1e9 : 0);
 }

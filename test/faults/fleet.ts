@@ -1,0 +1,31 @@
+/** Broken builds: several processes on one port. */
+import type { BrokenBuild } from './broken-build.ts';
+
+const test = 'test/cli/fleet.test.ts';
+
+export const FLEET: readonly BrokenBuild[] = [
+  {
+    id: 'R-53',
+    test,
+    file: 'src/cli/fleet/node-process.ts',
+    find: 'for (const { socket } of this.#sent.values()) returned(socket);',
+    replace: '',
+    why: 'a process that is killed takes the connections on their way to it with it',
+  },
+  {
+    id: 'R-53',
+    test,
+    file: 'src/cli/fleet/fleet-member.ts',
+    find: 'this.#receiver?.moveAway();',
+    replace: '',
+    why: 'a deployment rejects requests of clients whose connections stay open',
+  },
+  {
+    id: 'R-53',
+    test,
+    file: 'src/cli/fleet/fleet-member.ts',
+    find: "process.once('disconnect', () => end('the parent process has exited'));",
+    replace: '',
+    why: 'nodes outlive their parent, which was killed',
+  },
+];
