@@ -15,6 +15,7 @@ import { HTTP } from './http.ts';
 import { INSPECTOR } from './inspector.ts';
 import { LIMITS } from './limits.ts';
 import { LINK } from './link.ts';
+import { NODES } from './nodes.ts';
 import { OAUTH } from './oauth.ts';
 import { PROCESS } from './process.ts';
 import { SESSIONS } from './sessions.ts';
@@ -40,6 +41,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...BROADCASTS,
   ...LIMITS,
   ...LINK,
+  ...NODES,
   ...SIMULATION,
   ...CLIENT_FAULTS,
   ...CLIENT_TOKENS,

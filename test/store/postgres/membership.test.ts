@@ -1,6 +1,7 @@
 /** Membership in PostgreSQL: which node owns a cell and which node is dead, with real processes and a real database. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import pg from 'pg';
 import * as assert from 'uvu/assert';
 import type { Member } from '../../../src/store/membership.ts';
 import { PostgresAddress } from '../../../src/store/postgres/postgres-address.ts';
@@ -14,6 +15,7 @@ import type { Command, Report } from '../../fixtures/postgres/member.ts';
 import { compiled } from '../../harness/compiled.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
 import { atScale } from '../../harness/scale.ts';
+import { TcpProxy } from '../../harness/tcp-proxy.ts';
 
 const test = postgresSuite('membership in PostgreSQL');
 const LEASE_MS = 2_000;
@@ -50,11 +52,11 @@ interface Joined {
   readonly changes: () => number;
 }
 
-async function join(address = '127.0.0.1:7401'): Promise<Joined> {
+async function join(address = '127.0.0.1:7401', through = url): Promise<Joined> {
   const lost: string[] = [];
   let changes = 0;
   const fence = new WriteFence(() => {});
-  const nodes = new PostgresNodes({ address: new PostgresAddress(url), schema: 'troupe', joinMs: 10_000, fence });
+  const nodes = new PostgresNodes({ address: new PostgresAddress(through), schema: 'troupe', joinMs: 10_000, fence });
   const member = await nodes.join(
     { address, version: '1.0.0' },
     {
@@ -106,10 +108,9 @@ async function fenced(member: Member, node: string): Promise<number> {
   return performance.now() - began;
 }
 
-/** Resolves when the database lets this member judge others: it was connected for longer than the lease. */
+/** Resolves when this member may judge others: it was connected for longer than the lease. */
 async function steady({ member }: Joined): Promise<void> {
-  const { id } = await joinAndKill();
-  await fenced(member, id);
+  await fenced(member, 'a node that was never there');
 }
 
 async function joinAndKill(): Promise<{ readonly id: string }> {
@@ -186,7 +187,7 @@ test('D-06: of the nodes that race for a cell, exactly one wins it', async () =>
   }
 });
 
-test('a node is fenced at once when its process is killed, and never while it runs', async () => {
+test('D-12: a node is fenced at once when its process is killed, and never while it runs', async () => {
   const a = await join();
   await steady(a);
   const b = await joinChild();
@@ -214,6 +215,50 @@ test('a paused node is fenced after its lease without being asked about, and say
   await until(() => b.lost.length > 0);
   await a.member.refresh();
   assert.is(b.lost.length, 1);
+});
+
+test('a node without its database is fenced after its lease, and lets go of everything once it is back', async () => {
+  const cable = await TcpProxy.open(server.port);
+  const a = await join();
+  const b = await join('127.0.0.1:2', url.replace(`:${server.port}/`, `:${cable.port}/`));
+  await steady(a);
+  assert.equal(await b.member.claim([1], undefined), [1]);
+  cable.cut();
+  const began = performance.now();
+  const claim = outcome(b.member.claim([2], undefined));
+  await until(() => !a.member.peers().some(({ node }) => node === b.member.id));
+  assert.ok(performance.now() - began < LEASE_MS + 1_000, `${performance.now() - began}`);
+  assert.equal(b.lost, []);
+  cable.heal();
+  await until(() => b.lost.length > 0);
+  assert.is(await claim, 'fenced');
+  assert.is(b.fence.node, undefined);
+  assert.equal(await a.member.claim([1, 2], undefined), [1, 2]);
+  await a.member.refresh();
+  assert.is(b.lost.length, 1);
+  await cable.close();
+});
+
+test('N3: to fence a node waits for its commits under way', async () => {
+  const a = await join();
+  await steady(a);
+  const { id } = await joinAndKill();
+  const commit = new pg.Client({ connectionString: url });
+  await commit.connect();
+  await commit.query('BEGIN');
+  await commit.query('SELECT id FROM troupe.node WHERE id = $1 AND NOT fenced FOR SHARE', [id]);
+  let fenced = false;
+  const fencing = a.member.fence(id).then((done) => {
+    fenced = done;
+  });
+  const waiting = "SELECT FROM pg_stat_activity WHERE application_name = 'troupe member' AND wait_event_type = 'Lock'";
+  let waits = false;
+  while (!waits) waits = (await server.query(waiting)).length > 0;
+  assert.not(fenced);
+  await commit.query('COMMIT');
+  await fencing;
+  assert.ok(fenced);
+  await commit.end();
 });
 
 test('D-03: no node is fenced when the database is killed and started again', async () => {
