@@ -1,5 +1,6 @@
 /** The store in a PostgreSQL database, opened: batches go to the writer, reads to the readers once the writes before them are durable. */
 import { hostname } from 'node:os';
+import type { Member, MemberEvents, Nodes } from '../membership.ts';
 import {
   type ActorRow,
   type DeadLetter,
@@ -32,8 +33,12 @@ export class OpenedPostgres {
   readonly #readers: ReaderPool;
   readonly #reads: PostgresReads;
   readonly #sweep: PostgresSweep;
+  readonly #session: PostgresAddress;
+  readonly #options: PostgresOptions;
 
   private constructor({ reads, session }: StoreAddresses, options: PostgresOptions, host: StoreHost) {
+    this.#session = session;
+    this.#options = options;
     const application = `troupe ${hostname()}:${process.pid}`;
     this.#writer = new GroupWriter(session, options, host, application);
     this.#readers = new ReaderPool(reads, options, application);
@@ -58,6 +63,13 @@ export class OpenedPostgres {
   /** The node for which it writes. */
   get fence(): WriteFence {
     return this.#writer.fence;
+  }
+
+  async join(self: Parameters<Nodes['join']>[0], hear: MemberEvents): Promise<Member> {
+    const { PostgresNodes } = await import('./postgres-member.ts');
+    const { schema, lockMs } = this.#options;
+    const seat = { address: this.#session, schema, joinMs: lockMs, fence: this.fence };
+    return new PostgresNodes(seat).join(self, hear);
   }
 
   get impairment(): 'not open' | undefined {

@@ -1,4 +1,5 @@
 /** A store in a PostgreSQL database. This file is part of every server; the rest, and the package `pg`, load when it opens. */
+import type { Nodes } from '../membership.ts';
 import type {
   ActorRow,
   DeadLetter,
@@ -36,6 +37,9 @@ export function postgres(url: string, options: Partial<PostgresOptions> = {}): S
 class PostgresStore implements Store {
   readonly name: string;
   readonly durable = true;
+  readonly nodes: Nodes = {
+    join: (self, hear) => this.#opened?.join(self, hear) ?? this.#closed(),
+  };
   readonly #reads: PostgresAddress;
   readonly #session: PostgresAddress;
   readonly #options: PostgresOptions;

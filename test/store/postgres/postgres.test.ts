@@ -1,6 +1,7 @@
 /** The store in PostgreSQL beyond the contract of every store: groups, locks, faults of the database, and what it never shows. */
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../../src/clock.ts';
+import type { Member } from '../../../src/store/membership.ts';
 import { postgres } from '../../../src/store/postgres/postgres.ts';
 import { PostgresAddress } from '../../../src/store/postgres/postgres-address.ts';
 import { PostgresConnection } from '../../../src/store/postgres/postgres-connection.ts';
@@ -304,6 +305,32 @@ test('N2, N5: a node that is fenced commits nothing, and its store refuses every
     (await store.events('a', 's', 0, 9)).map(({ seq }) => seq),
     [1, 2],
   );
+});
+
+test('two nodes share a store, a process without cluster is rejected as locked, and a fenced node commits nothing', async () => {
+  const url = await server.database();
+  const shared = { ...host(), shared: true };
+  const stores = [await open(url, {}, shared), await open(url, {}, shared)] as const;
+  assert.is(await faultOf(open(url, { lockMs: 1 })), 'locked');
+  const lost: string[] = [];
+  const members: Member[] = [];
+  for (const { nodes } of stores) {
+    assert.ok(nodes);
+    members.push(
+      await nodes.join({ address: 'x', version: '1' }, { changed: () => {}, lost: (why) => void lost.push(why) }),
+    );
+  }
+  const [one, two] = stores;
+  await Promise.all([one.commit([actor('a'), event('a', 's', 1)]), two.commit([actor('b')])]);
+  assert.equal(
+    (await two.list({ kind: 'handle', limit: 9 })).map(({ id }) => id),
+    ['a', 'b'],
+  );
+  await server.query(`UPDATE troupe.node SET fenced = true WHERE id = '${members[0]?.id}'`, url);
+  assert.is(await faultOf(one.commit([event('a', 's', 2)])), 'fenced');
+  assert.is(lost.length, 1);
+  await two.commit([event('a', 's', 2)]);
+  await Promise.all(members.map((member) => member.leave()));
 });
 
 test('N3: to fence a node waits for its commits under way', async () => {
