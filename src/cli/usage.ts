@@ -79,6 +79,7 @@ export const USAGE = `Usage: troupe <command>
 Options of run, dev and serve:
 
   --data DIR       directory for durable state
+  --store URL      PostgreSQL database for durable state
   --inspect        open the inspector, a local web page; dev opens it by default
   --record FILE    record the activity of the server in FILE
   --log json       write the log on stderr as JSON, an object on each line

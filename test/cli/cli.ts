@@ -33,14 +33,19 @@ export class Cli {
   #wake: (() => void)[] = [];
   #id = 0;
 
-  /** @param node the Node that runs the command */
+  /** @param node the Node that runs the command @param env more variables of its environment */
   constructor(
     args: readonly string[],
-    { cwd = process.cwd(), node = process.execPath }: { readonly cwd?: string; readonly node?: string } = {},
+    {
+      cwd = process.cwd(),
+      node = process.execPath,
+      env = {},
+    }: { readonly cwd?: string; readonly node?: string; readonly env?: NodeJS.ProcessEnv } = {},
   ) {
     const tsx = import.meta.resolve('tsx');
     this.process = spawn(node, [...(isBuilt ? [BUILT] : ['--import', tsx, SOURCE]), ...args], {
       cwd,
+      env: { ...process.env, ...env },
       stdio: 'pipe',
     });
     this.process.stdout?.setEncoding('utf8').on('data', (text: string) => this.#read(text));

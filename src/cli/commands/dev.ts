@@ -5,13 +5,22 @@ import { reserveStdout } from '../../transports/stdout-guard.ts';
 import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { chooseLog, readOptions } from '../command-options.ts';
 import { Reloader } from '../reload/reloader.ts';
-import { dataDirectory } from '../serving/data-directory.ts';
 import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
 import { INSPECTING, readInspecting } from '../serving/inspecting-options.ts';
+import { chosenStore } from '../serving/served-store.ts';
+import { STORE_HELP, STORE_OPTIONS } from '../serving/store-option.ts';
 import { readTarget } from '../serving/target.ts';
 import { say, TARGETS } from '../usage.ts';
 
-const OPTIONS = { ...ENDPOINTS, data: 'DIR', ...LOG_OPTION, coverage: '', ...INSPECTING, 'no-inspect': '', open: '' };
+const OPTIONS = {
+  ...ENDPOINTS,
+  ...STORE_OPTIONS,
+  ...LOG_OPTION,
+  coverage: '',
+  ...INSPECTING,
+  'no-inspect': '',
+  open: '',
+};
 
 const HELP = `Usage: troupe dev FILE|DIR [--http [HOST:]PORT] [--socket PATH] [--coverage] [-- ARGS]
 
@@ -28,7 +37,7 @@ Its URL is printed on stderr.
                          --allow-host and --allow-origin as in troupe serve
   --socket PATH          serve on a socket instead of stdio
   --metrics [HOST:]PORT  serve metrics for Prometheus at /metrics of this port
-  --data DIR             directory for durable state
+${STORE_HELP}
 ${LOG_HELP}
   --open                 open the inspector in the browser
   --no-inspect           do not open the inspector
@@ -47,7 +56,7 @@ export async function main(args: readonly string[]): Promise<void> {
   if (line) chooseLog('dev', line);
   const target = line && readTarget('dev', [...line.positionals, '--', ...line.rest]);
   if (!target) return void process.stdout.write(HELP);
-  const { data, coverage } = line.values;
+  const { coverage } = line.values;
   const inspecting = readInspecting('dev', line, true);
   const endpoints = new Endpoints('dev', line);
   reserveStdout();
@@ -58,7 +67,7 @@ export async function main(args: readonly string[]): Promise<void> {
     const connect = () => endpoints.connectHelp(server);
     await inspect(server, { ...inspecting, command: 'dev', target: target.path, connect });
   };
-  await new Reloader(target, endpoints, watch, await dataDirectory('dev', data)).load();
+  await new Reloader(target, endpoints, watch, await chosenStore('dev', line.values)).load();
 }
 
 /** Counts visited states and transitions from now on. Prints the counts on stderr on exit and on SIGUSR2. */

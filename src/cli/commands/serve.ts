@@ -9,12 +9,13 @@ import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { type CommandLine, chooseLog, readAddress, readOptions, wholeNumber } from '../command-options.ts';
 import { FleetMember, fleetIdentity } from '../fleet/fleet-member.ts';
 import type { NodeIdentity } from '../fleet/fleet-messages.ts';
-import { dataDirectory } from '../serving/data-directory.ts';
 import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
 import { readHttpAddress } from '../serving/http-address.ts';
 import { INSPECTING, INSPECTING_HELP, type Inspecting, readInspecting } from '../serving/inspecting-options.ts';
 import { watchLoop } from '../serving/loop-watch.ts';
+import { chosenStore } from '../serving/served-store.ts';
 import { serveTarget } from '../serving/serving.ts';
+import { STORE_HELP, STORE_OPTIONS } from '../serving/store-option.ts';
 import { readTarget } from '../serving/target.ts';
 import { inCommand, say, TARGETS, UsageError } from '../usage.ts';
 
@@ -23,7 +24,7 @@ const OPTIONS = {
   'max-connections': 'N',
   'idle-exit': 'MS',
   nodes: 'N',
-  data: 'DIR',
+  ...STORE_OPTIONS,
   ...LOG_OPTION,
   ...INSPECTING,
 };
@@ -55,7 +56,7 @@ and crashed ones are restarted.
   --nodes N              serve with N processes on the port of --http. A crashed
                          process is restarted. SIGHUP replaces them one after
                          the other with the new version of the program
-  --data DIR             directory for durable state
+${STORE_HELP}
 ${LOG_HELP}
 ${INSPECTING_HELP}
 
@@ -97,7 +98,7 @@ export async function main(args: readonly string[]): Promise<void> {
     command: 'serve',
     listen: (server, transports) => service.open(server, transports),
     listenMore: (transports) => service.openMore(transports),
-    store: await dataDirectory('serve', line.values.data),
+    store: await chosenStore('serve', line.values),
   });
 }
 

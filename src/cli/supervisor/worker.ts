@@ -11,12 +11,13 @@ import { stdio } from '../../transports/stdio.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
 import type { Transport } from '../../transports/transport.ts';
 import { logAsJson } from '../command-log.ts';
-import { dataDirectory } from '../serving/data-directory.ts';
 import type { InspectorAddress } from '../serving/inspecting.ts';
 import type { Inspecting } from '../serving/inspecting-options.ts';
 import { hardLimit, loadBlockedCalls, watchLoop } from '../serving/loop-watch.ts';
+import { chosenStore } from '../serving/served-store.ts';
 import { serveTarget } from '../serving/serving.ts';
 import { drainOnSignal, endDrained } from '../serving/stop-signals.ts';
+import type { StoreOptions } from '../serving/store-option.ts';
 import type { Target } from '../serving/target.ts';
 import { runCommand, say } from '../usage.ts';
 
@@ -30,10 +31,8 @@ const CONTROL = 3;
 const BEAT = 'beat\n';
 
 /** The parsed arguments of `troupe run`. The worker process receives them as JSON. */
-export interface WorkerServer {
+export interface WorkerServer extends StoreOptions {
   readonly target: Target;
-  /** The directory for durable state. */
-  readonly data?: string | undefined;
   /** Writes the log as JSON. */
   readonly json: boolean;
   readonly inspecting: Inspecting;
@@ -41,8 +40,9 @@ export interface WorkerServer {
   readonly metrics?: MetricsAddress | undefined;
 }
 
-/** Serves until the client disconnects. @throws {UsageError} if the data directory cannot be created */
-export async function serveWorker({ target, data, json, inspecting, metrics }: WorkerServer): Promise<void> {
+/** Serves until the client disconnects. @throws {UsageError} if the store cannot be made */
+export async function serveWorker(work: WorkerServer): Promise<void> {
+  const { target, data, json, inspecting, metrics } = work;
   if (json) logAsJson();
   // From here on stdout carries only the protocol, also while the program loads.
   reserveStdout();
@@ -61,7 +61,7 @@ export async function serveWorker({ target, data, json, inspecting, metrics }: W
     await inspect(server, { ...inspecting, command: 'run', target: target.path, address, onPort });
   };
   let readsInput = false;
-  const store = await dataDirectory('run', data);
+  const store = await chosenStore('run', work);
   const blocked = loadBlockedCalls(data);
   await serveTarget(target, {
     command: 'run',

@@ -1,0 +1,46 @@
+/** The store of `--data DIR` and `--store URL`, for servers without a store of their own. */
+import { join, resolve } from 'node:path';
+import { makeDirectory } from '../../make-directory.ts';
+import { messageOf } from '../../protocol/json.ts';
+import type { Store } from '../../store/store.ts';
+import { say, UsageError } from '../usage.ts';
+import { STORE_VARIABLE, type StoreOptions, storeUrl } from './store-option.ts';
+
+/**
+ * Makes the store of these options. It opens with its server.
+ *
+ * @returns undefined without these options
+ * @throws {UsageError} if the directory cannot be created, or the URL is none
+ */
+export async function chosenStore(command: string, options: StoreOptions): Promise<Store | undefined> {
+  const url = storeUrl(command, options);
+  if (url !== undefined) return postgresStore(command, url, options.store);
+  const { data } = options;
+  if (data === undefined) return undefined;
+  const path = resolve(data);
+  try {
+    makeDirectory(path, 0o700);
+  } catch (error) {
+    throw new UsageError(
+      `troupe ${command}: --data: expected a directory that exists or can be created, got ${data}: ${messageOf(error)}`,
+    );
+  }
+  // Imported lazily: it loads a database.
+  const { sqlite } = await import('../../store/sqlite/sqlite.ts');
+  return sqlite(join(path, 'troupe.db'));
+}
+
+/** @param given the option as it was written; undefined if the variable named the database */
+async function postgresStore(command: string, url: string, given: string | undefined): Promise<Store> {
+  const option = given === undefined ? STORE_VARIABLE : '--store';
+  if (given !== undefined && URL.canParse(given) && new URL(given).password !== '')
+    say(
+      `troupe ${command}: --store: other users of this machine can read the password in the list of processes: set the variable ${STORE_VARIABLE} instead`,
+    );
+  const { postgres } = await import('../../store/postgres/postgres.ts');
+  try {
+    return postgres(url);
+  } catch (error) {
+    throw new UsageError(`troupe ${command}: ${option}: ${messageOf(error).replace(/^postgres: url: /, '')}`);
+  }
+}
