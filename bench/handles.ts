@@ -75,6 +75,7 @@ const memory = (): string => {
 async function many(store: Store): Promise<void> {
   const handles = open(store, { maxAwakeHandles: 1_000 });
   await handles.restore();
+  await handles.take(undefined);
   const before = memory();
   const ids: string[] = [];
   const began = performance.now();
@@ -99,6 +100,7 @@ async function many(store: Store): Promise<void> {
 async function events(store: Store): Promise<void> {
   const handles = open(store, {});
   await handles.restore();
+  await handles.take(undefined);
   const ids: string[] = [];
   for (let n = 0; n < IN_FLIGHT; n += 1) ids.push((await handles.create('counter', {}, CALLER)).handle);
   const acks: number[] = [];

@@ -30,6 +30,10 @@ export class TimerQueue {
     return this.#due.has(id);
   }
 
+  ids(): readonly string[] {
+    return [...this.#due.keys()];
+  }
+
   add(id: string, due: number): void {
     this.delete(id);
     this.#due.set(id, due);

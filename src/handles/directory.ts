@@ -1,6 +1,7 @@
 /** The directory of handles: all records, the instances in memory, and when each is activated, hibernates and expires. */
-import type { Timer } from '../clock.ts';
+import { eachInSlices, type Timer } from '../clock.ts';
 import { errorFields } from '../operator-log.ts';
+import { isActorOfCells } from '../protocol/cell.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { Excess } from '../quota.ts';
 import type { ActorRow, Write } from '../store/store.ts';
@@ -147,6 +148,8 @@ export class HandleDirectory implements InstanceDirectory {
   }
 
   remove(entry: HandleRecord): void {
+    // A new instance may have left memory before it was durable.
+    if (this.#entries.get(entry.id) !== entry) return;
     this.#entries.delete(entry.id);
     this.#rested.delete(entry);
     if (!this.#expired.delete(entry)) this.#release(entry);
@@ -240,26 +243,39 @@ export class HandleDirectory implements InstanceDirectory {
     this.#timerQueue.add(entry.id, this.#host.date() + RETRY_MS);
   }
 
-  /** Restores the records from the store. Instances with running invocations continue, and overdue timers fire now. */
-  async restore(): Promise<void> {
+  /** Takes up the records of the store. Instances with running invocations continue, and overdue timers fire now. */
+  async take(cells: readonly number[] | undefined): Promise<void> {
     const { store, limits } = this.#host;
+    const taken: HandleRecord[] = [];
     let after: ActorRow | undefined;
     for (;;) {
-      const rows: readonly ActorRow[] = await store.list({ kind: 'handle', after, limit: PAGE });
-      for (const row of rows) if (!this.#entries.has(row.id)) this.#restoreRow(row);
+      const rows: readonly ActorRow[] = await store.list({ kind: 'handle', cells, after, limit: PAGE });
+      for (const row of rows) if (!this.#entries.has(row.id)) taken.push(this.#restoreRow(row));
       after = rows.at(-1);
       if (rows.length < PAGE) break;
     }
     const most = limits.maxHandles * MOST_EXAMINED;
-    for (const { actor, due } of await store.timers(Number.MAX_SAFE_INTEGER, most)) {
+    for (const { actor, due } of await store.timers(Number.MAX_SAFE_INTEGER, most, cells)) {
       const entry = this.#entries.get(actor);
       // The earliest timer comes first.
       if (entry?.status === 'active' && !this.#expired.has(entry) && !this.#timerQueue.has(actor))
         this.#timerQueue.add(actor, due);
     }
     if (this.#phase === 'restoring') this.#phase = 'open';
-    for (const entry of this.#entries.values())
+    for (const entry of taken)
       if (entry.atWork && entry.status === 'active' && !this.#expired.has(entry)) this.#activate(entry.id);
+  }
+
+  /** Lets go of handles: their instances leave memory, after their changes in progress are durable if `flush` is set. */
+  async drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
+    const leaving = [...this.#entries.values()].filter(({ id }) => isActorOfCells(cells, id));
+    const leave = (entry: HandleRecord): void => {
+      this.#loaded.get(entry)?.leave('another node takes it over');
+      this.remove(entry);
+    };
+    if (!flush) return leaving.forEach(leave);
+    await Promise.all(leaving.map((entry) => this.#loaded.get(entry)?.settled()));
+    await eachInSlices(this.#host.clock, leaving, leave);
   }
 
   async stop(): Promise<void> {
@@ -275,7 +291,7 @@ export class HandleDirectory implements InstanceDirectory {
     this.#loaded.clear();
   }
 
-  #restoreRow(row: ActorRow): void {
+  #restoreRow(row: ActorRow): HandleRecord {
     const { limits, quotas } = this.#host;
     const footprint = Footprint.of(quotas.retained, row.principal);
     const entry = recordOf(
@@ -287,6 +303,7 @@ export class HandleDirectory implements InstanceDirectory {
     this.#add(entry);
     if (this.#isExpired(entry)) this.#rememberExpired(entry);
     else this.#rests(entry);
+    return entry;
   }
 
   /** Remembers an expired handle, within the limit. */

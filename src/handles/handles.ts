@@ -16,7 +16,7 @@ import { HandleError } from './handle-error.ts';
 import { actorId, deadlineOf, type HandleRecord, handleAddress, isStale, lifetimeOf, rowOf } from './handle-record.ts';
 import { IdempotentCalls } from './idempotent-calls.ts';
 import type { HandlesOptions } from './instance-services.ts';
-import { Deactivating, damagedHandle, unknownHandle } from './load-instance.ts';
+import { Deactivating, damagedHandle, MovedElsewhere, unknownHandle } from './load-instance.ts';
 import { checkDelays, checkKind } from './machine-checks.ts';
 import type { Caller, HandleChange, HandlePage, MachineKind, SendOptions } from './machine-definition.ts';
 import { OfferedMachines } from './offered-machines.ts';
@@ -226,10 +226,17 @@ export class Handles {
     return this.#listeners.add(listener);
   }
 
-  /** Restores handles from the store, before the server accepts calls. */
-  async restore(): Promise<void> {
-    await this.#poisonEvents.restore();
-    await this.#directory.restore();
+  /** Reads which events ended earlier processes, before any handle is taken up. */
+  restore(): Promise<void> {
+    return this.#poisonEvents.restore();
+  }
+
+  take(cells: readonly number[] | undefined): Promise<void> {
+    return this.#directory.take(cells);
+  }
+
+  drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
+    return this.#directory.drop(cells, flush);
   }
 
   /** Lists events, and activities of instances, that are quarantined because they ended the process too often. */
@@ -315,6 +322,7 @@ export class Handles {
         if (entry.trace !== undefined) running.getStore()?.request?.span?.link(entry.trace);
         return view;
       } catch (error) {
+        if (this.#directory.entry(entry.id) !== entry) throw new MovedElsewhere();
         // The instance left memory before it served the call. The next attempt loads it again.
         if (!(error instanceof Deactivating) || this.#stopped || tries === TRIES) throw error;
       }

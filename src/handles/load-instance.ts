@@ -72,3 +72,9 @@ export class Deactivating extends HandleError {
     );
   }
 }
+
+export class MovedElsewhere extends HandleError {
+  constructor() {
+    super('busy', 'another node takes over this instance. Call again.');
+  }
+}

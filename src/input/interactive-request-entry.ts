@@ -163,6 +163,9 @@ export class InteractiveRequestEntry implements SuspendedRequest, InteractiveRun
     const first = this.request === current ? 0 : this.request.bytes;
     const bytes = first + Math.max(current.bytes, heapBytes(current.operation));
     suspended.add(this.id, this, [current.operation, kept], bytes);
+    // Its client returns to the node that owns its cell now, and that node runs the request again.
+    if (this.#services.requestLog.isLeaving(this.id))
+      this.mailbox.send({ type: 'aborted', reason: new Unanswered('another node continues this request') });
   }
 
   /** Ends its suspension: its client has returned, or will not return. */

@@ -4,9 +4,11 @@ import type { ActorSystem } from '../actor/actor.ts';
 import { type Clock, eachInSlices, SlicedQueue } from '../clock.ts';
 import type { Limits } from '../limits.ts';
 import type { AuditMail } from '../messages/audit-messages.ts';
+import type { CellHolder } from '../messages/cell-holder.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { HeldMemory, RequestView } from '../messages/request-view.ts';
+import { isOfCells } from '../protocol/cell.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
 import type { Quota, Reservation } from '../quota.ts';
 import { makeInteractive, setMemory, setRecorded, settleUnsent } from '../requests/active-request.ts';
@@ -38,7 +40,7 @@ export interface InteractiveRequestsOptions {
   readonly audit?: Mailbox<AuditMail> | undefined;
 }
 
-export class InteractiveRequests {
+export class InteractiveRequests implements CellHolder {
   readonly #options: InteractiveRequestsOptions;
   readonly #services: InteractiveRequestServices;
   readonly #ids = new WeakMap<Mailbox<InteractiveRequestMail>, string>();
@@ -233,8 +235,21 @@ export class InteractiveRequests {
     this.#options.requestLog.leave();
   }
 
-  get leaving(): boolean {
-    return this.#options.requestLog.leaving;
+  /** Does nothing else: the store is read when a client returns. */
+  take(cells: readonly number[] | undefined): Promise<void> {
+    if (cells) this.#options.requestLog.takeCells(cells);
+    return Promise.resolve();
+  }
+
+  /** Lets go of the requests that wait for their clients. Requests in flight continue; without `flush` they end, too. */
+  drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
+    this.#options.requestLog.leaveCells(cells);
+    const reason = new Unanswered('another node continues this request');
+    const leaving = [...this.#services.entries.values()].filter(
+      ({ id, until, ending }) => isOfCells(cells, id) && ending !== 'task' && !(flush && until === undefined),
+    );
+    for (const { mailbox } of leaving) mailbox.send({ type: 'aborted', reason });
+    return Promise.resolve();
   }
 
   /** Resolves when each task whose handler has ended has its result. */

@@ -9,6 +9,7 @@ import type { RecordedReply } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { isOutcome, type Outcome } from '../messages/results.ts';
 import { errorFields } from '../operator-log.ts';
+import { isOfCells } from '../protocol/cell.ts';
 import { isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { Store, Write } from '../store/store.ts';
@@ -42,6 +43,8 @@ export class RequestLog {
   readonly #lasting = new Map<string, number>();
   #forgottenUntil = 0;
   #leaving = false;
+  /** The cells that another process has taken over. */
+  readonly #left = new Set<number>();
 
   constructor(options: RequestLogOptions) {
     this.#options = options;
@@ -56,8 +59,19 @@ export class RequestLog {
     this.#leaving = true;
   }
 
-  get leaving(): boolean {
-    return this.#leaving;
+  /** Another process continues the requests of these cells that end now. */
+  leaveCells(cells: ReadonlySet<number>): void {
+    for (const cell of cells) this.#left.add(cell);
+  }
+
+  /** This process owns these cells again. */
+  takeCells(cells: readonly number[]): void {
+    for (const cell of cells) this.#left.delete(cell);
+  }
+
+  /** True if another process continues this request when it ends here. */
+  isLeaving(id: string): boolean {
+    return this.#leaving || (this.#left.size > 0 && isOfCells(this.#left, id));
   }
 
   /**
@@ -154,8 +168,9 @@ export class RequestLog {
    */
   ended(id: string, round: number, ending: 'answered' | 'evicted' | 'task' | undefined): void {
     const { limits, system } = this.#options;
+    const leaving = this.isLeaving(id);
     // If it was never suspended, no `requestState` exists to replay. If it was evicted, the client may still retry.
-    if (round > 0 && ending !== 'evicted') {
+    if (round > 0 && ending !== 'evicted' && !leaving) {
       this.#consumed.delete(id);
       this.#consumed.set(id, system.clock.date() + limits.askMs);
       for (const [oldest, until] of this.#consumed) {
@@ -167,8 +182,8 @@ export class RequestLog {
     const record = this.#records.get(id);
     this.#records.delete(id);
     this.#lasting.delete(id);
-    record?.end(this.#leaving);
-    if (!this.durable || this.#leaving || ending !== undefined) return;
+    record?.end(leaving);
+    if (!this.durable || leaving || ending !== undefined) return;
     if (round === 0 && !record?.begun) return;
     // Deferred, because the answer of its request is persisted first.
     system.clock.soon(() => this.#forget(id, round));
@@ -200,8 +215,11 @@ export class RequestLog {
   }
 
   /** Lists the requests whose statecharts have timers, with the first due date in milliseconds since 1970. */
-  async due(limit: number): Promise<readonly { readonly id: string; readonly due: number }[]> {
-    const rows = await this.#options.store.timers(Number.MAX_SAFE_INTEGER, limit);
+  async due(
+    limit: number,
+    cells: readonly number[] | undefined,
+  ): Promise<readonly { readonly id: string; readonly due: number }[]> {
+    const rows = await this.#options.store.timers(Number.MAX_SAFE_INTEGER, limit, cells);
     return rows.flatMap(({ actor, due }) =>
       actor.startsWith(PREFIX) ? [{ id: actor.slice(PREFIX.length), due }] : [],
     );

@@ -2,6 +2,7 @@
 import type { Dialect } from '../protocol/dialects/index.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Auth } from './auth.ts';
+import type { LeavingCells } from './cell-holder.ts';
 import type { SessionStorage } from './session-storage.ts';
 
 /** Names one use of a transport: a pipe, a socket, an HTTP exchange. Unique within the process. */
@@ -154,6 +155,8 @@ export interface ConnectionEvents {
     /** The same text as bytes, most of them cached, for transports that can write bytes. */
     readonly bytes?: Bytes | undefined;
   };
+  /** Another process takes over these cells: the transports hibernate their sessions, and end their streams. */
+  'cells.leaving': LeavingCells;
   /** The core has nothing more to send: flush, then close. */
   'connection.end': { readonly connection: ConnectionId; readonly reason: string };
 }

@@ -82,14 +82,23 @@ export function hashedActor(kind: 'session' | 'key', cell: number | undefined, h
   return cell === undefined ? `${kind}/${hash}` : `${kind}/${nameOfCell(cell)}.${hash}`;
 }
 
+/** True if an id carries one of these cells. */
+export function isOfCells(cells: ReadonlySet<number>, id: string): boolean {
+  const cell = cellIn(id);
+  return cell !== undefined && cells.has(cell);
+}
+
+/** True if an actor in the store belongs to one of these cells. */
+export function isActorOfCells(cells: ReadonlySet<number>, actor: string): boolean {
+  const cell = cellOfActor(actor);
+  return cell !== undefined && cells.has(cell);
+}
+
 /** Returns a test for actors of these cells; of all actors, also those without a cell, if `cells` is undefined. */
 export function ofCells(cells: readonly number[] | undefined): (actor: string) => boolean {
   if (!cells) return () => true;
   const asked = new Set(cells);
-  return (actor) => {
-    const cell = cellOfActor(actor);
-    return cell !== undefined && asked.has(cell);
-  };
+  return (actor) => isActorOfCells(asked, actor);
 }
 
 function cellAt(text: string, at: number): number | undefined {

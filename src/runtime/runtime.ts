@@ -174,6 +174,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
   });
   supervision.releases(handles);
   keeping.restoring(() => handles.restore());
+  keeping.taking(handles);
   handles.onChange(({ view: { machine, handle }, principal }) => {
     // A handle without an owner is visible to anyone who knows its id, so its changes are broadcast.
     const owner = principal === ANONYMOUS ? {} : { owner: principal };
@@ -205,7 +206,8 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     limited,
   });
   const { registries } = offering;
-  keeping.restoring(() => tasks.restore(registries.tools));
+  tasks.recoverBy(registries.tools);
+  keeping.taking(tasks);
 
   // The server actor.
   const connections = new OpenConnections(clock);
@@ -281,6 +283,16 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     server: server.mailbox,
     audit: audit?.mailbox,
   });
+  keeping.taking({
+    take: () => Promise.resolve(),
+    async drop(cells, flush) {
+      if (flush) await connections.giveUpCells(cells, 'another node takes over this session');
+      const settling: Promise<void>[] = [];
+      bus.emit('cells.leaving', { cells, flush, settling });
+      await Promise.all(settling);
+    },
+  });
+  keeping.taking(interactive);
   bus.on('fault', ({ where, error }) => void incident(where, error));
 
   /** Transports that did not open. They are closed with the others. */

@@ -1,6 +1,7 @@
 /** The lifecycle of a server's store: opens before the first transport, closes after the last. */
 import type { ActorSystem } from '../actor/actor-system.ts';
 import type { Timer } from '../clock.ts';
+import type { CellHolder } from '../messages/cell-holder.ts';
 import { errorFields } from '../operator-log.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { Store } from '../store/store.ts';
@@ -17,6 +18,9 @@ export class StoreLifecycle {
   readonly store: Store;
   readonly #options: StoreLifecycleOptions;
   readonly #restorers: (() => Promise<void>)[] = [];
+  readonly #holders: CellHolder[] = [];
+  /** Takes up the cells in place of this lifecycle, once the store is open. */
+  #owner: (() => Promise<void>) | undefined;
   #opening: Promise<void> | undefined;
   #sweep: Timer | undefined;
   #open = false;
@@ -28,11 +32,37 @@ export class StoreLifecycle {
   }
 
   /**
-   * Registers a function that runs after the store has opened and before anything is served. Functions run in the order
-   * of registration.
+   * Registers a function that runs once, after the store has opened and before anything is served. Functions run in the
+   * order of registration, and before anything is taken up.
    */
   restoring(restore: () => Promise<void>): void {
     this.#restorers.push(restore);
+  }
+
+  /** Registers a part that takes up the stored data of cells: in the order of registration, and lets go in reverse order. */
+  taking(holder: CellHolder): void {
+    this.#holders.push(holder);
+  }
+
+  /** Leaves it to a node which cells this process takes up, and when. Without a node, the process takes everything. */
+  ownedBy(owner: () => Promise<void>): void {
+    this.#owner = owner;
+  }
+
+  /** Takes up the data of cells; of the whole store if undefined. @throws {StoreError} */
+  async take(cells: readonly number[] | undefined): Promise<void> {
+    for (const holder of this.#holders) await holder.take(cells);
+  }
+
+  /**
+   * Lets go of cells.
+   *
+   * @param flush see {@link CellHolder.drop}
+   */
+  async drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
+    const holders = [...this.#holders].reverse();
+    if (flush) for (const holder of holders) await holder.drop(cells, true);
+    else await Promise.all(holders.map((holder) => holder.drop(cells, false)));
   }
 
   /** The reason for which the store cannot serve requests; undefined if it can. */
@@ -54,6 +84,7 @@ export class StoreLifecycle {
     } = this.#options;
     await store.open({ clock, log: (level, message) => log(level, message, { event: 'store' }) });
     for (const restore of this.#restorers) await restore();
+    await (this.#owner ? this.#owner() : this.take(undefined));
     this.#open = true;
     this.#sweepLater();
   }

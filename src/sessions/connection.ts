@@ -113,6 +113,11 @@ export class Connection implements SessionOpener {
     return this.#session?.client;
   }
 
+  /** The id of its session, if the session outlives the connection. */
+  get movableSession(): string | undefined {
+    return this.#kind.session && this.client?.session?.id;
+  }
+
   openSession(opening: Initialize, dialect: Dialect): OpenedSession {
     return this.beginSession(opening, dialect);
   }

@@ -10,6 +10,7 @@ import type { ListKind } from '../messages/change-notices.ts';
 import type { ConnectionId, Exchange } from '../messages/connection-events.ts';
 import type { DormantSessions } from '../messages/dormant-sessions.ts';
 import type { SessionState } from '../messages/session-messages.ts';
+import { isOfCells } from '../protocol/cell.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
 import type { Initialize } from '../protocol/operations.ts';
 import { ANONYMOUS } from '../quota.ts';
@@ -74,6 +75,12 @@ export class OpenConnections {
     inSlices(this.#clock, this.#connections.values(), (connection) => connection.drain(), nothing);
   }
 
+  /** The same for the connections whose sessions are in these cells. */
+  giveUpCells(cells: ReadonlySet<number>, reason: string): Promise<void> {
+    const leaving = [...this.#connections.values()].filter(({ movableSession: id }) => id && isOfCells(cells, id));
+    return eachInSlices(this.#clock, leaving, (connection) => connection.giveUp(reason));
+  }
+
   /** Ends the requests in flight with a response, in slices, and sends nothing afterwards. */
   giveUp(reason: string): Promise<void> {
     return eachInSlices(this.#clock, this.#connections.values(), (connection) => connection.giveUp(reason));
@@ -129,12 +136,13 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
     async wake(id, principal) {
       const found = await kept?.find(id, principal);
       if (!found || found === 'damaged') return found;
-      const { dialect, opening, state, survived, kept: keeper, opened, unread } = found;
+      const { dialect, opening, state, survived, kept: keeper, assertOwned, opened, unread } = found;
       return {
         dialect,
         keeper,
         unread,
         connect() {
+          assertOwned();
           const name = nanoid(8);
           const connection = new Connection(name, { transport: HIBERNATING, principal, session: true }, services);
           const changed = (now: SessionState): void => keeper.changed({ dialect, opening }, now);

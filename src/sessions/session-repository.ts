@@ -3,20 +3,21 @@ import { createHash } from 'node:crypto';
 import { transition } from 'xstate';
 import { type SessionEvent, sessionMachine } from '../../machines/session.ts';
 import type { ActorSystem } from '../actor/actor-system.ts';
-import type { Timer } from '../clock.ts';
+import { eachInSlices, type Timer } from '../clock.ts';
 import type { Limits } from '../limits.ts';
+import type { CellHolder } from '../messages/cell-holder.ts';
 import type { SessionState } from '../messages/session-messages.ts';
 import { errorFields } from '../operator-log.ts';
-import { cellIn, hashedActor } from '../protocol/cell.ts';
+import { cellIn, hashedActor, isActorOfCells, isOfCells } from '../protocol/cell.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { Quotas } from '../server-quotas.ts';
 import { type ActorRow, type Store, StoreError } from '../store/store.ts';
 import { type Opening, readSession, SessionRecord } from './session-record.ts';
 
-/** A store that calls its users after it has opened, if it contains data. */
-export interface RestoringStore {
+/** A store that its users take up data from, once it has opened. */
+export interface SharedStore {
   readonly store: Store;
-  restoring(restore: () => Promise<void>): void;
+  taking(holder: CellHolder): void;
 }
 
 export interface SessionRepositoryOptions {
@@ -33,6 +34,8 @@ export interface FoundSession extends Opening {
   readonly kept: SessionRecord;
   /** True if an earlier process stored the session: it has not been notified of changes since then. */
   readonly survived: boolean;
+  /** @throws {StoreError} `busy` if another node has taken over the session meanwhile */
+  assertOwned(): void;
   /** Called once the session is in memory and counted as such. */
   opened(): void;
   /** Called if its streams cannot be read now: it hibernates again. */
@@ -70,17 +73,17 @@ const PRUNE_MS = 60_000;
 
 /** The durable sessions of a server; undefined if its store does not outlive the process. */
 export function openSessionRepository(
-  keeping: RestoringStore,
+  keeping: SharedStore,
   options: Omit<SessionRepositoryOptions, 'store'>,
 ): SessionRepository | undefined {
   const { store } = keeping;
   if (!store.durable) return undefined;
   const kept = new SessionRepository({ ...options, store });
-  keeping.restoring(() => kept.restore());
+  keeping.taking(kept);
   return kept;
 }
 
-export class SessionRepository {
+export class SessionRepository implements CellHolder {
   readonly #options: SessionRepositoryOptions;
   /** Active sessions by secret id. */
   readonly #awake = new Map<string, SessionRecord>();
@@ -88,19 +91,21 @@ export class SessionRepository {
   readonly #dormant = new Map<string, DormantSession>();
   /** The keys of the latest dormant sessions, for the inspector: the latest last, at most {@link MOST_LISTED}. */
   readonly #latest = new Set<string>();
+  /** The last writes of sessions that hibernate. */
+  readonly #settling = new Set<Promise<void>>();
   #pruning: Timer | undefined;
 
   constructor(options: SessionRepositoryOptions) {
     this.#options = options;
   }
 
-  /** Reads the rows of earlier processes: one for each session, without its data. */
-  async restore(): Promise<void> {
+  /** Reads the rows that other processes have stored: one for each session, without its data. */
+  async take(cells: readonly number[] | undefined): Promise<void> {
     const { store, system } = this.#options;
     const now = system.clock.date();
     let after: ActorRow | undefined;
     for (;;) {
-      const rows = await store.list({ kind: 'session', after, limit: PAGE });
+      const rows = await store.list({ kind: 'session', cells, after, limit: PAGE });
       for (const row of rows) {
         if (row.status !== 'open' || ended(row, now)) continue;
         this.#hibernates(row, true);
@@ -108,7 +113,23 @@ export class SessionRepository {
       after = rows.at(-1);
       if (rows.length < PAGE) break;
     }
-    this.#pruneLater();
+    if (!this.#pruning) this.#pruneLater();
+  }
+
+  /** Lets go of sessions. The transport has ended those in memory. */
+  async drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
+    for (const [id, session] of this.#awake) {
+      if (!isOfCells(cells, id)) continue;
+      session.close();
+      this.#awake.delete(id);
+    }
+    const { clock } = this.#options.system;
+    const leave = (dormant: DormantSession): void => {
+      if (isActorOfCells(cells, dormant.row.id)) this.#remove(dormant);
+    };
+    if (!flush) return [...this.#dormant.values()].forEach(leave);
+    await Promise.all(this.#settling);
+    await eachInSlices(clock, this.#dormant.values(), leave);
   }
 
   /** Makes a session durable from now on. */
@@ -143,20 +164,26 @@ export class SessionRepository {
     // Another request restores it.
     if (dormant.snapshot.value !== 'hibernating') return undefined;
     const { row, survived } = dormant;
+    const assertOwned = (): void => {
+      if (this.#dormant.get(actor) !== dormant)
+        throw new StoreError('busy', 'another node takes over this session. Retry');
+    };
     step(dormant, 'wake');
     if (ended(row, system.clock.date())) return this.#end(dormant);
     try {
       // Together with its streams, so that unreadable data is found before the session is activated.
       const [stored] = await Promise.all([store.load(actor), store.streams(actor)]);
       if (stored?.actor.status !== 'open') return this.#end(dormant);
+      assertOwned();
       const found = readSession(stored);
       const kept = this.#keep(id, actor, principal, row.created, false);
       const unread = (): void => {
         kept.close();
-        this.#awake.delete(id);
+        if (this.#awake.get(id) === kept) this.#awake.delete(id);
         step(dormant, 'unread');
       };
-      return { ...found, kept, survived, unread, opened: () => this.#leaves(dormant, 'restored') };
+      const opened = (): void => this.#leaves(dormant, 'restored');
+      return { ...found, kept, survived, unread, assertOwned, opened };
     } catch (error) {
       const fault = error instanceof StoreError ? error.fault : 'corrupt';
       // The session exists whatever the error: it can be requested again.
@@ -188,6 +215,8 @@ export class SessionRepository {
       maxReplies: limits.maxRepliesPerSession,
       fresh,
       slept: (row) => {
+        const settled = kept.settled().then(() => void this.#settling.delete(settled));
+        this.#settling.add(settled);
         this.#awake.delete(id);
         this.#hibernates(row, false);
       },
@@ -213,7 +242,10 @@ export class SessionRepository {
   /** A session is in memory again, or has ended. */
   #leaves(dormant: DormantSession, event: 'restored' | 'close'): void {
     step(dormant, event);
-    const { id, principal } = dormant.row;
+    this.#remove(dormant);
+  }
+
+  #remove({ row: { id, principal } }: DormantSession): void {
     this.#latest.delete(id);
     if (!this.#dormant.delete(id)) return;
     const { sessions, retained } = this.#options.quotas;

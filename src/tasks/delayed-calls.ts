@@ -7,6 +7,7 @@ import { isCall } from '../input/request-log.ts';
 import type { Limits } from '../limits.ts';
 import type { RequestTarget } from '../messages/request-messages.ts';
 import type { Outcome } from '../messages/results.ts';
+import { isOfCells } from '../protocol/cell.ts';
 import { isObject } from '../protocol/json.ts';
 import { TimerQueue } from '../timer-queue.ts';
 import { replayRequest } from './replayed-request.ts';
@@ -38,13 +39,17 @@ export class DelayedCalls {
     );
   }
 
-  /** Restores the timers from the store. Overdue ones fire after all other parts of the server are restored. */
-  async restore(): Promise<void> {
+  /** Reads the timers from the store. Overdue ones fire after all other parts of the server have taken up these cells. */
+  async take(cells: readonly number[] | undefined): Promise<void> {
     const { requestLog, limits, system } = this.#options;
-    const due = await requestLog.due(limits.maxParked + limits.maxTasks);
+    const due = await requestLog.due(limits.maxParked + limits.maxTasks, cells);
     system.clock.soon(() => {
-      for (const { id, due: at } of due) if (!requestLog.leaving) this.#timers.add(id, at);
+      for (const { id, due: at } of due) if (!requestLog.isLeaving(id)) this.#timers.add(id, at);
     });
+  }
+
+  drop(cells: ReadonlySet<number>): void {
+    for (const id of this.#timers.ids()) if (isOfCells(cells, id)) this.#timers.delete(id);
   }
 
   stop(): void {
@@ -58,7 +63,7 @@ export class DelayedCalls {
       if (task) return await recovery.recover(task);
       const suspended = await requestLog.suspendedCall(id);
       // Its client has returned in the meantime.
-      if (!suspended || interactive.has(id) || interactive.leaving || requestLog.isConsumed(id)) return;
+      if (!suspended || interactive.has(id) || requestLog.isLeaving(id) || requestLog.isConsumed(id)) return;
       const { call, recorded } = suspended;
       const tool = isObject(call) ? call.tool : undefined;
       if (!isCall(call) || typeof tool !== 'string') throw new Error('expected a stored call');

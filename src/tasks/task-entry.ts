@@ -34,6 +34,8 @@ export interface RunningTask extends Actor<TaskMail> {
   replies(): Readonly<Record<string, unknown>>;
   /** Stops persisting the task: it was deleted, or another process continues it. */
   leave(why: Error): void;
+  /** The same, without a last write. */
+  discard(why: Error): void;
 }
 
 /** The status of a task when its process ended. */
@@ -175,6 +177,21 @@ export class TaskEntry {
     this.#services.records?.forget(this.record);
     this.task.mailbox.send({ type: 'cancel', reason: why });
     if (!this.running) this.#end(why);
+  }
+
+  /**
+   * Another process continues the task: cancels it here.
+   *
+   * @param flush false: its newest state must not be written
+   */
+  move(flush: boolean): void {
+    const reason = 'another node continues this task';
+    this.#expiry?.cancel();
+    this.#forgotten = true;
+    if (!flush) this.task.discard(new Error(reason));
+    this.task.leave(new Error(reason));
+    this.task.mailbox.send({ type: 'cancel', reason });
+    if (!this.running) this.#end(reason);
   }
 
   /** The server stops: cancels the task. With a durable store, another process continues it. */

@@ -93,6 +93,11 @@ export class TaskPersistence {
     );
   }
 
+  /** Rejects the acknowledgements that wait, and writes nothing more. */
+  discard(why: Error): void {
+    this.#output?.close(why.message, why);
+  }
+
   /** Rejects the acknowledgements that wait. The newest state is still committed, once. */
   end(why: Error): void {
     if (!this.#writes || !this.#output || this.#output.closed) return;

@@ -93,10 +93,12 @@ export class TaskRecords {
   }
 
   /** Loads the stored tasks, oldest first. A task that cannot be read is omitted and logged. */
-  async restore(): Promise<readonly { readonly record: TaskRecord; readonly task: TaskSnapshot }[]> {
+  async take(
+    cells: readonly number[] | undefined,
+  ): Promise<readonly { readonly record: TaskRecord; readonly task: TaskSnapshot }[]> {
     const { store, limits, system } = this.#options;
     const found: { readonly record: TaskRecord; readonly task: TaskSnapshot }[] = [];
-    for (const row of await store.list({ kind: 'task', limit: limits.maxTasks })) {
+    for (const row of await store.list({ kind: 'task', cells, limit: limits.maxTasks })) {
       if (row.expires !== undefined && row.expires <= system.clock.date()) continue;
       try {
         found.push(await this.#read(row));

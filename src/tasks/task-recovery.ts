@@ -34,7 +34,7 @@ export class TaskRecovery {
 
   /** Runs the call of a task again, once. */
   async recover(entry: TaskEntry): Promise<void> {
-    const { interactive, records, requestLog, tools, system } = this.#options;
+    const { records, requestLog, tools, system } = this.#options;
     const { task, record, statusAtCrash } = entry;
     if (statusAtCrash === undefined || entry.running) return;
     entry.statusAtCrash = undefined;
@@ -43,7 +43,7 @@ export class TaskRecovery {
       const call = await records.call(record);
       const steps = await requestLog.steps(record.identity);
       const checkpoint = await requestLog.checkpoint(record.identity);
-      if (interactive.leaving) return;
+      if (requestLog.isLeaving(record.id)) return;
       requestLog.retain(record.identity, expiryOf(record));
       const recorded = { id: record.identity, round: record.round, replies: task.replies(), steps, checkpoint };
       const request = replayRequest(record, call, recorded, done);

@@ -56,6 +56,7 @@ export function spawnTask(
     mailbox: actor.mailbox,
     stop,
     leave: (why) => task.leave(why),
+    discard: (why) => task.discard(why),
     look: () => task.look(),
     replies: () => task.replies,
   };
@@ -111,6 +112,11 @@ class Task implements Behaviour<TaskMail> {
   /** Stops persisting the task. */
   leave(why: Error): void {
     this.#keeping.end(why);
+  }
+
+  /** Stops persisting the task, and writes nothing more. */
+  discard(why: Error): void {
+    this.#keeping.discard(why);
   }
 
   /** Sets its own mailbox. */

@@ -5,6 +5,7 @@ import { type Context, RequestContext, type RunOptions } from '../input/context.
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import type { RequestLog } from '../input/request-log.ts';
 import type { Limits } from '../limits.ts';
+import type { CellHolder } from '../messages/cell-holder.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -14,6 +15,7 @@ import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome, TaskState } from '../messages/results.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { TaskSnapshot } from '../messages/task-snapshot.ts';
+import { isOfCells } from '../protocol/cell.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import { damagedTask, declaresTasks, tasksNotDeclared, unknownTask } from '../protocol/task-params.ts';
@@ -80,7 +82,7 @@ class PromotableContext extends RequestContext {
   }
 }
 
-export class Tasks implements RequestTarget {
+export class Tasks implements RequestTarget, CellHolder {
   readonly #options: TasksOptions;
   readonly #table: TaskTable;
   readonly #services: TaskServices & { recovery: TaskRecovery | undefined };
@@ -92,7 +94,7 @@ export class Tasks implements RequestTarget {
     this.#services = { ...options, recovery: undefined };
   }
 
-  /** Runs calls again after a restart; undefined without a durable store, and until the tasks are restored. */
+  /** Runs calls again after a restart; undefined without a durable store. */
   get recovery(): TaskRecovery | undefined {
     return this.#services.recovery;
   }
@@ -108,26 +110,45 @@ export class Tasks implements RequestTarget {
   }
 
   /**
-   * Restores the stored tasks. Working ones run again once all other parts of the server are restored; waiting ones
-   * after their answer.
+   * Runs calls again that other processes have begun, if the store is durable.
    *
    * @param tools receives the requests that run calls again
    */
-  async restore(tools: RequestTarget): Promise<void> {
-    const { records, system } = this.#options;
+  recoverBy(tools: RequestTarget): void {
+    const { records } = this.#options;
     if (!records) return;
     const recovery = new TaskRecovery({ ...this.#options, records, tools });
     this.#services.recovery = recovery;
     this.#delayed = new DelayedCalls({ ...this.#options, table: this.#table, recovery, tools });
+  }
+
+  /**
+   * Takes up stored tasks. Working ones run again once all other parts of the server have taken up these cells; waiting
+   * ones after their answer.
+   */
+  async take(cells: readonly number[] | undefined): Promise<void> {
+    const { records, system } = this.#options;
+    if (!records) return;
     const working: TaskEntry[] = [];
-    for (const { record, task } of await records.restore()) {
+    for (const { record, task } of await records.take(cells)) {
       const entry = this.#add(record, undefined, task, this.#table.take(record, heapBytes(task)), undefined);
       if (entry.statusAtCrash === 'working') working.push(entry);
     }
-    await this.#delayed.restore();
+    await this.#delayed?.take(cells);
     system.clock.soon(async () => {
-      for (const entry of working) await recovery.recover(entry);
+      for (const entry of working) if (this.#table.get(entry.record.id) === entry) await this.recovery?.recover(entry);
     });
+  }
+
+  /** Lets go of tasks. Their handlers are aborted, and run again in the process that takes them up. */
+  drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
+    this.#delayed?.drop(cells);
+    for (const entry of this.#table.all()) {
+      if (!isOfCells(cells, entry.record.id)) continue;
+      this.#table.remove(entry);
+      entry.move(flush);
+    }
+    return Promise.resolve();
   }
 
   /**
@@ -249,7 +270,8 @@ export class Tasks implements RequestTarget {
     const { id: identity, round } = interactive.identityOf(conversation) ?? { id: '', round: 0 };
     this.#table.newest += 1;
     const record: TaskRecord = {
-      id: system.ids.within(request.client.session?.id),
+      // With its question, which has the steps of its call.
+      id: system.ids.within(identity === '' ? request.client.session?.id : identity),
       tool: 'name' in request.operation ? request.operation.name : '',
       owner: ownerOf(request.client),
       session: request.client.session?.id,

@@ -103,7 +103,7 @@ export const TASKS: readonly BrokenBuild[] = [
     id: 'R-01',
     test: 'test/durable/machine-tools.test.ts',
     file: 'src/tasks/delayed-calls.ts',
-    find: 'if (!requestLog.leaving) this.#timers.add(id, at);',
+    find: 'if (!requestLog.isLeaving(id)) this.#timers.add(id, at);',
     replace: ';',
     why: 'a timer of a machine tool waits for its client',
   },

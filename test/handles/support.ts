@@ -26,12 +26,15 @@ export interface Disk extends Store {
   readonly history: Map<string, JournalEvent[]>;
   /** Makes durable what is held. */
   release(): void;
+  /** Refuses what is held, as a database does that has fenced this node. */
+  lose(): void;
   /** What is on the disk when the power goes: what was held is lost. */
   crash(): Disk;
 }
 
 export function disk(under: Store = memoryStore(), history = new Map<string, JournalEvent[]>()): Disk {
-  let waiting: { readonly writes: readonly Write[]; readonly done: () => void; lost: boolean }[] = [];
+  let waiting: { readonly writes: readonly Write[]; readonly done: () => void; readonly lost: (why: Error) => void }[] =
+    [];
   const keep = (writes: readonly Write[]): void => {
     void under.commit(writes);
     for (const write of writes)
@@ -53,7 +56,7 @@ export function disk(under: Store = memoryStore(), history = new Map<string, Jou
         keep(writes);
         return Promise.resolve();
       }
-      return new Promise((done) => waiting.push({ writes, done, lost: false }));
+      return new Promise((done, lost) => waiting.push({ writes, done, lost }));
     },
     release() {
       made.held = false;
@@ -61,6 +64,10 @@ export function disk(under: Store = memoryStore(), history = new Map<string, Jou
         keep(writes);
         done();
       }
+    },
+    lose() {
+      made.held = false;
+      for (const { lost } of waiting.splice(0)) lost(new StoreError('fenced', 'another node owns this cell'));
     },
     crash() {
       waiting = [];
@@ -105,7 +112,14 @@ export async function stage(
     store = memoryStore(),
     clock = new SimulatedClock(),
     limits = {},
-  }: { readonly store?: Store; readonly clock?: SimulatedClock; readonly limits?: Partial<Limits> } = {},
+    takes,
+  }: {
+    readonly store?: Store;
+    readonly clock?: SimulatedClock;
+    readonly limits?: Partial<Limits>;
+    /** The cells that it takes up; all by default. */
+    readonly takes?: readonly number[];
+  } = {},
 ): Promise<Stage> {
   const system = createActorSystem({ clock, log: () => {} });
   const { inspection } = system;
@@ -124,6 +138,7 @@ export async function stage(
   });
   for (const kind of kinds) handles.define(kind);
   await handles.restore();
+  await handles.take(takes);
   return {
     handles,
     quotas,

@@ -203,6 +203,12 @@ export class PostExchange implements Exchange, HttpListener, Open {
     if (!this.settled) this.#whole(status, text);
   }
 
+  /** Disconnects the client without another byte: another node owns the session now. */
+  cut(): void {
+    this.settled = true;
+    this.#response.destroy();
+  }
+
   /** Disconnects the client, which reconnects for the rest after so many milliseconds. */
   release(retryMs: number): void {
     if (this.settled || !this.session?.dialect.resumableStreams) return;

@@ -50,6 +50,11 @@ export class GetStream implements HttpListener, Open {
     this.session.expire(this.#response, this.#stream, retryMs, now);
   }
 
+  /** Disconnects the client without another byte. */
+  cut(): void {
+    this.#response.destroy();
+  }
+
   drained(): void {
     this.#stall.moved();
     this.session.drained(this.#response, this.#stream);

@@ -1,7 +1,9 @@
 /** The open connections of HTTP clients: the shared connection, sessions, and streams. Connects them to the bus. */
 import { eachInSlices } from '../../clock.ts';
 import type { Auth } from '../../messages/auth.ts';
+import type { LeavingCells } from '../../messages/cell-holder.ts';
 import type { ConnectionEvents, ConnectionId, Exchange, Reader } from '../../messages/connection-events.ts';
+import { isOfCells } from '../../protocol/cell.ts';
 import { ErrorCode } from '../../protocol/errors.ts';
 import type { TransportHost } from '../transport.ts';
 import type { ClientStream } from './event-stream.ts';
@@ -94,7 +96,7 @@ export class HttpConnections {
       open: this.#open,
       sessions: () => this.#sessions.values(),
       end: (session, reason) => this.end(session, reason),
-      sleep: (session) => this.#sleep(session),
+      sleep: (session) => this.#sleep(session, 'idle: hibernating'),
     });
   }
 
@@ -105,10 +107,9 @@ export class HttpConnections {
   }
 
   /** Removes a session from memory. Its next request restores it. */
-  #sleep(session: HttpSession): void {
+  #sleep(session: HttpSession, reason: string): void {
     if (!this.#forget(session)) return;
     session.keeper?.sleep();
-    const reason = 'idle: hibernating';
     this.host.bus.emit('connection.closed', { connection: session.connection, reason, hibernates: true });
   }
 
@@ -254,7 +255,42 @@ export class HttpConnections {
       bus.on('connection.release', ({ exchange, retryMs }) => mine(exchange)?.release(retryMs)),
       bus.on('connection.session', (event) => this.#opened(event, mine(event.exchange))),
       bus.on('connection.end', ({ connection, reason }) => this.#ended(connection, reason)),
+      bus.on('cells.leaving', (leaving) => this.#leave(leaving)),
     ];
+  }
+
+  /** Lets go of the sessions and streams in cells that another process takes over. */
+  #leave({ cells, flush, settling }: LeavingCells): void {
+    const isLeaving = ({ id }: { readonly id: string }): boolean => isOfCells(cells, id);
+    for (const old of [...this.#old.values()].filter(isLeaving)) flush ? old.end() : old.cut();
+    const sessions = new Set([...this.#sessions.values()].filter(isLeaving));
+    if (sessions.size === 0) return;
+    const now = this.host.clock.now();
+    for (const open of this.#open.all()) {
+      const isReader = open instanceof GetStream;
+      if (!(isReader || open instanceof PostExchange) || !open.session || !sessions.has(open.session)) continue;
+      if (!flush) open.cut();
+      // Its client reconnects, to the next owner.
+      else if (isReader) open.expire(this.#options.retryMs, now);
+    }
+    if (flush) settling.push(eachInSlices(this.host.clock, sessions, (session) => this.#move(session)));
+    else for (const session of sessions) this.#cut(session);
+  }
+
+  /** Hibernates a session that moves. Its requests that still run end without an answer. */
+  #move(session: HttpSession): void {
+    session.end(this.#options.retryMs, this.host.clock.now());
+    this.#sleep(session, 'another node takes it over');
+    if (session.busy === 0) return;
+    for (const open of this.#open.all())
+      if (open instanceof PostExchange && open.session === session) open.unanswered();
+  }
+
+  /** Removes a session from memory without a write. */
+  #cut(session: HttpSession): void {
+    if (!this.#forget(session)) return;
+    const reason = 'another node has taken it over';
+    this.host.bus.emit('connection.closed', { connection: session.connection, reason, hibernates: true });
   }
 
   /** Attaches the session that an exchange opened. */

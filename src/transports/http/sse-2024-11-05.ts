@@ -58,6 +58,11 @@ export class SseStream implements HttpListener, Open {
     this.#response.end();
   }
 
+  /** Disconnects the client without another byte. */
+  cut(): void {
+    this.#response.destroy();
+  }
+
   tend(now: number, _keepAliveMs: number, stallMs: number): boolean {
     if (this.#stall.stalled(this.#response.pending, now, stallMs)) {
       this.#response.destroy();
