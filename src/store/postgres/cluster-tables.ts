@@ -9,8 +9,12 @@ import { lockKey } from './postgres-schema.ts';
 export const LEASE_MS = 2_000;
 /** Milliseconds for which the event loop of a node may be blocked before the node may be fenced. */
 const STALL_MS = 10_000;
-/** Milliseconds to wait for a lock: of a commit under way, or of the former connection of this node. */
-const LOCK_WAIT_MS = 2_000;
+/** Milliseconds for the former connection of this node to end. */
+const HOLD_WAIT_MS = 2_000;
+/** Milliseconds to wait for a lock: of commits under way, and of other nodes that claim. */
+const LOCK_WAIT_MS = 500;
+/** Milliseconds for which a client is silent within a transaction before that counts as abandoned. */
+const ABANDONED_MS = 1_000;
 /** Rows of fenced nodes without cells remain for this time, for an operator who looks for them. */
 const REMEMBERED = '1 day';
 
@@ -66,6 +70,7 @@ export class ClusterTables {
    */
   async hold(connection: PostgresConnection): Promise<void> {
     await connection.query(this.#statements.endFormer, [this.#lock]);
+    await connection.run(`SET lock_timeout = ${HOLD_WAIT_MS}`);
     await connection.query(this.#statements.hold, [this.#lock]);
   }
 
@@ -121,6 +126,14 @@ export class ClusterTables {
   /** Shows to the other nodes that this one lets go of its cells. */
   async retire(connection: PostgresConnection): Promise<void> {
     await connection.query(this.#statements.retire, [this.#node]);
+  }
+
+  /**
+   * Ends the sessions of nodes that were paused or cut off within a transaction. It holds the row of its node, so that the
+   * node cannot be fenced.
+   */
+  async endAbandoned(connection: PostgresConnection): Promise<void> {
+    await connection.query(this.#statements.endAbandoned);
   }
 
   /** Removes the node; its cells become free. */
@@ -230,6 +243,12 @@ SELECT n, epoch, node FROM given UNION ALL SELECT NULL, NULL, NULL FROM self`,
     AND (pg_try_advisory_xact_lock_shared(n.lock) OR EXISTS (SELECT FROM ${schema}.beat b WHERE b.node = n.id AND ${overdue}))),
 fenced AS (UPDATE ${schema}.node n SET fenced = true FROM dead WHERE n.id = dead.id RETURNING n.id)
 SELECT EXISTS (SELECT FROM fenced) OR NOT EXISTS (SELECT FROM ${schema}.node WHERE id = $1 AND NOT fenced)`,
+    ),
+    endAbandoned: prepared(
+      'end abandoned',
+      `SELECT count(pg_terminate_backend(a.pid)) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+WHERE l.relation = '${schema}.node'::regclass AND l.mode = 'RowShareLock' AND a.wait_event_type = 'Client'
+  AND a.state_change < clock_timestamp() - interval '${ABANDONED_MS} ms'`,
     ),
     retire: prepared('retire', `UPDATE ${schema}.node SET leaving = true WHERE id = $1`),
     resign: prepared('resign', `UPDATE ${schema}.node SET fenced = true WHERE id = $1`),

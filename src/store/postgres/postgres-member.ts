@@ -129,7 +129,7 @@ class PostgresMember implements Member {
   async fence(node: string): Promise<boolean> {
     // After an outage of the database, nodes that return a moment later than this one are not dead.
     if (Atomics.load(this.#flags, SHARED.steady) !== 1) return false;
-    const fenced = await this.#ask((connection) => this.#tables.fence(connection, node));
+    const fenced = await this.#ask((connection) => this.#fence(connection, node));
     if (fenced) await this.refresh();
     return fenced;
   }
@@ -154,6 +154,17 @@ class PostgresMember implements Member {
       if (connection) await this.#tables.leave(connection);
     } finally {
       await this.#end();
+    }
+  }
+
+  async #fence(connection: PostgresConnection, node: string): Promise<boolean> {
+    try {
+      return await this.#tables.fence(connection, node);
+    } catch (error) {
+      // A commit under way takes milliseconds. One that takes longer may be that of a paused node.
+      if (postgresError(error, '').fault !== 'busy') throw error;
+      await this.#tables.endAbandoned(connection);
+      return this.#tables.fence(connection, node);
     }
   }
 

@@ -104,7 +104,7 @@ async function joinChild(): Promise<{
 /** Asks until the database fences the node. @returns the milliseconds that it took */
 async function fenced(member: Member, node: string): Promise<number> {
   const began = performance.now();
-  while (!(await member.fence(node))) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (!(await member.fence(node).catch(() => false))) await new Promise((resolve) => setTimeout(resolve, 5));
   return performance.now() - began;
 }
 
@@ -259,6 +259,20 @@ test('N3: to fence a node waits for its commits under way', async () => {
   await fencing;
   assert.ok(fenced);
   await commit.end();
+});
+
+test('a node that was paused within a commit is fenced all the same', async () => {
+  const a = await join();
+  await steady(a);
+  const { id } = await joinAndKill();
+  const commit = new pg.Client({ connectionString: url });
+  const ended = new Promise((resolve) => commit.once('end', resolve));
+  commit.on('error', () => {});
+  await commit.connect();
+  await commit.query('BEGIN');
+  await commit.query('SELECT id FROM troupe.node WHERE id = $1 AND NOT fenced FOR SHARE', [id]);
+  await fenced(a.member, id);
+  await ended;
 });
 
 test('D-03: no node is fenced when the database is killed and started again', async () => {
