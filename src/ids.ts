@@ -32,9 +32,13 @@ export class Ids {
     return withCell(this.#cells.ownCell(), nanoid(RANDOM_LENGTH));
   }
 
-  /** Creates an id in the cell of a session; without a session, or with one of an earlier version, a local id. */
-  within(session: string | undefined): string {
-    const cell = session === undefined ? undefined : cellIn(session);
+  /**
+   * Creates an id in the cell of a session; without a session, or with one of an earlier version, a local id.
+   *
+   * @param requested the cell for which another node has sent the request, or by which this node serves it
+   */
+  within(session: string | undefined, requested?: number): string {
+    const cell = session === undefined ? requested : cellIn(session);
     return cell === undefined ? this.local() : withCell(cell, nanoid(RANDOM_LENGTH));
   }
 

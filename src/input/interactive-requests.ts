@@ -51,7 +51,7 @@ export class InteractiveRequests implements CellHolder {
     this.#services = {
       ...options,
       suspended: new SuspendedRequests(system.clock, limits, quotas),
-      models: new ModelAnswers(limits.askMs),
+      models: new ModelAnswers(limits.askMs, system.ids),
       taskEnds: new SlicedQueue(system.clock, endTask),
       entries: new Map(),
     };
@@ -78,7 +78,7 @@ export class InteractiveRequests implements CellHolder {
     const { clock } = system;
     const refusal = refusalFor(request);
     if (refusal) return rejectingMailbox(() => refusal, clock);
-    const id = request.recorded?.id ?? system.ids.within(request.client.session?.id);
+    const id = request.recorded?.id ?? system.ids.within(request.client.session?.id, request.exchange?.cell);
     const memory = this.memoryOf(request);
     const entry = new InteractiveRequestEntry({ id, request, run, memory }, this.#services);
     spawnInteractiveRequest(entry);
@@ -120,6 +120,18 @@ export class InteractiveRequests implements CellHolder {
   ): { readonly id: string; readonly round: number } | undefined {
     const id = this.#ids.get(conversation);
     return id === undefined ? undefined : { id, round: this.#services.entries.get(id)?.round ?? 0 };
+  }
+
+  /** The id of the interactive request that a request continues by its state; undefined for a state that cannot be read. */
+  continuedBy(request: RequestView): string | undefined {
+    const { operation } = request;
+    const text = 'input' in operation ? operation.input?.state : undefined;
+    try {
+      return text === undefined ? undefined : openState(this.#options.keys.ring, text, request).id;
+    } catch {
+      // Its error is worded where the request is served.
+      return undefined;
+    }
   }
 
   /** The request has become a task, which now persists its records. */

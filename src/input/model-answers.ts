@@ -1,5 +1,5 @@
 /** The calls that wait for an answer from the model that made them. Each has an id that is valid once, for its caller. */
-import { nanoid } from 'nanoid';
+import type { Ids } from '../ids.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
 import type { InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -22,12 +22,14 @@ interface Waiting {
 
 export class ModelAnswers {
   readonly #askMs: number;
+  readonly #idsOf: Pick<Ids, 'within'>;
   readonly #waiting = new Map<string, Waiting>();
   /** The id of each waiting interactive request. */
   readonly #ids = new Map<Mailbox<InteractiveRequestMail>, string>();
 
-  constructor(askMs: number) {
+  constructor(askMs: number, ids: Pick<Ids, 'within'>) {
     this.#askMs = askMs;
+    this.#idsOf = ids;
   }
 
   /**
@@ -38,9 +40,9 @@ export class ModelAnswers {
   ask(
     conversation: Mailbox<InteractiveRequestMail>,
     questions: readonly AskedThroughModel[],
-    { client, needed }: RequestView,
+    { client, exchange, needed }: RequestView,
   ): CallToolResult {
-    const id = nanoid();
+    const id = this.#idsOf.within(client.session?.id, exchange?.cell);
     this.#waiting.set(id, { conversation, questions, needed, ...boundTo(client) });
     this.#ids.set(conversation, id);
     return toModel(questions, id, this.#askMs);

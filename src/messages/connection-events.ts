@@ -36,6 +36,10 @@ export interface Exchange {
   storesReply?: boolean;
   /** True while a rule decides about its request: its response must not begin. The core sets it. */
   undecided?: boolean;
+  /** The cell by which this node serves its request; undefined if any node may serve it, and without a cluster. */
+  readonly cell?: number | undefined;
+  /** The core has found the cell of its request, which this node owns. */
+  enter?(cell: number): void;
   /** The scopes that its request needs, if it was rejected because it lacks some. The core sets it for the challenge. */
   neededScopes?: readonly string[] | undefined;
   /** The URL of the metadata that describes how to get a token (RFC 9728). */
@@ -92,6 +96,18 @@ export interface ConnectionEvents {
   };
   /** The rules have admitted a request about which they could not decide at once. */
   'connection.admitted': { readonly exchange: Exchange };
+  /**
+   * The owner of this cell must serve the request of an exchange. The transport forwards the text, or calls `here` if this
+   * node owns the cell by then.
+   */
+  'connection.elsewhere': {
+    readonly connection: ConnectionId;
+    readonly exchange: Exchange;
+    readonly cell: number;
+    /** True if the request may be sent to a second owner after the first one has ended without a response. */
+    readonly repeatable: boolean;
+    readonly here: () => void;
+  };
   /** An exchange contained nothing that needs a response: notifications or responses. */
   'connection.accepted': { readonly connection: ConnectionId; readonly exchange: Exchange };
   /** The requests of an exchange will get no response: they were cancelled. */

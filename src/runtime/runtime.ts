@@ -3,7 +3,7 @@
  */
 import { getHeapStatistics } from 'node:v8';
 import { nanoid } from 'nanoid';
-import { createActorSystem } from '../actor/actor-system.ts';
+import { type ActorSystem, createActorSystem } from '../actor/actor-system.ts';
 import { Audit } from '../audit/server-audit.ts';
 import { Admission } from '../authorization/admission.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
@@ -13,6 +13,7 @@ import { spawnSubscriptions } from '../emitters/subscriptions.ts';
 import { HandlerErrors } from '../executors/handler-errors.ts';
 import { Handles } from '../handles/handles.ts';
 import { chartUri, handleUri } from '../handles/tools/handle-resources.ts';
+import type { CellChoice } from '../ids.ts';
 import { InteractiveRequests } from '../input/interactive-requests.ts';
 import { RequestLog } from '../input/request-log.ts';
 import { StateKeys } from '../input/seal.ts';
@@ -47,9 +48,11 @@ import { LoopDelay } from '../telemetry/loop-delay.ts';
 import { meteredStore } from '../telemetry/metered-store.ts';
 import { LimitedCalls } from '../tool-limits/limited-calls.ts';
 import { Bus } from '../transports/bus.ts';
+import type { NodeEntry } from '../transports/link/link-port.ts';
 import type { Readiness, Transport } from '../transports/transport.ts';
 import { RegisteredCapabilities } from './capabilities.ts';
 import { createCatalogues, type Offering, spawnOffering } from './offering.ts';
+import { PlacedRequests } from './placed-requests.ts';
 import { RequestRouter } from './request-router.ts';
 import { spawnServer } from './server-actor.ts';
 import { StoreLifecycle } from './store-lifecycle.ts';
@@ -91,7 +94,18 @@ export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resource
   shareMiddleware(middleware: MiddlewareLinks): void;
 }
 
-export function createRuntime(options: ServerOptions, info: Implementation): Runtime {
+/** The parts of a cluster that one node of it has. */
+export interface ClusterParts {
+  readonly cells: CellChoice & Pick<NodeEntry, 'placeOf'>;
+  readonly links: NodeEntry;
+}
+
+/** @param clusterOf creates the parts of a server that is one of several nodes */
+export function createRuntime(
+  options: ServerOptions,
+  info: Implementation,
+  clusterOf?: (system: ActorSystem, limits: Limits) => ClusterParts,
+): Runtime {
   const clock = options.clock ?? systemClock;
   const log = guardLog(options.log ?? launcher()?.log ?? stderrLog, 'program', () => running.getStore()?.request);
   const limits = resolveLimits(options.limits);
@@ -104,6 +118,8 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     maxActive: maxActiveActors(),
   });
   const { inspection, incident, metrics } = system;
+  const cluster = clusterOf?.(system, limits);
+  if (cluster) system.ids.chooseBy(cluster.cells);
   const bus = new Bus();
   const transports: Transport[] = [];
   const outbound = new Outbound(info, options.listTtlMs ?? 0, (id, error) =>
@@ -267,8 +283,10 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
     router.wrap(created.around, replies ? { tools: replies } : {});
     return created;
   };
+  const placement = cluster && new PlacedRequests({ tools: catalogues.tools, interactive, cells: cluster.cells });
   const directory = openConnectionTable({
     system,
+    placement,
     bus,
     limits,
     quotas,
@@ -447,6 +465,7 @@ export function createRuntime(options: ServerOptions, info: Implementation): Run
           refusal: (code, message, id) => outbound.refusal({ code, message }, id),
           idIn,
           http: options.http,
+          nodes: cluster?.links,
           audit: audit?.mailbox,
           dormantSessions: kept && directory,
           sleepers: kept && directory,

@@ -15,6 +15,7 @@ import type { EmitterMail } from '../messages/emitter-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Capabilities } from '../messages/offered-capabilities.ts';
 import type { RequestRoutes, RequestsMail } from '../messages/request-messages.ts';
+import type { RequestPlacement } from '../messages/request-placement.ts';
 import type { ServerMail } from '../messages/server-messages.ts';
 import type { SessionState } from '../messages/session-messages.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
@@ -37,6 +38,8 @@ export interface ConnectionServices {
   readonly router: RequestRoutes;
   readonly subscriptions: Mailbox<SubscriptionsMail>;
   readonly capabilities: Capabilities;
+  /** Decides which node serves a request; undefined without a cluster. */
+  readonly placement?: RequestPlacement | undefined;
   readonly sessions: OpenSessions;
   /** Stores replies before they are sent. Absent if the server stores none. */
   readonly replies?: Pick<ReplyCache, 'storing'> | undefined;
@@ -106,6 +109,7 @@ export class Connection implements SessionOpener {
       shared: kind.shared !== undefined,
       sessions: kind.shared ?? this,
       capabilities,
+      placement: services.placement,
     });
   }
 

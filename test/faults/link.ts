@@ -1,6 +1,7 @@
 /** Broken builds: links between nodes. */
 import type { BrokenBuild } from './broken-build.ts';
 
+const ROUTING = 'test/transports/link/routing.test.ts';
 const TEST = 'test/transports/link/link.test.ts';
 
 export const LINK: readonly BrokenBuild[] = [
@@ -43,5 +44,21 @@ export const LINK: readonly BrokenBuild[] = [
     find: "if (!isLinkProof(headers['link-proof'], secret, 'listener', terms)) return session.destroy();",
     replace: '',
     why: 'a listener without the secret receives exchanges',
+  },
+  {
+    id: 'GHSA-g53w-w6mj-hrpp',
+    test: ROUTING,
+    file: 'src/transports/http/forwarded-request.ts',
+    find: 'if (READ.has(name) || OF_MCP.test(name))',
+    replace: '',
+    why: 'the credentials of a client reach other nodes',
+  },
+  {
+    id: 'GHSA-mvgg-jvj2-4frq',
+    test: ROUTING,
+    file: 'src/transports/http/http-connections.ts',
+    find: 'return session?.principal === principal ? session : undefined;',
+    replace: 'return session;',
+    why: 'the owner of a session does not compare its principal',
   },
 ];

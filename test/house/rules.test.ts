@@ -128,6 +128,7 @@ const ROOMS: readonly {
     may: [
       'clock',
       'global-registry',
+      'ids',
       'machines',
       'protocol',
       'quota',
@@ -348,6 +349,7 @@ const ROOMS: readonly {
     room: 'runtime',
     may: [
       'clock',
+      'ids',
       'machines',
       'protocol',
       'quota',

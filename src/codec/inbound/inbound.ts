@@ -12,6 +12,7 @@ import type { EmitterMail } from '../../messages/emitter-messages.ts';
 import type { Mailbox } from '../../messages/mailbox.ts';
 import type { Capabilities } from '../../messages/offered-capabilities.ts';
 import type { RequestsMail } from '../../messages/request-messages.ts';
+import type { RequestPlacement } from '../../messages/request-placement.ts';
 import type { Batch } from '../../messages/request-view.ts';
 import type { SessionMail } from '../../messages/session-messages.ts';
 import { DIALECTS, type Dialect, FIRST_DIALECT } from '../../protocol/dialects/index.ts';
@@ -77,6 +78,8 @@ export interface InboundSettings extends ParseLimits {
   readonly retained: { excess(principal: string, bytes: number, session?: string): Pick<Error, 'message'> | undefined };
   /** The current capabilities of the server. */
   readonly capabilities: Pick<Capabilities, 'offers'>;
+  /** Decides which node serves a request; undefined without a cluster. */
+  readonly placement?: RequestPlacement | undefined;
 }
 
 /** The inbound codec of one connection. */
@@ -244,16 +247,14 @@ export class Inbound {
       else if (message.method === 'initialize') this.#initialize(message, batch);
       else this.#legacy(message, batch);
     } catch (error) {
-      const {
-        code,
-        message: why,
-        data,
-      } = toWireError(
-        error,
-        error instanceof ProtocolError ? '' : this.#options.system.incident('the inbound codec', error),
-      );
-      this.#refuse(message.id, code, why, batch, data);
+      this.#fail(message.id, error, batch);
     }
+  }
+
+  #fail(id: RequestId, error: unknown, batch: Batch | undefined): void {
+    const incident = error instanceof ProtocolError ? '' : this.#options.system.incident('the inbound codec', error);
+    const { code, message, data } = toWireError(error, incident);
+    this.#refuse(id, code, message, batch, data);
   }
 
   #modern(message: RequestMessage, batch: Batch | undefined): void {
@@ -295,8 +296,46 @@ export class Inbound {
     const dialect = DIALECTS[isLegacyRevision(opening.protocolVersion) ? opening.protocolVersion : LATEST_LEGACY];
     this.#heard = dialect;
     const method = methodFor(message.method, dialect);
-    const { client, requests } = this.#options.sessions.openSession(opening, dialect, this.#exchange);
-    this.#admit(message, method, client, undefined, requests);
+    const open = (): void => {
+      const { client, requests } = this.#options.sessions.openSession(opening, dialect, this.#exchange);
+      this.#admit(message, method, client, undefined, requests);
+    };
+    const { placement } = this.#options;
+    const cell = placement && this.#options.shared ? placement.cellOfSession(this.#principal()) : undefined;
+    // Clients accept a second session, if the first owner has ended without a response.
+    if (cell === undefined || !this.#elsewhere(cell, true, message, open)) open();
+  }
+
+  /**
+   * Finds out if another node serves a request, or may serve it: the transport then forwards its text, or continues.
+   *
+   * @returns false if this node owns the cell
+   */
+  #elsewhere(cell: number, repeatable: boolean, { id }: RequestMessage, here: () => void): boolean {
+    const { bus, connection, placement } = this.#options;
+    const exchange = this.#exchange;
+    if (!exchange) return false;
+    if (placement?.owns(cell)) {
+      exchange.enter?.(cell);
+      return false;
+    }
+    const heard = this.#heard;
+    bus.emit('connection.elsewhere', {
+      ...{ connection, exchange, cell, repeatable },
+      here: () => {
+        const before = this.#exchange;
+        this.#enter(exchange);
+        this.#heard = heard;
+        try {
+          here();
+        } catch (error) {
+          this.#fail(id, error, undefined);
+        } finally {
+          this.#enter(before);
+        }
+      },
+    });
+    return true;
   }
 
   /**
@@ -373,6 +412,12 @@ export class Inbound {
     );
     const gate: Mailbox<SessionMail | RequestsMail> =
       client.session && request.operation.method !== 'initialize' ? client.session.mailbox : requests;
+    const { placement } = this.#options;
+    if (placement && shared && !client.session) {
+      const cell = placement.cellOf(request);
+      const here = (): void => gate.send({ type: 'request', request });
+      if (cell !== undefined && this.#elsewhere(cell, placement.mayRepeat(request), message, here)) return;
+    }
     gate.send({ type: 'request', request });
   }
 

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { ANONYMOUS } from '../../quota.ts';
 import type { Denial } from '../../telemetry/metrics.ts';
+import type { LinkedExchange } from '../link/link-port.ts';
 import { type Readiness, readinessDocument, type TransportHost } from '../transport.ts';
 import { HostGuard, type HostRefusal, isLoopback, networkOf } from './host-guard.ts';
 import {
@@ -75,7 +76,8 @@ export class Endpoint implements RouteAnswers {
   }
 
   open(host: TransportHost): void {
-    const connections = new HttpConnections(this.#options, this.#load, host, this, this.#authenticator);
+    const endpoint = host.nodes?.serve((exchange) => this.#forwarded(exchange));
+    const connections = new HttpConnections(this.#options, this.#load, host, this, this.#authenticator, endpoint);
     this.#open = { host, connections, routes: new McpRoutes(connections, this.#load, this) };
   }
 
@@ -291,16 +293,41 @@ export class Endpoint implements RouteAnswers {
     host?.audit?.send({ type: 'denied', by, rule: 'authentication', remoteAddress });
   }
 
+  /** Serves a request that another node has authenticated, checked and counted against the rate. */
+  #forwarded(request: LinkedExchange): void {
+    const { url } = request;
+    const at = url.indexOf('?');
+    if (!this.#open || this.#closed) return request.notMine();
+    try {
+      const asked = at === -1 ? url : url.slice(0, at);
+      const old = this.#options.mounted ? asked.endsWith('/sse') : asked === this.#ssePath;
+      this.#route(this.#open, request, at === -1 ? '' : url.slice(at + 1), old, request.auth);
+    } catch (error) {
+      this.#open.host.bus.emit('fault', { where: 'a request from another node', error });
+      request.response.destroy();
+    }
+  }
+
   #admit(request: HttpRequest, query: string, old: boolean, auth: Auth | undefined): void {
     const open = this.#open;
     // The client may have disconnected while it was authenticated.
     if (!open || request.response.gone) return;
-    const { host, routes } = open;
     const principal = auth?.principal ?? ANONYMOUS;
     request.auth = auth;
-    const excess =
-      (this.#options.rate && this.#load.tooOften(this.#who(request, principal), host.clock.now())) ??
-      (request.method === 'DELETE' ? undefined : this.#load.begin(principal));
+    const excess = this.#options.rate && this.#load.tooOften(this.#who(request, principal), open.host.clock.now());
+    if (excess) return this.#tooMuch(request, principal, excess);
+    this.#route(open, request, query, old, auth);
+  }
+
+  #route(
+    { routes }: { readonly routes: McpRoutes },
+    request: HttpRequest,
+    query: string,
+    old: boolean,
+    auth: Auth | undefined,
+  ): void {
+    const principal = auth?.principal ?? ANONYMOUS;
+    const excess = request.method === 'DELETE' ? undefined : this.#load.begin(principal);
     if (excess) return this.#tooMuch(request, principal, excess);
     switch (request.method) {
       case 'POST':

@@ -34,6 +34,8 @@ export interface ExchangeHost {
   unsaved(why: string, request: RequestId | undefined): string;
   /** The store could not persist the session that this exchange was to open. */
   failed(session: HttpSession): void;
+  /** Counts a request in a cell of this node. @returns a function that ends the count; undefined without a cluster */
+  enter(cell: number): (() => void) | undefined;
   /** The exchange is settled and its response has closed. */
   over(exchange: PostExchange): void;
   /** Headers of the response, in addition to those of its kind. */
@@ -48,6 +50,8 @@ export interface IncomingPost {
   readonly accepts: { readonly json: boolean; readonly sse: boolean };
   readonly connection: ConnectionId;
   readonly session: HttpSession | undefined;
+  /** Its text, for the case that another node must serve it. Undefined without a cluster. */
+  readonly text: string | undefined;
 }
 
 /** The status of an answer that the byte quota has no room for. */
@@ -79,6 +83,12 @@ export class PostExchange implements Exchange, HttpListener, Open {
   before: Open | undefined;
   after: Open | undefined;
   readonly host: ExchangeHost;
+  /** Until the core has accepted its message. */
+  text: string | undefined;
+  /** Another node serves its message, or may serve it. */
+  elsewhere = false;
+  cell: number | undefined;
+  #leaveCell: (() => void) | undefined;
   readonly #request: HttpRequest;
   readonly #response: HttpResponse;
   readonly #json: boolean;
@@ -91,8 +101,9 @@ export class PostExchange implements Exchange, HttpListener, Open {
   #unread: Reservation | undefined;
   #ended = false;
 
-  constructor({ id, principal, request, accepts, connection, session }: IncomingPost, host: ExchangeHost) {
+  constructor({ id, principal, request, accepts, connection, session, text }: IncomingPost, host: ExchangeHost) {
     this.id = id;
+    this.text = text;
     this.principal = principal;
     this.connection = connection;
     this.session = session;
@@ -108,6 +119,15 @@ export class PostExchange implements Exchange, HttpListener, Open {
 
   get resourceMetadata(): string | undefined {
     return this.host.authenticator?.resourceMetadata;
+  }
+
+  get incoming(): HttpRequest {
+    return this.#request;
+  }
+
+  enter(cell: number): void {
+    this.cell = cell;
+    this.#leaveCell = this.host.enter(cell);
   }
 
   get auth(): Exchange['auth'] {
@@ -169,6 +189,7 @@ export class PostExchange implements Exchange, HttpListener, Open {
    */
   admitted(): void {
     if (this.undecided) return;
+    if (this.elsewhere) return;
     if (this.host.response === 'sse' && this.#sse && !this.settled && !this.#stream && !this.#gone) this.#begin();
   }
 
@@ -308,6 +329,7 @@ export class PostExchange implements Exchange, HttpListener, Open {
   #over(): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#leaveCell?.();
     this.host.over(this);
   }
 

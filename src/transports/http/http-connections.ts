@@ -5,9 +5,11 @@ import type { LeavingCells } from '../../messages/cell-holder.ts';
 import type { ConnectionEvents, ConnectionId, Exchange, Reader } from '../../messages/connection-events.ts';
 import { isOfCells } from '../../protocol/cell.ts';
 import { ErrorCode } from '../../protocol/errors.ts';
+import type { NodeEntry } from '../link/link-port.ts';
 import type { TransportHost } from '../transport.ts';
 import type { ClientStream } from './event-stream.ts';
 import { type ExchangeHost, PostExchange } from './exchange.ts';
+import { ForwardedRequest, type ForwardingHost, type Misplaced } from './forwarded-request.ts';
 import { GetStream } from './get-stream.ts';
 import type { HttpAuthenticator } from './http-authenticator.ts';
 import type { CommonHeaders, Headers, HttpRequest, HttpResponse } from './http-message.ts';
@@ -28,6 +30,7 @@ export type EndedConnection = 'the rest' | 'no more' | 'unknown';
 
 export class HttpConnections {
   readonly host: TransportHost;
+  readonly #forwarding: ForwardingHost | undefined;
   readonly #options: ResolvedHttpOptions;
   readonly #load: PrincipalLoad;
   readonly #open = new OpenList();
@@ -47,8 +50,9 @@ export class HttpConnections {
     options: ResolvedHttpOptions,
     load: PrincipalLoad,
     host: TransportHost,
-    answers: CommonHeaders,
+    answers: CommonHeaders & Pick<ForwardingHost, 'refuse'>,
     authenticator: HttpAuthenticator | undefined,
+    endpoint = 0,
   ) {
     this.#options = options;
     this.#load = load;
@@ -63,7 +67,19 @@ export class HttpConnections {
       gone: (stream) => this.#oldGone(stream),
       ...storedTexts(host),
     };
+    const { nodes } = host;
+    this.#forwarding = nodes && {
+      ...{ host, nodes, endpoint },
+      refuse: (request, refusal, code) => answers.refuse(request, refusal, code),
+      stayed: (forwarded) => this.#open.remove(forwarded),
+      over: (forwarded) => {
+        this.#open.remove(forwarded);
+        const { request, principal } = forwarded.misplaced;
+        if (request.method !== 'DELETE') this.#load.end(principal);
+      },
+    };
     this.#exchanges = {
+      enter: (cell) => nodes?.enter(cell),
       response: options.response,
       authenticator,
       retained: host.retained,
@@ -123,14 +139,56 @@ export class HttpConnections {
   ): void {
     this.#lastExchange += 1;
     const connection = session?.connection ?? this.#shared;
+    const kept = this.#forwarding && !session ? text : undefined;
     const exchange = new PostExchange(
-      { id: this.#lastExchange, principal, request, accepts, connection, session },
+      { id: this.#lastExchange, principal, request, accepts, connection, session, text: kept },
       this.#exchanges,
     );
     this.#open.add(exchange);
-    if (session) session.busy += 1;
+    if (session) {
+      session.busy += 1;
+      if (this.#forwarding && session.cell !== undefined) exchange.enter(session.cell);
+    }
     this.host.bus.emit('connection.text', { connection, text, exchange });
+    if (exchange.text !== undefined && !exchange.elsewhere) exchange.text = undefined;
     exchange.admitted();
+  }
+
+  /** True if another node serves a request for this cell, or may serve it. */
+  isElsewhere(cell: number | undefined): cell is number {
+    return cell !== undefined && this.nodes !== undefined && this.nodes.placeOf(cell).at !== 'here';
+  }
+
+  /** The other nodes; undefined without a cluster. */
+  get nodes(): NodeEntry | undefined {
+    return this.#forwarding?.nodes;
+  }
+
+  /** Forwards a request to the owner of its cell, or serves it here if this node owns the cell by then. */
+  forward(misplaced: Misplaced): void {
+    if (!this.#forwarding) return misplaced.here();
+    const forwarded = new ForwardedRequest(misplaced, this.#forwarding);
+    this.#open.add(forwarded);
+    forwarded.begin();
+  }
+
+  /** The core has found out that another node serves the request of an exchange. */
+  #elsewhere(exchange: PostExchange, { cell, repeatable, here }: ConnectionEvents['connection.elsewhere']): void {
+    const { text = '', incoming: request, principal } = exchange;
+    exchange.elsewhere = true;
+    this.#open.remove(exchange);
+    this.forward({
+      ...{ request, principal, cell, text, repeatable },
+      here: () => {
+        exchange.elsewhere = false;
+        exchange.text = undefined;
+        request.response.listener = exchange;
+        this.#open.add(exchange);
+        exchange.enter(cell);
+        here();
+        exchange.admitted();
+      },
+    });
   }
 
   /** Attaches a GET to the session's own messages. @returns false if the session has too many readers */
@@ -227,6 +285,7 @@ export class HttpConnections {
     bus.emit('connection.closed', { connection: this.#shared, reason });
     await eachInSlices(clock, this.#open.all(), (open) => {
       if (open instanceof PostExchange) open.unanswered();
+      else if (open instanceof ForwardedRequest) open.end();
     });
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
@@ -248,6 +307,10 @@ export class HttpConnections {
         const session = this.#sessionOf.get(connection);
         if (session) return session.say(text);
         this.#oldOf.get(connection)?.send(text);
+      }),
+      bus.on('connection.elsewhere', (event) => {
+        const exchange = mine(event.exchange);
+        if (exchange) this.#elsewhere(exchange, event);
       }),
       bus.on('connection.admitted', ({ exchange }) => mine(exchange)?.admitted()),
       bus.on('connection.accepted', ({ exchange }) => mine(exchange)?.accepted()),

@@ -37,6 +37,8 @@ export interface HttpRequest {
   header(name: string): string | undefined;
   /** Each value of a header, by its name in lower case, as far as they are known. */
   values(name: string): readonly string[];
+  /** The names of all headers, in lower case. */
+  names(): readonly string[];
   readonly remoteAddress: string | undefined;
   /** Stands for the connection; undefined if it is not known. */
   readonly connection: object | undefined;
@@ -52,6 +54,8 @@ export interface HttpRequest {
   readonly response: HttpResponse;
   /** Its authenticated caller; undefined for an anonymous one. The endpoint sets it. */
   auth: Auth | undefined;
+  /** Rejects a request that another node has forwarded, because this node does not own its cell. Absent for all others. */
+  notMine?(): void;
 }
 
 /** Provides the headers that every response to a request has. */

@@ -5,6 +5,7 @@
 import { nanoid } from 'nanoid';
 import type { ConnectionId, Reader } from '../../messages/connection-events.ts';
 import type { SessionStorage, StoredEvent } from '../../messages/session-storage.ts';
+import { cellIn } from '../../protocol/cell.ts';
 import type { Dialect } from '../../protocol/dialects/index.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import type { Quota } from '../../quota.ts';
@@ -63,6 +64,8 @@ export class HttpSession implements ReplayRoom {
   /** Set when the session is entered. A session that is being restored has none before. */
   connection: ConnectionId = '';
   readonly principal: string;
+  /** The cell of its id; undefined for a session of an earlier version. */
+  readonly cell: number | undefined;
   readonly dialect: Dialect;
   readonly keeper: SessionStorage | undefined;
   /** Number of unanswered exchanges and of streams with a reader. */
@@ -87,6 +90,7 @@ export class HttpSession implements ReplayRoom {
   constructor({ id, principal, dialect, keeper }: HttpSessionOptions, host: HttpSessionDeps, now: number) {
     this.id = id;
     this.principal = principal;
+    this.cell = cellIn(id);
     this.dialect = dialect;
     this.keeper = keeper;
     this.usedAt = now;

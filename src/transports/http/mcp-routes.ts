@@ -1,4 +1,5 @@
 /** Routes POST, GET and DELETE to a session, a stream or the shared connection. */
+import { cellIn } from '../../protocol/cell.ts';
 import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
 import { messageOf } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
@@ -62,27 +63,46 @@ export class McpRoutes {
     const old = STREAM.exec(query)?.[1];
     request.body(this.#connections.host, principal, (body: Body) => {
       if ('fault' in body) return this.#unread(request, body, principal);
-      if (old !== undefined) {
-        this.#load.end(principal);
-        if (this.#connections.oldText(old, principal, body.text, request.auth))
-          return request.response.send(202, this.#answers.headers(request) ?? {}, undefined);
-        return this.#answers.refuse(request, { status: 404, message: 'unknown stream. Open one with GET' });
-      }
-      const id = request.header('mcp-session-id');
-      const revision = request.header('mcp-protocol-version');
-      // A modern request has no session: the header is ignored (2026-07-28 streamable-http, "Earlier Streamable HTTP Revisions").
-      if (id === undefined || isModernRevision(revision)) {
-        return this.#connections.post(request, body.text, accepted, principal, undefined);
-      }
-      const session = this.#connections.session(id, principal);
-      if (session) return this.#postTo(session, request, body.text, accepted);
-      this.#wake(
-        request,
-        principal,
-        (restored) => this.#postTo(restored, request, body.text, accepted),
-        (status, message, code) => refuse(status, message, code),
-      );
+      const { text } = body;
+      const cell = this.#connections.nodes && cellOfPost(request, old);
+      if (!this.#connections.isElsewhere(cell)) return this.#postHere(request, text, accepted, old, principal, refuse);
+      this.#connections.forward({
+        ...{ request, principal, cell, text },
+        // A message for a stream of 2024-11-05 has no stored reply.
+        repeatable: old === undefined,
+        here: () => this.#postHere(request, text, accepted, old, principal, refuse),
+      });
     });
+  }
+
+  #postHere(
+    request: HttpRequest,
+    text: string,
+    accepted: { readonly json: boolean; readonly sse: boolean },
+    old: string | undefined,
+    principal: string,
+    refuse: (status: number, message: string, code?: ErrorCodeValue) => void,
+  ): void {
+    if (old !== undefined) {
+      this.#load.end(principal);
+      if (this.#connections.oldText(old, principal, text, request.auth))
+        return request.response.send(202, this.#answers.headers(request) ?? {}, undefined);
+      return this.#answers.refuse(request, { status: 404, message: 'unknown stream. Open one with GET' });
+    }
+    const id = request.header('mcp-session-id');
+    const revision = request.header('mcp-protocol-version');
+    // A modern request has no session: the header is ignored (2026-07-28 streamable-http, "Earlier Streamable HTTP Revisions").
+    if (id === undefined || isModernRevision(revision)) {
+      return this.#connections.post(request, text, accepted, principal, undefined);
+    }
+    const session = this.#connections.session(id, principal);
+    if (session) return this.#postTo(session, request, text, accepted);
+    this.#wake(
+      request,
+      principal,
+      (restored) => this.#postTo(restored, request, text, accepted),
+      (status, message, code) => refuse(status, message, code),
+    );
   }
 
   #postTo(
@@ -196,10 +216,19 @@ export class McpRoutes {
       // HTTP+SSE, even if it names a revision: some clients send that header on either transport.
       return this.#openOld(request, principal);
     }
-    const session = this.#connections.session(id, principal);
-    if (session) return this.#getOf(session, request, refuse);
-    const none = (status: number, message: string): void => refuse(status, message);
-    this.#wake(request, principal, (restored) => this.#getOf(restored, request, refuse), none);
+    const serve = (): void => {
+      const session = this.#connections.session(id, principal);
+      if (session) return this.#getOf(session, request, refuse);
+      const none = (status: number, message: string): void => refuse(status, message);
+      this.#wake(request, principal, (restored) => this.#getOf(restored, request, refuse), none);
+    };
+    this.#atOwner(request, principal, cellIn(id), serve);
+  }
+
+  /** Serves a request without a body here, or at the owner of its cell. */
+  #atOwner(request: HttpRequest, principal: string, cell: number | undefined, serve: () => void): void {
+    if (!this.#connections.isElsewhere(cell)) return serve();
+    this.#connections.forward({ request, principal, cell, text: '', repeatable: true, here: serve });
   }
 
   /**
@@ -299,10 +328,20 @@ export class McpRoutes {
         );
       else ended();
     };
-    const session = this.#connections.session(id, principal);
-    if (session) return end(session);
-    this.#wake(request, principal, end, refuse);
+    this.#atOwner(request, principal, cellIn(id), () => {
+      const session = this.#connections.session(id, principal);
+      if (session) return end(session);
+      this.#wake(request, principal, end, refuse);
+    });
   }
+}
+
+/** The cell that the headers or the query of a POST name. Anything else is found out by the core, which parses the body. */
+function cellOfPost(request: HttpRequest, stream: string | undefined): number | undefined {
+  if (stream !== undefined) return cellIn(stream);
+  if (!isModernRevision(request.header('mcp-protocol-version'))) return cellIn(request.header('mcp-session-id') ?? '');
+  // Of the modern methods with an id in `Mcp-Name`, those of tasks name what lasts.
+  return request.header('mcp-method')?.startsWith('tasks/') ? cellIn(request.header('mcp-name') ?? '') : undefined;
 }
 
 /** Never 404: the client would open another session and silently lose the data of this one. */

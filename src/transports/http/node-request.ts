@@ -118,6 +118,10 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     return found;
   }
 
+  names(): readonly string[] {
+    return this.#request.rawHeaders.flatMap((name, at) => (at % 2 === 0 ? name.toLowerCase() : []));
+  }
+
   repeats(name: string): boolean {
     const { rawHeaders } = this.#request;
     let times = 0;

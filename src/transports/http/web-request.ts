@@ -51,6 +51,10 @@ export class WebRequest implements HttpRequest {
     return value === undefined ? [] : [value];
   }
 
+  names(): readonly string[] {
+    return [...this.#request.headers.keys()];
+  }
+
   /** Unknown: the headers of a web standard request are already joined. */
   repeats(): boolean {
     return false;

@@ -74,7 +74,12 @@ export class DialedLink {
   }
 
   get ready(): boolean {
-    return this.#ready !== undefined;
+    return this.#open !== undefined;
+  }
+
+  /** A session that is destroyed reports that later. */
+  get #open(): Ready | undefined {
+    return this.#ready?.session.destroyed === false && !this.#ready.session.closed ? this.#ready : undefined;
   }
 
   #connect(): void {
@@ -156,7 +161,7 @@ export class DialedLink {
   }
 
   forward(exchange: ForwardedExchange, listener: ForwardListener): Forwarding {
-    const ready = this.#ready;
+    const ready = this.#open;
     const full = this.#exchanges >= this.#options.maxExchanges;
     if (!ready || full) {
       listener.failed(full ? 'full' : 'unreachable');
@@ -175,7 +180,7 @@ export class DialedLink {
   }
 
   tell(news: LinkNews): void {
-    if (!this.#ready) return;
+    if (!this.#open) return;
     if (this.#news.length >= MAX_NEWS) return this.#session?.destroy();
     this.#news.push(news);
     this.#deliver();
@@ -183,12 +188,12 @@ export class DialedLink {
 
   /** Sends all waiting news at once, when those before have arrived: news keep their order. */
   #deliver(): void {
-    const ready = this.#ready;
+    const ready = this.#open;
     if (!ready || this.#delivering || this.#news.length === 0) return;
     this.#delivering = true;
     // After this turn, so that the news of one turn are one text.
     this.#options.clock.soon(() => {
-      if (this.#ready !== ready) return;
+      if (this.#open !== ready) return;
       const stream = send(ready, '/news', Buffer.from(newsText(this.#news.splice(0))));
       stream.once('response', () => {
         stream.resume();

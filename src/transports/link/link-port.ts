@@ -24,8 +24,6 @@ export interface ForwardedExchange {
   readonly cell: number;
   /** Milliseconds that the entry waits for the beginning of the response. */
   readonly deadlineMs: number;
-  /** True if another owner has received it before and ended without a response: it may have run. */
-  readonly again: boolean;
   /** The body; empty for a GET and a DELETE. */
   readonly text: string;
 }
@@ -75,8 +73,6 @@ export interface LinkedExchange extends HttpRequest {
   readonly endpoint: number;
   readonly cell: number;
   readonly deadlineMs: number;
-  readonly again: boolean;
-  /** Rejects it, because this node does not own its cell. */
   notMine(): void;
 }
 
@@ -90,4 +86,24 @@ export interface LinkListener {
   opened(node: string): void;
   /** A link to this node has closed or cannot be opened. It may have died. */
   closed(node: string): void;
+}
+
+/** The place of a cell: this node, another node, or none. */
+export type CellPlace =
+  | { readonly at: 'here' }
+  | { readonly at: 'peer'; readonly peer: Pick<LinkPeer, 'node'> }
+  | { readonly at: 'nobody' };
+
+/** The other nodes, as the entry of an HTTP request uses them. */
+export interface NodeEntry {
+  readonly link: Pick<LinkPort, 'forward'>;
+  /** Milliseconds that a request waits until its cell has an owner that can be reached. */
+  readonly waitMs: number;
+  placeOf(cell: number): CellPlace;
+  /** Counts a request that this node serves because it owns the cell. @returns a function to call once, at its end */
+  enter(cell: number): () => void;
+  /** Finds an owner for a cell. @throws {Error} after this many milliseconds */
+  settle(cell: number, deadlineMs: number): Promise<CellPlace>;
+  /** Registers an endpoint for exchanges from other nodes. @returns its number */
+  serve(endpoint: (exchange: LinkedExchange) => void): number;
 }

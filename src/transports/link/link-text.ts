@@ -32,13 +32,12 @@ export function exchangeIn(bytes: Buffer): ForwardedExchange | undefined {
 
 function isHead(head: unknown): head is Omit<ForwardedExchange, 'text'> {
   if (!isObject(head) || !isObject(head.headers)) return false;
-  const { endpoint, method, url, auth, remoteAddress, cell, deadlineMs, again } = head;
+  const { endpoint, method, url, auth, remoteAddress, cell, deadlineMs } = head;
   return (
     [endpoint, cell, deadlineMs].every((each) => typeof each === 'number' && Number.isFinite(each)) &&
     [method, url, ...Object.values(head.headers)].every((each) => typeof each === 'string') &&
     (remoteAddress === undefined || typeof remoteAddress === 'string') &&
-    (auth === undefined || isAuth(auth)) &&
-    typeof again === 'boolean'
+    (auth === undefined || isAuth(auth))
   );
 }
 

@@ -53,7 +53,6 @@ export class LinkedRequest implements LinkedExchange, HttpResponse {
   readonly endpoint: number;
   readonly cell: number;
   readonly deadlineMs: number;
-  readonly again: boolean;
   readonly remoteAddress: string | undefined;
   readonly connection = undefined;
   readonly localAddress = undefined;
@@ -63,7 +62,7 @@ export class LinkedRequest implements LinkedExchange, HttpResponse {
 
   constructor(arrived: ArrivedExchange) {
     const { from, exchange, stream } = arrived;
-    const { method, url, endpoint, cell, deadlineMs, again, remoteAddress, auth } = exchange;
+    const { method, url, endpoint, cell, deadlineMs, remoteAddress, auth } = exchange;
     this.#arrived = arrived;
     this.from = from;
     this.method = method;
@@ -71,7 +70,6 @@ export class LinkedRequest implements LinkedExchange, HttpResponse {
     this.endpoint = endpoint;
     this.cell = cell;
     this.deadlineMs = deadlineMs;
-    this.again = again;
     this.remoteAddress = remoteAddress;
     this.auth = auth && Object.freeze({ ...authOf(auth.principal, auth.scopes), ...auth });
     stream.on('close', () => {

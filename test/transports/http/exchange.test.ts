@@ -27,6 +27,7 @@ function make(takes: boolean) {
     url: '/mcp',
     header: () => undefined,
     values: () => [],
+    names: () => [],
     auth: undefined,
     repeats: () => false,
     remoteAddress: undefined,
@@ -45,6 +46,7 @@ function make(takes: boolean) {
       accepts: { json: true, sse: true },
       connection: 'c',
       session: undefined,
+      text: undefined,
     },
     {
       response: 'auto',
@@ -59,6 +61,7 @@ function make(takes: boolean) {
       over: () => void said.push('over'),
       unsaved: () => 'unsaved',
       failed: () => void said.push('failed'),
+      enter: () => undefined,
       headers: () => undefined,
     },
   );

@@ -37,6 +37,7 @@ function get(
     url,
     header: (name) => headers[name],
     values: () => [],
+    names: () => [],
     auth: undefined,
     repeats: () => false,
     ...addresses,

@@ -102,7 +102,6 @@ export const exchange = (more: Partial<ForwardedExchange> = {}): ForwardedExchan
   remoteAddress: '127.0.0.1',
   cell: 7,
   deadlineMs: 1_000,
-  again: false,
   text: '{}',
   ...more,
 });

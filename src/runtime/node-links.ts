@@ -1,0 +1,72 @@
+/** The links of a node, between the endpoints of its server and the other nodes. */
+import type { Clock } from '../clock.ts';
+import type { RuntimeLog } from '../operator-log.ts';
+import type { LinkedExchange, LinkListener, LinkNews, NodeEntry } from '../transports/link/link-port.ts';
+import { type LinkOptions, Links } from '../transports/link/links.ts';
+
+export interface NodeLinksOptions {
+  readonly link: LinkOptions;
+  /** The places of cells. */
+  readonly cells: Pick<NodeEntry, 'placeOf' | 'enter' | 'settle'>;
+  /** Decides about other nodes: those that are not fenced are known. */
+  readonly members: Pick<LinkListener, 'knows' | 'closed'>;
+  readonly clock: Clock;
+  readonly log: RuntimeLog;
+  readonly maxMessageBytes: number;
+  /** The most exchanges on one link. */
+  readonly maxExchanges: number;
+  /** Milliseconds that a request waits until its cell has an owner that can be reached. */
+  readonly waitMs: number;
+}
+
+export class NodeLinks implements NodeEntry, LinkListener {
+  readonly link: Links;
+  readonly waitMs: number;
+  readonly #options: NodeLinksOptions;
+  readonly #endpoints: ((exchange: LinkedExchange) => void)[] = [];
+
+  constructor(options: NodeLinksOptions) {
+    const { link, clock, log, maxMessageBytes, maxExchanges, waitMs } = options;
+    this.#options = options;
+    this.waitMs = waitMs;
+    this.link = new Links(link, {
+      ...{ clock, maxMessageBytes, maxExchanges, listener: this },
+      log: (level, message) => log(level, message, { event: 'transport' }),
+    });
+  }
+
+  placeOf(cell: number): ReturnType<NodeEntry['placeOf']> {
+    return this.#options.cells.placeOf(cell);
+  }
+
+  enter(cell: number): () => void {
+    return this.#options.cells.enter(cell);
+  }
+
+  settle(cell: number, deadlineMs: number): ReturnType<NodeEntry['settle']> {
+    return this.#options.cells.settle(cell, deadlineMs);
+  }
+
+  serve(endpoint: (exchange: LinkedExchange) => void): number {
+    return this.#endpoints.push(endpoint) - 1;
+  }
+
+  exchange(exchange: LinkedExchange): void {
+    const endpoint = this.#endpoints[exchange.endpoint];
+    if (endpoint) endpoint(exchange);
+    // A node of another version of the program, or one that is starting.
+    else exchange.notMine();
+  }
+
+  knows(node: string): boolean | Promise<boolean> {
+    return this.#options.members.knows(node);
+  }
+
+  closed(node: string): void {
+    this.#options.members.closed(node);
+  }
+
+  opened(_node: string): void {}
+
+  news(_from: string, _news: LinkNews): void {}
+}

@@ -1,0 +1,246 @@
+/**
+ * A request that another node serves, because it owns the cell: the entry forwards it, copies the response, and sends it
+ * again if the owner has died and that is safe.
+ */
+import type { Timer } from '../../clock.ts';
+import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
+import { heapBytes } from '../../protocol/heap.ts';
+import { isExcess, type Reservation } from '../../quota.ts';
+import type {
+  CellPlace,
+  ForwardedExchange,
+  Forwarding,
+  ForwardListener,
+  LinkFailure,
+  NodeEntry,
+} from '../link/link-port.ts';
+import type { TransportHost } from '../transport.ts';
+import type { HostRefusal } from './host-guard.ts';
+import type { Headers, HttpListener, HttpRequest } from './http-message.ts';
+import type { Open } from './open-list.ts';
+import { StallDetector } from './stall-detector.ts';
+
+/** The headers that the endpoint and the core read. Credentials stay at the entry, which has authenticated the caller. */
+const READ: ReadonlySet<string> = new Set([
+  ...['accept', 'content-type', 'last-event-id', 'origin', 'user-agent'],
+  ...['traceparent', 'tracestate', 'baggage'],
+]);
+const OF_MCP = /^mcp-/;
+/** Milliseconds before another attempt, at first and at most. */
+const PAUSE_MS = 10;
+const MAX_PAUSE_MS = 160;
+/** Characters up to which a text counts by the number of exchanges alone. */
+const SMALL_TEXT = 16_384;
+
+const UNREACHABLE: HostRefusal = {
+  status: 503,
+  message: 'the node that serves this request cannot be reached now. Retry later',
+  headers: { 'retry-after': '1' },
+};
+const FULL: HostRefusal = {
+  status: 503,
+  message: 'the node that serves this request has too many requests. Retry later',
+  headers: { 'retry-after': '1' },
+};
+const UNKNOWN: HostRefusal = {
+  status: 500,
+  message: 'the node that served this request ended. The request may or may not have run; its outcome is unknown',
+};
+
+/** One request, and the continuation for the case that its cell belongs to this node by then. */
+export interface Misplaced {
+  readonly request: HttpRequest;
+  readonly principal: string;
+  readonly cell: number;
+  /** The body; empty for a GET and a DELETE. */
+  readonly text: string;
+  /** True if it may be sent to the next owner although the first one may have served it. */
+  readonly repeatable: boolean;
+  /** Serves it here. */
+  here(): void;
+}
+
+export interface ForwardingHost {
+  readonly host: TransportHost;
+  readonly nodes: NodeEntry;
+  /** The number of this endpoint. */
+  readonly endpoint: number;
+  readonly refuse: (request: HttpRequest, refusal: HostRefusal, code?: ErrorCodeValue) => void;
+  /** The request continues at this node. */
+  readonly stayed: (forwarded: ForwardedRequest) => void;
+  /** Its response has closed. */
+  readonly over: (forwarded: ForwardedRequest) => void;
+}
+
+export class ForwardedRequest implements ForwardListener, HttpListener, Open {
+  before: Open | undefined;
+  after: Open | undefined;
+  /** The owner ends a stream whose caller is no longer authenticated. */
+  readonly endsAt = Number.POSITIVE_INFINITY;
+  readonly misplaced: Misplaced;
+  readonly #host: ForwardingHost;
+  readonly #deadline: number;
+  #pauseMs = PAUSE_MS;
+  #pause: Timer | undefined;
+  #forwarding: Forwarding | undefined;
+  #stall: StallDetector | undefined;
+  #held: Reservation | undefined;
+  #streams = false;
+  #over = false;
+
+  constructor(misplaced: Misplaced, host: ForwardingHost) {
+    this.misplaced = misplaced;
+    this.#host = host;
+    this.#deadline = host.host.clock.now() + host.nodes.waitMs;
+  }
+
+  /** Finds the owner, and forwards the request to it. */
+  begin(): void {
+    const { request, cell } = this.misplaced;
+    request.response.listener = this;
+    this.#go(this.#host.nodes.placeOf(cell));
+  }
+
+  #go(place: CellPlace): void {
+    const { request, here } = this.misplaced;
+    if (this.#over) return;
+    if (request.response.gone) return this.closed();
+    switch (place.at) {
+      case 'here':
+        this.#release();
+        this.#over = true;
+        this.#host.stayed(this);
+        return here();
+      case 'peer':
+        // Never forwarded twice: its entry finds the owner.
+        if (request.notMine) return request.notMine();
+        return this.#forward(place.peer.node);
+      case 'nobody':
+        return this.#settle();
+    }
+  }
+
+  #settle(): void {
+    const { host, nodes } = this.#host;
+    const left = this.#deadline - host.clock.now();
+    if (this.#over) return;
+    if (left <= 0) return this.#refuse(UNREACHABLE);
+    nodes
+      .settle(this.misplaced.cell, left)
+      .then(
+        (place) => (place.at === 'nobody' ? this.#again() : this.#go(place)),
+        () => this.#refuse(UNREACHABLE),
+      )
+      .catch((error: unknown) => {
+        host.bus.emit('fault', { where: 'forwarding a request', error });
+        this.misplaced.request.response.destroy();
+      });
+  }
+
+  /** Tries again after a pause, until the deadline. */
+  #again(): void {
+    const { clock } = this.#host.host;
+    if (clock.now() + this.#pauseMs >= this.#deadline) return this.#refuse(UNREACHABLE);
+    this.#pause = clock.after(this.#pauseMs, () => this.#settle());
+    this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
+  }
+
+  #forward(node: string): void {
+    const { host, nodes } = this.#host;
+    const { text, principal } = this.misplaced;
+    if (text.length > SMALL_TEXT && !this.#held) {
+      const held = host.retained.reserve(principal, heapBytes(text));
+      if (isExcess(held)) return this.#refuse({ ...FULL, message: `${held.message}. Retry later, or send less` });
+      this.#held = held;
+    }
+    const forwarding = nodes.link.forward(node, this.#exchange(), this);
+    // It may have failed at once, or its client may have disconnected.
+    if (this.#over) forwarding.cancel();
+    else if (!this.#pause) this.#forwarding = forwarding;
+  }
+
+  #exchange(): ForwardedExchange {
+    const { request, cell, text } = this.misplaced;
+    const { method, url, auth, remoteAddress } = request;
+    const { endpoint, nodes } = this.#host;
+    const headers: Record<string, string> = {};
+    for (const name of request.names())
+      if (READ.has(name) || OF_MCP.test(name)) headers[name] = request.header(name) ?? '';
+    return { endpoint, method, url, headers, auth, remoteAddress, cell, deadlineMs: nodes.waitMs, text };
+  }
+
+  whole(status: number, headers: Headers, body: string | undefined): void {
+    if (!this.#over) this.misplaced.request.response.send(status, headers, body);
+  }
+
+  begun(status: number, headers: Headers): void {
+    this.#streams = true;
+    if (!this.#over) this.misplaced.request.response.begin(status, headers);
+  }
+
+  text(text: string): boolean {
+    return this.#over || this.misplaced.request.response.write(text);
+  }
+
+  ended(): void {
+    if (!this.#over) this.misplaced.request.response.end();
+  }
+
+  failed(failure: LinkFailure): void {
+    this.#forwarding = undefined;
+    if (this.#over) return;
+    switch (failure) {
+      case 'full':
+        return this.#refuse(FULL);
+      case 'unreachable':
+      case 'not mine':
+        return this.#again();
+      case 'lost':
+        return this.misplaced.repeatable ? this.#again() : this.#refuse(UNKNOWN, ErrorCode.InternalError);
+      case 'cut':
+        return this.misplaced.request.response.destroy();
+    }
+  }
+
+  drained(): void {
+    this.#stall?.moved();
+    this.#forwarding?.resume();
+  }
+
+  /** The client has disconnected, or has received everything. */
+  closed(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#release();
+    this.#forwarding?.cancel();
+    this.#host.over(this);
+  }
+
+  #release(): void {
+    this.#pause?.cancel();
+    this.#held?.release();
+    this.#held = undefined;
+  }
+
+  #refuse(refusal: HostRefusal, code: ErrorCodeValue = ErrorCode.Overloaded): void {
+    if (!this.#over) this.#host.refuse(this.misplaced.request, refusal, code);
+  }
+
+  tend(now: number, _keepAliveMs: number, stallMs: number): boolean {
+    const { response } = this.misplaced.request;
+    if (this.#over || (response.pending === 0 && !this.#stall)) return true;
+    this.#stall ??= new StallDetector();
+    if (!this.#stall.stalled(response.pending, now, stallMs)) return true;
+    response.destroy();
+    return false;
+  }
+
+  expire(): void {}
+
+  /** This node closes: ends a stream, which its client opens again at another node. */
+  end(): void {
+    if (this.#over) return;
+    if (this.#streams) this.misplaced.request.response.end();
+    else this.#refuse(UNREACHABLE);
+  }
+}
