@@ -9,6 +9,11 @@ export function nodeName(): string {
   return current.name ?? hostname();
 }
 
+/** @returns undefined unless {@link nameNode} was called: the process is the only one that serves its program here */
+export function nameOfNode(): string | undefined {
+  return current.name;
+}
+
 /** Names this process, before it creates a server. */
 export function nameNode(name: string): void {
   current.name = name;

@@ -162,6 +162,8 @@ export interface HelloFrame {
   readonly server: { readonly name: string; readonly version: string; readonly title?: string };
   readonly troupe: string;
   readonly pid: number;
+  /** The name of the node, if several processes serve the program. */
+  readonly node?: string;
   /** Add this to a record's `at` for milliseconds since 1970. */
   readonly epoch: number;
   /** The current time in milliseconds of the server's clock. */

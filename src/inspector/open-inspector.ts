@@ -1,6 +1,7 @@
 /** Opens an inspector: connects the observation of a server, the viewers, and the HTTP listener. */
 
 import type { Clock } from '../clock.ts';
+import { nameOfNode } from '../node-name.ts';
 import { errorFields } from '../operator-log.ts';
 import { packageVersion } from '../package-files.ts';
 import { checkOptionNames, describe, isObject, stackOf } from '../protocol/json.ts';
@@ -268,12 +269,14 @@ function helloOf({ info, clock }: InspectedProgram, control: boolean): () => Hel
   const { name, version, title } = info;
   const epoch = clock.date() - clock.now();
   const troupe = packageVersion();
+  const node = nameOfNode();
   return () => ({
     type: 'hello',
     format: FORMAT,
     server: { name, version, ...(title === undefined ? {} : { title }) },
     troupe,
     pid: process.pid,
+    ...(node === undefined ? {} : { node }),
     epoch,
     now: clock.now(),
     control,

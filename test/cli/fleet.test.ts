@@ -171,13 +171,15 @@ test('SIGTERM finishes running requests in every node', async () => {
 test('R-53 the nodes end with their parent, which cannot stop them when it is killed', async () => {
   if (process.platform === 'win32') return;
   writeFileSync(tree.at('server.mjs'), program('1'));
-  fleet = new Cli(['serve', 'server.mjs', '--http', '0', '--nodes', '2'], { cwd: tree.path });
+  fleet = new Cli(['serve', 'server.mjs', '--http', '0', '--nodes', '2', '--log', 'json'], { cwd: tree.path });
   await fleet.said('node 2 serves');
   fleet.process.kill('SIGKILL');
   // Each node holds stdout until it ends.
   await fleet.exit;
   const { port } = new URL(/at (http:\S+);/.exec(fleet.err)?.[1] ?? '');
   assert.match(await call(`http://127.0.0.1:${port}/mcp`, false, 'where').catch(String), 'ECONNREFUSED');
+  // Their last line of the log names the node.
+  assert.match(fleet.err, /"node":"[^"]+\/2","msg":"troupe serve: shutting down: the parent process has exited"/);
 });
 
 test('a program that fails to start is reported once, with its exit code', async () => {

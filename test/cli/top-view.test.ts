@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { clipLine, countdown, lasting, padTo } from '../../src/cli/top/format.ts';
 import { SORTS, type Sort, topView } from '../../src/cli/top/top-view.ts';
 import { suite } from '../harness/door.ts';
-import { type FrameFeed, shop } from '../inspector/model/frames.ts';
+import { FrameFeed, hello, shop } from '../inspector/model/frames.ts';
 
 const test = suite('troupe top, the view');
 
@@ -42,6 +42,12 @@ function shown(
     .map(({ text }) => text.trimEnd())
     .join('\n');
 }
+
+test('names the node of a fleet', () => {
+  const feed = new FrameFeed();
+  feed.model.take({ ...hello, node: 'pod-7/2' });
+  assert.match(shown(feed), '◆ shop 1.0.0 · node pod-7/2 · pid 7 · live');
+});
 
 test('shows clients and actors, what each waits for and until when, and request durations', () => {
   assert.is(

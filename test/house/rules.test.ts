@@ -470,6 +470,7 @@ const ROOMS: readonly {
     may: [
       'authored-stack',
       'clock',
+      'node-name',
       'package-files',
       'protocol',
       'operator-log',

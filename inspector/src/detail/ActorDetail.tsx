@@ -12,6 +12,7 @@ import {
 } from '../../../src/inspector/model/index.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Json } from '../parts/Json.tsx';
+import { later } from '../parts/Later.tsx';
 import { ActorLink, At, Section } from '../parts/parts.tsx';
 import { duration, plural } from '../parts/time.ts';
 import { connection, cursor, isLive, known, mark, now, place } from '../store/state.ts';
@@ -19,7 +20,9 @@ import { Act } from './Act.tsx';
 import { History } from './History.tsx';
 import { NextSteps } from './NextSteps.tsx';
 import { Waiting } from './Waiting.tsx';
-import { WhatIfForm } from './WhatIfForm.tsx';
+
+/** Only for viewers who may control the server. */
+const WhatIfForm = later('This form', async () => (await import('./WhatIfForm.tsx')).WhatIfForm);
 
 export function ActorDetail({ line }: { readonly line: ActorLine }) {
   const data = known();

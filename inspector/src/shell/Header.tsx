@@ -32,7 +32,7 @@ export function Header() {
         <button type="button" class="logo" title="Overview" onClick={goHome}>
           <Icon name="server" size={15} />
           <span>{hello?.server.title ?? hello?.server.name ?? 'troupe'}</span>
-          {hello ? <small>{hello.server.version}</small> : null}
+          {hello ? <small>{[hello.server.version, hello.node].filter(Boolean).join(' · ')}</small> : null}
         </button>
       </h1>
       <Status />

@@ -96,8 +96,9 @@ export function actorsShown(model: Model): readonly string[] {
 function header(model: Model, { now, columns, status, keys, sort }: ViewOptions): readonly Line[] {
   const { hello } = model;
   if (!hello) return [line(`troupe top: ${status}`, 'title')];
-  const { server, pid } = hello;
-  const name = safe(`◆ ${server.title ?? server.name} ${server.version} · pid ${pid} · ${status}`);
+  const { server, pid, node } = hello;
+  const where = node === undefined ? `pid ${pid}` : `node ${node} · pid ${pid}`;
+  const name = safe(`◆ ${server.title ?? server.name} ${server.version} · ${where} · ${status}`);
   const help = keys === '' ? '' : `sorted by ${sort} · ${keys}`;
   return [
     line(name.length + help.length + 2 <= columns ? `${padTo(name, columns - help.length)}${help}` : name, 'title'),
