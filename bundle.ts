@@ -99,6 +99,38 @@ const beside: Plugin = {
       : undefined,
 };
 
+/** The part of a node of the syntax tree that is walked. */
+interface SyntaxNode {
+  readonly type?: string;
+  readonly start?: number;
+  readonly end?: number;
+}
+
+/** Collects where template literals begin and end: their line starts are text. */
+function templatesIn(node: unknown, found: [number, number][] = []): [number, number][] {
+  if (typeof node !== 'object' || node === null) return found;
+  const { type, start = 0, end = 0 }: SyntaxNode = node;
+  if (type === 'TemplateElement') found.push([start, end]);
+  else for (const value of Object.values(node)) templatesIn(value, found);
+  return found;
+}
+
+/** Removes the indentation, which is a sixth of the code: lines stay, because Node prints the line that threw. */
+const unindented: Plugin = {
+  name: 'troupe:unindented',
+  generateBundle(_, files) {
+    for (const file of Object.values(files)) {
+      if (file.type !== 'chunk') continue;
+      const templates = templatesIn(this.parse(file.code)).sort(([a], [b]) => a - b);
+      let next = 0;
+      file.code = file.code.replace(/^\t+/gm, (tabs, at: number) => {
+        while ((templates[next]?.[1] ?? Number.POSITIVE_INFINITY) < at) next += 1;
+        return (templates[next]?.[0] ?? Number.POSITIVE_INFINITY) < at ? tabs : '';
+      });
+    }
+  },
+};
+
 type Output = NonNullable<NonNullable<InlineConfig['build']>['rollupOptions']>['output'];
 
 /**
@@ -111,7 +143,7 @@ async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[
     root,
     logLevel: 'warn',
     publicDir: false,
-    plugins,
+    plugins: [...plugins, unindented],
     ...(noExternal && { ssr: { noExternal } }),
     build: {
       ssr: true,
