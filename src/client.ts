@@ -27,4 +27,5 @@ export { type OAuthOptions, oauth, type SignedOut, signOut } from './client/oaut
 export { memoryTokens, type TokenStore } from './client/oauth/token-store.ts';
 export { connect } from './client/open-client.ts';
 export { Changes, type ChangesFilter, type ServerChange } from './client/server-changes.ts';
-export { type ListedSkillFile, Skill, type SkillEntry, type SkillFile } from './client/server-skills.ts';
+export { Skill, type SkillFile } from './client/server-skills.ts';
+export type { ListedSkillFile, SkillEntry } from './protocol/skills.ts';

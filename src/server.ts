@@ -8,6 +8,7 @@ import type { AuditQuery, AuditRecord } from './audit/audit-record.ts';
 import { systemClock } from './clock.ts';
 import { type Discovered, type DiscoverOptions, discover } from './discovery/discover.ts';
 import type { AnyMachine, EventSchemas, MachineOptions, TakesInput } from './handles/define-machine.ts';
+import type { MachineRegistration } from './handles/registered-machines.ts';
 import type { InspectionListener } from './inspection/records.ts';
 import { launcher } from './launcher.ts';
 import type { AuthorizationRule } from './messages/authorization-rule.ts';
@@ -35,10 +36,10 @@ import { checkHandler, checkOptionsOf, DefinitionError, isHandler } from './regi
 import { elementLabel, resourceLabel } from './registry/offers.ts';
 import type { PromptRegistration, RegisteredElement, Registration, ToolRegistration } from './registry/registration.ts';
 import { INTERNALS, type Internals } from './runtime/internals.ts';
-import type { MachineRegistration } from './runtime/machine-registration.ts';
 import { createRuntime, type Runtime } from './runtime/runtime.ts';
-import type { Supervised } from './runtime/supervision.ts';
+import type { Supervised } from './runtime/supervised.ts';
 import type { AuthorSchema, Infer, MaybeInput } from './schema/schema-types.ts';
+import type { RegisteredSkills, SkillsOptions } from './skills/skills-options.ts';
 import type { DeadLetter } from './store/store.ts';
 import { type MetricsFormat, metricsText } from './telemetry/prometheus.ts';
 import { MountedTransport } from './transports/http/mount.ts';
@@ -241,6 +242,20 @@ export class Server {
   app(name: string, options: AppOptions): RegisteredApp {
     if (!isObject(options)) throw new DefinitionError(`app "${name}": expected options, got ${describe(options)}`);
     return this.apps.register({ ...options, name });
+  }
+
+  /**
+   * Offers a folder of skills (SEP-2640): each folder in it that has a SKILL.md is listed with the digests of its files. Files
+   * that change are served without a restart. An invalid skill is left out, with a warning that has its file and line. See
+   * docs/skills.md.
+   *
+   * @param folder relative to the working directory, or a URL such as `new URL('./skills', import.meta.url)`
+   * @throws {DefinitionError | TypeError | RangeError} if the folder does not exist, an option is invalid, or, with `strict`,
+   *   a skill is
+   * @example await server.skills(new URL('./skills', import.meta.url), { prefix: 'acme' });
+   */
+  skills(folder: string | URL, options: SkillsOptions = {}): Promise<RegisteredSkills> {
+    return this.#core.skills.folder(folder, options);
   }
 
   /**
@@ -458,9 +473,17 @@ export class Server {
     this.#core.shareMiddleware(middleware);
   }
 
+  /**
+   * @internal Offers the folders of skills that this program offers, in place of those of its last load: for `troupe dev`.
+   * @example host.skillsOf(program);
+   */
+  skillsOf(program: Server | undefined): void {
+    this.#core.skills.adopt(program?.[INTERNALS].skillFolders() ?? []);
+  }
+
   /** @internal Access for `troupe/inspector`. */
   get [INTERNALS](): Internals {
-    const { audit, inspection, introduction, limits, log, machines, middleware, rules, tools } = this.#core;
+    const { audit, inspection, introduction, limits, log, machines, middleware, rules, skills, tools } = this.#core;
     return {
       inspection,
       log,
@@ -468,6 +491,7 @@ export class Server {
       limits,
       rules,
       middleware,
+      skillFolders: () => skills.folders,
       audit: audit?.mailbox,
       clock: this.options.clock ?? systemClock,
       machines: () =>

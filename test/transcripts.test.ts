@@ -7,7 +7,7 @@ import type { Revision } from '../src/protocol/revisions.ts';
 import { parseTranscript, playTranscript, SimulatedClock } from '../src/testing.ts';
 import { suite } from './harness/door.ts';
 import { wireChecker } from './harness/wire.ts';
-import { catalogue, doorkeeper, extended, guarded, nothing, stage, workshop } from './transcripts/casts.ts';
+import { catalogue, doorkeeper, extended, guarded, librarian, nothing, stage, workshop } from './transcripts/casts.ts';
 
 const FOLDER = new URL('transcripts/', import.meta.url);
 
@@ -45,6 +45,7 @@ const CASTS: Readonly<Record<string, readonly [Cast, Partial<Limits>?]>> = {
   'deadline-and-progress': [stage, { timeoutMs: 60_000, maxTimeoutMs: 600_000 }],
   shutdown: [stage, { graceMs: 5_000 }],
   extensions: [extended],
+  skills: [librarian],
   middleware: [guarded],
   'task-life': [workshop],
   'task-question': [workshop],

@@ -5,6 +5,7 @@ import { addContent } from './content.ts';
 import { ICON } from './media.ts';
 import { addPrompts } from './prompts.ts';
 import { addResources } from './resources.ts';
+import { addSkills } from './skills.ts';
 import { addTasks } from './tasks.ts';
 import { addTools } from './tools.ts';
 
@@ -24,6 +25,7 @@ const server: Server = createServer({
 addContent(server);
 addResources(server);
 addPrompts(server);
+addSkills(server);
 addTasks(server);
 addTools(server);
 addAsks(server);

@@ -247,6 +247,7 @@ export class Admission implements RequestAdmission {
       case 'prompts/get':
         return `prompt ${prompts.get(operation.name)?.key ?? UNKNOWN}`;
       case 'resources/read':
+      case 'skills/get':
       case 'resources/subscribe':
         return `resource ${this.#resolve(operation.uri)?.element.key ?? UNKNOWN}`;
       default:
@@ -283,6 +284,7 @@ export class Admission implements RequestAdmission {
         return this.#judge(request, 'prompt', operation.name, element, argumentsOf(operation));
       }
       case 'resources/read':
+      case 'skills/get':
       case 'resources/subscribe':
         return this.#judgeUri(request, operation.uri);
       case 'completion/complete': {
@@ -306,6 +308,8 @@ export class Admission implements RequestAdmission {
         return this.#see(request, 'prompts');
       case 'resources/list':
       case 'resources/templates/list':
+      case 'skills/list':
+      case 'resources/directory/read':
         return this.#see(request, 'resources');
       default:
         return undefined;

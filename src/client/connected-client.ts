@@ -6,9 +6,9 @@ import type { InspectionListener } from '../inspection/records.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { OperatorLog } from '../operator-log.ts';
 import { ErrorCode } from '../protocol/errors.ts';
-import { SKILLS_EXTENSION } from '../protocol/extensions.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
+import { SKILLS_EXTENSION, type SkillEntry } from '../protocol/skills.ts';
 import type {
   CallToolResult,
   CompleteResult,
@@ -29,7 +29,7 @@ import { type MirroredParameter, mirroredParameters, parameterHeaders } from './
 import type { OutgoingRequest } from './outgoing-requests.ts';
 import { Changes, type ChangesFilter, changeOf, listenParams, type ServerChange } from './server-changes.ts';
 import type { ServerRequests } from './server-requests.ts';
-import { loadSkill, readSkillEntry, type Skill, type SkillEntry } from './server-skills.ts';
+import { loadSkill, readSkillEntry, type Skill } from './server-skills.ts';
 
 /** The parts of a client, as `connect` makes them. */
 export interface ClientParts {

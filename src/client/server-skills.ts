@@ -1,29 +1,11 @@
 /** The skills of a server (SEP-2640): entries as they are listed, and files that are read on demand and verified. */
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { describe, isObject, type JsonObject, messageOf } from '../protocol/json.ts';
+import { describe, isObject, messageOf } from '../protocol/json.ts';
+import { type ListedSkillFile, SKILL_NAME, type SkillEntry } from '../protocol/skills.ts';
 import type { ReadResourceResult } from '../protocol/types.ts';
 import { ClientError } from './client-errors.ts';
 import type { CallOptions } from './client-options.ts';
-
-/** A file of a skill, as the skill's entry lists it. */
-export interface ListedSkillFile {
-  readonly uri: string;
-  /** `sha256:` and 64 hexadecimal digits: the digest of the file's bytes. */
-  readonly digest: string;
-  /** The length of the file in bytes. */
-  readonly size: number;
-}
-
-/** A skill as `skills/list` describes it. Nothing of the skill itself has been read. */
-export interface SkillEntry {
-  /** The address of the skill's SKILL.md. */
-  readonly uri: string;
-  /** The frontmatter of SKILL.md as JSON. */
-  readonly frontmatter: JsonObject & { readonly name: string; readonly description: string };
-  /** Every file of the skill; `dynamic` if the server makes the files when they are read, so that none can be verified. */
-  readonly resources: readonly ListedSkillFile[] | 'dynamic';
-}
 
 /** A file of a loaded skill. */
 export interface SkillFile {
@@ -52,13 +34,7 @@ export interface SkillParts {
 }
 
 const MANIFEST = '/SKILL.md';
-/** The name of a skill (Agent Skills, "name field"). */
-const NAME = /^(?=.{1,64}$)[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
-/** Longest frontmatter in UTF-16 code units. */
-const MAX_FRONTMATTER = 65_536;
-/** Aliases that the frontmatter may resolve: more of them can multiply a small text (YAML 1.2 section 7.1). */
-const MAX_ALIASES = 100;
 const MAX_DIFFERENCES = 5;
 
 /**
@@ -73,7 +49,7 @@ export function readSkillEntry(value: unknown, limits: SkillLimits): SkillEntry 
   if (root === undefined) return `${excerpt(uri)}: expected the address of a SKILL.md in a folder`;
   if (!isObject(frontmatter)) return `${excerpt(uri)}: frontmatter: expected an object, got ${describe(frontmatter)}`;
   const { name, description } = frontmatter;
-  if (typeof name !== 'string' || !NAME.test(name))
+  if (typeof name !== 'string' || !SKILL_NAME.test(name))
     return `${excerpt(uri)}: frontmatter.name: expected 1 to 64 of a-z, 0-9 and single hyphens, got ${describe(name)}`;
   if (!root.endsWith(`/${name}`))
     return `${excerpt(uri)}: frontmatter.name: expected the name of the folder, got ${describe(name)}`;
@@ -162,6 +138,7 @@ export async function loadSkill(
   const files = new SkillFiles(entry, parts, limits);
   const manifest = await files.read(entry.uri, options);
   if (manifest.text === undefined) throw malformed(parts, `${entry.uri}: expected text in UTF-8`);
+  const { readFrontmatter } = await import('../frontmatter.ts');
   const { frontmatter, body } = await readFrontmatter(manifest.text).catch((error: unknown) => {
     throw malformed(parts, `${entry.uri}: ${messageOf(error)}`, error);
   });
@@ -258,26 +235,6 @@ class SkillFiles {
       carriedOut: 'no',
     });
   }
-}
-
-/** Splits SKILL.md. @throws {Error} if there is no frontmatter, or it is not YAML that JSON can represent */
-async function readFrontmatter(text: string): Promise<{ readonly frontmatter: unknown; readonly body: string }> {
-  const start = /^\uFEFF?---[ \t]*\r?\n/.exec(text);
-  const rest = text.slice(start?.[0].length ?? 0);
-  const end = /^---[ \t]*\r?(?:\n|$)/m.exec(rest);
-  if (!start || !end) throw new Error('expected a frontmatter between two lines "---"');
-  const source = rest.slice(0, end.index);
-  if (source.length > MAX_FRONTMATTER)
-    throw new Error(`expected a frontmatter of at most ${MAX_FRONTMATTER} characters, got ${source.length}`);
-  const { parseDocument } = await import('yaml');
-  // Values as YAML 1.2 types them: a date and `yes` are text (SEP-2640 compares with this schema).
-  const document = parseDocument(source, { version: '1.2', schema: 'core', logLevel: 'silent', prettyErrors: false });
-  const [problem] = [...document.errors, ...document.warnings];
-  if (problem) throw new Error(`the frontmatter is not valid YAML: ${problem.message.slice(0, 200)}`);
-  return {
-    frontmatter: document.toJS({ maxAliasCount: MAX_ALIASES }),
-    body: rest.slice(end.index + end[0].length),
-  };
 }
 
 /** The fields that differ, both ways; lists compare in order. */

@@ -6,4 +6,6 @@ export interface Capabilities {
   /** Describes the server to a client that connects. */
   describe(): ServerDescription;
   offers(capability: keyof ServerCapabilities): boolean;
+  /** True if something that the server offers uses this extension (SEP-2133). */
+  uses(extension: string): boolean;
 }

@@ -2,8 +2,10 @@
 import type { WireError } from '../protocol/errors.ts';
 import { isObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { SkillEntry } from '../protocol/skills.ts';
 import type { TaskStatus } from '../protocol/task-params.ts';
 import type {
+  CacheHints,
   CallToolResult,
   CompleteResult,
   GetPromptResult,
@@ -22,7 +24,8 @@ export type Page =
   | PageOf<'tools', Tool>
   | PageOf<'resources', Resource>
   | PageOf<'resourceTemplates', ResourceTemplate>
-  | PageOf<'prompts', Prompt>;
+  | PageOf<'prompts', Prompt>
+  | PageOf<'skills', SkillEntry>;
 
 interface PageOf<K, D> {
   readonly of: K;
@@ -30,6 +33,8 @@ interface PageOf<K, D> {
   readonly nextCursor: string | undefined;
   /** Set if the page may differ between clients, so that no shared cache may keep it. */
   readonly scope?: 'private';
+  /** Milliseconds for which clients may cache it; undefined: those of all lists. */
+  readonly ttlMs?: number | undefined;
 }
 
 /** The server's description of itself. */
@@ -62,6 +67,7 @@ export type Result =
   | { readonly kind: 'list'; readonly page: Page }
   | { readonly kind: 'call'; readonly result: CallToolResult }
   | { readonly kind: 'read'; readonly result: ReadResourceResult }
+  | { readonly kind: 'skill'; readonly skill: SkillEntry; readonly hints: CacheHints }
   | { readonly kind: 'prompt'; readonly result: GetPromptResult }
   | { readonly kind: 'completion'; readonly result: CompleteResult }
   /** The server has ended the subscription that this request opened. */

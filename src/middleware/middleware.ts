@@ -3,6 +3,7 @@ import type { Context } from '../input/context.ts';
 import type { InputRequest } from '../messages/client-input.ts';
 import type { TaskState } from '../messages/results.ts';
 import type { CompletionRef } from '../protocol/operations.ts';
+import type { SkillEntry } from '../protocol/skills.ts';
 import type { SubscriptionFilter } from '../protocol/subscription-filter.ts';
 import type {
   CallToolResult,
@@ -69,6 +70,15 @@ export interface RequestMethods {
     readonly params: Cursor;
     readonly result: { readonly resourceTemplates: readonly ResourceTemplate[] } & NextPage;
   };
+  readonly 'resources/directory/read': {
+    readonly params: { readonly uri: string } & Cursor;
+    readonly result: { readonly resources: readonly Resource[] } & NextPage;
+  };
+  readonly 'skills/list': {
+    readonly params: Cursor;
+    readonly result: { readonly skills: readonly SkillEntry[] } & NextPage;
+  };
+  readonly 'skills/get': { readonly params: { readonly uri: string }; readonly result: { readonly skill: SkillEntry } };
   readonly 'resources/subscribe': Watched;
   readonly 'resources/unsubscribe': Watched;
   readonly 'prompts/get': {

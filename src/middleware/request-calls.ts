@@ -11,6 +11,7 @@ export function receivedCall(operation: Operation): RequestCall {
     case 'prompts/get':
       return { method: operation.method, params: { name: operation.name, arguments: operation.arguments } };
     case 'resources/read':
+    case 'skills/get':
     case 'resources/subscribe':
     case 'resources/unsubscribe':
       return { method: operation.method, params: { uri: operation.uri } };
@@ -18,8 +19,11 @@ export function receivedCall(operation: Operation): RequestCall {
     case 'resources/list':
     case 'resources/templates/list':
     case 'prompts/list':
+    case 'skills/list':
     case 'tasks/list':
       return { method: operation.method, params: { cursor: operation.cursor } };
+    case 'resources/directory/read':
+      return { method: operation.method, params: { uri: operation.uri, cursor: operation.cursor } };
     case 'completion/complete': {
       const { method, ref, argument, resolved } = operation;
       return { method, params: { ref, argument, resolved } };

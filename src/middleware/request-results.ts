@@ -5,6 +5,7 @@ import { isContentsList } from '../executors/resources.ts';
 import type { Outcome, Page, Result, ServerDescription, TaskState } from '../messages/results.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import type { ListMethod } from '../protocol/operations.ts';
+import type { SkillEntry } from '../protocol/skills.ts';
 import type {
   CallToolResult,
   CompleteResult,
@@ -31,6 +32,8 @@ export function shownResult(result: Result): RequestResult {
       return result.result;
     case 'list':
       return shownPage(result.page);
+    case 'skill':
+      return { skill: result.skill };
     case 'initialize':
     case 'discover':
       return introductionOf(result.introduction);
@@ -67,6 +70,8 @@ function shownPage({ of, items, nextCursor }: Page): RequestResult {
       return { resourceTemplates: items, nextCursor };
     case 'prompts':
       return { prompts: items, nextCursor };
+    case 'skills':
+      return { skills: items, nextCursor };
   }
 }
 
@@ -95,6 +100,9 @@ const EXPECTED: { readonly [M in RequestMethodName]?: string } = {
   'resources/templates/list': '{ resourceTemplates: [ … ] }',
   'prompts/get': '{ messages: [ … ] }',
   'prompts/list': '{ prompts: [ … ] }',
+  'skills/list': '{ skills: [ … ] }',
+  'skills/get': '{ skill: { uri, frontmatter, resources } }',
+  'resources/directory/read': '{ resources: [ … ] }',
   'completion/complete': '{ completion: { values: [ … ] } }',
   initialize: '{ serverInfo, capabilities, instructions }',
   'server/discover': '{ serverInfo, capabilities, instructions }',
@@ -116,11 +124,16 @@ function resultOf(method: RequestMethodName, made: Made): Result | undefined {
     case 'tools/list':
     case 'resources/list':
     case 'resources/templates/list':
-    case 'prompts/list': {
+    case 'prompts/list':
+    case 'skills/list':
+    case 'resources/directory/read': {
       const page = pageOf(method, made);
       // A middleware may have made it for this client.
       return page && { kind: 'list', page: { ...page, scope: 'private' } };
     }
+    case 'skills/get':
+      // A middleware may have made it for this client.
+      return isSkill(made.skill) ? { kind: 'skill', skill: made.skill, hints: { cacheScope: 'private' } } : undefined;
     case 'initialize':
       return isIntroduction(made) ? { kind: 'initialize', introduction: described(made) } : undefined;
     case 'server/discover':
@@ -132,13 +145,14 @@ function resultOf(method: RequestMethodName, made: Made): Result | undefined {
   }
 }
 
-function pageOf(method: ListMethod, made: Made): Page | undefined {
-  const { tools, resources, resourceTemplates, prompts, nextCursor } = made;
+function pageOf(method: ListMethod | 'resources/directory/read', made: Made): Page | undefined {
+  const { tools, resources, resourceTemplates, prompts, skills, nextCursor } = made;
   if (nextCursor !== undefined && typeof nextCursor !== 'string') return undefined;
   switch (method) {
     case 'tools/list':
       return isListOf<Tool>(tools) ? { of: 'tools', items: tools, nextCursor } : undefined;
     case 'resources/list':
+    case 'resources/directory/read':
       return isListOf<Resource>(resources) ? { of: 'resources', items: resources, nextCursor } : undefined;
     case 'resources/templates/list':
       return isListOf<ResourceTemplate>(resourceTemplates)
@@ -146,7 +160,19 @@ function pageOf(method: ListMethod, made: Made): Page | undefined {
         : undefined;
     case 'prompts/list':
       return isListOf<Prompt>(prompts) ? { of: 'prompts', items: prompts, nextCursor } : undefined;
+    case 'skills/list':
+      return Array.isArray(skills) && skills.every(isSkill) ? { of: 'skills', items: skills, nextCursor } : undefined;
   }
+}
+
+function isSkill(made: unknown): made is SkillEntry {
+  if (!isObject(made) || typeof made.uri !== 'string' || !isObject(made.frontmatter)) return false;
+  const { name, description } = made.frontmatter;
+  return (
+    typeof name === 'string' &&
+    typeof description === 'string' &&
+    (made.resources === 'dynamic' || Array.isArray(made.resources))
+  );
 }
 
 /** Each element needs a name; everything else about it is its author's. */

@@ -7,8 +7,6 @@ import type { ClientCapabilities } from './types.ts';
 
 /** Views, also called MCP Apps (SEP-1865). */
 export const VIEWS_EXTENSION = 'io.modelcontextprotocol/ui';
-/** Skills (SEP-2640). */
-export const SKILLS_EXTENSION = 'io.modelcontextprotocol/skills';
 
 /**
  * The settings that a client declares for an extension; undefined if it declares none. Clients that are older than the

@@ -9,13 +9,16 @@ import {
   readCallTool,
   readComplete,
   readGetPrompt,
+  readGetSkill,
   readInitialize,
   readList,
+  readReadDirectory,
   readReadResource,
   readSetLevel,
   readSubscribe,
 } from './operations.ts';
 import type { Era } from './revisions.ts';
+import { SKILLS_EXTENSION } from './skills.ts';
 import { readListen } from './subscription-filter.ts';
 import { readListTasks, readTask, readUpdateTask } from './task-params.ts';
 import type { ServerCapabilities } from './types.ts';
@@ -26,6 +29,7 @@ export type ServedBy =
   | 'server'
   | 'tools'
   | 'resources'
+  | 'skills'
   | 'prompts'
   | 'completions'
   | 'subscriptions'
@@ -36,6 +40,8 @@ export interface RequestMethod {
   readonly eras: readonly Era[];
   /** The capability that the server must offer for this method to exist. */
   readonly needs?: keyof ServerCapabilities;
+  /** The extension that the server must use for this method to exist. */
+  readonly extension?: string;
   /** If absent, the method is listed but not implemented, and the server responds with -32601. */
   readonly served?: { readonly by: ServedBy; read(params: Params): Operation };
   /** Served even before a session exists. */
@@ -116,6 +122,24 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
       needs: 'resources',
       served: { by: 'subscriptions', read: readSubscribe('resources/unsubscribe') },
     },
+  ],
+  // Skills: an extension of every revision (SEP-2640)
+  [
+    'skills/list',
+    {
+      kind: 'request',
+      eras: BOTH,
+      extension: SKILLS_EXTENSION,
+      served: { by: 'skills', read: readList('skills/list') },
+    },
+  ],
+  [
+    'skills/get',
+    { kind: 'request', eras: BOTH, extension: SKILLS_EXTENSION, served: { by: 'skills', read: readGetSkill } },
+  ],
+  [
+    'resources/directory/read',
+    { kind: 'request', eras: BOTH, extension: SKILLS_EXTENSION, served: { by: 'skills', read: readReadDirectory } },
   ],
   // Prompts
   [

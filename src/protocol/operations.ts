@@ -27,7 +27,7 @@ export interface Initialize {
   readonly clientInfo: Implementation;
 }
 
-export type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list';
+export type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list' | 'skills/list';
 
 export type List = { readonly method: ListMethod; readonly cursor: string | undefined };
 /** The input of a retried request: the responses to the input requests, and the request state (2026-07-28 MRTR). */
@@ -49,6 +49,13 @@ export type ReadResource = {
   readonly uri: string;
   readonly input: Input | undefined;
 };
+export type GetSkill = { readonly method: 'skills/get'; readonly uri: string };
+/** Lists the direct children of a directory (SEP-2640). */
+export type ReadDirectory = {
+  readonly method: 'resources/directory/read';
+  readonly uri: string;
+  readonly cursor: string | undefined;
+};
 export type Subscribe = { readonly method: 'resources/subscribe' | 'resources/unsubscribe'; readonly uri: string };
 export type GetPrompt = {
   readonly method: 'prompts/get';
@@ -66,6 +73,8 @@ export type Operation =
   | List
   | CallTool
   | ReadResource
+  | GetSkill
+  | ReadDirectory
   | Subscribe
   | GetPrompt
   | Complete
@@ -88,11 +97,7 @@ export const readBare = (method: Bare['method']) => (): Bare => ({ method });
 
 export const readList =
   (method: ListMethod) =>
-  (params: Params): List => {
-    const cursor = params?.cursor;
-    if (cursor !== undefined && typeof cursor !== 'string') throw misfit('cursor', 'a string', cursor);
-    return { method, cursor };
-  };
+  (params: Params): List => ({ method, cursor: cursorOf(params) });
 
 export function readCallTool(params: Params): CallTool {
   const given = params?.arguments;
@@ -108,6 +113,20 @@ export function readCallTool(params: Params): CallTool {
 
 export function readReadResource(params: Params): ReadResource {
   return { method: 'resources/read', uri: text(params, 'uri'), input: readInput(params) };
+}
+
+export function readGetSkill(params: Params): GetSkill {
+  return { method: 'skills/get', uri: text(params, 'uri') };
+}
+
+export function readReadDirectory(params: Params): ReadDirectory {
+  return { method: 'resources/directory/read', uri: text(params, 'uri'), cursor: cursorOf(params) };
+}
+
+function cursorOf(params: Params): string | undefined {
+  const cursor = params?.cursor;
+  if (cursor !== undefined && typeof cursor !== 'string') throw misfit('cursor', 'a string', cursor);
+  return cursor;
 }
 
 function readInput(params: Params): Input | undefined {

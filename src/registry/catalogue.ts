@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { ListView } from '../messages/authorization-rule.ts';
-import type { Element, ElementOffer, Registered } from '../messages/registry-messages.ts';
+import type { Element, ElementOffer, Listed, Registered } from '../messages/registry-messages.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 
 interface Placed<D> {
@@ -37,6 +37,7 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
   readonly #placed = new Map<string, Placed<D>>();
   #nextOrdinal = 0;
   #version = 0;
+  #listVersion = 0;
   /** True if clients that show views list more than others, as of a version. */
   #more = { version: 0, forViews: false };
 
@@ -47,6 +48,11 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
 
   get version(): number {
     return this.#version;
+  }
+
+  /** Increases with each change that a list can show. Elements may be in no list. */
+  get listVersion(): number {
+    return this.#listVersion;
   }
 
   /** True if clients that show views list more than others. */
@@ -122,13 +128,16 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     }
     const before = this.all().filter((element) => element.source === source);
     const looked = this.#visible(source);
+    const isListed = ({ listed }: { readonly listed: Listed | undefined }): boolean => listed !== 'none';
     for (const { key } of before) if (!keys.has(key)) this.#placed.delete(key);
     for (const offer of offers) {
       const placed = this.#placed.get(offer.key);
       this.#place(placed?.ordinal ?? this.#nextOrdinal++, offer, placed?.element.enabled);
     }
     const gone = before.map(({ ref }) => ref);
-    return isDeepStrictEqual(looked, this.#visible(source)) ? { ok: true, gone } : this.#changed(gone);
+    const looks = this.#visible(source);
+    if (isDeepStrictEqual(looked, looks)) return { ok: true, gone };
+    return this.#changed(gone, !isDeepStrictEqual(looked.filter(isListed), looks.filter(isListed)));
   }
 
   /** Counts as a change even if nothing visible changed. */
@@ -167,18 +176,19 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
   }
 
   /** The elements of one source as clients see them. */
-  #visible(source: string): readonly unknown[] {
+  #visible(source: string) {
     return [...this.#placed.values()]
       .filter(({ element }) => element.source === source)
-      .map(({ ordinal, element: { definition, enabled } }) => ({ ordinal, definition, enabled }));
+      .map(({ ordinal, element: { definition, enabled, listed } }) => ({ ordinal, definition, enabled, listed }));
   }
 
   #place(ordinal: number, offer: ElementOffer<D>, enabled = true): void {
     this.#placed.set(offer.key, { ordinal, element: { ...offer, enabled } });
   }
 
-  #changed(gone: readonly number[]): Registered {
+  #changed(gone: readonly number[], inLists = true): Registered {
     this.#version += 1;
+    if (inLists) this.#listVersion += 1;
     return { ok: true, gone };
   }
 

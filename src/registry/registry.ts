@@ -21,7 +21,7 @@ export interface RegistryOptions<D> {
    * may register elements and needs the registry to be free.
    */
   serve(request: RequestView, afterwards: AfterTurn): void;
-  /** Called after the catalogue changed. */
+  /** Called after a change that lists show. */
   changed(): void;
 }
 
@@ -55,9 +55,9 @@ class Registry<D> implements Behaviour<RegistryMail<D>> {
   receive(mail: RegistryMail<D>): void {
     if (mail.type === 'request') return this.#serve(mail.request);
     const { catalogue, changed } = this.#options;
-    const before = catalogue.version;
+    const before = catalogue.listVersion;
     mail.reply(this.#register(mail));
-    if (catalogue.version !== before) changed();
+    if (catalogue.listVersion !== before) changed();
   }
 
   #serve(request: RequestView): void {

@@ -48,7 +48,7 @@ export function serveTools(
     const { operation } = request;
     switch (operation.method) {
       case 'tools/list':
-        return list(request, page(operation.cursor, request));
+        return sendPage(request, page(operation.cursor, request));
       case 'tools/call': {
         const element = request.hidden ? undefined : catalogue.get(operation.name);
         // MCP tools, "Error Handling": an unknown tool is a protocol error.
@@ -87,7 +87,7 @@ export function servePrompts(
     const { operation } = request;
     switch (operation.method) {
       case 'prompts/list':
-        return list(request, page(operation.cursor, request));
+        return sendPage(request, page(operation.cursor, request));
       case 'prompts/get': {
         const { ref, definition } = find(request, operation.name);
         const target = { prompt: definition, arguments: operation.arguments };
@@ -137,9 +137,9 @@ export function serveResources(
     const { operation } = request;
     switch (operation.method) {
       case 'resources/list':
-        return list(request, resources(operation.cursor, request));
+        return sendPage(request, resources(operation.cursor, request));
       case 'resources/templates/list':
-        return list(request, templates(operation.cursor, request));
+        return sendPage(request, templates(operation.cursor, request));
       case 'resources/read': {
         const { element, variables } = find(request, operation.uri);
         const target = { uri: operation.uri, resource: element.definition, variables };
@@ -226,7 +226,7 @@ const noPages = (): KeptPages => ({ everything: new Map(), ofView: new WeakMap()
  * Caches each page as one object until the catalogue changes, so that it is serialized once and not for each client;
  * the pages of a view as long as the view exists. Clients that show views share pages of their own, if they list more.
  */
-function pages(
+export function pages(
   catalogue: { readonly version: number; readonly hasMoreForViews: boolean },
   make: MakePage,
 ): (cursor: Cursor, request: RequestView) => Page {
@@ -255,7 +255,8 @@ function pages(
 
 const MAX_KEPT_PAGES = 64;
 
-function list(request: RequestView, page: Page): void {
+/** Responds to a request with a page. */
+export function sendPage(request: RequestView, page: Page): void {
   respond(request, { ok: true, result: { kind: 'list', page } });
 }
 

@@ -35,6 +35,10 @@ export class RegisteredCapabilities implements Capabilities {
     return this.#capabilities[capability] !== undefined;
   }
 
+  uses(extension: string): boolean {
+    return this.#extensions.has(extension);
+  }
+
   /**
    * Records that something of this kind is registered. A capability is never withdrawn, because clients read
    * capabilities only when they connect.

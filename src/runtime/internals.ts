@@ -8,6 +8,7 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { ServerDescription } from '../messages/results.ts';
 import type { MiddlewareLinks } from '../middleware/middleware-links.ts';
 import type { OperatorLog } from '../operator-log.ts';
+import type { SkillSource } from '../skills/skill-source.ts';
 import type { Transport } from '../transports/transport.ts';
 
 /** The key of {@link Internals} on a server of any copy of this package. */
@@ -28,6 +29,8 @@ export interface Internals {
   readonly rules: AuthorizationRule[];
   /** The middleware of the program, by the same rule. */
   readonly middleware: MiddlewareLinks;
+  /** The folders of skills of the program, by the same rule. */
+  skillFolders(): readonly SkillSource[];
   /**
    * Opens a transport, even if the launcher of the program serves it on the program's behalf. @throws the errors of its
    * `open`

@@ -7,31 +7,12 @@ import type { Clock } from '../clock.ts';
 import type { AnyMachine } from '../handles/define-machine.ts';
 import type { Handles } from '../handles/handles.ts';
 import type { MachineKind } from '../handles/machine-definition.ts';
+import type { MachineRegistration } from '../handles/registered-machines.ts';
 import type { CompiledTool } from '../handles/tools/handle-tools.ts';
 import { compileMachine, type Toolset } from '../handles/tools/machine-tools.ts';
 import type { ResourceDefinition } from '../registry/define.ts';
 import { DefinitionError } from '../registry/definition-checks.ts';
-import type { RegisteredElement, Registration } from '../registry/registration.ts';
-
-/** Registration of machines at run time. Visible changes reach clients as changed lists of tools and resources. */
-export interface MachineRegistration {
-  /**
-   * Registers a machine. @throws {DefinitionError | SchemaError | TypeError} if the definition is invalid, or a name is
-   * taken, also by a tool
-   */
-  register(definition: AnyMachine): RegisteredElement;
-  /**
-   * Replaces a machine. Its instances are migrated, or continue on the machine with which they started. @throws as
-   * `register`, or if no such machine exists
-   */
-  update(definition: AnyMachine): void;
-  /** Removes a machine. Its instances stay stored but unreachable until they expire. */
-  remove(name: string): void;
-  /** Replaces all machines of one source, or rejects all of them. */
-  replaceSource(source: string, definitions: readonly AnyMachine[]): void;
-  /** The registered definitions as their authors wrote them. */
-  definitions(): readonly AnyMachine[];
-}
+import type { Registration } from '../registry/registration.ts';
 
 export interface MachinesOptions {
   readonly clock: Clock;

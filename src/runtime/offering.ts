@@ -8,6 +8,7 @@ import { HandlerErrors } from '../executors/handler-errors.ts';
 import { endlessCycle } from '../handles/cycles.ts';
 import type { Handles } from '../handles/handles.ts';
 import { missingImplementations } from '../handles/machine-references.ts';
+import type { MachineRegistration } from '../handles/registered-machines.ts';
 import { statechartRunner } from '../handles/statechart-call.ts';
 import type { CompiledTool } from '../handles/tools/handle-tools.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
@@ -40,7 +41,8 @@ import type { Bus } from '../transports/bus.ts';
 import { Pool } from '../workers/pool.ts';
 import type { RegisteredCapabilities } from './capabilities.ts';
 import { spawnExecutors } from './executors.ts';
-import { type MachineRegistration, machineRegistration } from './machine-registration.ts';
+import { machineRegistration } from './machine-registration.ts';
+import { OfferedSkills } from './offered-skills.ts';
 
 /** The contents of the registries. */
 export interface Catalogues {
@@ -80,6 +82,7 @@ export interface Offering {
   readonly resources: Registration<ResourceDefinition>;
   readonly prompts: PromptRegistration;
   readonly apps: AppRegistration;
+  readonly skills: OfferedSkills;
   /** @throws {DefinitionError} if a tool opens an app that is not registered */
   checkApps(): void;
   readonly registries: {
@@ -197,6 +200,15 @@ export function spawnOffering(host: OfferingOptions): Offering {
         capabilities.add('prompts');
         completable(completers);
       },
+    }),
+    skills: new OfferedSkills({
+      system,
+      capabilities,
+      resources: resourceRegistration,
+      resourceCatalogue: catalogues.resources,
+      subscriptions,
+      pageSize: limits.pageSize,
+      listTtlMs: options.listTtlMs ?? 0,
     }),
     apps: appRegistration({
       server: options.name,

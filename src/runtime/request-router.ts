@@ -5,6 +5,7 @@ import type { RequestView } from '../messages/request-view.ts';
 export interface RequestTargets {
   readonly tools: RequestTarget;
   readonly resources: RequestTarget;
+  readonly skills: RequestTarget;
   readonly prompts: RequestTarget;
   readonly server: RequestTarget;
   readonly subscriptions: RequestTarget;
@@ -44,10 +45,11 @@ export class RequestRouter implements RequestRoutes {
 
   /** Puts something around all targets, except those of `direct`, for requests that are routed from now on. */
   wrap(around: (target: RequestTarget) => RequestTarget, direct: Partial<RequestTargets>): void {
-    const { tools, resources, prompts, server, subscriptions, tasks, session } = this.#targets;
+    const { tools, resources, skills, prompts, server, subscriptions, tasks, session } = this.#targets;
     this.#targets = {
       tools: around(tools),
       resources: around(resources),
+      skills: around(skills),
       prompts: around(prompts),
       server: around(server),
       subscriptions: around(subscriptions),

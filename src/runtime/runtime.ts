@@ -60,7 +60,7 @@ import { Supervision } from './supervision.ts';
 import { guardProcess } from './uncaught-errors.ts';
 
 /** Everything behind a server. */
-export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resources' | 'prompts' | 'apps'> {
+export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resources' | 'prompts' | 'apps' | 'skills'> {
   readonly inspection: Inspection;
   /** Everything that is counted. From the first call on, the delay of the event loop is, too. */
   readMetrics(): readonly Instrument[];
@@ -256,6 +256,7 @@ export function createRuntime(
   const router = new RequestRouter({
     ...registries,
     tools: replies ?? registries.tools,
+    skills: offering.skills,
     server: server.mailbox,
     subscriptions: subscriptions.mailbox,
     tasks,
@@ -385,6 +386,7 @@ export function createRuntime(
     supervision.end();
     loopDelay.end();
     offering.end();
+    offering.skills.close();
     hold?.cancel();
     preload?.cancel();
     server.mailbox.send({ type: 'stopped' });
@@ -401,6 +403,7 @@ export function createRuntime(
     resources: offering.resources,
     prompts: offering.prompts,
     apps: offering.apps,
+    skills: offering.skills,
     inspection,
     readMetrics: () => metrics.read(),
     log,
@@ -449,6 +452,7 @@ export function createRuntime(
       supervision.begin(options.watchdog);
       try {
         await keeping.open();
+        await offering.skills.ready();
         await transport.open({
           bus,
           clock,

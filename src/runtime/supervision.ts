@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import type { ActorSystem } from '../actor/actor-system.ts';
 import { currentTurn } from '../actor/current-turn.ts';
-import type { Quarantined } from '../actor/quarantine.ts';
 import type { Handles } from '../handles/handles.ts';
 import type { AuditMail } from '../messages/audit-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -12,17 +11,10 @@ import { running } from '../requests/running.ts';
 import { toText } from '../store/serialize.ts';
 import type { DeadLetter, Store } from '../store/store.ts';
 import type { WatchdogOption } from '../watchdog-option.ts';
-import { type Poisoned, poison } from '../workers/poison-calls.ts';
+import { poison } from '../workers/poison-calls.ts';
 import { installStallProbe } from '../workers/stall-probe.ts';
 import { endsMark, startWatchdog, type Watchdog } from '../workers/watchdog.ts';
-
-/** The supervision state of a server, for its operator. */
-export interface Supervised {
-  /** Quarantined actors: they crashed too often and reject every message. */
-  readonly setAside: readonly Quarantined[];
-  /** Rejected calls and events: they ended the process twice. */
-  readonly refused: readonly Poisoned[];
-}
+import type { Supervised } from './supervised.ts';
 
 export interface SupervisionOptions {
   readonly system: ActorSystem;

@@ -185,6 +185,38 @@ ${LISTENS}`;
   await cli.end();
 });
 
+test('skills are reloaded with their files, without the program, and with the program', async () => {
+  const RESOURCES = 'notifications/resources/list_changed';
+  const skill = (description: string) => `---\nname: pdf\ndescription: ${description}\n---\n`;
+  const offers = `await server.skills('skills');\n${LISTENS}`;
+  const { cli, change, told, tree } = await open(
+    { [SERVER]: anyProgram(offers), [WORD]: anyWord('one'), 'skills/pdf/SKILL.md': skill('One') },
+    SERVER,
+  );
+  const described = async (): Promise<unknown> => {
+    const { skills } = await cli.request('skills/list');
+    return Object(skills).map(({ frontmatter }: { readonly frontmatter: object }) => Object(frontmatter).description);
+  };
+  assert.equal(await described(), ['One']);
+  const notified = (): Promise<void> => cli.until(() => cli.notifications.at(-1) === RESOURCES, 'a changed list');
+  tree.write('skills/pdf/SKILL.md', skill('Two'));
+  await notified();
+  assert.equal(await described(), ['Two']);
+  await told();
+  // The program is loaded afresh: its folder takes the place of the one before, and no list shows a difference.
+  await change(WORD, anyWord('two'));
+  assert.equal(await described(), ['Two']);
+  assert.equal((await told()).sort(), [PROMPTS, RESOURCES, TOOLS]);
+  await change(SERVER, anyProgram(LISTENS));
+  assert.equal(await described(), []);
+  await change(SERVER, anyProgram(offers));
+  assert.equal(await described(), ['Two']);
+  tree.write('skills/pdf/SKILL.md', skill('Three'));
+  await cli.until(() => cli.notifications.filter((method) => method === RESOURCES).length > 3, 'changed lists');
+  assert.equal(await described(), ['Three']);
+  assert.is(await cli.end(), 0);
+});
+
 test('the rules of the program decide, and a reload replaces them', async () => {
   const hides = `server.authorize(({ element }) => element.name !== 'say' || { hidden: true });\n${LISTENS}`;
   const later = `server.tool('close', {}, () => { server.authorize(() => ({ hidden: true })); return 'closed'; });\n${LISTENS}`;

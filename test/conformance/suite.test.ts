@@ -35,6 +35,18 @@ const TELLING = [
   'server-sse-streams-functional',
 ];
 
+/**
+ * The scenarios of skills (SEP-2640), which stand in no set of requirements, with the number of their checks. Against a server
+ * without skills they pass, too, because all of their checks are skipped: so each success counts, by its id.
+ */
+const SKILLS = {
+  'sep-2640-skills-directory': 6,
+  'sep-2640-skills-enumeration': 31,
+  'sep-2640-skills-manifest': 5,
+} as const;
+/** Only 2026-07-28 has caching hints. */
+const CACHING = ['sep-2640-skills-list-cache-attributes', 'sep-2640-skills-get-cache-attributes'];
+
 const test = suite('official conformance suite');
 
 const skipped = noNewerNode ?? (SCALE === 'quick' ? 'npm run test:full runs it' : undefined);
@@ -42,6 +54,7 @@ if (skipped !== undefined) test.skip('all that it requires of servers', skipped)
 else {
   let child: ChildProcess | undefined;
   const found = new Map<string, Findings>();
+  const ofSkills = new Map<string, Findings>();
 
   test.before(async () => {
     const { command, args, cwd, env } = server('examples/everything/http.ts');
@@ -52,7 +65,13 @@ else {
     });
     const [url, node] = await Promise.all([urlOf(child), newerNode()]);
     // Both at once: one endpoint serves both eras side by side.
-    await Promise.all(REVISIONS.map(async (revision) => found.set(revision, await runSuite(node, url, revision))));
+    await Promise.all(
+      REVISIONS.map(async (revision) => {
+        found.set(revision, await runSuite(node, url, revision));
+        for (const scenario of Object.keys(SKILLS))
+          ofSkills.set(`${revision} ${scenario}`, await runSuite(node, url, revision, scenario));
+      }),
+    );
   });
 
   for (const revision of REVISIONS) {
@@ -81,6 +100,19 @@ else {
           assert.not(checks.every(passes), 'it passes: take it out of the table');
         });
     }
+
+    for (const [scenario, count] of Object.entries(SKILLS))
+      test(`${revision}: each of the ${count} checks of ${scenario} succeeds`, () => {
+        const checks = ofSkills.get(`${revision} ${scenario}`)?.get(scenario) ?? [];
+        const skips = revision === '2025-11-25' ? CACHING : [];
+        const wrong = checks.filter(
+          ({ id, status }) => id.startsWith('sep-2640-') && !skips.includes(id) && status !== 'SUCCESS',
+        );
+        assert.is(wrong.map(told).join('\n\n'), '');
+        const succeeded = new Set(checks.flatMap(({ id, status }) => (status === 'SUCCESS' ? [id] : [])));
+        const ids = [...succeeded].filter((id) => id.startsWith('sep-2640-'));
+        assert.is(ids.length, scenario === 'sep-2640-skills-enumeration' ? count - skips.length : count);
+      });
 
     test(`${revision}: what the suite ran is what is judged here`, () => {
       assert.equal([...(found.get(revision)?.keys() ?? [])].sort(), [...scenarios].sort());

@@ -78,6 +78,9 @@ const MODERN: Readonly<Record<string, readonly JsonObject[]>> = { 'server/discov
 const REFUSED: Readonly<Record<string, JsonObject>> = {
   initialize: opening('2025-06-18'),
   'subscriptions/listen': { notifications: { toolsListChanged: true } },
+  'skills/list': {},
+  'skills/get': { uri: 'skill://a/SKILL.md' },
+  'resources/directory/read': { uri: 'skill://a' },
   'tasks/get': { taskId: 't' },
   'tasks/update': { taskId: 't', inputResponses: {} },
   'tasks/cancel': { taskId: 't' },

@@ -11,6 +11,7 @@ import {
 } from '../../src/protocol/revisions.ts';
 import { type ModernWireType, packageFaults } from './wire-packages.ts';
 import { officialSchema } from './wire-schemas.ts';
+import { skillResultFaults } from './wire-skills.ts';
 import { taskNoteFaults, taskResultFaults } from './wire-tasks.ts';
 
 /** As the server sees it: `in` comes from the client, `out` from the server. */
@@ -240,6 +241,8 @@ function outFaults(message: unknown, revision: Revision, method: string | undefi
     ];
   const ofTask = method === undefined ? undefined : taskResultFaults(method, message.result, revision);
   if (ofTask) return [...typed('JSONRPCMessage', message, revision), ...ofTask];
+  const ofSkill = method === undefined ? undefined : skillResultFaults(method, message.result, revision);
+  if (ofSkill) return [...typed('JSONRPCMessage', message, revision), ...ofSkill];
   const type = method === undefined ? undefined : TYPES[method]?.[1];
   if (method !== undefined && type === undefined) return [`a result for ${method}, of which wire.ts knows no type`];
   return [...typed('JSONRPCMessage', message, revision), ...(type ? typed(type, message.result, revision) : [])];

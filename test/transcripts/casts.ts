@@ -101,6 +101,13 @@ export function workshop(clock: SimulatedClock, limits: Partial<Limits>): Server
   return server;
 }
 
+/** Has one skill, in a folder of its own. */
+export function librarian(clock: SimulatedClock, limits: Partial<Limits>): Server {
+  const server = bare(clock, limits);
+  void server.skills(new URL('../fixtures/skills', import.meta.url), { watch: false });
+  return server;
+}
+
 /** Announces an extension of its own, has a call that can be a task, and a tool that returns what its client declares. */
 export function extended(clock: SimulatedClock, limits: Partial<Limits>): Server {
   const server = createServer({

@@ -119,6 +119,7 @@ export class ReloadHost {
     this.#unfollow?.();
     this.#unfollow = undefined;
     this.#server.guardAs(undefined);
+    this.#server.skillsOf(undefined);
     for (const kind of this.#kinds()) kind.replaceSource(PROGRAM, []);
     this.#server.apps.replaceSource(PROGRAM, []);
     this.#server.machines.replaceSource(PROGRAM, []);
@@ -162,7 +163,8 @@ export class ReloadHost {
   }
 
   /** Copies all definitions. Machine instances stay in the host's server and continue in the new version of their machine. */
-  #copy({ apps, machines, tools, resources, prompts }: Server): void {
+  #copy(program: Server): void {
+    const { apps, machines, tools, resources, prompts } = program;
     const mine = this.#server;
     const remaining = new Set(machines.definitions().map(({ name }) => name));
     // Removes dropped machines first: a new tool may use the name of a removed machine, and the other way round.
@@ -174,6 +176,7 @@ export class ReloadHost {
     mine.resources.replaceSource(PROGRAM, resources.definitions());
     mine.machines.replaceSource(PROGRAM, machines.definitions());
     mine.apps.replaceSource(PROGRAM, apps.definitions());
+    mine.skillsOf(program);
     copy(tools, mine.tools);
     copy(resources, mine.resources);
     copy(prompts, mine.prompts);
@@ -205,8 +208,10 @@ export class ReloadHost {
 
 function copy<D>(from: Registration<D>, to: Registration<D>): void {
   to.replaceSource(PROGRAM, from.definitions());
+  const copies = new Map(to.catalogue.all().map(({ key, enabled }) => [key, enabled]));
   for (const { key, enabled } of from.catalogue.all()) {
-    if (enabled === (to.catalogue.get(key) !== undefined)) continue;
+    // Files of skills come with their folders.
+    if ((copies.get(key) ?? enabled) === enabled) continue;
     if (enabled) to.enable(key);
     else to.disable(key);
   }

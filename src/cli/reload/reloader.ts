@@ -5,6 +5,7 @@ import { systemClock } from '../../clock.ts';
 import { load } from '../../discovery/discover.ts';
 import { loading, nextGeneration, onModule } from '../../discovery/generation.ts';
 import { findModules, isBelow, isFoundModule, isModule, isPrivate } from '../../discovery/module-files.ts';
+import { Watch } from '../../file-watch.ts';
 import { launchedBy } from '../../launcher.ts';
 import type { ServerOptions } from '../../options.ts';
 import { isServer, type Server } from '../../server.ts';
@@ -18,7 +19,6 @@ import type { Target } from '../serving/target.ts';
 import { startupError } from '../startup-error.ts';
 import { say } from '../usage.ts';
 import { ReloadHost } from './reload-host.ts';
-import { Watch } from './watch.ts';
 
 /** The time limit for loading one discovered module, in milliseconds. */
 const LOAD_MS = 30_000;

@@ -77,7 +77,7 @@ export interface InboundSettings extends ParseLimits {
   /** Quota in bytes for messages from clients. */
   readonly retained: { excess(principal: string, bytes: number, session?: string): Pick<Error, 'message'> | undefined };
   /** The current capabilities of the server. */
-  readonly capabilities: Pick<Capabilities, 'offers'>;
+  readonly capabilities: Capabilities;
   /** Decides which node serves a request; undefined without a cluster. */
   readonly placement?: RequestPlacement | undefined;
 }
@@ -391,6 +391,11 @@ export class Inbound {
   ): void {
     if (method.needs && !this.#options.capabilities.offers(method.needs))
       throw new ProtocolError(ErrorCode.MethodNotFound, `${message.method}: this server has no ${method.needs}`);
+    if (method.extension && !this.#options.capabilities.uses(method.extension))
+      throw new ProtocolError(
+        ErrorCode.MethodNotFound,
+        `${message.method}: this server does not use the extension ${method.extension}`,
+      );
     const { system, shared } = this.#options;
     const { inspection } = system;
     const exchange = this.#exchange;

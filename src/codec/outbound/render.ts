@@ -25,6 +25,8 @@ export function renderResult(result: Result, dialect: Dialect, listTtlMs: number
       // An author's executor may have returned anything.
       if (!Array.isArray(result.result.contents)) throw new TypeError('expected a result with contents, an array');
       return cacheable(result.result, result.result, dialect, 'private');
+    case 'skill':
+      return cacheable({ skill: result.skill }, result.hints, dialect, 'private');
     case 'prompt':
       return showPrompt(result.result, dialect);
     case 'completion':
@@ -109,7 +111,7 @@ function showCall(result: CallToolResult, dialect: Dialect): object {
 function showPage(page: Page, dialect: Dialect, ttlMs: number): object {
   return cacheable(
     { [page.of]: showItems(page, dialect), ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) },
-    { ttlMs },
+    { ttlMs: page.ttlMs ?? ttlMs },
     dialect,
     page.scope ?? 'public',
   );
@@ -130,6 +132,8 @@ function showItems(page: Page, { shown, structured }: Dialect): readonly object[
       return page.items.map((resource) => pick(resource, shown.resource));
     case 'resourceTemplates':
       return page.items.map((template) => pick(template, shown.resourceTemplate));
+    case 'skills':
+      return page.items;
   }
 }
 

@@ -1,12 +1,12 @@
 /** The file watcher: reports relevant changes once per burst, and polls if the system cannot watch. */
 import { EventEmitter } from 'node:events';
 import type { FSWatcher } from 'node:fs';
-import { utimesSync } from 'node:fs';
+import { renameSync, utimesSync } from 'node:fs';
 import * as assert from 'uvu/assert';
-import { Watch } from '../../src/cli/reload/watch.ts';
-import { Tree } from '../discovery/tree.ts';
-import { suite } from '../harness/door.ts';
-import { HandClock } from '../transports/support.ts';
+import { Watch } from '../src/file-watch.ts';
+import { Tree } from './discovery/tree.ts';
+import { suite } from './harness/door.ts';
+import { HandClock } from './transports/support.ts';
 
 const test = suite('watch');
 
@@ -86,6 +86,25 @@ test('a removed directory can be watched again', () => {
   assert.is(first?.closed, true);
   watch.directory('/p');
   assert.is.not(watchers.get('/p'), first);
+});
+
+test('a directory that was removed and created again is watched again', () => {
+  const tree = new Tree({ 'deep/a.ts': '' });
+  const { clock, watchers, changes, watch } = stage();
+  const deep = tree.at('deep');
+  watch.directory(deep);
+  const first = watchers.get(deep);
+  watch.directory(deep);
+  assert.is(watchers.get(deep), first);
+  // Created before the other is removed: otherwise the new one may get the number of the old one.
+  tree.write('new/a.ts', '');
+  renameSync(deep, tree.at('old'));
+  renameSync(tree.at('new'), deep);
+  watch.directory(deep);
+  assert.is(first?.closed, true);
+  watchers.get(deep)?.listener('change', 'a.ts');
+  clock.pass(50);
+  assert.equal(changes, [[tree.at('deep/a.ts')]]);
 });
 
 test('polls every 500 ms if the system cannot watch, and reports that once', () => {

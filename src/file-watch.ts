@@ -1,8 +1,8 @@
-/** Watches directories and reports relevant changes once per burst. */
+/** Watches directories and reports relevant changes once per burst. For `troupe dev`, and for what a server serves from files. */
 import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Clock, systemClock, type Timer } from '../../clock.ts';
-import { messageOf } from '../../protocol/json.ts';
+import { type Clock, systemClock, type Timer } from './clock.ts';
+import { messageOf } from './protocol/json.ts';
 
 /** The silence that ends a burst, in milliseconds: editors and formatters write a file in several steps. */
 const QUIET_MS = 50;
@@ -24,7 +24,7 @@ export interface WatchOptions {
 export class Watch {
   readonly #options: WatchOptions;
   readonly #clock: Clock;
-  readonly #watched = new Map<string, FSWatcher>();
+  readonly #watched = new Map<string, { readonly watcher: FSWatcher; readonly inode: string | undefined }>();
   /** The polled directories, with the modification times of their entries. */
   readonly #polled = new Map<string, ReadonlyMap<string, number>>();
   readonly #changed = new Set<string>();
@@ -42,17 +42,23 @@ export class Watch {
     this.directory(dirname(path));
   }
 
-  /** Watches the direct entries of a directory. */
+  /** Watches the direct entries of a directory, also if it was removed and created again since the last call. */
   directory(path: string): void {
-    if (this.#closed || this.#watched.has(path) || this.#polled.has(path)) return;
+    if (this.#closed || this.#polled.has(path)) return;
+    const inode = inodeOf(path);
+    const before = this.#watched.get(path);
+    // The watcher of a removed directory reports nothing more, and no error on Linux.
+    if (before && before.inode === inode) return;
+    before?.watcher.close();
+    this.#watched.delete(path);
     try {
       const open = this.#options.watch ?? ((directory, listener) => watch(directory, { persistent: false }, listener));
       const watcher = open(path, (_event, name) => this.#event(name === null ? path : join(path, name)));
-      this.#watched.set(path, watcher);
+      this.#watched.set(path, { watcher, inode });
       watcher.on('error', () => {
         // The directory was removed. The watcher of its parent reports if it reappears.
         watcher.close();
-        this.#watched.delete(path);
+        if (this.#watched.get(path)?.watcher === watcher) this.#watched.delete(path);
       });
     } catch (error) {
       this.#startPolling(path, error);
@@ -61,7 +67,7 @@ export class Watch {
 
   close(): void {
     this.#closed = true;
-    for (const watcher of this.#watched.values()) watcher.close();
+    for (const { watcher } of this.#watched.values()) watcher.close();
     this.#watched.clear();
     this.#polled.clear();
     this.#quiet?.cancel();
@@ -95,6 +101,12 @@ export class Watch {
     }
     this.#poll = this.#clock.after(POLL_MS, () => this.#pollAll());
   }
+}
+
+/** Identifies a directory, whatever its path; undefined if it does not exist. */
+function inodeOf(path: string): string | undefined {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found && `${found.dev} ${found.ino}`;
 }
 
 /** The modification time of each entry of a directory. */

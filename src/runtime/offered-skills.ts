@@ -1,0 +1,118 @@
+/**
+ * The skills of a server, from the first one on: their code is loaded when a program offers a skill, and by no other server.
+ */
+import type { RequestMail, RequestTarget } from '../messages/request-messages.ts';
+import { SKILLS_EXTENSION } from '../protocol/skills.ts';
+import type { SkillRegistry, SkillRegistryParts } from '../skills/skill-registry.ts';
+import type { SkillSource } from '../skills/skill-source.ts';
+import type { RegisteredSkills, SkillsOptions } from '../skills/skills-options.ts';
+import type { RegisteredCapabilities } from './capabilities.ts';
+
+export interface OfferedSkillsOptions extends Omit<SkillRegistryParts, 'resources'> {
+  readonly capabilities: RegisteredCapabilities;
+  /** Makes the registration of their files. */
+  resources(): SkillRegistryParts['resources'];
+}
+
+export class OfferedSkills implements RequestTarget {
+  readonly #options: OfferedSkillsOptions;
+  #loading: Promise<SkillRegistry> | undefined;
+  #skills: SkillRegistry | undefined;
+  /** The first scans, until they end. */
+  readonly #opening = new Set<Promise<unknown>>();
+  /** The folders of the program, in the order in which it offered them. */
+  readonly #folders = new Set<SkillSource>();
+  /** The folders of another server that are offered here. */
+  #adopted: ReadonlySet<SkillSource> = new Set();
+  #closed = false;
+
+  constructor(options: OfferedSkillsOptions) {
+    this.#options = options;
+  }
+
+  /** See `Server.skills`. */
+  folder(path: string | URL, options: SkillsOptions): Promise<RegisteredSkills> {
+    return this.#opens(this.#open(path, options));
+  }
+
+  /** The folders that the program offers. */
+  get folders(): readonly SkillSource[] {
+    return [...this.#folders];
+  }
+
+  /** Offers the folders of another server in place of those that were adopted before. They close when they are no longer adopted. */
+  adopt(folders: readonly SkillSource[]): void {
+    const before = this.#adopted;
+    this.#adopted = new Set(folders);
+    if (folders.length === 0 && before.size === 0) return;
+    void this.#use().then((skills) => {
+      // First the new ones: a folder of the same name replaces the one before, and clients see no list without it.
+      for (const folder of folders) if (!before.has(folder) && this.#adopted.has(folder)) skills.offer(folder);
+      for (const folder of before) if (!this.#adopted.has(folder)) skills.withdraw(folder);
+    });
+  }
+
+  /** Waits for the first scans. @throws the error of a folder that cannot be offered */
+  async ready(): Promise<void> {
+    while (this.#opening.size > 0) await Promise.all(this.#opening);
+  }
+
+  /** Serves a request about skills. */
+  send(mail: RequestMail): void {
+    if (this.#skills) this.#skills.send(mail);
+    else void this.#use().then((skills) => skills.send(mail));
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#skills?.close();
+  }
+
+  async #open(path: string | URL, options: SkillsOptions): Promise<RegisteredSkills> {
+    const using = this.#use();
+    const { SkillFolder } = await import('../skills/skill-folder.ts');
+    const folder = new SkillFolder(path, options, this.#options.system);
+    const skills = await using;
+    await folder.open();
+    this.#folders.add(folder);
+    skills.offer(folder);
+    if (this.#closed) skills.close();
+    return {
+      get skills() {
+        return folder.skills.map(({ entry: { uri, frontmatter } }) => ({ name: frontmatter.name, uri }));
+      },
+      get problems() {
+        return folder.problems;
+      },
+      reload: () => folder.scan(),
+      remove: () => {
+        this.#folders.delete(folder);
+        skills.withdraw(folder);
+      },
+    };
+  }
+
+  /** Keeps an error for `ready` until a transport opens: it is no unhandled rejection if the program does not await the promise. */
+  #opens<T>(opening: Promise<T>): Promise<T> {
+    this.#opening.add(opening);
+    opening.then(
+      () => this.#opening.delete(opening),
+      () => {},
+    );
+    return opening;
+  }
+
+  /** Announces the extension at once: clients read capabilities only when they connect. */
+  #use(): Promise<SkillRegistry> {
+    const { capabilities } = this.#options;
+    if (!this.#loading) {
+      capabilities.add('resources');
+      capabilities.extend(SKILLS_EXTENSION, { directoryRead: true });
+    }
+    this.#loading ??= import('../skills/skill-registry.ts').then(({ SkillRegistry }) => {
+      this.#skills = new SkillRegistry({ ...this.#options, resources: this.#options.resources() });
+      return this.#skills;
+    });
+    return this.#loading;
+  }
+}
