@@ -20,6 +20,7 @@ import { OAUTH } from './oauth.ts';
 import { PROCESS } from './process.ts';
 import { SESSIONS } from './sessions.ts';
 import { SIMULATION } from './simulation.ts';
+import { SKILLS_OF_SERVER } from './skills.ts';
 import { STORE } from './store.ts';
 import { SUPERVISION } from './supervision.ts';
 import { TASKS } from './tasks.ts';
@@ -46,6 +47,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...CLIENT_FAULTS,
   ...CLIENT_TOKENS,
   ...CLIENT_SKILLS,
+  ...SKILLS_OF_SERVER,
   ...CLIENT_SIGN_IN,
   ...INSPECTOR,
   ...OAUTH,

@@ -1,0 +1,47 @@
+/** Broken builds of the skills that a server offers. */
+import type { BrokenBuild } from './broken-build.ts';
+
+const SKILLS = 'test/skills/skills.test.ts';
+
+export const SKILLS_OF_SERVER: readonly BrokenBuild[] = [
+  {
+    id: 'S-60',
+    test: SKILLS,
+    file: 'src/skills/skill-scan.ts',
+    find: 'constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)',
+    replace: 'constants.O_RDONLY',
+    why: 'a link in the place of a file leads out of the folder',
+  },
+  {
+    id: 'S-60',
+    test: SKILLS,
+    file: 'src/skills/skill-scan.ts',
+    find: ".filter((entry) => !entry.name.startsWith('.'))",
+    replace: '',
+    why: 'hidden files are published',
+  },
+  {
+    id: 'S-61',
+    test: SKILLS,
+    file: 'src/skills/skill-folder.ts',
+    find: '(await digestOf(found.bytes)) === file.digest',
+    replace: 'found.bytes.length === file.size',
+    why: 'a changed file of the same length is served under the digest of the earlier one',
+  },
+  {
+    id: 'S-62',
+    test: SKILLS,
+    file: 'src/skills/skill-registry.ts',
+    find: 'request.hidden ? undefined : catalogue.get(operation.uri)?.definition',
+    replace: 'catalogue.get(operation.uri)?.definition',
+    why: 'a caller who guesses the address of a hidden skill gets its entry',
+  },
+  {
+    id: 'S-62',
+    test: SKILLS,
+    file: 'src/skills/skill-directories.ts',
+    find: 'if (view?.hides.has(uri)) continue;',
+    replace: '',
+    why: 'the directories of a hidden skill show its files',
+  },
+];
