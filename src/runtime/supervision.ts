@@ -11,7 +11,7 @@ import { running } from '../requests/running.ts';
 import { toText } from '../store/serialize.ts';
 import type { DeadLetter, Store } from '../store/store.ts';
 import type { WatchdogOption } from '../watchdog-option.ts';
-import { poison } from '../workers/poison-calls.ts';
+import { type Poisoned, poison } from '../workers/poison-calls.ts';
 import { installStallProbe } from '../workers/stall-probe.ts';
 import { endsMark, startWatchdog, type Watchdog } from '../workers/watchdog.ts';
 import type { Supervised } from './supervised.ts';
