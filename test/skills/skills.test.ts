@@ -1,10 +1,12 @@
 /** Skills (SEP-2640): folders as they are listed, read, edited, and guarded. */
+import { hash } from 'node:crypto';
 import { mkdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import * as assert from 'uvu/assert';
 import { ErrorCode } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import { connect, type TestClient } from '../../src/testing.ts';
+import type { Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { officialHost, quietServer, readAll, skillFile, skillTree } from './support.ts';
 
@@ -34,6 +36,12 @@ function refusal(promise: Promise<unknown>): Promise<string> {
     () => 'nothing',
     (error: unknown) => `${Object(error).code} ${error instanceof Error ? error.message : ''}`,
   );
+}
+
+/** Replaces a file as editors do: no scan finds it half written. */
+function replace(tree: Tree, name: string, text: string): void {
+  tree.write('.part', text);
+  renameSync(tree.at('.part'), tree.at(name));
 }
 
 /** The addresses of the listed skills. */
@@ -219,6 +227,9 @@ test('S-61: a read returns the bytes of the current entry, whichever file has ch
   // The same length, and perhaps the same time.
   tree.write('pdf/references/FORMS.md', '# Norms\r\n');
   assert.is(await read('skill://pdf/references/FORMS.md'), '# Norms\r\n');
+  const { skill: current } = await client.modern('skills/get', { uri: 'skill://pdf/SKILL.md' });
+  const forms = Object(current).resources.find(({ uri }: JsonObject) => uri === 'skill://pdf/references/FORMS.md');
+  assert.is(forms.digest, `sha256:${hash('sha256', '# Norms\r\n')}`);
   tree.remove('pdf/references');
   assert.match(await refusal(read('skill://pdf/references/FORMS.md')), /^-32602 Resource not found/);
   assert.equal(await children(client, 'skill://pdf'), [
@@ -408,7 +419,7 @@ test('a change of a file reaches clients: new skills, new descriptions, and file
   await client.initialize('2025-11-25');
   const changed = (): Promise<JsonObject> => client.notification('notifications/resources/list_changed');
   const described = changed();
-  tree.write('pdf/SKILL.md', skillFile('pdf', 'Reads forms'));
+  replace(tree, 'pdf/SKILL.md', skillFile('pdf', 'Reads forms'));
   await described;
   const added = changed();
   // A folder comes whole: it is renamed into its place.
@@ -417,13 +428,12 @@ test('a change of a file reaches clients: new skills, new descriptions, and file
   renameSync(tree.at('.new'), tree.at('mail'));
   await added;
   assert.ok((await listed(client)).includes('skill://mail/SKILL.md'));
-  await client.request('resources/subscribe', { uri: 'skill://mail/notes.md' }).catch(() => {});
   await client.request('resources/subscribe', { uri: 'skill://pdf/references/FORMS.md' });
   const updated = client.notification('notifications/resources/updated');
-  tree.write('pdf/references/FORMS.md', '# New forms');
+  replace(tree, 'pdf/references/FORMS.md', '# New forms');
   assert.equal(await updated, { uri: 'skill://pdf/references/FORMS.md' });
   const removed = changed();
-  tree.remove('mail');
+  renameSync(tree.at('mail'), tree.at('.old'));
   await removed;
   assert.not((await listed(client)).includes('skill://mail/SKILL.md'));
   assert.is(registered.skills.length, 3);
