@@ -119,7 +119,7 @@ const TABLES: readonly Table[] = [
   {
     part: 'durable',
     title: 'A store in a file, beside none',
-    note: 'The same server with `sqlite(…)` and without, over HTTP. *read* calls a tool with `readOnlyHint`; *put* one with `idempotentHint`, whose reply is stored while its response leaves; *write* one without, whose marker is durable before it runs, and whose reply is before its response leaves. A write in a session is known by its id, a modern one by its idempotency key. The floor is a `node:http` server, without and with a thread that makes the same two group commits for each call.',
+    note: 'The same server with `sqlite(…)` and without, and its writes in a session with `postgres(…)` on the same machine, over HTTP. *read* calls a tool with `readOnlyHint`; *put* one with `idempotentHint`, whose reply is stored while its response leaves; *write* one without, whose marker is durable before it runs, and whose reply is before its response leaves. A write in a session is known by its id, a modern one by its idempotency key. The floor is a `node:http` server, without and with a thread that makes the same two group commits for each call.',
     size: 'in flight',
     columns: [
       { title: 'calls/s', measure: 'calls' },

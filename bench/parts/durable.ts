@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { programs, startPostgres } from '../../test/harness/postgres.ts';
 import { FLOOR, OURS } from '../contenders.ts';
 import { callAll, isEcho, openSessions } from '../http.ts';
 import { type Caller, type PreparedCall, request, type Way } from '../http-requests.ts';
@@ -12,6 +13,7 @@ import { Gathering, type Series } from '../series.ts';
 import { costing, type Serving, serve } from '../serving.ts';
 
 export const WITH_STORE = `${OURS}, sqlite`;
+export const WITH_POSTGRES = `${OURS}, postgres`;
 /** A bare server with a thread that makes two group commits for each call, as a call that may change something does. */
 export const FLOOR_WITH_THREAD = `${FLOOR}, thread`;
 
@@ -47,11 +49,14 @@ export async function measureDurable(_contenders: unknown, scale: Scale): Promis
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   const sizes = scale.inFlight.filter((size) => size > 1);
   const file = (way: string): string => join(folder, `${way}-${Date.now()}.db`);
+  // Where there is none, the rows are missing.
+  const database = programs === undefined ? undefined : await startPostgres();
   const runners: readonly Runner<Running>[] = [
     ...CALLS.flatMap((call): readonly Runner<Running>[] => [
       { who: OURS, way: call.way, start: () => startCalls(call, undefined) },
       { who: WITH_STORE, way: call.way, start: () => startCalls(call, file(call.way)) },
     ]),
+    ...(database ? [{ who: WITH_POSTGRES, way: WRITE.way, start: () => startCalls(WRITE, database.url) }] : []),
     { who: FLOOR, way: WRITE.way, start: () => startFloor('none') },
     { who: FLOOR_WITH_THREAD, way: WRITE.way, start: () => startFloor(file('floor')) },
   ];
@@ -71,6 +76,7 @@ export async function measureDurable(_contenders: unknown, scale: Scale): Promis
     });
   } finally {
     rmSync(folder, { recursive: true, force: true });
+    await database?.stop();
   }
   return gathering.all;
 }

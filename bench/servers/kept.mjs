@@ -1,12 +1,12 @@
 /** Troupe as it is built, for the part of the benchmark that compares a store with none: `kept.mjs none|FILE [audit|required]`. */
-import { createServer, http, sqlite } from 'troupe';
+import { createServer, http, postgres, sqlite } from 'troupe';
 import { served } from './telling.mjs';
 
 const [file = 'none', audit] = process.argv.slice(2);
 const server = createServer({
   name: 'bench',
   version: '1.0.0',
-  ...(file === 'none' ? {} : { store: sqlite(file) }),
+  ...(file === 'none' ? {} : { store: file.startsWith('postgres:') ? postgres(file) : sqlite(file) }),
   ...(audit === undefined ? {} : { audit: { to: 'store', required: audit === 'required' } }),
 });
 const input = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] };
