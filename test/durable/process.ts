@@ -1,4 +1,4 @@
-/** What the tests of durable sessions share: a server process with a store in a file, which is killed and started again. */
+/** What the tests of durable sessions share: a server process with a store in a file or a database, which is killed and started again. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -17,6 +17,7 @@ export const FULL = PROOF;
 export class DurableServer {
   readonly #folder = mkdtempSync(join(tmpdir(), 'troupe-durable-'));
   readonly #env: Readonly<Record<string, string>>;
+  readonly #database: string | undefined;
   #child: ChildProcess | undefined;
   #port = '0';
   #exited: Promise<unknown> = Promise.resolve();
@@ -26,8 +27,10 @@ export class DurableServer {
   /** What the process has said on stderr. */
   told = '';
 
-  constructor(env: Readonly<Record<string, string>> = {}) {
+  /** @param database the URL of one; without it, the store is a file */
+  constructor(env: Readonly<Record<string, string>> = {}, database?: string) {
     this.#env = env;
+    this.#database = database;
   }
 
   /** Starts it; a second time on the port that it had. */
@@ -35,7 +38,7 @@ export class DurableServer {
     const before = performance.now();
     const child = spawn(
       process.execPath,
-      [...nodeFlags, FIXTURE, join(this.#folder, 'store.db'), this.#port, this.#ledger],
+      [...nodeFlags, FIXTURE, this.#database ?? join(this.#folder, 'store.db'), this.#port, this.#ledger],
       { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...this.#env } },
     );
     this.#child = child;

@@ -56,7 +56,7 @@ export class GroupWriter implements ConnectionOwner {
     this.#label = address.label;
     this.#options = options;
     this.#host = host;
-    this.queue = new WriteQueue(address.label, options);
+    this.queue = new WriteQueue(options);
     this.#heads = new StreamHeads(options.schema);
     this.#statements = new LayerStatements(options.schema);
     this.#retention = new StreamRetention(options, this.#heads);
@@ -149,7 +149,7 @@ WHERE a.kind IS NULL`,
         ],
       );
     } catch (error) {
-      throw postgresError(error, `${this.#label}: the first write of ${id} failed`);
+      throw postgresError(error, `the first write of ${id} failed`);
     }
   }
 
@@ -179,13 +179,13 @@ WHERE a.kind IS NULL`,
   }
 
   #refusal(): StoreError | undefined {
-    if (this.#closed) return new StoreError('closed', `${this.#label} is closed: its server has stopped`);
+    if (this.#closed) return new StoreError('closed', 'the store is closed: its server has stopped');
     return this.#gaveUp ?? (this.#isOver ? this.#away() : undefined);
   }
 
+  /** Clients see it, so it does not name the database. */
   #away(): StoreError {
-    const why = this.#down?.message ?? `${this.#label}: no connection`;
-    return new StoreError('busy', `${why}. Nothing was written. Retry when the database is back`);
+    return new StoreError('busy', 'the database is not reachable. Nothing was written. Retry when it is back');
   }
 
   #runSoon(): void {
@@ -254,16 +254,16 @@ WHERE a.kind IS NULL`,
   }
 
   #fenced(): StoreError {
-    return new StoreError('fenced', `${this.#label}: this node is not a member any more. Nothing was written`);
+    return new StoreError('fenced', 'this node is not a member of its cluster any more. Nothing was written');
   }
 
   #faultOf(connection: PostgresConnection, error: unknown): StoreError {
     if (connection.failure || endsConnection(error))
       return new StoreError(
         'failed',
-        `${(connection.failure ?? postgresError(error, this.#label)).message}. It is unknown whether this write was persisted; read the data again to find out`,
+        'the connection to the database was lost. It is unknown whether this write was persisted; read the data again to find out',
       );
-    return postgresError(error, `${this.#label}: nothing was written`);
+    return postgresError(error, 'nothing was written');
   }
 
   async #readHeads(connection: PostgresConnection, jobs: readonly WriteJob[]): Promise<void> {
@@ -286,8 +286,7 @@ WHERE a.kind IS NULL`,
     const results = await Promise.allSettled([begun, ...written, finished]);
     for (const result of results) if (result.status === 'rejected') throw result.reason;
     // A transaction that failed ends with this tag, without an error.
-    if ((await finished) !== 'COMMIT')
-      throw new StoreError('failed', `${this.#label}: the transaction was rolled back`);
+    if ((await finished) !== 'COMMIT') throw new StoreError('failed', 'the transaction was rolled back');
     return (await Promise.all(written)).flat();
   }
 }

@@ -28,14 +28,12 @@ class Reader {
 }
 
 export class ReaderPool {
-  readonly #label: string;
   readonly #options: PostgresOptions;
   readonly #readers: readonly Reader[];
   #up: (() => void)[] = [];
   #closed = false;
 
   constructor(address: PostgresAddress, options: PostgresOptions, application: string) {
-    this.#label = address.label;
     this.#options = options;
     this.#readers = Array.from({ length: options.readers }, () => new Reader(this, address, options, application));
   }
@@ -80,7 +78,7 @@ export class ReaderPool {
         return await connection.query(statement, values);
       } catch (error) {
         // Only a lost connection has a failure, and a read changes nothing.
-        if (!connection.failure) throw postgresError(error, `${this.#label}: ${statement.name}`);
+        if (!connection.failure) throw postgresError(error, `the query "${statement.name}" failed`);
         end ??= systemClock.now() + this.#options.outageMs;
         if (systemClock.now() >= end) throw this.#away();
       } finally {
@@ -98,7 +96,7 @@ export class ReaderPool {
 
   /** Resolves when a connection is there. @throws {StoreError} `busy` at its deadline, `closed` */
   async #connected(end: number): Promise<void> {
-    if (this.#closed) throw new StoreError('closed', `${this.#label} is closed: its server has stopped`);
+    if (this.#closed) throw new StoreError('closed', 'the store is closed: its server has stopped');
     const left = end - systemClock.now();
     if (left <= 0) throw this.#away();
     const hold = systemClock.hold();
@@ -113,6 +111,6 @@ export class ReaderPool {
   }
 
   #away(): StoreError {
-    return new StoreError('busy', `${this.#label}: no connection to the database. Retry when it is back`);
+    return new StoreError('busy', 'the database is not reachable. Retry when it is back');
   }
 }

@@ -20,7 +20,6 @@ const FEW_WAITING = 32;
 const MANY = 512;
 
 export class WriteQueue {
-  readonly #label: string;
   readonly #options: PostgresOptions;
   /** Waiting jobs, in order. */
   #waiting: WriteJob[] = [];
@@ -33,8 +32,7 @@ export class WriteQueue {
   /** Calls that wait until this many jobs have ended, the lowest number first. */
   readonly #until: { readonly ended: number; resolve(): void }[] = [];
 
-  constructor(label: string, options: PostgresOptions) {
-    this.#label = label;
+  constructor(options: PostgresOptions) {
     this.#options = options;
   }
 
@@ -131,10 +129,7 @@ export class WriteQueue {
   }
 
   #busy(name: string, most: number, what: string): StoreError {
-    return new StoreError(
-      'busy',
-      `${this.#label}: ${most} ${what} are waiting for the store (${name}). Retry when some have finished`,
-    );
+    return new StoreError('busy', `${most} ${what} are waiting for the store (${name}). Retry when some have finished`);
   }
 }
 
