@@ -1,4 +1,4 @@
-/** What every store promises, of the one in memory and the one in a file alike. */
+/** The contract of every store (D-11): in memory, in a file, in PostgreSQL. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
@@ -40,7 +40,7 @@ const reply = (id: string, request: string, expires: number): Write => ({
 });
 
 function contract(name: string, make: () => Store | Promise<Store>, suiteOf = suite): void {
-  const test = suiteOf(`the contract of a store: ${name}`);
+  const test = suiteOf(`D-11, the contract of a store: ${name}`);
   let store: Store;
   test.before(async () => {
     store = await make();

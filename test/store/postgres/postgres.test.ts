@@ -235,7 +235,7 @@ test('settings that lose data, and a clock that differs, are warnings at the sta
   assert.match(to.lines[1] ?? '', /the clock of this machine is (599|600)\d\d\d ms behind the database's/);
 });
 
-test('D-03: a killed database loses nothing that was acknowledged; while it is away calls are rejected as busy, and afterwards they pass', async () => {
+test('D-03, D-12: a killed database loses nothing that was acknowledged; while it is away calls are rejected as busy, and afterwards they pass', async () => {
   const url = await server.database();
   const to = host();
   const store = await open(url, { outageMs: 50 }, to);
@@ -270,7 +270,7 @@ test('a process that lost its connection stops for good if another one has used 
   assert.is(store.impairment?.(), 'not open');
 });
 
-test('N2, N5: a node that is fenced commits nothing, and its store refuses every batch until it joins again', async () => {
+test('D-12, N2, N5: a node that is fenced commits nothing, and its store refuses every batch until it joins again', async () => {
   const url = await server.database();
   const address = new PostgresAddress(url);
   const store = await OpenedPostgres.open({ reads: address, session: address }, resolvePostgresOptions({}), {
