@@ -16,11 +16,8 @@ export interface MachinePage extends Common {
   /** The name of the machine. */
   readonly machine: string;
   readonly chart: {
-    /**
-     * The picture, without colours and styles of its own. Its elements have classes: `box` for the frame of a state, with
-     * `data-state` for the state's path, `line`, `head` and `label` for transitions, with `data-from`; `name`, `row` and `quiet` for texts.
-     */
-    readonly svg: string;
+    /** The picture without colours (`pagePictureOf`); undefined for a chart that cannot be laid out. */
+    readonly svg?: string | undefined;
     readonly states: readonly ViewState[];
   };
   readonly events: readonly ViewEvent[];

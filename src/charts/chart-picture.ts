@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts';
 import { packageFile } from '../package-files.ts';
 import { isObject } from '../protocol/json.ts';
 import type { ChartNode } from './chart-node.ts';
-import { drawChart } from './picture.ts';
+import { drawChart, drawChartForPage } from './picture.ts';
 import { betterIn, isPlaced, type Pane, type PlacedChart } from './placed.ts';
 import { sketch, walk } from './sketch.ts';
 import { textWidth } from './text-width.ts';
@@ -36,12 +36,22 @@ export interface PictureOptions {
 /** Draws a chart as SVG. The event loop stays free while a thread lays it out. */
 export async function pictureOf(chart: ChartNode, options: PictureOptions): Promise<string> {
   const { title, active, clock, waitMs } = options;
+  return drawChart(chart, title, active, await within(layoutOf(chart, clock), clock, waitMs));
+}
+
+/** Draws a chart for a page that has a style of its own (picture.ts). @returns undefined for a chart that cannot be laid out */
+export async function pagePictureOf(chart: ChartNode, title: string, clock: Clock): Promise<string | undefined> {
+  const placed = await layoutOf(chart, clock);
+  return placed && drawChartForPage(chart, title, placed);
+}
+
+function layoutOf(chart: ChartNode, clock: Clock): Promise<PlacedChart | undefined> {
   let layout = layouts.get(chart);
   if (layout === undefined) {
     layout = partsOf(chart) > MAX_PARTS ? Promise.resolve(undefined) : inTurn(() => layoutInThread(chart, clock));
     layouts.set(chart, layout);
   }
-  return drawChart(chart, title, active, await within(layout, clock, waitMs));
+  return layout;
 }
 
 function partsOf(chart: ChartNode): number {

@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import { readChart } from '../../src/charts/chart.ts';
-import { pictureOf } from '../../src/charts/chart-picture.ts';
+import { pagePictureOf, pictureOf } from '../../src/charts/chart-picture.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { suite, timeLimit } from '../harness/door.ts';
 
@@ -122,6 +122,26 @@ test('equal machines have equal pictures, and the current states are marked with
   const marked = [...active.matchAll(/fill="#1f3c9e"[^>]*font-weight="bold">([^<]*)</g)].map(([, name]) => name);
   assert.equal(marked.sort(), ['resting', 'working']);
   assert.equal(partsIn(active).lines, partsIn(plain).lines);
+});
+
+test('the picture for a page has classes and paths instead of colours, at the same places', async () => {
+  const chart = chartOf();
+  const coloured = await picture(chart);
+  const forPage = (await pagePictureOf(chart, 'x', clock)) ?? '';
+  assert.not.match(forPage, /#[\da-f]{6}\b|\bstyle=|<style|\bon\w+=/);
+  const placesOf = (svg: string) => svg.match(/ (d|x|y|width|height|transform|textLength)="[^"]*"/g);
+  assert.equal(placesOf(forPage), placesOf(coloured));
+  const paths = new Set([...forPage.matchAll(/class="box" data-state="([^"]*)"/g)].map(([, path]) => path));
+  assert.ok(paths.has('running.line.working') && paths.has('running.store.resting'));
+  assert.match(forPage, /class="line" data-state="running\.line\.working"/);
+  const large = readChart(
+    createMachine({
+      id: 'large',
+      initial: 's0',
+      states: Object.fromEntries(Array.from({ length: 700 }, (_, index) => [`s${index}`, {}])),
+    }),
+  );
+  assert.is(await pagePictureOf(large, 'x', clock), undefined);
 });
 
 test('a reader who has waited long enough gets a list, and the next reader the layout', async () => {
