@@ -1,20 +1,47 @@
-/** Builds the library of pages, `troupe/app`, into dist/apps. Fails if it is larger than its limit. */
-import { readFileSync } from 'node:fs';
+/** Builds the library of pages, `troupe/app`, and the generated pages into dist/apps. Fails if one is larger than its limit. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { buildPages } from '../page-build.ts';
+import { buildPages, onlyFile } from '../page-build.ts';
+import { htmlPage } from '../src/html-page.ts';
 
 const source = fileURLToPath(new URL('./src', import.meta.url));
 
 /** Bytes of the library, gzipped: a host loads it with every view. */
 const LIBRARY_BYTES = 4_096;
+/** Bytes of the script and the style of a page, gzipped. */
+const PAGE_BYTES = 8_192;
+const PAGES = ['machine'];
+/** The placeholder of the definition in a page. Its JSON contains `\u003c` instead of `<`. */
+const PLACE = '"TROUPE-VIEW"';
+/** The placeholder of the chart: the markup of an SVG picture, because the policy lets the script parse none. */
+const CHART = '<!--TROUPE-CHART-->';
 
 await buildPages({
   name: 'apps',
-  inputs: ['apps'],
+  inputs: ['apps', 'src/apps/view-definition.ts'],
   last: 'app.js',
   async build(folder) {
+    for (const page of PAGES) {
+      // Beside the folder of the result, in one that is deleted.
+      const parts = join(folder, '..', page);
+      mkdirSync(parts);
+      await bundled(join(source, `pages/${page}.ts`), parts, `${page}.js`);
+      const [script, style] = [onlyFile(parts, '.js'), onlyFile(parts, '.css')];
+      withinLimit(`${page}.html`, script + style, PAGE_BYTES);
+      writeFileSync(
+        join(folder, `${page}.html`),
+        htmlPage({
+          title: 'View',
+          script,
+          style,
+          images: 'data:',
+          body: CHART,
+          data: { id: 'definition', json: PLACE },
+        }),
+      );
+    }
     await bundled(join(source, 'app.ts'), folder, 'app.js');
     withinLimit('app.js', readFileSync(join(folder, 'app.js'), 'utf8'), LIBRARY_BYTES);
   },
@@ -31,7 +58,8 @@ async function bundled(entry: string, folder: string, name: string): Promise<voi
     build: {
       outDir: folder,
       emptyOutDir: false,
-      target: 'es2022',
+      // The frames of chat clients are of this year: no other syntax for older browsers.
+      target: 'esnext',
       modulePreload: false,
       assetsInlineLimit: 0,
       cssCodeSplit: false,

@@ -47,6 +47,8 @@ export interface ViewEvent {
   readonly fields: readonly FormField[];
   /** Arguments that every call has, such as the event's name for a machine with a single tool. */
   readonly fixed?: Readonly<Record<string, string>> | undefined;
+  /** True for the end of an instance, which is offered while the instance is active. */
+  readonly always?: true | undefined;
   /** True if the page asks again before it sends the event. */
   readonly confirm: boolean;
 }
@@ -57,7 +59,7 @@ export interface ToolPage extends Common {
   readonly tool: string;
   readonly description?: string | undefined;
   readonly fields: readonly FormField[];
-  /** The titles of members of the result, by their paths such as `days.*.rain`. */
+  /** The titles of members of the result, at any depth, by their names. */
   readonly output: Readonly<Record<string, string>>;
 }
 

@@ -149,7 +149,8 @@ function drawPlaced(chart: ChartNode, title: string, placed: PlacedChart, pen: P
   const { states, dots, edges, separators } = drawingOf(chart, placed);
   const draw = ({ node, box, region }: (typeof states)[number]): string =>
     drawState(node, box, region, markOf(node.path), pen);
-  const top = isFrameless(chart) ? TITLE : 0;
+  // A page has a heading.
+  const top = isFrameless(chart) && pen === COLOURS ? TITLE : 0;
   const width = Math.ceil(Math.max(placed.width, top === 0 ? 0 : textWidth(clipText(chart.key), 'name') + 2 * SIDE));
   const height = Math.ceil(placed.height) + top;
   return [

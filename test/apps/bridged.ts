@@ -5,6 +5,7 @@ import {
   type McpUiHostContext,
 } from '@modelcontextprotocol/ext-apps/app-bridge';
 import { SimulatedClock } from 'troupe/testing';
+import { connect } from '../../apps/src/view/connection.ts';
 import type { HostContext } from '../../apps/src/view/host-context.ts';
 import type { Channel } from '../../apps/src/view/host-link.ts';
 import type { Surroundings } from '../../apps/src/view/surroundings.ts';
@@ -26,10 +27,10 @@ export class FakeWindow implements Surroundings {
     return this.clock.now();
   }
 
-  after(ms: number, callback: () => void): () => void {
+  readonly after = (ms: number, callback: () => void): (() => void) => {
     const timer = this.clock.after(ms, callback);
     return () => timer.cancel();
-  }
+  };
 
   isSeen(): boolean {
     return this.#seen;
@@ -131,6 +132,7 @@ export async function bridged<Tools extends ToolTypes = ToolTypes>({
   const bridge = new AppBridge(null, { name: 'chat', version: '7' }, capabilities, { hostContext: context });
   prepare(bridge);
   await bridge.connect(transport as Parameters<AppBridge['connect']>[0]);
-  const view = await View.open<Tools>(channel, window, options);
+  const page = { name: 'view', version: '1', displayModes: [], ...options };
+  const view = new View<Tools>(await connect(channel, window, page));
   return { view, bridge, window, sent, inject };
 }

@@ -2,8 +2,8 @@
 import type { AppBridge } from '@modelcontextprotocol/ext-apps/app-bridge';
 import { SimulatedClock, settled } from 'troupe/testing';
 import * as assert from 'uvu/assert';
+import { connect } from '../../apps/src/view/connection.ts';
 import { ViewError } from '../../apps/src/view/host-link.ts';
-import { View } from '../../apps/src/view/view.ts';
 import { suite } from '../harness/door.ts';
 import { bridged, FakeWindow, wire } from './bridged.ts';
 
@@ -49,7 +49,7 @@ test('the handshake names the page and its modes, and the view has the host and 
 test('a host that does not answer the handshake is given up after 30 seconds', async () => {
   const clock = new SimulatedClock();
   const { channel, inject } = wire();
-  const failed = errorOf(View.open(channel, new FakeWindow(clock), {}));
+  const failed = errorOf(connect(channel, new FakeWindow(clock), { name: '', version: '', displayModes: [] }));
   await clock.advance(29_999);
   await clock.advance(1);
   assert.is((await failed).reason, 'timeout');
@@ -79,6 +79,7 @@ test('the size goes to the host, and again when it changes', async () => {
 test('partial arguments, arguments and the result reach the view in order, and a repeated result, too', async () => {
   const { view, bridge } = await bridged();
   const seen: unknown[] = [];
+  view.on('partial', (input) => seen.push([view.isInputComplete, input]));
   view.on('input', (input) => seen.push([view.isInputComplete, input]));
   const stop = view.on('result', ({ structuredContent }) => seen.push(structuredContent));
   await bridge.sendToolInputPartial({ arguments: { customer: 'A' } });
@@ -291,7 +292,7 @@ test('an unknown request of the host gets -32601, a ping its answer, and an unkn
     inject(broken);
   await settled();
   assert.equal(sent.slice(before), [
-    { jsonrpc: '2.0', id: 'a', error: { code: -32601, message: 'a view does not offer tools/list' } },
+    { jsonrpc: '2.0', id: 'a', error: { code: -32601, message: 'Method not found' } },
     { jsonrpc: '2.0', id: 0, result: {} },
   ]);
 });

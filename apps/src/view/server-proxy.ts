@@ -1,5 +1,5 @@
 /** The tools and resources of the server, which the host passes on. */
-import { type HostLink, isMembers, type Members } from './host-link.ts';
+import { type HostLink, type Members, membersOf } from './host-link.ts';
 
 /** The member of `_meta` with the key that shows the server that a person acts in a view. */
 const KEY_MEMBER = 'dev.troupe/view';
@@ -32,44 +32,36 @@ export interface CallOptions {
   readonly timeoutMs?: number;
 }
 
-export class ServerProxy {
-  readonly #link: HostLink;
-  #key: unknown;
-
-  constructor(link: HostLink) {
-    this.#link = link;
-  }
-
+export interface ServerProxy {
   /** @throws {ViewError} if the host refuses the call or does not answer */
-  async call(tool: string, args: object = {}, { signal, timeoutMs = CALL_MS }: CallOptions = {}): Promise<ToolResult> {
-    const meta = this.#key === undefined ? {} : { _meta: { [KEY_MEMBER]: this.#key } };
-    return this.result(
-      await this.#link.request('tools/call', { name: tool, arguments: args, ...meta }, timeoutMs, signal),
-    );
-  }
-
+  call(tool: string, args?: object, options?: CallOptions): Promise<ToolResult>;
   /** @throws {ViewError} if the host refuses it or does not answer */
-  async read(uri: string, { signal, timeoutMs = CALL_MS }: CallOptions = {}): Promise<readonly ResourceContents[]> {
-    const { contents } = await this.#link.request('resources/read', { uri }, timeoutMs, signal);
-    return Array.isArray(contents) ? contents.filter(isContents) : [];
-  }
-
+  read(uri: string, options?: CallOptions): Promise<readonly ResourceContents[]>;
   /** Reads a result. The calls that follow carry its key. */
-  result({ content, structuredContent, isError, _meta }: Members): ToolResult {
-    if (isMembers(_meta)) this.#key = _meta[KEY_MEMBER] ?? this.#key;
-    return {
-      content: Array.isArray(content) ? content.filter(isBlock) : [],
-      ...(structuredContent === undefined ? {} : { structuredContent }),
-      ...(isError === true ? { isError } : {}),
-      ...(isMembers(_meta) ? { _meta } : {}),
-    };
-  }
+  result(params: Members): ToolResult;
 }
 
-function isBlock(value: unknown): value is ContentBlock {
-  return isMembers(value) && typeof value.type === 'string';
+export function serverProxy({ request }: HostLink): ServerProxy {
+  let key: unknown;
+  const result = (params: Members): ToolResult => {
+    key = membersOf(params._meta)[KEY_MEMBER] ?? key;
+    const whole = { content: [], ...params };
+    // Some hosts drop what they do not know; a result has content in any case.
+    return isResult(whole) ? whole : { content: [] };
+  };
+  return {
+    result,
+    async call(name, args = {}, { signal, timeoutMs = CALL_MS } = {}) {
+      const meta = key === undefined ? {} : { _meta: { [KEY_MEMBER]: key } };
+      return result(await request('tools/call', { name, arguments: args, ...meta }, timeoutMs, signal));
+    },
+    async read(uri, { signal, timeoutMs = CALL_MS } = {}) {
+      const { contents } = await request('resources/read', { uri }, timeoutMs, signal);
+      return Array.isArray(contents) ? contents : [];
+    },
+  };
 }
 
-function isContents(value: unknown): value is ResourceContents {
-  return isMembers(value) && typeof value.uri === 'string';
+function isResult(value: { readonly content: unknown }): value is ToolResult {
+  return Array.isArray(value.content);
 }

@@ -17,16 +17,13 @@ export interface Surroundings {
   observeSize(report: (width: number, height: number) => void): () => void;
 }
 
-/** Names of style variables: a host sets no other property of the document. */
-const VARIABLE = /^--[a-z\d-]+$/;
-
 /** The window that the view runs in. */
 export function browserWindow(): Surroundings {
   const root = document.documentElement;
   let inSight = true;
   const seen = new Set<() => void>();
   const notify = (): void => {
-    for (const listener of [...seen]) listener();
+    for (const listener of seen) listener();
   };
   // A host scrolls its conversation, and a frame out of sight is not hidden.
   new IntersectionObserver((entries) => {
@@ -47,28 +44,26 @@ export function browserWindow(): Surroundings {
       return () => void seen.delete(listener);
     },
     applyLooks({ theme, styles, locale, safeAreaInsets }) {
-      if (theme) {
-        root.dataset.theme = theme;
-        // On the body: on the root, a scheme that differs from the host's paints an opaque backdrop.
-        document.body.style.colorScheme = theme;
-      }
+      // On the body: on the root, a scheme that differs from the host's paints an opaque backdrop.
+      if (theme) document.body.style.colorScheme = theme;
+      // A host sets no other property of the document.
       for (const [name, value] of Object.entries(styles?.variables ?? {}))
-        if (VARIABLE.test(name) && typeof value === 'string') root.style.setProperty(name, value);
+        if (value && name.startsWith('--')) root.style.setProperty(name, value);
       for (const [side, value] of Object.entries(safeAreaInsets ?? {}))
-        if (typeof value === 'number') root.style.setProperty(`--safe-area-${side}`, `${value}px`);
+        root.style.setProperty(`--safe-area-${side}`, `${value}px`);
       if (locale) {
         root.lang = locale;
-        root.dir = directionOf(locale);
+        root.dir = RIGHT_TO_LEFT.test(locale) ? 'rtl' : 'ltr';
       }
     },
     observeSize(report) {
       let last = '';
       const measure = (): void => {
         const { width, height } = root.getBoundingClientRect();
-        const size = [Math.ceil(width), Math.ceil(height)] as const;
-        if (size.join() === last) return;
-        last = size.join();
-        report(...size);
+        const size = `${width} ${height}`;
+        if (size === last) return;
+        last = size;
+        report(Math.ceil(width), Math.ceil(height));
       };
       // A host may show nothing of a frame without a size, and the browser renders nothing there: the first size waits for no frame.
       measure();
@@ -79,7 +74,5 @@ export function browserWindow(): Surroundings {
   };
 }
 
-/** The direction of a language's script. */
-function directionOf(locale: string): 'ltr' | 'rtl' {
-  return /^(ar|arc|ckb|dv|fa|he|iw|ks|ps|sd|syr|ug|ur|yi)\b(?!-latn)/i.test(locale) ? 'rtl' : 'ltr';
-}
+/** Languages that are written from right to left. */
+const RIGHT_TO_LEFT = /^(ar|ckb|dv|fa|he|iw|ps|sd|ug|ur|yi)\b/;

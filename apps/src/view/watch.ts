@@ -18,55 +18,50 @@ const REST_MS = 60_000;
 const MAX_FAILURES = 3;
 
 export interface WatchOptions {
-  /** The version of the value that the view shows: it is not yielded again. */
-  readonly version?: number | string | undefined;
   /** Ends the watch. */
   readonly signal?: AbortSignal;
 }
-
-/** One answer: a new value, or none. */
-type Answer<T> = { readonly value: T } | undefined;
 
 export async function* watch<T>(
   server: ServerProxy,
   surroundings: Surroundings,
   uri: string,
   closed: AbortSignal,
-  { version, signal }: WatchOptions,
+  { signal }: WatchOptions,
 ): AsyncGenerator<T, void> {
   const ended = signal ? AbortSignal.any([signal, closed]) : closed;
-  let known: unknown = version;
-  let knownText: string | undefined;
-  const wait = async (): Promise<Answer<T>> => {
+  /** The version that the page has; its text where the resource is read. */
+  let known: unknown;
+  const wait = async (): Promise<T | undefined> => {
     const options = { signal: ended, timeoutMs: WAIT_MS + GRACE_MS };
     const args = { uri, waitMs: WAIT_MS, ...(known === undefined ? {} : { version: known }) };
     const { structuredContent: answer, isError } = await server.call(WATCH_TOOL, args, options);
-    if (isError || !isMembers(answer)) throw new ViewError('refused', `the server does not let ${uri} be watched`);
+    if (isError || !isMembers(answer)) throw new ViewError('refused', `${uri}: not watched`);
     known = answer.version;
-    return answer.changed === false ? undefined : { value: resourceOf<T>(answer) };
+    return answer.changed === false ? undefined : resourceOf<T>(answer);
   };
-  const read = async (): Promise<Answer<T>> => {
+  const read = async (): Promise<T | undefined> => {
     const [contents] = await server.read(uri, { signal: ended, timeoutMs: GRACE_MS });
     const text = contents?.text ?? 'null';
-    if (text === knownText) return undefined;
-    knownText = text;
-    return { value: JSON.parse(text) };
+    if (text === known) return undefined;
+    known = text;
+    return JSON.parse(text);
   };
 
   let ask = wait;
   let worked = false;
   let failures = 0;
   let changed = surroundings.now();
+  await rest(surroundings, 0, ended);
   while (!ended.aborted) {
-    await sight(surroundings, ended);
     const began = surroundings.now();
     try {
-      const answer = await ask();
+      const value = await ask();
       worked = true;
       failures = 0;
-      if (answer) {
+      if (value !== undefined) {
         changed = surroundings.now();
-        yield answer.value;
+        yield value;
       }
     } catch (error) {
       if (ended.aborted) return;
@@ -83,43 +78,34 @@ export async function* watch<T>(
     }
     const now = surroundings.now();
     const every = now - changed >= QUIET_MS ? REST_MS : ask === read || failures > 0 ? READ_MS : 0;
-    await pause(surroundings, every - (now - began), ended);
+    await rest(surroundings, every - (now - began), ended);
   }
 }
 
 /** The JSON of the resource in an answer of the tool. */
 function resourceOf<T>({ changed: _, ...rest }: Members): T {
-  // The type is what the author expects of the reserver.
+  // The type is what the author expects of the resource.
   return rest as T;
 }
 
-/** Resolves when a person can see the view, or the watch ends. */
-function sight(surroundings: Surroundings, ended: AbortSignal): Promise<void> {
+/** Resolves when a time is over and a person can see the view; earlier when a person turns to the view, or the watch ends. */
+function rest(surroundings: Surroundings, ms: number, ended: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
+    let isDue = ms <= 0;
     const check = (): void => {
-      if (!surroundings.isSeen() && !ended.aborted) return;
+      if (!ended.aborted && !(isDue && surroundings.isSeen())) return;
+      cancel();
       stop();
       ended.removeEventListener('abort', check);
       resolve();
     };
-    const stop = surroundings.onSeen(check);
+    const turn = (): void => {
+      isDue = true;
+      check();
+    };
+    const cancel = surroundings.after(Math.max(ms, 0), turn);
+    const stop = surroundings.onSeen(turn);
     ended.addEventListener('abort', check);
     check();
-  });
-}
-
-/** Resolves after a time, or earlier when a person turns to the view or the watch ends. */
-function pause(surroundings: Surroundings, ms: number, ended: AbortSignal): Promise<void> {
-  if (ms <= 0) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = (): void => {
-      cancel();
-      stop();
-      ended.removeEventListener('abort', done);
-      resolve();
-    };
-    const cancel = surroundings.after(ms, done);
-    const stop = surroundings.onSeen(done);
-    ended.addEventListener('abort', done);
   });
 }
