@@ -78,7 +78,7 @@ test('shows the state, its data, its timers and its events, and makes no request
   await page.close();
 });
 
-test('an event goes to its tool with the key, its refusal is shown at its form, and the model is told', async () => {
+test('an event goes to its tool with the key, its refusal is shown at its form, and the model gets a sentence', async () => {
   const { view, server, told, page } = await opened();
   const panel = view.getByRole('group', { name: 'Add item' });
   // The browser asks for the missing choice.
