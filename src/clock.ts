@@ -19,6 +19,8 @@ export interface Clock {
    * (docs/adr/0015).
    */
   date(): number;
+  /** True if dates pass as monotonic time does, although they may begin later, as those of a database. */
+  readonly dateIsSteady?: true;
   /** Runs `callback` once, `ms` milliseconds from now (0 to 2^31-1). The timer does not keep the process alive. */
   after(ms: number, callback: () => void): Timer;
   /**
@@ -178,6 +180,7 @@ export const systemClock: Clock = {
  * changes of the wall clock do not change durations while the process lives (R-17).
  */
 export function steadyDate(clock: Clock): () => number {
+  if (clock.dateIsSteady) return () => clock.date();
   const start = clock.date() - clock.now();
   return () => start + clock.now();
 }

@@ -3,6 +3,7 @@ import { type AuditOptions, checkAuditOptions } from './audit/audit-options.ts';
 import type { Clock } from './clock.ts';
 import type { ExecutionOptions } from './executors/execution.ts';
 import type { Limits } from './limits.ts';
+import { type ClusterOptions, checkClusterOptions } from './nodes/cluster-options.ts';
 import type { OperatorLog } from './operator-log.ts';
 import { checkOptionNames, describe, type JsonObject } from './protocol/json.ts';
 import type { Implementation } from './protocol/types.ts';
@@ -50,6 +51,11 @@ export interface ServerOptions extends Implementation {
    * the process.
    */
   readonly store?: Store | undefined;
+  /**
+   * Makes this server one of several nodes that share its store, such as {@link postgres}: any node serves any client.
+   * Default: one process has the store to itself. See docs/nodes.md.
+   */
+  readonly cluster?: ClusterOptions | undefined;
   /**
    * Watches the event loop from a thread. If the loop is blocked for `softMs` milliseconds (200), the blocking tool and
    * its stack are logged. If it is blocked for `hardMs` milliseconds, the process is killed (SIGKILL): set `hardMs`
@@ -107,6 +113,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof ServerOptions>([
   'askThroughModel',
   'http',
   'store',
+  'cluster',
   'watchdog',
   'afterLateError',
   'errors',
@@ -128,6 +135,7 @@ export function checkOptions(options: ServerOptions): void {
     throw new TypeError(`createServer: askThroughModel: expected true or false, got ${describe(askThroughModel)}`);
   checkWatchdog(options.watchdog);
   checkAuditOptions(options.audit);
+  if (options.cluster !== undefined) checkClusterOptions(options.cluster);
   if (afterLateError !== undefined && afterLateError !== 'serve' && afterLateError !== 'restart')
     throw new TypeError(`createServer: afterLateError: expected "serve" or "restart", got ${describe(afterLateError)}`);
   if (errors !== undefined && errors !== 'message' && errors !== 'masked')

@@ -14,6 +14,7 @@ import { launcher } from './launcher.ts';
 import type { AuthorizationRule } from './messages/authorization-rule.ts';
 import type { Middleware, RequestMethodName } from './middleware/middleware.ts';
 import { MiddlewareLinks } from './middleware/middleware-links.ts';
+import type { ClusterReport } from './nodes/cluster-node.ts';
 import { errorFields } from './operator-log.ts';
 import { checkOptions, type ServerOptions } from './options.ts';
 import { describe, isObject, messageOf } from './protocol/json.ts';
@@ -89,6 +90,10 @@ export class Server {
     // The launcher of the program may provide a store (`troupe run --data DIR`).
     const store = options.store ?? launcher()?.store?.();
     this.options = store ? { ...options, store } : options;
+    if (options.cluster && !store?.nodes)
+      throw new TypeError(
+        `createServer: cluster: expected a store that several processes share, such as postgres(url), got ${store?.name ?? 'none'}`,
+      );
     this.#core = createRuntime(this.options, this.info);
     // Now, so that an invalid option is reported here and not to the first client.
     this.#mount = new MountedTransport(options.http ?? {});
@@ -420,6 +425,16 @@ export class Server {
    */
   readiness(): Readiness {
     return this.#core.readiness();
+  }
+
+  /**
+   * The cluster as this node sees it: its state, its cells, and all nodes; undefined without the option `cluster`. See
+   * docs/nodes.md.
+   *
+   * @example server.cluster()?.nodes.map(({ address, cells }) => `${address}: ${cells} cells`);
+   */
+  cluster(): ClusterReport | undefined {
+    return this.#core.cluster();
   }
 
   /**

@@ -1,8 +1,15 @@
 /** The links of a node, between the endpoints of its server and the other nodes. */
 import type { Clock } from '../clock.ts';
+import type { CellChoice } from '../ids.ts';
 import type { RuntimeLog } from '../operator-log.ts';
 import type { LinkedExchange, LinkListener, LinkNews, NodeEntry } from '../transports/link/link-port.ts';
 import { type LinkOptions, Links } from '../transports/link/links.ts';
+
+/** The parts of a cluster that one node of it has. */
+export interface ClusterParts {
+  readonly cells: CellChoice & Pick<NodeEntry, 'placeOf'>;
+  readonly links: NodeEntry;
+}
 
 export interface NodeLinksOptions {
   readonly link: LinkOptions;

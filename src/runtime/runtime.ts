@@ -13,7 +13,6 @@ import { spawnSubscriptions } from '../emitters/subscriptions.ts';
 import { HandlerErrors } from '../executors/handler-errors.ts';
 import { Handles } from '../handles/handles.ts';
 import { chartUri, handleUri } from '../handles/tools/handle-resources.ts';
-import type { CellChoice } from '../ids.ts';
 import { InteractiveRequests } from '../input/interactive-requests.ts';
 import { RequestLog } from '../input/request-log.ts';
 import { StateKeys } from '../input/seal.ts';
@@ -25,6 +24,7 @@ import type { ServerDescription } from '../messages/results.ts';
 import type { Middleware, RequestMethodName } from '../middleware/middleware.ts';
 import { MiddlewareChain } from '../middleware/middleware-chain.ts';
 import { MiddlewareLinks } from '../middleware/middleware-links.ts';
+import type { ClusterReport } from '../nodes/cluster-node.ts';
 import { guardLog, stderrLog } from '../operator-log.ts';
 import type { ServerOptions } from '../options.ts';
 import type { Implementation } from '../protocol/types.ts';
@@ -48,9 +48,10 @@ import { LoopDelay } from '../telemetry/loop-delay.ts';
 import { meteredStore } from '../telemetry/metered-store.ts';
 import { LimitedCalls } from '../tool-limits/limited-calls.ts';
 import { Bus } from '../transports/bus.ts';
-import type { NodeEntry } from '../transports/link/link-port.ts';
-import type { Readiness, Transport } from '../transports/transport.ts';
+import type { Readiness, Transport, UnreadyReason } from '../transports/transport.ts';
 import { RegisteredCapabilities } from './capabilities.ts';
+import { Cluster, DatabaseClock } from './cluster.ts';
+import type { ClusterParts } from './node-links.ts';
 import { createCatalogues, type Offering, spawnOffering } from './offering.ts';
 import { PlacedRequests } from './placed-requests.ts';
 import { RequestRouter } from './request-router.ts';
@@ -72,6 +73,8 @@ export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resource
   readonly log: NonNullable<ServerOptions['log']>;
   /** Reports if it serves requests, with the reasons if not. */
   readiness(): Readiness;
+  /** The cluster as this node sees it; undefined without the option. */
+  cluster(): ClusterReport | undefined;
   readonly supervision: Supervision;
   readonly limits: Limits;
   /** Undefined without the option. */
@@ -94,19 +97,15 @@ export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resource
   shareMiddleware(middleware: MiddlewareLinks): void;
 }
 
-/** The parts of a cluster that one node of it has. */
-export interface ClusterParts {
-  readonly cells: CellChoice & Pick<NodeEntry, 'placeOf'>;
-  readonly links: NodeEntry;
-}
-
 /** @param clusterOf creates the parts of a server that is one of several nodes */
 export function createRuntime(
   options: ServerOptions,
   info: Implementation,
   clusterOf?: (system: ActorSystem, limits: Limits) => ClusterParts,
 ): Runtime {
-  const clock = options.clock ?? systemClock;
+  const own = options.clock ?? systemClock;
+  const dated = options.cluster && new DatabaseClock(own);
+  const clock = dated ?? own;
   const log = guardLog(options.log ?? launcher()?.log ?? stderrLog, 'program', () => running.getStore()?.request);
   const limits = resolveLimits(options.limits);
   const quotas = quotasOf(limits);
@@ -118,7 +117,16 @@ export function createRuntime(
     maxActive: maxActiveActors(),
   });
   const { inspection, incident, metrics } = system;
-  const cluster = clusterOf?.(system, limits);
+  const { nodes } = options.store ?? {};
+  const node =
+    options.cluster &&
+    nodes &&
+    new Cluster(options.cluster, {
+      ...{ nodes, log, limits, clock: own, version: info.version },
+      maxExchanges: options.http?.maxExchanges,
+    });
+  if (dated && node) dated.follows = () => node.date();
+  const cluster: ClusterParts | undefined = node ?? clusterOf?.(system, limits);
   if (cluster) system.ids.chooseBy(cluster.cells);
   const bus = new Bus();
   const transports: Transport[] = [];
@@ -133,6 +141,8 @@ export function createRuntime(
   const riders: CommitRiders = { rider: undefined };
   const store = meteredStore(options.store ?? memoryStore(), clock, metrics, riders);
   const keeping = new StoreLifecycle({ system, store });
+  node?.holds(keeping);
+  if (node) keeping.ownedBy(node);
   const pace = new StorePace(clock, store);
   const supervision = new Supervision({ system, store: keeping.store });
   keeping.restoring(supervision.restore);
@@ -323,11 +333,16 @@ export function createRuntime(
   let preload: Timer | undefined;
   /** True from the beginning of a shutdown. */
   let unready = false;
+  /** Set once the node gives up its cells. */
+  let leaving: Promise<void> | undefined;
   let delay: Timer | undefined;
   const drainDelayMs = (): number => Math.max(0, ...transports.map((transport) => transport.drainDelayMs ?? 0));
   const readiness = (): Readiness => {
     const { impairment } = keeping;
-    const reasons = [...(unready ? (['draining'] as const) : []), ...(impairment === undefined ? [] : [impairment])];
+    const reasons: UnreadyReason[] = [];
+    if (unready) reasons.push('draining');
+    if (impairment !== undefined) reasons.push(impairment);
+    else if (node && !node.ready) reasons.push('no cells');
     return { ready: reasons.length === 0, reasons };
   };
   let started = false;
@@ -348,13 +363,18 @@ export function createRuntime(
   const drain = (reason: string): Promise<void> => {
     unready = true;
     delay?.cancel();
-    connections.close();
     // A handler may wait for something that does not keep the event loop alive: the process must not exit before the
     // response.
     hold ??= clock.hold();
+    // The other nodes take over the cells first: until then, this node serves and forwards every request.
+    leaving ??= node?.leave().then(() => drainNow(reason));
+    if (!leaving) drainNow(reason);
+    return stopped;
+  };
+  const drainNow = (reason: string): void => {
+    connections.close();
     for (const transport of transports) stopAccepting(transport);
     server.mailbox.send({ type: 'drain', reason, connections: connections.ids });
-    return stopped;
   };
   const stopAccepting = (transport: Transport): void => {
     try {
@@ -380,6 +400,7 @@ export function createRuntime(
     await handles.stop();
     await limited.close();
     await audit?.close(reason);
+    await node?.end();
     await keeping.close();
     system.resting.end();
     unguard?.();
@@ -408,6 +429,7 @@ export function createRuntime(
     readMetrics: () => metrics.read(),
     log,
     readiness,
+    cluster: () => node?.report(),
     supervision,
     limits,
     introduction: () => capabilities.describe(),

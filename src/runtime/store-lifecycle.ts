@@ -11,16 +11,24 @@ export interface StoreLifecycleOptions {
   readonly store: Store;
 }
 
+/** The node of a process that shares its store. */
+export interface StoreNode {
+  /** Joins, before the first commit. @throws {StoreError | Error} */
+  join(): Promise<void>;
+  /** Claims cells, and lets this process take them up. @throws {StoreError} */
+  own(): Promise<void>;
+}
+
 /** Milliseconds between two sweeps of expired data. */
 const SWEEP_MS = 60_000;
 
-export class StoreLifecycle {
+export class StoreLifecycle implements CellHolder {
   readonly store: Store;
   readonly #options: StoreLifecycleOptions;
   readonly #restorers: (() => Promise<void>)[] = [];
   readonly #holders: CellHolder[] = [];
-  /** Takes up the cells in place of this lifecycle, once the store is open. */
-  #owner: (() => Promise<void>) | undefined;
+  /** Decides which cells this process takes up; undefined if it owns all. */
+  #node: StoreNode | undefined;
   #opening: Promise<void> | undefined;
   #sweep: Timer | undefined;
   #open = false;
@@ -45,8 +53,8 @@ export class StoreLifecycle {
   }
 
   /** Leaves it to a node which cells this process takes up, and when. Without a node, the process takes everything. */
-  ownedBy(owner: () => Promise<void>): void {
-    this.#owner = owner;
+  ownedBy(node: StoreNode): void {
+    this.#node = node;
   }
 
   /** Takes up the data of cells; of the whole store if undefined. @throws {StoreError} */
@@ -82,9 +90,11 @@ export class StoreLifecycle {
       store,
       system: { clock, log },
     } = this.#options;
-    await store.open({ clock, log: (level, message) => log(level, message, { event: 'store' }) });
+    const shared = this.#node !== undefined;
+    await store.open({ clock, shared, log: (level, message) => log(level, message, { event: 'store' }) });
+    await this.#node?.join();
     for (const restore of this.#restorers) await restore();
-    await (this.#owner ? this.#owner() : this.take(undefined));
+    await (this.#node ? this.#node.own() : this.take(undefined));
     this.#open = true;
     this.#sweepLater();
   }

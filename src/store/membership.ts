@@ -5,7 +5,7 @@ export interface Peer {
   readonly node: string;
   /** The host and port of its link. */
   readonly address: string;
-  /** The version of its package. */
+  /** The version of its server. */
   readonly version: string;
   /** The node is stopping: it claims no cells, and lets go of its own. */
   readonly leaving: boolean;

@@ -18,7 +18,7 @@ import type { SharedHttpOptions } from './http/http-options.ts';
 import type { NodeEntry } from './link/link-port.ts';
 
 /** The reasons for which a server is not ready. */
-export type UnreadyReason = 'draining' | 'store not open' | 'store read-only';
+export type UnreadyReason = 'draining' | 'store not open' | 'store read-only' | 'no cells';
 
 /** The report if a server serves requests. */
 export interface Readiness {

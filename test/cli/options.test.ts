@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
+import { createServer } from '../../src/index.ts';
 import { KeyRing } from '../../src/input/seal.ts';
 import type { ServerOptions } from '../../src/options.ts';
 import { isObject } from '../../src/protocol/json.ts';
@@ -496,6 +497,14 @@ const CHECKS: { readonly [O in keyof Required<ServerOptions>]: Check } = {
     const { capabilities } = await served.modern('server/discover');
     const extensions = isObject(capabilities) ? capabilities.extensions : undefined;
     assert.ok(isObject(extensions) && 'com.example/ext' in extensions);
+  },
+  // What it does is tested with several nodes (test/nodes/nodes.test.ts).
+  async cluster() {
+    const options = { name: 'alone', version: '1.0.0', cluster: { listen: '127.0.0.1:0', secret: 'x'.repeat(32) } };
+    assert.throws(
+      () => createServer(options),
+      /expected a store that several processes share, such as postgres\(url\), got none/,
+    );
   },
   async listTtlMs(served) {
     assert.is((await served.modern('tools/list')).ttlMs, 4_321);

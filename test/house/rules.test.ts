@@ -68,11 +68,6 @@ const ROOMS: readonly {
   { room: 'store', may: ['clock', 'make-directory', 'package-files', 'protocol'], packages: ['libsql', 'node:', 'pg'] },
   { room: 'token-bucket', may: [], packages: [] },
   { room: 'ids', may: ['protocol'], packages: ['nanoid', 'node:'] },
-  {
-    room: 'nodes',
-    may: ['clock', 'limits', 'machines', 'messages', 'operator-log', 'protocol', 'store'],
-    packages: ['node:', 'xstate'],
-  },
   { room: 'telemetry', may: ['clock', 'protocol', 'token-bucket', 'messages', 'store'], packages: ['node:'] },
   { room: 'timer-queue', may: ['clock'], packages: [] },
   { room: 'in-flight-table', may: ['protocol'], packages: [] },
@@ -219,8 +214,14 @@ const ROOMS: readonly {
     packages: ['node:'],
   },
   {
+    room: 'nodes',
+    may: ['charts', 'clock', 'limits', 'machines', 'messages', 'operator-log', 'protocol', 'store'],
+    packages: ['node:'],
+  },
+  {
     room: 'options',
     may: [
+      'nodes',
       'clock',
       'protocol',
       'limits',
@@ -366,6 +367,7 @@ const ROOMS: readonly {
   {
     room: 'runtime',
     may: [
+      'nodes',
       'clock',
       'ids',
       'machines',
@@ -406,6 +408,7 @@ const ROOMS: readonly {
   {
     room: 'server',
     may: [
+      'nodes',
       'clock',
       'audit',
       'protocol',

@@ -37,6 +37,7 @@ const COMPARED: Readonly<Record<keyof ServerOptions, boolean>> = {
   keys: true,
   askThroughModel: true,
   store: false,
+  cluster: true,
   watchdog: true,
   afterLateError: true,
   errors: true,

@@ -88,6 +88,9 @@ export interface HttpOptions {
   readonly ownsProcess?: boolean;
 }
 
+/** The default of `maxExchanges`. */
+export const MAX_EXCHANGES = 4_096;
+
 /**
  * The options of `createServer({ http })`, which apply wherever the server serves HTTP. An address belongs to one
  * transport.
@@ -141,7 +144,7 @@ const DEFAULTS = {
   replayMs: 15 * 60_000,
   maxReplayEvents: 1_000,
   maxReplayBytes: 1024 * 1024,
-  maxExchanges: 4_096,
+  maxExchanges: MAX_EXCHANGES,
   maxExchangesPerPrincipal: 256,
   drainDelayMs: 0,
   ownsProcess: false,

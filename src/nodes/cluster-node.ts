@@ -1,0 +1,546 @@
+/** The node: joins the others in a shared store, claims its share of the cells, and lets go of cells. Governed by `machines/node.ts`. */
+import { createHmac, randomInt } from 'node:crypto';
+import { type NodeEvent, type NodeTag, nodeMachine } from '../../machines/node.ts';
+import { statesOf } from '../charts/state-table.ts';
+import type { Clock, Timer } from '../clock.ts';
+import type { CellHolder } from '../messages/cell-holder.ts';
+import { errorFields, type RuntimeLog } from '../operator-log.ts';
+import { CELLS } from '../protocol/cell.ts';
+import { messageOf } from '../protocol/json.ts';
+import type { Member, Nodes, Peer } from '../store/membership.ts';
+import { StoreError } from '../store/store.ts';
+import { OwnedCells } from './owned-cells.ts';
+import type { Place, Placement } from './placement.ts';
+import { sharesOf } from './shares.ts';
+
+/** The links of this node to the others. */
+export interface NodeLinksPort {
+  /** Listens. @returns the address for other nodes */
+  open(): Promise<string>;
+  /** Takes part under this id. */
+  join(self: string): void;
+  /** Closes all links. */
+  leave(): void;
+  peers(peers: readonly Peer[]): void;
+  close(): Promise<void>;
+}
+
+export interface ClusterNodeOptions {
+  readonly nodes: Nodes;
+  readonly links: NodeLinksPort;
+  /** The parts of the server that hold the data of cells. */
+  readonly holder: CellHolder;
+  /** The version of this server. */
+  readonly version: string;
+  /** The secret that all nodes share. */
+  readonly secret: string;
+  readonly clock: Clock;
+  readonly log: RuntimeLog;
+  /** Milliseconds that requests in flight have before their cell moves. */
+  readonly graceMs: number;
+}
+
+/** The cluster as one node sees it. */
+export interface ClusterReport {
+  /** The id of this node; undefined while it has no seat. */
+  readonly node: string | undefined;
+  /** The state of this node, such as `owning`. */
+  readonly state: string;
+  /** Number of cells that this node serves. */
+  readonly cells: number;
+  /** Number of cells that this node takes up or lets go of. */
+  readonly moving: number;
+  /** Number of cells without a living owner. */
+  readonly free: number;
+  /** All nodes, this one first. */
+  readonly nodes: readonly (Peer & { readonly cells: number })[];
+}
+
+const OUTSIDE = statesOf<NodeEvent['type'], NodeTag>(nodeMachine);
+/** Milliseconds between two rounds that claim what is free and give up surplus. */
+const ROUND_MS = 1_000;
+/** Cells that a node gives up in one round because others should own them. */
+const SURPLUS = 16;
+/** Cells that a node that leaves gives up at a time: their requests wait for each other's last writes. */
+const GROUP = 64;
+/** Milliseconds between the questions whether a node is dead whose link has closed: 3.2 s in total. */
+const SUSPECT_MS = [5, 10, 20, 40, 80, 160, 320, 640, 960, 960] as const;
+/** Milliseconds between two attempts to join again, doubled up to the second one. */
+const REJOIN_MS = [100, 3_200] as const;
+/** Milliseconds until an unsettled cell is looked at again. */
+const LOOK_MS = 20;
+/** Milliseconds that the start waits for the first cells, while other nodes give up theirs. */
+const FIRST_CELLS_MS = 5_000;
+
+export class ClusterNode implements Placement {
+  readonly #options: ClusterNodeOptions;
+  readonly #cells = new OwnedCells();
+  #state = OUTSIDE;
+  #member: Member | undefined;
+  #address = '';
+  #peersById: ReadonlyMap<string, Peer> = new Map();
+  /** The node that should own each cell, and the nodes from which that was computed. */
+  #shares: readonly string[] = [];
+  #sharers = '';
+  /** Cells whose claim is on its way. */
+  readonly #claiming = new Set<number>();
+  /** Data of cells that is being read. */
+  readonly #taking = new Set<Promise<void>>();
+  /** Nodes about which the database is being asked. */
+  readonly #suspects = new Set<string>();
+  #refreshing: Promise<void> | undefined;
+  #round: Timer | undefined;
+  /** The date of the database less the monotonic time, since the last seat. */
+  #offset: number | undefined;
+
+  constructor(options: ClusterNodeOptions) {
+    this.#options = options;
+  }
+
+  /** True if the node serves requests. */
+  get ready(): boolean {
+    return this.#state.has('ready');
+  }
+
+  /** Milliseconds since 1970 by the database. */
+  date(): number {
+    const { clock } = this.#options;
+    if (this.#member) return this.#member.date();
+    return this.#offset === undefined ? clock.date() : Math.floor(clock.now() + this.#offset);
+  }
+
+  /** Opens the port for links, and joins. @throws {StoreError | Error} */
+  async join(): Promise<void> {
+    this.#address = await this.#options.links.open();
+    await this.#join();
+  }
+
+  /** Claims cells, and resolves when the data of the first ones is in memory. @throws {StoreError} */
+  async own(): Promise<void> {
+    await this.#reconcile();
+    const late = this.#delay(FIRST_CELLS_MS);
+    await this.#cells.until(() => this.#cells.size > 0 || !this.#member, late.over);
+    late.timer.cancel();
+    this.#settled();
+  }
+
+  cellFor(principal: string): number {
+    const { secret } = this.#options;
+    return createHmac('sha256', secret).update(principal).digest().readUInt16BE() % CELLS;
+  }
+
+  /** A random cell that this node serves. */
+  ownCell(): number {
+    return this.#cells.random() ?? randomInt(CELLS);
+  }
+
+  placeOf(cell: number): Place {
+    const state = this.#cells.stateOf(cell);
+    if (state === 'here') return HERE;
+    const owner = state === 'other' ? this.#member?.ownerOf(cell) : undefined;
+    const peer = owner === undefined ? undefined : this.#peersById.get(owner);
+    return peer ? { at: 'peer', peer } : UNOWNED;
+  }
+
+  enter(cell: number): () => void {
+    return this.#cells.enter(cell);
+  }
+
+  async settle(cell: number, deadlineMs: number): Promise<Place> {
+    const { clock } = this.#options;
+    const end = clock.now() + deadlineMs;
+    const late = this.#delay(deadlineMs);
+    try {
+      for (;;) {
+        await Promise.race([this.#settleOnce(cell, late.over), late.over]);
+        const place = this.placeOf(cell);
+        if (place.at !== 'nobody') return place;
+        if (clock.now() >= end)
+          throw new StoreError('busy', `no node serves the cell of this request after ${deadlineMs} ms. Retry`);
+        await this.#delay(LOOK_MS).over;
+      }
+    } finally {
+      late.timer.cancel();
+    }
+  }
+
+  /** True if this node exists and is not fenced. */
+  async knows(node: string): Promise<boolean> {
+    if (!this.#peersById.has(node)) await this.#refresh();
+    return this.#peersById.has(node);
+  }
+
+  /** A link to this node has closed: the database decides whether it is dead. */
+  async closed(node: string): Promise<void> {
+    if (this.#suspects.has(node)) return;
+    this.#suspects.add(node);
+    for (const ms of SUSPECT_MS) {
+      if (!this.#member || !this.#peersById.has(node)) break;
+      if (await this.#fenced(node)) break;
+      await this.#delay(ms).over;
+    }
+    this.#suspects.delete(node);
+  }
+
+  /** The cluster as this node sees it. */
+  report(): ClusterReport {
+    const counts = new Map<string, number>();
+    let free = 0;
+    for (let cell = 0; cell < CELLS; cell += 1) {
+      const owner = this.#member?.ownerOf(cell);
+      if (owner === undefined || (owner !== this.#member?.id && !this.#peersById.has(owner))) free += 1;
+      else counts.set(owner, (counts.get(owner) ?? 0) + 1);
+    }
+    const cellsOf = (peer: Peer) => ({ ...peer, cells: counts.get(peer.node) ?? 0 });
+    const { version } = this.#options;
+    const self = this.#member && {
+      node: this.#member.id,
+      address: this.#address,
+      version,
+      leaving: this.#state.has('ended'),
+    };
+    return {
+      node: this.#member?.id,
+      state: this.#state.path,
+      cells: this.#cells.size,
+      moving: this.#cells.all().length - this.#cells.size,
+      free,
+      nodes: [...(self ? [cellsOf(self)] : []), ...[...this.#peersById.values()].map(cellsOf)],
+    };
+  }
+
+  /**
+   * Gives all cells to the other nodes, one group after the other. Never rejects: what cannot be given becomes free when
+   * the node leaves.
+   */
+  async leave(): Promise<void> {
+    if (!this.#step('leave')) return;
+    this.#round?.cancel();
+    const member = this.#member;
+    if (!member) return;
+    const { clock, graceMs } = this.#options;
+    const end = clock.now() + graceMs;
+    try {
+      await member.retire();
+      while (this.#member === member && this.#cells.size > 0) {
+        const heirs = this.#heirs();
+        if (heirs.length === 0) break;
+        const shares = sharesOf(heirs);
+        const group = this.#quietFirst(this.#cells.here).slice(0, GROUP);
+        await this.#giveUp(group, shares, Math.max(0, end - clock.now()));
+      }
+    } catch (error) {
+      this.#failed('this node could not give up its cells, which become free when it ends', error);
+    }
+    this.#step('empty');
+  }
+
+  /** Gives up the seat. After the last commit of the server. */
+  async end(): Promise<void> {
+    const member = this.#member;
+    this.#round?.cancel();
+    this.#step('leave');
+    this.#step('left');
+    this.#member = undefined;
+    this.#keepDate(member);
+    try {
+      await member?.leave();
+    } catch (error) {
+      this.#failed('this node could not give up its seat: the others notice that it is gone', error);
+    }
+    await this.#options.links.close();
+  }
+
+  async #join(): Promise<void> {
+    const { nodes, links, version } = this.#options;
+    if (!this.#step('join')) return;
+    let member: Member | undefined;
+    let lostEarly: string | undefined;
+    try {
+      member = await nodes.join(
+        { address: this.#address, version },
+        {
+          changed: () => this.#changed(member),
+          lost: (why) => {
+            if (member) this.#lost(member, why);
+            else lostEarly = why;
+          },
+        },
+      );
+    } catch (error) {
+      this.#step('refused');
+      throw error;
+    }
+    if (lostEarly !== undefined) {
+      this.#step('refused');
+      throw new StoreError('fenced', `the seat of this node is lost: ${lostEarly}`);
+    }
+    // The server has begun to stop meanwhile.
+    if (!this.#step('joined')) return member.leave();
+    this.#member = member;
+    links.join(member.id);
+    this.#changed(member);
+    this.#nextRound();
+  }
+
+  /** Joins again under another id. */
+  async #rejoin(): Promise<void> {
+    const [first, most] = REJOIN_MS;
+    for (let ms: number = first; !this.#state.has('ended'); ms = Math.min(2 * ms, most)) {
+      try {
+        await this.#join();
+        if (this.#member) return await this.own();
+      } catch (error) {
+        this.#failed(`this node could not join again; next attempt in ${ms} ms`, error);
+      }
+      await this.#delay(ms).over;
+    }
+  }
+
+  #settled(): void {
+    if (this.#member && this.#step('settled'))
+      this.#options.log('info', `node ${this.#member.id} serves ${this.#cells.size} of ${CELLS} cells`, {
+        event: 'cluster',
+      });
+  }
+
+  #changed(member: Member | undefined): void {
+    if (!member || member !== this.#member) return;
+    const peers = member.peers();
+    this.#peersById = new Map(peers.map((peer) => [peer.node, peer]));
+    this.#options.links.peers(peers);
+    void this.#reconcile();
+  }
+
+  #nextRound(): void {
+    const member = this.#member;
+    this.#round?.cancel();
+    this.#round = this.#options.clock.after(ROUND_MS, () => {
+      if (!member || member !== this.#member) return;
+      this.#nextRound();
+      void this.#reconcile();
+      this.#giveSurplus();
+    });
+  }
+
+  /** Claims the share of this node in what is free, and takes up what other nodes have given to it. */
+  async #reconcile(): Promise<void> {
+    const member = this.#member;
+    if (!member || !this.#state.has('claiming')) return;
+    const shares = this.#sharesNow(member);
+    const free: number[] = [];
+    const given: number[] = [];
+    for (let cell = 0; cell < CELLS; cell += 1) {
+      if (this.#cells.stateOf(cell) !== 'other') continue;
+      const owner = member.ownerOf(cell);
+      if (owner === member.id) given.push(cell);
+      else if (shares[cell] === member.id && !(owner !== undefined && this.#peersById.has(owner))) free.push(cell);
+    }
+    await Promise.all([this.#take(member, given), this.#claim(member, free)]);
+  }
+
+  #sharesNow(member: Member): readonly string[] {
+    const sharers = [member.id, ...this.#heirs()].sort();
+    const text = sharers.join();
+    if (text !== this.#sharers) {
+      this.#sharers = text;
+      this.#shares = sharesOf(sharers);
+    }
+    return this.#shares;
+  }
+
+  /** The other nodes that stay. */
+  #heirs(): readonly string[] {
+    return [...this.#peersById.values()].filter(({ leaving }) => !leaving).map(({ node }) => node);
+  }
+
+  async #claim(member: Member, cells: readonly number[]): Promise<void> {
+    const claimed = cells.filter((cell) => !this.#claiming.has(cell));
+    if (claimed.length === 0) return;
+    for (const cell of claimed) this.#claiming.add(cell);
+    try {
+      await this.#take(member, await member.claim(claimed, undefined));
+    } catch (error) {
+      this.#failed(`this node could not claim ${claimed.length} cells; the next round tries again`, error);
+    } finally {
+      for (const cell of claimed) this.#claiming.delete(cell);
+    }
+  }
+
+  /** Reads the data of cells that this node owns, and serves them from then on. */
+  async #take(member: Member, cells: readonly number[]): Promise<void> {
+    const owned = cells.filter((cell) => this.#cells.stateOf(cell) === 'other');
+    if (owned.length === 0 || member !== this.#member) return;
+    this.#cells.set(owned, 'taking');
+    const taking = this.#options.holder.take(owned);
+    const pending = taking.catch(() => {});
+    this.#taking.add(pending);
+    try {
+      await taking;
+      // Lost meanwhile: `#lost` discards what was read.
+      if (member === this.#member) this.#cells.set(owned, 'here');
+    } catch (error) {
+      if (member !== this.#member) return;
+      await this.#options.holder.drop(new Set(owned), false);
+      // Still owned: the next round reads it again.
+      if (member === this.#member) this.#cells.set(owned, 'other');
+      this.#failed(`this node could not read ${owned.length} cells; the next round tries again`, error);
+    } finally {
+      this.#taking.delete(pending);
+    }
+  }
+
+  /** Gives up some cells that other nodes should own. */
+  #giveSurplus(): void {
+    const member = this.#member;
+    if (!member || !this.ready || !this.#state.has('claiming')) return;
+    const shares = this.#sharesNow(member);
+    const surplus = this.#quietFirst(this.#cells.here.filter((cell) => shares[cell] !== member.id)).slice(0, SURPLUS);
+    if (surplus.length > 0)
+      this.#giveUp(surplus, shares, this.#options.graceMs).catch((error: unknown) =>
+        this.#failed(`this node could not give up ${surplus.length} cells; the next round tries again`, error),
+      );
+  }
+
+  #quietFirst(cells: readonly number[]): readonly number[] {
+    return [...cells].sort((a, b) => this.#cells.requests(a) - this.#cells.requests(b));
+  }
+
+  /**
+   * Lets go of cells: requests in flight end, everything becomes durable and leaves memory, then each cell gets its next
+   * owner.
+   *
+   * @param shares the next owner of each cell
+   * @throws {StoreError} if the store cannot change the owners; this node then serves the cells again
+   */
+  async #giveUp(cells: readonly number[], shares: readonly string[], graceMs: number): Promise<void> {
+    const member = this.#member;
+    if (!member) return;
+    this.#cells.set(cells, 'moving');
+    const late = this.#delay(graceMs);
+    await this.#cells.until(() => cells.every((cell) => this.#cells.requests(cell) === 0), late.over);
+    late.timer.cancel();
+    if (member !== this.#member) return;
+    await this.#options.holder.drop(new Set(cells), true);
+    const byHeir = new Map<string | undefined, number[]>();
+    for (const cell of cells) {
+      const heir = shares[cell];
+      const group = byHeir.get(heir);
+      if (group) group.push(cell);
+      else byHeir.set(heir, [cell]);
+    }
+    try {
+      for (const [heir, group] of byHeir) if (member === this.#member) await member.release(group, heir);
+    } finally {
+      // Those that this node still owns are taken up again by the next round.
+      if (member === this.#member) this.#cells.set(cells, 'other');
+    }
+  }
+
+  async #settleOnce(cell: number, late: Promise<void>): Promise<void> {
+    const member = this.#member;
+    if (!member) return;
+    const state = this.#cells.stateOf(cell);
+    if (state === 'here') return;
+    if (state !== 'other') return this.#cells.until(() => ['here', 'other'].includes(this.#cells.stateOf(cell)), late);
+    await this.#refresh();
+    if (member !== this.#member || this.#cells.stateOf(cell) !== 'other') return;
+    const owner = member.ownerOf(cell);
+    if (owner === member.id) return this.#take(member, [cell]);
+    if (owner !== undefined && this.#peersById.has(owner)) {
+      if (!this.#suspects.has(owner) || !(await this.#fenced(owner))) return;
+    }
+    if (this.#state.has('claiming')) await this.#claim(member, [cell]);
+  }
+
+  /** Reads nodes and owners, once for all who wait. */
+  #refresh(): Promise<void> {
+    const member = this.#member;
+    if (!member) return Promise.resolve();
+    this.#refreshing ??= member
+      .refresh()
+      .then(() => this.#changed(member))
+      .catch((error: unknown) => this.#failed('this node could not read the owners of cells', error))
+      .finally(() => {
+        this.#refreshing = undefined;
+      });
+    return this.#refreshing;
+  }
+
+  /** Asks the database whether a node is dead. */
+  async #fenced(node: string): Promise<boolean> {
+    const member = this.#member;
+    if (!member) return false;
+    try {
+      const fenced = await member.fence(node);
+      if (fenced) this.#changed(member);
+      return fenced;
+    } catch (error) {
+      this.#failed(`it is unknown whether node ${node} is dead`, error);
+      return false;
+    }
+  }
+
+  /** Discards everything of the cells within this turn, and joins again under another id. */
+  #lost(member: Member, why: string): void {
+    if (member !== this.#member) return;
+    this.#keepDate(member);
+    this.#member = undefined;
+    this.#step('lost');
+    this.#round?.cancel();
+    const cells = new Set(this.#cells.all());
+    const dropped = this.#options.holder.drop(cells, false);
+    this.#cells.set(cells, 'other');
+    this.#peersById = new Map();
+    this.#options.links.leave();
+    this.#options.log(
+      'error',
+      `node ${member.id} has lost its ${cells.size} cells, and discards what it has of them: ${why}`,
+      {
+        event: 'cluster',
+      },
+    );
+    void this.#discard(cells, dropped);
+  }
+
+  async #discard(cells: ReadonlySet<number>, dropped: Promise<void>): Promise<void> {
+    try {
+      await dropped;
+      // Data that was being read then has arrived now.
+      if (this.#taking.size > 0) {
+        await Promise.all(this.#taking);
+        await this.#options.holder.drop(cells, false);
+      }
+    } catch (error) {
+      this.#failed('this node could not discard the data of its cells', error);
+    }
+    if (this.#step('released')) await this.#rejoin();
+  }
+
+  #keepDate(member: Member | undefined): void {
+    if (member) this.#offset = member.date() - this.#options.clock.now();
+  }
+
+  #step(event: NodeEvent['type']): boolean {
+    const next = this.#state.after(event);
+    if (!next) return false;
+    this.#state = next;
+    return true;
+  }
+
+  #delay(ms: number): { readonly timer: Timer; readonly over: Promise<void> } {
+    let end = (): void => {};
+    const over = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    return { timer: this.#options.clock.after(ms, end), over };
+  }
+
+  #failed(what: string, error: unknown): void {
+    if (this.#state.final) return;
+    this.#options.log('warning', `${what}: ${messageOf(error)}`, errorFields('store', error));
+  }
+}
+
+const HERE: Place = { at: 'here' };
+const UNOWNED: Place = { at: 'nobody' };

@@ -1,0 +1,136 @@
+/** One node of a cluster, assembled: its cells, its links, and the date of the database. */
+import type { Clock, Timer } from '../clock.ts';
+import type { CellChoice } from '../ids.ts';
+import type { Limits } from '../limits.ts';
+import type { CellHolder } from '../messages/cell-holder.ts';
+import { ClusterNode, type ClusterReport } from '../nodes/cluster-node.ts';
+import type { ClusterOptions } from '../nodes/cluster-options.ts';
+import type { RuntimeLog } from '../operator-log.ts';
+import { ANONYMOUS, LOCAL } from '../quota.ts';
+import type { Nodes } from '../store/membership.ts';
+import { MAX_EXCHANGES } from '../transports/http/http-options.ts';
+import { type ClusterParts, NodeLinks } from './node-links.ts';
+
+/** A clock whose date is that of the database once the node has joined. Time that only this process reads stays its own. */
+export class DatabaseClock implements Clock {
+  readonly dateIsSteady = true;
+  readonly #clock: Clock;
+  /** Returns the date of the database; undefined until the node has joined. */
+  follows: (() => number) | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  date(): number {
+    return this.follows?.() ?? this.#clock.date();
+  }
+
+  after(ms: number, callback: () => void): Timer {
+    return this.#clock.after(ms, callback);
+  }
+
+  hold(): Timer {
+    return this.#clock.hold();
+  }
+
+  soon(callback: () => void): void {
+    this.#clock.soon(callback);
+  }
+}
+
+export interface ClusterDependencies {
+  readonly nodes: Nodes;
+  /** The version of the server. */
+  readonly version: string;
+  /** The clock of this process. */
+  readonly clock: Clock;
+  readonly log: RuntimeLog;
+  readonly limits: Pick<Limits, 'graceMs' | 'maxMessageBytes'>;
+  readonly maxExchanges: number | undefined;
+}
+
+export class Cluster implements ClusterParts, CellHolder {
+  readonly cells: ClusterParts['cells'];
+  readonly links: NodeLinks;
+  readonly #node: ClusterNode;
+  #holder: CellHolder | undefined;
+
+  constructor({ listen, secret, tls, spread }: ClusterOptions, dependencies: ClusterDependencies) {
+    const { nodes, version, clock, log, limits, maxExchanges = MAX_EXCHANGES } = dependencies;
+    const { graceMs, maxMessageBytes } = limits;
+    this.links = new NodeLinks({
+      ...{ clock, log, maxMessageBytes, maxExchanges, waitMs: graceMs },
+      link: { listen, secret, tls },
+      cells: {
+        placeOf: (cell) => node.placeOf(cell),
+        enter: (cell) => node.enter(cell),
+        settle: (cell, deadlineMs) => node.settle(cell, deadlineMs),
+      },
+      members: { knows: (id) => node.knows(id), closed: (id) => void node.closed(id) },
+    });
+    const node = new ClusterNode({ nodes, version, secret, clock, log, graceMs, links: this.links.link, holder: this });
+    this.#node = node;
+    this.cells = cellsOf(node, spread ?? 'principal');
+  }
+
+  /** Registers the parts of the server that hold the data of cells. */
+  holds(holder: CellHolder): void {
+    this.#holder = holder;
+  }
+
+  async take(cells: readonly number[] | undefined): Promise<void> {
+    await this.#holder?.take(cells);
+  }
+
+  async drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
+    await this.#holder?.drop(cells, flush);
+  }
+
+  /** True if the node serves requests. */
+  get ready(): boolean {
+    return this.#node.ready;
+  }
+
+  date(): number {
+    return this.#node.date();
+  }
+
+  /** @throws {StoreError | Error} */
+  join(): Promise<void> {
+    return this.#node.join();
+  }
+
+  /** @throws {StoreError} */
+  own(): Promise<void> {
+    return this.#node.own();
+  }
+
+  /** Gives all cells to the other nodes. */
+  leave(): Promise<void> {
+    return this.#node.leave();
+  }
+
+  /** Gives up the seat. */
+  end(): Promise<void> {
+    return this.#node.end();
+  }
+
+  report(): ClusterReport {
+    return this.#node.report();
+  }
+}
+
+/** Anonymous and local callers have no cell of their own: what they create is in a cell of the node that serves them. */
+function cellsOf(node: ClusterNode, spread: 'principal' | 'session'): ClusterParts['cells'] {
+  const choice: CellChoice = {
+    cellFor: (principal) =>
+      principal === ANONYMOUS || principal === LOCAL || spread === 'session' ? node.ownCell() : node.cellFor(principal),
+    ownCell: () => node.ownCell(),
+  };
+  return { ...choice, placeOf: (cell) => node.placeOf(cell) };
+}

@@ -1,0 +1,309 @@
+/** One node among others, on a database in memory and a simulated clock: what it claims, gives up and discards, and when. */
+import * as assert from 'uvu/assert';
+import type { CellHolder } from '../../src/messages/cell-holder.ts';
+import { ClusterNode } from '../../src/nodes/cluster-node.ts';
+import { sharesOf } from '../../src/nodes/shares.ts';
+import { CELLS } from '../../src/protocol/cell.ts';
+import { SimulatedClock, settled } from '../../src/testing/simulated-clock.ts';
+import { suite } from '../harness/door.ts';
+import { MemoryDatabase, type MemoryProcess } from '../harness/memory-nodes.ts';
+
+const test = suite('a node of a cluster');
+const SECRET = 'a secret that all nodes of this test share';
+
+/** Holds cells as the parts of a server do, and notes the order of events. */
+class Holder implements CellHolder {
+  readonly cells = new Set<number>();
+  readonly events: string[] = [];
+  /** While set, taking and letting go wait for it. */
+  held: Promise<void> | undefined;
+
+  async take(cells: readonly number[] | undefined): Promise<void> {
+    this.events.push(`take ${cells?.length}`);
+    await this.held;
+    for (const cell of cells ?? []) this.cells.add(cell);
+  }
+
+  async drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
+    this.events.push(`${flush ? 'hibernate' : 'discard'} ${cells.size}`);
+    if (flush) await this.held;
+    for (const cell of cells) this.cells.delete(cell);
+  }
+}
+
+class Stage {
+  readonly clock = new SimulatedClock();
+  readonly database = new MemoryDatabase(this.clock);
+  readonly nodes: { node: ClusterNode; holder: Holder; process: MemoryProcess; log: string[] }[] = [];
+
+  async start(name: string, holder = new Holder()): Promise<Stage['nodes'][number]> {
+    const process = this.database.process(name);
+    const log: string[] = [];
+    const { nodes } = process.store;
+    assert.ok(nodes);
+    const node = new ClusterNode({
+      ...{ nodes, holder, clock: this.clock, version: '1.0.0', secret: SECRET, graceMs: 3_000 },
+      links: {
+        open: () => Promise.resolve(`${name}:1`),
+        join() {},
+        leave() {},
+        peers() {},
+        close: () => Promise.resolve(),
+      },
+      log: (level, message) => void log.push(`${level}: ${message}`),
+    });
+    const started = { node, holder, process, log };
+    this.nodes.push(started);
+    await node.join();
+    const owning = node.own();
+    await this.pass(0);
+    for (let ms = 0; !node.ready && ms < 6_000; ms += 100) await this.pass(100);
+    await owning;
+    return started;
+  }
+
+  /** Time passes, in steps that let everything settle. */
+  async pass(ms: number): Promise<void> {
+    for (let left = ms; ; left -= 100) {
+      await settled();
+      if (left <= 0) return;
+      await this.clock.advance(Math.min(left, 100));
+    }
+  }
+
+  /** Each cell is held by its owner in the database, and by no other node that may still commit. */
+  check(): void {
+    assert.equal(this.database.violations, []);
+    const holders = new Map<number, string[]>();
+    for (const { holder, process } of this.nodes)
+      if (process.state !== 'killed' && !this.database.isFenced(process.id))
+        for (const cell of holder.cells) holders.set(cell, [...(holders.get(cell) ?? []), process.id]);
+    for (const [cell, ids] of holders) assert.equal(ids, [this.database.ownerOf(cell)], `cell ${cell}`);
+  }
+
+  free(): number {
+    return this.database.cells.filter(({ node }) => node === undefined).length;
+  }
+}
+
+test('shares are even, the same at every node, and change only where a node comes or goes', () => {
+  const before = sharesOf(['a', 'b', 'c']);
+  assert.equal(sharesOf(['c', 'a', 'b']), before);
+  for (const node of ['a', 'b', 'c']) {
+    const share = before.filter((owner) => owner === node).length;
+    assert.ok(share > CELLS / 5 && share < CELLS / 2, `${node} has ${share}`);
+  }
+  const after = sharesOf(['a', 'b']);
+  for (let cell = 0; cell < CELLS; cell += 1) if (before[cell] !== 'c') assert.is(after[cell], before[cell]);
+});
+
+test('the first node owns everything; one that joins gets its share, 16 cells a second, and nothing is in two places', async () => {
+  const stage = new Stage();
+  const first = await stage.start('one');
+  assert.is(first.holder.cells.size, CELLS);
+  const second = await stage.start('two');
+  assert.ok(second.holder.cells.size > 0 && second.holder.cells.size <= 6 * 16, String(second.holder.cells.size));
+  let before = second.holder.cells.size;
+  for (let second_ = 0; second_ < 60; second_ += 1) {
+    await stage.pass(1_000);
+    stage.check();
+    assert.ok(second.holder.cells.size - before <= 2 * 16);
+    before = second.holder.cells.size;
+  }
+  assert.equal(
+    [first.node.report().cells, second.node.report().cells],
+    ['one-1', 'two-1'].map((id) => sharesOf(['one-1', 'two-1']).filter((owner) => owner === id).length),
+  );
+  assert.is(stage.free(), 0);
+  assert.equal(
+    first.node.report().nodes.map(({ node, cells }) => [node, cells]),
+    second.node
+      .report()
+      .nodes.map(({ node, cells }) => [node, cells])
+      .reverse(),
+  );
+});
+
+test('cells of a node that is killed are taken up at once, when its link closes', async () => {
+  const stage = new Stage();
+  const one = await stage.start('one');
+  const two = await stage.start('two');
+  await stage.pass(40_000);
+  const had = two.holder.cells.size;
+  assert.ok(had > 300);
+  two.process.kill();
+  void one.node.closed('two-1');
+  await stage.pass(0);
+  assert.is(one.holder.cells.size, CELLS);
+  stage.check();
+});
+
+test('a node that is paused beyond its lease discards everything before it does anything else, and joins again under another id', async () => {
+  const stage = new Stage();
+  const one = await stage.start('one');
+  const two = await stage.start('two');
+  await stage.pass(40_000);
+  two.process.pause();
+  void one.node.closed('two-1');
+  await stage.pass(1_000);
+  assert.is(stage.database.isFenced('two-1'), false);
+  await stage.pass(3_000);
+  assert.is(stage.database.isFenced('two-1'), true);
+  assert.is(one.holder.cells.size, CELLS);
+  // A commit of the zombie is refused, and it lets go before anything else.
+  two.process.resume();
+  const refused = two.process.store.commit([]).catch((error: Error) => error.message);
+  await stage.pass(0);
+  assert.match(String(await refused), 'fenced');
+  assert.match(two.holder.events.join(), 'discard');
+  assert.not.match(two.holder.events.slice(-1).join(), 'hibernate');
+  assert.is(two.holder.cells.size, 0);
+  await stage.pass(60_000);
+  assert.is(two.process.id, 'two-2');
+  assert.ok(two.node.ready && two.holder.cells.size > 300);
+  stage.check();
+});
+
+test('a node that is cut off from the database assumes the worst after its lease', async () => {
+  const stage = new Stage();
+  const one = await stage.start('one');
+  const two = await stage.start('two');
+  await stage.pass(40_000);
+  two.process.cut();
+  await stage.pass(2_000 + 1_000);
+  assert.is(two.holder.cells.size, 0);
+  assert.is(two.node.ready, false);
+  assert.is(two.node.placeOf(5).at, 'nobody');
+  await stage.pass(1_000);
+  assert.is(one.holder.cells.size, CELLS);
+  two.process.resume();
+  await stage.pass(40_000);
+  assert.ok(two.holder.cells.size > 300);
+  stage.check();
+});
+
+test('a node that leaves gives all its cells to the others, in groups, and each is elsewhere before it leaves', async () => {
+  const stage = new Stage();
+  const one = await stage.start('one');
+  const two = await stage.start('two');
+  await stage.pass(40_000);
+  let left = false;
+  const leaving = two.node.leave().then(() => {
+    left = true;
+  });
+  for (let ms = 0; !left && ms < 5_000; ms += 100) {
+    await stage.pass(100);
+    stage.check();
+  }
+  await leaving;
+  assert.is(two.holder.cells.size, 0);
+  await stage.pass(600);
+  assert.is(one.holder.cells.size, CELLS);
+  assert.ok(
+    two.holder.events.filter((event) => event.startsWith('hibernate')).every((event) => Number(event.slice(10)) <= 64),
+  );
+  assert.not.match(two.holder.events.join(), 'discard');
+  await two.node.end();
+  await stage.pass(600);
+  assert.equal(
+    one.node.report().nodes.map(({ node }) => node),
+    ['one-1'],
+  );
+  stage.check();
+});
+
+test('a cell moves after the requests that it serves, or after the grace time', async () => {
+  const stage = new Stage();
+  const one = await stage.start('one');
+  const shares = sharesOf(['one-1', 'two-1']);
+  const busy = Array.from({ length: CELLS }, (_, cell) => cell).filter((cell) => shares[cell] === 'two-1');
+  const ends = busy.map((cell) => one.node.enter(cell));
+  const starting = stage.start('two');
+  await stage.pass(2_500);
+  const moving = busy.filter((cell) => one.node.placeOf(cell).at === 'nobody');
+  assert.ok(moving.length >= 16, String(moving.length));
+  assert.ok(one.holder.cells.has(moving[0] ?? -1));
+  const [cell = 0] = moving;
+  const place = one.node.settle(cell, 3_000);
+  for (const end of ends) end();
+  await stage.pass(100);
+  assert.equal((await place).at, 'peer');
+  await starting;
+  stage.check();
+  // With requests that do not end.
+  const left = busy.filter((cell) => one.holder.cells.has(cell));
+  for (const cell of left) one.node.enter(cell);
+  const before = one.holder.cells.size;
+  await stage.pass(2_000);
+  const late = one.holder.cells.size;
+  await stage.pass(4_000);
+  assert.ok(before - late <= 32 && one.holder.cells.size < late);
+  stage.check();
+});
+
+test('a request for a free cell claims it then and there, and of two nodes that do, one wins', async () => {
+  const stage = new Stage();
+  const one = await stage.start('one');
+  const two = await stage.start('two');
+  await stage.pass(40_000);
+  const three = await stage.start('three');
+  await stage.pass(40_000);
+  const cells = [...three.holder.cells].slice(0, 64);
+  assert.is(cells.length, 64);
+  // Its cells are free, and the others do not know that yet.
+  await three.node.end();
+  const places = cells.map((cell) => Promise.all([one.node.settle(cell, 1_000), two.node.settle(cell, 1_000)]));
+  await stage.pass(0);
+  for (const both of await Promise.all(places)) assert.equal(both.map(({ at }) => at).sort(), ['here', 'peer']);
+  stage.check();
+});
+
+test('a takeover that is cut short by a loss leaves nothing in memory', async () => {
+  const stage = new Stage();
+  const one = await stage.start('one');
+  const holder = new Holder();
+  const two = await stage.start('two', holder);
+  await stage.pass(5_000);
+  let read = (): void => {};
+  holder.held = new Promise((resolve) => {
+    read = resolve;
+  });
+  one.process.kill();
+  void two.node.closed('one-1');
+  await stage.pass(100);
+  assert.match(String(holder.events.at(-1)), 'take');
+  // Fenced while it reads what it has just claimed.
+  const row = stage.database.nodes.get('two-1');
+  assert.ok(row);
+  row.fenced = true;
+  await stage.pass(600);
+  assert.match(String(holder.events.at(-1)), 'discard');
+  const before = holder.events.length;
+  assert.is(two.process.id, 'two-1');
+  holder.held = undefined;
+  read();
+  await stage.pass(0);
+  // What arrived too late is discarded before the node joins again.
+  assert.equal(holder.events.slice(before - 1, before + 1), [
+    holder.events.at(before - 1),
+    holder.events.at(before - 1),
+  ]);
+  await stage.pass(6_000);
+  assert.is(two.process.id, 'two-2');
+  assert.is(holder.cells.size, CELLS);
+  stage.check();
+});
+
+test('a principal has the same cell at every node of the cluster, and principals are spread over the cells', async () => {
+  const stage = new Stage();
+  const one = await stage.start('one');
+  const two = await stage.start('two');
+  const cells = new Set<number>();
+  for (let n = 0; n < 500; n += 1) {
+    const cell = one.node.cellFor(`user ${n}`);
+    assert.is(two.node.cellFor(`user ${n}`), cell);
+    cells.add(cell);
+  }
+  assert.ok(cells.size > 350, String(cells.size));
+  for (let n = 0; n < 50; n += 1) assert.is(one.node.placeOf(one.node.ownCell()).at, 'here');
+});

@@ -1,0 +1,177 @@
+/** Servers that share a database: whatever one of them has begun, the others serve, continue and count, also after its death. */
+import * as assert from 'uvu/assert';
+import { z } from 'zod';
+import { systemClock } from '../../src/clock.ts';
+import { createServer, http, type Server } from '../../src/index.ts';
+import { CELLS, cellIn } from '../../src/protocol/cell.ts';
+import { isObject } from '../../src/protocol/json.ts';
+import { orderMachine, orderOptions } from '../handles/shop.ts';
+import { suite, timeLimit } from '../harness/door.ts';
+import { MemoryDatabase, type MemoryProcess } from '../harness/memory-nodes.ts';
+import { type Answer, ask, type Message, openSession, type Session } from '../http/support.ts';
+
+const test = suite('nodes that share a store');
+timeLimit(20_000);
+
+const SECRET = 'a secret that all nodes of this test share';
+
+interface Node {
+  readonly server: Server;
+  readonly process: MemoryProcess;
+  readonly url: string;
+  readonly told: string[];
+  readonly ran: string[];
+  stop(): Promise<void>;
+}
+
+const open = new Set<Node>();
+test.after(async () => {
+  for (const node of open) await node.stop();
+});
+
+async function start(database: MemoryDatabase, name: string): Promise<Node> {
+  const process = database.process(name);
+  const told: string[] = [];
+  const ran: string[] = [];
+  const server = createServer({
+    ...{ name: 'shop', version: '1.0.0', store: process.store },
+    cluster: { listen: '127.0.0.1:0', secret: SECRET },
+    log: (level, message) => void told.push(`${level}: ${message}`),
+    limits: { graceMs: 1_000 },
+  });
+  server.machine('order', orderMachine, orderOptions);
+  server.tool('pay', { input: z.object({ n: z.number() }) }, ({ n }) => {
+    ran.push(`pay ${n}`);
+    return `${name} paid ${n}`;
+  });
+  const authenticate = ({ header }: { header(name: string): string | undefined }): string => header('x-user') ?? 'ann';
+  const transport = http({ port: 0, authenticate });
+  await server.listen(transport);
+  const node: Node = {
+    ...{ server, process, told, ran, url: transport.url },
+    async stop() {
+      open.delete(node);
+      if (process.state === 'killed') process.clear();
+      else process.resume();
+      await server.close();
+    },
+  };
+  open.add(node);
+  return node;
+}
+
+/** Waits for a cause that shows itself to a look. */
+async function until(what: string, holds: () => boolean): Promise<void> {
+  const end = systemClock.now() + 20_000;
+  while (!holds()) {
+    if (systemClock.now() > end) throw new Error(`waited in vain: ${what}`);
+    await new Promise<void>((resolve) => systemClock.after(5, resolve));
+  }
+}
+
+async function messageIn(answer: Answer): Promise<Message> {
+  const body = await answer.text();
+  try {
+    return JSON.parse([...body.matchAll(/^data: (.+)$/gm)].at(-1)?.[1] ?? body);
+  } catch {
+    throw new Error(`expected a message, got ${answer.status}: ${body}`);
+  }
+}
+
+async function called(session: Session, url: string, id: number, name: string, args: object): Promise<Message> {
+  const body = { jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } };
+  return messageIn(await ask(url, { headers: session.headers, body }));
+}
+
+function stateIn({ result, error }: Message): Readonly<Record<string, unknown>> {
+  const content = result?.structuredContent;
+  if (!isObject(content)) throw new Error(`expected a handle, got ${JSON.stringify(error ?? result)}`);
+  return content;
+}
+
+test('a session and a handle live through the death of their node, at whichever node the client asks', async () => {
+  const database = new MemoryDatabase(systemClock);
+  const one = await start(database, 'one');
+  assert.is(one.server.cluster()?.cells, CELLS);
+  const session = await openSession(one.url);
+  const handle = String(stateIn(await called(session, one.url, 1, 'order_create', { customer: 'Ada' })).handle);
+  assert.is(cellIn(handle), cellIn(session.id));
+  await called(session, one.url, 2, 'order_add_item', { handle, sku: 'tea', quantity: 2 });
+  const two = await start(database, 'two');
+  // Asked at the node that may not own it.
+  const seen = stateIn(await called(session, two.url, 3, 'order_get', { handle }));
+  assert.match(JSON.stringify(seen), '"tea"');
+  one.process.kill();
+  database.fence(one.process.id);
+  await until('all cells', () => two.server.cluster()?.cells === CELLS);
+  const after = await called(session, two.url, 4, 'order_add_item', { handle, sku: 'cup', quantity: 1 });
+  assert.match(JSON.stringify(stateIn(after)), '"cup"');
+  // The same call again is answered and not run.
+  const again = await called(session, two.url, 4, 'order_add_item', { handle, sku: 'cup', quantity: 1 });
+  assert.equal(again, after);
+  assert.equal(database.violations, []);
+  await one.stop();
+  await two.stop();
+});
+
+test('a node that stops gives its cells away first: no request fails, and no session begins again', async () => {
+  const database = new MemoryDatabase(systemClock);
+  const one = await start(database, 'one');
+  const sessions = await Promise.all(
+    Array.from({ length: 12 }, (_, n) => openSession(one.url, '2025-11-25', { 'x-user': `user ${n}` })),
+  );
+  const two = await start(database, 'two');
+  let stopped = false;
+  const stopping = one.stop().then(() => {
+    stopped = true;
+  });
+  let calls = 0;
+  const work = sessions.map(async (session) => {
+    for (let n = 1; !stopped || n < 5; n += 1) {
+      calls += 1;
+      const { result, error } = await called(session, two.url, n, 'pay', { n: calls });
+      assert.ok(result, JSON.stringify(error));
+    }
+  });
+  await Promise.all([stopping, ...work]);
+  assert.is(two.server.cluster()?.cells, CELLS);
+  assert.is(one.ran.length + two.ran.length, calls);
+  assert.equal(database.violations, []);
+  assert.equal(
+    two.server.cluster()?.nodes.map(({ node }) => node),
+    ['two-1'],
+  );
+  await two.stop();
+});
+
+test('a zombie commits nothing, answers nothing of its sessions, and joins again', async () => {
+  const database = new MemoryDatabase(systemClock);
+  const one = await start(database, 'one');
+  const session = await openSession(one.url);
+  const stream = await session.get();
+  assert.is(stream.status, 200);
+  const two = await start(database, 'two');
+  const handle = String(stateIn(await called(session, one.url, 1, 'order_create', { customer: 'Ada' })).handle);
+  const owner = database.ownerOf(cellIn(session.id) ?? -1) === one.process.id ? one : two;
+  const other = owner === one ? two : one;
+  const before = owner.process.id;
+  owner.process.pause();
+  // Its lease is over, as the database's clock says.
+  const row = database.nodes.get(before);
+  assert.ok(row);
+  row.beatAt -= 10_000;
+  database.fence(before);
+  await until('all cells', () => other.server.cluster()?.cells === CELLS);
+  const added = await called(session, other.url, 2, 'order_add_item', { handle, sku: 'tea', quantity: 1 });
+  assert.match(JSON.stringify(stateIn(added)), '"tea"');
+  database.commits = [];
+  owner.process.resume();
+  await until('another seat', () => owner.process.id !== before && owner.server.cluster()?.state === 'owning');
+  for (const { node, refused } of database.commits) assert.ok(node !== before || refused);
+  assert.match(owner.told.join('\n'), 'has lost its');
+  const seen = stateIn(await called(session, owner.url, 3, 'order_get', { handle }));
+  assert.match(JSON.stringify(seen), '"tea"');
+  assert.equal(database.violations, []);
+  await one.stop();
+  await two.stop();
+});
