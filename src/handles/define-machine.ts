@@ -55,6 +55,11 @@ export interface MachineOptions<
   readonly single?: boolean | undefined;
   /** Additional annotations of the tools that change an instance: by event, or `create`, `send`. */
   readonly annotations?: Readonly<Partial<Record<keyof E | 'create' | 'send', ToolAnnotations>>> | undefined;
+  /**
+   * Offer the manual of the machine as a skill `skill://<server>/<name>/SKILL.md`, made from its chart: its states, and the
+   * calls that each of them accepts. See docs/skills.md. Default false.
+   */
+  readonly skill?: boolean | undefined;
   /** Timeout of a call in milliseconds. Default: the server's timeout. */
   readonly timeoutMs?: number | undefined;
   /**

@@ -36,6 +36,21 @@ export function provideInput(actor: AnyActorRef, asking: Invoked): void {
   askers.set(actor.system, asking);
 }
 
+type Asked = 'the user' | 'the user to open a page' | 'the model of the client' | 'for the directories of the user';
+
+/** The addressee of each logic, for the description of a machine. */
+const addressees = new WeakMap<object, Asked>();
+
+function asking<L extends object>(whom: Asked, logic: L): L {
+  addressees.set(logic, whom);
+  return logic;
+}
+
+/** Returns the addressee of an invoked logic; undefined if it asks nothing. */
+export function askedBy(logic: unknown): Asked | undefined {
+  return typeof logic === 'object' && logic !== null ? addressees.get(logic) : undefined;
+}
+
 /**
  * Asks the user to fill in a form, like `ctx.elicit`. The content of the answer matches the schema; {@link elicitWith}
  * also gives it its type.
@@ -46,8 +61,9 @@ export function provideInput(actor: AnyActorRef, asking: Invoked): void {
  *   invoke: { src: 'elicit', input: { message: 'Which size?', schema }, onDone: 'packing', onError: 'unasked' },
  * });
  */
-export const elicit: PromiseActorLogic<Answered<unknown>, Elicitation> = fromPromise(({ input, self, signal }) =>
-  asked(self, signal, { elicit: input }),
+export const elicit: PromiseActorLogic<Answered<unknown>, Elicitation> = asking(
+  'the user',
+  fromPromise(({ input, self, signal }) => asked(self, signal, { elicit: input })),
 );
 
 /**
@@ -61,22 +77,28 @@ export const elicit: PromiseActorLogic<Answered<unknown>, Elicitation> = fromPro
 export function elicitWith<const S extends AuthorSchema>(
   schema: S,
 ): PromiseActorLogic<Answered<Infer<S>>, { readonly message: string }> {
-  return fromPromise(({ input, self, signal }) => asked(self, signal, { elicit: { message: input.message, schema } }));
+  return asking(
+    'the user',
+    fromPromise(({ input, self, signal }) => asked(self, signal, { elicit: { message: input.message, schema } })),
+  );
 }
 
 /** Asks the user to open a page, like `ctx.elicitUrl`. */
-export const elicitUrl: PromiseActorLogic<UrlAnswered, UrlElicitation> = fromPromise(({ input, self, signal }) =>
-  asked(self, signal, { elicitUrl: input }),
+export const elicitUrl: PromiseActorLogic<UrlAnswered, UrlElicitation> = asking(
+  'the user to open a page',
+  fromPromise(({ input, self, signal }) => asked(self, signal, { elicitUrl: input })),
 );
 
 /** Asks the client's model, like `ctx.sample`. */
-export const sample: PromiseActorLogic<Sampled, Sampling> = fromPromise(({ input, self, signal }) =>
-  asked(self, signal, { sample: input }),
+export const sample: PromiseActorLogic<Sampled, Sampling> = asking(
+  'the model of the client',
+  fromPromise(({ input, self, signal }) => asked(self, signal, { sample: input })),
 );
 
 /** Asks for the user's directories, like `ctx.roots`. */
-export const roots: PromiseActorLogic<readonly Root[], void> = fromPromise(({ self, signal }) =>
-  asked(self, signal, { roots: true }),
+export const roots: PromiseActorLogic<readonly Root[], void> = asking(
+  'for the directories of the user',
+  fromPromise(({ self, signal }) => asked(self, signal, { roots: true })),
 );
 
 /**

@@ -29,6 +29,12 @@ export const SKILL_FILE = 'SKILL.md';
 /** The name of a skill (Agent Skills, "name field"). */
 export const SKILL_NAME = /^(?=.{1,64}$)[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
+/** The name of a skill that is made from another name; undefined if that has no letter and no digit. */
+export function skillNameOf(name: string): string | undefined {
+  const words = name.toLowerCase().match(/[a-z0-9]+/g) ?? [];
+  return words.join('-').slice(0, 64).replace(/-$/, '') || undefined;
+}
+
 /** The type of a directory in a listing of files. */
 export const DIRECTORY_TYPE = 'inode/directory';
 

@@ -103,6 +103,7 @@ export const MEMBERS = {
     ttlMs: milliseconds,
     idleMs: milliseconds,
     single: flag,
+    skill: flag,
     annotations: object,
     eventScopes: eventScopes,
     timeoutMs: milliseconds,

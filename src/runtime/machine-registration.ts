@@ -10,9 +10,11 @@ import type { MachineKind } from '../handles/machine-definition.ts';
 import type { MachineRegistration } from '../handles/registered-machines.ts';
 import type { CompiledTool } from '../handles/tools/handle-tools.ts';
 import { compileMachine, type Toolset } from '../handles/tools/machine-tools.ts';
+import { skillNameOf } from '../protocol/skills.ts';
 import type { ResourceDefinition } from '../registry/define.ts';
 import { DefinitionError } from '../registry/definition-checks.ts';
 import type { Registration } from '../registry/registration.ts';
+import type { OfferedSkills } from './offered-skills.ts';
 
 export interface MachinesOptions {
   readonly clock: Clock;
@@ -20,6 +22,8 @@ export interface MachinesOptions {
   /** Separate registrations, because generated tools and resources must not be copied to another server. */
   readonly tools: Pick<Registration<CompiledTool>, 'replaceSource' | 'enable' | 'disable'>;
   readonly resources: Pick<Registration<ResourceDefinition>, 'replaceSource' | 'enable' | 'disable'>;
+  /** The manuals of machines. */
+  readonly skills: Pick<OfferedSkills, 'manual' | 'withdrawManual'>;
 }
 
 /** Most earlier versions of a machine that are kept while machines are replaced at run time. */
@@ -31,7 +35,13 @@ interface Offered {
   readonly toolset: Toolset;
 }
 
-export function machineRegistration({ clock, handles, tools, resources }: MachinesOptions): MachineRegistration {
+export function machineRegistration({
+  clock,
+  handles,
+  tools,
+  resources,
+  skills,
+}: MachinesOptions): MachineRegistration {
   const offered = new Map<string, Offered>();
   /** The last definition of each machine, including removed ones. */
   const defined = new Map<string, MachineKind>();
@@ -39,11 +49,21 @@ export function machineRegistration({ clock, handles, tools, resources }: Machin
     tools.replaceSource(sourceOfMachine(name), toolset?.tools ?? []);
     resources.replaceSource(sourceOfMachine(name), toolset?.resources ?? []);
   };
+  const showManual = ({ definition, toolset }: Omit<Offered, 'source'>): void => {
+    if (definition.skill)
+      skills.manual(
+        definition,
+        toolset.tools.map((tool) => tool.definition),
+      );
+    else skills.withdrawManual(definition.name);
+  };
   const put = (definition: AnyMachine, source: string): void => {
     const { name } = definition;
     const before = offered.get(name);
     if (before?.definition === definition && before.source === source) return;
     const toolset = compileMachine(definition, handles, clock);
+    if (definition.skill && skillNameOf(name) === undefined)
+      throw new DefinitionError(`machine "${name}": skill: expected a name with a letter or a digit for its manual`);
     const kind = withEarlier(toolset.kind, defined.get(name));
     try {
       show(name, toolset);
@@ -54,10 +74,12 @@ export function machineRegistration({ clock, handles, tools, resources }: Machin
     }
     defined.set(name, kind);
     offered.set(name, { definition, source, toolset });
+    showManual({ definition, toolset });
   };
   const remove = (name: string): void => {
     if (!offered.delete(name)) throw new DefinitionError(`no machine "${name}" is registered`);
     show(name, undefined);
+    skills.withdrawManual(name);
     handles.withdraw(name);
   };
   const back = ({ definition, source }: Offered): void => {
@@ -68,10 +90,12 @@ export function machineRegistration({ clock, handles, tools, resources }: Machin
     }
   };
   const named = (type: 'enable' | 'disable', name: string): void => {
-    const toolset = offered.get(name)?.toolset;
-    if (!toolset) throw new DefinitionError(`no machine "${name}" is registered`);
-    for (const { key } of toolset.tools) tools[type](key);
-    for (const { uri } of toolset.resources) resources[type](uri);
+    const found = offered.get(name);
+    if (!found) throw new DefinitionError(`no machine "${name}" is registered`);
+    for (const { key } of found.toolset.tools) tools[type](key);
+    for (const { uri } of found.toolset.resources) resources[type](uri);
+    if (type === 'enable') showManual(found);
+    else skills.withdrawManual(name);
   };
   return {
     remove,

@@ -1,8 +1,10 @@
 /**
  * The skills of a server, from the first one on: their code is loaded when a program offers a skill, and by no other server.
  */
+import type { AnyMachine } from '../handles/define-machine.ts';
 import type { RequestMail, RequestTarget } from '../messages/request-messages.ts';
 import { SKILLS_EXTENSION } from '../protocol/skills.ts';
+import type { Tool } from '../protocol/types.ts';
 import type { SkillRegistry, SkillRegistryParts } from '../skills/skill-registry.ts';
 import type { SkillSource } from '../skills/skill-source.ts';
 import type { RegisteredSkills, SkillsOptions } from '../skills/skills-options.ts';
@@ -10,8 +12,16 @@ import type { RegisteredCapabilities } from './capabilities.ts';
 
 export interface OfferedSkillsOptions extends Omit<SkillRegistryParts, 'resources'> {
   readonly capabilities: RegisteredCapabilities;
+  /** The name of the server, which begins the addresses of manuals. */
+  readonly server: string;
   /** Makes the registration of their files. */
   resources(): SkillRegistryParts['resources'];
+}
+
+/** The parts of a manual. */
+interface ManualParts {
+  readonly machine: AnyMachine;
+  readonly tools: readonly Tool[];
 }
 
 export class OfferedSkills implements RequestTarget {
@@ -24,6 +34,11 @@ export class OfferedSkills implements RequestTarget {
   readonly #folders = new Set<SkillSource>();
   /** The folders of another server that are offered here. */
   #adopted: ReadonlySet<SkillSource> = new Set();
+  /** The machines that have a manual, and the manuals that are shown. */
+  readonly #manuals = new Map<string, ManualParts>();
+  readonly #shownManuals = new Map<string, SkillSource>();
+  /** Undefined until its code is loaded. */
+  #makeManual: ((made: ManualParts) => SkillSource) | undefined;
   #closed = false;
 
   constructor(options: OfferedSkillsOptions) {
@@ -33,6 +48,42 @@ export class OfferedSkills implements RequestTarget {
   /** See `Server.skills`. */
   folder(path: string | URL, options: SkillsOptions): Promise<RegisteredSkills> {
     return this.#opens(this.#open(path, options));
+  }
+
+  /**
+   * Offers the manual of a machine in place of an earlier one.
+   *
+   * @param tools the tools of the machine, as clients list them
+   */
+  manual(machine: AnyMachine, tools: readonly Tool[]): void {
+    this.#manuals.set(machine.name, { machine, tools });
+    if (this.#showManual(machine.name)) return;
+    const loading = Promise.all([this.#use(), import('../skills/machine-manual.ts')]).then(([, { MachineManual }]) => {
+      this.#makeManual = (made) => new MachineManual(made.machine, made.tools, this.#options.server);
+      this.#showManual(machine.name);
+    });
+    void this.#opens(loading);
+  }
+
+  /** Withdraws the manual of a machine, if it has one. */
+  withdrawManual(machine: string): void {
+    if (this.#manuals.delete(machine)) this.#showManual(machine);
+  }
+
+  /** @returns false if the code is not loaded yet, which shows the last manual of the machine then */
+  #showManual(machine: string): boolean {
+    if (!this.#skills || !this.#makeManual) return false;
+    const made = this.#manuals.get(machine);
+    const before = this.#shownManuals.get(machine);
+    const now = made && this.#makeManual(made);
+    if (now) {
+      this.#shownManuals.set(machine, now);
+      this.#skills.offer(now);
+    } else if (before) {
+      this.#shownManuals.delete(machine);
+      this.#skills.withdraw(before);
+    }
+    return true;
   }
 
   /** The folders that the program offers. */

@@ -179,12 +179,23 @@ export function spawnOffering(host: OfferingOptions): Offering {
         completable(completers);
       },
     });
+  const skills = new OfferedSkills({
+    system,
+    capabilities,
+    server: options.name,
+    resources: resourceRegistration,
+    resourceCatalogue: catalogues.resources,
+    subscriptions,
+    pageSize: limits.pageSize,
+    listTtlMs: options.listTtlMs ?? 0,
+  });
   return {
     tools: registration(),
     // Separate registrations, too: another server receives the machine and generates its own tools.
     machines: machineRegistration({
       clock: system.clock,
       handles: host.handles,
+      skills,
       tools: elements<CompiledTool, Tool, ToolImplementation>({ ...toolActors, compile: (tool) => tool }),
       resources: resourceRegistration(),
     }),
@@ -201,15 +212,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
         completable(completers);
       },
     }),
-    skills: new OfferedSkills({
-      system,
-      capabilities,
-      resources: resourceRegistration,
-      resourceCatalogue: catalogues.resources,
-      subscriptions,
-      pageSize: limits.pageSize,
-      listTtlMs: options.listTtlMs ?? 0,
-    }),
+    skills,
     apps: appRegistration({
       server: options.name,
       pages,

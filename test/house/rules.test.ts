@@ -324,9 +324,11 @@ const ROOMS: readonly {
       'operator-log',
       'actor',
       'requests',
+      'input',
       'registry',
+      'handles',
     ],
-    packages: ['node:'],
+    packages: ['node:', 'xstate'],
   },
   {
     room: 'discovery',

@@ -248,7 +248,7 @@ function nameProblem(given: Readonly<Record<string, unknown>>, path: 'handle' | 
  *
  * @example 'sku: string, quantity?: integer'
  */
-export function signature({ json: { properties, required } }: CompiledSchema): string {
+export function signature({ json: { properties, required } }: Pick<CompiledSchema, 'json'>): string {
   if (!isObject(properties)) return '';
   const must: readonly unknown[] = Array.isArray(required) ? required : [];
   return Object.entries(properties)
