@@ -12,7 +12,7 @@ const source = fileURLToPath(new URL('./src', import.meta.url));
 const LIBRARY_BYTES = 4_096;
 /** Bytes of the script and the style of a page, gzipped. */
 const PAGE_BYTES = 8_192;
-const PAGES = ['machine'];
+const PAGES = ['machine', 'tool'];
 /** The placeholder of the definition in a page. Its JSON contains `\u003c` instead of `<`. */
 const PLACE = '"TROUPE-VIEW"';
 /** The placeholder of the chart: the markup of an SVG picture, because the policy lets the script parse none. */

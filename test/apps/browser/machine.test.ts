@@ -1,11 +1,9 @@
 /** The page of a machine in Chromium, behind a proxy of another origin, with the official bridge and a scripted server. */
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { McpUiHostContext } from '@modelcontextprotocol/ext-apps/app-bridge';
-import type { Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
 import { assertWithin } from '../../harness/pace.ts';
+import { violationsIn } from './axe.ts';
 import { type BrowserHost, CAPABLE, openInHost } from './host.ts';
 import { order, orderPage, ScriptedServer } from './scripted.ts';
 
@@ -21,8 +19,6 @@ test.after(async () => {
   // A policy that is violated, and a script that fails, complain on the console.
   assert.equal(browsing.complaints, []);
 });
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 interface Opened extends BrowserHost {
   readonly server: ScriptedServer;
@@ -163,6 +159,12 @@ test('a question is answered in the view, and a half-filled form survives a chan
 test('a question of another kind is a link with its host, or waits for the model', async () => {
   const links: string[] = [];
   const { view, server, bridge, page } = await opened();
+  const answered = new Promise<void>((resolve) => {
+    server.answer = () => {
+      resolve();
+      return server.result();
+    };
+  });
   bridge.onopenlink = async ({ url }) => {
     links.push(url);
     return {};
@@ -176,7 +178,7 @@ test('a question of another kind is a link with its host, or waits for the model
   const group = view.getByRole('group', { name: 'Pay at your bank' });
   await group.getByRole('button', { name: 'Open bank.example.com' }).click();
   await view.locator('.question').nth(1).waitFor();
-  for (; server.calls.length === 0; ) await page.waitForTimeout(5);
+  await answered;
   assert.equal(links, ['https://bank.example.com/pay?id=7']);
   const [{ arguments: args } = { arguments: {} }] = server.calls;
   assert.is(Object(args).answers.pay.action, 'accept');
@@ -304,25 +306,15 @@ test('the keyboard alone fills a form, sends it, and reads the result', async ()
   await page.close();
 });
 
-/** The violations that axe finds in the innermost frame. */
-async function violationsIn(page: Page): Promise<unknown> {
-  const frame = page.frames().at(-1);
-  assert.is(await frame?.title(), 'Order');
-  await frame?.evaluate(AXE);
-  return frame?.evaluate(
-    `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html, failureSummary }) => html.slice(0, 160) + ' ' + failureSummary).slice(0, 3).join(' | ')))`,
-  );
-}
-
 test('axe finds nothing in both themes, narrow and wide, with a question, and with text of twice the size', async () => {
   for (const theme of ['light', 'dark'] as const)
     for (const width of [320, 720]) {
       const { view, server, page } = await opened({ theme, width });
-      assert.equal(await violationsIn(page), [], `${theme} ${width}`);
+      assert.equal(await violationsIn(page, 'Order'), [], `${theme} ${width}`);
       server.change(ASKING);
       await view.locator('.question').waitFor();
       await view.locator('html').evaluate((root) => Reflect.set(Object(root).style, 'fontSize', '200%'));
-      assert.equal(await violationsIn(page), [], `${theme} ${width} at 200 %`);
+      assert.equal(await violationsIn(page, 'Order'), [], `${theme} ${width} at 200 %`);
       // Nothing is cut off.
       const overflow = await view.locator('html').evaluate((root) => root.scrollWidth - root.clientWidth);
       assert.is(overflow, 0, `${theme} ${width}: wider than its frame`);

@@ -1,0 +1,103 @@
+/** The view of a tool: its arguments as a form, which fills while a model writes them, its running time, and its result. */
+import type { ToolPage } from '../../../src/apps/view-definition.ts';
+import { element, fill, quiet, section } from '../parts/dom.ts';
+import { formPart } from '../parts/form.ts';
+import { duration } from '../parts/words.ts';
+import type { Connection } from '../view/connection.ts';
+import type { Members } from '../view/host-link.ts';
+import type { ToolResult } from '../view/server-proxy.ts';
+import { resultElement } from './result.ts';
+
+/** Characters of a sentence for the model. */
+const MAX_SENTENCE = 500;
+const EVERY_MS = 1_000;
+
+export function toolView(view: Connection, definition: ToolPage, say: (sentence: string) => void): HTMLElement {
+  const { tool, title, description, fields, output } = definition;
+  const arguments_ = element('div');
+  const running = section('Running');
+  const shown = section('Result');
+  let ticking: ReturnType<typeof setInterval> | undefined;
+  let isTouched = false;
+  let last: ToolResult | undefined;
+  arguments_.addEventListener('input', () => {
+    isTouched = true;
+  });
+
+  view.on('partial', write);
+  view.on('input', (input) => {
+    write(input);
+    run();
+  });
+  view.on('result', show);
+  view.on('cancelled', (reason) => {
+    stop();
+    fill(shown, quiet(`Cancelled. ${reason}`));
+    shown.hidden = false;
+    say('Cancelled');
+  });
+  view.on('host', () => last && show(last));
+  write({});
+  return element(
+    'article',
+    {},
+    element('header', {}, element('h1', {}, title)),
+    quiet(description?.split('\n')[0]),
+    arguments_,
+    running,
+    shown,
+  );
+
+  /** Enters the arguments of the model, until a person enters others. */
+  function write(input: Members): void {
+    if (isTouched) return;
+    const form = formPart(fields, 'Run again', again, undefined, input);
+    fill(arguments_, form.element);
+  }
+
+  /** Runs the tool for the person, and gives the model the beginning of the result. */
+  async function again(values: Members): Promise<string | undefined> {
+    run();
+    try {
+      const result = await view.call(tool, values);
+      show(result);
+      const text = result.content.map((block) => block.text ?? '').join(' ');
+      const sentence = `${tool}, run again by the user in the view: ${text}`.slice(0, MAX_SENTENCE);
+      view.ask('ui/update-model-context', { content: [{ type: 'text', text: sentence }] }).catch(() => {});
+    } finally {
+      stop();
+    }
+    // The values stay, for the next run.
+    return '';
+  }
+
+  /** Shows that the tool runs, and for how long. */
+  function run(): void {
+    const began = Date.now();
+    const time = element('span');
+    const tick = (): void => {
+      time.textContent = duration((Date.now() - began) / 1000);
+    };
+    stop();
+    fill(
+      running,
+      element('div', { class: 'timer' }, 'Running', element('progress', { 'aria-label': 'Running' }), time),
+    );
+    running.hidden = false;
+    tick();
+    ticking = setInterval(tick, EVERY_MS);
+  }
+
+  function stop(): void {
+    clearInterval(ticking);
+    running.hidden = true;
+  }
+
+  function show(result: ToolResult): void {
+    stop();
+    last = result;
+    fill(shown, resultElement(result, output, view));
+    shown.hidden = false;
+    say(result.isError ? 'The tool has failed' : 'The result is there');
+  }
+}
