@@ -6,6 +6,7 @@ import type { Change, ChangeNotice } from '../messages/change-notices.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
 import type { Announceable, Mailbox } from '../messages/mailbox.ts';
 import type { Capabilities } from '../messages/offered-capabilities.ts';
+import type { ListenedResources } from '../messages/remote-changes.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { EMPTY, type TaskState } from '../messages/results.ts';
 import type { SessionMail } from '../messages/session-messages.ts';
@@ -34,6 +35,8 @@ export interface SubscriptionsOptions {
   knows(uri: string): boolean;
   /** The tasks as a client sees them; undefined if one does not exist or belongs to another principal. */
   readonly tasks: { look(client: ClientFacts, id: string): TaskState | undefined };
+  /** Learns for which resources this node has listeners; undefined without a cluster. */
+  readonly remote?: ListenedResources | undefined;
 }
 
 /** Bytes for a watched resource, besides its URI. */
@@ -65,11 +68,11 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   readonly #self: Mailbox<SubscriptionsMail>;
   /** The open subscriptions. */
   readonly #open = new Set<RequestView>();
-  readonly #listening = new Topics<RequestView>();
+  readonly #listening: Topics<RequestView>;
   /** All sessions: each is notified of list changes without a subscription. */
   readonly #sessions = new Map<Session, number>();
   /** The resources that sessions watch. */
-  readonly #watching = new Topics<Session>();
+  readonly #watching: Topics<Session>;
   /** The bytes of the watched URIs, by session. */
   readonly #reservations = new Map<Session, Reservation>();
   /** Changes that are being coalesced, by subject. */
@@ -87,6 +90,19 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   constructor(options: SubscriptionsOptions, self: Mailbox<SubscriptionsMail>) {
     this.#options = options;
     this.#self = self;
+    const { remote } = options;
+    const tell = remote && ((topic: string, listened: boolean): void => this.#tell(remote, topic, listened));
+    this.#listening = new Topics(tell);
+    this.#watching = new Topics(tell);
+  }
+
+  /** Sessions and subscriptions listen apart: the first of both joins, the last of both leaves. */
+  #tell(remote: ListenedResources, topic: string, listened: boolean): void {
+    const listeners = this.#listening.listeners(topic).size + this.#watching.listeners(topic).size;
+    if (!topic.startsWith(RESOURCE) || listeners !== (listened ? 1 : 0)) return;
+    const uri = topic.slice(RESOURCE.length);
+    if (listened) remote.listened(uri);
+    else remote.unlistened(uri);
   }
 
   state(): string {
@@ -345,13 +361,15 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   }
 }
 
+const RESOURCE = 'resource ';
+
 /** The subject of a change. */
 function topicOf(change: Change): string {
   switch (change.type) {
     case 'list changed':
       return `list ${change.what}`;
     case 'resource updated':
-      return `resource ${change.uri}`;
+      return RESOURCE + change.uri;
     case 'task changed':
       return `task ${change.task.id}`;
   }

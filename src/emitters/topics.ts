@@ -5,8 +5,14 @@
 import type { Listeners } from './fan-out.ts';
 
 export class Topics<Hearer> {
+  readonly #changed: ((topic: string, listened: boolean) => void) | undefined;
   readonly #listeners = new Map<string, Map<Hearer, number>>();
   readonly #topics = new Map<Hearer, Set<string>>();
+
+  /** @param changed called when a topic has its first listener, and when it has none any more */
+  constructor(changed?: (topic: string, listened: boolean) => void) {
+    this.#changed = changed;
+  }
 
   /** The number of listeners. */
   get size(): number {
@@ -16,20 +22,22 @@ export class Topics<Hearer> {
   /** @param number at which it joins: greater than that of every earlier listener */
   add(listener: Hearer, topic: string, number: number): void {
     const listeners = this.#listeners.get(topic);
-    if (!listeners) this.#listeners.set(topic, new Map([[listener, number]]));
-    else if (!listeners.has(listener)) listeners.set(listener, number);
+    if (!listeners) {
+      this.#listeners.set(topic, new Map([[listener, number]]));
+      this.#changed?.(topic, true);
+    } else if (!listeners.has(listener)) listeners.set(listener, number);
     const topics = this.#topics.get(listener);
     if (topics) topics.add(topic);
     else this.#topics.set(listener, new Set([topic]));
   }
 
   remove(listener: Hearer, topic: string): void {
-    leave(this.#listeners, topic, listener);
+    if (leave(this.#listeners, topic, listener)) this.#changed?.(topic, false);
     leave(this.#topics, listener, topic);
   }
 
   forget(listener: Hearer): void {
-    for (const topic of this.of(listener)) leave(this.#listeners, topic, listener);
+    for (const topic of this.of(listener)) if (leave(this.#listeners, topic, listener)) this.#changed?.(topic, false);
     this.#topics.delete(listener);
   }
 
@@ -47,9 +55,10 @@ export class Topics<Hearer> {
 const NO_HEARERS: Listeners<never> = new Map<never, number>();
 const NOTHING: ReadonlySet<never> = new Set<never>();
 
-function leave<K, V>(index: Map<K, { delete(value: V): boolean; readonly size: number }>, key: K, value: V): void {
+/** @returns true if that was the last value */
+function leave<K, V>(index: Map<K, { delete(value: V): boolean; readonly size: number }>, key: K, value: V): boolean {
   const values = index.get(key);
-  if (values?.delete(value) && values.size === 0) index.delete(key);
+  return values?.delete(value) === true && values.size === 0 && index.delete(key);
 }
 
 /** True if a change belongs to another principal: other principals must not learn that it happened (S-04). */

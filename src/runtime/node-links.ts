@@ -2,13 +2,14 @@
 import type { Clock } from '../clock.ts';
 import type { CellChoice } from '../ids.ts';
 import type { RuntimeLog } from '../operator-log.ts';
-import type { LinkedExchange, LinkListener, LinkNews, NodeEntry } from '../transports/link/link-port.ts';
+import type { LinkedExchange, LinkListener, LinkNews, LinkPeer, NodeEntry } from '../transports/link/link-port.ts';
 import { type LinkOptions, Links } from '../transports/link/links.ts';
+import type { RemoteChanges } from './remote-changes.ts';
 
 /** The parts of a cluster that one node of it has. */
 export interface ClusterParts {
   readonly cells: CellChoice & Pick<NodeEntry, 'placeOf'>;
-  readonly links: NodeEntry;
+  readonly links: NodeLinks;
 }
 
 export interface NodeLinksOptions {
@@ -30,6 +31,8 @@ export class NodeLinks implements NodeEntry, LinkListener {
   readonly link: Links;
   readonly waitMs: number;
   readonly #options: NodeLinksOptions;
+  #changes: RemoteChanges | undefined;
+  #peers: ReadonlySet<string> = new Set();
   readonly #endpoints: ((exchange: LinkedExchange) => void)[] = [];
 
   constructor(options: NodeLinksOptions) {
@@ -73,7 +76,31 @@ export class NodeLinks implements NodeEntry, LinkListener {
     this.#options.members.closed(node);
   }
 
-  opened(_node: string): void {}
+  opened(node: string): void {
+    this.#changes?.opened(node);
+  }
 
-  news(_from: string, _news: LinkNews): void {}
+  news(from: string, news: LinkNews): void {
+    this.#changes?.news(from, news);
+  }
+
+  /** Passes on the changes of other nodes. */
+  tellOf(changes: RemoteChanges): void {
+    this.#changes = changes;
+  }
+
+  /** All other nodes that are not fenced, or owners of cells, have changed. */
+  peers(peers: readonly LinkPeer[]): void {
+    const nodes = new Set(peers.map(({ node }) => node));
+    const gone = [...this.#peers].filter((node) => !nodes.has(node));
+    this.#peers = nodes;
+    this.link.peers(peers);
+    for (const node of gone) this.#changes?.gone(node);
+    this.#changes?.moved();
+  }
+
+  /** All other nodes that are not fenced. */
+  get nodes(): Iterable<string> {
+    return this.#peers;
+  }
 }

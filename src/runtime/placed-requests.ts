@@ -23,6 +23,11 @@ export interface PlacedRequestsOptions {
 /** The URI of a resource of a machine. */
 const MACHINE_URI = /^troupe:\/\/[^/]+\/([^/]+)/;
 
+/** The cell of the handle in the URI of a resource of a machine; undefined for any other URI. */
+export function cellOfUri(uri: string): number | undefined {
+  return cellIn(MACHINE_URI.exec(uri)?.[1] ?? '');
+}
+
 export class PlacedRequests implements RequestPlacement {
   readonly #options: PlacedRequestsOptions;
 
@@ -56,7 +61,10 @@ export class PlacedRequests implements RequestPlacement {
       case 'tools/call':
         return this.#cellOfCall(request, operation);
       case 'resources/read':
-        return cellIn(MACHINE_URI.exec(operation.uri)?.[1] ?? '');
+        return cellOfUri(operation.uri);
+      case 'subscriptions/listen':
+        // The state of tasks is known to their owner. Changes of resources are told to every node that listens.
+        return cellIn(operation.filter.tasks?.[0] ?? '');
       case 'completion/complete':
         // The handles of a principal are in its cell.
         return operation.ref.type === 'ref/resource' && MACHINE_URI.test(operation.ref.uri)

@@ -54,6 +54,7 @@ import { Cluster, DatabaseClock } from './cluster.ts';
 import type { ClusterParts } from './node-links.ts';
 import { createCatalogues, type Offering, spawnOffering } from './offering.ts';
 import { PlacedRequests } from './placed-requests.ts';
+import { RemoteChanges } from './remote-changes.ts';
 import { RequestRouter } from './request-router.ts';
 import { spawnServer } from './server-actor.ts';
 import { StoreLifecycle } from './store-lifecycle.ts';
@@ -170,7 +171,16 @@ export function createRuntime(
 
   // Subscriptions.
   const table = new TaskTable(quotas);
+  const remote =
+    cluster &&
+    new RemoteChanges({
+      ...{ clock, gatherMs: limits.gatherMs, link: cluster.links.link },
+      peers: () => cluster.links.nodes,
+      placeOf: (cell) => cluster.links.placeOf(cell),
+    });
+  if (remote) cluster?.links.tellOf(remote);
   const subscriptions = spawnSubscriptions({
+    remote,
     system,
     pace,
     maxSubscriptions: limits.maxSubscriptions,
@@ -180,6 +190,8 @@ export function createRuntime(
     knows: knower(catalogues.resources),
     tasks: table,
   });
+  /** Receives the changes of this node, which other nodes learn, too. */
+  const changes = remote?.around(subscriptions.mailbox) ?? subscriptions.mailbox;
 
   // Tasks and handles, which outlive their request.
   const tasks = new Tasks({
@@ -205,7 +217,7 @@ export function createRuntime(
     // A handle without an owner is visible to anyone who knows its id, so its changes are broadcast.
     const owner = principal === ANONYMOUS ? {} : { owner: principal };
     for (const uri of [handleUri(machine, handle), chartUri(machine, handle)])
-      subscriptions.mailbox.send({ type: 'resource updated', uri, ...owner });
+      changes.send({ type: 'resource updated', uri, ...owner });
   });
 
   // Registries and executors.
@@ -225,7 +237,7 @@ export function createRuntime(
     capabilities,
     durable: keeping.store.durable,
     bus,
-    subscriptions: subscriptions.mailbox,
+    subscriptions: changes,
     admit: supervision.admit,
     audit: audit?.calls,
     guarded: () => router.guard(admission),
@@ -398,6 +410,7 @@ export function createRuntime(
     directory.closeAll(reason);
     await kept?.close();
     await handles.stop();
+    remote?.end();
     await limited.close();
     await audit?.close(reason);
     await node?.end();
@@ -457,7 +470,7 @@ export function createRuntime(
       chain ??= wrapped();
       chain.share(shared);
     },
-    resourceUpdated: (uri) => subscriptions.mailbox.send({ type: 'resource updated', uri }),
+    resourceUpdated: (uri) => changes.send({ type: 'resource updated', uri }),
     async open(transport) {
       if (unready)
         throw new Error(`this server is closed and cannot open a transport (${transport.name}): create another server`);

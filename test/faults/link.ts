@@ -2,6 +2,7 @@
 import type { BrokenBuild } from './broken-build.ts';
 
 const ROUTING = 'test/transports/link/routing.test.ts';
+const CHANGES = 'test/transports/link/changes.test.ts';
 const TEST = 'test/transports/link/link.test.ts';
 
 export const LINK: readonly BrokenBuild[] = [
@@ -60,5 +61,21 @@ export const LINK: readonly BrokenBuild[] = [
     find: 'return session?.principal === principal ? session : undefined;',
     replace: 'return session;',
     why: 'the owner of a session does not compare its principal',
+  },
+  {
+    id: 'D-08',
+    test: CHANGES,
+    file: 'src/transports/link/dialed-link.ts',
+    find: '    this.#news.unshift(...(this.#delivering ?? []));\n',
+    replace: '    this.#news = [];\n',
+    why: 'changes during a cut are lost',
+  },
+  {
+    id: 'D-08',
+    test: CHANGES,
+    file: 'src/runtime/remote-changes.ts',
+    find: 'for (const node of this.#watchers.get(uri) ?? []) this.#collect(node, change);',
+    replace: '',
+    why: 'the listeners of other nodes hear of no handle',
   },
 ];

@@ -30,8 +30,9 @@ const PONG_MS = 5_000;
 /** The first and the longest pause before another attempt, in milliseconds. */
 const RETRY_MS = 50;
 const MAX_RETRY_MS = 1_000;
-/** Most news that wait for the answer to those before. Beyond it the link closes, and its watchers learn that. */
+/** Most news that wait until the peer has received those before. Beyond it, the peer learns that it has missed some. */
 const MAX_NEWS = 10_000;
+const MISSED: LinkNews = { news: 'missed' };
 /** CANCEL (RFC 9113 section 7). */
 const CANCEL = 8;
 
@@ -63,7 +64,8 @@ export class DialedLink {
   #retryMs = RETRY_MS;
   #exchanges = 0;
   #news: LinkNews[] = [];
-  #delivering = false;
+  /** The news that were sent, until the peer has received them. */
+  #delivering: LinkNews[] | undefined;
   #closed = false;
 
   constructor(self: string, peer: LinkPeer, options: DialedLinkOptions) {
@@ -112,6 +114,7 @@ export class DialedLink {
         this.#retryMs = RETRY_MS;
         this.#timer?.cancel();
         this.#ping(session);
+        this.#deliver();
         this.#options.listener.opened(this.#peer.node);
       });
     });
@@ -145,8 +148,9 @@ export class DialedLink {
   #lost(): void {
     this.#ready = undefined;
     this.#timer?.cancel();
-    this.#news = [];
-    this.#delivering = false;
+    // They may have arrived: a peer may receive news twice.
+    this.#news.unshift(...(this.#delivering ?? []));
+    this.#delivering = undefined;
     if (this.#closed) return;
     const { clock, listener } = this.#options;
     this.#timer = clock.after(this.#retryMs, () => this.#connect());
@@ -180,8 +184,7 @@ export class DialedLink {
   }
 
   tell(news: LinkNews): void {
-    if (!this.#open) return;
-    if (this.#news.length >= MAX_NEWS) return this.#session?.destroy();
+    if (this.#news.length >= MAX_NEWS) this.#news = [MISSED];
     this.#news.push(news);
     this.#deliver();
   }
@@ -190,14 +193,15 @@ export class DialedLink {
   #deliver(): void {
     const ready = this.#open;
     if (!ready || this.#delivering || this.#news.length === 0) return;
-    this.#delivering = true;
+    this.#delivering = [];
     // After this turn, so that the news of one turn are one text.
     this.#options.clock.soon(() => {
       if (this.#open !== ready) return;
-      const stream = send(ready, '/news', Buffer.from(newsText(this.#news.splice(0))));
+      this.#delivering = this.#news.splice(0);
+      const stream = send(ready, '/news', Buffer.from(newsText(this.#delivering)));
       stream.once('response', () => {
         stream.resume();
-        this.#delivering = false;
+        this.#delivering = undefined;
         this.#deliver();
       });
     });

@@ -1,5 +1,6 @@
 /** The port between nodes: one node forwards an exchange to another, or tells it of a change. Types only. */
 import type { Auth } from '../../messages/auth.ts';
+import type { RemoteChange } from '../../messages/remote-changes.ts';
 import type { Headers, HttpRequest } from '../http/http-message.ts';
 
 /** Another node, and the address of its link (`10.0.0.5:7400`). */
@@ -53,14 +54,18 @@ export interface Forwarding {
   cancel(): void;
 }
 
-/** News for another node. Delivered in order, and at most once: a link that closes loses what was not delivered. */
+/** News for another node: delivered in order and at least once, also after a cut, as long as the node lives. */
 export type LinkNews =
-  /** The sender has listeners for these topics, or has none any more. */
+  /** The sender has listeners for these URIs, or has none any more. */
   | { readonly news: 'watch' | 'unwatch'; readonly topics: readonly string[] }
-  /** These topics have changed. */
-  | { readonly news: 'changed'; readonly topics: readonly string[] }
-  /** Requests that the sender has admitted, by principal; and the answer: milliseconds for which each must wait. */
-  | { readonly news: 'spent' | 'over'; readonly amounts: Readonly<Record<string, number>> };
+  | { readonly news: 'changed'; readonly changes: readonly RemoteChange[] }
+  /** There were too many news to hold while the link was cut. */
+  | { readonly news: 'missed' }
+  /**
+   * The requests that an endpoint of the sender has admitted, by the key of the rate; and the answer: the milliseconds for
+   * which it must admit no more.
+   */
+  | { readonly news: 'spent' | 'over'; readonly endpoint: number; readonly amounts: Readonly<Record<string, number>> };
 
 export interface LinkPort {
   forward(node: string, exchange: ForwardedExchange, listener: ForwardListener): Forwarding;

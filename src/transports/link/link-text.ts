@@ -53,18 +53,32 @@ export function newsIn(text: string): readonly LinkNews[] {
 
 function isNews(value: unknown): value is LinkNews {
   if (!isObject(value)) return false;
-  const { news, topics, amounts } = value;
+  const { news, topics, changes, endpoint, amounts } = value;
   switch (news) {
     case 'watch':
     case 'unwatch':
-    case 'changed':
       return Array.isArray(topics) && topics.every((topic) => typeof topic === 'string');
+    case 'changed':
+      return Array.isArray(changes) && changes.every(isChange);
+    case 'missed':
+      return true;
     case 'spent':
     case 'over':
-      return isObject(amounts) && Object.values(amounts).every((amount) => typeof amount === 'number');
+      return (
+        typeof endpoint === 'number' &&
+        isObject(amounts) &&
+        Object.values(amounts).every((amount) => typeof amount === 'number')
+      );
     default:
       return false;
   }
+}
+
+function isChange(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { type, uri, owner, what } = value;
+  if (type === 'list changed') return what === 'tools' || what === 'resources' || what === 'prompts';
+  return type === 'resource updated' && typeof uri === 'string' && (owner === undefined || typeof owner === 'string');
 }
 
 function parsed(text: string): unknown {

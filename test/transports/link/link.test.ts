@@ -107,9 +107,9 @@ test('a client that reads nothing stops its own stream at 64 KiB a side, and no 
 
 test('news arrive in order, gathered, and in both directions', async () => {
   const [a, b] = await pair();
-  for (let number = 0; number < 100; number += 1) a.links.tell('node-b', { news: 'changed', topics: [`${number}`] });
+  for (let number = 0; number < 100; number += 1) a.links.tell('node-b', { news: 'watch', topics: [`${number}`] });
   for (let number = 0; number < 100; number += 1)
-    assert.equal(await b.news.next(), { from: 'node-a', news: { news: 'changed', topics: [`${number}`] } });
+    assert.equal(await b.news.next(), { from: 'node-a', news: { news: 'watch', topics: [`${number}`] } });
   b.links.tell('node-a', { news: 'watch', topics: ['x'] });
   assert.equal(await a.news.next(), { from: 'node-b', news: { news: 'watch', topics: ['x'] } });
 });

@@ -2,7 +2,7 @@
 import { createHash, randomInt } from 'node:crypto';
 import { systemClock } from '../../../src/clock.ts';
 import { type HttpOptions, http, type ServerOptions } from '../../../src/index.ts';
-import { CELLS } from '../../../src/protocol/cell.ts';
+import { CELLS, cellIn } from '../../../src/protocol/cell.ts';
 import { NodeLinks } from '../../../src/runtime/node-links.ts';
 import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
 import type { LinkPeer } from '../../../src/transports/link/link-port.ts';
@@ -12,6 +12,10 @@ export interface StaticNode {
   readonly id: string;
   readonly runtime: Runtime;
   readonly url: string;
+  /** The address of its link. */
+  readonly address: string;
+  /** Resolves once another link of this node is open. */
+  reached(): Promise<string>;
   readonly links: NodeLinks;
   readonly told: readonly string[];
   /** Requests that entered a cell of this node, and have not ended. */
@@ -42,6 +46,11 @@ export class StaticCells {
 
   move(cell: number, to: string | undefined): void {
     this.#moved.set(cell, to);
+  }
+
+  /** Moves the cell of a handle, or of another id. */
+  moveOf(id: string, to: string): void {
+    this.move(cellIn(id) ?? -1, to);
   }
 
   ownCell(id: string): number {
@@ -102,7 +111,11 @@ export async function staticNodes(
       members: { knows: () => true, closed: () => {} },
       ...{ clock: systemClock, log, maxMessageBytes: 4 * 1024 * 1024, maxExchanges: 4_096, waitMs },
     });
-    links.opened = opened.put;
+    const { opened: ready } = links;
+    links.opened = (other) => {
+      ready.call(links, other);
+      opened.put(other);
+    };
     const address = await links.link.open();
     links.link.join(id);
     const choice = {
@@ -130,6 +143,8 @@ export async function staticNodes(
     };
     const node: StaticNode = {
       id,
+      address,
+      reached: () => opened.next(),
       runtime,
       url: transport.url,
       links,
@@ -141,7 +156,7 @@ export async function staticNodes(
     open.push({ node, peer: { node: id, address }, opened });
   }
   for (const { node, opened } of open) {
-    node.links.link.peers(open.flatMap(({ peer }) => (peer.node === node.id ? [] : peer)));
+    node.links.peers(open.flatMap(({ peer }) => (peer.node === node.id ? [] : peer)));
     for (let others = 1; others < open.length; others += 1) await opened.next();
   }
   return { nodes: open.map(({ node }) => node), cells };

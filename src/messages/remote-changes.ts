@@ -1,0 +1,13 @@
+/** The changes that nodes tell each other, and the topics for which each node has listeners. Types only. */
+import type { Change } from './change-notices.ts';
+
+/** A change that is told to other nodes. A subscription to a task is served by the owner of the task. */
+export type RemoteChange = Exclude<Change, { readonly type: 'task changed' }>;
+
+/** Learns for which resources this node has listeners. Undefined without a cluster. */
+export interface ListenedResources {
+  /** The first listener of a resource has joined. */
+  listened(uri: string): void;
+  /** The last one has left. */
+  unlistened(uri: string): void;
+}

@@ -1,0 +1,218 @@
+/** Changes reach the listeners at every node, and no other principal; after a cut each listener learns that it may have missed some. */
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import * as assert from 'uvu/assert';
+import { defineMachine, defineResource } from '../../../src/index.ts';
+import { isObject } from '../../../src/protocol/json.ts';
+import type { Runtime } from '../../../src/runtime/runtime.ts';
+import { orderMachine, orderOptions } from '../../handles/shop.ts';
+import { suite, timeLimit } from '../../harness/door.ts';
+import { atScale } from '../../harness/scale.ts';
+import { call, send } from '../../http/modern.ts';
+import { type Answer, type Message, openSession } from '../../http/support.ts';
+import { type StaticNode, staticNodes } from './static-nodes.ts';
+import { Arrivals } from './support.ts';
+
+const test = suite('changes between nodes');
+timeLimit(60_000);
+
+function define({ machines, resources }: Runtime): void {
+  resources.register(defineResource({ uri: 'notes://a', handler: () => 'a note' }));
+  machines.register(defineMachine({ name: 'order', machine: orderMachine, ...orderOptions }));
+}
+
+const authenticate = ({ header }: { header(name: string): string | undefined }): string =>
+  header('x-user') ?? 'anonymous';
+
+/** A wire between two nodes that a test can cut. */
+async function wire(address: string): Promise<{ readonly address: string; cut(): void; close(): void }> {
+  const [host = '', port = ''] = address.split(':');
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect({ host, port: Number(port) });
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+    }
+    near.pipe(far).pipe(near);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const at = server.address();
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+    sockets.clear();
+  };
+  return {
+    address: `127.0.0.1:${typeof at === 'object' ? at?.port : 0}`,
+    cut,
+    close() {
+      cut();
+      server.close();
+    },
+  };
+}
+
+/** A subscription that has been acknowledged, and the URIs that it was told of. */
+interface Listening {
+  readonly answer: Answer;
+  /** Resolves once it is told of this resource again. */
+  heard(uri: string): Promise<string>;
+  readonly count: (uri: string) => number;
+}
+
+async function listen({ url }: StaticNode, uris: readonly string[], user = 'anonymous'): Promise<Listening> {
+  const params = { notifications: { resourceSubscriptions: uris } };
+  const answer = await send(url, 'subscriptions/listen', { params, headers: { 'x-user': user }, agent: false });
+  const acknowledged = await answer.events.message();
+  assert.is(acknowledged.method, 'notifications/subscriptions/acknowledged', JSON.stringify(acknowledged));
+  const told = new Map<string, Arrivals<string>>();
+  const of = (uri: string): Arrivals<string> => {
+    const arrivals = told.get(uri) ?? new Arrivals<string>(`a change of ${uri}`);
+    told.set(uri, arrivals);
+    return arrivals;
+  };
+  const read = async (): Promise<void> => {
+    for (;;) {
+      const { method, params } = await answer.events.message(60_000);
+      const uri = isObject(params) ? String(params.uri) : '';
+      if (method === 'notifications/resources/updated') of(uri).put(uri);
+    }
+  };
+  // It ends with the stream.
+  read().catch(() => {});
+  return { answer, count: (uri) => of(uri).all.length, heard: (uri) => of(uri).next() };
+}
+
+async function create({ url }: StaticNode, user = 'anonymous'): Promise<string> {
+  const answer = await call(url, 'order_create', { customer: 'Ada' }, { headers: { 'x-user': user } });
+  const { result }: Message = JSON.parse(await answer.text());
+  const content = result?.structuredContent;
+  if (!isObject(content) || typeof content.handle !== 'string') throw new Error('expected a handle');
+  return content.handle;
+}
+
+const update = async ({ url }: StaticNode, handle: string, user = 'anonymous'): Promise<void> => {
+  const answer = await call(url, 'order_add_item', { handle, sku: 'tea' }, { headers: { 'x-user': user } });
+  assert.is(answer.status, 200);
+  await answer.text();
+};
+
+test('D-08: each of many streams at three nodes is told of a change at any node, and once more after a cut', async () => {
+  const { nodes } = await staticNodes(['node-a', 'node-b', 'node-c'], define, {
+    http: { authenticate, maxExchangesPerPrincipal: 4_096 },
+  });
+  const [a, b, c] = nodes;
+  if (!a || !b || !c) throw new Error('no nodes');
+  const streams = atScale({ quick: 5, full: 500, proof: 500 });
+  const rounds = atScale({ quick: 6, full: 100, proof: 1_000 });
+  const handle = await create(a);
+  const uri = `troupe://order/${handle}`;
+  const all: Listening[] = [];
+  for (const node of nodes)
+    for (let stream = 0; stream < streams; stream += 1) all.push(await listen(node, [uri, 'notes://a']));
+  const before = process.memoryUsage().rss;
+  for (let round = 0; round < rounds; round += 1) {
+    const heard = Promise.all(all.map((each) => each.heard(round % 2 === 0 ? uri : 'notes://a')));
+    if (round % 2 === 0) await update(nodes[round % 3] ?? a, handle);
+    else nodes[round % 3]?.runtime.resourceUpdated('notes://a');
+    await heard;
+  }
+  assert.ok(process.memoryUsage().rss - before < 256 * 1024 * 1024);
+  for (const { answer } of all) answer.cut();
+  for (const node of nodes) await node.close();
+});
+
+test('D-08: changes during a cut are told as soon as the link is back', async () => {
+  const { nodes } = await staticNodes(['node-a', 'node-b'], define, { http: { authenticate } });
+  const [a, b] = nodes;
+  if (!a || !b) throw new Error('no nodes');
+  const handle = await create(a);
+  const uri = `troupe://order/${handle}`;
+  const wires = [await wire(a.address), await wire(b.address)] as const;
+  a.links.peers([]);
+  b.links.peers([]);
+  a.links.peers([{ node: 'node-b', address: wires[1].address }]);
+  b.links.peers([{ node: 'node-a', address: wires[0].address }]);
+  const own = await listen(a, [uri]);
+  const far = await listen(b, [uri, 'notes://a']);
+  await update(a, handle);
+  await Promise.all([own.heard(uri), far.heard(uri)]);
+  for (const round of [1, 2, 3]) {
+    for (const each of wires) each.cut();
+    await update(a, handle);
+    a.runtime.resourceUpdated('notes://a');
+    await Promise.all([own.heard(uri), far.heard(uri), far.heard('notes://a')]);
+    assert.ok(far.count(uri) >= round + 1);
+  }
+  // A listener at the node of the handle is told once of each.
+  assert.is(own.count(uri), 4);
+  for (const { answer } of [own, far]) answer.cut();
+  for (const node of nodes) await node.close();
+  for (const each of wires) each.close();
+});
+
+test('listeners are told that they may have missed changes of a node that is gone', async () => {
+  const { nodes } = await staticNodes(['node-a', 'node-b'], define);
+  const [a, b] = nodes;
+  if (!a || !b) throw new Error('no nodes');
+  const far = await listen(b, ['notes://a']);
+  b.links.peers([]);
+  await far.heard('notes://a');
+  far.answer.cut();
+  for (const node of nodes) await node.close();
+});
+
+test('a change of a handle is told to its owner only, at every node', async () => {
+  const { nodes, cells } = await staticNodes(['node-a', 'node-b'], define, { http: { authenticate } });
+  const [a, b] = nodes;
+  if (!a || !b) throw new Error('no nodes');
+  const user = cells.principalOf('node-a');
+  const uri = `troupe://order/${await create(a, user)}`;
+  const mine = await listen(b, [uri, 'notes://a'], user);
+  const theirs = await listen(b, [uri, 'notes://a'], 'mallory');
+  await update(b, uri.slice('troupe://order/'.length), user);
+  await mine.heard(uri);
+  b.runtime.resourceUpdated('notes://a');
+  await theirs.heard('notes://a');
+  assert.is(theirs.count(uri), 0);
+  for (const { answer } of [mine, theirs]) answer.cut();
+  for (const node of nodes) await node.close();
+});
+
+test('the owner of a cell that moves is asked by the listeners of other nodes, who are told once', async () => {
+  const { nodes, cells } = await staticNodes(['node-a', 'node-b', 'node-c'], define);
+  const [a, b, c] = nodes;
+  if (!a || !b || !c) throw new Error('no nodes');
+  const handle = await create(a);
+  const uri = `troupe://order/${handle}`;
+  const far = await listen(c, [uri]);
+  await update(c, handle);
+  await far.heard(uri);
+  cells.moveOf(handle, 'node-b');
+  c.links.peers(nodes.flatMap(({ id, address }) => (id === 'node-c' ? [] : { node: id, address })));
+  await far.heard(uri);
+  // The new owner tells of its changes.
+  b.runtime.resourceUpdated(uri);
+  await far.heard(uri);
+  far.answer.cut();
+  for (const node of nodes) await node.close();
+});
+
+test('a session that watches a resource is told of a change at another node', async () => {
+  const { nodes } = await staticNodes(['node-a', 'node-b'], define);
+  const [a, b] = nodes;
+  if (!a || !b) throw new Error('no nodes');
+  const handle = await create(a);
+  const uri = `troupe://order/${handle}`;
+  const session = await openSession(b.url);
+  const own = await session.get();
+  const subscribed = await session.post({ jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params: { uri } });
+  assert.is(subscribed.status, 200);
+  await subscribed.text();
+  await update(a, handle);
+  const { method, params } = await own.events.message();
+  assert.equal([method, params], ['notifications/resources/updated', { uri }]);
+  own.cut();
+  for (const node of nodes) await node.close();
+});
