@@ -199,8 +199,15 @@ export class DialedLink {
       if (this.#open !== ready) return;
       this.#delivering = this.#news.splice(0);
       const stream = send(ready, '/news', Buffer.from(newsText(this.#delivering)));
+      let received = false;
       stream.once('response', () => {
+        received = true;
         stream.resume();
+      });
+      stream.once('close', () => {
+        // A link that has closed sends them again when it is back.
+        if (this.#open !== ready) return;
+        if (!received) this.#news.unshift(...(this.#delivering ?? []));
         this.#delivering = undefined;
         this.#deliver();
       });

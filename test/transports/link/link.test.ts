@@ -21,7 +21,7 @@ import { suite, timeLimit } from '../../harness/door.ts';
 import { exchange, forward, type LinkedNode, linked, linkedNode, SECRET } from './support.ts';
 
 const test = suite('links');
-timeLimit(20_000);
+timeLimit(60_000);
 
 const open: LinkedNode[] = [];
 async function node(...args: Parameters<typeof linkedNode>): Promise<LinkedNode> {

@@ -14,7 +14,7 @@ import { type Answer, ask, type Message, openSession } from '../../http/support.
 import { type StaticCells, type StaticNode, staticNodes } from './static-nodes.ts';
 
 const test = suite('routing between nodes');
-timeLimit(20_000);
+timeLimit(60_000);
 
 let nodes: readonly StaticNode[];
 let cells: StaticCells;

@@ -12,7 +12,7 @@ import type {
 import { type LinkOptions, Links } from '../../../src/transports/link/links.ts';
 
 export const SECRET = 'a secret of the cluster that has at least 32 bytes';
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 30_000;
 
 /** Values that come one after the other, each taken once. */
 export class Arrivals<T> {
