@@ -6,7 +6,7 @@ import type { Change, ChangeNotice } from '../messages/change-notices.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
 import type { Announceable, Mailbox } from '../messages/mailbox.ts';
 import type { Capabilities } from '../messages/offered-capabilities.ts';
-import type { ListenedResources } from '../messages/remote-changes.ts';
+import type { ListenedResources } from '../messages/remote-change.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { EMPTY, type TaskState } from '../messages/results.ts';
 import type { SessionMail } from '../messages/session-messages.ts';

@@ -63,7 +63,7 @@ export class PlacedRequests implements RequestPlacement {
       case 'resources/read':
         return cellOfUri(operation.uri);
       case 'subscriptions/listen':
-        // The state of tasks is known to their owner. Changes of resources are told to every node that listens.
+        // The state of tasks is known to their owner. Every node that listens learns of changes of resources.
         return cellIn(operation.filter.tasks?.[0] ?? '');
       case 'completion/complete':
         // The handles of a principal are in its cell.

@@ -4,7 +4,7 @@
  */
 import type { Clock, Timer } from '../clock.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import type { ListenedResources, RemoteChange } from '../messages/remote-changes.ts';
+import type { ListenedResources, RemoteChange } from '../messages/remote-change.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { CellPlace, LinkNews, LinkPort } from '../transports/link/link-port.ts';
 import { cellOfUri } from './placed-requests.ts';
@@ -52,7 +52,7 @@ export class RemoteChanges implements ListenedResources {
     this.#options = options;
   }
 
-  /** Puts itself in front of the subscriptions actor: changes of this node are told to others, too. */
+  /** Puts itself in front of the subscriptions actor: other nodes learn of changes of this node, too. */
   around(listeners: Mailbox<SubscriptionsMail>): Mailbox<SubscriptionsMail> {
     this.#listeners = listeners;
     return {
@@ -90,7 +90,7 @@ export class RemoteChanges implements ListenedResources {
     }
   }
 
-  /** A node is gone for good: what it has told last may be lost. */
+  /** A node is gone for good: its last news may be lost. */
   gone(node: string): void {
     this.#collecting.delete(node);
     for (const [uri, nodes] of this.#watchers) if (nodes.delete(node) && nodes.size === 0) this.#watchers.delete(uri);

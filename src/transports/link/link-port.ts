@@ -1,6 +1,6 @@
 /** The port between nodes: one node forwards an exchange to another, or tells it of a change. Types only. */
 import type { Auth } from '../../messages/auth.ts';
-import type { RemoteChange } from '../../messages/remote-changes.ts';
+import type { RemoteChange } from '../../messages/remote-change.ts';
 import type { Headers, HttpRequest } from '../http/http-message.ts';
 
 /** Another node, and the address of its link (`10.0.0.5:7400`). */

@@ -1,7 +1,7 @@
 /** The changes that nodes tell each other, and the topics for which each node has listeners. Types only. */
 import type { Change } from './change-notices.ts';
 
-/** A change that is told to other nodes. A subscription to a task is served by the owner of the task. */
+/** A change that other nodes learn of. A subscription to a task is served by the owner of the task. */
 export type RemoteChange = Exclude<Change, { readonly type: 'task changed' }>;
 
 /** Learns for which resources this node has listeners. Undefined without a cluster. */
