@@ -73,7 +73,7 @@ export class Cluster implements ClusterParts, CellHolder {
       },
       members: { knows: (id) => node.knows(id), closed: (id) => void node.closed(id) },
     });
-    const node = new ClusterNode({ nodes, version, secret, clock, log, graceMs, links: this.links.link, holder: this });
+    const node = new ClusterNode({ nodes, version, secret, clock, log, graceMs, links: this.links, holder: this });
     this.#node = node;
     this.cells = cellsOf(node, spread ?? 'principal');
   }
@@ -132,5 +132,11 @@ function cellsOf(node: ClusterNode, spread: 'principal' | 'session'): ClusterPar
       principal === ANONYMOUS || principal === LOCAL || spread === 'session' ? node.ownCell() : node.cellFor(principal),
     ownCell: () => node.ownCell(),
   };
-  return { ...choice, placeOf: (cell) => node.placeOf(cell) };
+  const isShared = (principal: string): boolean =>
+    principal === ANONYMOUS || principal === LOCAL || spread === 'session';
+  return {
+    ...choice,
+    cellOfKey: (principal, key) => node.cellFor(isShared(principal) ? `key ${principal} ${key}` : principal),
+    placeOf: (cell) => node.placeOf(cell),
+  };
 }

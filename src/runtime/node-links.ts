@@ -4,11 +4,12 @@ import type { CellChoice } from '../ids.ts';
 import type { RuntimeLog } from '../operator-log.ts';
 import type { LinkedExchange, LinkListener, LinkNews, LinkPeer, NodeEntry } from '../transports/link/link-port.ts';
 import { type LinkOptions, Links } from '../transports/link/links.ts';
+import type { PlacedRequestsOptions } from './placed-requests.ts';
 import type { RemoteChanges } from './remote-changes.ts';
 
 /** The parts of a cluster that one node of it has. */
 export interface ClusterParts {
-  readonly cells: CellChoice & Pick<NodeEntry, 'placeOf'>;
+  readonly cells: CellChoice & PlacedRequestsOptions['cells'];
   readonly links: NodeLinks;
 }
 
@@ -43,6 +44,25 @@ export class NodeLinks implements NodeEntry, LinkListener {
       ...{ clock, maxMessageBytes, maxExchanges, listener: this },
       log: (level, message) => log(level, message, { event: 'transport' }),
     });
+  }
+
+  /** Listens. @returns the address for other nodes */
+  open(): Promise<string> {
+    return this.link.open();
+  }
+
+  /** Takes part under this id. All links of an earlier id close. */
+  join(self: string): void {
+    this.link.join(self);
+  }
+
+  /** Closes all links. */
+  leave(): void {
+    this.link.leave();
+  }
+
+  close(): Promise<void> {
+    return this.link.close();
   }
 
   placeOf(cell: number): ReturnType<NodeEntry['placeOf']> {

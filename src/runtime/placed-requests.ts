@@ -16,6 +16,8 @@ export interface PlacedRequestsOptions {
   /** The cells of this cluster. */
   readonly cells: {
     cellFor(principal: string): number;
+    /** The cell of an idempotency key: that of its principal, unless the cells of a principal are many. */
+    cellOfKey(principal: string, key: string): number;
     placeOf(cell: number): { readonly at: 'here' | 'peer' | 'nobody' };
   };
 }
@@ -83,8 +85,7 @@ export class PlacedRequests implements RequestPlacement {
     if (machine && typeof given.handle === 'string') return cellIn(given.handle);
     const key = keyOf(request, operation, machine !== undefined);
     if (!machine && key === undefined) return undefined;
-    // Handles and keys of a principal are counted in its cell. An anonymous key is found by itself.
-    return this.cellOfSession(principal) ?? (key === undefined ? undefined : this.#options.cells.cellFor(`key ${key}`));
+    return key === undefined ? this.cellOfSession(principal) : this.#options.cells.cellOfKey(principal, key);
   }
 
   mayRepeat(request: RequestView): boolean {

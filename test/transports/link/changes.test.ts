@@ -98,7 +98,7 @@ const update = async ({ url }: StaticNode, handle: string, user = 'anonymous'): 
   await answer.text();
 };
 
-test('D-08: each of many streams at three nodes is told of a change at any node, and once more after a cut', async () => {
+test('D-08: each of many streams at three nodes is notified of a change at any node', async () => {
   const { nodes } = await staticNodes(['node-a', 'node-b', 'node-c'], define, {
     http: { authenticate, maxExchangesPerPrincipal: 4_096 },
   });
@@ -123,7 +123,7 @@ test('D-08: each of many streams at three nodes is told of a change at any node,
   for (const node of nodes) await node.close();
 });
 
-test('D-08: changes during a cut are told as soon as the link is back', async () => {
+test('D-08: a change during a cut is notified as soon as the link is back', async () => {
   const { nodes } = await staticNodes(['node-a', 'node-b'], define, { http: { authenticate } });
   const [a, b] = nodes;
   if (!a || !b) throw new Error('no nodes');
@@ -152,7 +152,7 @@ test('D-08: changes during a cut are told as soon as the link is back', async ()
   for (const each of wires) each.close();
 });
 
-test('listeners are told that they may have missed changes of a node that is gone', async () => {
+test('listeners are notified once when a node is gone, whose last changes they may have missed', async () => {
   const { nodes } = await staticNodes(['node-a', 'node-b'], define);
   const [a, b] = nodes;
   if (!a || !b) throw new Error('no nodes');
@@ -163,7 +163,7 @@ test('listeners are told that they may have missed changes of a node that is gon
   for (const node of nodes) await node.close();
 });
 
-test('a change of a handle is told to its owner only, at every node', async () => {
+test('a change of a handle reaches its owner only, at every node', async () => {
   const { nodes, cells } = await staticNodes(['node-a', 'node-b'], define, { http: { authenticate } });
   const [a, b] = nodes;
   if (!a || !b) throw new Error('no nodes');
@@ -180,7 +180,7 @@ test('a change of a handle is told to its owner only, at every node', async () =
   for (const node of nodes) await node.close();
 });
 
-test('the owner of a cell that moves is asked by the listeners of other nodes, who are told once', async () => {
+test('the listeners at other nodes follow a cell that moves, and are notified once', async () => {
   const { nodes, cells } = await staticNodes(['node-a', 'node-b', 'node-c'], define);
   const [a, b, c] = nodes;
   if (!a || !b || !c) throw new Error('no nodes');
@@ -199,7 +199,7 @@ test('the owner of a cell that moves is asked by the listeners of other nodes, w
   for (const node of nodes) await node.close();
 });
 
-test('a session that watches a resource is told of a change at another node', async () => {
+test('a session that watches a resource is notified of a change at another node', async () => {
   const { nodes } = await staticNodes(['node-a', 'node-b'], define);
   const [a, b] = nodes;
   if (!a || !b) throw new Error('no nodes');

@@ -122,15 +122,13 @@ export async function staticNodes(
       cellFor: (principal: string) => (principal === 'anonymous' ? cells.ownCell(id) : cells.cellFor(principal)),
       ownCell: () => cells.ownCell(id),
     };
+    const cellOfKey = (principal: string, key: string): number =>
+      cells.cellFor(principal === 'anonymous' ? `key ${key}` : principal);
     const runtime = createRuntime(
       { name: 'static', version: '1.0.0', keys: [SECRET], log, ...server },
       { name: 'static', version: '1.0.0' },
       () => ({
-        cells: {
-          ...choice,
-          cellFor: (principal) => (principal === 'anonymous' ? choice.ownCell() : cells.cellFor(principal)),
-          placeOf,
-        },
+        cells: { ...choice, placeOf, cellOfKey },
         links,
       }),
     );
