@@ -5,8 +5,8 @@ export interface PageParts {
   readonly title: string;
   readonly script: string;
   readonly style: string;
-  /** Sources of images in the policy, such as `data:`. */
-  readonly images: string;
+  /** Sources of images in the policy, such as `data:`. Undefined: no policy, because the server adds it. */
+  readonly images: string | undefined;
   /** Lines for the head, without scripts and styles. */
   readonly head?: string;
   /** The markup of the body before the scripts. */
@@ -33,12 +33,12 @@ export function htmlPage({ title, images, head = '', body, data, ...parts }: Pag
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
   ].join('; ');
+  const guarded = images === undefined ? '' : `<meta http-equiv="Content-Security-Policy" content="${policy}">\n`;
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
+${guarded}<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
 ${head}<style>${style}</style>
 </head>

@@ -20,6 +20,8 @@ export interface Launcher {
   previous?(): PreviousProcess | undefined;
   /** The log of servers without a log of their own; undefined for lines on stderr. */
   readonly log?: OperatorLog | undefined;
+  /** The text of the page whose source is at this path; undefined if the page that `troupe build` made is used. */
+  page?(source: string): string | undefined;
   /** The store for servers without a store of their own, if any. */
   store?(): Store | undefined;
 }

@@ -57,6 +57,11 @@ export interface Limits {
   readonly maxStatelessListens: number;
   /** Most resources that one session or one subscription may watch. */
   readonly maxSubscriptions: number;
+  /**
+   * Most calls with which the views of one principal wait for changes (docs/apps.md); of one session, if its client is
+   * anonymous or local.
+   */
+  readonly maxWatches: number;
   /** Most notifications queued for a slow client. Log messages above this limit are dropped and counted. */
   readonly maxHeld: number;
   /** Milliseconds in which a client must answer an input request. */
@@ -162,6 +167,7 @@ export const DEFAULT_LIMITS: Limits = {
   // Half of http.maxExchanges: subscriptions must leave room for requests.
   maxStatelessListens: 2_048,
   maxSubscriptions: 256,
+  maxWatches: 64,
   maxHeld: 1_000,
   askMs: 600_000,
   maxParked: 10_000,

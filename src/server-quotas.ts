@@ -7,6 +7,8 @@ export interface Quotas {
   readonly tasks: Quota;
   readonly handles: Quota;
   readonly suspended: Quota;
+  /** Calls with which views wait for changes. */
+  readonly watches: Quota;
   /** Bytes of everything that clients make the server hold. */
   readonly retained: Quota;
   /** Called if a transport authenticates clients: anonymous clients are then limited to their share. */
@@ -28,6 +30,7 @@ export function quotasOf(limits: Limits): Quotas {
     tasks: quota('tasks', 'maxTasks', 'maxTasksPerPrincipal'),
     handles: quota('handles', 'maxHandles', 'maxHandlesPerPrincipal'),
     suspended: quota('suspended requests', 'maxParked', 'maxParkedPerPrincipal'),
+    watches: quota('calls that wait for a change', 'maxStatelessInFlight', 'maxWatches'),
     retained: quota('bytes in memory', 'maxRetainedBytes', 'maxRetainedBytesPerPrincipal'),
     authenticates() {
       anonymous.percent = limits.anonymousPercent;

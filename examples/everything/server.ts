@@ -1,5 +1,6 @@
 /** A server with one example of every feature: to test clients, for the conformance suite, and to copy from. */
 import { createServer, type Server } from 'troupe';
+import { addApps } from './apps.ts';
 import { addAsks } from './asks.ts';
 import { addContent } from './content.ts';
 import { ICON } from './media.ts';
@@ -29,5 +30,6 @@ addSkills(server);
 addTasks(server);
 addTools(server);
 addAsks(server);
+addApps(server);
 
 export default server;

@@ -22,6 +22,7 @@ server.machine('order', orderMachine, {
   },
   view: ({ context }) => ({ ...context, total: totalOf(context) }),
   annotations: { cancel: { destructiveHint: true } },
+  app: { labels: { patience: 'Time to decide', packing: 'Packed' } },
 });
 
 export default server;

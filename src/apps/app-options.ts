@@ -19,12 +19,27 @@ export interface AppOrigins {
 export type AppPermission = 'camera' | 'microphone' | 'geolocation' | 'clipboardWrite';
 
 /** An app: a page that hosts show beside the results of tools. See docs/apps.md. */
-export interface AppOptions {
+export type AppOptions = AppLooks & (WrittenPage | BundledPage);
+
+interface WrittenPage {
   /**
    * The page: its text, the URL of its file, or a function that returns its text. It is read once, at the registration: a
    * page is the same for every user. Data reaches it by the results of tools.
    */
   readonly html: string | URL | (() => string);
+  readonly entry?: undefined;
+}
+
+interface BundledPage {
+  /**
+   * The script of the page: a URL, or a path relative to the working directory. `troupe build` bundles it and all that it
+   * imports into one file beside it, and `troupe dev` bundles it again when it changes. Both need the package vite.
+   */
+  readonly entry: string | URL;
+  readonly html?: undefined;
+}
+
+export interface AppLooks {
   /** The names of tools whose results open the page, besides those with `app: 'name'`. */
   readonly tools?: readonly string[] | undefined;
   /** Origins such as `https://api.example.com`. Neither paths nor `*` are allowed. */
@@ -37,13 +52,12 @@ export interface AppOptions {
   readonly icons?: readonly Icon[] | undefined;
 }
 
-export interface AppDefinition extends AppOptions {
-  readonly name: string;
-}
+export type AppDefinition = AppOptions & { readonly name: string };
 
 const OPTIONS: ReadonlySet<string> = new Set([
   'name',
   'html',
+  'entry',
   'tools',
   'csp',
   'permissions',
@@ -61,7 +75,7 @@ const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
 
 /** @throws {DefinitionError} if an option is invalid, with its fix */
 export function checkApp(definition: AppDefinition): void {
-  const { name, html, tools, csp, permissions, prefersBorder, title, description } = definition;
+  const { name, html, entry, tools, csp, permissions, prefersBorder, title, description } = definition;
   if (typeof name !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(name))
     throw new DefinitionError(
       `app ${typeof name === 'string' ? `"${name}"` : describe(name)}: expected a name of 1 to 64 letters, digits, "_" or "-"; use "title" for a display name`,
@@ -74,7 +88,10 @@ export function checkApp(definition: AppDefinition): void {
   } catch (error) {
     reject(error instanceof Error ? error.message : String(error));
   }
-  if (typeof html !== 'string' && typeof html !== 'function' && !(html instanceof URL))
+  if (html !== undefined && entry !== undefined) reject('expected "html" or "entry", got both');
+  if (entry !== undefined && typeof entry !== 'string' && !isFileUrl(entry))
+    reject(`entry: expected the path or the file: URL of a script, got ${describe(entry)}`);
+  if (entry === undefined && typeof html !== 'string' && typeof html !== 'function' && !isFileUrl(html))
     reject(`html: expected the text of a page, the URL of its file, or a function, got ${describe(html)}`);
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((tool) => typeof tool === 'string')))
     reject(`tools: expected a list of the names of tools, got ${describe(tools)}`);
@@ -89,6 +106,10 @@ export function checkApp(definition: AppDefinition): void {
   for (const [member, value] of Object.entries({ title, description }))
     if (value !== undefined && typeof value !== 'string')
       reject(`${member}: expected a string, got ${describe(value)}`);
+}
+
+function isFileUrl(value: unknown): boolean {
+  return value instanceof URL && value.protocol === 'file:';
 }
 
 function checkOrigins(csp: AppOrigins, reject: (problem: string) => never): void {
@@ -119,7 +140,7 @@ function problemOfOrigin(origin: unknown): string | undefined {
 }
 
 /** The `_meta.ui` of an app's page. Hosts read it in lists and in the page itself, so that both have the same. */
-export function uiOfPage({ csp, permissions = [], prefersBorder = true }: Omit<AppOptions, 'html'>): JsonObject {
+export function uiOfPage({ csp, permissions = [], prefersBorder = true }: AppLooks): JsonObject {
   const origins = ORIGINS.flatMap((member) => {
     const given = csp?.[member];
     return given && given.length > 0 ? [[member, [...given]] as const] : [];

@@ -1,6 +1,9 @@
 /** The page of an app: its text, its address with a hash of the text, and the resources that serve it. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { extname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { launcher } from '../launcher.ts';
 import type { Listed } from '../messages/registry-messages.ts';
 import { describe, type JsonObject, messageOf } from '../protocol/json.ts';
 import { PAGE_TYPE } from '../protocol/views.ts';
@@ -15,7 +18,7 @@ const PAGE_TTL_MS = 86_400_000;
 const HASH_LENGTH = 8;
 
 /** A resource that serves a page, and who finds it in a list. */
-export type PageResource = ResourceDefinition & { readonly listed: Listed };
+export type PageResource = ResourceDefinition & { readonly listed: Listed; readonly opener?: string };
 
 export interface ServedPage {
   /** Of the page, such as `ui://shop/board.1f0c9a3e.html`. */
@@ -31,14 +34,16 @@ export interface PageSource {
   /** Made when a client first reads the page. */
   text(): string | Promise<string>;
   readonly ui: JsonObject;
-  readonly shown: Pick<ResourceDefinition, 'title' | 'description' | 'icons' | 'scopes' | 'allow'>;
+  readonly shown: Pick<ResourceDefinition, 'title' | 'description' | 'icons'>;
+  /** The tool whose rules decide about the page; undefined for a page that is no tool's own. */
+  readonly opener?: string;
 }
 
 /**
  * Makes the resources of a page. Hosts keep views by their addresses and ask for old addresses days later: a template answers
  * every other hash with the current page.
  */
-export function pageOf(server: string, { name, identity, text, ui, shown }: PageSource): ServedPage {
+export function pageOf(server: string, { name, identity, text, ui, shown, opener }: PageSource): ServedPage {
   const hash = createHash('sha256').update(identity).digest('hex').slice(0, HASH_LENGTH);
   const prefix = `ui://${encodeURIComponent(server)}/${name}`;
   const uri = `${prefix}.${hash}.html`;
@@ -47,7 +52,14 @@ export function pageOf(server: string, { name, identity, text, ui, shown }: Page
     ttlMs: PAGE_TTL_MS,
     cacheScope: 'public',
   });
-  const shared = { ...shown, name, mimeType: PAGE_TYPE, meta: { ui }, handler };
+  const shared = {
+    ...shown,
+    name,
+    mimeType: PAGE_TYPE,
+    meta: { ui },
+    handler,
+    ...(opener === undefined ? {} : { opener }),
+  };
   return {
     uri,
     resources: [
@@ -73,7 +85,33 @@ export function authorsPage(server: string, app: AppDefinition): ServedPage {
   return pageOf(server, { name, identity: text, text: () => text, ui: uiOfPage(app), shown });
 }
 
-function readPage({ name, html }: AppDefinition): string {
+/** The path of an app's script. */
+export function entryPath(entry: string | URL): string {
+  return entry instanceof URL || entry.startsWith('file:') ? fileURLToPath(entry) : resolve(entry);
+}
+
+/** The path of the page that `troupe build` makes of a script. */
+export function builtPath(source: string): string {
+  return `${source.slice(0, source.length - extname(source).length)}.view.html`;
+}
+
+/** @throws {DefinitionError} if the page was not built */
+function readBundled(name: string, entry: string | URL): string {
+  const source = entryPath(entry);
+  const text = launcher()?.page?.(source);
+  if (text !== undefined) return text;
+  const built = builtPath(source);
+  try {
+    return readFileSync(built, 'utf8');
+  } catch {
+    throw new DefinitionError(
+      `app "${name}": entry: ${built} is missing. Make it with: troupe build FILE, where FILE is the module of the server`,
+    );
+  }
+}
+
+function readPage({ name, html, entry }: AppDefinition): string {
+  if (entry !== undefined) return readBundled(name, entry);
   let text: unknown;
   try {
     text = html instanceof URL ? readFileSync(html, 'utf8') : typeof html === 'function' ? html() : html;

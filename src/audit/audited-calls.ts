@@ -1,7 +1,6 @@
 /** Records the calls of tools: the end of each, and, if the audit is required, first its start. */
 import { nanoid } from 'nanoid';
 import type { Clock, Timer } from '../clock.ts';
-import { ANSWER_TOOL } from '../input/model-fallback.ts';
 import type { StateKeys } from '../input/seal.ts';
 import type { AuditedCall, AuditMail } from '../messages/audit-messages.ts';
 import type { Announceable } from '../messages/mailbox.ts';
@@ -9,6 +8,7 @@ import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, isProtocolError, NOT_RECORDED, ProtocolError } from '../protocol/errors.ts';
 import { isJsonObject, isObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { isThenable } from '../protocol/thenable.ts';
+import { ANSWER_TOOL, answeredInstance } from '../protocol/views.ts';
 import { incidentOf } from '../results/tool-result.ts';
 import type { AuditOptions } from './audit-options.ts';
 import type { AuditEvent } from './audit-record.ts';
@@ -52,7 +52,9 @@ export class AuditedCalls {
    */
   announce(request: RequestView, tool: unknown): void {
     const { operation } = request;
-    if (operation.method !== 'tools/call' || operation.name === ANSWER_TOOL || tool === undefined) return;
+    if (operation.method !== 'tools/call' || tool === undefined) return;
+    // The call that it continues is recorded.
+    if (operation.name === ANSWER_TOOL && answeredInstance(operation.arguments) === undefined) return;
     if (this.#mustStart(tool)) this.#start(request, operation.name, operation.arguments);
   }
 

@@ -26,6 +26,7 @@ import { isJsonObject, type JsonObject, shortened } from '../protocol/json.ts';
 import type { Operation } from '../protocol/operations.ts';
 import { isThenable } from '../protocol/thenable.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
+import { type ShownResource, shownResource } from '../protocol/views.ts';
 import type { Catalogue } from '../registry/catalogue.ts';
 import { resolver } from '../registry/resolve.ts';
 import { hideElement, setGuarded, setOperation, setView } from '../requests/active-request.ts';
@@ -100,6 +101,8 @@ interface SeenLists {
 const NO_SCOPES: readonly string[] = [];
 /** The name of all elements that do not exist, as in metrics. */
 const UNKNOWN = '_unknown';
+/** A URI that no resource has: the scheme is this server's. */
+const UNKNOWN_URI = 'troupe://';
 
 export class Admission implements RequestAdmission {
   readonly #options: AdmissionOptions;
@@ -276,6 +279,8 @@ export class Admission implements RequestAdmission {
       case 'tools/call': {
         const element = catalogues.tools.get(operation.name);
         const judged = this.#judge(request, 'tool', operation.name, element, argumentsOf(operation));
+        const shown = shownResource(operation.name, operation.arguments);
+        if (shown) return this.#judgeShown(request, operation, shown, judged);
         const needed = this.#options.answers.neededFor(request);
         return needed.length === 0 ? judged : demanding(request, judged, needed);
       }
@@ -316,8 +321,38 @@ export class Admission implements RequestAdmission {
     }
   }
 
+  /** A page shows what its tool takes and returns: a caller that may not use the tool may not read the page. */
+  #judgeOpener(request: RequestView, tool: string): RuleVerdict | undefined | Promise<RuleVerdict> {
+    return this.#judge(request, 'tool', tool, this.#options.catalogues.tools.get(tool), NO_ARGUMENTS);
+  }
+
+  /** A call of a view needs all that a read of its resource needs. A hidden resource counts as an unknown one. */
+  #judgeShown(
+    request: RequestView,
+    operation: Extract<Operation, { method: 'tools/call' }>,
+    { member, uri }: ShownResource,
+    judged: RuleVerdict | undefined | Promise<RuleVerdict>,
+  ): RuleVerdict | undefined | Promise<RuleVerdict | undefined> {
+    const args = argumentsOf(operation);
+    const found = this.#judgeUri(request, uri);
+    const both = (call: RuleVerdict | undefined, read: RuleVerdict | undefined): RuleVerdict | undefined => {
+      if (!read) return call;
+      if (read.hidden) {
+        setOperation(request, { ...operation, arguments: { ...args, [member]: UNKNOWN_URI } });
+        return call;
+      }
+      if (!call) return read;
+      call.include(read);
+      return call;
+    };
+    return isThenable(judged) || isThenable(found)
+      ? Promise.all([judged, found]).then(([call, read]) => both(call, read))
+      : both(judged, found);
+  }
+
   #judgeUri(request: RequestView, uri: string): RuleVerdict | undefined | Promise<RuleVerdict> {
     const { element, variables = NO_ARGUMENTS } = this.#resolve(uri) ?? {};
+    if (element?.opener !== undefined) return this.#judgeOpener(request, element.opener);
     return this.#judge(
       request,
       element ? kindOf(element) : 'resource',
@@ -526,9 +561,12 @@ export class Admission implements RequestAdmission {
     if (found?.version === version && found.rules === this.#rules.length) return found.elements;
     const everything: readonly Element<Definition>[] = catalogue.all();
     const elements = everything.flatMap((element): RuledElement[] => {
-      const allow = element.access?.allow;
+      // A page is listed as its tool is.
+      const tool = element.opener === undefined ? undefined : this.#options.catalogues.tools.get(element.opener);
+      const ruled: Element<Definition> = tool ?? element;
+      const allow = ruled.access?.allow;
       if (!element.enabled || (this.#rules.length === 0 && !allow)) return [];
-      return [{ key: element.key, element: guardedElement(kindOf(element), element.key, element), allow }];
+      return [{ key: element.key, element: guardedElement(kindOf(ruled), ruled.key, ruled), allow }];
     });
     this.#ruled.set(list, { version, rules: this.#rules.length, elements });
     return elements;

@@ -119,7 +119,8 @@ const UNITS = [
   ['s', 1_000],
 ] as const;
 
-function durationOf(delay: unknown): string {
+/** A delay in words: its name, or its length. @example '30 s' */
+export function durationOf(delay: unknown): string {
   if (typeof delay !== 'number') return String(delay);
   const [unit, ms] = UNITS.find(([, size]) => delay >= size && delay % size === 0) ?? ['ms', 1];
   return `${delay / ms} ${unit}`;

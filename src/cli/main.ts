@@ -11,6 +11,7 @@ const commands: Readonly<Record<string, () => Promise<{ main(args: readonly stri
   dev: () => import('./commands/dev.ts'),
   serve: () => import('./commands/serve.ts'),
   attach: () => import('./commands/attach.ts'),
+  build: () => import('./commands/build.ts'),
   graph: () => import('./commands/graph.ts'),
   top: () => import('./commands/top.ts'),
   call: () => import('./commands/call.ts'),

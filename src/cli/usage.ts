@@ -58,6 +58,8 @@ export const USAGE = `Usage: troupe <command>
       the same, and start the server if it is not running
   troupe install FILE|DIR [--client NAME] [--print]
       add the server to the configuration of MCP clients; uninstall removes it
+  troupe build FILE|DIR
+      bundle the views of the server, each into one HTML file
   troupe top [URL|PID]
       show the activity of an inspected server in the terminal
   troupe graph FILE|DIR [MACHINE]

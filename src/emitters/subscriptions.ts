@@ -10,7 +10,7 @@ import type { ListenedResources } from '../messages/remote-change.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { EMPTY, type TaskState } from '../messages/results.ts';
 import type { SessionMail } from '../messages/session-messages.ts';
-import type { Flushed, SubscriptionsMail } from '../messages/subscription-messages.ts';
+import type { Flushed, ResourceWatch, SubscriptionsMail } from '../messages/subscription-messages.ts';
 import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import type { SubscriptionFilter } from '../protocol/subscription-filter.ts';
@@ -73,12 +73,14 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   readonly #sessions = new Map<Session, number>();
   /** The resources that sessions watch. */
   readonly #watching: Topics<Session>;
+  /** The calls that wait for a change of a resource. */
+  readonly #waiting = new Map<string, Map<ResourceWatch, number>>();
   /** The bytes of the watched URIs, by session. */
   readonly #reservations = new Map<Session, Reservation>();
   /** Changes that are being coalesced, by subject. */
   readonly #collecting = new Map<string, CollectedChange>();
   /** Changes that are being sent. */
-  readonly #fanOut = new FanOut<Session | RequestView, Change>(announce);
+  readonly #fanOut = new FanOut<Session | RequestView | ResourceWatch, Change>(announce);
   /** Numbers changes and listeners in order of arrival. */
   #number = 0;
   #timer: Timer | undefined;
@@ -117,8 +119,12 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
       case 'list changed':
       case 'resource updated':
       case 'task changed':
-        if (this.#listening.listeners(topicOf(mail)).size + this.#sessionsFor(mail).size > 0) this.#collect(mail);
+        if (this.#isHeard(mail)) this.#collect(mail);
         return;
+      case 'watch':
+        return this.#wait(mail.watch);
+      case 'watch ended':
+        return this.#waitNoMore(mail.watch);
       case 'session changed':
         return this.#collect(mail.change, mail.session);
       case 'flush':
@@ -282,6 +288,25 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     return this.#number;
   }
 
+  #isHeard(change: Change): boolean {
+    const topic = topicOf(change);
+    const listening = this.#listening.listeners(topic).size + (this.#waiting.get(topic)?.size ?? 0);
+    return listening + this.#sessionsFor(change).size > 0;
+  }
+
+  #wait(watch: ResourceWatch): void {
+    const topic = topicOf({ type: 'resource updated', uri: watch.uri });
+    const waiting = this.#waiting.get(topic);
+    if (waiting) waiting.set(watch, this.#next());
+    else this.#waiting.set(topic, new Map([[watch, this.#next()]]));
+  }
+
+  #waitNoMore(watch: ResourceWatch): void {
+    const topic = topicOf({ type: 'resource updated', uri: watch.uri });
+    const waiting = this.#waiting.get(topic);
+    if (waiting?.delete(watch) && waiting.size === 0) this.#waiting.delete(topic);
+  }
+
   /** The sessions that listen for a change that is not limited to one session. */
   #sessionsFor(change: Change): Listeners<Session> {
     switch (change.type) {
@@ -309,6 +334,7 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
       else {
         this.#fanOut.add(`sessions: ${key}`, this.#sessionsFor(change), change, number);
         this.#fanOut.add(`subscriptions: ${key}`, this.#listening.listeners(key), change, number);
+        this.#fanOut.add(`waiting: ${key}`, this.#waiting.get(key) ?? NO_HEARERS, change, number);
       }
     }
     this.#collecting.clear();
@@ -378,7 +404,11 @@ function topicOf(change: Change): string {
 const NO_HEARERS: Listeners<never> = new Map<never, number>();
 
 /** Sends a change to one listener. */
-function announce(listener: Session | RequestView, change: Change): void {
+function announce(listener: Session | RequestView | ResourceWatch, change: Change): void {
+  if ('principal' in listener) {
+    if (!belongsToOther(change, listener.principal)) listener.announce();
+    return;
+  }
   if ('announce' in listener) return listener.announce(change);
   if (!belongsToOther(change, listener.client.principal)) notify(listener, change);
 }

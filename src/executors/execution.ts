@@ -4,6 +4,7 @@
  */
 
 import type { Context } from '../input/context.ts';
+import type { JsonObject } from '../protocol/json.ts';
 import type {
   CacheHints,
   CallToolResult,
@@ -74,7 +75,15 @@ export interface ResourceImplementation extends Labelled, Completable {
   /** Caching hints for a result that has none of its own. */
   readonly hints: CacheHints;
   read(asked: { readonly uri: string; readonly variables: Variables }, ctx: Context): unknown;
+  /** Reads it for a view: as data, which counts its changes. */
+  live?: LiveReader | undefined;
 }
+
+/** Reads a resource as data with a `version` that increases with each change. */
+export type LiveReader = (
+  asked: { readonly uri: string; readonly variables: Variables },
+  ctx: Context,
+) => Promise<JsonObject & { readonly version: number }>;
 
 /** The values of a template's variables. */
 export type Variables = Readonly<Record<string, string | readonly string[]>>;

@@ -1,15 +1,18 @@
 /** An instance in memory and its durable parts: snapshot, timers, steps of its invocations. */
 import { createHash } from 'node:crypto';
 import type { AnyActorRef } from 'xstate';
+import { durationOf } from '../charts/chart.ts';
 import { actorAt, actorPath } from '../charts/system-actors.ts';
 import { isStepResult, type StepFormat, StepLog, StepStream } from '../input/step-log.ts';
+import type { ActedBy } from '../messages/handle-messages.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import { isObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { TimerRow, Write } from '../store/store.ts';
+import { activeNodes } from '../xstate-internals.ts';
 import { invocationStepLabel, type StepProvider } from './durable-steps.ts';
 import { isEvent } from './event-history.ts';
-import type { HandleRecord } from './handle-record.ts';
+import { type HandleRecord, handleAddress } from './handle-record.ts';
 import { HostedMachine, type Scheduled } from './hosted-machine.ts';
 import { InstanceInputs } from './instance-inputs.ts';
 import type { InstanceServices } from './instance-services.ts';
@@ -26,6 +29,13 @@ export type ActivatedFrom =
       readonly stored: StoredInstance;
       readonly timers: readonly TimerRow[];
     };
+
+/** A delay, in milliseconds, and the date at which it ends. */
+export interface RunningDelay {
+  readonly label: string;
+  readonly due: number;
+  readonly lasts: number;
+}
 
 interface KnownTimer {
   readonly mark: object;
@@ -57,7 +67,10 @@ export class Activation {
     this.#stored = 'input' in from ? undefined : from;
     this.kind = from.kind;
     this.version = 'input' in from ? from.kind.version : from.resumption.version;
-    this.inputs = new InstanceInputs((path) => this.hosted.entries[path] ?? 1);
+    this.inputs = new InstanceInputs((path) => this.hosted.entries[path] ?? 1, {
+      hasViews: from.kind.hasViews,
+      answered: (key, by) => answered(entry, host, key, by),
+    });
     const machine = 'input' in from ? from.kind.machine : from.resumption.machine;
     const beginning =
       'input' in from ? { input: from.input } : { snapshot: from.resumption.snapshot, entries: from.stored.entries };
@@ -149,6 +162,22 @@ export class Activation {
     return [...this.#timers.values()].map(({ row }) => row);
   }
 
+  /** The delays that are running, with the dates at which they end, in milliseconds since 1970. */
+  delays(): readonly RunningDelay[] {
+    const now = this.#host.date();
+    const { snapshot } = this.hosted;
+    const labels = new Map(
+      activeNodes(snapshot).flatMap(({ after }) => after.map(({ delay, eventType }) => [eventType, durationOf(delay)])),
+    );
+    return this.hosted.scheduled().map(({ key, mark, delay, event, source }) => {
+      const known = this.#timers.get(key);
+      // A delay that began since the last write has no row.
+      const due = known?.mark === mark ? known.row.due : now + delay;
+      const label = source === '' ? labels.get(event.type) : undefined;
+      return { label: label ?? event.type.replace(/^xstate\.after\.(.+?)\..*$/, '$1'), due, lasts: delay };
+    });
+  }
+
   /** The date at which its next timer is due, in milliseconds since 1970. */
   wakeAt(): number | undefined {
     let earliest: number | undefined;
@@ -209,6 +238,13 @@ export class Activation {
     });
     return { key: createHash('sha256').update(`${actor} ${stream}`).digest('base64url'), step };
   }
+}
+
+/** Records who answered a question. */
+function answered(entry: HandleRecord, { inspection }: InstanceServices, key: string, by: ActedBy): void {
+  if (!inspection.on) return;
+  const mail = { type: `answer ${key}`, by };
+  inspection.record({ type: 'mail', actor: handleAddress(entry), mail });
 }
 
 /** A step is an event of its name, and its data is its result. */

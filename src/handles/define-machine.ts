@@ -11,6 +11,21 @@ import type { Migrated, OldInstance } from './machine-definition.ts';
 /** The events that clients may send: the schema of an event's other members by its type, or `true` if it has none. */
 export type EventSchemas = Readonly<Record<string, true | AuthorSchema>>;
 
+/** The view of a machine's instances. */
+export interface MachineAppOptions {
+  /** The tools whose results open a view. Default: both. */
+  readonly on?: readonly ('create' | 'get')[] | undefined;
+  readonly title?: string | undefined;
+  /** Events, and members of `view`, that the view leaves out. */
+  readonly hide?: readonly string[] | undefined;
+  /** Events, and members of `view`, in their order; the others follow. */
+  readonly order?: readonly string[] | undefined;
+  /** Events that the view sends only after a second confirmation. Default: those with `destructiveHint`, and `end`. */
+  readonly confirm?: readonly string[] | undefined;
+  /** Names for people: of states (by their paths), of events, of members of `view`, of delays. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+}
+
 export interface MachineOptions<
   M extends AnyStateMachine = AnyStateMachine,
   I extends MaybeInput = AuthorSchema | undefined,
@@ -38,6 +53,11 @@ export interface MachineOptions<
   readonly input?: (I & ObjectSchema<I>) | undefined;
   /** Returns the JSON data of an instance to show to clients. Default: only its state. */
   view?(snapshot: SnapshotFrom<M>): unknown;
+  /**
+   * Shows each instance in hosts with views: its chart, its state, forms for the events that it accepts, its questions and
+   * its delays. See docs/apps.md.
+   */
+  readonly app?: boolean | MachineAppOptions | undefined;
   /**
    * The version of the machine. Change it if the meaning of the context changes. Default: a fingerprint of the chart, which
    * changes only with its states, transitions and invocations.

@@ -31,6 +31,16 @@ export interface HandleRecord {
   forgotten: number;
   /** Its share of the owner's quota. */
   readonly footprint: Footprint;
+  /** The latest changes by a person in a view that no model has seen, oldest first. Lost with the process. */
+  unseen?: string[] | undefined;
+}
+
+/** Most changes that are kept for a model. */
+const MAX_UNSEEN = 10;
+
+/** Notes a change by a person in a view, for the next answer to a model. */
+export function noteUnseen(entry: HandleRecord, change: string): void {
+  entry.unseen = [...(entry.unseen ?? []), change].slice(-MAX_UNSEEN);
 }
 
 /** The status of the row of an instance with running invocations. All other rows have the status of the handle. */
@@ -41,6 +51,15 @@ const LAG = 8;
 
 export function actorId(name: string, handle: string): string {
   return `handle/${name}/${handle}`;
+}
+
+/** The addresses of its resources. */
+export function handleUri(machine: string, handle: string): string {
+  return `troupe://${machine}/${handle}`;
+}
+
+export function chartUri(machine: string, handle: string): string {
+  return `${handleUri(machine, handle)}/chart`;
 }
 
 /** The handle's address in the inspector and in logs. It is shortened because the full id may be the handle's only protection. */

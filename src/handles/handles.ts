@@ -1,6 +1,6 @@
 /** The handles of a server: durable, bounded, hibernating instances of machines, each an actor behind an id. */
-import { steadyDate, timersOf } from '../clock.ts';
-import type { HandleEvent, HandleView } from '../messages/handle-messages.ts';
+import { isoOf, steadyDate, timersOf } from '../clock.ts';
+import type { HandleEvent, HandleView, LiveHandle } from '../messages/handle-messages.ts';
 import { errorFields } from '../operator-log.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import { messageOf } from '../protocol/json.ts';
@@ -13,7 +13,16 @@ import { ChangeListeners } from './change-listeners.ts';
 import type { CountedReply } from './creation-replies.ts';
 import { HandleDirectory, type HibernatingHandle } from './directory.ts';
 import { HandleError } from './handle-error.ts';
-import { actorId, deadlineOf, type HandleRecord, handleAddress, isStale, lifetimeOf, rowOf } from './handle-record.ts';
+import {
+  actorId,
+  deadlineOf,
+  type HandleRecord,
+  handleAddress,
+  isStale,
+  lifetimeOf,
+  noteUnseen,
+  rowOf,
+} from './handle-record.ts';
 import { IdempotentCalls } from './idempotent-calls.ts';
 import type { HandlesOptions } from './instance-services.ts';
 import { Deactivating, damagedHandle, MovedElsewhere, unknownHandle } from './load-instance.ts';
@@ -191,6 +200,49 @@ export class Handles {
   }
 
   /**
+   * Returns an instance as views show it: with its open questions and its delays.
+   *
+   * @throws {HandleError}
+   */
+  async look(name: string, handle: string, { principal }: Caller): Promise<LiveHandle> {
+    const entry = this.#find(name, handle, { principal, ctx: undefined });
+    const { asks: _, ...view } = await this.#call(entry, { type: 'get' }, { principal, ctx: undefined });
+    const live = this.#directory.activeInstance(entry)?.live();
+    return live ?? { ...view, asks: [], timers: [], now: isoOf(Math.round(this.#date())) };
+  }
+
+  /**
+   * Answers open questions of an instance for a person in a view.
+   *
+   * @param answers the results of the questions, by their ids
+   * @returns the view after it; or the reason for each answer that does not fit, whose question stays open
+   * @throws {HandleError}
+   */
+  async answer(
+    name: string,
+    handle: string,
+    answers: Readonly<Record<string, unknown>>,
+    caller: Caller,
+  ): Promise<HandleView | readonly string[]> {
+    const entry = this.#find(name, handle, caller);
+    // A call first: it loads the instance, and rejects one that cannot be loaded.
+    await this.#call(entry, { type: 'get' }, caller);
+    const problems: string[] = [];
+    for (const [id, result] of Object.entries(answers)) {
+      const instance = this.#directory.activeInstance(entry);
+      const problem = instance ? await instance.answerInView(id, result) : 'The instance is busy. Try again.';
+      if (problem === undefined) this.#noteUnseen(entry, `answered ${id}`);
+      else problems.push(`${id}: ${problem}`);
+    }
+    return problems.length > 0 ? problems : this.#call(entry, { type: 'get' }, caller);
+  }
+
+  #noteUnseen(entry: HandleRecord, what: string): void {
+    const state = this.#directory.activeInstance(entry)?.state() ?? entry.status;
+    noteUnseen(entry, `${what}, now ${state} (by the user)`);
+  }
+
+  /**
    * Ends an instance: aborts its work and rejects further events.
    *
    * @throws {HandleError}
@@ -319,6 +371,9 @@ export class Handles {
       try {
         const view = await this.#directory.instanceOf(entry).call(call, caller);
         this.#touch(entry);
+        if (caller.inView && call.type !== 'get')
+          this.#noteUnseen(entry, call.type === 'event' ? call.event.type : call.type);
+        else if (entry.unseen && caller.ctx) return this.#withUnseen(entry, view);
         if (entry.trace !== undefined) running.getStore()?.request?.span?.link(entry.trace);
         return view;
       } catch (error) {
@@ -327,6 +382,13 @@ export class Handles {
         if (!(error instanceof Deactivating) || this.#stopped || tries === TRIES) throw error;
       }
     }
+  }
+
+  /** Adds the changes that the model has not seen. */
+  #withUnseen(entry: HandleRecord, view: HandleView): HandleView {
+    const { unseen } = entry;
+    entry.unseen = undefined;
+    return unseen ? { ...view, unseen } : view;
   }
 
   /** Writes the date of last use only occasionally; the row in the store leaves room for that. */

@@ -2,6 +2,7 @@
 import type { AnyEventObject } from 'xstate';
 import type { Charted, Facts, LiveRecord, Waits, Watching } from '../inspection/records.ts';
 import { watchSystem } from '../inspection/xstate-system.ts';
+import type { ActedBy } from '../messages/handle-messages.ts';
 import type { Activation } from './activation.ts';
 import type { BoundedMailbox, QueuedKind } from './bounded-mailbox.ts';
 import { deadlineOf, type HandleRecord, handleAddress, lifetimeOf } from './handle-record.ts';
@@ -56,10 +57,10 @@ export class InspectableInstance implements LiveRecord {
    *
    * @returns the number of the inspection record
    */
-  mailed(kind: QueuedKind, away: boolean): number {
+  mailed(kind: QueuedKind, away: boolean, by?: ActedBy): number {
     const { inspection } = this.#host;
     if (!inspection.full) return inspection.on ? inspection.cause : 0;
-    const mail = { type: kind.type === 'event' ? `send ${kind.event.type}` : kind.type };
+    const mail = { type: kind.type === 'event' ? `send ${kind.event.type}` : kind.type, ...(by ? { by } : {}) };
     const fate = away ? 'queued' : undefined;
     return inspection.record({ type: 'mail', actor: handleAddress(this.#entry), mail, fate });
   }

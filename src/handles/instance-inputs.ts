@@ -2,10 +2,15 @@
 import type { AnyActorRef } from 'xstate';
 import { actorPath } from '../charts/system-actors.ts';
 import type { Context } from '../input/context.ts';
-import { CannotAsk } from '../input/input-errors.ts';
+import { compileForm } from '../input/form.ts';
+import { formFieldsOf } from '../input/form-model.ts';
+import { CannotAsk, Unanswered } from '../input/input-errors.ts';
 import type { Invoked } from '../input/invocations.ts';
+import { ANY_CLIENT } from '../input/model-fallback.ts';
+import { prepare } from '../input/prepare.ts';
 import type { Answers, AnyQuestion, Questions } from '../input/questions.ts';
-import type { HandleAsk } from '../messages/handle-messages.ts';
+import type { ActedBy, HandleAsk, LiveAsk } from '../messages/handle-messages.ts';
+import { isObject, type JsonValue } from '../protocol/json.ts';
 
 interface OpenInput {
   readonly by: AnyActorRef;
@@ -17,18 +22,34 @@ interface OpenInput {
   readonly ordinal: number;
   /** A call is asking it now. */
   asking: boolean;
+  /** Withdraws the question from the client that is asked now, because a view has answered it. */
+  withdraw: AbortController | undefined;
   answer(answers: unknown): void;
   fail(error: unknown): void;
 }
 
+export interface InputsOptions {
+  /** True if views show the instance. */
+  readonly hasViews?: boolean | undefined;
+  /** Reports an answer. */
+  answered(key: string, by: ActedBy): void;
+}
+
+/** The reason why an answer in a view is rejected if its question is no longer asked. */
+export const NOT_OPEN = 'This question is no longer open: it was answered, or the state that asked it was left.';
+
 export class InstanceInputs implements Invoked {
   readonly #open = new Set<OpenInput>();
   readonly #entryOf: (path: string) => number;
+  readonly #hasViews: boolean;
+  readonly #answered: InputsOptions['answered'];
   #count = 0;
 
   /** @param entryOf number of starts of the invocation at a path */
-  constructor(entryOf: (path: string) => number) {
+  constructor(entryOf: (path: string) => number, { hasViews = false, answered }: InputsOptions) {
     this.#entryOf = entryOf;
+    this.#hasViews = hasViews;
+    this.#answered = answered;
   }
 
   /** The number of questions so far. A call that begins now causes those with a higher number. */
@@ -49,6 +70,39 @@ export class InstanceInputs implements Invoked {
   /** Lists the open questions for clients. */
   list(): readonly HandleAsk[] {
     return [...this.#open].map(({ by, question }) => inputView(by.id, question));
+  }
+
+  /** Lists the open questions for views. @param until the latest date at which they can be answered, ISO 8601 */
+  live(until: string): readonly LiveAsk[] {
+    return [...this.#open].map(({ key, by, question }) => ({
+      ...inputView(by.id, question),
+      id: key,
+      ...detailsOf(question),
+      until,
+    }));
+  }
+
+  /**
+   * Answers a question for a person in a view.
+   *
+   * @param id the id of the question among those that {@link live} lists
+   * @returns the reason why the answer does not fit; the question then stays open
+   */
+  async answer(id: string, result: unknown): Promise<string | undefined> {
+    const find = (): OpenInput | undefined => [...this.#open].find(({ key }) => key === id);
+    const open = find();
+    if (!open) return NOT_OPEN;
+    if (!('elicit' in open.question || 'elicitUrl' in open.question)) return 'This question is for the model.';
+    const read = await prepare(open.question, ANY_CLIENT).read(result);
+    if (!read.ok) return read.why;
+    // A client may have answered it while the answer was checked.
+    if (find() !== open) return NOT_OPEN;
+    const over = ended(open.by);
+    open.answer(read.answer);
+    open.withdraw?.abort(new Unanswered('the user answered in a view'));
+    this.#answered(id, 'view');
+    await over;
+    return undefined;
   }
 
   ask<const Q extends Questions>(
@@ -78,6 +132,7 @@ export class InstanceInputs implements Invoked {
         signal,
         ordinal: this.#count,
         asking: false,
+        withdraw: undefined,
         // Each question is renamed on the way to the client and back. Its answer has the type of the question.
         answer: (answer) => {
           close();
@@ -112,15 +167,25 @@ export class InstanceInputs implements Invoked {
     }
   }
 
+  /** Ends when the state is left or, if views show the instance, when a view has answered. */
+  #signalOf(open: OpenInput): AbortSignal {
+    if (!this.#hasViews) return open.signal;
+    open.withdraw = new AbortController();
+    return AbortSignal.any([open.signal, open.withdraw.signal]);
+  }
+
   async #askOne(open: OpenInput, ctx: Context, since: number): Promise<void> {
     open.asking = true;
     const over = ended(open.by);
     try {
-      const answers = await ctx.ask({ [open.key]: open.question }, { signal: open.signal });
+      const answers = await ctx.ask({ [open.key]: open.question }, { signal: this.#signalOf(open) });
       open.answer(answers[open.key]);
+      this.#answered(open.key, isAskable(open.question, ctx) ? 'client' : 'model');
     } catch (error) {
       open.asking = false;
       if (!this.#open.has(open)) return;
+      // A view can answer what the client's own dialogs cannot ask.
+      if (this.#hasViews && ctx.client.views && error instanceof CannotAsk) return;
       // The question stays open. Only the call that caused it reports to the machine that its client cannot be asked.
       if (!(error instanceof CannotAsk) || open.ordinal <= since) return;
       open.fail(error);
@@ -129,12 +194,34 @@ export class InstanceInputs implements Invoked {
   }
 }
 
+/** True if the client itself can be asked a question; if it answers anyway, its model has. */
+function isAskable(question: AnyQuestion, { client }: Context): boolean {
+  const { elicitation, sampling, roots } = client.capabilities;
+  if ('roots' in question) return roots !== undefined;
+  return ('sample' in question ? sampling : elicitation) !== undefined;
+}
+
 /** Resolves when an actor has reported its result to its parent or was stopped. */
 function ended(actor: AnyActorRef): Promise<void> {
   return new Promise((resolve) => {
     actor.subscribe({ complete: resolve, error: () => resolve() });
   });
 }
+
+/** The form or the page of a question. A form that no client could show has none. */
+function detailsOf(question: AnyQuestion): Pick<LiveAsk, 'schema' | 'fields' | 'url'> {
+  if ('elicitUrl' in question) return { url: question.elicitUrl.url };
+  if (!('elicit' in question)) return {};
+  try {
+    const schema = compileForm(question.elicit.schema, 'elicit').shown(ANY_CLIENT.dialect);
+    // Forms are flat and have no references.
+    return schema === undefined ? {} : { schema, fields: formFieldsOf(schema, plain) as JsonValue };
+  } catch {
+    return {};
+  }
+}
+
+const plain = (schema: unknown) => (isObject(schema) ? schema : undefined);
 
 function inputView(id: string, question: AnyQuestion): HandleAsk {
   if ('elicit' in question) return { id, kind: 'elicit', message: question.elicit.message };

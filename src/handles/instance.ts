@@ -4,8 +4,9 @@ import { type AnyEventObject, initialTransition, transition } from 'xstate';
 import type { HandleLifeEvent } from '../../machines/handle.ts';
 import { supervisorMachine } from '../../machines/supervisor.ts';
 import { pathOf } from '../charts/paths.ts';
+import { isoOf } from '../clock.ts';
 import type { Context } from '../input/context.ts';
-import type { HandleView } from '../messages/handle-messages.ts';
+import type { ActedBy, HandleView, LiveHandle } from '../messages/handle-messages.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import { StoreError, type Write } from '../store/store.ts';
 import { type ActivatedFrom, Activation, bytesOf } from './activation.ts';
@@ -15,6 +16,7 @@ import { crashLimitReached, creationFailed, endedBy, poisonLetter, tooLarge } fr
 import { HandleError } from './handle-error.ts';
 import { type HandleRecord, handleAddress } from './handle-record.ts';
 import { InspectableInstance } from './inspectable-instance.ts';
+import { NOT_OPEN } from './instance-inputs.ts';
 import type { InstanceServices } from './instance-services.ts';
 import { InstanceLifecycle } from './lifecycle.ts';
 import { Deactivating, loadInstance, storageError } from './load-instance.ts';
@@ -101,9 +103,44 @@ export class Instance implements TurnLoopOwner {
   call(kind: QueuedKind, caller: Caller): Promise<HandleView> {
     this.#lastUsed = this.#host.clock.now();
     if (this.life.over) return Promise.reject(new Deactivating());
-    const answer = this.#mail.add(kind, caller, this.#inspectable.mailed(kind, this.life.has('away')));
+    const answer = this.#mail.add(kind, caller, this.#inspectable.mailed(kind, this.life.has('away'), actedBy(caller)));
     this.wake();
     return answer;
+  }
+
+  /** The instance as views show it; undefined if it is not in memory. */
+  live(): LiveHandle | undefined {
+    const { activation } = this.#turns;
+    if (!activation) return undefined;
+    const { asks: _, ...view } = this.#turns.view();
+    const active = this.entry.status === 'active';
+    const { date } = this.#host;
+    return {
+      ...view,
+      asks: active ? activation.inputs.live(view.expires) : [],
+      timers: (active ? activation.delays() : []).map(({ label, due, lasts }) => ({ label, at: isoOf(due), lasts })),
+      now: isoOf(Math.round(date())),
+    };
+  }
+
+  /**
+   * Answers a question for a person in a view. The instance must be in memory.
+   *
+   * @returns the reason why the answer does not fit
+   */
+  async answerInView(id: string, result: unknown): Promise<string | undefined> {
+    if (this.entry.status !== 'active') return NOT_OPEN;
+    const inputs = this.#turns.activation?.inputs;
+    if (!inputs) throw new Deactivating();
+    this.#interactiveCalls += 1;
+    try {
+      const problem = await inputs.answer(id, result);
+      await this.#turns.settled();
+      return problem;
+    } finally {
+      this.#interactiveCalls -= 1;
+      this.#lastUsed = this.#host.clock.now();
+    }
   }
 
   /** Loads it from the store if needed, and serves its queued calls. */
@@ -314,6 +351,12 @@ export class Instance implements TurnLoopOwner {
     if (taken) this.#inspectable.changed();
     return taken;
   }
+}
+
+/** The origin of a call, for the inspector; undefined for a call that no client has sent. */
+function actedBy({ ctx, inView }: Caller): ActedBy | undefined {
+  if (inView) return 'view';
+  return ctx ? 'model' : undefined;
 }
 
 /** Resolves when this call can ask no further question. An instance that crashes in the meantime asks again. */

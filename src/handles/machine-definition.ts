@@ -9,6 +9,8 @@ export interface Caller {
   readonly principal: string;
   /** The context of the calling request: its client receives the questions of the machine. Undefined if no client can be asked. */
   readonly ctx: Context | undefined;
+  /** True for a person in a view of the instance. Questions then stay open for the view. */
+  readonly inView?: boolean;
 }
 
 /** A machine that the server offers. */
@@ -32,6 +34,8 @@ export interface MachineKind {
   readonly ttlMs?: number | undefined;
   /** Maximum time in milliseconds that an instance lives without being used. Default: limits.handleIdleMs. */
   readonly idleMs?: number | undefined;
+  /** True if views show its instances: they can answer its questions. */
+  readonly hasViews?: boolean;
 }
 
 /** An instance in the form that another version of its machine stored. */

@@ -6,7 +6,7 @@ import type { InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import { CannotAsk, Unanswered } from './input-errors.ts';
-import { modelFor } from './model-fallback.ts';
+import { ANY_CLIENT } from './model-fallback.ts';
 import { askAgain, type Prepared, prepare } from './prepare.ts';
 import type { AnyQuestion, Asking } from './questions.ts';
 
@@ -46,7 +46,7 @@ export function makeAsking({ conversation, client, model }: AskerOptions): Askin
       return prepare(question, client());
     } catch (error) {
       if (!model || !(error instanceof CannotAsk || error instanceof Unanswered)) throw error;
-      return { ...prepare(question, modelFor(client())), model: { ...model, otherwise: error } };
+      return { ...prepare(question, ANY_CLIENT), model: { ...model, otherwise: error } };
     }
   };
 

@@ -9,6 +9,7 @@ import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Era, Revision } from '../protocol/revisions.ts';
 import { type ClientCapabilities, type Implementation, LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
 import { showsViews } from '../protocol/views.ts';
+import { notifyAborted } from '../requests/active-request.ts';
 import { type AskerOptions, makeAsking } from './asker.ts';
 import type { InteractiveRequests } from './interactive-requests.ts';
 import type { Asking } from './questions.ts';
@@ -110,6 +111,12 @@ export function checkpointsOf(ctx: Context): Checkpoints | undefined {
   return ctx instanceof RequestContext ? ctx.checkpoints : undefined;
 }
 
+/** Calls back once the request is aborted. A signal with a listener would take a kilobyte for each waiting call. */
+export function whenAborted(ctx: Context, callback: () => void): void {
+  if (ctx instanceof RequestContext) ctx.whenAborted(callback);
+  else ctx.signal.addEventListener('abort', callback, { once: true });
+}
+
 /** The context of one request. Expensive members are created on first use. */
 export class RequestContext implements Context, HandlerRun {
   /** The current request. A client that was asked something continues with a new request. */
@@ -176,6 +183,10 @@ export class RequestContext implements Context, HandlerRun {
 
   get signal(): AbortSignal {
     return this.#first.signal;
+  }
+
+  whenAborted(callback: () => void): void {
+    notifyAborted(this.#first, callback);
   }
 
   get elicit(): Asking['elicit'] {

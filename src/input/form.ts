@@ -6,7 +6,7 @@ import { quote } from '../schema/excerpts.ts';
 import type { Checked } from '../schema/schema.ts';
 import { escapePointer } from '../schema/schema-copy.ts';
 import { SchemaError } from '../schema/schema-error.ts';
-import { guardSchema, schemaTree } from '../schema/schema-guard.ts';
+import { type GuardedSchema, guardSchema, schemaTree } from '../schema/schema-guard.ts';
 import type { AuthorSchema } from '../schema/schema-types.ts';
 import type { SchemaNode } from '../schema/walk.ts';
 import { type Field, type Follow, readField } from './form-fields.ts';
@@ -76,8 +76,16 @@ function compile(schema: AuthorSchema, where: string): Form {
 
 type Fields = readonly (readonly [name: string, field: Field])[];
 
-function readForm(json: JsonObject, where: string): { readonly fields: Fields; readonly required: readonly string[] } {
-  const guarded = guardSchema(json, where, 'input');
+/**
+ * Resolves the references of a schema that the guard has accepted.
+ *
+ * @throws {SchemaError}
+ */
+export function followerOf(json: JsonObject, where: string): Follow {
+  return followerIn(guardSchema(json, where, 'input'));
+}
+
+function followerIn(guarded: GuardedSchema): Follow {
   const bySchema = new Map<unknown, SchemaNode>();
   for (const node of schemaTree(guarded).nodes.values()) bySchema.set(node.schema, node);
   // The guard has already rejected circular references.
@@ -86,7 +94,12 @@ function readForm(json: JsonObject, where: string): { readonly fields: Fields; r
     const target = bySchema.get(schema)?.target;
     return target === undefined ? schema : { ...follow(target.schema), ...schema };
   };
+  return follow;
+}
 
+function readForm(json: JsonObject, where: string): { readonly fields: Fields; readonly required: readonly string[] } {
+  const guarded = guardSchema(json, where, 'input');
+  const follow = followerIn(guarded);
   const root = follow(guarded.json) ?? {};
   if (root.properties === undefined) {
     const composed = ['anyOf', 'oneOf', 'allOf'].find((keyword) => root[keyword] !== undefined);

@@ -5,10 +5,11 @@ import type { InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { CallToolResult } from '../protocol/types.ts';
+import { ANSWER_TOOL, answeredInstance } from '../protocol/views.ts';
 import { ANONYMOUS } from '../quota.ts';
 import { respond } from '../requests/respond.ts';
 import { failed } from '../results/tool-result.ts';
-import { ANSWER_TOOL, type AskedThroughModel, fromModel, toModel } from './model-fallback.ts';
+import { type AskedThroughModel, fromModel, toModel } from './model-fallback.ts';
 
 interface Waiting {
   readonly conversation: Mailbox<InteractiveRequestMail>;
@@ -64,6 +65,7 @@ export class ModelAnswers {
   takes(request: RequestView): boolean {
     const { operation } = request;
     if (operation.method !== 'tools/call' || operation.name !== ANSWER_TOOL) return false;
+    if (answeredInstance(operation.arguments) !== undefined) return false;
     const refusal = this.#answer(request, operation.arguments);
     if (refusal !== undefined) {
       const outcome = { ok: true, result: { kind: 'call', result: failed(refusal) } } as const;

@@ -1,14 +1,12 @@
 /** Asks the model that called if its client cannot be asked: the text for the model, and the tool for its answers. */
 
-import type { ClientFacts } from '../messages/client-facts.ts';
 import type { InputRequest, Question, Reply } from '../messages/client-input.ts';
 import { DIALECTS } from '../protocol/dialects/index.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import { LATEST_MODERN } from '../protocol/revisions.ts';
 import type { CallToolResult, ContentBlock } from '../protocol/types.ts';
-
-/** The name of the tool for a model's answers. */
-export const ANSWER_TOOL = 'troupe_answer';
+import { ANSWER_TOOL } from '../protocol/views.ts';
+import type { AskedClient } from './prepare.ts';
 
 const ANSWER = {
   type: 'object',
@@ -23,7 +21,7 @@ const ANSWER = {
   required: ['action'],
 };
 
-/** The definition of that tool. Its calls are served before any handler. */
+/** The definition of that tool. The answers to calls of tools are served before any handler. */
 export const ANSWER_DEFINITION = {
   name: ANSWER_TOOL,
   title: 'Answer a question',
@@ -47,13 +45,10 @@ export const ANSWER_DEFINITION = {
 export type AskedThroughModel = Pick<Question, 'key' | 'request' | 'model'>;
 
 /** A client for `prepare` that can be asked everything, in the newest revision. */
-export function modelFor(client: ClientFacts): ClientFacts {
-  return {
-    ...client,
-    dialect: DIALECTS[LATEST_MODERN],
-    capabilities: { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} },
-  };
-}
+export const ANY_CLIENT: AskedClient = {
+  dialect: DIALECTS[LATEST_MODERN],
+  capabilities: { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} },
+};
 
 /**
  * Creates the result that asks a model.

@@ -30,8 +30,11 @@ export interface Prepared {
   read(result: unknown): ReadAnswer | Promise<ReadAnswer>;
 }
 
+/** The parts of a client that decide which questions it can be asked. */
+export type AskedClient = Pick<ClientFacts, 'capabilities' | 'dialect'>;
+
 /** @throws {CannotAsk | SchemaError | TypeError} for a question that cannot be asked */
-export function prepare(question: AnyQuestion, client: ClientFacts): Prepared {
+export function prepare(question: AnyQuestion, client: AskedClient): Prepared {
   if (!isObject(question)) throw noQuestion(describe(question));
   if ('elicit' in question) return prepareForm(required('elicit', question.elicit), client);
   if ('elicitUrl' in question) return prepareUrl(required('elicitUrl', question.elicitUrl), client);
@@ -59,7 +62,7 @@ export function askAgain(prepared: Prepared, why: string): Prepared {
   return { ...prepared, request: { method, params: { ...params, message: `${params.message}\n\n(${why})` } } };
 }
 
-function prepareForm({ message, schema }: Elicitation, { capabilities, dialect }: ClientFacts): Prepared {
+function prepareForm({ message, schema }: Elicitation, { capabilities, dialect }: AskedClient): Prepared {
   const form = compileForm(schema, 'ctx.elicit: schema');
   demand({ method: 'elicitation/create', params: {} }, capabilities);
   const requestedSchema = form.shown(dialect);
@@ -81,7 +84,7 @@ function prepareForm({ message, schema }: Elicitation, { capabilities, dialect }
   };
 }
 
-function prepareUrl({ message, url, elicitationId }: UrlElicitation, { capabilities, dialect }: ClientFacts): Prepared {
+function prepareUrl({ message, url, elicitationId }: UrlElicitation, { capabilities, dialect }: AskedClient): Prepared {
   if (!URL.canParse(url)) throw new TypeError(`ctx.elicitUrl: url: expected an absolute URL, got ${describe(url)}`);
   if (elicitationId !== undefined) textOf(elicitationId, 'elicitUrl', 'elicitationId');
   demand({ method: 'elicitation/create', params: { mode: 'url' } }, capabilities);
@@ -102,7 +105,7 @@ function prepareUrl({ message, url, elicitationId }: UrlElicitation, { capabilit
   };
 }
 
-function prepareSampling(sampling: Sampling, { capabilities, dialect }: ClientFacts): Prepared {
+function prepareSampling(sampling: Sampling, { capabilities, dialect }: AskedClient): Prepared {
   const { messages, maxTokens } = sampling;
   if (!Array.isArray(messages) || messages.length === 0)
     throw new TypeError(`ctx.sample: messages: expected at least one, got ${describe(messages)}`);
@@ -125,7 +128,7 @@ function prepareSampling(sampling: Sampling, { capabilities, dialect }: ClientFa
   };
 }
 
-function prepareRoots({ capabilities }: ClientFacts): Prepared {
+function prepareRoots({ capabilities }: AskedClient): Prepared {
   const request = { method: 'roots/list', params: {} } as const;
   demand(request, capabilities);
   return {

@@ -1,6 +1,9 @@
 /** The public view of a handle: an instance of a machine that clients reach through tools. Types only. */
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
 
+/** The origin of an event or an answer: a person in a view, the client's own dialog, or a call of the model. */
+export type ActedBy = 'view' | 'client' | 'model';
+
 /** The lifecycle status of an instance, besides the state of its machine. */
 export type HandleStatus =
   /** It accepts events. */
@@ -37,6 +40,8 @@ export interface HandleView {
   /** ISO 8601. `expires` is the earlier of the end of its lifetime and the end of its idle time. */
   readonly created: string;
   readonly expires: string;
+  /** The changes by a person in a view that the model has not seen, oldest first. Absent if there are none. */
+  readonly unseen?: readonly string[];
 }
 
 /** An open input request of an instance. */
@@ -46,6 +51,36 @@ export interface HandleAsk {
   readonly kind: 'elicit' | 'elicitUrl' | 'sample' | 'roots';
   /** The message for the user; absent if the request has none. */
   readonly message?: string;
+}
+
+/** An instance as a person sees it in a view: more than a model reads. */
+export interface LiveHandle extends Omit<HandleView, 'asks'> {
+  readonly asks: readonly LiveAsk[];
+  /** The delays that are running. */
+  readonly timers: readonly LiveTimer[];
+  /** The server's time, ISO 8601. */
+  readonly now: string;
+}
+
+/** An open question with all that is needed to answer it in a view. */
+export interface LiveAsk extends HandleAsk {
+  /** Its name among all questions of the instance: the same question, asked again later, has another. */
+  readonly id: string;
+  /** The form (`elicit`), as `requestedSchema` and as fields. */
+  readonly schema?: JsonObject;
+  readonly fields?: JsonValue;
+  /** The page to open (`elicitUrl`). */
+  readonly url?: string;
+  /** The latest date at which it can be answered, ISO 8601. It closes earlier if its state is left. */
+  readonly until: string;
+}
+
+export interface LiveTimer {
+  /** The name of the delay, or its length. */
+  readonly label: string;
+  /** The date at which it ends, ISO 8601, and its length in milliseconds. */
+  readonly at: string;
+  readonly lasts: number;
 }
 
 /** An event for an instance. */

@@ -21,6 +21,8 @@ export interface Element<D> {
   readonly listed?: Listed | undefined;
   /** The app that shows the results of a tool. */
   readonly opens?: string | undefined;
+  /** The tool whose rules decide about a page. */
+  readonly opener?: string | undefined;
 }
 
 /** `views`: clients that show views. `none`: it is in no list. */

@@ -10,12 +10,21 @@ export interface Flushed {
   readonly type: 'flushed';
 }
 
+/** A call that waits for changes of one resource. */
+export interface ResourceWatch {
+  readonly uri: string;
+  readonly principal: string;
+  announce(): void;
+}
+
 export type SubscriptionsMail =
   /** A client begins or ends listening for changes. */
   | RequestMail
   | Change
   /** A change that concerns only one session: one of its tasks, or a change that it may have missed. */
   | { readonly type: 'session changed'; readonly session: Announceable<SessionMail>; readonly change: Change }
+  /** A call begins or ends waiting for changes of a resource. */
+  | { readonly type: 'watch' | 'watch ended'; readonly watch: ResourceWatch }
   /** The coalescing time is over. */
   | { readonly type: 'flush' }
   /** Notify the next slice of listeners. */

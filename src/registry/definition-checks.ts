@@ -100,6 +100,7 @@ export const MEMBERS = {
     migrate: functional,
     version: expected('a string that is not empty', (value) => typeof value === 'string' && value !== ''),
     previous: object,
+    app: expected('true, false or options', (value) => typeof value === 'boolean' || isObject(value)),
     ttlMs: milliseconds,
     idleMs: milliseconds,
     single: flag,

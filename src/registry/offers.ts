@@ -5,6 +5,7 @@
 import type { AnyStateMachine } from 'xstate';
 import type {
   Completer,
+  LiveReader,
   PromptImplementation,
   ResourceImplementation,
   ToolImplementation,
@@ -33,6 +34,8 @@ export interface Compiled<D, I> {
   readonly listed?: Listed | undefined;
   /** The app that shows the results of a tool. */
   readonly opens?: string | undefined;
+  /** The tool whose rules decide about a page. */
+  readonly opener?: string | undefined;
 }
 
 /**
@@ -92,7 +95,8 @@ export function compileTool(
 
 /** @throws {DefinitionError | TemplateError} */
 export function compileResource(
-  definition: ResourceDefinition & Pick<ElementAccess, 'machine'> & { readonly listed?: Listed },
+  definition: ResourceDefinition &
+    Pick<ElementAccess, 'machine'> & { readonly listed?: Listed; readonly live?: LiveReader; readonly opener?: string },
 ): Compiled<Resource | ResourceTemplate, ResourceImplementation> {
   const { uri, handler, name = uri, mimeType, annotations, size, complete = {}, ttlMs, cacheScope } = definition;
   const label = resourceLabel(uri);
@@ -110,6 +114,7 @@ export function compileResource(
     key: uri,
     access: accessOf(definition),
     listed: definition.listed,
+    opener: definition.opener,
     definition: template
       ? { uriTemplate: uri, ...shared }
       : { uri, ...shared, ...(size === undefined ? {} : { size }) },
@@ -118,6 +123,7 @@ export function compileResource(
       completers: complete,
       hints: { ...(ttlMs === undefined ? {} : { ttlMs }), ...(cacheScope === undefined ? {} : { cacheScope }) },
       read: handler,
+      live: definition.live,
     },
   };
 }

@@ -4,7 +4,7 @@
  */
 import type { ExecutorMail } from '../messages/executor-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import type { Listed, Registered, RegistryMail } from '../messages/registry-messages.ts';
+import type { Registered, RegistryMail } from '../messages/registry-messages.ts';
 import type { PromptArgument } from '../protocol/types.ts';
 import type { AuthorSchema } from '../schema/schema-types.ts';
 import type { ReadableCatalogue } from './catalogue.ts';
@@ -85,7 +85,7 @@ export interface ElementsOptions<Definition, D, I> {
   compile(definition: Definition): Compiled<D, I>;
   nextRef(): number;
   /** Called when an element with this implementation is offered. */
-  offered(implementation: I, listed: Listed | undefined): void;
+  offered(implementation: I, offer: Pick<Compiled<D, I>, 'listed' | 'opens'>): void;
   /** Called when an element with rules is offered. */
   guarded(): void;
 }
@@ -94,9 +94,9 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
   const { registry, executors, catalogue } = options;
   const written = new Map<number, Definition>();
   const attach = (definition: Definition, source?: string) => {
-    const { key, definition: shown, implementation, access, listed, opens } = options.compile(definition);
+    const { key, definition: shown, implementation, access, listed, opens, opener } = options.compile(definition);
     const ref = options.nextRef();
-    options.offered(implementation, listed);
+    options.offered(implementation, { listed, opens });
     if (access && (access.allow || access.demands || access.scopes.length > 0)) options.guarded();
     for (const executor of executors) executor.send({ type: 'attach', ref, implementation });
     written.set(ref, definition);
@@ -107,6 +107,7 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
       access,
       listed,
       opens,
+      opener,
       source: source ?? catalogue.all().find((element) => element.key === key)?.source ?? 'code',
     };
   };

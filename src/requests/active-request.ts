@@ -60,6 +60,7 @@ export class ActiveRequest implements RequestView {
   state = RECEIVED;
   #controller: AbortController | undefined;
   #aborted: Error | undefined;
+  #whenAborted: (() => void) | undefined;
 
   constructor(
     id: RequestId,
@@ -122,6 +123,13 @@ export class ActiveRequest implements RequestView {
   abort(reason: Error): void {
     this.#aborted ??= reason;
     this.#controller?.abort(reason);
+    this.#whenAborted?.();
+  }
+
+  /** See {@link notifyAborted}. */
+  notifyAborted(callback: () => void): void {
+    if (this.#aborted) callback();
+    else this.#whenAborted = callback;
   }
 }
 
@@ -138,6 +146,11 @@ export function activeRequestOf(request: RequestView): ActiveRequest {
 /** Aborts the signal of its handler. */
 export function abortRequest(request: RequestView, reason: Error): void {
   activeRequestOf(request).abort(reason);
+}
+
+/** Calls back when the request is aborted, instead of a listener of its signal. One callback for each request. */
+export function notifyAborted(request: RequestView, callback: () => void): void {
+  activeRequestOf(request).notifyAborted(callback);
 }
 
 /** The request has become an interactive request, to which its handler's outcome goes. */

@@ -7,6 +7,7 @@ import {
   chooseExecution,
   type ExecutionOptions,
   type PromptImplementation,
+  type ResourceExecution,
   type ResourceImplementation,
   type ToolImplementation,
 } from '../executors/execution.ts';
@@ -57,10 +58,12 @@ export function spawnExecutors(options: ExecutorsOptions) {
     audit: options.audit,
     limited: options.limited,
   });
-  const resources = chooseExecution(executions.resources, resourceExecution());
+  const resources: ResourceExecution = chooseExecution(executions.resources, resourceExecution());
   const prompts = chooseExecution(executions.prompts, promptExecution());
   const completions = chooseExecution(executions.completions, completionExecution());
   return {
+    /** Reads resources for calls of other methods. */
+    reading: resources,
     tools: spawnExecutor<ToolImplementation, ToolTarget, CallToolResult>({
       ...options,
       resumes: tools.takesOver,

@@ -3,12 +3,12 @@
  * not at all.
  */
 
-import type { Clock } from '../clock.ts';
 import type { AnyMachine } from '../handles/define-machine.ts';
 import type { Handles } from '../handles/handles.ts';
 import type { MachineKind } from '../handles/machine-definition.ts';
 import type { MachineRegistration } from '../handles/registered-machines.ts';
 import type { CompiledTool } from '../handles/tools/handle-tools.ts';
+import type { ViewHost } from '../handles/tools/machine-app.ts';
 import { compileMachine, type Toolset } from '../handles/tools/machine-tools.ts';
 import { skillNameOf } from '../protocol/skills.ts';
 import type { ResourceDefinition } from '../registry/define.ts';
@@ -17,7 +17,7 @@ import type { Registration } from '../registry/registration.ts';
 import type { OfferedSkills } from './offered-skills.ts';
 
 export interface MachinesOptions {
-  readonly clock: Clock;
+  readonly views: ViewHost;
   readonly handles: Handles;
   /** Separate registrations, because generated tools and resources must not be copied to another server. */
   readonly tools: Pick<Registration<CompiledTool>, 'replaceSource' | 'enable' | 'disable'>;
@@ -36,7 +36,7 @@ interface Offered {
 }
 
 export function machineRegistration({
-  clock,
+  views,
   handles,
   tools,
   resources,
@@ -61,7 +61,7 @@ export function machineRegistration({
     const { name } = definition;
     const before = offered.get(name);
     if (before?.definition === definition && before.source === source) return;
-    const toolset = compileMachine(definition, handles, clock);
+    const toolset = compileMachine(definition, handles, views);
     if (definition.skill && skillNameOf(name) === undefined)
       throw new DefinitionError(`machine "${name}": skill: expected a name with a letter or a digit for its manual`);
     const kind = withEarlier(toolset.kind, defined.get(name));

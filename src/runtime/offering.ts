@@ -2,6 +2,10 @@
 import type { ActorSystem } from '../actor/actor.ts';
 import { type AppRegistration, appRegistration } from '../apps/app-registration.ts';
 import { checkOpenedPages, OpenedPages } from '../apps/opened-pages.ts';
+import { ResourceReads } from '../apps/resource-reads.ts';
+import { ViewKeys } from '../apps/view-keys.ts';
+import { watchTool } from '../apps/watch-tool.ts';
+import { Watches } from '../apps/watches.ts';
 import type { AuditedCalls } from '../audit/audited-calls.ts';
 import type { PromptImplementation, ResourceImplementation, ToolImplementation } from '../executors/execution.ts';
 import { HandlerErrors } from '../executors/handler-errors.ts';
@@ -10,9 +14,12 @@ import type { Handles } from '../handles/handles.ts';
 import { missingImplementations } from '../handles/machine-references.ts';
 import type { MachineRegistration } from '../handles/registered-machines.ts';
 import { statechartRunner } from '../handles/statechart-call.ts';
+import { answerInView } from '../handles/tools/answer-in-view.ts';
 import type { CompiledTool } from '../handles/tools/handle-tools.ts';
+import type { Context } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
-import { ANSWER_DEFINITION, ANSWER_TOOL } from '../input/model-fallback.ts';
+import { ANSWER_DEFINITION } from '../input/model-fallback.ts';
+import type { StateKeys } from '../input/seal.ts';
 import type { Limits } from '../limits.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Listed } from '../messages/registry-messages.ts';
@@ -22,6 +29,8 @@ import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { ServerOptions } from '../options.ts';
 import { VIEWS_EXTENSION } from '../protocol/extensions.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
+import { ANSWER_TOOL } from '../protocol/views.ts';
+import type { Quota } from '../quota.ts';
 import { Catalogue } from '../registry/catalogue.ts';
 import type { AnyPrompt, AnyTool, ResourceDefinition } from '../registry/define.ts';
 import { DefinitionError } from '../registry/definition-checks.ts';
@@ -74,6 +83,9 @@ export interface OfferingOptions {
   /** Called when an element with rules is offered. */
   guarded(): void;
   readonly limited: LimitedCalls;
+  readonly keys: StateKeys;
+  /** Counts the calls that wait for a change. */
+  readonly watches: Quota;
 }
 
 export interface Offering {
@@ -90,6 +102,8 @@ export interface Offering {
     readonly resources: RequestTarget;
     readonly prompts: RequestTarget;
   };
+  /** Ends the calls that wait for a change. */
+  stopWatches(): void;
   /** Stops the threads. */
   end(): void;
 }
@@ -149,7 +163,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
     catalogue: catalogues.tools,
     nextRef,
     guarded: host.guarded,
-    offered({ task }: ToolImplementation, listed: Listed | undefined) {
+    offered({ task }: ToolImplementation, { listed }: { readonly listed?: Listed | undefined }) {
       capabilities.add('tools');
       usesViews(listed);
       if (task !== 'never') capabilities.add('tasks');
@@ -164,19 +178,34 @@ export function spawnOffering(host: OfferingOptions): Offering {
       },
     });
   // A separate registration: this tool is not the author's, whose tools may be copied to another server.
-  if (options.askThroughModel) registration().register({ ...ANSWER_DEFINITION, handler: notHere });
-  const resourceRegistration = (): Registration<ResourceDefinition> =>
+  const offerAnswers = once(() => {
+    const handler = (args: never, ctx: Context) => answerInView(args, ctx, host.handles, viewKeys);
+    const forViews = { description: ANSWER_IN_VIEW, visibleTo: ['app'] } as const;
+    registration().register({ ...ANSWER_DEFINITION, ...(options.askThroughModel ? {} : forViews), handler });
+  });
+  if (options.askThroughModel) offerAnswers();
+  const reads = new ResourceReads(catalogues.resources, executors.reading);
+  const viewKeys = new ViewKeys(host.keys, () => system.clock.date());
+  const watches = new Watches({ clock: system.clock, subscriptions, quota: host.watches });
+  const offerWatch = once(() =>
+    registration().register(watchTool({ clock: system.clock, reads, watches, keys: viewKeys })),
+  );
+  /** @param hasPage called when a page is offered */
+  const resourceRegistration = (hasPage?: () => void): Registration<ResourceDefinition> =>
     elements<ResourceDefinition, Resource | ResourceTemplate, ResourceImplementation>({
       registry: resources,
-      executors: [executors.resources.mailbox, completions],
+      executors: [executors.resources.mailbox, completions, reads],
       catalogue: catalogues.resources,
       compile: compileResource,
       nextRef,
       guarded: host.guarded,
-      offered({ completers }, listed) {
+      offered({ completers }, { listed }) {
         capabilities.add('resources');
         usesViews(listed);
         completable(completers);
+        if (listed !== 'views') return;
+        offerWatch();
+        hasPage?.();
       },
     });
   const skills = new OfferedSkills({
@@ -193,11 +222,11 @@ export function spawnOffering(host: OfferingOptions): Offering {
     tools: registration(),
     // Separate registrations, too: another server receives the machine and generates its own tools.
     machines: machineRegistration({
-      clock: system.clock,
+      views: { server: options.name, clock: system.clock, keys: viewKeys },
       handles: host.handles,
       skills,
       tools: elements<CompiledTool, Tool, ToolImplementation>({ ...toolActors, compile: (tool) => tool }),
-      resources: resourceRegistration(),
+      resources: resourceRegistration(offerAnswers),
     }),
     resources: resourceRegistration(),
     prompts: elements<AnyPrompt, Prompt, PromptImplementation>({
@@ -222,6 +251,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
     }),
     checkApps: () => checkOpenedPages(catalogues.tools.all(), pages),
     registries: { tools, resources, prompts },
+    stopWatches: () => watches.close(),
     end: () => pool.end(),
   };
 }
@@ -243,7 +273,15 @@ function settling(definition: AnyTool): AnyTool {
   );
 }
 
-/** Never called: its calls are answered before a handler runs. */
-function notHere(): never {
-  throw new Error(`"${ANSWER_TOOL}" was called, and nothing handled its answer`);
+function once(work: () => void): () => void {
+  let done = false;
+  return () => {
+    if (done) return;
+    done = true;
+    work();
+  };
 }
+
+/** The description of the answer tool for views alone. */
+const ANSWER_IN_VIEW =
+  'For the views of this server: answers the questions of an instance. The id is the uri of the instance. Only the user answers.';

@@ -1,10 +1,10 @@
 /** Finds the cell whose owner must serve a request: that of the session, task, handle, question or key that it names. */
-import { ANSWER_TOOL } from '../input/model-fallback.ts';
 import type { RequestPlacement } from '../messages/request-placement.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { cellIn } from '../protocol/cell.ts';
 import { META } from '../protocol/meta.ts';
 import type { CallTool } from '../protocol/operations.ts';
+import { ANSWER_TOOL, shownResource } from '../protocol/views.ts';
 import { ANONYMOUS, LOCAL } from '../quota.ts';
 import { isRepeatable } from '../sessions/reply-cache.ts';
 import type { Catalogues } from './offering.ts';
@@ -79,6 +79,8 @@ export class PlacedRequests implements RequestPlacement {
 
   #cellOfCall(request: RequestView, operation: CallTool): number | undefined {
     const { name, arguments: given } = operation;
+    const shown = shownResource(name, given);
+    if (shown) return cellIn(MACHINE_URI.exec(shown.uri)?.[1] ?? '');
     if (name === ANSWER_TOOL) return typeof given.id === 'string' ? cellIn(given.id) : undefined;
     const { principal } = request.client;
     const machine = this.#options.tools.get(name)?.access?.machine;

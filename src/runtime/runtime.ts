@@ -11,8 +11,8 @@ import { idIn } from '../codec/inbound/parse.ts';
 import { Outbound } from '../codec/outbound/outbound.ts';
 import { spawnSubscriptions } from '../emitters/subscriptions.ts';
 import { HandlerErrors } from '../executors/handler-errors.ts';
+import { chartUri, handleUri } from '../handles/handle-record.ts';
 import { Handles } from '../handles/handles.ts';
-import { chartUri, handleUri } from '../handles/tools/handle-resources.ts';
 import { InteractiveRequests } from '../input/interactive-requests.ts';
 import { RequestLog } from '../input/request-log.ts';
 import { StateKeys } from '../input/seal.ts';
@@ -242,6 +242,8 @@ export function createRuntime(
     audit: audit?.calls,
     guarded: () => router.guard(admission),
     limited,
+    keys,
+    watches: quotas.watches,
   });
   const { registries } = offering;
   tasks.recoverBy(registries.tools);
@@ -386,6 +388,7 @@ export function createRuntime(
   const drainNow = (reason: string): void => {
     connections.close();
     for (const transport of transports) stopAccepting(transport);
+    offering.stopWatches();
     server.mailbox.send({ type: 'drain', reason, connections: connections.ids });
   };
   const stopAccepting = (transport: Transport): void => {

@@ -107,10 +107,10 @@ test('announces the extension in either era, if there is a page or a tool for vi
   await Promise.all([server.close(), plain.close()]);
 });
 
-test('lists pages and tools for views to clients that show views, in either era, and to no shared cache', async () => {
+test('S-68: lists pages and tools for views to clients that show views, in either era, and to no shared cache', async () => {
   const server = boards();
   const client = await connect(server);
-  const all = ['board_show', 'board_move', 'board_poll', 'other'];
+  const all = ['board_show', 'board_move', 'board_poll', 'other', 'troupe_watch'];
   assert.equal(await namesOf(client, 'tools/list', WITH_VIEWS), all);
   assert.equal(await namesOf(client, 'resources/list', WITH_VIEWS), ['team://names', 'board']);
   for (const capabilities of [
@@ -128,7 +128,7 @@ test('lists pages and tools for views to clients that show views, in either era,
   await server.close();
 });
 
-test('answers clients without views as before except for _meta', async () => {
+test('S-68: answers clients without views as before except for _meta', async () => {
   const [before, after] = [boards(false), boards()];
   const others = [
     undefined,
@@ -186,7 +186,7 @@ test('pages of the longer list follow each other, beside those of the shorter on
   await server.close();
 });
 
-test('puts a policy into the page that runs its own scripts only', async () => {
+test('S-67: puts a policy into the page that runs its own scripts only', async () => {
   const script = '\n  start();\n';
   const server = createServer({ name: 'team', version: '1.0.0', log: () => {} });
   const html = `<!doctype html>\r\n<html><head><meta charset="utf-8"></head><body><script type="module">\r\n  start();\r\n</script></body></html>`;
@@ -205,7 +205,7 @@ test('puts a policy into the page that runs its own scripts only', async () => {
   await server.close();
 });
 
-test('rejects origins that would open a page too far, and other wrong options, with the fix', () => {
+test('S-67: rejects origins that would open a page too far, and other wrong options, with the fix', () => {
   const server = createServer({ name: 'team', version: '1.0.0', log: () => {} });
   const wide: readonly (readonly [string, RegExp])[] = [
     ['*', /"\*" would permit every server/],

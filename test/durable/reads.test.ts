@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { assign, setup } from 'xstate';
 import { z } from 'zod';
-import { handleUri } from '../../src/handles/tools/handle-resources.ts';
+import { handleUri } from '../../src/handles/handle-record.ts';
 import { type Server, sqlite } from '../../src/index.ts';
 import { rowSum } from '../../src/store/checksum.ts';
 import { Db } from '../../src/store/sqlite/sqlite-database.ts';

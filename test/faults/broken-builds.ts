@@ -1,5 +1,6 @@
 /** All broken builds: a reliability test counts only if it finds its own. */
 
+import { APP_FAULTS } from './apps.ts';
 import { AUDIT } from './audit.ts';
 import { AUTHORIZATION } from './authorization.ts';
 import { BROADCASTS } from './broadcasts.ts';
@@ -55,4 +56,5 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...TELEMETRY,
   ...AUTHORIZATION,
   ...TOOL_LIMITS,
+  ...APP_FAULTS,
 ];

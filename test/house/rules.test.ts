@@ -255,7 +255,22 @@ const ROOMS: readonly {
     ],
     packages: ['node:', 'xstate'],
   },
-  { room: 'apps', may: ['protocol', 'messages', 'input', 'registry'], packages: ['node:'] },
+  {
+    room: 'apps',
+    may: [
+      'clock',
+      'package-files',
+      'protocol',
+      'quota',
+      'messages',
+      'launcher',
+      'results',
+      'input',
+      'executors',
+      'registry',
+    ],
+    packages: ['nanoid', 'node:'],
+  },
   {
     room: 'authorization',
     may: ['clock', 'protocol', 'messages', 'operator-log', 'telemetry', 'actor', 'requests', 'registry'],
@@ -309,6 +324,7 @@ const ROOMS: readonly {
       'tool-limits',
       'executors',
       'registry',
+      'apps',
     ],
     packages: ['nanoid', 'node:', 'xstate'],
   },
@@ -538,6 +554,8 @@ const ROOMS: readonly {
       'server',
       'inspector',
       'client',
+      'apps',
+      'html-page',
     ],
     packages: ['node:', 'xstate'],
   },
@@ -686,6 +704,8 @@ test('only the doors turn text into values and values into text', () => {
   inside.push('src/authored-stack.ts');
   // Heads and news between nodes are no messages.
   inside.push('src/transports/link/link-text.ts');
+  // A resource that a view watches is a JSON file, and the definition of a page is a part of its text.
+  inside.push('src/apps/resource-reads.ts', 'src/apps/generated-page.ts');
   // A line of the log is no message.
   inside.push('src/json-log.ts');
   // The command line and discovery read package.json, which is no message.

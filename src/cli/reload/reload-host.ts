@@ -1,4 +1,5 @@
 /** The server that outlives reloads: clients stay connected to it, and each reload replaces its definitions. */
+import { entryPath } from '../../apps/app-page.ts';
 import { type LoadedModules, offer, withdrawAll } from '../../discovery/discover.ts';
 import type { InspectionRecord } from '../../inspection/records.ts';
 import { stderrLog } from '../../operator-log.ts';
@@ -113,6 +114,13 @@ export class ReloadHost {
     this.#server.guardAs(program);
     this.#copy(program);
     this.#unfollow = this.#follow(program);
+  }
+
+  /** Reads the page of a script again: clients get changed lists of the tools that open it. */
+  pageBuilt(source: string): void {
+    const { apps } = this.#server;
+    for (const app of apps.definitions())
+      if (app.entry !== undefined && entryPath(app.entry) === source) apps.update(app);
   }
 
   /** Replaces all definitions with the discovered ones. */

@@ -18,6 +18,7 @@ import { catchStrayErrors } from '../serving/stray-errors.ts';
 import type { Target } from '../serving/target.ts';
 import { startupError } from '../startup-error.ts';
 import { say } from '../usage.ts';
+import { ViewBuilds } from '../views/view-builds.ts';
 import { ReloadHost } from './reload-host.ts';
 
 /** The time limit for loading one discovered module, in milliseconds. */
@@ -42,6 +43,10 @@ export class Reloader {
   /** Settles when the program's transports are open. */
   #opening: Promise<void> | undefined;
   #listens: () => void = () => {};
+  readonly #views = new ViewBuilds({
+    watch: (file) => this.#watch.file(file),
+    built: (source) => this.#host?.pageBuilt(source),
+  });
   readonly #endpoints: Endpoints;
   readonly #onServer: (server: Server) => Promise<void>;
 
@@ -58,7 +63,8 @@ export class Reloader {
       matters: (path) => this.#matters(path),
       onChange: (paths) => {
         say(`troupe dev: changed: ${[...paths].map(shown).sort().join(', ')}`);
-        void this.load();
+        this.#views.changed(paths);
+        if ([...paths].some((path) => this.#isOfProgram(path))) void this.load();
       },
       say: (line) => say(`troupe dev: ${line}`),
     });
@@ -67,6 +73,7 @@ export class Reloader {
       listens: (server, transports) => this.#takeOver(server, transports),
       reads: (paths) => void this.#read(paths),
       log: commandLog(),
+      page: (source) => this.#views.page(source),
       store: () => store,
     });
     process.on('beforeExit', () => void this.#serveNothing());
@@ -178,6 +185,10 @@ export class Reloader {
   }
 
   #matters(path: string): boolean {
+    return this.#views.has(path) || this.#isOfProgram(path);
+  }
+
+  #isOfProgram(path: string): boolean {
     const name = basename(path);
     if (this.#modules.has(path)) return true;
     // A load may have failed because a module was missing.

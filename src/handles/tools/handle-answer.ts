@@ -1,7 +1,7 @@
 /** Formats the results of a machine's tools: text for the model, the same as structured content, and the events accepted next. */
 
 import { pathsIn } from '../../charts/paths.ts';
-import type { HandleView } from '../../messages/handle-messages.ts';
+import type { HandleView, LiveHandle } from '../../messages/handle-messages.ts';
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { CallToolResult } from '../../protocol/types.ts';
@@ -70,12 +70,29 @@ export function viewData(view: HandleView): JsonObject {
   };
 }
 
+/** Returns an instance as its views show it. */
+export function liveData({ asks, timers, now, ...view }: LiveHandle): JsonObject & { readonly version: number } {
+  return {
+    ...viewData(view),
+    version: view.version,
+    asks: asks.map((ask) => ({ ...ask })),
+    timers: timers.map((timer) => ({ ...timer })),
+    now,
+  };
+}
+
 export function answerWith(view: HandleView, naming: Naming): CallToolResult {
   return { content: [{ type: 'text', text: viewText(view, naming) }], structuredContent: viewData(view) };
 }
 
 function viewText(view: HandleView, naming: Naming): string {
-  return [`${naming.name} ${view.handle}: ${stateText(view)}`, ...about(view), ...next(view, naming)].join('\n');
+  return [
+    // The model has not caused these changes, and would otherwise act on what it knew.
+    ...(view.unseen ? [`Since you last looked: ${view.unseen.join('; ')}`] : []),
+    `${naming.name} ${view.handle}: ${stateText(view)}`,
+    ...about(view),
+    ...next(view, naming),
+  ].join('\n');
 }
 
 function stateText({ state, status }: HandleView): string {

@@ -1,16 +1,19 @@
 /** The handlers of a machine's tools. Their arguments are already checked by their schemas. */
 import { nanoid } from 'nanoid';
+import type { ViewKeys } from '../../apps/view-keys.ts';
+import { keyIn, VIEW_META } from '../../apps/view-meta.ts';
 import type { Context } from '../../input/context.ts';
 import type { HandleView } from '../../messages/handle-messages.ts';
 import { describe, isJsonObject } from '../../protocol/json.ts';
 import type { CallToolResult } from '../../protocol/types.ts';
+import { handleUri } from '../handle-record.ts';
 import type { Handles } from '../handles.ts';
 import type { Caller } from '../machine-definition.ts';
 import { answerRefused, answerWith, answerWithList, type Naming } from './handle-answer.ts';
 import type { Called, CalledAny, Paging } from './handle-arguments.ts';
 
 /** The operations on handles that the tools call. */
-export type HandlesPort = Pick<Handles, 'create' | 'send' | 'get' | 'list' | 'end'>;
+export type HandlesPort = Pick<Handles, 'create' | 'send' | 'get' | 'list' | 'end' | 'look'>;
 
 export type Call<Args> = (args: Args, ctx: Context) => Promise<CallToolResult>;
 
@@ -25,11 +28,22 @@ export interface Calls {
   readonly end: Call<Called>;
 }
 
-export function callsOf(naming: Naming, handles: HandlesPort): Calls {
+/** @param keys the keys of views; undefined for a machine without views */
+export function callsOf(naming: Naming, handles: HandlesPort, keys?: ViewKeys): Calls {
   const { name } = naming;
-  const answered = async (call: () => Promise<HandleView>): Promise<CallToolResult> => {
+  /** The caller of an instance: a call with the key of a view of this instance comes from a person. */
+  const callerFor = (handle: string, ctx: Context): Caller => {
+    const opened = keys?.open(keyIn(ctx.meta), ctx.principal, handleUri(name, handle));
+    return opened ? { principal: ctx.principal, ctx: undefined, inView: true } : callerOf(ctx);
+  };
+  const answered = async (call: () => Promise<HandleView>, opensFor?: string): Promise<CallToolResult> => {
     try {
-      return answerWith(await call(), naming);
+      const view = await call();
+      const result = answerWith(view, naming);
+      if (!keys || opensFor === undefined) return result;
+      const { handle, expires } = view;
+      const key = keys.create(opensFor, handleUri(name, handle), Date.parse(expires));
+      return { ...result, _meta: { [VIEW_META]: { key } } };
     } catch (error) {
       return answerRefused(error, naming);
     }
@@ -38,16 +52,21 @@ export function callsOf(naming: Naming, handles: HandlesPort): Calls {
     if (!isJsonObject(data))
       throw new TypeError(`the schema of event "${type}": expected it to produce an object, got ${describe(data)}`);
     return answered(async () =>
-      handles.send(name, handle, { type, data }, callerOf(ctx), { idempotencyKey: key ?? (await ownKey(ctx)) }),
+      handles.send(name, handle, { type, data }, callerFor(handle, ctx), {
+        idempotencyKey: key ?? (await ownKey(ctx)),
+      }),
     );
   };
   return {
     create: ({ key, data }, ctx) =>
-      answered(async () => handles.create(name, data, callerOf(ctx), { idempotencyKey: key ?? (await ownKey(ctx)) })),
+      answered(
+        async () => handles.create(name, data, callerOf(ctx), { idempotencyKey: key ?? (await ownKey(ctx)) }),
+        ctx.principal,
+      ),
     send: (type) => async (called, ctx) => send(called, type, ctx),
     sendAny: async ({ event, ...called }, ctx) => send(called, event, ctx),
-    get: ({ handle }, ctx) => answered(() => handles.get(name, handle, callerOf(ctx))),
-    end: ({ handle }, ctx) => answered(() => handles.end(name, handle, callerOf(ctx))),
+    get: ({ handle }, ctx) => answered(() => handles.get(name, handle, callerFor(handle, ctx)), ctx.principal),
+    end: ({ handle }, ctx) => answered(() => handles.end(name, handle, callerFor(handle, ctx))),
     async list(page, ctx) {
       try {
         const { handles: views, after } = await handles.list(name, callerOf(ctx), page);

@@ -3,38 +3,37 @@
 import type { ChartNode } from '../../charts/chart-node.ts';
 import { pathsIn } from '../../charts/paths.ts';
 import type { Clock } from '../../clock.ts';
+import type { LiveReader } from '../../executors/execution.ts';
 import type { Context } from '../../input/context.ts';
 import type { ElementAccess } from '../../messages/authorization-rule.ts';
-import type { HandleView } from '../../messages/handle-messages.ts';
+import type { HandleView, LiveHandle } from '../../messages/handle-messages.ts';
+import type { Listed } from '../../messages/registry-messages.ts';
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { ResourceDefinition } from '../../registry/define.ts';
 import type { AnyMachine } from '../define-machine.ts';
 import { HandleError } from '../handle-error.ts';
-import { viewData } from './handle-answer.ts';
+import { chartUri, handleUri } from '../handle-record.ts';
+import type { Caller } from '../machine-definition.ts';
+import { liveData, viewData } from './handle-answer.ts';
 import type { HandlesPort } from './handle-calls.ts';
+import type { MachineApp } from './machine-app.ts';
 
 /** Milliseconds that a client waits for the first layout of a machine. */
 const PICTURE_MS = 2_000;
 /** Maximum number of handles that a completion examines. */
 const MAX_COMPLETED = 100;
 
-export function handleUri(machine: string, handle: string): string {
-  return `troupe://${machine}/${handle}`;
-}
-
-export function chartUri(machine: string, handle: string): string {
-  return `${handleUri(machine, handle)}/chart`;
-}
-
 /** A resource with the machine to which it belongs. */
-export type MachineResource = ResourceDefinition & Pick<ElementAccess, 'machine'>;
+export type MachineResource = ResourceDefinition &
+  Pick<ElementAccess, 'machine'> & { readonly live?: LiveReader; readonly listed?: Listed };
 
 export function resourcesOf(
   { name, title = name, icons, scopes = [], eventScopes = {}, allow }: AnyMachine,
   chart: ChartNode,
   handles: HandlesPort,
   clock: Clock,
+  app: MachineApp | undefined,
 ): readonly MachineResource[] {
   const rules = { scopes: [...scopes, ...(eventScopes.get ?? [])], allow, machine: { name, event: 'get' } };
   const complete = {
@@ -44,14 +43,20 @@ export function resourcesOf(
       return views.map(({ handle }) => handle).filter((handle) => handle.startsWith(typed));
     },
   };
-  const look = async (uri: string, handle: unknown, ctx: Context): Promise<HandleView> => {
+  const found = async <T>(uri: string, reading: Promise<T>): Promise<T> => {
     try {
-      // Reading a resource asks no questions, because the client has not called a tool.
-      return await handles.get(name, String(handle), { principal: ctx.principal, ctx: undefined });
+      return await reading;
     } catch (error) {
       throw error instanceof HandleError ? notThere(error, uri) : error;
     }
   };
+  // Reading a resource asks no questions, because the client has not called a tool.
+  const readerOf = ({ principal }: Context): Caller => ({ principal, ctx: undefined });
+  const look = (uri: string, handle: unknown, ctx: Context): Promise<HandleView> =>
+    found(uri, handles.get(name, String(handle), readerOf(ctx)));
+  const shown = app?.shown ?? ((view: LiveHandle) => view);
+  const live: LiveReader = async ({ uri, variables }, ctx) =>
+    liveData(shown(await found(uri, handles.look(name, String(variables.handle), readerOf(ctx)))));
   const shared = { complete, ...(icons ? { icons } : {}), cacheScope: 'private', ...rules } as const;
   return [
     {
@@ -61,7 +66,14 @@ export function resourcesOf(
       description: `One ${name}: its state, and which events it accepts next`,
       mimeType: 'application/json',
       ...shared,
-      handler: async ({ uri, variables }, ctx) => jsonText(viewData(await look(uri, variables.handle, ctx))),
+      live,
+      // Views read it where their host does not let them wait for it.
+      handler: async (asked, ctx) =>
+        jsonText(
+          app && ctx.client.views
+            ? await live(asked, ctx)
+            : viewData(await look(asked.uri, asked.variables.handle, ctx)),
+        ),
     },
     {
       uri: chartUri(name, '{handle}'),

@@ -3,6 +3,7 @@ import type { ToolImplementation } from '../../executors/execution.ts';
 import type { ElementAccess } from '../../messages/authorization-rule.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Tool, ToolAnnotations } from '../../protocol/types.ts';
+import { opensPage } from '../../protocol/views.ts';
 import { DefinitionError } from '../../registry/definition-checks.ts';
 import type { Compiled } from '../../registry/offers.ts';
 import { compileOutput } from '../../schema/compile-schema.ts';
@@ -12,6 +13,7 @@ import type { AnyMachine } from '../define-machine.ts';
 import { LIST_SCHEMA, type Naming, VIEW_SCHEMA } from './handle-answer.ts';
 import { creating, naming, paging, sending, sendingAny, signature } from './handle-arguments.ts';
 import { type Call, callsOf, type HandlesPort } from './handle-calls.ts';
+import type { MachineApp } from './machine-app.ts';
 import { createDescription, eventDescription, type MachineDescription, sendDescription } from './tool-descriptions.ts';
 
 export type CompiledTool = Compiled<Tool, ToolImplementation>;
@@ -21,6 +23,7 @@ let shapes: { readonly view: CompiledSchema; readonly list: CompiledSchema } | u
 
 /**
  * @param members the schema of each event's data, by type
+ * @param app the view of the instances; undefined without one
  * @throws {DefinitionError | SchemaError}
  */
 export function toolsOf(
@@ -28,13 +31,17 @@ export function toolsOf(
   said: MachineDescription,
   members: ReadonlyMap<string, CompiledSchema>,
   handles: HandlesPort,
+  app?: MachineApp,
 ): readonly CompiledTool[] {
   const { name, input, single = false, description } = definition;
   const label = `machine "${name}"`;
-  const calls = callsOf(namingOf(name, single, members), handles);
+  const calls = callsOf(namingOf(name, single, members), handles, app?.keys);
   shapes ??= { view: compileOutput(VIEW_SCHEMA, 'a machine'), list: compileOutput(LIST_SCHEMA, 'a machine') };
   const { view, list } = shapes;
-  const tool = <Args>(does: string, what: What<Args>): CompiledTool => compiled(definition, does, what, view);
+  const tool = <Args>(does: string, what: What<Args>): CompiledTool => {
+    const opens = app?.on.some((each) => each === does) ? app.page.uri : undefined;
+    return compiled(definition, does, what, view, opens);
+  };
   const sends = single
     ? [
         tool('send', {
@@ -129,6 +136,7 @@ function compiled<Args>(
   does: string,
   { description, input, output, annotations, call }: What<Args>,
   view: CompiledSchema,
+  opens: string | undefined,
 ): CompiledTool {
   const { name, icons, timeoutMs, annotations: own, limits } = machine;
   const key = `${name}_${does}`;
@@ -143,6 +151,7 @@ function compiled<Args>(
       inputSchema: input.json,
       outputSchema: shape.json,
       annotations: { ...annotations, ...ownOf(own, does) },
+      ...(opens === undefined ? {} : { _meta: opensPage(undefined, opens) }),
     },
     implementation: {
       label: `tool "${key}"`,

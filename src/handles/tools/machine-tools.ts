@@ -1,10 +1,9 @@
 /** Compiles an author's machine: its tools, its resources, and its definition for the handles. */
 import type { AnyMachineSnapshot } from 'xstate';
+import type { PageResource } from '../../apps/app-page.ts';
 import { eventsOf, fingerprint, readChart, takers } from '../../charts/chart.ts';
 import type { ChartNode } from '../../charts/chart-node.ts';
-import type { Clock } from '../../clock.ts';
 import { describe, isObject } from '../../protocol/json.ts';
-import type { ResourceDefinition } from '../../registry/define.ts';
 import { checkMembers, DefinitionError } from '../../registry/definition-checks.ts';
 import type { AnyMachine } from '../define-machine.ts';
 import { checkMachine } from '../machine-checks.ts';
@@ -12,18 +11,19 @@ import type { MachineKind } from '../machine-definition.ts';
 import { missingImplementations } from '../machine-references.ts';
 import { membersOf } from './handle-arguments.ts';
 import type { HandlesPort } from './handle-calls.ts';
-import { resourcesOf } from './handle-resources.ts';
+import { type MachineResource, resourcesOf } from './handle-resources.ts';
 import { type CompiledTool, toolsOf } from './handle-tools.ts';
+import { machineApp, type ViewHost } from './machine-app.ts';
 
 /** A compiled machine, ready to be offered. */
 export interface Toolset {
   readonly kind: MachineKind;
   readonly tools: readonly CompiledTool[];
-  readonly resources: readonly ResourceDefinition[];
+  readonly resources: readonly (MachineResource | PageResource)[];
 }
 
 /** @throws {DefinitionError | SchemaError} for an invalid definition, with a correction */
-export function compileMachine(definition: AnyMachine, handles: HandlesPort, clock: Clock): Toolset {
+export function compileMachine(definition: AnyMachine, handles: HandlesPort, views: ViewHost): Toolset {
   const { name, machine, single = false } = definition;
   checkName(name);
   const label = `machine "${name}"`;
@@ -44,10 +44,11 @@ export function compileMachine(definition: AnyMachine, handles: HandlesPort, clo
   const members = new Map(
     Object.entries(definition.events).map(([type, schema]) => [type, membersOf(schema, `${label}: events.${type}`)]),
   );
+  const app = machineApp(definition, chart, members, views);
   return {
     kind: kindOf(definition, chart, events),
-    tools: toolsOf(definition, { name, single, chart, events }, members, handles),
-    resources: resourcesOf(definition, chart, handles, clock),
+    tools: toolsOf(definition, { name, single, chart, events }, members, handles, app),
+    resources: [...resourcesOf(definition, chart, handles, views.clock, app), ...(app?.page.resources ?? [])],
   };
 }
 
@@ -116,5 +117,6 @@ function kindOf(definition: AnyMachine, chart: ChartNode, events: readonly strin
     previous,
     ttlMs,
     idleMs,
+    ...(definition.app ? { hasViews: true } : {}),
   };
 }

@@ -1,0 +1,106 @@
+/** Views with an entry: `troupe build` bundles them, `troupe run` serves what it made, `troupe dev` bundles them as they change. */
+import { existsSync, readFileSync } from 'node:fs';
+import * as assert from 'uvu/assert';
+import { Tree } from '../discovery/tree.ts';
+import { suite } from '../harness/door.ts';
+import { Cli, TROUPE } from './cli.ts';
+
+const test = suite('troupe build');
+
+const tree = new Tree({
+  'package.json': '{ "type": "module" }',
+  'server.mjs': `import { createServer } from '${TROUPE}';
+const server = createServer({ name: 'team', version: '1.0.0' });
+server.tool('show', { app: 'board' }, () => 'three cards');
+server.app('board', { entry: new URL('./ui/board.ts', import.meta.url) });
+export default server;`,
+  'none.mjs': `import { createServer } from '${TROUPE}';
+export default createServer({ name: 'none', version: '1.0.0' });`,
+  'ui/board.ts': `import './board.css';
+import { draw } from './draw.ts';
+draw(document.getElementById('root'));`,
+  'ui/board.css': 'body { color: teal }',
+  'ui/draw.ts': 'export const draw = (element: HTMLElement | null): void => void element?.append("</script> one");',
+});
+
+async function command(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
+  const cli = new Cli(args, { cwd: tree.path });
+  let out = '';
+  cli.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
+    out += text;
+  });
+  return { code: await cli.exit, out, err: cli.err };
+}
+
+/** The page that the tool `show` opens. */
+async function pageOf(cli: Cli): Promise<{ readonly uri: string; readonly text: string }> {
+  const { tools } = await cli.request('tools/list');
+  const [tool] = Array.isArray(tools) ? tools.map((each) => Object(each)) : [];
+  const uri = String(Object(Object(tool._meta).ui).resourceUri);
+  const { contents } = await cli.request('resources/read', { uri });
+  return { uri, text: String(Object(Array.isArray(contents) ? contents[0] : {}).text) };
+}
+
+test('run names the command that makes a missing page, and does not serve', async () => {
+  const { code, err } = await command('run', 'server.mjs');
+  assert.is(code, 1);
+  assert.match(err, /app "board": entry: .*ui\/board\.view\.html is missing\. Make it with: troupe build FILE/);
+});
+
+test('build bundles a script with all that it imports into one file, which run serves with a policy', async () => {
+  const { code, out, err } = await command('build', 'server.mjs');
+  assert.equal({ code, err }, { code: 0, err: '' });
+  assert.match(out, /^ui\/board\.view\.html \(\d+ bytes, \d+ gzipped\)\n$/);
+  const file = readFileSync(tree.at('ui/board.view.html'), 'utf8');
+  assert.match(file, /^<!doctype html>[\s\S]*<div id="root"><\/div>/);
+  assert.match(file, 'color:teal');
+  assert.not.match(file, /<script[^>]*src=|<link/);
+  // A text that looks like the end of the script does not end it.
+  assert.is(file.split('</script>').length, 2);
+  const cli = new Cli(['run', 'server.mjs'], { cwd: tree.path });
+  await cli.initialize();
+  const { uri, text } = await pageOf(cli);
+  assert.match(uri, /^ui:\/\/team\/board\.[0-9a-f]{8}\.html$/);
+  assert.match(text, /Content-Security-Policy" content="default-src 'none'; script-src 'sha256-/);
+  await cli.end();
+});
+
+test('build reports a script that it cannot bundle, and a program without views', async () => {
+  const none = await command('build', 'none.mjs');
+  assert.equal([none.code, none.out], [0, `${tree.at('none.mjs')} has no view with an entry\n`]);
+  const broken = new Tree({
+    'package.json': '{ "type": "module" }',
+    'server.mjs': `import { createServer } from '${TROUPE}';
+const server = createServer({ name: 'team', version: '1.0.0' });
+server.app('board', { entry: new URL('./nothing.ts', import.meta.url) });
+export default server;`,
+  });
+  const cli = new Cli(['build', 'server.mjs'], { cwd: broken.path });
+  assert.is(await cli.exit, 1);
+  assert.match(cli.err, /troupe build: nothing\.ts: /);
+  assert.not.ok(existsSync(broken.at('nothing.view.html')));
+});
+
+test('dev bundles a view when a file of it changes, and its clients list the tools again', async () => {
+  const LISTS = 'notifications/tools/list_changed';
+  const cli = new Cli(['dev', 'server.mjs', '--no-inspect'], { cwd: tree.path });
+  await cli.initialize();
+  const told = (times: number): Promise<void> =>
+    cli.until(() => cli.notifications.filter((method) => method === LISTS).length >= times, `${times} changed lists`);
+  let seen = cli.notifications.filter((method) => method === LISTS).length;
+  let page = await pageOf(cli);
+  // The first page says that it is being bundled.
+  while (!page.text.includes(' one')) {
+    await told(seen + 1);
+    seen = cli.notifications.filter((method) => method === LISTS).length;
+    page = await pageOf(cli);
+  }
+  const loads = cli.err.split('loaded in').length;
+  tree.write('ui/draw.ts', 'export const draw = (element: HTMLElement | null): void => void element?.append("two");');
+  await told(seen + 1);
+  const next = await pageOf(cli);
+  assert.match(next.text, 'two');
+  assert.is.not(next.uri, page.uri);
+  assert.is(cli.err.split('loaded in').length, loads, 'a view is bundled without a load of the program');
+  await cli.end();
+});
