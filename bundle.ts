@@ -17,6 +17,7 @@ const PUBLIC = ['index', 'client', 'testing', 'inspector', 'oauth', 'otel'];
 const STARTED = [
   'package-files',
   'store/postgres/beat-thread',
+  'store/postgres/crash-note-thread',
   'store/sqlite/sqlite-worker',
   'workers/pool-thread',
   'worker-main',

@@ -283,8 +283,10 @@ export class Handles {
     return this.#poisonEvents.restore();
   }
 
-  take(cells: readonly number[] | undefined): Promise<void> {
-    return this.#directory.take(cells);
+  async take(cells: readonly number[] | undefined): Promise<void> {
+    // The process that had the cells may have died of an event that its client sends again.
+    if (cells) await this.#poisonEvents.readEnded();
+    await this.#directory.take(cells);
   }
 
   drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {

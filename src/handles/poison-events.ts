@@ -70,6 +70,8 @@ export interface PoisonEventsDeps {
 export class PoisonEvents {
   readonly #deps: PoisonEventsDeps;
   readonly #records: PoisonRegistry<Quarantine | undefined>;
+  /** The marks of events during which other processes have ended themselves, by their keys. */
+  readonly #marks = new Map<string, string>();
   /** A mark is written, and the marked work runs. */
   #marked = false;
 
@@ -84,6 +86,7 @@ export class PoisonEvents {
     const { notes } = store;
     if (!notes) return;
     await this.#load(store);
+    await this.readEnded();
     const { last } = notes;
     if (last === undefined) return;
     const crashed = hasCrashed(notes.by, previous?.());
@@ -95,6 +98,19 @@ export class PoisonEvents {
     );
     await this.#write();
     notes.clear();
+  }
+
+  /** Counts the events during which other processes of the store have ended themselves. Runs before actors are taken up. */
+  async readEnded(): Promise<void> {
+    const { store, log } = this.#deps;
+    for (const { mark, times, at } of (await store.notes?.ended?.()) ?? []) {
+      const key = keyOf(mark);
+      const before = this.#records.find(key);
+      if (before && before.crashes >= times) continue;
+      log('error', `a process died while it processed ${inWords(mark)} (${times} times so far)`, { event: 'crash' });
+      this.#marks.set(key, mark);
+      this.#records.restore(key, { crashes: times, unexplained: 0, at, facts: before?.facts });
+    }
   }
 
   /** Returns the history of this activity of an instance; undefined if it has none. */
@@ -143,6 +159,7 @@ export class PoisonEvents {
     const found = this.#records.release((_, { facts }) => facts?.incident === incident);
     if (!found) return undefined;
     this.#writeSoon();
+    this.#forget(found[0]);
     return quarantinedEvent(...found);
   }
 
@@ -191,6 +208,18 @@ export class PoisonEvents {
         { times: crashes, unsure: unexplained, at, setAside: facts },
       ]),
     );
+  }
+
+  /** Other processes must not count the ends of processes again that an operator has released. */
+  #forget(key: string): void {
+    const mark = this.#marks.get(key);
+    if (mark === undefined) return;
+    this.#marks.delete(key);
+    this.#deps.store.notes
+      ?.forget?.(mark)
+      .catch((error: unknown) =>
+        this.#deps.log('warning', `cannot forget a crash: ${messageOf(error)}`, errorFields('store', error)),
+      );
   }
 
   #writeSoon(): void {

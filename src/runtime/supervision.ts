@@ -36,7 +36,8 @@ export class Supervision {
   /** Runs before anything is served: stores a dead letter for each call that killed the previous process, once. */
   readonly restore = async (): Promise<void> => {
     const { store } = this.#options;
-    if (store.notes?.path !== undefined) endsMark(store.notes.path);
+    const marker = store.notes?.path ?? store.notes?.shared;
+    if (marker !== undefined) endsMark(marker);
     if (poison.size === 0) return;
     const known = new Set((await store.deadLetters(DEAD_LETTERS)).map(({ incident }) => incident));
     const letters = poison.all().filter(({ incident }) => !known.has(incident));

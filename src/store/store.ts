@@ -247,10 +247,29 @@ export interface Notes {
    */
   readonly path?: string;
   /**
+   * The memory of the marker, if a thread stores it: a thread that ends the process publishes it first
+   * (`SharedMark.publish`).
+   */
+  readonly shared?: SharedArrayBuffer | undefined;
+  /**
+   * The events during which processes of this store have ended themselves, each with its number of times. Absent if the
+   * next process on this machine reads {@link Notes.last} instead.
+   */
+  ended?(): Promise<readonly EndedMark[]>;
+  /** Forgets the ends of processes during an event. */
+  forget?(mark: string): Promise<void>;
+  /**
    * Replaces the marker, one line. Written at once and without a sync: it outlives the process, but not the machine.
    */
   write(what: string): void;
   clear(): void;
+}
+
+export interface EndedMark {
+  readonly mark: string;
+  readonly times: number;
+  /** Milliseconds since 1970, of the last time. */
+  readonly at: number;
 }
 
 export interface NotedProcess {

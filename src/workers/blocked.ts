@@ -45,13 +45,16 @@ export interface WatchdogData {
   /**
    * Crash markers that record what the process is doing. The thread marks in them that the watchdog killed the process.
    */
-  readonly notes: readonly string[];
+  readonly notes: readonly MarkerPlace[];
 }
+
+/** The place of a crash marker: a file, or the memory of a `SharedMark`. */
+export type MarkerPlace = string | SharedArrayBuffer;
 
 /** Message to the thread: one more crash marker. */
 export interface NotesOpened {
   readonly type: 'notes';
-  readonly path: string;
+  readonly marker: MarkerPlace;
 }
 
 /** Message to the watched process. It arrives when the event loop is free again. */

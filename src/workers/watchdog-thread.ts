@@ -9,20 +9,25 @@ import { systemClock } from '../clock.ts';
 import { isObject } from '../protocol/json.ts';
 import { markEnded } from '../store/crash-marker.ts';
 import { toText } from '../store/serialize.ts';
+import { SharedMark } from '../store/shared-mark.ts';
 import {
   type Blocked,
   type BlockOver,
   type Culprit,
   describeStall,
+  type MarkerPlace,
   type NotesOpened,
   type WatchdogData,
 } from './blocked.ts';
 import { EXPRESSION } from './stall-probe.ts';
 
+/** Milliseconds in which another thread must store the mark of this process before it is killed. */
+const PUBLISH_MS = 2_000;
+
 class Watch {
   readonly #data: WatchdogData;
   readonly #beats: Int32Array;
-  readonly #notes: string[];
+  readonly #notes: MarkerPlace[];
   #seen: number;
   #blockedMs = 0;
   #looked = systemClock.now();
@@ -37,7 +42,7 @@ class Watch {
   constructor(data: WatchdogData) {
     this.#data = data;
     this.#notes = [...data.notes];
-    parentPort?.on('message', ({ path }: NotesOpened) => void this.#notes.push(path));
+    parentPort?.on('message', ({ marker }: NotesOpened) => void this.#notes.push(marker));
     this.#beats = new Int32Array(data.beats);
     this.#seen = this.#beat();
   }
@@ -133,7 +138,9 @@ class Watch {
     aloud(describeStall(blocked));
     if (!kill) return;
     this.#record(blocked);
-    for (const path of this.#notes) markEnded(path);
+    for (const marker of this.#notes)
+      if (typeof marker === 'string') markEnded(marker);
+      else new SharedMark(marker).publish(PUBLISH_MS);
     aloud('the watchdog kills the process (SIGKILL), so that it is restarted');
     process.kill(process.pid, 'SIGKILL');
   }

@@ -10,7 +10,14 @@ import { processWide } from '../global-registry.ts';
 import { errorFields, type RuntimeLog } from '../operator-log.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { WatchdogOption } from '../watchdog-option.ts';
-import { type Blocked, type BlockOver, describeStall, type NotesOpened, type WatchdogData } from './blocked.ts';
+import {
+  type Blocked,
+  type BlockOver,
+  describeStall,
+  type MarkerPlace,
+  type NotesOpened,
+  type WatchdogData,
+} from './blocked.ts';
 import { poison } from './poison-calls.ts';
 import { startThread } from './start-thread.ts';
 
@@ -24,7 +31,7 @@ export interface Watchdog {
   /** Called when the watchdog has stopped. */
   stop(): void;
   /** See {@link endsMark}. Absent in an earlier copy of this package. */
-  marks?(path: string): void;
+  marks?(marker: MarkerPlace): void;
 }
 
 export const SOFT_MS = 200;
@@ -40,13 +47,13 @@ const POLICY = { restarts: 5, windowMs: 60_000, backOff: { fromMs: 100, toMs: 10
 const watched = processWide<{ by: Watchdog | undefined }>('troupe.watchdog', () => ({ by: undefined }));
 
 /** Crash markers that the thread marks before it kills the process. It ignores those that no longer exist. */
-const marks = processWide('troupe.watchdog.notes', () => ({ paths: new Set<string>() }));
+const marks = processWide('troupe.watchdog.markers', () => ({ markers: new Set<MarkerPlace>() }));
 
 /** Registers a crash marker, so that the watchdog can record that it killed the process. */
-export function endsMark(path: string): void {
-  if (marks.paths.has(path)) return;
-  marks.paths.add(path);
-  watched.by?.marks?.(path);
+export function endsMark(marker: MarkerPlace): void {
+  if (marks.markers.has(marker)) return;
+  marks.markers.add(marker);
+  watched.by?.marks?.(marker);
 }
 
 /** Watches this process. @returns undefined if the process is already watched; that watchdog continues */
@@ -60,7 +67,7 @@ export function startWatchdog(options: WatchdogOptions): Watchdog | undefined {
       if (watched.by === by) watched.by = undefined;
       watchdog.stop();
     },
-    marks: (path) => watchdog.marks(path),
+    marks: (marker) => watchdog.marks(marker),
   };
   watched.by = by;
   return by;
@@ -91,8 +98,8 @@ class ProcessWatchdog implements Watchdog {
     void this.#worker?.terminate();
   }
 
-  marks(path: string): void {
-    const opened: NotesOpened = { type: 'notes', path };
+  marks(marker: MarkerPlace): void {
+    const opened: NotesOpened = { type: 'notes', marker };
     this.#worker?.postMessage(opened);
   }
 
@@ -112,7 +119,7 @@ class ProcessWatchdog implements Watchdog {
       hardMs: hardMs ?? ALOUD_MS,
       kill: hardMs !== undefined,
       record,
-      notes: [...marks.paths],
+      notes: [...marks.markers],
     };
     const worker = startThread('watchdog-thread', { workerData: data, name: 'troupe watchdog' });
     worker.on('message', ({ blocked }: BlockOver) => this.#over(blocked));

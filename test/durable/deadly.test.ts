@@ -11,7 +11,8 @@ import * as assert from 'uvu/assert';
 import { isObject, type JsonObject } from '../../src/protocol/json.ts';
 import { META } from '../../src/protocol/meta.ts';
 import { suite } from '../harness/door.ts';
-import { atScale } from '../harness/scale.ts';
+import { type Postgres, postgresSuite, startPostgres } from '../harness/postgres.ts';
+import { atScale, SCALE } from '../harness/scale.ts';
 import { textOf } from '../input/support.ts';
 
 const test = suite('deadly events');
@@ -86,8 +87,8 @@ async function made(life: Life): Promise<string> {
   return handle;
 }
 
-test('R-15: an event that ends the whole process is set aside when it comes the third time; the rest go on', async () => {
-  const file = join(folder, 'event.db');
+/** @param file or the URL of a database */
+async function setsEventAside(file: string): Promise<void> {
   let life = new Life(file);
   const handle = await made(life);
   await life.call('bomb_count', { handle, by: 1 });
@@ -111,10 +112,10 @@ test('R-15: an event that ends the whole process is set aside when it comes the 
   const other = life.call('bomb_blow', { handle, how: 'abort', n: 2 }).catch(() => 'nobody answers');
   assert.is(await life.ended, 'SIGABRT');
   await other;
-});
+}
 
-test('R-15: a timer that blocks the process until it is ended is tried twice; then its instance is set aside', async () => {
-  const file = join(folder, 'timer.db');
+/** @param file or the URL of a database */
+async function setsTimerAside(file: string): Promise<void> {
   let life = new Life(file);
   const good = await made(life);
   const handle = await made(life);
@@ -133,7 +134,32 @@ test('R-15: a timer that blocks the process until it is ended is tried twice; th
   const { structuredContent } = await life.call('bomb_count', { handle: good, by: 1 });
   assert.equal(isObject(structuredContent) ? structuredContent.view : undefined, { count: 1 });
   await life.stop();
-});
+}
+
+test('R-15: an event that ends the whole process is set aside when it comes the third time; the rest go on', () =>
+  setsEventAside(join(folder, 'event.db')));
+
+test('R-15: a timer that blocks the process until it is ended is tried twice; then its instance is set aside', () =>
+  setsTimerAside(join(folder, 'timer.db')));
+
+const testDatabase = postgresSuite('deadly events, in PostgreSQL');
+let server: Postgres | undefined;
+const database = async (): Promise<string> => {
+  server ??= await startPostgres({ fsync: false });
+  return server.database();
+};
+testDatabase.after(() => server?.stop());
+
+testDatabase(
+  'D-15: an event that ends its process is set aside when it comes the third time, wherever it comes',
+  async () => setsEventAside(await database()),
+);
+
+if (SCALE !== 'quick')
+  testDatabase(
+    'D-15: a timer that blocks its process is tried twice, wherever it falls due; then its instance is set aside',
+    async () => setsTimerAside(await database()),
+  );
 
 /** The view of a result. */
 function countIn({ structuredContent }: JsonObject): unknown {

@@ -35,6 +35,15 @@ export const NODES: readonly BrokenBuild[] = [
     why: 'a batch is acknowledged before it is durable (ack_before_commit)',
   },
   {
+    id: 'D-15',
+    test: 'test/durable/deadly.test.ts',
+    file: 'src/store/postgres/crash-notes.ts',
+    find: "process.on('exit', this.#onExit);",
+    replace: '',
+    why: 'a process that ends itself leaves no mark in the database',
+    built: true,
+  },
+  {
     id: 'D-21',
     test: 'test/durable/database.test.ts',
     file: 'src/store/postgres/store-session.ts',

@@ -93,6 +93,9 @@ CREATE INDEX timer_cell ON ${schema}.timer(cell, due) WHERE cell IS NOT NULL;
 CREATE TABLE ${schema}.dead_letter(n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, actor text NOT NULL, mail text NOT NULL,
   error text NOT NULL, attempts int NOT NULL, at double precision NOT NULL, incident text NOT NULL);
 
+-- Events during which a process has ended itself.
+CREATE TABLE ${schema}.crash(mark text NOT NULL, at double precision NOT NULL);
+
 CREATE TABLE ${schema}.node(id text PRIMARY KEY, address text NOT NULL, version text NOT NULL, lock bigint NOT NULL,
   fenced boolean NOT NULL DEFAULT false, joined timestamptz NOT NULL DEFAULT clock_timestamp(), leaving boolean NOT NULL DEFAULT false)
   WITH (fillfactor = 50);

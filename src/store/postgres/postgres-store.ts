@@ -14,6 +14,7 @@ import {
   type TimerRow,
   type Write,
 } from '../store.ts';
+import { CrashNotes } from './crash-notes.ts';
 import { GroupWriter } from './group-writer.ts';
 import type { PostgresAddress } from './postgres-address.ts';
 import type { PostgresOptions } from './postgres-options.ts';
@@ -33,6 +34,7 @@ export class OpenedPostgres {
   readonly #readers: ReaderPool;
   readonly #reads: PostgresReads;
   readonly #sweep: PostgresSweep;
+  readonly notes: CrashNotes;
   readonly #session: PostgresAddress;
   readonly #options: PostgresOptions;
 
@@ -45,6 +47,7 @@ export class OpenedPostgres {
     const ask = this.#readers.ask.bind(this.#readers);
     this.#reads = new PostgresReads(options.schema, ask);
     this.#sweep = new PostgresSweep(options, ask);
+    this.notes = new CrashNotes(session, options.schema, ask);
   }
 
   /** @throws {StoreError} `locked`, `foreign`, `failed` */
@@ -144,6 +147,7 @@ export class OpenedPostgres {
   }
 
   async close(): Promise<void> {
+    await this.notes.close();
     await this.#writer.close();
     await this.#readers.close();
   }

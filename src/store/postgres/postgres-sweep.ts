@@ -8,6 +8,9 @@ import { lockKey } from './postgres-schema.ts';
 /** Maximum number of rows that one statement finds. */
 const PIECE = 1_000;
 
+/** Milliseconds for which a process that ended itself is remembered, as in the poison registry. */
+const CRASHES_MS = 86_400_000;
+
 export class PostgresSweep {
   readonly #ask: AskReader;
   readonly #options: PostgresOptions;
@@ -57,6 +60,12 @@ export class PostgresSweep {
     ORDER BY ctid DESC OFFSET $1 LIMIT ${PIECE}) s LIMIT ${PIECE}`,
       'stream',
       maxActorStreams,
+    );
+    await this.#all(
+      'crashes',
+      `SELECT ctid FROM ${schema}.crash WHERE at <= $1 LIMIT ${PIECE}`,
+      'crash',
+      now - CRASHES_MS,
     );
     return gone;
   }

@@ -5,6 +5,7 @@ import type {
   DeadLetter,
   JournalEvent,
   ListQuery,
+  Notes,
   ReplyWrite,
   Store,
   Stored,
@@ -40,6 +41,7 @@ class PostgresStore implements Store {
   readonly nodes: Nodes = {
     join: (self, hear) => this.#opened?.join(self, hear) ?? this.#closed(),
   };
+  readonly notes: Notes;
   readonly #reads: PostgresAddress;
   readonly #session: PostgresAddress;
   readonly #options: PostgresOptions;
@@ -51,6 +53,17 @@ class PostgresStore implements Store {
     this.#reads = reads;
     this.#session = session;
     this.#options = options;
+    const opened = (): OpenedPostgres | undefined => this.#opened;
+    this.notes = {
+      last: undefined,
+      write: (what) => opened()?.notes.write(what),
+      clear: () => opened()?.notes.clear(),
+      get shared() {
+        return opened()?.notes.shared;
+      },
+      ended: () => opened()?.notes.ended() ?? this.#closed(),
+      forget: (mark) => opened()?.notes.forget(mark) ?? this.#closed(),
+    };
   }
 
   async open(host: StoreHost): Promise<void> {
