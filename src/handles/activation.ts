@@ -55,6 +55,8 @@ export class Activation {
   readonly #host: InstanceServices;
   /** The stored data to resume from. The input of a new instance is not retained here; its machine holds what it needs. */
   readonly #stored: Extract<ActivatedFrom, { readonly stored: unknown }> | undefined;
+  /** True once another node owns the instance: its work continues there. */
+  movedAway = false;
   /** Approximate memory of the stored data, as of the last write. */
   bytes = 0;
   #timers = new Map<string, KnownTimer>();
@@ -211,6 +213,7 @@ export class Activation {
       limit: "invocation (the server's option is limits.maxHandleSteps)",
       label: invocationStepLabel,
       fresh: false,
+      movedAway: () => this.movedAway,
     });
     let bytes = 0;
     const memory = {

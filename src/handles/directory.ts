@@ -270,7 +270,7 @@ export class HandleDirectory implements InstanceDirectory {
   async drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
     const leaving = [...this.#entries.values()].filter(({ id }) => isActorOfCells(cells, id));
     const leave = (entry: HandleRecord): void => {
-      this.#loaded.get(entry)?.leave('another node takes it over');
+      this.#loaded.get(entry)?.move();
       this.remove(entry);
     };
     if (!flush) return leaving.forEach(leave);

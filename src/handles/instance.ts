@@ -159,6 +159,13 @@ export class Instance implements TurnLoopOwner {
     if (this.life.take('leave')) this.#leaveMemory(why);
   }
 
+  /** Leaves memory because another node owns it now. Work that does not heed its signal begins no step any more. */
+  move(): void {
+    const { activation } = this.#turns;
+    if (activation) activation.movedAway = true;
+    this.leave('another node takes it over');
+  }
+
   #leaveMemory(why: string): void {
     const { store } = this.#host;
     this.entry.footprint.unloaded(store.durable ? undefined : heapBytes(this.#turns.stored));

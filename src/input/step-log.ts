@@ -184,6 +184,8 @@ export interface StepStreamOptions {
   label(name: string): string;
   /** No earlier run can have recorded anything. */
   readonly fresh: boolean;
+  /** True once another node continues the work: no step may begin here. */
+  movedAway?(): boolean;
   /** Returns the writes that are committed with a step besides its event. */
   more?(): readonly Write[];
 }
@@ -217,6 +219,8 @@ export class StepStream implements StepStorage {
 
   async before(name: string): Promise<StepResult | undefined> {
     const known = await this.read();
+    if (this.#options.movedAway?.())
+      throw new Error(`${this.#options.label(name)} was not run: another node continues this work`);
     const result = known.get(name);
     if (result) return result;
     const { maxSteps, limit, label } = this.#options;

@@ -102,6 +102,11 @@ export class ClusterNode implements Placement {
     return this.#state.has('ready');
   }
 
+  /** True while this node may write what belongs to a cell: it serves the cell, takes it up or lets go of it. */
+  owns(cell: number): boolean {
+    return this.#cells.stateOf(cell) !== 'other';
+  }
+
   /** Milliseconds since 1970 by the database. */
   date(): number {
     const { clock } = this.#options;

@@ -91,6 +91,11 @@ export class Cluster implements ClusterParts, CellHolder {
     await this.#holder?.drop(cells, flush);
   }
 
+  /** True if this process may write what belongs to a cell. */
+  owns(cell: number): boolean {
+    return this.#node.owns(cell);
+  }
+
   /** True if the node serves requests. */
   get ready(): boolean {
     return this.#node.ready;

@@ -140,7 +140,7 @@ export function createRuntime(
 
   // Durable state.
   const riders: CommitRiders = { rider: undefined };
-  const store = meteredStore(options.store ?? memoryStore(), clock, metrics, riders);
+  const store = meteredStore(options.store ?? memoryStore(), clock, metrics, riders, node);
   const keeping = new StoreLifecycle({ system, store });
   node?.holds(keeping);
   if (node) keeping.ownedBy(node);

@@ -1,5 +1,6 @@
 /** A store whose commits are measured and take writes of the audit with them, and whose dead letters are counted. */
 import type { Clock } from '../clock.ts';
+import { cellOfActor } from '../protocol/cell.ts';
 import type { CommitRiders } from '../store/commit-rider.ts';
 import type { Nodes } from '../store/membership.ts';
 import type {
@@ -16,11 +17,23 @@ import type {
   TimerRow,
   Write,
 } from '../store/store.ts';
+import { StoreError } from '../store/store.ts';
 import type { Metrics } from './metrics.ts';
 
 /** Returns the store itself if its data does not outlive the process: its commits take no time. */
-export function meteredStore(store: Store, clock: Clock, metrics: Metrics, riders: CommitRiders): Store {
-  return store.durable ? new MeteredStore(store, clock, metrics, riders) : store;
+export function meteredStore(
+  store: Store,
+  clock: Clock,
+  metrics: Metrics,
+  riders: CommitRiders,
+  owner?: CellOwner,
+): Store {
+  return store.durable ? new MeteredStore(store, clock, metrics, riders, owner) : store;
+}
+
+/** Decides which cells this process may write. */
+export interface CellOwner {
+  owns(cell: number): boolean;
 }
 
 class MeteredStore implements Store {
@@ -29,6 +42,8 @@ class MeteredStore implements Store {
   readonly #clock: Clock;
   readonly #metrics: Metrics;
   readonly #riders: CommitRiders;
+  /** Undefined for a process that owns the whole store. */
+  readonly #owner: CellOwner | undefined;
   readonly notes?: Notes;
   readonly nodes?: Nodes;
   readonly caughtUp?: () => Promise<void> | undefined;
@@ -37,8 +52,9 @@ class MeteredStore implements Store {
   readonly impairment?: () => 'not open' | 'read-only' | undefined;
   readonly isDamaged?: (actor: string) => boolean;
 
-  constructor(store: Store, clock: Clock, metrics: Metrics, riders: CommitRiders) {
+  constructor(store: Store, clock: Clock, metrics: Metrics, riders: CommitRiders, owner: CellOwner | undefined) {
     this.#riders = riders;
+    this.#owner = owner;
     this.#store = store;
     this.#clock = clock;
     this.#metrics = metrics;
@@ -65,6 +81,8 @@ class MeteredStore implements Store {
   }
 
   commit(writes: readonly Write[]): Promise<void> {
+    const foreign = this.#owner && foreignIn(writes, this.#owner);
+    if (foreign !== undefined) return Promise.reject(new StoreError('fenced', `${foreign}: another node owns it now`));
     for (const { type } of writes) if (type === 'dead letter') this.#metrics.deadLetter();
     const { rider } = this.#riders;
     const joining = rider?.board();
@@ -115,5 +133,32 @@ class MeteredStore implements Store {
     this.#metrics.committing();
     work.then(end, end);
     return work;
+  }
+}
+
+/**
+ * Returns an actor of a cell that this process does not own. Work that began before the cell moved may outlive it, also
+ * after the node has joined again. Requests that ask are exempt: a call in flight keeps its steps, and only a retry by its
+ * client makes the next owner read them.
+ */
+function foreignIn(writes: readonly Write[], owner: CellOwner): string | undefined {
+  for (const write of writes) {
+    const actor = actorOf(write);
+    const cell = actor.startsWith('question/') ? undefined : cellOfActor(actor);
+    if (cell !== undefined && !owner.owns(cell)) return actor;
+  }
+  return undefined;
+}
+
+function actorOf(write: Write): string {
+  switch (write.type) {
+    case 'actor':
+      return write.actor.id;
+    case 'timer':
+      return write.timer.actor;
+    case 'dead letter':
+      return '';
+    default:
+      return write.actor;
   }
 }

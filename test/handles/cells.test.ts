@@ -1,5 +1,7 @@
 /** Handles that move between processes: taken up and let go of by cell, with one owner at a time. */
 import * as assert from 'uvu/assert';
+import { setup } from 'xstate';
+import { fromSteps } from '../../src/handles/durable-steps.ts';
 import { cellIn } from '../../src/protocol/cell.ts';
 import { settled } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
@@ -104,4 +106,40 @@ test('a timer fires in the process that owns its cell, once, and work resumes th
   await settled();
   const view = await one.handles.get('order', handle, ALICE);
   assert.equal([view.state, view.status], ['shipped', 'done']);
+});
+
+test('work that does not heed its signal begins no step after its handle has moved, and the next owner runs the step', async () => {
+  const ran: string[] = [];
+  const gates: (() => void)[] = [];
+  const machine = setup({
+    actors: {
+      work: fromSteps<unknown, string>(async ({ step }) => {
+        await step('first', () => void ran.push('first'));
+        await new Promise<void>((resolve) => gates.push(resolve));
+        await step('second', () => void ran.push('second'));
+        return 'done';
+      }),
+    },
+  }).createMachine({
+    initial: 'working',
+    states: { working: { invoke: { src: 'work', input: () => null, onDone: 'worked' } }, worked: {} },
+  });
+  const store = disk();
+  const kinds = [{ name: 'job', machine, version: '1', events: [] }];
+  const one = await stage(kinds, { store });
+  const other = await stage(kinds, { store, clock: one.clock, takes: [] });
+  const { handle } = await one.handles.create('job', {}, ALICE);
+  await settled();
+  assert.equal([ran, gates.length], [['first'], 1]);
+  await one.handles.drop(new Set([cellOf(handle)]), true);
+  await other.handles.take([cellOf(handle)]);
+  await settled();
+  assert.is(gates.length, 2);
+  gates[0]?.();
+  await settled();
+  assert.equal(ran, ['first']);
+  gates[1]?.();
+  await settled();
+  assert.equal(ran, ['first', 'second']);
+  assert.is((await other.handles.get('job', handle, ALICE)).state, 'worked');
 });

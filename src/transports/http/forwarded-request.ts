@@ -86,6 +86,8 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
   #stall: StallDetector | undefined;
   #held: Reservation | undefined;
   #streams = false;
+  /** The owners were read again for a request that another node has sent here. */
+  #confirmed = false;
   #over = false;
 
   constructor(misplaced: Misplaced, host: ForwardingHost) {
@@ -113,11 +115,18 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
         return here();
       case 'peer':
         // Never forwarded twice: its entry finds the owner.
-        if (request.notMine) return request.notMine();
+        if (request.notMine) return this.#confirm(() => request.notMine?.());
         return this.#forward(place.peer.node);
       case 'nobody':
         return this.#settle();
     }
+  }
+
+  /** Reads the owners again, once: another node may have given the cell to this one since the last read. */
+  #confirm(otherwise: () => void): void {
+    if (this.#confirmed) return otherwise();
+    this.#confirmed = true;
+    this.#settle();
   }
 
   #settle(): void {

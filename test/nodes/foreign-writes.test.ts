@@ -1,0 +1,46 @@
+/** Commits of work that outlives its cell: refused, whether or not the node is a member again. */
+import * as assert from 'uvu/assert';
+import { hashedActor, withCell } from '../../src/protocol/cell.ts';
+import { memoryStore } from '../../src/store/memory-store.ts';
+import { StoreError, type Write } from '../../src/store/store.ts';
+import { meteredStore } from '../../src/telemetry/metered-store.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts';
+import { suite } from '../harness/door.ts';
+import { actor, event } from '../store/support.ts';
+
+const test = suite('writes of cells');
+
+const idOf = (cell: number): string => withCell(cell, 'x'.repeat(22));
+
+test('a batch with an actor of a cell that another node owns is refused whole, and others pass', async () => {
+  const inner = Object.assign(memoryStore(), { durable: true });
+  const owned = new Set([7]);
+  const owner = { owns: (cell: number) => owned.has(cell) };
+  const store = meteredStore(inner, new SimulatedClock(), new Metrics(), { rider: undefined }, owner);
+  const faultOf = async (...writes: readonly Write[]): Promise<string> => {
+    try {
+      await store.commit(writes);
+      return 'none';
+    } catch (error) {
+      return error instanceof StoreError ? error.fault : String(error);
+    }
+  };
+  const of = (cell: number): readonly string[] => [
+    `handle/order/${idOf(cell)}`,
+    `task/${idOf(cell)}`,
+    hashedActor('session', cell, 'h'.repeat(43)),
+  ];
+  for (const id of of(7)) assert.is(await faultOf(actor(id), event(id, 's', 1)), 'none', id);
+  for (const id of of(8)) {
+    assert.is(await faultOf(actor(of(7)[0] ?? '', { status: 'late' }), event(id, 's', 1)), 'fenced', id);
+    const timer = { actor: id, timer: 't', due: 1, data: '1' };
+    for (const write of [actor(id), { type: 'timer', timer }, { type: 'forget', actor: id }] as const)
+      assert.is(await faultOf(write), 'fenced', id);
+  }
+  assert.is((await inner.load(of(7)[0] ?? ''))?.actor.status, 'active');
+  // What belongs to no cell, and the steps of a call that is in flight here.
+  for (const id of ['server/secret', 'audit/1', `question/${idOf(8)}`]) assert.is(await faultOf(actor(id)), 'none', id);
+  owned.delete(7);
+  assert.is(await faultOf(event(of(7)[0] ?? '', 's', 2)), 'fenced');
+});
