@@ -62,6 +62,8 @@ export type {
   TaskInfo,
   TaskStarted,
 } from './middleware/middleware.ts';
+export type { ClusterOptions } from './nodes/cluster-options.ts';
+export type { ClusterReport } from './nodes/cluster-report.ts';
 export type { LogEvent, LogFields, LoggedError, OperatorLog } from './operator-log.ts';
 export type { ServerOptions } from './options.ts';
 export { ErrorCode, type ErrorCodeValue, ProtocolError, ToolError } from './protocol/errors.ts';

@@ -14,7 +14,7 @@ import { launcher } from './launcher.ts';
 import type { AuthorizationRule } from './messages/authorization-rule.ts';
 import type { Middleware, RequestMethodName } from './middleware/middleware.ts';
 import { MiddlewareLinks } from './middleware/middleware-links.ts';
-import type { ClusterReport } from './nodes/cluster-node.ts';
+import type { ClusterReport } from './nodes/cluster-report.ts';
 import { errorFields } from './operator-log.ts';
 import { checkOptions, type ServerOptions } from './options.ts';
 import { describe, isObject, messageOf } from './protocol/json.ts';

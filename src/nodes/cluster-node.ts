@@ -9,6 +9,7 @@ import { CELLS } from '../protocol/cell.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { Member, Nodes, Peer } from '../store/membership.ts';
 import { StoreError } from '../store/store.ts';
+import type { ClusterReport } from './cluster-report.ts';
 import { OwnedCells } from './owned-cells.ts';
 import type { Place, Placement } from './placement.ts';
 import { sharesOf } from './shares.ts';
@@ -38,22 +39,6 @@ export interface ClusterNodeOptions {
   readonly log: RuntimeLog;
   /** Milliseconds that requests in flight have before their cell moves. */
   readonly graceMs: number;
-}
-
-/** The cluster as one node sees it. */
-export interface ClusterReport {
-  /** The id of this node; undefined while it has no seat. */
-  readonly node: string | undefined;
-  /** The state of this node, such as `owning`. */
-  readonly state: string;
-  /** Number of cells that this node serves. */
-  readonly cells: number;
-  /** Number of cells that this node takes up or lets go of. */
-  readonly moving: number;
-  /** Number of cells without a living owner. */
-  readonly free: number;
-  /** All nodes, this one first. */
-  readonly nodes: readonly (Peer & { readonly cells: number })[];
 }
 
 const OUTSIDE = statesOf<NodeEvent['type'], NodeTag>(nodeMachine);

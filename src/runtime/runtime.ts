@@ -24,7 +24,7 @@ import type { ServerDescription } from '../messages/results.ts';
 import type { Middleware, RequestMethodName } from '../middleware/middleware.ts';
 import { MiddlewareChain } from '../middleware/middleware-chain.ts';
 import { MiddlewareLinks } from '../middleware/middleware-links.ts';
-import type { ClusterReport } from '../nodes/cluster-node.ts';
+import type { ClusterReport } from '../nodes/cluster-report.ts';
 import { guardLog, stderrLog } from '../operator-log.ts';
 import type { ServerOptions } from '../options.ts';
 import type { Implementation } from '../protocol/types.ts';

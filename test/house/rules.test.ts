@@ -452,6 +452,7 @@ const ROOMS: readonly {
   {
     room: 'index',
     may: [
+      'nodes',
       'clock',
       'protocol',
       'limits',
