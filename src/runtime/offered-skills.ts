@@ -18,6 +18,32 @@ export interface OfferedSkillsOptions extends Omit<SkillRegistryParts, 'resource
   resources(): SkillRegistryParts['resources'];
 }
 
+/**
+ * A promise that records whether the program awaits it: an error that the program handles must not end its server, and one that
+ * it does not handle must not stay unnoticed.
+ */
+class AwaitedPromise<T> extends Promise<T> {
+  awaited = false;
+
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: a promise has this member; overriding it is the only way to see `await`.
+  override then<A = T, B = never>(
+    fulfilled?: ((value: T) => A | PromiseLike<A>) | null,
+    rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    this.awaited = true;
+    return super.then(fulfilled, rejected);
+  }
+
+  /** Makes its rejection no unhandled one. */
+  ignore(): void {
+    super.then(undefined, () => {});
+  }
+}
+
 /** The parts of a manual. */
 interface ManualParts {
   readonly machine: AnyMachine;
@@ -28,8 +54,8 @@ export class OfferedSkills implements RequestTarget {
   readonly #options: OfferedSkillsOptions;
   #loading: Promise<SkillRegistry> | undefined;
   #skills: SkillRegistry | undefined;
-  /** The first scans, until they end. */
-  readonly #opening = new Set<Promise<unknown>>();
+  /** The first scans, until a transport has waited for them. */
+  readonly #opening = new Set<{ readonly done: Promise<unknown>; readonly promise: AwaitedPromise<unknown> }>();
   /** The folders of the program, in the order in which it offered them. */
   readonly #folders = new Set<SkillSource>();
   /** The folders of another server that are offered here. */
@@ -103,9 +129,16 @@ export class OfferedSkills implements RequestTarget {
     });
   }
 
-  /** Waits for the first scans. @throws the error of a folder that cannot be offered */
+  /** Waits for the first scans. @throws the error of a folder that cannot be offered, if the program did not await it */
   async ready(): Promise<void> {
-    while (this.#opening.size > 0) await Promise.all(this.#opening);
+    for (const opening of this.#opening) {
+      try {
+        await opening.done;
+      } catch (error) {
+        if (!opening.promise.awaited) throw error;
+      }
+      this.#opening.delete(opening);
+    }
   }
 
   /** Serves a request about skills. */
@@ -143,14 +176,12 @@ export class OfferedSkills implements RequestTarget {
     };
   }
 
-  /** Keeps an error for `ready` until a transport opens: it is no unhandled rejection if the program does not await the promise. */
-  #opens<T>(opening: Promise<T>): Promise<T> {
-    this.#opening.add(opening);
-    opening.then(
-      () => this.#opening.delete(opening),
-      () => {},
-    );
-    return opening;
+  /** Lets a transport wait for this. */
+  #opens<T>(done: Promise<T>): Promise<T> {
+    const promise = new AwaitedPromise<T>((resolve, reject) => void done.then(resolve, reject));
+    promise.ignore();
+    this.#opening.add({ done, promise });
+    return promise;
   }
 
   /** Announces the extension at once: clients read capabilities only when they connect. */

@@ -47,6 +47,8 @@ export class SkillRegistry implements RequestTarget {
   readonly #registration: Pick<Registration<SkillEntry>, 'replaceSource'>;
   readonly #registry: RequestTarget;
   readonly #sources = new Map<string, SkillSource>();
+  /** The skills about whose names the log has a warning. */
+  readonly #sameNames = new Set<string>();
   /** The digests of the files of each source, as clients were last notified. */
   readonly #digests = new Map<string, ReadonlyMap<string, string>>();
 
@@ -115,11 +117,27 @@ export class SkillRegistry implements RequestTarget {
     } catch (error) {
       return log('error', `${source.name}: the skills are not served: ${messageOf(error)}`, { event: 'program' });
     }
+    this.#warnOfNames();
     const before = this.#digests.get(source.name);
     const now = new Map(skills.flatMap(({ files }) => files.map(({ uri, digest }) => [uri, digest] as const)));
     this.#digests.set(source.name, now);
     for (const [uri, digest] of before ?? [])
       if ((now.get(uri) ?? digest) !== digest) this.#parts.subscriptions.send({ type: 'resource updated', uri });
+  }
+
+  /** Names should be unique in a listing (SEP-2640, "Names"): a host shows them to its user. */
+  #warnOfNames(): void {
+    const first = new Map<string, string>();
+    for (const { key, definition } of this.#catalogue.all()) {
+      const { name } = definition.frontmatter;
+      const other = first.get(name);
+      if (other === undefined) first.set(name, key);
+      else if (!this.#sameNames.has(key)) {
+        this.#sameNames.add(key);
+        const both = `${other} and ${key} have the same name`;
+        this.#parts.system.log('warning', `${both}. Hosts show it to their users: rename one`, { event: 'program' });
+      }
+    }
   }
 
   /** A skill whose address another source has is left out: hosts would take one for the other. */

@@ -343,9 +343,20 @@ for (const [what, text, message] of INVALID)
     await server.close();
     const strict = quietServer().server;
     assert.match(await refusal(strict.skills(tree.path, { watch: false, strict: true })), message);
-    // A program that does not await the promise learns of it when the server listens.
-    assert.match(await refusal(connect(strict)), message);
+    // The program has handled the error.
+    await connect(strict);
+    await strict.close();
   });
+
+test('a server does not listen without a folder that its program does not await', async () => {
+  const tree = skillTree({ 'pdf/SKILL.md': 'nothing' });
+  const { server } = quietServer();
+  void server.skills(tree.path, { watch: false, strict: true });
+  assert.match(await refusal(connect(server)), /pdf\/SKILL\.md:1: expected a first line/);
+  const missing = quietServer().server;
+  void missing.skills(tree.at('none'));
+  assert.match(await refusal(connect(missing)), /expected a folder, found nothing/);
+});
 
 test('a skill with too many files or bytes, or a name that hosts reject, is left out', async () => {
   const tree = skillTree({
@@ -388,6 +399,10 @@ test('several folders, prefixes, and a folder that is a skill itself; an address
   assert.match(
     logged.join('\n'),
     /two: skill:\/\/pdf\/SKILL\.md is left out: .* is already registered \(by skills in .*one\)/,
+  );
+  assert.match(
+    logged.join('\n'),
+    /skill:\/\/pdf\/SKILL\.md and skill:\/\/acme\/office\/pdf\/SKILL\.md have the same name/,
   );
   assert.equal(await children(client, 'skill://acme'), ['skill://acme/office inode/directory']);
   await server.close();
