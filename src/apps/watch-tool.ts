@@ -1,6 +1,7 @@
 /** The tool with which views wait for the change of a resource, because no view can subscribe (MCP Apps, 2026-01-26). */
 import type { Clock } from '../clock.ts';
-import { type Context, whenAborted } from '../input/context.ts';
+import type { Context } from '../input/context.ts';
+import { whenAborted } from '../input/request-context.ts';
 import { isProtocolError } from '../protocol/errors.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import { WATCH_TOOL } from '../protocol/views.ts';

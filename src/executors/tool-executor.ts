@@ -1,7 +1,7 @@
 /** Decides how a call of a tool runs: recovered, again, as a task, or as a request; and whether a model may answer for its client. */
 import type { AuditedCalls } from '../audit/audited-calls.ts';
-import { RequestContext, type RunOptions } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
+import { RequestContext, type RunOptions } from '../input/request-context.ts';
 import type { RecordedReply } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';

@@ -1,6 +1,7 @@
 /** The context of a middleware: the part of a handler's context that neither asks the client nor records steps. */
-import { RequestContext } from '../input/context.ts';
+
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
+import { RequestContext } from '../input/request-context.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { MiddlewareContext } from './middleware.ts';
 

@@ -1,8 +1,9 @@
 /** The tasks of a server: decides which call becomes one, checks ownership and quotas, and deletes expired tasks. */
 import type { ActorSystem } from '../actor/actor.ts';
 import { eachInSlices, type Timer } from '../clock.ts';
-import { type Context, RequestContext, type RunOptions } from '../input/context.ts';
+import type { Context } from '../input/context.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
+import { RequestContext, type RunOptions } from '../input/request-context.ts';
 import type { RequestLog } from '../input/request-log.ts';
 import type { Limits } from '../limits.ts';
 import type { CellHolder } from '../messages/cell-holder.ts';

@@ -1,0 +1,260 @@
+/** The context of one request: creates each expensive member on first use, and follows the request that carries its handler. */
+
+import { LONGEST_TIMER_MS } from '../clock.ts';
+import type { Auth } from '../messages/auth.ts';
+import type { HandlerRun } from '../messages/input-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
+import { describe, isJsonObject, type JsonObject } from '../protocol/json.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import { LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
+import { showsViews } from '../protocol/views.ts';
+import { notifyAborted } from '../requests/active-request.ts';
+import { type AskerOptions, makeAsking } from './asker.ts';
+import type { Context, Log } from './context.ts';
+import type { InteractiveRequests } from './interactive-requests.ts';
+import type { Asking } from './questions.ts';
+import { type RequestStorage, stepLabel } from './request-record.ts';
+import { copyOf, StepLog } from './step-log.ts';
+
+/** The run of a handler, where it differs from a request that ends with its process. */
+export interface RunOptions {
+  /** Set if the model that called is asked when the client cannot be. */
+  readonly model?: AskerOptions['model'];
+  /** The call is a task or may become one: another process may continue it, even if it has asked nothing. */
+  readonly lasting?: boolean;
+}
+
+const AS_REQUEST: RunOptions = Object.freeze({});
+
+/** The checkpoints of a statechart that runs for a call. */
+export interface Checkpoints {
+  /** The last checkpoint of an earlier run; undefined if there is none. */
+  readonly before: string | undefined;
+  /** The call may be continued by another process although it has asked nothing. */
+  readonly lasting: boolean;
+  /** Returns the durable record of the call; undefined if nothing of this call is persisted. */
+  storage(): RequestStorage | undefined;
+}
+
+/** Works only for a context of this package: an author's executor may pass its handlers another. */
+export function checkpointsOf(ctx: Context): Checkpoints | undefined {
+  return ctx instanceof RequestContext ? ctx.checkpoints : undefined;
+}
+
+/** Calls back once the request is aborted. A signal with a listener would take a kilobyte for each waiting call. */
+export function whenAborted(ctx: Context, callback: () => void): void {
+  if (ctx instanceof RequestContext) ctx.whenAborted(callback);
+  else ctx.signal.addEventListener('abort', callback, { once: true });
+}
+
+/** The context of one request. Expensive members are created on first use. */
+export class RequestContext implements Context, HandlerRun {
+  /** The current request. A client that was asked something continues with a new request. */
+  #request: RequestView;
+  readonly #first: RequestView;
+  readonly #interactive: InteractiveRequests;
+  readonly #options: RunOptions;
+  readonly #timeoutMs: number | undefined;
+  #progress: Context['progress'] | undefined;
+  #step: Context['step'] | undefined;
+  #closeStream: Context['closeStream'] | undefined;
+  #log: Log | undefined;
+  #asking: Asking | undefined;
+  #steps: StepLog | undefined;
+  /** Milliseconds of running time until the handler last began to wait for its client. */
+  #ran = 0;
+  /** The time at which it last continued; undefined while it waits. */
+  #since: number | undefined;
+
+  /**
+   * @param interactive holds the requests that ask, and their durable records
+   * @param timeoutMs milliseconds, if the handler needs another timeout than the server's default
+   */
+  constructor(request: RequestView, interactive: InteractiveRequests, timeoutMs?: number, options = AS_REQUEST) {
+    this.#request = request;
+    this.#first = request;
+    this.#since = request.admitted;
+    this.#interactive = interactive;
+    this.#options = options;
+    this.#timeoutMs = timeoutMs;
+    this.#allow();
+    // Continues a request of another process, or one that was evicted. From now on no other request may continue it.
+    if (request.recorded?.id !== undefined) interactive.interact(request, this);
+  }
+
+  continueFor(request: RequestView): void {
+    this.#request = request;
+    this.#allow();
+  }
+
+  steps(): JsonObject {
+    return this.#steps?.recorded() ?? this.#first.recorded?.steps ?? {};
+  }
+
+  #allow(): void {
+    const request = this.#request;
+    const timeoutMs = this.#timeoutMs;
+    if (timeoutMs !== undefined) request.requests.send({ type: 'extend deadline', request, timeoutMs });
+  }
+
+  waits(waiting: boolean): void {
+    const now = this.#interactive.clock.now();
+    if (!waiting) {
+      this.#since ??= now;
+      return;
+    }
+    if (this.#since !== undefined) this.#ran += now - this.#since;
+    this.#since = undefined;
+  }
+
+  get elapsedMs(): number {
+    return this.#ran + (this.#since === undefined ? 0 : this.#interactive.clock.now() - this.#since);
+  }
+
+  get signal(): AbortSignal {
+    return this.#first.signal;
+  }
+
+  whenAborted(callback: () => void): void {
+    notifyAborted(this.#first, callback);
+  }
+
+  get elicit(): Asking['elicit'] {
+    return this.#ask.elicit;
+  }
+
+  get elicitUrl(): Asking['elicitUrl'] {
+    return this.#ask.elicitUrl;
+  }
+
+  get sample(): Asking['sample'] {
+    return this.#ask.sample;
+  }
+
+  get roots(): Asking['roots'] {
+    return this.#ask.roots;
+  }
+
+  get ask(): Asking['ask'] {
+    return this.#ask.ask;
+  }
+
+  get #ask(): Asking {
+    this.#asking ??= makeAsking({
+      conversation: () => this.#interactive.interact(this.#first, this),
+      client: () => this.#request.client,
+      model: this.#options.model,
+    });
+    return this.#asking;
+  }
+
+  get client(): Context['client'] {
+    const { info, capabilities, dialect } = this.#request.client;
+    return { info, capabilities, revision: dialect.revision, era: dialect.era, views: showsViews(capabilities) };
+  }
+
+  get session(): Context['session'] {
+    const { session } = this.#request.client;
+    return session && { id: session.id };
+  }
+
+  get principal(): string {
+    return this.#request.client.principal;
+  }
+
+  get auth(): Auth | undefined {
+    return this.#request.auth;
+  }
+
+  get requestId(): RequestId {
+    return this.#request.id;
+  }
+
+  get meta(): JsonObject {
+    const { meta } = this.#request;
+    return isJsonObject(meta) ? meta : {};
+  }
+
+  get log(): Log {
+    this.#log ??= makeLog(() => this.#request);
+    return this.#log;
+  }
+
+  /** Bound like `step`, because handlers destructure `ctx`. */
+  get progress(): Context['progress'] {
+    this.#progress ??= makeProgress(() => this.#request);
+    return this.#progress;
+  }
+
+  get closeStream(): Context['closeStream'] {
+    this.#closeStream ??= makeCloseStream(() => this.#request);
+    return this.#closeStream;
+  }
+
+  /** The checkpoints of its statechart; undefined for a call that ends with its process. */
+  get checkpoints(): Checkpoints | undefined {
+    const { client, recorded } = this.#first;
+    const { lasting = false } = this.#options;
+    if (client.session && !lasting) return undefined;
+    return {
+      before: recorded?.checkpoint,
+      lasting: lasting || recorded?.id !== undefined,
+      storage: () => this.#interactive.storageOf(this.#first, this),
+    };
+  }
+
+  get step(): Context['step'] {
+    this.#steps ??= new StepLog({
+      remembersFailures: true,
+      recorded: this.#first.recorded?.steps,
+      storage: this.#interactive.storageOf(this.#first, this),
+      memory: this.#interactive.memoryOf(this.#first),
+      maxLength: this.#interactive.maxStepsLength,
+      label: stepLabel,
+      copy: copyOf,
+    });
+    this.#step ??= this.#steps.step;
+    return this.#step;
+  }
+}
+
+function makeProgress(current: () => RequestView): Context['progress'] {
+  return (done, total, message) => {
+    if (!Number.isFinite(done))
+      throw new TypeError(`ctx.progress: expected a finite number for what is done, got ${describe(done)}`);
+    if (total !== undefined && !Number.isFinite(total))
+      throw new TypeError(`ctx.progress: expected a finite number for the total, got ${describe(total)}`);
+    if (message !== undefined && typeof message !== 'string')
+      throw new TypeError(`ctx.progress: expected a string for the message, got ${describe(message)}`);
+    const request = current();
+    request.requests.send({ type: 'progress', request, progress: done, total, message });
+    // A task shows it as its status message.
+    if (message !== undefined) request.conversation?.send({ type: 'progressed', message });
+  };
+}
+
+function makeCloseStream(current: () => RequestView): Context['closeStream'] {
+  return (retryMs = 1_000) => {
+    if (!Number.isSafeInteger(retryMs) || retryMs < 0 || retryMs > LONGEST_TIMER_MS)
+      throw new RangeError(
+        `ctx.closeStream: expected whole milliseconds from 0 to ${LONGEST_TIMER_MS}, got ${describe(retryMs)}`,
+      );
+    const request = current();
+    request.requests.send({ type: 'release', request, retryMs });
+  };
+}
+
+function makeLog(current: () => RequestView): Log {
+  const write = (level: LogLevel, data: unknown, logger?: string): void => {
+    const request = current();
+    const wanted = request.client.logLevel;
+    if (wanted === undefined || LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(wanted)) return;
+    request.requests.send({ type: 'log', request, level, data, logger });
+  };
+  return Object.assign(write, {
+    debug: (data: unknown, logger?: string) => write('debug', data, logger),
+    info: (data: unknown, logger?: string) => write('info', data, logger),
+    warning: (data: unknown, logger?: string) => write('warning', data, logger),
+    error: (data: unknown, logger?: string) => write('error', data, logger),
+  });
+}
