@@ -1,5 +1,6 @@
-/** A view: a page of the server's own. */
+/** Views: a page of the server's own, and one that is made of the schemas of a tool. */
 import type { Server } from 'troupe';
+import { z } from 'zod';
 
 /** The handshake of a view in a few lines. `troupe/app` does more: themes, sizes, watching. */
 const CLOCK = `<!doctype html>
@@ -29,4 +30,18 @@ export function addApps(server: Server): void {
   server.tool('clock_time', { description: 'The time, for the view.', visibleTo: ['app'] }, () => ({
     time: new Date().toISOString(),
   }));
+
+  server.tool(
+    'forecast',
+    {
+      description: 'Invents the weather of some days. Its view is made of its two schemas.',
+      app: true,
+      input: z.object({ city: z.string(), days: z.number().int().min(1).max(7).default(3) }),
+      output: z.object({
+        city: z.string(),
+        days: z.array(z.object({ day: z.number().int(), degrees: z.number().meta({ title: 'Temperature in °C' }) })),
+      }),
+    },
+    ({ city, days }) => ({ city, days: Array.from({ length: days }, (_, day) => ({ day, degrees: 15 + day })) }),
+  );
 }

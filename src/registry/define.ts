@@ -63,8 +63,11 @@ export interface ToolOptions<
    * `isError` that tells the model which limit it is and when to retry. See docs/guard.md, "Limits".
    */
   readonly limits?: CallLimits<Infer<I>> | undefined;
-  /** The name of the app that hosts with views show beside its results. See `server.app`. */
-  readonly app?: string | undefined;
+  /**
+   * The view that hosts show beside its results: the name of an app (`server.app`), or true for a form of its arguments and
+   * its result, made from the two schemas. See docs/apps.md.
+   */
+  readonly app?: string | boolean | undefined;
   /**
    * Its callers: the model, the views of this server, or both (default). Hosts hide a tool without `model` from their
    * model; it is listed for clients that show views. The server serves its calls to anyone: it is no protection.

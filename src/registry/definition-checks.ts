@@ -86,7 +86,10 @@ export const MEMBERS = {
     ),
     machine,
     limits: problemOfLimits,
-    app: text,
+    app: expected(
+      'the name of an app, true or false',
+      (value) => typeof value === 'string' || typeof value === 'boolean',
+    ),
     visibleTo: expected(
       'a list of "model" and "app", not empty',
       (value) => Array.isArray(value) && value.length > 0 && value.every((who) => who === 'model' || who === 'app'),

@@ -32,8 +32,8 @@ export interface Compiled<D, I> {
   readonly access?: ElementAccess | undefined;
   /** The clients that find it in a list; undefined: all. */
   readonly listed?: Listed | undefined;
-  /** The app that shows the results of a tool. */
-  readonly opens?: string | undefined;
+  /** The app that shows the results of a tool; true: a page of its own. */
+  readonly opens?: string | true | undefined;
   /** The tool whose rules decide about a page. */
   readonly opener?: string | undefined;
 }
@@ -64,7 +64,7 @@ export function compileTool(
   return {
     key: name,
     access: accessOf({ scopes: definition.scopes, allow: definition.allow }),
-    opens: app,
+    opens: app === false ? undefined : app,
     ...(visibility && !visibility.includes('model') ? { listed: 'views' } : {}),
     definition: {
       name,

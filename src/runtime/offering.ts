@@ -3,6 +3,7 @@ import type { ActorSystem } from '../actor/actor.ts';
 import { type AppRegistration, appRegistration } from '../apps/app-registration.ts';
 import { checkOpenedPages, OpenedPages } from '../apps/opened-pages.ts';
 import { ResourceReads } from '../apps/resource-reads.ts';
+import { ToolPages } from '../apps/tool-pages.ts';
 import { ViewKeys } from '../apps/view-keys.ts';
 import { watchTool } from '../apps/watch-tool.ts';
 import { Watches } from '../apps/watches.ts';
@@ -121,13 +122,14 @@ export function spawnOffering(host: OfferingOptions): Offering {
     },
   });
   const completions = executors.completions.mailbox;
-  const pages = new OpenedPages();
+  const pages = new OpenedPages({ uriOf: (tool) => toolPages.uriOf(tool) });
   const tools = spawnRegistry({
     system,
     address: 'registry/tools',
     catalogue: catalogues.tools,
     serve: serveTools(catalogues.tools, limits.pageSize, executors.tools.mailbox, pages.shown),
     changed() {
+      toolPages.sync();
       bus.emit('tools.changed', {});
       subscriptions.send({ type: 'list changed', what: 'tools' });
     },
@@ -174,6 +176,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
       ...toolActors,
       compile: (definition) => {
         if (definition.machine) warnOfUntestedXState(host.system.log);
+        if (definition.app === true) toolPages.use(definition.name);
         return compileTool(settling(definition), runMachine, pool.runner);
       },
     });
@@ -217,6 +220,11 @@ export function spawnOffering(host: OfferingOptions): Offering {
     subscriptions,
     pageSize: limits.pageSize,
     listTtlMs: options.listTtlMs ?? 0,
+  });
+  const toolPages = new ToolPages({
+    server: options.name,
+    catalogue: catalogues.tools,
+    resources: resourceRegistration(),
   });
   return {
     tools: registration(),
