@@ -24,6 +24,8 @@ export interface Launcher {
   page?(source: string): string | undefined;
   /** The store for servers without a store of their own, if any. */
   store?(): Store | undefined;
+  /** The option `cluster` for servers without one, if any. */
+  cluster?(): { readonly listen: string; readonly secret: string } | undefined;
 }
 
 export interface PreviousProcess {

@@ -89,8 +89,9 @@ export class Server {
     this.info = readInfo(options);
     // The launcher of the program may provide a store (`troupe run --data DIR`).
     const store = options.store ?? launcher()?.store?.();
-    this.options = store ? { ...options, store } : options;
-    if (options.cluster && !store?.nodes)
+    const cluster = options.cluster ?? launcher()?.cluster?.();
+    this.options = { ...options, ...(store && { store }), ...(cluster && { cluster }) };
+    if (cluster && !store?.nodes)
       throw new TypeError(
         `createServer: cluster: expected a store that several processes share, such as postgres(url), got ${store?.name ?? 'none'}`,
       );

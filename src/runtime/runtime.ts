@@ -168,6 +168,10 @@ export function createRuntime(
   metrics.gauge('troupe.sessions', '{session}', 'Sessions, including those in the store.', () => quotas.sessions.all);
   metrics.gauge('troupe.tasks', '{task}', 'Tasks that have not expired.', () => quotas.tasks.all);
   metrics.gauge('troupe.handles', '{handle}', 'Handles that have not expired.', () => quotas.handles.all);
+  if (node) {
+    metrics.gauge('troupe.nodes', '{node}', 'Nodes that share the store.', () => node.report().nodes.length);
+    metrics.gauge('troupe.cells', '{cell}', 'Cells that this node serves.', () => node.report().cells);
+  }
 
   // Subscriptions.
   const table = new TaskTable(quotas);
@@ -257,6 +261,7 @@ export function createRuntime(
     graceMs: limits.graceMs,
     capabilities,
     facts: () => ({
+      ...(node && { cluster: node.report() }),
       hibernating: handles.hibernating(),
       ...(kept ? { 'hibernating sessions': kept.hibernating() } : {}),
     }),

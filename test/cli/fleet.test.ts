@@ -197,6 +197,11 @@ test('a program that fails to start is reported once, with its exit code', async
 for (const [title, options, expected] of [
   ['without --http', ['--socket', 'x', '--nodes', '2'], /--nodes needs --http PORT, without --socket/],
   ['with --data', ['--http', '0', '--nodes', '2', '--data', 'd'], /--nodes or --data, got both/],
+  [
+    'with a store and without a secret',
+    ['--http', '0', '--nodes', '2', '--store', 'postgres://b/c'],
+    /TROUPE_CLUSTER_SECRET or in --cluster-secret-file, got none/,
+  ],
   ['0', ['--http', '0', '--nodes', '0'], /--nodes: expected a whole number from 1 to 256, got 0/],
   ['and a delay that is none', ['--http', '0', '--nodes', '2', '--drain-delay', 'x'], /--drain-delay: expected milli/],
 ] as const) {
@@ -206,6 +211,30 @@ for (const [title, options, expected] of [
     assert.match(server.err, expected);
   });
 }
+
+for (const [title, options, expected] of [
+  [
+    'with the address of no port',
+    ['--http', '0', '--cluster', 'here'],
+    /--cluster: expected PORT or HOST:PORT.*got here/,
+  ],
+  [
+    'with a secret that is not read',
+    ['--http', '0', '--cluster-secret-file', 'x'],
+    /--cluster-secret-file needs --cluster/,
+  ],
+] as const)
+  test(`--cluster ${title} is rejected with code 2`, async () => {
+    for (const command of [
+      ['serve', 'server.mjs'],
+      ['run', 'server.mjs'],
+    ]) {
+      const given = command[0] === 'run' ? options.filter((word) => !['--http', '0'].includes(word)) : options;
+      const server = new Cli([...command, ...given], { cwd: tree.path });
+      assert.is(await server.exit, 2);
+      assert.match(server.err, expected);
+    }
+  });
 
 test('merges the metrics of nodes by family', () => {
   const one = '# HELP a b.\n# TYPE a counter\na_total{x="} "} 1 # {trace_id="t"} 0.1\n# TYPE c gauge\nc 2\n# EOF\n';

@@ -49,6 +49,27 @@ test('names the node of a fleet', () => {
   assert.match(shown(feed), '◆ shop 1.0.0 · node pod-7/2 · pid 7 · live');
 });
 
+test('lists the nodes that share the store, this one first', () => {
+  const feed = new FrameFeed();
+  const node = { version: '1.0.0', leaving: false };
+  const cluster = {
+    ...{ state: 'owning', free: 3 },
+    nodes: [
+      { ...node, node: 'n1', address: '10.0.0.5:7400', cells: 511 },
+      { ...node, node: 'n2', address: '10.0.0.6:7400', cells: 510, leaving: true },
+    ],
+  };
+  feed.record({ type: 'created', actor: 'server', kind: 'server' });
+  const look = { actor: 'server', kind: 'server', at: feed.now, seq: 99, state: 'running', mailbox: 0 } as const;
+  feed.model.take({ type: 'look', look: { ...look, facts: { cluster }, waits: [], next: [] } });
+  const [, , ...lines] = shown(feed).split('\n');
+  assert.equal(lines.slice(0, 3), [
+    '● node n1 · this node, owning · 511 cells · 10.0.0.5:7400 · 1.0.0',
+    '○ node n2 · leaving · 510 cells · 10.0.0.6:7400 · 1.0.0',
+    '3 cells without a node',
+  ]);
+});
+
 test('shows clients and actors, what each waits for and until when, and request durations', () => {
   assert.is(
     shown(busy()),

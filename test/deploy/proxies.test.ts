@@ -16,6 +16,7 @@ import { EventReader } from '../http/sse.ts';
 const test = suite('proxies');
 const recipe = (file: string): string =>
   readFileSync(fileURLToPath(new URL(`../../examples/deploy/${file}`, import.meta.url)), 'utf8');
+const nodesConf = fileURLToPath(new URL('../../examples/nodes/nginx.conf', import.meta.url));
 const temporary = mkdtempSync(join(tmpdir(), 'troupe-proxies-'));
 const stops: (() => void)[] = [];
 const stopAll = (): void => {
@@ -240,7 +241,32 @@ async function proxied(start: (port: number, upstream: number) => void | Promise
   await server.close();
 }
 
+/** A request goes to the only node that listens, and a stream passes as it comes. */
+async function balanced(): Promise<void> {
+  const server = createServer({ name: 's', version: '1', log: () => {} });
+  server.tool('gated', () => 'gated');
+  const transport = http({ port: 0, allowedHosts: ['mcp.example.com'] });
+  await server.listen(transport);
+  stops.push(() => void server.close());
+  const [port, down, alsoDown] = [await freePort(), await freePort(), await freePort()];
+  const nodes = [down, Number(new URL(transport.url).port), alsoDown];
+  let site = replaced(readFileSync(nodesConf, 'utf8'), 'listen 80;', `listen 127.0.0.1:${port};`);
+  nodes.forEach((node, index) => {
+    site = replaced(site, `server node-${index + 1}:3000 `, `server 127.0.0.1:${node} `);
+  });
+  const started = spawnSync('nginx', ['-p', temporary, '-c', nginxConf('nodes', site)], { encoding: 'utf8' });
+  assert.is(started.status, 0, started.stderr);
+  const pid = Number(readFileSync(join(temporary, 'nodes.pid'), 'utf8'));
+  stops.push(() => process.kill(pid, 'SIGTERM'));
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
+  for (let id = 1; id <= 6; id += 1)
+    assert.is(await status(port, '/mcp', message('initialize', params, id)), 200, `request ${id}`);
+  for (const path of ['/healthz', '/readyz', '/metrics', '/']) assert.is(await status(port, path), 404, path);
+  await server.close();
+}
+
 if (has('nginx', '-v')) {
+  test('nginx of examples/nodes passes each request to a node that listens', balanced);
   test('nginx accepts its configuration', () => {
     const [key, certificate] = [join(temporary, 'key'), join(temporary, 'certificate')];
     const made = spawnSync('openssl', [

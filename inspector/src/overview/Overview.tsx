@@ -1,6 +1,7 @@
 /** The home page: everything that waits, and the failures. */
 import { useEffect, useMemo } from 'preact/hooks';
-import { failuresOf, hasClient, waitingList } from '../../../src/inspector/model/index.ts';
+import { clusterNodesOf, failuresOf, hasClient, waitingList } from '../../../src/inspector/model/index.ts';
+import { later } from '../parts/Later.tsx';
 import { plural } from '../parts/time.ts';
 import { fits } from '../store/filter.ts';
 import { connection, cursor, filter, known, place, tree, version } from '../store/state.ts';
@@ -12,6 +13,9 @@ import './overview.css';
 
 /** Interval of the requests for missing deadlines, in milliseconds. */
 const REFRESH_MS = 1_000;
+
+/** Most servers share their store with no other. */
+const Nodes = later('The list of nodes', async () => (await import('./Nodes.tsx')).Nodes);
 
 export function Overview() {
   const data = known();
@@ -46,6 +50,7 @@ export function Overview() {
   }, []);
   const lonely = connection.value.state === 'live' && !hasClient(data);
   const help = lonely ? data.hello?.connect : undefined;
+  const nodes = clusterNodesOf(data);
   const waiting = rows.filter(({ idle }) => !idle).length;
   const failed = failures.reduce((sum, { count }) => sum + count, 0);
   return (
@@ -76,6 +81,7 @@ export function Overview() {
         </header>
         <Failures groups={failures} />
       </section>
+      {nodes ? <Nodes known={nodes} /> : null}
     </div>
   );
 }

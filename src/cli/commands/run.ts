@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { ownFile } from '../../package-files.ts';
 import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { chooseLog, readAddress, readOptions } from '../command-options.ts';
+import { CLUSTER_HELP, CLUSTER_OPTIONS, readCluster } from '../serving/cluster-option.ts';
 import { INSPECTING, INSPECTING_HELP, readInspecting } from '../serving/inspecting-options.ts';
 import { STORE_HELP, STORE_OPTIONS, storeUrl } from '../serving/store-option.ts';
 import { readTarget } from '../serving/target.ts';
@@ -10,7 +11,14 @@ import type { WorkerServer } from '../supervisor/worker.ts';
 import { WorkerProcess } from '../supervisor/worker-process.ts';
 import { TARGETS } from '../usage.ts';
 
-const OPTIONS = { ...STORE_OPTIONS, 'no-supervisor': '', metrics: '[HOST:]PORT', ...LOG_OPTION, ...INSPECTING };
+const OPTIONS = {
+  ...STORE_OPTIONS,
+  ...CLUSTER_OPTIONS,
+  'no-supervisor': '',
+  metrics: '[HOST:]PORT',
+  ...LOG_OPTION,
+  ...INSPECTING,
+};
 
 /** The length of the inspector's random token, in bytes. */
 const TOKEN_BYTES = 32;
@@ -23,6 +31,7 @@ supervisor restarts it and the client keeps its session. SIGHUP replaces the
 worker with a new version of the program.
 
 ${STORE_HELP}
+${CLUSTER_HELP}
   --metrics [HOST:]PORT  serve metrics for Prometheus at /metrics of this port;
                          HOST defaults to 127.0.0.1
   --no-supervisor        serve in this process, without restarts
@@ -40,15 +49,24 @@ export async function main(args: readonly string[]): Promise<void> {
   const json = line !== undefined && chooseLog('run', line);
   const target = line && readTarget('run', [...line.positionals, '--', ...line.rest]);
   if (!target) return void process.stdout.write(HELP);
-  const { data, store, metrics, 'no-supervisor': alone } = line.values;
+  const { data, store, cluster, 'cluster-secret-file': secretFile, metrics, 'no-supervisor': alone } = line.values;
   // The worker expands the variables: its arguments show the text as it was written.
   storeUrl('run', line.values);
+  readCluster('run', line.values);
   if (process.stdin.isTTY && process.stdout.isTTY) {
     const { connectLines } = await import('../setup/connect-lines.ts');
     process.stderr.write(connectLines(target.path, line.rest));
   }
   const work: WorkerServer = {
-    ...{ target, data, store, json, inspecting: readInspecting('run', line) },
+    ...{
+      target,
+      data,
+      store,
+      cluster,
+      'cluster-secret-file': secretFile,
+      json,
+      inspecting: readInspecting('run', line),
+    },
     metrics: metrics === undefined ? undefined : readAddress('troupe run: --metrics', metrics, '9464'),
   };
   // A debugger attaches to this process, so the server must run in it.

@@ -9,13 +9,14 @@ import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { type CommandLine, chooseLog, readAddress, readOptions, wholeNumber } from '../command-options.ts';
 import { FleetMember, fleetIdentity } from '../fleet/fleet-member.ts';
 import type { NodeIdentity } from '../fleet/fleet-messages.ts';
+import { CLUSTER_HELP, CLUSTER_OPTIONS, type ClusterChoice, readCluster } from '../serving/cluster-option.ts';
 import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
 import { readHttpAddress } from '../serving/http-address.ts';
 import { INSPECTING, INSPECTING_HELP, type Inspecting, readInspecting } from '../serving/inspecting-options.ts';
 import { watchLoop } from '../serving/loop-watch.ts';
 import { chosenStore } from '../serving/served-store.ts';
 import { serveTarget } from '../serving/serving.ts';
-import { STORE_HELP, STORE_OPTIONS } from '../serving/store-option.ts';
+import { STORE_HELP, STORE_OPTIONS, storeUrl } from '../serving/store-option.ts';
 import { readTarget } from '../serving/target.ts';
 import { inCommand, say, TARGETS, UsageError } from '../usage.ts';
 
@@ -25,6 +26,7 @@ const OPTIONS = {
   'idle-exit': 'MS',
   nodes: 'N',
   ...STORE_OPTIONS,
+  ...CLUSTER_OPTIONS,
   ...LOG_OPTION,
   ...INSPECTING,
 };
@@ -57,6 +59,7 @@ and crashed ones are restarted.
                          process is restarted. SIGHUP replaces them one after
                          the other with the new version of the program
 ${STORE_HELP}
+${CLUSTER_HELP}
 ${LOG_HELP}
 ${INSPECTING_HELP}
 
@@ -99,7 +102,14 @@ export async function main(args: readonly string[]): Promise<void> {
     listen: (server, transports) => service.open(server, transports),
     listenMore: (transports) => service.openMore(transports),
     store: await chosenStore('serve', line.values),
+    cluster: clusterOf(line, identity),
   });
+}
+
+/** The nodes of a fleet with `--store` are a cluster, also without `--cluster`. @throws {UsageError} */
+function clusterOf({ values }: CommandLine, identity: NodeIdentity | undefined): ClusterChoice | undefined {
+  if (!identity || storeUrl('serve', values) === undefined) return readCluster('serve', values);
+  return readCluster('serve', values, { index: Number(identity.name) - 1, generation: identity.generation });
 }
 
 /** Serves with several processes. @throws {UsageError} */
@@ -113,10 +123,12 @@ async function serveNodes(args: readonly string[], line: CommandLine, json: bool
     );
   if (data !== undefined)
     throw new UsageError(
-      'troupe serve: expected --nodes or --data, got both: several processes cannot share the database in a directory',
+      'troupe serve: expected --nodes or --data, got both: several processes cannot share the database in a directory. Use --store postgres://…',
     );
   if (process.execArgv.some((option) => option.startsWith('--inspect')))
     throw new UsageError('troupe serve: a debugger attaches to one process: omit --nodes');
+  // The nodes read it again. An error is printed once.
+  if (storeUrl('serve', line.values) !== undefined) readCluster('serve', line.values, { index: 0, generation: 0 });
   const { runFleet } = await import('../fleet/fleet.ts');
   await runFleet({
     nodes: count,

@@ -71,7 +71,7 @@ export class FleetMember implements Transport {
       return void systemClock.after(CHECK_MS, () => this.serves(server, lines, drainDelayMs));
     const { info, options } = server;
     const closeMs = MOVE_MS + drainDelayMs + (options.limits?.graceMs ?? DEFAULT_LIMITS.graceMs);
-    const shared = options.store?.nodes !== undefined;
+    const shared = options.cluster !== undefined;
     this.#send({
       type: 'ready',
       server: `${info.name} ${info.version}`,

@@ -18,7 +18,7 @@ import { SharedPort } from './shared-port.ts';
 const POLICY: RestartPolicy = { restarts: 10, windowMs: 60_000, backOff: { fromMs: 100, toMs: 5_000 } };
 
 const SEPARATE =
-  'troupe serve: --nodes: the nodes share no state: sessions of clients up to 2025-11-25, handles and tasks exist only on the node that created them, and other nodes answer 404';
+  'troupe serve: --nodes: the nodes share no state: sessions of clients up to 2025-11-25, handles and tasks exist only on the node that created them, and other nodes answer 404. To share them, set TROUPE_STORE to a PostgreSQL database';
 
 /** The readiness of a node that does not answer. */
 const NO_PROCESS = '{"ready":false,"reasons":["no process"]}';

@@ -7,6 +7,7 @@ import type { Store } from '../../store/store.ts';
 import type { Transport } from '../../transports/transport.ts';
 import { commandLog } from '../command-log.ts';
 import { reportFailure, say } from '../usage.ts';
+import type { ClusterChoice } from './cluster-option.ts';
 import { identityOf, startTarget, waitFor } from './program.ts';
 import { catchStrayErrors } from './stray-errors.ts';
 import type { Target } from './target.ts';
@@ -28,6 +29,8 @@ export interface Serving {
   previous?(): PreviousProcess | undefined;
   /** For servers without a store of their own. */
   readonly store?: Store | undefined;
+  /** For servers without the option `cluster`. */
+  readonly cluster?: ClusterChoice | undefined;
 }
 
 /** Maximum time in milliseconds for the servers of a program that failed to start to close. */
@@ -56,6 +59,7 @@ export async function serveTarget(target: Target, serving: Serving): Promise<voi
       previous: () => serving.previous?.(),
       log: commandLog(),
       store: () => serving.store,
+      cluster: () => serving.cluster,
     });
   });
   const stray = catchStrayErrors();

@@ -11,6 +11,7 @@ import { stdio } from '../../transports/stdio.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
 import type { Transport } from '../../transports/transport.ts';
 import { logAsJson } from '../command-log.ts';
+import { type ClusterValues, readCluster } from '../serving/cluster-option.ts';
 import type { InspectorAddress } from '../serving/inspecting.ts';
 import type { Inspecting } from '../serving/inspecting-options.ts';
 import { hardLimit, loadBlockedCalls, watchLoop } from '../serving/loop-watch.ts';
@@ -31,7 +32,7 @@ const CONTROL = 3;
 const BEAT = 'beat\n';
 
 /** The parsed arguments of `troupe run`. The worker process receives them as JSON. */
-export interface WorkerServer extends StoreOptions {
+export interface WorkerServer extends StoreOptions, ClusterValues {
   readonly target: Target;
   /** Writes the log as JSON. */
   readonly json: boolean;
@@ -88,6 +89,7 @@ export async function serveWorker(work: WorkerServer): Promise<void> {
     closes: (reason, by) => supervisor?.closes(reason, by),
     previous: () => supervisor?.previous,
     store,
+    cluster: readCluster('run', work),
   });
 }
 

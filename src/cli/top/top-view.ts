@@ -2,6 +2,7 @@
 import type { Wait } from '../../inspector/frames.ts';
 import {
   actorTree,
+  clusterNodesOf,
   flatten,
   type Hibernating,
   hibernatingOf,
@@ -12,6 +13,7 @@ import {
   LIVE,
   type Model,
   missing,
+  type NodeLine,
   nodeWaits,
   percentile,
   type Since,
@@ -67,13 +69,15 @@ const RATE_MS = 10_000;
 const PRESENT_MS = 60_000;
 /** The maximum number of client names shown for one connection. */
 const MOST_NAMES = 3;
+/** The maximum number of nodes shown. */
+const MOST_NODES = 8;
 /** The maximum number of methods shown. */
 const MOST_METHODS = 6;
 /** The maximum share of the screen for the methods. */
 const METHODS_SHARE = 0.35;
 
 export function topView(model: Model, options: ViewOptions): readonly Line[] {
-  const top = [...header(model, options), line('')];
+  const top = [...header(model, options), ...nodeLines(model), line('')];
   const methods = methodLines(model, options);
   const room = Math.max(3, options.rows - top.length - methods.length - 1);
   return [...top, ...listLines(rowsOf(model, options), options, room), ...methods].map(({ text, tone }) => ({
@@ -104,6 +108,24 @@ function header(model: Model, { now, columns, status, keys, sort }: ViewOptions)
     line(name.length + help.length + 2 <= columns ? `${padTo(name, columns - help.length)}${help}` : name, 'title'),
     line(counts(model, now)),
     ...troubles(model).map((text) => line(text, 'bad')),
+  ];
+}
+
+/** The nodes that share the store; none for a server that shares it with no other. */
+function nodeLines(model: Model): readonly Line[] {
+  const known = clusterNodesOf(model);
+  if (!known) return [];
+  const { nodes, state, free } = known;
+  const row = ({ node, address, version, cells, leaving }: NodeLine, index: number): Line => {
+    const words = [index === 0 ? `this node, ${state}` : leaving ? 'leaving' : 'serving', plural(cells, 'cell')];
+    const text = [`node ${node}`, ...words, address, version].join(' · ');
+    return line(safe(`${index === 0 ? '●' : '○'} ${text}`), leaving ? 'faint' : 'plain');
+  };
+  const most = nodes.slice(0, MOST_NODES);
+  return [
+    ...most.map(row),
+    ...(nodes.length > most.length ? [line(`… and ${plural(nodes.length - most.length, 'node')}`, 'faint')] : []),
+    ...(free > 0 ? [line(`${plural(free, 'cell')} without a node`, 'bad')] : []),
   ];
 }
 

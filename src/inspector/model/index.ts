@@ -6,6 +6,7 @@ export { type ActorLife, ActorLine, type PendingTimer, type Since, type Standing
 export { type ActorChange, changes } from './changes.ts';
 export { type Coverage, KnownChart, type Visits } from './chart-coverage.ts';
 export { hasClient } from './clients.ts';
+export { clusterNodesOf, type KnownNodes, type NodeLine } from './cluster-nodes.ts';
 export { errorOf, type FailureGroup, failuresOf } from './failure-groups.ts';
 export {
   type Hibernating,
