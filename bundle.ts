@@ -107,27 +107,32 @@ interface SyntaxNode {
   readonly end?: number;
 }
 
-/** Collects where template literals begin and end: their line starts are text. */
-function templatesIn(node: unknown, found: [number, number][] = []): [number, number][] {
+/** Collects where strings, regular expressions and the texts of templates begin and end, in order. */
+function literalsIn(node: unknown, found: [number, number][] = []): [number, number][] {
   if (typeof node !== 'object' || node === null) return found;
   const { type, start = 0, end = 0 }: SyntaxNode = node;
-  if (type === 'TemplateElement') found.push([start, end]);
-  else for (const value of Object.values(node)) templatesIn(value, found);
+  if (type === 'TemplateElement' || type === 'Literal') found.push([start, end]);
+  else for (const value of Object.values(node)) literalsIn(value, found);
   return found;
 }
 
-/** Removes the indentation, which is a sixth of the code: lines stay, because Node prints the line that threw. */
-const unindented: Plugin = {
-  name: 'troupe:unindented',
+/** Spaces that separate nothing: beside these marks, and in front of a line. By the one before `require`, publint finds CommonJS. */
+const SPACES = / ?(=>|===|!==|\?\?|&&|\|\||[=,:?{}])(?: (?!require\())?|^\t+/gm;
+
+/** Removes indentation and spaces, an eighth of the code. Lines stay, because Node prints the line that threw. */
+const condensed: Plugin = {
+  name: 'troupe:condensed',
   generateBundle(_, files) {
     for (const file of Object.values(files)) {
       if (file.type !== 'chunk') continue;
-      const templates = templatesIn(this.parse(file.code)).sort(([a], [b]) => a - b);
-      let next = 0;
-      file.code = file.code.replace(/^\t+/gm, (tabs, at: number) => {
-        while ((templates[next]?.[1] ?? Number.POSITIVE_INFINITY) < at) next += 1;
-        return (templates[next]?.[0] ?? Number.POSITIVE_INFINITY) < at ? tabs : '';
-      });
+      const { code } = file;
+      let written = '';
+      let at = 0;
+      for (const [start, end] of literalsIn(this.parse(code)).sort(([a], [b]) => a - b)) {
+        written += code.slice(at, start).replace(SPACES, '$1') + code.slice(start, end);
+        at = end;
+      }
+      file.code = written + code.slice(at).replace(SPACES, '$1');
     }
   },
 };
@@ -144,7 +149,7 @@ async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[
     root,
     logLevel: 'warn',
     publicDir: false,
-    plugins: [...plugins, unindented],
+    plugins: [...plugins, condensed],
     ...(noExternal && { ssr: { noExternal } }),
     build: {
       ssr: true,
