@@ -51,12 +51,28 @@ export class TokenBucket {
     return waitMs;
   }
 
+  /** Subtracts tokens that were used elsewhere, also more than there are. @returns the rest, which may be below 0 */
+  spend(now: number, tokens: number): number {
+    this.#refill(now);
+    this.#tokens -= tokens;
+    return this.#tokens;
+  }
+
+  /** Lowers the number of tokens, if there are more. */
+  lower(now: number, tokens: number): void {
+    this.#refill(now);
+    this.#tokens = Math.min(this.#tokens, tokens);
+  }
+
+  #refill(now: number): void {
+    if (now <= this.#at) return;
+    this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#at) * this.#perMs);
+    this.#at = now;
+  }
+
   /** The same without taking: the milliseconds until there are enough. */
   wait(now: number, tokens = 1): number {
-    if (now > this.#at) {
-      this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#at) * this.#perMs);
-      this.#at = now;
-    }
+    this.#refill(now);
     return this.#tokens < tokens - ROUNDING ? Math.ceil((tokens - this.#tokens) / this.#perMs) : 0;
   }
 }

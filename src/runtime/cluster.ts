@@ -68,6 +68,7 @@ export class Cluster implements ClusterParts, CellHolder {
       ...{ clock, log, maxMessageBytes, maxExchanges, waitMs: graceMs },
       link: { listen, secret, tls },
       cells: {
+        cellOf: (text) => node.cellFor(text),
         placeOf: (cell) => node.placeOf(cell),
         enter: (cell) => node.enter(cell),
         settle: (cell, deadlineMs) => node.settle(cell, deadlineMs),

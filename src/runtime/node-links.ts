@@ -2,7 +2,14 @@
 import type { Clock } from '../clock.ts';
 import type { CellChoice } from '../ids.ts';
 import type { RuntimeLog } from '../operator-log.ts';
-import type { LinkedExchange, LinkListener, LinkNews, LinkPeer, NodeEntry } from '../transports/link/link-port.ts';
+import type {
+  LinkedExchange,
+  LinkListener,
+  LinkNews,
+  LinkPeer,
+  NodeEndpoint,
+  NodeEntry,
+} from '../transports/link/link-port.ts';
 import { type LinkOptions, Links } from '../transports/link/links.ts';
 import type { PlacedRequestsOptions } from './placed-requests.ts';
 import type { RemoteChanges } from './remote-changes.ts';
@@ -16,7 +23,7 @@ export interface ClusterParts {
 export interface NodeLinksOptions {
   readonly link: LinkOptions;
   /** The places of cells. */
-  readonly cells: Pick<NodeEntry, 'placeOf' | 'enter' | 'settle'>;
+  readonly cells: Pick<NodeEntry, 'cellOf' | 'placeOf' | 'enter' | 'settle'>;
   /** Decides about other nodes: those that are not fenced are known. */
   readonly members: Pick<LinkListener, 'knows' | 'closed'>;
   readonly clock: Clock;
@@ -34,7 +41,7 @@ export class NodeLinks implements NodeEntry, LinkListener {
   readonly #options: NodeLinksOptions;
   #changes: RemoteChanges | undefined;
   #peers: ReadonlySet<string> = new Set();
-  readonly #endpoints: ((exchange: LinkedExchange) => void)[] = [];
+  readonly #endpoints: NodeEndpoint[] = [];
 
   constructor(options: NodeLinksOptions) {
     const { link, clock, log, maxMessageBytes, maxExchanges, waitMs } = options;
@@ -69,6 +76,15 @@ export class NodeLinks implements NodeEntry, LinkListener {
     return this.#options.cells.placeOf(cell);
   }
 
+  cellOf(text: string): number {
+    return this.#options.cells.cellOf(text);
+  }
+
+  /** Number of other nodes. */
+  get others(): number {
+    return this.#peers.size;
+  }
+
   enter(cell: number): () => void {
     return this.#options.cells.enter(cell);
   }
@@ -77,13 +93,13 @@ export class NodeLinks implements NodeEntry, LinkListener {
     return this.#options.cells.settle(cell, deadlineMs);
   }
 
-  serve(endpoint: (exchange: LinkedExchange) => void): number {
+  serve(endpoint: NodeEndpoint): number {
     return this.#endpoints.push(endpoint) - 1;
   }
 
   exchange(exchange: LinkedExchange): void {
     const endpoint = this.#endpoints[exchange.endpoint];
-    if (endpoint) endpoint(exchange);
+    if (endpoint) endpoint.forwarded(exchange);
     // A node of another version of the program, or one that is starting.
     else exchange.notMine();
   }
@@ -101,7 +117,8 @@ export class NodeLinks implements NodeEntry, LinkListener {
   }
 
   news(from: string, news: LinkNews): void {
-    this.#changes?.news(from, news);
+    if (news.news === 'spent' || news.news === 'left') this.#endpoints[news.endpoint]?.rated(from, news);
+    else this.#changes?.news(from, news);
   }
 
   /** Passes on the changes of other nodes. */

@@ -3,6 +3,7 @@ import type { BrokenBuild } from './broken-build.ts';
 
 const ROUTING = 'test/transports/link/routing.test.ts';
 const CHANGES = 'test/transports/link/changes.test.ts';
+const RATE = 'test/transports/link/rate.test.ts';
 const TEST = 'test/transports/link/link.test.ts';
 
 export const LINK: readonly BrokenBuild[] = [
@@ -77,5 +78,13 @@ export const LINK: readonly BrokenBuild[] = [
     find: 'for (const node of this.#watchers.get(uri) ?? []) this.#collect(node, change);',
     replace: '',
     why: 'the listeners of other nodes hear of no handle',
+  },
+  {
+    id: 'D-19',
+    test: RATE,
+    file: 'src/transports/http/shared-rate.ts',
+    find: 'own.of(key, now).lower(now, left > 0 ? left / shares : left);',
+    replace: 'own.of(key, now).lower(now, shares * 1_000);',
+    why: 'each of three nodes admits the whole rate',
   },
 ];

@@ -76,7 +76,11 @@ export class Endpoint implements RouteAnswers {
   }
 
   open(host: TransportHost): void {
-    const endpoint = host.nodes?.serve((exchange) => this.#forwarded(exchange));
+    const endpoint = host.nodes?.serve({
+      forwarded: (exchange) => this.#forwarded(exchange),
+      rated: (from, news) => this.#load.rated(from, news),
+    });
+    if (host.nodes && endpoint !== undefined) this.#load.share(host.nodes, endpoint, host.clock);
     const connections = new HttpConnections(this.#options, this.#load, host, this, this.#authenticator, endpoint);
     this.#open = { host, connections, routes: new McpRoutes(connections, this.#load, this) };
   }
@@ -97,6 +101,7 @@ export class Endpoint implements RouteAnswers {
     this.drain();
     this.#closed = true;
     for (const end of this.#undecided) end();
+    this.#load.stop();
     return this.#open?.connections.close() ?? Promise.resolve();
   }
 

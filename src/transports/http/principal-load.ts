@@ -1,6 +1,9 @@
 /** Counts the open exchanges of each principal, and limits its request rate. */
+import type { Clock } from '../../clock.ts';
 import { Quota } from '../../quota.ts';
 import { TokenBuckets } from '../../token-bucket.ts';
+import type { NodeEntry } from '../link/link-port.ts';
+import { SharedRate } from './shared-rate.ts';
 
 export interface PrincipalLoadLimits {
   readonly maxExchanges: number;
@@ -17,10 +20,14 @@ export interface LoadExcess {
 }
 
 export class PrincipalLoad {
+  readonly #limits: PrincipalLoadLimits;
   readonly #exchanges: Quota;
   readonly #rate: TokenBuckets | undefined;
+  /** The rate of all nodes together; undefined without a cluster. */
+  #shared: SharedRate | undefined;
 
   constructor(limits: PrincipalLoadLimits) {
+    this.#limits = limits;
     this.#rate = limits.rate && new TokenBuckets(limits.rate);
     const { maxExchanges: max, maxExchangesPerPrincipal } = limits;
     this.#exchanges = new Quota({
@@ -36,9 +43,28 @@ export class PrincipalLoad {
     const rate = this.#rate;
     if (!rate) return undefined;
     const retryMs = rate.of(who, now).take(now);
-    if (retryMs === 0) return undefined;
+    if (retryMs === 0) {
+      this.#shared?.spend(who);
+      return undefined;
+    }
     const message = `rate limit exceeded: ${rate.perSecond} requests a second, ${rate.burst} at once (http.rate). Send requests less often`;
     return { option: 'http.rate', message, retryMs };
+  }
+
+  /** Counts the rate together with the other nodes from now on. */
+  share(nodes: NodeEntry, endpoint: number, clock: Clock): void {
+    const { rate } = this.#limits;
+    if (rate && this.#rate)
+      this.#shared = new SharedRate({ nodes, endpoint, clock, own: this.#rate, all: new TokenBuckets(rate) });
+  }
+
+  /** A report about the rate from another node. */
+  rated(...report: Parameters<SharedRate['receive']>): void {
+    this.#shared?.receive(...report);
+  }
+
+  stop(): void {
+    this.#shared?.end();
   }
 
   /** Counts one more exchange, unless the limit is reached. */

@@ -61,11 +61,8 @@ export type LinkNews =
   | { readonly news: 'changed'; readonly changes: readonly RemoteChange[] }
   /** There were too many news to hold while the link was cut. */
   | { readonly news: 'missed' }
-  /**
-   * The requests that an endpoint of the sender has admitted, by the key of the rate; and the answer: the milliseconds for
-   * which it must admit no more.
-   */
-  | { readonly news: 'spent' | 'over'; readonly endpoint: number; readonly amounts: Readonly<Record<string, number>> };
+  /** The requests that an endpoint of the sender has admitted, by the key of the rate; and the tokens that are left. */
+  | { readonly news: 'spent' | 'left'; readonly endpoint: number; readonly amounts: Readonly<Record<string, number>> };
 
 export interface LinkPort {
   forward(node: string, exchange: ForwardedExchange, listener: ForwardListener): Forwarding;
@@ -101,14 +98,25 @@ export type CellPlace =
 
 /** The other nodes, as the entry of an HTTP request uses them. */
 export interface NodeEntry {
-  readonly link: Pick<LinkPort, 'forward'>;
+  readonly link: LinkPort;
   /** Milliseconds that a request waits until its cell has an owner that can be reached. */
   readonly waitMs: number;
   placeOf(cell: number): CellPlace;
+  /** The cell of a text, the same at every node. */
+  cellOf(text: string): number;
+  /** Number of other nodes. */
+  readonly others: number;
   /** Counts a request that this node serves because it owns the cell. @returns a function to call once, at its end */
   enter(cell: number): () => void;
   /** Finds an owner for a cell. @throws {Error} after this many milliseconds */
   settle(cell: number, deadlineMs: number): Promise<CellPlace>;
   /** Registers an endpoint for exchanges from other nodes. @returns its number */
-  serve(endpoint: (exchange: LinkedExchange) => void): number;
+  serve(endpoint: NodeEndpoint): number;
+}
+
+/** An endpoint of this node, as other nodes reach it. */
+export interface NodeEndpoint {
+  forwarded(exchange: LinkedExchange): void;
+  /** The reports about the rate of the same endpoint at another node. */
+  rated(from: string, news: Extract<LinkNews, { readonly news: 'spent' | 'left' }>): void;
 }

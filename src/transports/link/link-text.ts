@@ -63,7 +63,7 @@ function isNews(value: unknown): value is LinkNews {
     case 'missed':
       return true;
     case 'spent':
-    case 'over':
+    case 'left':
       return (
         typeof endpoint === 'number' &&
         isObject(amounts) &&

@@ -93,6 +93,7 @@ export async function staticNodes(
     };
     const places = {
       placeOf,
+      cellOf: (key: string) => cells.cellFor(key),
       enter() {
         entered += 1;
         return () => {
