@@ -48,7 +48,8 @@ import { LoopDelay } from '../telemetry/loop-delay.ts';
 import { meteredStore } from '../telemetry/metered-store.ts';
 import { LimitedCalls } from '../tool-limits/limited-calls.ts';
 import { Bus } from '../transports/bus.ts';
-import type { Readiness, Transport, UnreadyReason } from '../transports/transport.ts';
+import type { ClusteredHost } from '../transports/link/link-port.ts';
+import type { Readiness, Transport, TransportHost, UnreadyReason } from '../transports/transport.ts';
 import { RegisteredCapabilities } from './capabilities.ts';
 import { Cluster, DatabaseClock } from './cluster.ts';
 import type { ClusterParts } from './node-links.ts';
@@ -496,7 +497,8 @@ export function createRuntime(
       try {
         await keeping.open();
         await offering.skills.ready();
-        await transport.open({
+        const host: TransportHost & Partial<ClusteredHost> = {
+          ...(cluster && { nodes: cluster.links }),
           bus,
           clock,
           pace,
@@ -512,7 +514,6 @@ export function createRuntime(
           refusal: (code, message, id) => outbound.refusal({ code, message }, id),
           idIn,
           http: options.http,
-          nodes: cluster?.links,
           audit: audit?.mailbox,
           dormantSessions: kept && directory,
           sleepers: kept && directory,
@@ -520,7 +521,8 @@ export function createRuntime(
             launcher()?.closes?.(reason, 'transport');
             void close(reason);
           },
-        });
+        };
+        await transport.open(host);
         // Another transport of the server may authenticate already.
         if (transport.authenticates) quotas.authenticates();
       } catch (error) {

@@ -15,7 +15,6 @@ import type { Quota } from '../quota.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Bus } from './bus.ts';
 import type { SharedHttpOptions } from './http/http-options.ts';
-import type { NodeEntry } from './link/link-port.ts';
 
 /** The reasons for which a server is not ready. */
 export type UnreadyReason = 'draining' | 'store not open' | 'store read-only' | 'no cells';
@@ -66,8 +65,6 @@ export interface TransportHost {
   readonly http?: SharedHttpOptions | undefined;
   /** Records what the transport itself denies and limits; undefined without an audit. */
   readonly audit?: Mailbox<AuditMail> | undefined;
-  /** The other nodes; undefined without a cluster. */
-  readonly nodes?: NodeEntry | undefined;
   /** The hibernating sessions in the store; undefined without a durable store. */
   readonly dormantSessions?: DormantSessions | undefined;
   /** @deprecated Use `dormantSessions`. */

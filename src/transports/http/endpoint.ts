@@ -6,21 +6,23 @@ import type { JsonObject } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { ANONYMOUS } from '../../quota.ts';
 import type { Denial } from '../../telemetry/metrics.ts';
-import type { LinkedExchange } from '../link/link-port.ts';
+import type { ClusteredHost, LinkedExchange, NodeEntry } from '../link/link-port.ts';
 import { type Readiness, readinessDocument, type TransportHost } from '../transport.ts';
+import type { EndpointNodes } from './forwarded-request.ts';
 import { HostGuard, type HostRefusal, isLoopback, networkOf } from './host-guard.ts';
 import {
   type Authentication,
   callerOf,
   FunctionAuthenticator,
   type HttpAuthenticator,
+  type LoadExcess,
   REJECTED,
 } from './http-authenticator.ts';
 import { HttpConnections } from './http-connections.ts';
 import type { Headers, HttpRequest } from './http-message.ts';
 import type { ResolvedHttpOptions } from './http-options.ts';
 import { HTTP_METHODS, McpRoutes, namesStream, type RouteAnswers, SSE_METHODS } from './mcp-routes.ts';
-import { type LoadExcess, PrincipalLoad } from './principal-load.ts';
+import { PrincipalLoad } from './principal-load.ts';
 
 /** The statuses after which a retry may succeed, and the header that says when, unless a response has its own. */
 const LATER: ReadonlySet<number> = new Set([429, 503]);
@@ -76,18 +78,24 @@ export class Endpoint implements RouteAnswers {
   }
 
   open(host: TransportHost): void {
-    const endpoint = host.nodes?.serve({
-      forwarded: (exchange) => this.#forwarded(exchange),
-      rated: (from, news) => this.#load.rated(from, news),
-    });
-    if (host.nodes && endpoint !== undefined) this.#load.share(host.nodes, endpoint, host.clock);
-    const connections = new HttpConnections(this.#options, this.#load, host, this, this.#authenticator, endpoint);
+    const cluster = isClustered(host) ? this.#enter(host.nodes, host) : undefined;
+    const connections = new HttpConnections(this.#options, this.#load, host, this, this.#authenticator, cluster);
     this.#open = { host, connections, routes: new McpRoutes(connections, this.#load, this) };
   }
 
   /** Asks clients to close their connections, and serves every request. */
   moveAway(): void {
     this.#leaving = true;
+  }
+
+  /** Serves the requests of other nodes, too, and counts the rate with them. */
+  #enter(nodes: NodeEntry, { clock }: TransportHost): EndpointNodes {
+    const endpoint = nodes.serve({
+      forwarded: (exchange) => this.#forwarded(exchange),
+      rated: (from, news) => this.#load.rated(from, news),
+    });
+    this.#load.share(nodes, endpoint, clock);
+    return { nodes, endpoint };
   }
 
   /** Rejects new requests, and asks clients to close their connections. */
@@ -385,6 +393,10 @@ export class Endpoint implements RouteAnswers {
     const cors = this.#guard.cors(origin);
     return this.#leaving ? { ...cors, connection: 'close' } : cors;
   }
+}
+
+function isClustered(host: TransportHost): host is TransportHost & ClusteredHost {
+  return 'nodes' in host && host.nodes !== undefined;
 }
 
 /** The reason for a rejection, for the metrics. */

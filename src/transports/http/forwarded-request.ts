@@ -60,11 +60,15 @@ export interface Misplaced {
   here(): void;
 }
 
-export interface ForwardingHost {
-  readonly host: TransportHost;
+/** The other nodes, as one endpoint reaches them. */
+export interface EndpointNodes {
   readonly nodes: NodeEntry;
   /** The number of this endpoint. */
   readonly endpoint: number;
+}
+
+export interface ForwardingHost extends EndpointNodes {
+  readonly host: TransportHost;
   readonly refuse: (request: HttpRequest, refusal: HostRefusal, code?: ErrorCodeValue) => void;
   /** The request continues at this node. */
   readonly stayed: (forwarded: ForwardedRequest) => void;

@@ -3,7 +3,6 @@ import { type Auth, authOf } from '../../messages/auth.ts';
 import { describe, isJsonObject, isObject, type JsonObject } from '../../protocol/json.ts';
 import { areScopes, problemOfScopes } from '../../protocol/scopes.ts';
 import { ANONYMOUS, LOCAL } from '../../quota.ts';
-import type { LoadExcess } from './principal-load.ts';
 
 /** The part of a request that an authenticator receives. */
 export interface AuthenticationRequest {
@@ -26,6 +25,14 @@ export interface AuthenticationRequest {
    * Undefined for `server.fetch`.
    */
   readonly connection?: object | undefined;
+}
+
+/** The reason for a rejection, with the milliseconds after which a retry makes sense. */
+export interface LoadExcess {
+  /** The option that sets the limit. */
+  readonly option: string;
+  readonly message: string;
+  readonly retryMs: number;
 }
 
 /** The caller of a request, or the response that rejects it. */

@@ -9,7 +9,7 @@ import type { NodeEntry } from '../link/link-port.ts';
 import type { TransportHost } from '../transport.ts';
 import type { ClientStream } from './event-stream.ts';
 import { type ExchangeHost, PostExchange } from './exchange.ts';
-import { ForwardedRequest, type ForwardingHost, type Misplaced } from './forwarded-request.ts';
+import { type EndpointNodes, ForwardedRequest, type ForwardingHost, type Misplaced } from './forwarded-request.ts';
 import { GetStream } from './get-stream.ts';
 import type { HttpAuthenticator } from './http-authenticator.ts';
 import type { CommonHeaders, Headers, HttpRequest, HttpResponse } from './http-message.ts';
@@ -52,7 +52,7 @@ export class HttpConnections {
     host: TransportHost,
     answers: CommonHeaders & Pick<ForwardingHost, 'refuse'>,
     authenticator: HttpAuthenticator | undefined,
-    endpoint = 0,
+    cluster: EndpointNodes | undefined,
   ) {
     this.#options = options;
     this.#load = load;
@@ -67,9 +67,8 @@ export class HttpConnections {
       gone: (stream) => this.#oldGone(stream),
       ...storedTexts(host),
     };
-    const { nodes } = host;
-    this.#forwarding = nodes && {
-      ...{ host, nodes, endpoint },
+    this.#forwarding = cluster && {
+      ...{ host, ...cluster },
       refuse: (request, refusal, code) => answers.refuse(request, refusal, code),
       stayed: (forwarded) => this.#open.remove(forwarded),
       over: (forwarded) => {
@@ -79,7 +78,7 @@ export class HttpConnections {
       },
     };
     this.#exchanges = {
-      enter: (cell) => nodes?.enter(cell),
+      enter: (cell) => cluster?.nodes.enter(cell),
       response: options.response,
       authenticator,
       retained: host.retained,

@@ -3,20 +3,13 @@ import type { Clock } from '../../clock.ts';
 import { Quota } from '../../quota.ts';
 import { TokenBuckets } from '../../token-bucket.ts';
 import type { NodeEntry } from '../link/link-port.ts';
+import type { LoadExcess } from './http-authenticator.ts';
 import { SharedRate } from './shared-rate.ts';
 
 export interface PrincipalLoadLimits {
   readonly maxExchanges: number;
   readonly maxExchangesPerPrincipal: number;
   readonly rate: { readonly perSecond: number; readonly burst: number } | undefined;
-}
-
-/** The reason for a rejection, with the milliseconds after which a retry makes sense. */
-export interface LoadExcess {
-  /** The option that sets the limit. */
-  readonly option: string;
-  readonly message: string;
-  readonly retryMs: number;
 }
 
 export class PrincipalLoad {

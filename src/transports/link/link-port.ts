@@ -120,3 +120,8 @@ export interface NodeEndpoint {
   /** The reports about the rate of the same endpoint at another node. */
   rated(from: string, news: Extract<LinkNews, { readonly news: 'spent' | 'left' }>): void;
 }
+
+/** What a host of transports has besides, in a cluster. Apart from `TransportHost`: authors of transports need none of it. */
+export interface ClusteredHost {
+  readonly nodes: NodeEntry;
+}
