@@ -121,7 +121,7 @@ export interface NodeEndpoint {
   rated(from: string, news: Extract<LinkNews, { readonly news: 'spent' | 'left' }>): void;
 }
 
-/** What a host of transports has besides, in a cluster. Apart from `TransportHost`: authors of transports need none of it. */
+/** The addition to the host of a transport in a cluster. Apart from `TransportHost`: authors of transports need none of it. */
 export interface ClusteredHost {
   readonly nodes: NodeEntry;
 }
