@@ -6,8 +6,9 @@ import { DefinitionError } from '../registry/definition-checks.ts';
 import { pageOf, type ServedPage } from './app-page.ts';
 import type { ViewDefinition } from './view-definition.ts';
 
-/** The placeholder of the definition in a page (apps/build.ts). */
+/** The placeholders of the definition in a page, and of its picture (apps/build.ts). */
 const PLACE = '"TROUPE-VIEW"';
+const PICTURE_PLACE = '<!--TROUPE-CHART-->';
 
 const templates = new Map<ViewDefinition['kind'], string>();
 
@@ -16,10 +17,10 @@ export interface GeneratedPage<D extends ViewDefinition> {
   readonly name: string;
   /** The owner of the page in messages, such as `machine "order"`. */
   readonly label: string;
-  /** The definition without the parts that take long to make. The address of the page follows from it. */
+  /** The address of the page follows from it. */
   readonly definition: D;
-  /** Adds the rest when a client first reads the page. */
-  complete?(definition: D): Promise<D>;
+  /** Draws the picture of the page, as markup, when a client first reads the page. */
+  picture?(): Promise<string | undefined>;
   readonly shown: Pick<ResourceDefinition, 'title' | 'icons'>;
   /** The tool that opens the page: who may use it may read the page. */
   readonly opener: string;
@@ -42,10 +43,10 @@ export function generatedPage<D extends ViewDefinition>(server: string, page: Ge
 }
 
 async function completed<D extends ViewDefinition>(template: string, page: GeneratedPage<D>): Promise<string> {
-  const { complete, definition } = page;
-  const data = dataOf(complete ? await complete(definition) : definition);
-  // A function, because a definition may contain `$&`.
-  return template.replace(PLACE, () => data);
+  // Trusted Types let the script of the page parse no markup, so the picture is in the page.
+  const picture = (await page.picture?.()) ?? '';
+  // Functions, because both may contain `$&`. The picture goes first: a definition may contain its placeholder.
+  return template.replace(PICTURE_PLACE, () => picture).replace(PLACE, () => dataOf(page.definition));
 }
 
 /** The definition as the data block of a page: no text in it ends the block. */

@@ -1,7 +1,7 @@
 /** The data of a generated page, which the server puts into it: the same for every user. Types only. */
 import type { FormField } from '../input/form-model.ts';
 
-/** The placeholder of the definition in a page (apps/build.ts). The JSON that replaces it has `\u003c` instead of `<`. */
+/** The page has a placeholder for the JSON of its definition, and one for the picture of a chart (apps/build.ts). */
 export type ViewDefinition = MachinePage | ToolPage | TaskPage;
 
 interface Common {
@@ -15,11 +15,7 @@ export interface MachinePage extends Common {
   readonly kind: 'machine';
   /** The name of the machine. */
   readonly machine: string;
-  readonly chart: {
-    /** The picture without colours (`pagePictureOf`); undefined for a chart that cannot be laid out. */
-    readonly svg?: string | undefined;
-    readonly states: readonly ViewState[];
-  };
+  readonly chart: { readonly states: readonly ViewState[] };
   readonly events: readonly ViewEvent[];
   /** The names of the tools that wait for a change and answer a question. */
   readonly watch: string;

@@ -72,11 +72,10 @@ export function machineApp(
       name: name.replaceAll('.', '~'),
       label: `machine "${name}"`,
       definition: page,
-      async complete(plain) {
+      async picture() {
         // Loaded with the first page: most servers are never asked for one.
         const { pagePictureOf } = await import('../../charts/chart-picture.ts');
-        const svg = await pagePictureOf(chart, title, clock);
-        return { ...plain, chart: { states, ...(svg === undefined ? {} : { svg }) } };
+        return pagePictureOf(chart, title, clock);
       },
       shown: { title, ...(icons ? { icons } : {}) },
       opener: `${name}_get`,

@@ -1,4 +1,6 @@
 /** A chat client in a browser: the official bridge, a page of its origin, and a proxy page of another origin with the frame of the view. */
+
+import type { Client } from '@modelcontextprotocol/client';
 import {
   AppBridge,
   type McpUiHostCapabilities,
@@ -42,6 +44,8 @@ export interface HostOptions {
   readonly context?: McpUiHostContext;
   /** Width of the frame in pixels; default 720. */
   readonly width?: number;
+  /** The connection to the server, through which the bridge passes on calls and reads. */
+  readonly client?: Client;
   /** Sets the handlers of the bridge. */
   readonly prepare?: (bridge: AppBridge) => void;
 }
@@ -63,7 +67,7 @@ export const CAPABLE: McpUiHostCapabilities = { openLinks: {}, serverTools: {}, 
 /** Shows a view in a page, and resolves after its handshake. */
 export async function openInHost(
   page: Page,
-  { html, capabilities = CAPABLE, context = {}, width = 720, prepare }: HostOptions,
+  { html, capabilities = CAPABLE, context = {}, width = 720, client, prepare }: HostOptions,
 ): Promise<BrowserHost> {
   const requests: string[] = [];
   const told: string[] = [];
@@ -89,7 +93,7 @@ export async function openInHost(
       return receive;
     },
   };
-  const bridge = new AppBridge(null, { name: 'chat', version: '7' }, capabilities, { hostContext: context });
+  const bridge = new AppBridge(client ?? null, { name: 'chat', version: '7' }, capabilities, { hostContext: context });
   bridge.onupdatemodelcontext = async ({ content = [] }) => {
     told.push(content.map((block) => (block.type === 'text' ? block.text : '')).join());
     return {};
