@@ -14,7 +14,7 @@ import { invocationStepLabel, type StepProvider } from './durable-steps.ts';
 import { isEvent } from './event-history.ts';
 import { type HandleRecord, handleAddress } from './handle-record.ts';
 import { HostedMachine, type Scheduled } from './hosted-machine.ts';
-import { InstanceInputs } from './instance-inputs.ts';
+import { type InputsOwner, InstanceInputs } from './instance-inputs.ts';
 import type { InstanceServices } from './instance-services.ts';
 import type { MachineKind } from './machine-definition.ts';
 import { delaysOf, type Resumption, type StoredInstance, writeStored } from './restore.ts';
@@ -45,7 +45,7 @@ interface KnownTimer {
 /** Nesting that XState adds around a context: children and their children. */
 const NESTING = 16;
 
-export class Activation {
+export class Activation implements InputsOwner {
   readonly hosted: HostedMachine;
   readonly inputs: InstanceInputs;
   /** The machine as it was offered when the instance was activated. */
@@ -69,10 +69,7 @@ export class Activation {
     this.#stored = 'input' in from ? undefined : from;
     this.kind = from.kind;
     this.version = 'input' in from ? from.kind.version : from.resumption.version;
-    this.inputs = new InstanceInputs((path) => this.hosted.entries[path] ?? 1, {
-      hasViews: from.kind.hasViews,
-      answered: (key, by) => answered(entry, host, key, by),
-    });
+    this.inputs = new InstanceInputs(this);
     const machine = 'input' in from ? from.kind.machine : from.resumption.machine;
     const beginning =
       'input' in from ? { input: from.input } : { snapshot: from.resumption.snapshot, entries: from.stored.entries };
@@ -164,6 +161,24 @@ export class Activation {
     return [...this.#timers.values()].map(({ row }) => row);
   }
 
+  /** True if views show the instance. */
+  get hasViews(): boolean {
+    return this.kind.hasViews === true;
+  }
+
+  /** Number of starts of the invocation at a path. */
+  startsOf(path: string): number {
+    return this.hosted.entries[path] ?? 1;
+  }
+
+  /** Records who answered a question. */
+  answered(key: string, by: ActedBy): void {
+    const { inspection } = this.#host;
+    if (!inspection.on) return;
+    const mail = { type: `answer ${key}`, by };
+    inspection.record({ type: 'mail', actor: handleAddress(this.#entry), mail });
+  }
+
   /** The delays that are running, with the dates at which they end, in milliseconds since 1970. */
   delays(): readonly RunningDelay[] {
     const now = this.#host.date();
@@ -241,13 +256,6 @@ export class Activation {
     });
     return { key: createHash('sha256').update(`${actor} ${stream}`).digest('base64url'), step };
   }
-}
-
-/** Records who answered a question. */
-function answered(entry: HandleRecord, { inspection }: InstanceServices, key: string, by: ActedBy): void {
-  if (!inspection.on) return;
-  const mail = { type: `answer ${key}`, by };
-  inspection.record({ type: 'mail', actor: handleAddress(entry), mail });
 }
 
 /** A step is an event of its name, and its data is its result. */

@@ -28,9 +28,12 @@ interface OpenInput {
   fail(error: unknown): void;
 }
 
-export interface InputsOptions {
+/** The activation whose machine asks. */
+export interface InputsOwner {
   /** True if views show the instance. */
-  readonly hasViews?: boolean | undefined;
+  readonly hasViews: boolean;
+  /** Number of starts of the invocation at a path. */
+  startsOf(path: string): number;
   /** Reports an answer. */
   answered(key: string, by: ActedBy): void;
 }
@@ -40,16 +43,11 @@ export const NOT_OPEN = 'This question is no longer open: it was answered, or th
 
 export class InstanceInputs implements Invoked {
   readonly #open = new Set<OpenInput>();
-  readonly #entryOf: (path: string) => number;
-  readonly #hasViews: boolean;
-  readonly #answered: InputsOptions['answered'];
+  readonly #owner: InputsOwner;
   #count = 0;
 
-  /** @param entryOf number of starts of the invocation at a path */
-  constructor(entryOf: (path: string) => number, { hasViews = false, answered }: InputsOptions) {
-    this.#entryOf = entryOf;
-    this.#hasViews = hasViews;
-    this.#answered = answered;
+  constructor(owner: InputsOwner) {
+    this.#owner = owner;
   }
 
   /** The number of questions so far. A call that begins now causes those with a higher number. */
@@ -100,7 +98,7 @@ export class InstanceInputs implements Invoked {
     const over = ended(open.by);
     open.answer(read.answer);
     open.withdraw?.abort(new Unanswered('the user answered in a view'));
-    this.#answered(id, 'view');
+    this.#owner.answered(id, 'view');
     await over;
     return undefined;
   }
@@ -114,7 +112,7 @@ export class InstanceInputs implements Invoked {
     if (!named) return Promise.reject(new TypeError('expected a question, got none'));
     const [name, question] = named;
     const path = actorPath(by);
-    const entry = this.#entryOf(path);
+    const entry = this.#owner.startsOf(path);
     this.#count += 1;
     return new Promise((resolve, reject) => {
       const close = (): void => {
@@ -169,7 +167,7 @@ export class InstanceInputs implements Invoked {
 
   /** Ends when the state is left or, if views show the instance, when a view has answered. */
   #signalOf(open: OpenInput): AbortSignal {
-    if (!this.#hasViews) return open.signal;
+    if (!this.#owner.hasViews) return open.signal;
     open.withdraw = new AbortController();
     return AbortSignal.any([open.signal, open.withdraw.signal]);
   }
@@ -180,12 +178,12 @@ export class InstanceInputs implements Invoked {
     try {
       const answers = await ctx.ask({ [open.key]: open.question }, { signal: this.#signalOf(open) });
       open.answer(answers[open.key]);
-      this.#answered(open.key, isAskable(open.question, ctx) ? 'client' : 'model');
+      this.#owner.answered(open.key, isAskable(open.question, ctx) ? 'client' : 'model');
     } catch (error) {
       open.asking = false;
       if (!this.#open.has(open)) return;
       // A view can answer what the client's own dialogs cannot ask.
-      if (this.#hasViews && ctx.client.views && error instanceof CannotAsk) return;
+      if (this.#owner.hasViews && ctx.client.views && error instanceof CannotAsk) return;
       // The question stays open. Only the call that caused it reports to the machine that its client cannot be asked.
       if (!(error instanceof CannotAsk) || open.ordinal <= since) return;
       open.fail(error);

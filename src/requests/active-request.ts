@@ -56,11 +56,12 @@ export class ActiveRequest implements RequestView {
   conversation: Mailbox<InteractiveRequestMail> | undefined = undefined;
   span: RequestSpan | undefined = undefined;
   recorded: RecordedReply | undefined = undefined;
+  /** See {@link notifyAborted}. */
+  whenAborted: (() => void) | undefined = undefined;
   /** Not private: a private member costs the path of a request more. */
   state = RECEIVED;
   #controller: AbortController | undefined;
   #aborted: Error | undefined;
-  #whenAborted: (() => void) | undefined;
 
   constructor(
     id: RequestId,
@@ -123,13 +124,13 @@ export class ActiveRequest implements RequestView {
   abort(reason: Error): void {
     this.#aborted ??= reason;
     this.#controller?.abort(reason);
-    this.#whenAborted?.();
+    this.whenAborted?.();
   }
 
   /** See {@link notifyAborted}. */
   notifyAborted(callback: () => void): void {
     if (this.#aborted) callback();
-    else this.#whenAborted = callback;
+    else this.whenAborted = callback;
   }
 }
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import * as assert from 'uvu/assert';
+import { createMachine } from 'xstate';
 import { ReloadHost } from '../../src/cli/reload/reload-host.ts';
 import { Endpoints } from '../../src/cli/serving/endpoints.ts';
 import { type AppOptions, createServer, DefinitionError, memory, type Server } from '../../src/index.ts';
@@ -306,6 +307,11 @@ test('troupe dev serves the apps of the program, and replaces them at each reloa
   };
   assert.equal(await load((program) => program.app('board', { html: PAGE })), ['board']);
   assert.equal(await load((program) => program.app('other', { html: () => PAGE })), ['other']);
+  const withViews = (program: Server): void => {
+    program.tool('sum', { app: true }, () => '');
+    program.machine('lamp', createMachine({ on: { toggle: {} } }), { events: { toggle: true }, app: true });
+  };
+  for (const _ of ['first', 'again']) assert.equal([...(await load(withViews))].sort(), ['lamp', 'tools/sum']);
   assert.equal(await load((program) => program.tool('none', () => '')), []);
 });
 

@@ -296,6 +296,29 @@ test("an answer in the view withdraws the client's own dialog, and the waiting c
   await server.close();
 });
 
+test('S-69: a newer wait of the same view replaces its older one, and leaves those of other views', async () => {
+  const { clock, server, as } = await shop();
+  const client = as('ada');
+  const { handle, uri, key } = await opened(client);
+  const { _meta } = await call(client, 'order_get', { handle });
+  const { key: second } = Object(Object(_meta)['dev.troupe/view']);
+  const seen: string[] = [];
+  const wait = (name: string, own: unknown): void =>
+    void call(client, 'troupe_watch', { uri, version: 1 }, { key: own }).then((result) => {
+      seen.push(`${name}: ${result.isError ? textOf(result) : dataOf(result).version}`);
+    });
+  wait('older', key);
+  wait('other view', second);
+  await clock.advance(5);
+  wait('newer', key);
+  await clock.advance(5);
+  assert.equal(seen, ['older: This view waits in a newer call.']);
+  await call(client, 'order_add_item', { handle, sku: 'tea', quantity: 1 });
+  await clock.advance(20);
+  assert.equal(seen.slice(1).sort(), ['newer: 2', 'other view: 2']);
+  await server.close();
+});
+
 test('a client that shows views and asks nothing leaves the question of its model to the view', async () => {
   const { server, as } = await shop();
   const client = as('ada');
