@@ -15,8 +15,10 @@ export type NodeEvent =
   | { type: 'settled' }
   /** The node is fenced, or must assume so: it may commit nothing more. */
   | { type: 'lost' }
-  /** Nothing of the lost cells is in memory. */
+  /** Nothing of the cells is in memory. */
   | { type: 'released' }
+  /** For too long, this node has reached too few of the others. */
+  | { type: 'isolate' }
   /** The server is stopping: the node gives its cells to the others. */
   | { type: 'leave' }
   /** No cell is left that another node could own. */
@@ -48,7 +50,12 @@ export const nodeMachine = setup({
     },
     owning: {
       tags: ['member', 'claiming', 'ready'],
-      on: { lost: 'losing', leave: 'leaving' },
+      on: { lost: 'losing', isolate: 'withdrawing', leave: 'leaving' },
+    },
+    withdrawing: {
+      description: 'it gives its cells to the others, and joins again later',
+      tags: ['member'],
+      on: { released: 'outside', lost: 'losing', leave: 'leaving' },
     },
     losing: {
       description: 'it discards all that it has in memory of its cells, and writes nothing',

@@ -9,10 +9,12 @@ export interface CellChoice {
   cellFor(principal: string): number;
   /** A random cell that this node owns. */
   ownCell(): number;
+  /** True if this node may write what belongs to a cell. */
+  owns(cell: number): boolean;
 }
 
 /** The choice of a process that owns all cells. A cell then means nothing until several nodes share its store. */
-const ANY: CellChoice = { cellFor: randomCell, ownCell: randomCell };
+const ANY: CellChoice = { cellFor: randomCell, ownCell: randomCell, owns: () => true };
 
 export class Ids {
   #cells = ANY;
@@ -24,7 +26,7 @@ export class Ids {
 
   /** Creates an id in the cell of a principal, for what all nodes must count together: sessions and handles. */
   ofPrincipal(principal: string): string {
-    return withCell(this.#cells.cellFor(principal), nanoid(RANDOM_LENGTH));
+    return this.#idIn(this.#cells.cellFor(principal));
   }
 
   /** Creates an id for something that only this process holds, such as an open stream. */
@@ -39,13 +41,21 @@ export class Ids {
    */
   within(session: string | undefined, requested?: number): string {
     const cell = session === undefined ? requested : cellIn(session);
-    return cell === undefined ? this.local() : withCell(cell, nanoid(RANDOM_LENGTH));
+    return cell === undefined ? this.local() : this.#idIn(cell);
   }
 
   /** Creates the id of a handle: in the cell of its session; without one, of its principal. */
   ofHandle(session: string | undefined, principal: string): string {
     const cell = session === undefined ? undefined : cellIn(session);
-    return cell === undefined ? this.ofPrincipal(principal) : withCell(cell, nanoid(RANDOM_LENGTH));
+    return cell === undefined ? this.ofPrincipal(principal) : this.#idIn(cell);
+  }
+
+  /**
+   * Creates an id in a cell. If another node owns the cell, in one of this node: a session over stdio stays when its cell
+   * moves, and a plain tool runs at any node.
+   */
+  #idIn(cell: number): string {
+    return this.#cells.owns(cell) ? withCell(cell, nanoid(RANDOM_LENGTH)) : this.local();
   }
 }
 

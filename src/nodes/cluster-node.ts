@@ -23,6 +23,8 @@ export interface NodeLinksPort {
   /** Closes all links. */
   leave(): void;
   peers(peers: readonly Peer[]): void;
+  /** True if a link to this node is open. Absent: all nodes reach each other. */
+  reaches?(node: string): boolean;
   close(): Promise<void>;
 }
 
@@ -54,6 +56,13 @@ const SUSPECT_MS = [5, 10, 20, 40, 80, 160, 320, 640, 960, 960] as const;
 const REJOIN_MS = [100, 3_200] as const;
 /** Milliseconds until an unsettled cell is looked at again. */
 const LOOK_MS = 20;
+/** Milliseconds after which a node withdraws if it reaches less than half of the others. */
+const ISOLATED_MS = 10_000;
+/** The same if it reaches half of them, and the additional time of the one with the lesser id: one of two withdraws. */
+const HALF_ISOLATED_MS = 11_000;
+const SECOND_MS = 3_000;
+/** Milliseconds until a node that withdrew joins again. */
+const WITHDRAWN_MS = 30_000;
 /** Milliseconds that the start waits for the first cells, while other nodes give up theirs. */
 const FIRST_CELLS_MS = 5_000;
 
@@ -75,6 +84,8 @@ export class ClusterNode implements Placement {
   readonly #suspects = new Set<string>();
   #refreshing: Promise<void> | undefined;
   #round: Timer | undefined;
+  /** Since when this node has reached at most half of the others. */
+  #isolatedSince: number | undefined;
   /** The date of the database less the monotonic time, since the last seat. */
   #offset: number | undefined;
 
@@ -84,7 +95,7 @@ export class ClusterNode implements Placement {
 
   /** True if the node serves requests. */
   get ready(): boolean {
-    return this.#state.has('ready');
+    return this.#state.has('ready') && (this.#cells.size > 0 || this.#state.has('ended'));
   }
 
   /** True while this node may write what belongs to a cell: it serves the cell, takes it up or lets go of it. */
@@ -208,6 +219,11 @@ export class ClusterNode implements Placement {
     this.#round?.cancel();
     const member = this.#member;
     if (!member) return;
+    await this.#giveUpAll(member);
+    this.#step('empty');
+  }
+
+  async #giveUpAll(member: Member): Promise<void> {
     const { clock, graceMs } = this.#options;
     const end = clock.now() + graceMs;
     try {
@@ -222,7 +238,6 @@ export class ClusterNode implements Placement {
     } catch (error) {
       this.#failed('this node could not give up its cells, which become free when it ends', error);
     }
-    this.#step('empty');
   }
 
   /** Gives up the seat. After the last commit of the server. */
@@ -310,6 +325,7 @@ export class ClusterNode implements Placement {
       this.#nextRound();
       void this.#reconcile();
       this.#giveSurplus();
+      if (this.#isIsolated(member)) void this.#withdraw(member);
     });
   }
 
@@ -390,6 +406,48 @@ export class ClusterNode implements Placement {
       this.#giveUp(surplus, shares, this.#options.graceMs).catch((error: unknown) =>
         this.#failed(`this node could not give up ${surplus.length} cells; the next round tries again`, error),
       );
+  }
+
+  /**
+   * True if this node has reached too few of the others for too long, although all reach the database. Two nodes that do not
+   * reach each other must not both withdraw, nor one that others reach because of one that they do not.
+   */
+  #isIsolated(member: Member): boolean {
+    const { links, clock } = this.#options;
+    const others = [...this.#peersById.values()].filter(({ leaving }) => !leaving).map(({ node }) => node);
+    const missing = others.filter((node) => links.reaches?.(node) === false);
+    if (missing.length === 0 || 2 * missing.length < others.length) {
+      this.#isolatedSince = undefined;
+      return false;
+    }
+    this.#isolatedSince ??= clock.now();
+    const isHalf = 2 * missing.length === others.length || others.length === 1;
+    const second = isHalf && missing.some((node) => member.id < node) ? SECOND_MS : 0;
+    return clock.now() - this.#isolatedSince >= (isHalf ? HALF_ISOLATED_MS + second : ISOLATED_MS);
+  }
+
+  /** Gives up all cells and the seat, and joins again later. */
+  async #withdraw(member: Member): Promise<void> {
+    if (!this.#step('isolate')) return;
+    this.#isolatedSince = undefined;
+    this.#options.log('error', `node ${member.id} withdraws: it does not reach the links of other nodes`, {
+      event: 'cluster',
+    });
+    await this.#giveUpAll(member);
+    if (member !== this.#member || this.#state.has('ended')) return;
+    this.#round?.cancel();
+    // The cells that are left become free with the seat.
+    const kept = new Set(this.#cells.all());
+    await this.#options.holder.drop(kept, true);
+    this.#keepDate(member);
+    this.#member = undefined;
+    this.#cells.set(kept, 'other');
+    this.#peersById = new Map();
+    this.#options.links.leave();
+    await member.leave().catch((error: unknown) => this.#failed('this node could not give up its seat', error));
+    if (!this.#step('released')) return;
+    await this.#delay(WITHDRAWN_MS).over;
+    await this.#rejoin();
   }
 
   #quietFirst(cells: readonly number[]): readonly number[] {

@@ -1,6 +1,5 @@
 /** One node of a cluster, assembled: its cells, its links, and the date of the database. */
 import type { Clock, Timer } from '../clock.ts';
-import type { CellChoice } from '../ids.ts';
 import type { Limits } from '../limits.ts';
 import type { CellHolder } from '../messages/cell-holder.ts';
 import { ClusterNode } from '../nodes/cluster-node.ts';
@@ -134,15 +133,12 @@ export class Cluster implements ClusterParts, CellHolder {
 
 /** Anonymous and local callers have no cell of their own: what they create is in a cell of the node that serves them. */
 function cellsOf(node: ClusterNode, spread: 'principal' | 'session'): ClusterParts['cells'] {
-  const choice: CellChoice = {
-    cellFor: (principal) =>
-      principal === ANONYMOUS || principal === LOCAL || spread === 'session' ? node.ownCell() : node.cellFor(principal),
-    ownCell: () => node.ownCell(),
-  };
   const isShared = (principal: string): boolean =>
     principal === ANONYMOUS || principal === LOCAL || spread === 'session';
   return {
-    ...choice,
+    cellFor: (principal) => (isShared(principal) ? node.ownCell() : node.cellFor(principal)),
+    ownCell: () => node.ownCell(),
+    owns: (cell) => node.owns(cell),
     cellOfKey: (principal, key) => node.cellFor(isShared(principal) ? `key ${principal} ${key}` : principal),
     placeOf: (cell) => node.placeOf(cell),
   };

@@ -104,6 +104,10 @@ export class NodeLinks implements NodeEntry, LinkListener {
     else exchange.notMine();
   }
 
+  reaches(node: string): boolean {
+    return this.link.reaches(node);
+  }
+
   knows(node: string): boolean | Promise<boolean> {
     return this.#options.members.knows(node);
   }

@@ -46,6 +46,14 @@ export interface TaskRecordsOptions {
 const VERSION = '1';
 const CALL = 'call';
 
+interface StoredTask {
+  readonly record: TaskRecord;
+  readonly task: TaskSnapshot;
+}
+
+/** Tasks that are read at a time: a store in a database answers them together. */
+const READS = 64;
+
 export class TaskRecords {
   readonly #options: TaskRecordsOptions;
   /** Tasks that exist but could not be read. */
@@ -93,25 +101,30 @@ export class TaskRecords {
   }
 
   /** Loads the stored tasks, oldest first. A task that cannot be read is omitted and logged. */
-  async take(
-    cells: readonly number[] | undefined,
-  ): Promise<readonly { readonly record: TaskRecord; readonly task: TaskSnapshot }[]> {
+  async take(cells: readonly number[] | undefined): Promise<readonly StoredTask[]> {
     const { store, limits, system } = this.#options;
-    const found: { readonly record: TaskRecord; readonly task: TaskSnapshot }[] = [];
-    for (const row of await store.list({ kind: 'task', cells, limit: limits.maxTasks })) {
-      if (row.expires !== undefined && row.expires <= system.clock.date()) continue;
-      try {
-        found.push(await this.#read(row));
-      } catch (error) {
-        if (error instanceof StoreError && error.fault !== 'corrupt') throw error;
-        this.#unread.add(row.id);
-        system.log('error', `cannot recover a task of tool "${row.name}": ${messageOf(error)}`, {
-          ...errorFields('store', error),
-          element: `tool ${row.name}`,
-        });
-      }
-    }
+    const found: StoredTask[] = [];
+    const now = system.clock.date();
+    const rows = await store.list({ kind: 'task', cells, limit: limits.maxTasks });
+    const live = rows.filter(({ expires }) => expires === undefined || expires > now);
+    while (live.length > 0)
+      found.push(...(await Promise.all(live.splice(0, READS).map((row) => this.#readOne(row)))).flat());
     return found;
+  }
+
+  /** @returns an empty list for a task that cannot be read */
+  async #readOne(row: ActorRow): Promise<readonly StoredTask[]> {
+    try {
+      return [await this.#read(row)];
+    } catch (error) {
+      if (error instanceof StoreError && error.fault !== 'corrupt') throw error;
+      this.#unread.add(row.id);
+      this.#options.system.log('error', `cannot recover a task of tool "${row.name}": ${messageOf(error)}`, {
+        ...errorFields('store', error),
+        element: `tool ${row.name}`,
+      });
+      return [];
+    }
   }
 
   /** True if the store has damaged data of this task, so that it could not be restored. */
@@ -128,7 +141,7 @@ export class TaskRecords {
     return call;
   }
 
-  async #read(row: ActorRow): Promise<{ readonly record: TaskRecord; readonly task: TaskSnapshot }> {
+  async #read(row: ActorRow): Promise<StoredTask> {
     const stored = await this.#options.store.load(row.id);
     const { snapshot } = stored ?? {};
     if (!snapshot) throw damaged('its snapshot');

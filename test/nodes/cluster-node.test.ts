@@ -34,6 +34,8 @@ class Holder implements CellHolder {
 class Stage {
   readonly clock = new SimulatedClock();
   readonly database = new MemoryDatabase(this.clock);
+  /** Pairs of nodes that do not reach each other. */
+  unreachable: (readonly [string, string])[] = [];
   readonly nodes: { node: ClusterNode; holder: Holder; process: MemoryProcess; log: string[] }[] = [];
 
   async start(name: string, holder = new Holder()): Promise<Stage['nodes'][number]> {
@@ -48,6 +50,7 @@ class Stage {
         join() {},
         leave() {},
         peers() {},
+        reaches: (node) => !this.unreachable.some((pair) => pair.includes(node) && pair.includes(process.id)),
         close: () => Promise.resolve(),
       },
       log: (level, message) => void log.push(`${level}: ${message}`),
@@ -306,4 +309,41 @@ test('a principal has the same cell at every node of the cluster, and principals
   }
   assert.ok(cells.size > 350, String(cells.size));
   for (let n = 0; n < 50; n += 1) assert.is(one.node.placeOf(one.node.ownCell()).at, 'here');
+});
+
+test('of two nodes that do not reach each other one withdraws, and joins again later', async () => {
+  const stage = new Stage();
+  const names = ['one', 'two', 'three'];
+  for (const name of names) await stage.start(name);
+  await stage.pass(60_000);
+  const seats = (): number => stage.nodes.filter(({ process }) => !stage.database.isFenced(process.id)).length;
+  stage.unreachable = [['one-1', 'two-1']];
+  await stage.pass(9_000);
+  assert.is(seats(), 3);
+  await stage.pass(11_000);
+  assert.is(seats(), 2);
+  assert.equal([stage.free(), stage.database.ownerOf(0)?.startsWith('two')], [0, false]);
+  stage.check();
+  await stage.pass(60_000);
+  assert.is(seats(), 3);
+  assert.equal(
+    stage.nodes.map(({ process }) => process.id),
+    ['one-1', 'two-2', 'three-1'],
+  );
+  stage.check();
+});
+
+test('a node that reaches no other withdraws before the nodes that do not reach it', async () => {
+  const stage = new Stage();
+  for (const name of ['a', 'b', 'c', 'd']) await stage.start(name);
+  await stage.pass(60_000);
+  stage.unreachable = ['a', 'b', 'c'].map((name) => [`${name}-1`, 'd-1']);
+  await stage.pass(14_000);
+  assert.equal(
+    stage.nodes.map(({ process }) => stage.database.isFenced(process.id)),
+    [false, false, false, true],
+  );
+  await stage.pass(10_000);
+  assert.is(stage.free(), 0);
+  stage.check();
 });

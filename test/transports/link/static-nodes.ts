@@ -129,7 +129,7 @@ export async function staticNodes(
       { name: 'static', version: '1.0.0', keys: [SECRET], log, ...server },
       { name: 'static', version: '1.0.0' },
       () => ({
-        cells: { ...choice, placeOf, cellOfKey },
+        cells: { ...choice, owns: () => true, placeOf, cellOfKey },
         links,
       }),
     );
