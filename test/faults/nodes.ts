@@ -35,6 +35,22 @@ export const NODES: readonly BrokenBuild[] = [
     why: 'a batch is acknowledged before it is durable (ack_before_commit)',
   },
   {
+    id: 'D-13',
+    test: 'test/nodes/outages.test.ts',
+    file: 'src/runtime/cluster.ts',
+    find: 'return this.follows?.() ?? this.#clock.date();',
+    replace: 'return this.#clock.date();',
+    why: 'a node stores dates of its own clock (clock_local)',
+  },
+  {
+    id: 'D-16',
+    test: 'test/nodes/outages.test.ts',
+    file: 'src/handles/handles.ts',
+    find: 'await this.#directory.take(cells);',
+    replace: 'if (!cells) await this.#directory.take(cells);',
+    why: 'the handles of a dead node, with their timers, are not taken up',
+  },
+  {
     id: 'D-15',
     test: 'test/durable/deadly.test.ts',
     file: 'src/store/postgres/crash-notes.ts',
