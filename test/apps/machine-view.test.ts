@@ -1,7 +1,10 @@
 /** The server's half of a machine's view: its page, its live data, the key of a view, and who acts. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
-import { createServer, memory, type Server, type ServerOptions } from '../../src/index.ts';
+import { createServer, memory, type Server, type ServerOptions, sqlite } from '../../src/index.ts';
 import type { InspectionRecord } from '../../src/inspection/records.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import { connect, SimulatedClock, settled, TestClient } from '../../src/testing.ts';
@@ -441,4 +444,30 @@ test('S-66: a rule of the machine decides about its page, and about the answers 
   open = true;
   assert.is(dataOf(await call(client, 'troupe_answer', { id: uri, answers }, { key })).state, 'cart');
   await server.close();
+});
+
+test('S-65: after a restart, the open question and the key of its view are still good', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-view-'));
+  const start = async (): Promise<{ readonly server: Server; readonly client: TestClient }> => {
+    const server = createServer({ name: 'shop', version: '1', store: sqlite(join(folder, 'shop.db')), log: () => {} });
+    server.machine('order', orderMachine, {
+      app: true,
+      input: z.object({ customer: z.string() }),
+      events: { sign: true },
+      view: ({ context }) => ({ customer: context.customer }),
+    });
+    return { server, client: await connect(server, { auth: { principal: 'ada' } }) };
+  };
+  const first = await start();
+  const { handle, uri, key } = await opened(first.client);
+  await call(first.client, 'order_sign', { handle }, { key });
+  await first.server.close();
+  const { server, client } = await start();
+  const { asks } = dataOf(await call(client, 'troupe_watch', { uri }));
+  assert.equal(Array.isArray(asks) && asks.map((ask) => Object(ask).id), ['name']);
+  const answers = { name: { action: 'accept', content: { name: 'Grace' } } };
+  const done = await call(client, 'troupe_answer', { id: uri, answers }, { key });
+  assert.is(Object(dataOf(done).view).customer, 'Grace', textOf(done));
+  await server.close();
+  rmSync(folder, { recursive: true, force: true });
 });

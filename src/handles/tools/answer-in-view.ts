@@ -6,9 +6,8 @@ import type { Context } from '../../input/context.ts';
 import { isObject } from '../../protocol/json.ts';
 import type { CallToolResult } from '../../protocol/types.ts';
 import { failed } from '../../results/tool-result.ts';
-import { HandleError } from '../handle-error.ts';
 import type { Handles } from '../handles.ts';
-import { viewData } from './handle-answer.ts';
+import { answerRefused, viewData } from './handle-answer.ts';
 
 /** A view identifies its instance by the address of the instance's resource. */
 const INSTANCE = /^troupe:\/\/([^/]+)\/([^/]+)$/;
@@ -36,7 +35,6 @@ export async function answerInView(
     if (!('handle' in result)) return failed(result.join('\n'));
     return { content: [{ type: 'text', text: 'answered' }], structuredContent: viewData(result) };
   } catch (error) {
-    if (error instanceof HandleError) return failed(error.message);
-    throw error;
+    return answerRefused(error, { name, callOf: (event) => `${name}_${event}` });
   }
 }
