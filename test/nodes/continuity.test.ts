@@ -1,0 +1,185 @@
+/** Streams, questions and calls with a name continue at another node: each event once, each answer once, each run once. */
+import * as assert from 'uvu/assert';
+import { z } from 'zod';
+import { systemClock } from '../../src/clock.ts';
+import { createServer, http, type Server } from '../../src/index.ts';
+import { CELLS, cellIn } from '../../src/protocol/cell.ts';
+import { isObject } from '../../src/protocol/json.ts';
+import { META } from '../../src/protocol/meta.ts';
+import { suite, timeLimit } from '../harness/door.ts';
+import { MemoryDatabase, type MemoryProcess } from '../harness/memory-nodes.ts';
+import { atScale } from '../harness/scale.ts';
+import { call, type Modern } from '../http/modern.ts';
+import { type Answer, ask, type Message, openSession } from '../http/support.ts';
+
+const test = suite('continuity across nodes');
+timeLimit(120_000);
+
+const ROUNDS = atScale({ quick: 3, full: 100, proof: 1_000 });
+const SECRET = 'a secret that all nodes of this test share';
+
+interface Node {
+  readonly server: Server;
+  readonly process: MemoryProcess;
+  readonly url: string;
+  readonly ran: string[];
+}
+
+async function start(database: MemoryDatabase, name: string): Promise<Node> {
+  const process = database.process(name);
+  const ran: string[] = [];
+  const server = createServer({
+    ...{ name: 'continuity', version: '1.0.0', store: process.store, log: () => {} },
+    cluster: { listen: '127.0.0.1:0', secret: SECRET },
+    limits: { graceMs: 1_000 },
+  });
+  server.tool('count', { input: z.object({ to: z.number() }) }, ({ to }, { progress }) => {
+    for (let done = 1; done <= to; done += 1) progress(done, to);
+    return `counted to ${to}`;
+  });
+  server.tool('order', { input: z.object({ n: z.number() }) }, async ({ n }, ctx) => {
+    ran.push(`begin ${n}`);
+    await ctx.step('pay', () => {
+      ran.push(`pay ${n}`);
+      return n;
+    });
+    const { status } = await ctx.elicit({ message: 'Which size?', schema: z.object({ size: z.number() }) });
+    return `${status} ${n}`;
+  });
+  server.tool('pay', { input: z.object({ n: z.number() }) }, ({ n }) => {
+    ran.push(`pay ${n}`);
+    return `paid ${n}`;
+  });
+  const authenticate = ({ header }: { header(name: string): string | undefined }): string => header('x-user') ?? 'ann';
+  const transport = http({ port: 0, authenticate });
+  await server.listen(transport);
+  return { server, process, ran, url: transport.url };
+}
+
+/** Waits for a cause that shows itself to a look. */
+async function until(what: string, holds: () => boolean): Promise<void> {
+  const end = systemClock.now() + 30_000;
+  while (!holds()) {
+    if (systemClock.now() > end) throw new Error(`waited in vain: ${what}`);
+    await new Promise<void>((resolve) => systemClock.after(5, resolve));
+  }
+}
+
+async function messageIn(answer: Answer): Promise<Message> {
+  const body = await answer.text();
+  return JSON.parse([...body.matchAll(/^data: (.+)$/gm)].at(-1)?.[1] ?? body);
+}
+
+const textIn = ({ result, error }: Message): string => JSON.stringify(result?.content ?? error);
+const counted = (nodes: readonly Node[], what: string): number =>
+  nodes.flatMap(({ ran }) => ran).filter((each) => each === what).length;
+
+async function kill(database: MemoryDatabase, dead: Node, rest: readonly Node[]): Promise<void> {
+  dead.process.kill();
+  database.fence(dead.process.id);
+  const cells = (): number => rest.reduce((sum, { server }) => sum + (server.cluster()?.cells ?? 0), 0);
+  await until('all cells', () => cells() === CELLS);
+}
+
+async function stop(...nodes: readonly Node[]): Promise<void> {
+  for (const { process, server } of nodes) {
+    if (process.state === 'killed') process.clear();
+    await server.close();
+  }
+}
+
+test('D-07: the events after a Last-Event-ID are the same at a node that never saw the session, also after the death of its node', async () => {
+  const database = new MemoryDatabase(systemClock);
+  const one = await start(database, 'one');
+  const streams: { headers: Awaited<ReturnType<typeof openSession>>['headers']; first: string; rest: string }[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const session = await openSession(one.url, '2025-11-25', { 'x-user': `user ${round % 37}` });
+    const params = { name: 'count', arguments: { to: 5 }, _meta: { progressToken: round } };
+    const body = { jsonrpc: '2.0', id: round, method: 'tools/call', params };
+    const called = await ask(one.url, { headers: session.headers, body });
+    const text = await called.text();
+    const [, first = ''] = /^id: (.+)$/m.exec(text) ?? [];
+    assert.match(text, 'counted to 5');
+    streams.push({ headers: session.headers, first, rest: text.slice(text.indexOf('\n\n') + 2) });
+  }
+  const two = await start(database, 'two');
+  const resume = async (
+    { url }: Node,
+    { headers, first }: { readonly headers: (typeof streams)[number]['headers']; readonly first: string },
+  ): Promise<string> => {
+    const answer = await ask(url, { method: 'GET', headers: { ...headers, 'last-event-id': first } });
+    assert.is(answer.status, 200);
+    return answer.text();
+  };
+  const events = (text: string): string => [...text.matchAll(/^(id|data): .+$/gm)].join('\n');
+  for (const stream of streams) assert.is(events(await resume(two, stream)), events(stream.rest));
+  await kill(database, one, [two]);
+  for (const stream of streams) assert.is(events(await resume(two, stream)), events(stream.rest));
+  assert.equal(database.violations, []);
+  await stop(one, two);
+});
+
+/** A client of 2026-07-28 that can be asked, and what it was asked. */
+async function asked(node: Node, n: number): Promise<{ readonly again: Modern; readonly args: object }> {
+  const meta = { [META.clientCapabilities]: { elicitation: { form: {} } } };
+  const { result, error } = await messageIn(await call(node.url, 'order', { n }, { meta }));
+  const state = result?.requestState;
+  if (typeof state !== 'string' || !isObject(result?.inputRequests)) throw new Error(JSON.stringify(error ?? result));
+  const [name = ''] = Object.keys(result.inputRequests);
+  const inputResponses = { [name]: { action: 'accept', content: { size: 3 } } };
+  return { args: { n }, again: { meta, params: { requestState: state, inputResponses } } };
+}
+
+test('D-17: a question that one node asks is answered at another, also after the death of the first: steps run once', async () => {
+  const database = new MemoryDatabase(systemClock);
+  const one = await start(database, 'one');
+  const two = await start(database, 'two');
+  const all = [one, two];
+  for (let n = 0; n < ROUNDS; n += 1) {
+    const { args, again } = await asked(one, n);
+    assert.match(textIn(await messageIn(await call(two.url, 'order', args, again))), `accepted ${n}`);
+    assert.equal([counted(all, `begin ${n}`), counted(all, `pay ${n}`)], [1, 1]);
+  }
+  const waiting: { readonly n: number; readonly question: Awaited<ReturnType<typeof asked>> }[] = [];
+  for (let n = ROUNDS; n < 2 * ROUNDS; n += 1) waiting.push({ n, question: await asked(one, n) });
+  await kill(database, one, [two]);
+  for (const { n, question } of waiting) {
+    const answer = await messageIn(await call(two.url, 'order', question.args, question.again));
+    assert.match(textIn(answer), `accepted ${n}`);
+    // It began again at the next owner, and its step did not.
+    assert.equal([counted(all, `begin ${n}`), counted(all, `pay ${n}`)], [2, 1]);
+  }
+  assert.equal(database.violations, []);
+  await stop(one, two);
+});
+
+test('D-18: one request state, and one idempotency key, that reach two nodes at once run once', async () => {
+  const database = new MemoryDatabase(systemClock);
+  const one = await start(database, 'one');
+  const two = await start(database, 'two');
+  const all = [one, two];
+  for (let n = 0; n < ROUNDS; n += 1) {
+    const { args, again } = await asked(all[n % 2] ?? one, n);
+    const answers = await Promise.all(all.map(({ url }) => call(url, 'order', args, again).then(messageIn)));
+    assert.is(answers.filter(({ result }) => result?.content !== undefined).length, 1, answers.map(textIn).join('\n'));
+    assert.is(counted(all, `begin ${n}`), 1);
+    const meta = { [META.idempotencyKey]: `the key of the call ${n} 0123456789` };
+    const headers = { 'x-user': `user ${n}` };
+    const paid = await Promise.all(
+      all.map(({ url }) => call(url, 'pay', { n: n + 0.5 }, { meta, headers }).then(messageIn)),
+    );
+    assert.is(counted(all, `pay ${n + 0.5}`), 1, paid.map(textIn).join('\n'));
+    for (const each of paid) assert.match(textIn(each), /paid|in progress/);
+  }
+  assert.equal(database.violations, []);
+  await stop(one, two);
+});
+
+test('D-18: the cells of one principal are the same at every node', async () => {
+  const database = new MemoryDatabase(systemClock);
+  const one = await start(database, 'one');
+  const two = await start(database, 'two');
+  const sessions = await Promise.all([one, two].map(({ url }) => openSession(url)));
+  assert.is(new Set(sessions.map(({ id }) => cellIn(id))).size, 1);
+  await stop(one, two);
+});
