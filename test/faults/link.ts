@@ -3,6 +3,7 @@ import type { BrokenBuild } from './broken-build.ts';
 
 const ROUTING = 'test/transports/link/routing.test.ts';
 const CHANGES = 'test/transports/link/changes.test.ts';
+const CONTINUITY = 'test/nodes/continuity.test.ts';
 const RATE = 'test/transports/link/rate.test.ts';
 const TEST = 'test/transports/link/link.test.ts';
 
@@ -86,5 +87,29 @@ export const LINK: readonly BrokenBuild[] = [
     find: 'own.of(key, now).lower(now, left > 0 ? left / shares : left);',
     replace: 'own.of(key, now).lower(now, shares * 1_000);',
     why: 'each of three nodes admits the whole rate',
+  },
+  {
+    id: 'D-07',
+    test: CONTINUITY,
+    file: 'src/transports/http/mcp-routes.ts',
+    find: 'if (!this.#connections.isElsewhere(cell)) return serve();',
+    replace: 'if (cell !== -1) return serve();',
+    why: 'a stream is resumed at its entry only',
+  },
+  {
+    id: 'D-17',
+    test: CONTINUITY,
+    file: 'src/runtime/placed-requests.ts',
+    find: 'if (continued !== undefined) return cellIn(continued);',
+    replace: '',
+    why: 'an answer stays at its entry, and runs the call there',
+  },
+  {
+    id: 'D-18',
+    test: CONTINUITY,
+    file: 'src/runtime/placed-requests.ts',
+    find: '      if (continued !== undefined) return cellIn(continued);\n',
+    replace: '      if (continued !== undefined) return undefined;\n',
+    why: 'one state runs at each node that it reaches',
   },
 ];
