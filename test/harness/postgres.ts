@@ -64,7 +64,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   return server;
 }
 
-async function freePort(): Promise<number> {
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

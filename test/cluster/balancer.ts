@@ -1,0 +1,64 @@
+/** A load balancer that knows nothing of sessions: each request goes to the next node, or to the one after it if that one refuses connections. */
+import { once } from 'node:events';
+import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+
+export class Balancer {
+  readonly port: number;
+  readonly #server: Server;
+  readonly #ports: readonly number[];
+  readonly #agent = new Agent({ keepAlive: true });
+  #next = 0;
+
+  private constructor(server: Server, port: number, ports: readonly number[]) {
+    this.#server = server;
+    this.port = port;
+    this.#ports = ports;
+    server.on('request', (incoming: IncomingMessage, outgoing: ServerResponse) => void this.#pass(incoming, outgoing));
+  }
+
+  /** @param ports of the nodes, on 127.0.0.1 */
+  static async open(ports: readonly number[]): Promise<Balancer> {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    return new Balancer(server, address.port, ports);
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    this.#agent.destroy();
+    await once(this.#server, 'close');
+  }
+
+  async #pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    // A connection that breaks while its request arrives has nobody to answer.
+    const body = await buffer(incoming).catch(() => undefined);
+    if (!body) return;
+    const first = this.#next;
+    this.#next += 1;
+    this.#try(incoming, outgoing, body, first, 0);
+  }
+
+  #try(incoming: IncomingMessage, outgoing: ServerResponse, body: Buffer, first: number, tried: number): void {
+    const port = this.#ports[(first + tried) % this.#ports.length];
+    const { method, url, headers } = incoming;
+    const forward = request({ host: '127.0.0.1', port, method, path: url, headers, agent: this.#agent }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+      // A node that died in the middle of a response breaks the client's connection, as a balancer does.
+      answer.on('error', () => outgoing.destroy());
+    });
+    outgoing.on('close', () => forward.destroy());
+    forward.on('error', (error) => {
+      if (outgoing.destroyed || outgoing.headersSent) return void outgoing.destroy();
+      const refused = 'code' in error && error.code === 'ECONNREFUSED';
+      if (refused && tried + 1 < this.#ports.length) return this.#try(incoming, outgoing, body, first, tried + 1);
+      // Whether the node has carried out the request is unknown, so it is not sent again.
+      outgoing.writeHead(502).end();
+    });
+    forward.end(body);
+  }
+}

@@ -1,0 +1,198 @@
+/** A stage for faults of a cluster: node processes on one temporary PostgreSQL, behind a balancer that knows nothing of sessions. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { compiled } from '../harness/compiled.ts';
+import { freePort, type Postgres, startPostgres } from '../harness/postgres.ts';
+import { TcpProxy } from '../harness/tcp-proxy.ts';
+import { Balancer } from './balancer.ts';
+
+const SECRET = 'the secret that all nodes of the stage share';
+const START_MS = 30_000;
+
+export interface StageOptions {
+  /** Default: 3. */
+  readonly nodes?: number;
+  /** The program of a node, in TypeScript: see test/fixtures/cluster/node.ts for its arguments. */
+  readonly program?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Whether a commit waits for the disk. Default: false. */
+  readonly fsync?: boolean;
+}
+
+/** One node: a process, and its cable to the database. */
+export class StageNode {
+  readonly port: number;
+  readonly linkPort: number;
+  /** Its way to the database, which a test can cut. */
+  readonly cable: TcpProxy;
+  readonly #arguments: readonly string[];
+  readonly #env: Readonly<Record<string, string>>;
+  #child: ChildProcess | undefined;
+  #exited: Promise<unknown> = Promise.resolve();
+  /** Its log, of all its processes. */
+  log = '';
+
+  constructor(
+    ports: { readonly http: number; readonly link: number },
+    cable: TcpProxy,
+    words: readonly string[],
+    env: Readonly<Record<string, string>>,
+  ) {
+    this.port = ports.http;
+    this.linkPort = ports.link;
+    this.cable = cable;
+    this.#arguments = words;
+    this.#env = env;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}/mcp`;
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  /** The exit code of its last process; undefined while that runs. */
+  get exitCode(): number | undefined {
+    return this.#child?.exitCode ?? undefined;
+  }
+
+  /** Starts a process, and resolves when it serves. */
+  async start(): Promise<void> {
+    const child = spawn(process.execPath, [...this.#arguments], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...this.#env },
+    });
+    this.#child = child;
+    this.#exited = once(child, 'exit');
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        // The end of a log tells why.
+        this.log = (this.log + text).slice(-20_000);
+      });
+    const late = setTimeout(() => child.kill('SIGKILL'), START_MS);
+    await Promise.race([
+      once(child.stdout, 'data'),
+      this.#exited.then(() => {
+        throw new Error(`the node did not start: ${this.log}`);
+      }),
+    ]);
+    clearTimeout(late);
+  }
+
+  /** Ends its process at once. */
+  async kill(): Promise<void> {
+    this.signal('SIGKILL');
+    await this.#exited;
+  }
+
+  /** Asks its process to stop, and resolves when it has. */
+  async stop(): Promise<void> {
+    this.signal('SIGTERM');
+    await this.#exited;
+  }
+
+  /** SIGSTOP pauses its process, and SIGCONT lets it run on. */
+  signal(signal: 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT'): void {
+    this.#child?.kill(signal);
+  }
+}
+
+/** Where the database says the nodes and cells are. */
+export interface ClusterState {
+  /** The member ids of nodes that are not fenced. */
+  readonly alive: readonly string[];
+  /** The nodes that are fenced, or have been. */
+  readonly fenced: readonly string[];
+  /** The link port of the owner of each cell; undefined for a cell without a living owner. */
+  readonly owners: readonly (number | undefined)[];
+}
+
+export class ClusterStage {
+  readonly postgres: Postgres;
+  readonly database: string;
+  readonly nodes: readonly StageNode[];
+  readonly balancer: Balancer;
+
+  private constructor(postgres: Postgres, database: string, nodes: readonly StageNode[], balancer: Balancer) {
+    this.postgres = postgres;
+    this.database = database;
+    this.nodes = nodes;
+    this.balancer = balancer;
+  }
+
+  static async open({
+    nodes: count = 3,
+    program = 'test/fixtures/cluster/node.ts',
+    env = {},
+    fsync = false,
+  }: StageOptions = {}): Promise<ClusterStage> {
+    const postgres = await startPostgres({ fsync });
+    const database = await postgres.database();
+    const nodes: StageNode[] = [];
+    for (let index = 0; index < count; index += 1) {
+      const ports = { http: await freePort(), link: await freePort() };
+      const cable = await TcpProxy.open(postgres.port);
+      const through = database.replace(`:${postgres.port}/`, `:${cable.port}/`);
+      const words = [compiled(program), through, String(ports.http), String(ports.link), SECRET];
+      nodes.push(new StageNode(ports, cable, words, env));
+    }
+    const stage = new ClusterStage(postgres, database, nodes, await Balancer.open(nodes.map(({ port }) => port)));
+    try {
+      await Promise.all(nodes.map((node) => node.start()));
+      await stage.settled();
+      return stage;
+    } catch (error) {
+      await stage.close();
+      throw error;
+    }
+  }
+
+  /** The endpoint behind the balancer. */
+  get url(): string {
+    return `http://127.0.0.1:${this.balancer.port}/mcp`;
+  }
+
+  /** The nodes and the owners of all cells, as the database has them. */
+  async state(): Promise<ClusterState> {
+    const nodes = await this.postgres.query('SELECT id, address, fenced FROM troupe.node', this.database);
+    const cells = await this.postgres.query('SELECT node FROM troupe.cell ORDER BY n', this.database);
+    const ports = new Map(
+      nodes.filter(({ fenced }) => !fenced).map(({ id, address }) => [id, Number(String(address).split(':').at(-1))]),
+    );
+    return {
+      alive: nodes.filter(({ fenced }) => !fenced).map(({ id }) => String(id)),
+      fenced: nodes.filter(({ fenced }) => fenced).map(({ id }) => String(id)),
+      owners: cells.map(({ node }) => ports.get(node)),
+    };
+  }
+
+  /**
+   * Resolves when living nodes own all cells, as many nodes as there are processes, each has its share, and all were
+   * connected for longer than the lease, before which none may judge another.
+   */
+  async settled(count = this.nodes.length): Promise<void> {
+    const young = `SELECT FROM pg_stat_activity WHERE application_name = 'troupe beat' AND backend_start > clock_timestamp() - interval '3 s'`;
+    for (;;) {
+      const { alive, owners } = await this.state();
+      const shared = alive.length === count && new Set(owners).size === count && !owners.includes(undefined);
+      if (shared && (await this.postgres.query(young)).length === 0) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  /** The node that owns a cell. */
+  async ownerOf(cell: number): Promise<StageNode | undefined> {
+    const { owners } = await this.state();
+    return this.nodes.find(({ linkPort }) => linkPort === owners[cell]);
+  }
+
+  async close(): Promise<void> {
+    await this.balancer.close();
+    for (const node of this.nodes) node.signal('SIGCONT');
+    await Promise.all(this.nodes.map((node) => node.kill()));
+    await Promise.all(this.nodes.map(({ cable }) => cable.close()));
+    await this.postgres.stop();
+  }
+}

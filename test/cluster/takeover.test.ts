@@ -1,0 +1,253 @@
+/** Nodes that are killed, paused, cut off from the database or blocked: another node takes over, and clients lose nothing. */
+import * as assert from 'uvu/assert';
+import { timeLimit } from '../harness/door.ts';
+import { assertWithin, slowness } from '../harness/pace.ts';
+import { postgresSuite } from '../harness/postgres.ts';
+import { atScale, SCALE } from '../harness/scale.ts';
+import { type LedgerClient, LegacyClient, ModernClient, post, Violations } from './clients.ts';
+import { ClusterStage, type StageNode } from './stage.ts';
+
+const test = postgresSuite('takeover');
+const KILLS = atScale({ quick: 2, full: 10, proof: 100 });
+const PAUSES = atScale({ quick: 1, full: 3, proof: 20 });
+const LEASE_MS = 2_000;
+/** Takeovers after a kill, and after the end of a lease: NODES section 7. */
+const LIMITS = { killMs: 250, leaseMs: LEASE_MS + 500 };
+
+timeLimit(120_000 + KILLS * 20_000);
+
+let stage: ClusterStage;
+let crowd: Crowd;
+
+/** Clients of both eras that add to their ledgers without a pause. */
+class Crowd {
+  readonly violations = new Violations();
+  readonly clients: readonly LedgerClient[];
+  readonly #legacy: readonly LegacyClient[];
+  readonly #waiting = new Map<LedgerClient, (() => void)[]>();
+  #running = true;
+  #loops: Promise<unknown> = Promise.resolve();
+
+  constructor(url: string, each: number) {
+    const indexes = Array.from({ length: each }, (_, index) => index);
+    this.#legacy = indexes.map((index) => new LegacyClient(url, `legacy${index}`, this.violations));
+    this.clients = [
+      ...this.#legacy,
+      ...indexes.map((index) => new ModernClient(url, `modern${index}`, this.violations)),
+    ];
+  }
+
+  async start(): Promise<void> {
+    await Promise.all(this.#legacy.map((client) => client.open()));
+    await Promise.all(this.clients.map((client) => client.create()));
+    this.#loops = Promise.all(this.clients.map((client) => this.#loop(client)));
+  }
+
+  /** Resolves when a call that this client sends from now on is acknowledged. */
+  served(client: LedgerClient): Promise<void> {
+    return new Promise((resolve) => {
+      // The call that is on its way now was sent before.
+      this.#waiting.set(client, [...(this.#waiting.get(client) ?? []), () => this.#next(client, resolve)]);
+    });
+  }
+
+  /** The clients whose ledgers this node owns. */
+  async of(node: StageNode): Promise<readonly LedgerClient[]> {
+    const { owners } = await stage.state();
+    return this.clients.filter(({ cell }) => owners[cell] === node.linkPort);
+  }
+
+  /** Compares all ledgers with what was acknowledged. */
+  async stop(): Promise<void> {
+    this.#running = false;
+    await this.#loops;
+    for (const client of this.clients) await client.check();
+    assert.equal(this.violations.found, []);
+  }
+
+  async #loop(client: LedgerClient): Promise<void> {
+    while (this.#running) {
+      await client.add();
+      for (const resolve of this.#waiting.get(client)?.splice(0) ?? []) resolve();
+    }
+  }
+
+  #next(client: LedgerClient, resolve: () => void): void {
+    this.#waiting.set(client, [...(this.#waiting.get(client) ?? []), resolve]);
+  }
+}
+
+test.before(async () => {
+  stage = await ClusterStage.open();
+  crowd = new Crowd(stage.url, 8);
+  await crowd.start();
+});
+test.after(async () => {
+  await crowd.stop();
+  await stage.close();
+});
+
+function victim(round: number): StageNode {
+  const node = stage.nodes[round % stage.nodes.length];
+  if (!node) throw new Error('there is no node');
+  return node;
+}
+
+/** The milliseconds from a fault until each of these clients is served again, in order. */
+async function outages(clients: readonly LedgerClient[], fault: () => unknown): Promise<readonly number[]> {
+  const began = performance.now();
+  await fault();
+  const all = clients.map(async (client) => {
+    await crowd.served(client);
+    return performance.now() - began;
+  });
+  return (await Promise.all(all)).sort((a, b) => a - b);
+}
+
+function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+function report(id: string, sorted: readonly number[]): void {
+  const shown = [0.5, 0.99, 1].map((share) => percentile(sorted, share).toFixed(0)).join(' / ');
+  process.stdout.write(`${id}: ${sorted.length} takeovers, p50 / p99 / max: ${shown} ms\n`);
+}
+
+test(`D-01: after each of ${KILLS} kills another node serves within ${LIMITS.killMs} ms, and nothing acknowledged is lost or doubled`, async () => {
+  const before = (await stage.state()).fenced.length;
+  const busy = slowness();
+  const all: number[] = [];
+  for (let round = 0; round < KILLS; round += 1) {
+    const node = victim(round);
+    const clients = await crowd.of(node);
+    all.push(...(await outages(clients, () => node.kill())));
+    await node.start();
+    await stage.settled();
+  }
+  all.sort((a, b) => a - b);
+  report('D-01', all);
+  assertWithin(percentile(all, 0.99), LIMITS.killMs, 'takeover after a kill', busy);
+  assert.is((await stage.state()).fenced.length - before, KILLS);
+  assert.equal(crowd.violations.found, []);
+});
+
+test(`D-02: a paused node is taken over after its lease, and tells its clients nothing when it runs on (${PAUSES} rounds)`, async () => {
+  const busy = slowness();
+  const all: number[] = [];
+  for (let round = 0; round < PAUSES; round += 1) {
+    const node = victim(round);
+    const clients = await crowd.of(node);
+    const { fenced } = await stage.state();
+    // A stream of a session that this node owns, at the port of the node.
+    const session = await ownSession(node);
+    const stream = await session.count();
+    await stream.first;
+    all.push(...(await outages(clients, () => node.signal('SIGSTOP'))));
+    const heard = stream.text();
+    node.signal('SIGCONT');
+    await stream.ended;
+    assert.equal(await unstored(stream.text().slice(heard.length)), []);
+    await stage.settled();
+    assert.is((await stage.state()).fenced.length, fenced.length + 1);
+  }
+  all.sort((a, b) => a - b);
+  report('D-02', all);
+  assertWithin(percentile(all, 1), LIMITS.leaseMs, 'takeover after a pause', busy);
+  assert.equal(crowd.violations.found, []);
+});
+
+if (SCALE !== 'quick') {
+  test('D-04: a node that is cut off from its database acknowledges nothing, and another node takes over', async () => {
+    const node = victim(0);
+    const busy = slowness();
+    const clients = await crowd.of(node);
+    const { fenced } = await stage.state();
+    const all = await outages(clients, () => node.cable.cut());
+    report('D-04', all);
+    assertWithin(percentile(all, 1), LIMITS.leaseMs, 'takeover after a cut', busy);
+    const ready = await fetch(node.url.replace('/mcp', '/readyz'));
+    assert.is(ready.status, 503);
+    node.cable.heal();
+    await stage.settled();
+    assert.is((await stage.state()).fenced.length, fenced.length + 1);
+    assert.equal(crowd.violations.found, []);
+  });
+
+  test('D-14: a loop that is blocked for 1.5 s costs nothing but time, and one that is blocked for 12 s its cells', async () => {
+    const node = victim(1);
+    const { fenced } = await stage.state();
+    for (let round = 0; round < 3; round += 1) {
+      await block(node, 1_500);
+      await Promise.all(crowd.clients.map((client) => crowd.served(client)));
+    }
+    assert.is((await stage.state()).fenced.length, fenced.length);
+    const clients = await crowd.of(node);
+    report('D-14', await outages(clients, () => block(node, 12_000)));
+    await stage.settled();
+    assert.is((await stage.state()).fenced.length, fenced.length + 1);
+    assert.equal(crowd.violations.found, []);
+  });
+}
+
+/** Occupies the event loop of a node. */
+async function block(node: StageNode, ms: number): Promise<void> {
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'block', arguments: { ms } } };
+  await post(node.url, { authorization: 'blocker' }, body);
+}
+
+/**
+ * The events of a stream that the database does not have: its next owner does not know them. Events that were stored
+ * before the pause may arrive after it.
+ */
+async function unstored(text: string): Promise<readonly string[]> {
+  const missing: string[] = [];
+  for (const [event = '', stream = '', seq = '', data = ''] of text.matchAll(/^id: (.+)_(\d+)\ndata: (.*)$/gm)) {
+    const rows = await stage.postgres.query(
+      `SELECT data FROM troupe.event WHERE stream = '${stream}' AND seq = ${seq}`,
+      stage.database,
+    );
+    if (rows[0]?.data !== data) missing.push(event);
+  }
+  return missing;
+}
+
+interface Counting {
+  /** Resolves with its first bytes. */
+  readonly first: Promise<void>;
+  /** Resolves when the node has closed it. */
+  readonly ended: Promise<void>;
+  /** All that it has sent so far. */
+  text(): string;
+}
+
+/** A session whose cell this node owns, at the node's own port. */
+async function ownSession(node: StageNode): Promise<{ count(): Promise<Counting> }> {
+  for (let attempt = 0; ; attempt += 1) {
+    const client = new LegacyClient(node.url, `own${node.port}-${attempt}`, crowd.violations);
+    await client.open();
+    const { owners } = await stage.state();
+    if (owners[client.sessionCell] === node.linkPort) return { count: () => counting(client) };
+  }
+}
+
+async function counting(client: LegacyClient): Promise<Counting> {
+  const response = await client.stream('count', { to: 10_000, ms: 10 });
+  const reader = response.body?.getReader();
+  if (!reader) throw new Error('the response has no body');
+  let text = '';
+  const decoder = new TextDecoder();
+  let began = (): void => {};
+  const first = new Promise<void>((resolve) => {
+    began = resolve;
+  });
+  const read = async (): Promise<void> => {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      text += decoder.decode(value, { stream: true });
+      began();
+    }
+  };
+  // A connection that breaks has ended, too.
+  return { first, ended: read().catch(() => {}), text: () => text };
+}
