@@ -8,6 +8,8 @@ export class Balancer {
   readonly #server: Server;
   readonly #ports: readonly number[];
   readonly #agent = new Agent({ keepAlive: true });
+  /** Nodes that its health check has taken out. */
+  readonly #out = new Set<number>();
   #next = 0;
 
   private constructor(server: Server, port: number, ports: readonly number[]) {
@@ -26,6 +28,15 @@ export class Balancer {
     return new Balancer(server, address.port, ports);
   }
 
+  /** Sends no request to this node any more, as after a health check without an answer. */
+  takeOut(port: number): void {
+    this.#out.add(port);
+  }
+
+  putBack(port: number): void {
+    this.#out.delete(port);
+  }
+
   async close(): Promise<void> {
     this.#server.closeAllConnections();
     this.#server.close();
@@ -37,13 +48,14 @@ export class Balancer {
     // A connection that breaks while its request arrives has nobody to answer.
     const body = await buffer(incoming).catch(() => undefined);
     if (!body) return;
-    const first = this.#next;
+    const ports = this.#ports.filter((port) => !this.#out.has(port));
     this.#next += 1;
-    this.#try(incoming, outgoing, body, first, 0);
+    const first = this.#next % ports.length;
+    this.#try(incoming, outgoing, body, [...ports.slice(first), ...ports.slice(0, first)]);
   }
 
-  #try(incoming: IncomingMessage, outgoing: ServerResponse, body: Buffer, first: number, tried: number): void {
-    const port = this.#ports[(first + tried) % this.#ports.length];
+  #try(incoming: IncomingMessage, outgoing: ServerResponse, body: Buffer, ports: readonly number[]): void {
+    const [port, ...others] = ports;
     const { method, url, headers } = incoming;
     const forward = request({ host: '127.0.0.1', port, method, path: url, headers, agent: this.#agent }, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
@@ -55,7 +67,7 @@ export class Balancer {
     forward.on('error', (error) => {
       if (outgoing.destroyed || outgoing.headersSent) return void outgoing.destroy();
       const refused = 'code' in error && error.code === 'ECONNREFUSED';
-      if (refused && tried + 1 < this.#ports.length) return this.#try(incoming, outgoing, body, first, tried + 1);
+      if (refused && others.length > 0) return this.#try(incoming, outgoing, body, others);
       // Whether the node has carried out the request is unknown, so it is not sent again.
       outgoing.writeHead(502).end();
     });

@@ -4,8 +4,8 @@ import { modern } from '../http/modern.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Longest wait for one response: an owner that is paused is taken over within its lease. */
-const ANSWER_MS = 10_000;
+/** Longest wait for one response. A node that is paused while it has the request never answers. */
+const ANSWER_MS = 1_500;
 const RETRY_MS = 5;
 const ACCEPTS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
@@ -24,6 +24,8 @@ export abstract class LedgerClient {
   readonly violations: Violations;
   /** The nonces that were acknowledged. */
   readonly acknowledged = new Set<string>();
+  /** The call that is on its way, its attempts, and the end of the last one: what a client that is never served waits for. */
+  pending = '';
   #handle: string | undefined;
   #nonces = 0;
 
@@ -72,14 +74,22 @@ export abstract class LedgerClient {
 
   /** Repeats a call until it has an answer. @returns its structured content */
   protected async until(name: string, args: Fields): Promise<Fields> {
-    for (;;) {
-      const result = await this.ask(name, args).catch(() => undefined);
+    for (let attempt = 1; ; attempt += 1) {
+      let end = 'without a result';
+      const result = await this.ask(name, args).catch((error: unknown) => {
+        end = String(error);
+        return undefined;
+      });
+      this.pending = `${name} ${JSON.stringify(args)}: attempt ${attempt}: ${end} ${this.lastText}`;
       if (result?.isError === true)
         this.violations.add(`${this.principal}: ${name}: ${JSON.stringify(result.content)}`);
       if (result) return Object(result.structuredContent);
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   }
+
+  /** The last response without a result. */
+  protected lastText = '';
 
   /** One attempt. @returns undefined if it has to be repeated */
   protected abstract ask(name: string, args: Fields): Promise<Fields | undefined>;
@@ -89,7 +99,8 @@ export abstract class LedgerClient {
 export class ModernClient extends LedgerClient {
   protected async ask(name: string, args: Fields): Promise<Fields | undefined> {
     const { headers, body } = modern('tools/call', { params: { name, arguments: args } });
-    const { result } = await post(this.url, { ...flat(headers), authorization: this.principal }, body);
+    const { result, status, text } = await post(this.url, { ...flat(headers), authorization: this.principal }, body);
+    this.lastText = result ? '' : `${status} ${text}`;
     return result;
   }
 }
@@ -129,7 +140,8 @@ export class LegacyClient extends LedgerClient {
   }
 
   protected async ask(name: string, args: Fields): Promise<Fields | undefined> {
-    const { status, result } = await this.#post('tools/call', { name, arguments: args });
+    const { status, result, text } = await this.#post('tools/call', { name, arguments: args });
+    this.lastText = result ? '' : `${status} ${text}`;
     if (status === 404) {
       this.violations.add(`${this.principal}: its session is unknown`);
       this.#session = undefined;
@@ -155,6 +167,7 @@ interface Answer {
   readonly status: number;
   readonly session: string | undefined;
   readonly result: Fields | undefined;
+  readonly text: string;
 }
 
 /** One POST, and the result in its response. */
@@ -168,7 +181,7 @@ export async function post(url: string, headers: Readonly<Record<string, string>
   const text = await response.text();
   const session = response.headers.get('mcp-session-id') ?? undefined;
   const result = response.ok && text !== '' ? resultIn(text) : undefined;
-  return { status: response.status, session, result };
+  return { status: response.status, session, result, text };
 }
 
 /** The result in a response: JSON, or the last event of a stream. */

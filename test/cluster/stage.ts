@@ -1,6 +1,7 @@
 /** A stage for faults of a cluster: node processes on one temporary PostgreSQL, behind a balancer that knows nothing of sessions. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import pg from 'pg';
 import { compiled } from '../harness/compiled.ts';
 import { freePort, type Postgres, startPostgres } from '../harness/postgres.ts';
 import { TcpProxy } from '../harness/tcp-proxy.ts';
@@ -114,9 +115,17 @@ export class ClusterStage {
   readonly database: string;
   readonly nodes: readonly StageNode[];
   readonly balancer: Balancer;
+  readonly #client: pg.Client;
 
-  private constructor(postgres: Postgres, database: string, nodes: readonly StageNode[], balancer: Balancer) {
+  private constructor(
+    postgres: Postgres,
+    database: string,
+    nodes: readonly StageNode[],
+    balancer: Balancer,
+    client: pg.Client,
+  ) {
     this.postgres = postgres;
+    this.#client = client;
     this.database = database;
     this.nodes = nodes;
     this.balancer = balancer;
@@ -138,7 +147,10 @@ export class ClusterStage {
       const words = [compiled(program), through, String(ports.http), String(ports.link), SECRET];
       nodes.push(new StageNode(ports, cable, words, env));
     }
-    const stage = new ClusterStage(postgres, database, nodes, await Balancer.open(nodes.map(({ port }) => port)));
+    const client = new pg.Client({ connectionString: database });
+    await client.connect();
+    const balancer = await Balancer.open(nodes.map(({ port }) => port));
+    const stage = new ClusterStage(postgres, database, nodes, balancer, client);
     try {
       await Promise.all(nodes.map((node) => node.start()));
       await stage.settled();
@@ -154,10 +166,16 @@ export class ClusterStage {
     return `http://127.0.0.1:${this.balancer.port}/mcp`;
   }
 
+  /** Asks the database, on a connection of the stage's own. */
+  async query(text: string): Promise<readonly Record<string, unknown>[]> {
+    const { rows } = await this.#client.query<Record<string, unknown>>(text);
+    return rows;
+  }
+
   /** The nodes and the owners of all cells, as the database has them. */
   async state(): Promise<ClusterState> {
-    const nodes = await this.postgres.query('SELECT id, address, fenced FROM troupe.node', this.database);
-    const cells = await this.postgres.query('SELECT node FROM troupe.cell ORDER BY n', this.database);
+    const nodes = await this.query('SELECT id, address, fenced FROM troupe.node');
+    const cells = await this.query('SELECT node FROM troupe.cell ORDER BY n');
     const ports = new Map(
       nodes.filter(({ fenced }) => !fenced).map(({ id, address }) => [id, Number(String(address).split(':').at(-1))]),
     );
@@ -177,7 +195,7 @@ export class ClusterStage {
     for (;;) {
       const { alive, owners } = await this.state();
       const shared = alive.length === count && new Set(owners).size === count && !owners.includes(undefined);
-      if (shared && (await this.postgres.query(young)).length === 0) return;
+      if (shared && (await this.query(young)).length === 0) return;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
@@ -193,6 +211,7 @@ export class ClusterStage {
     for (const node of this.nodes) node.signal('SIGCONT');
     await Promise.all(this.nodes.map((node) => node.kill()));
     await Promise.all(this.nodes.map(({ cable }) => cable.close()));
+    await this.#client.end();
     await this.postgres.stop();
   }
 }
