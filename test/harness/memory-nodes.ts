@@ -32,8 +32,27 @@ export interface Commit {
   readonly refused: boolean;
 }
 
+/** How the database is broken, for the tests of the simulator. */
+export interface DatabaseFaults {
+  /** It accepts the commits of fenced nodes. */
+  readonly fencesNobody?: boolean;
+  /** It answers a commit before it has stored it. */
+  readonly acknowledgesEarly?: boolean;
+  /** It gives a cell to every node that asks, whoever owns it. */
+  readonly comparesNothing?: boolean;
+  /** It fences each node about which another one asks. */
+  readonly judgesNothing?: boolean;
+}
+
+export interface MemoryDatabaseOptions {
+  /** Milliseconds of the next way between a process and the database. Default: no time. */
+  readonly way?: () => number;
+  readonly faults?: DatabaseFaults;
+}
+
 export class MemoryDatabase {
   readonly clock: Clock;
+  readonly options: MemoryDatabaseOptions;
   readonly data: Store = memoryStore();
   readonly nodes = new Map<string, NodeRow>();
   readonly cells: CellRow[] = Array.from({ length: CELLS }, () => ({ node: undefined, epoch: 0 }));
@@ -43,8 +62,9 @@ export class MemoryDatabase {
   violations: string[] = [];
   #made = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, options: MemoryDatabaseOptions = {}) {
     this.clock = clock;
+    this.options = options;
   }
 
   /** A process that has this database. */
@@ -74,7 +94,8 @@ export class MemoryDatabase {
   fence(node: string): boolean {
     const row = this.nodes.get(node);
     if (!row || row.fenced) return true;
-    if (row.locked && row.beatAt + LEASE_MS >= this.clock.date()) return false;
+    const { judgesNothing = false } = this.options.faults ?? {};
+    if (row.locked && row.beatAt + LEASE_MS >= this.clock.date() && !judgesNothing) return false;
     row.fenced = true;
     return true;
   }
@@ -93,6 +114,8 @@ export class MemoryProcess {
   #resumed: (() => void)[] = [];
   readonly #cleared: Promise<never>;
   #clear: () => void = () => {};
+  /** When the last statement arrived there, and its answer back. */
+  readonly #last = { there: 0, back: 0 };
   #members = 0;
   #member: MemoryMember | undefined;
 
@@ -114,7 +137,12 @@ export class MemoryProcess {
       durable: true,
       nodes,
       open: () => Promise.resolve(),
-      commit: (writes) => this.ask(() => this.#commit(writes)),
+      commit: (writes) => {
+        const committed = this.ask(() => this.#commit(writes));
+        if (!database.options.faults?.acknowledgesEarly) return committed;
+        committed.catch(() => {});
+        return Promise.resolve();
+      },
       ...(first
         ? { first: (...given: Parameters<NonNullable<Store['first']>>) => this.ask(() => first(...given)) }
         : {}),
@@ -173,9 +201,21 @@ export class MemoryProcess {
   /** What the database answers; it waits while the process is paused or cut off. */
   async ask<T>(answer: () => T | Promise<T>): Promise<T> {
     await this.#reach();
-    const result = await answer();
-    await this.#reach();
-    return result;
+    await this.#pass('there');
+    try {
+      return await answer();
+    } finally {
+      await this.#pass('back');
+      await this.#reach();
+    }
+  }
+
+  /** One way. Nothing overtakes on a connection. */
+  #pass(way: 'there' | 'back'): Promise<void> | undefined {
+    const { clock, options } = this.database;
+    if (!options.way) return undefined;
+    this.#last[way] = Math.max(this.#last[way], clock.now() + options.way());
+    return new Promise((resolve) => clock.after(this.#last[way] - clock.now(), resolve));
   }
 
   #reach(): Promise<void> | undefined {
@@ -187,6 +227,10 @@ export class MemoryProcess {
   #commit(writes: readonly Write[]): Promise<void> {
     const refused = this.database.isFenced(this.id);
     this.database.commits?.push({ node: this.id, writes, refused });
+    if (refused && this.database.options.faults?.fencesNobody) {
+      this.database.violations.push(`a commit of ${this.id}, which is fenced, was accepted`);
+      return this.database.data.commit(writes);
+    }
     if (!refused) return this.database.data.commit(writes);
     this.#member?.lose('the database refused a commit');
     return Promise.reject(new StoreError('fenced', `${this.name} is fenced: nothing of the batch was written`));
@@ -240,6 +284,7 @@ class MemoryMember implements Member {
   claim(cells: readonly number[], observed: string | undefined): Promise<readonly number[]> {
     return this.#change((database) => {
       const won = cells.filter((cell) => {
+        if (database.options.faults?.comparesNothing) return true;
         const owner = database.ownerOf(cell);
         return (observed === undefined || owner === observed) && (owner === undefined || database.isFenced(owner));
       });

@@ -2,8 +2,8 @@
 import { messageOf } from '../../src/protocol/json.ts';
 import type { Peer } from '../../src/store/membership.ts';
 import { SimulatedClock } from '../../src/testing.ts';
-import { type DatabaseBreaks, SimulatedDatabase } from './database.ts';
-import { actorOf, NodeProcess, type Outcome, type ProcessWorld } from './node-process.ts';
+import { type DatabaseFaults, MemoryDatabase } from '../harness/memory-nodes.ts';
+import { actorOf, NodeProcess, type Outcome, type ProcessWorld, STREAM } from './node-process.ts';
 import { Random } from './random.ts';
 
 const PROCESSES = 3;
@@ -27,8 +27,8 @@ export interface ClusterReport {
 }
 
 /** Lives a world of this seed through. */
-export async function liveCluster(seed: number, breaks: DatabaseBreaks = {}): Promise<ClusterReport> {
-  const world = new ClusterWorld(seed, breaks);
+export async function liveCluster(seed: number, faults: DatabaseFaults = {}): Promise<ClusterReport> {
+  const world = new ClusterWorld(seed, faults);
   const onRejection = (error: unknown): void => world.violated(`crash: an unhandled rejection: ${messageOf(error)}`);
   process.on('unhandledRejection', onRejection);
   try {
@@ -42,7 +42,7 @@ class ClusterWorld implements ProcessWorld {
   readonly clock = new SimulatedClock();
   readonly cells: ReadonlySet<number> = new Set(CELLS);
   readonly #random: Random;
-  readonly #database: SimulatedDatabase;
+  readonly #database: MemoryDatabase;
   readonly #processes: (NodeProcess | undefined)[] = [];
   /** Processes that were killed or stopped, to be cleared away. */
   readonly #gone: NodeProcess[] = [];
@@ -57,15 +57,10 @@ class ClusterWorld implements ProcessWorld {
   #forwarded = 0;
   #violation: string | undefined;
 
-  constructor(seed: number, breaks: DatabaseBreaks) {
+  constructor(seed: number, faults: DatabaseFaults) {
     this.#random = new Random(seed);
-    this.#database = new SimulatedDatabase({
-      clock: this.clock,
-      random: this.#random.fork(),
-      breaks,
-      trace: (line) => this.trace(line),
-      violated: (what) => this.violated(what),
-    });
+    const ways = this.#random.fork();
+    this.#database = new MemoryDatabase(this.clock, { way: () => ways.below(3), faults });
   }
 
   trace(line: string): void {
@@ -91,16 +86,18 @@ class ClusterWorld implements ProcessWorld {
         ]),
       );
       this.#act(this.#random.below(PROCESSES));
+      this.#checkDatabase();
     }
     await this.#calm();
-    this.#check();
+    this.#checkDatabase();
+    await this.#check();
     await this.#clear();
     return {
       violation: this.#violation,
       trace: this.#trace,
       acknowledged: this.#acknowledged.size,
       forwarded: this.#forwarded,
-      fenced: this.#database.fencings,
+      fenced: [...this.#database.nodes.values()].filter(({ fenced }) => fenced).length,
     };
   }
 
@@ -152,8 +149,8 @@ class ClusterWorld implements ProcessWorld {
       [2, () => void this.#stop(index)],
       [3, () => process.pause()],
       [4, () => process.resume()],
-      [2, () => process.connection.cut()],
-      [4, () => process.connection.heal()],
+      [2, () => process.cut()],
+      [4, () => process.heal()],
       [2, () => other && this.#cut(process, other)],
       [3, () => this.#cuts.clear()],
       [2, () => void process.node.closed(other?.linkedAs ?? '')],
@@ -164,7 +161,7 @@ class ClusterWorld implements ProcessWorld {
 
   #start(index: number): void {
     this.#starts += 1;
-    const process = new NodeProcess(this, `process${this.#starts}`, this.#database.connect());
+    const process = new NodeProcess(this, `process${this.#starts}`, this.#database.process());
     this.#processes[index] = process;
     process.start().catch((error: unknown) => {
       this.trace(`${process.address} did not start: ${messageOf(error)}`);
@@ -204,7 +201,7 @@ class ClusterWorld implements ProcessWorld {
     this.#cuts.clear();
     for (const [index, process] of this.#processes.entries()) {
       if (!process) this.#start(index);
-      process?.connection.heal();
+      process?.heal();
       process?.resume();
     }
     this.#asks = false;
@@ -213,15 +210,22 @@ class ClusterWorld implements ProcessWorld {
     if (this.#open > 0) this.violated(`I7: ${this.#open} requests have no answer ${CALM_MS} ms after the last fault`);
     // The last round gives each cell its owner.
     await this.clock.advance(5_000);
-    const homeless = this.#database.homeless();
+    const { cells } = this.#database;
+    const homeless = cells.filter(({ node }) => node === undefined || this.#database.isFenced(node)).length;
     if (homeless > 0) this.violated(`I7: ${homeless} cells have no living owner`);
   }
 
+  /** N1 and N2. */
+  #checkDatabase(): void {
+    const [violation] = this.#database.violations;
+    if (violation !== undefined) this.violated(`N1, N2: ${violation}`);
+  }
+
   /** I1: all that was acknowledged is stored, once. */
-  #check(): void {
+  async #check(): Promise<void> {
     const stored = new Map<string, number>();
     for (const cell of CELLS) {
-      const events = this.#database.rows.events(actorOf(cell), '', 0, Number.MAX_SAFE_INTEGER);
+      const events = await this.#database.data.events(actorOf(cell), STREAM, 0, Number.MAX_SAFE_INTEGER);
       for (const { data } of events) stored.set(data, 1 + (stored.get(data) ?? 0));
     }
     for (const [nonce, times] of stored) if (times > 1) this.violated(`I1: ${nonce} is stored ${times} times`);

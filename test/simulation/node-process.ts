@@ -4,8 +4,10 @@ import type { CellHolder } from '../../src/messages/cell-holder.ts';
 import { ClusterNode, type NodeLinksPort } from '../../src/nodes/cluster-node.ts';
 import type { Peer } from '../../src/store/membership.ts';
 import type { SimulatedClock } from '../../src/testing.ts';
-import type { DatabaseProcess } from './database.ts';
+import type { MemoryProcess } from '../harness/memory-nodes.ts';
 
+/** The stream of a log. */
+export const STREAM = 'log';
 const SECRET = 'a secret of the simulated cluster that all nodes have';
 /** Milliseconds that a request may wait for its cell. */
 const SETTLE_MS = 500;
@@ -83,7 +85,7 @@ interface CellLog {
 
 export class NodeProcess implements CellHolder, NodeLinksPort {
   readonly address: string;
-  readonly connection: DatabaseProcess;
+  readonly connection: MemoryProcess;
   readonly node: ClusterNode;
   readonly #world: ProcessWorld;
   readonly #clock: ProcessClock;
@@ -92,13 +94,15 @@ export class NodeProcess implements CellHolder, NodeLinksPort {
   linkedAs: string | undefined;
   state: 'runs' | 'paused' | 'dead' = 'runs';
 
-  constructor(world: ProcessWorld, address: string, connection: DatabaseProcess) {
+  constructor(world: ProcessWorld, address: string, connection: MemoryProcess) {
     this.#world = world;
     this.address = address;
     this.connection = connection;
     this.#clock = new ProcessClock(world.clock);
+    const { nodes } = connection.store;
+    if (!nodes) throw new Error('the store has no nodes');
     this.node = new ClusterNode({
-      nodes: connection.nodes,
+      nodes,
       links: this,
       holder: this,
       version: '1.0.0',
@@ -110,7 +114,6 @@ export class NodeProcess implements CellHolder, NodeLinksPort {
   }
 
   async start(): Promise<void> {
-    await this.connection.open();
     await this.node.join();
     await this.node.own();
   }
@@ -118,7 +121,6 @@ export class NodeProcess implements CellHolder, NodeLinksPort {
   async stop(): Promise<void> {
     await this.node.leave();
     await this.node.end();
-    await this.connection.close();
   }
 
   kill(): void {
@@ -134,9 +136,19 @@ export class NodeProcess implements CellHolder, NodeLinksPort {
   }
 
   resume(): void {
-    if (this.state === 'paused') this.state = 'runs';
+    if (this.state !== 'paused') return;
+    this.state = 'runs';
     this.#clock.resume();
     this.connection.resume();
+  }
+
+  /** Cuts it off from the database. */
+  cut(): void {
+    if (this.connection.state === 'running') this.connection.cut();
+  }
+
+  heal(): void {
+    if (this.connection.state === 'cut') this.connection.resume();
   }
 
   /** One attempt of a client that reached this process. */
@@ -166,8 +178,8 @@ export class NodeProcess implements CellHolder, NodeLinksPort {
       }
       log.last += 1;
       log.nonces.add(nonce);
-      const event = { actor: actorOf(cell), stream: '', seq: log.last, kind: 'add', data: nonce };
-      const committed = this.connection.commit([{ type: 'event', ...event }]);
+      const event = { actor: actorOf(cell), stream: STREAM, seq: log.last, kind: 'add', data: nonce };
+      const committed = this.connection.store.commit([{ type: 'event', ...event }]);
       log.pending.add(committed);
       await committed.finally(() => log.pending.delete(committed));
       return 'acknowledged';
@@ -184,7 +196,7 @@ export class NodeProcess implements CellHolder, NodeLinksPort {
     for (const cell of cells ?? []) {
       if (!this.#world.cells.has(cell)) continue;
       if (this.#logs.has(cell)) this.#world.violated(`N5: ${this.address} takes cell ${cell}, which it has`);
-      const events = await this.connection.events(actorOf(cell), '', 0, Number.MAX_SAFE_INTEGER);
+      const events = await this.connection.store.events(actorOf(cell), STREAM, 0, Number.MAX_SAFE_INTEGER);
       const nonces = new Set(events.map(({ data }) => data));
       this.#logs.set(cell, { last: events.at(-1)?.seq ?? 0, nonces, pending: new Set() });
     }
