@@ -96,9 +96,11 @@ test.after(async () => {
 
 /** The node that owns most ledgers: one that has just started gets its share slowly. */
 async function victim(): Promise<StageNode> {
-  const counted = await Promise.all(
-    stage.nodes.map(async (node) => ({ node, clients: (await crowd.of(node)).length })),
-  );
+  const { owners } = await stage.state();
+  const counted = stage.nodes.map((node) => ({
+    node,
+    clients: crowd.clients.filter(({ cell }) => owners[cell] === node.linkPort).length,
+  }));
   const [most] = counted.sort((one, other) => other.clients - one.clients);
   if (!most) throw new Error('there is no node');
   return most.node;
@@ -192,12 +194,17 @@ if (SCALE !== 'quick') {
     const busy = slowness();
     const clients = await crowd.of(node);
     const { fenced } = await stage.state();
-    const all = await outages(clients, () => node.cable.cut());
+    const all = await outages(clients, () => {
+      node.cable.cut();
+      stage.balancer.takeOut(node.port);
+    });
+    await fencings(fenced.length + 1);
     report('D-04', all);
     assertWithin(percentile(all, 1), LIMITS.leaseMs, 'takeover after a cut', busy);
     const ready = await fetch(node.url.replace('/mcp', '/readyz'));
     assert.is(ready.status, 503);
     node.cable.heal();
+    stage.balancer.putBack(node.port);
     await stage.settled();
     assert.is((await stage.state()).fenced.length, fenced.length + 1);
     assert.equal(crowd.violations.found, []);
@@ -212,7 +219,13 @@ if (SCALE !== 'quick') {
     }
     assert.is((await stage.state()).fenced.length, fenced.length);
     const clients = await crowd.of(node);
-    report('D-14', await outages(clients, () => block(node, 12_000)));
+    const occupy = (): Promise<void> => {
+      stage.balancer.takeOut(node.port);
+      return block(node, 12_000);
+    };
+    report('D-14', await outages(clients, occupy));
+    await fencings(fenced.length + 1);
+    stage.balancer.putBack(node.port);
     await stage.settled();
     assert.is((await stage.state()).fenced.length, fenced.length + 1);
     assert.equal(crowd.violations.found, []);

@@ -83,4 +83,12 @@ export const NODES: readonly BrokenBuild[] = [
     replace: 'WHERE b.node = n.id OR',
     why: 'a node is fenced because another one asks for it (fence_without_database)',
   },
+  {
+    id: 'D-22',
+    test: 'test/simulation/nodes.test.ts',
+    file: 'src/nodes/cluster-node.ts',
+    find: "if (member === this.#member) this.#cells.set(owned, 'here');",
+    replace: "this.#cells.set(owned, 'here');",
+    why: 'a node serves cells that it lost while it read them',
+  },
 ];
