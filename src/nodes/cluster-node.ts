@@ -469,18 +469,17 @@ export class ClusterNode implements Placement {
     await this.#cells.until(() => cells.every((cell) => this.#cells.requests(cell) === 0), late.over);
     late.timer.cancel();
     if (member !== this.#member) return;
-    await this.#options.holder.drop(new Set(cells), true);
-    const byHeir = new Map<string | undefined, number[]>();
-    for (const cell of cells) {
-      const heir = shares[cell];
-      const group = byHeir.get(heir);
-      if (group) group.push(cell);
-      else byHeir.set(heir, [cell]);
-    }
     try {
-      for (const [heir, group] of byHeir) if (member === this.#member) await member.release(group, heir);
+      await this.#options.holder.drop(new Set(cells), true);
+      for (const heir of new Set(cells.map((cell) => shares[cell]))) {
+        const group = cells.filter((cell) => shares[cell] === heir);
+        if (member === this.#member) await member.release(group, heir);
+      }
+    } catch (error) {
+      // Nothing of them may stay in memory: the next round takes up those that this node still owns.
+      await this.#options.holder.drop(new Set(cells), false);
+      throw error;
     } finally {
-      // Those that this node still owns are taken up again by the next round.
       if (member === this.#member) this.#cells.set(cells, 'other');
     }
   }

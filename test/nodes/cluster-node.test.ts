@@ -15,6 +15,8 @@ const SECRET = 'a secret that all nodes of this test share';
 class Holder implements CellHolder {
   readonly cells = new Set<number>();
   readonly events: string[] = [];
+  /** The next hibernation fails with it. */
+  fails: Error | undefined;
   /** While set, taking and letting go wait for it. */
   held: Promise<void> | undefined;
 
@@ -27,6 +29,11 @@ class Holder implements CellHolder {
   async drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
     this.events.push(`${flush ? 'hibernate' : 'discard'} ${cells.size}`);
     if (flush) await this.held;
+    const { fails } = this;
+    if (flush && fails) {
+      this.fails = undefined;
+      throw fails;
+    }
     for (const cell of cells) this.cells.delete(cell);
   }
 }
@@ -345,5 +352,20 @@ test('a node that reaches no other withdraws before the nodes that do not reach 
   );
   await stage.pass(10_000);
   assert.is(stage.free(), 0);
+  stage.check();
+});
+
+test('cells that could not be given up are discarded and served again by the same node, and move later', async () => {
+  const stage = new Stage();
+  const one = await stage.start('one');
+  one.holder.fails = new Error('the disk failed');
+  const two = await stage.start('two');
+  await stage.pass(3_000);
+  assert.match(one.log.join('\n'), 'could not give up 16 cells; the next round tries again: the disk failed');
+  assert.match(one.holder.events.join(), 'hibernate 16,discard 16,take 16');
+  stage.check();
+  await stage.pass(60_000);
+  assert.ok(two.holder.cells.size > 300);
+  assert.is(one.node.report().moving + two.node.report().moving, 0);
   stage.check();
 });
