@@ -248,12 +248,13 @@ export class ClusterNode implements Placement {
     this.#step('left');
     this.#member = undefined;
     this.#keepDate(member);
+    // First: while this node has a seat, its peers keep the links on which its last responses travel.
+    await this.#options.links.close();
     try {
       await member?.leave();
     } catch (error) {
       this.#failed('this node could not give up its seat: the others notice that it is gone', error);
     }
-    await this.#options.links.close();
   }
 
   async #join(): Promise<void> {

@@ -28,4 +28,20 @@ export const FLEET: readonly BrokenBuild[] = [
     replace: '',
     why: 'nodes outlive their parent, which was killed',
   },
+  {
+    id: 'D-10',
+    test: 'test/cluster/rolling.test.ts',
+    file: 'src/transports/http/forwarded-request.ts',
+    find: "return this.#host.leaving() ? { ...headers, connection: 'close' } : headers;",
+    replace: 'return headers;',
+    why: 'a node that is replaced closes the connections of clients whose requests other nodes serve',
+  },
+  {
+    id: 'D-10',
+    test: 'test/cluster/rolling.test.ts',
+    file: 'src/transports/link/link-listener.ts',
+    find: 'for (const { session } of this.#accepted.values()) session.close();',
+    replace: 'for (const { session } of this.#accepted.values()) session.destroy();',
+    why: 'a node that is replaced loses responses on their way to other nodes',
+  },
 ];

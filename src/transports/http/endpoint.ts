@@ -98,6 +98,11 @@ export class Endpoint implements RouteAnswers {
     return { nodes, endpoint };
   }
 
+  /** True while it asks clients to close their connections. */
+  leaving(): boolean {
+    return this.#leaving;
+  }
+
   /** Rejects new requests, and asks clients to close their connections. */
   drain(): void {
     this.#draining = true;

@@ -70,6 +70,10 @@ export interface EndpointNodes {
 export interface ForwardingHost extends EndpointNodes {
   readonly host: TransportHost;
   readonly refuse: (request: HttpRequest, refusal: HostRefusal, code?: ErrorCodeValue) => void;
+  /** True while this node asks its clients to open other connections. */
+  readonly leaving: () => boolean;
+  /** The response of a request has begun. */
+  readonly begun: () => void;
   /** The request continues at this node. */
   readonly stayed: (forwarded: ForwardedRequest) => void;
   /** Its response has closed. */
@@ -98,6 +102,11 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
     this.misplaced = misplaced;
     this.#host = host;
     this.#deadline = host.host.clock.now() + host.nodes.waitMs;
+  }
+
+  /** True until its response begins. A GET waits for a stream, which its client opens again at another node. */
+  get unanswered(): boolean {
+    return !this.#over && !this.#streams && this.misplaced.request.method !== 'GET';
   }
 
   /** Finds the owner, and forwards the request to it. */
@@ -183,12 +192,18 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
   }
 
   whole(status: number, headers: Headers, body: string | undefined): void {
-    if (!this.#over) this.misplaced.request.response.send(status, headers, body);
+    if (!this.#over) this.misplaced.request.response.send(status, this.#ofConnection(headers), body);
+  }
+
+  /** Adds the header about the client's connection, which is the entry's. */
+  #ofConnection(headers: Headers): Headers {
+    return this.#host.leaving() ? { ...headers, connection: 'close' } : headers;
   }
 
   begun(status: number, headers: Headers): void {
     this.#streams = true;
-    if (!this.#over) this.misplaced.request.response.begin(status, headers);
+    if (!this.#over) this.misplaced.request.response.begin(status, this.#ofConnection(headers));
+    this.#host.begun();
   }
 
   text(text: string): boolean {
@@ -253,7 +268,10 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
   /** This node closes: ends a stream, which its client opens again at another node. */
   end(): void {
     if (this.#over) return;
-    if (this.#streams) this.misplaced.request.response.end();
+    const { request } = this.misplaced;
+    if (this.#streams) request.response.end();
+    // Its entry finds the owner.
+    else if (request.notMine) request.notMine();
     else this.#refuse(UNREACHABLE);
   }
 }

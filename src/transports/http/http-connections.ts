@@ -42,6 +42,8 @@ export class HttpConnections {
   readonly #exchanges: ExchangeHost;
   readonly #streams: HttpSessionDeps & SseStreamDeps;
   #shared: ConnectionId;
+  /** A forwarded request has its response. */
+  #onAnswer: () => void = () => {};
   #lastExchange = 0;
   readonly #sweeper: Sweeper;
   readonly waking: SessionWakeup;
@@ -50,7 +52,7 @@ export class HttpConnections {
     options: ResolvedHttpOptions,
     load: PrincipalLoad,
     host: TransportHost,
-    answers: CommonHeaders & Pick<ForwardingHost, 'refuse'>,
+    answers: CommonHeaders & Pick<ForwardingHost, 'leaving' | 'refuse'>,
     authenticator: HttpAuthenticator | undefined,
     cluster: EndpointNodes | undefined,
   ) {
@@ -70,9 +72,15 @@ export class HttpConnections {
     this.#forwarding = cluster && {
       ...{ host, ...cluster },
       refuse: (request, refusal, code) => answers.refuse(request, refusal, code),
-      stayed: (forwarded) => this.#open.remove(forwarded),
+      leaving: () => answers.leaving(),
+      begun: () => this.#onAnswer(),
+      stayed: (forwarded) => {
+        this.#open.remove(forwarded);
+        this.#onAnswer();
+      },
       over: (forwarded) => {
         this.#open.remove(forwarded);
+        this.#onAnswer();
         const { request, principal } = forwarded.misplaced;
         if (request.method !== 'DELETE') this.#load.end(principal);
       },
@@ -270,6 +278,7 @@ export class HttpConnections {
    * because ending thousands of streams takes as long as a broadcast.
    */
   async close(): Promise<void> {
+    await this.#forwardedAnswered();
     this.waking.end();
     this.#sweeper.end();
     const { bus, clock } = this.host;
@@ -287,6 +296,22 @@ export class HttpConnections {
       else if (open instanceof ForwardedRequest) open.end();
     });
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
+  }
+
+  /** Waits until the owners have answered the requests that this node has forwarded, or for the time that a request may wait. */
+  async #forwardedAnswered(): Promise<void> {
+    const answered = (): boolean =>
+      !this.#open.all().some((open) => open instanceof ForwardedRequest && open.unanswered);
+    if (!this.nodes || answered()) return;
+    const { waitMs } = this.nodes;
+    await new Promise<void>((resolve) => {
+      const late = this.host.clock.after(waitMs, resolve);
+      this.#onAnswer = () => {
+        if (!answered()) return;
+        late.cancel();
+        resolve();
+      };
+    });
   }
 
   #openShared(): ConnectionId {

@@ -17,6 +17,8 @@ import { LinkedRequest, SIGNATURE } from './linked-request.ts';
 
 /** Milliseconds in which a peer must prove that it has the secret. */
 const HANDSHAKE_MS = 3_000;
+/** Milliseconds in which the last responses of a node that ends must be sent. */
+const FINISH_MS = 1_000;
 /** Most connections at a time. A cluster has one for each other node. */
 const MAX_CONNECTIONS = 256;
 /** Most bytes of exchanges that are being received on all links. */
@@ -50,6 +52,8 @@ interface Accepted {
 export class AcceptedLinks {
   readonly #options: LinkListenerOptions;
   readonly #accepted = new Map<object, Accepted>();
+  /** No link is left. */
+  #finished: () => void = () => {};
   #receiving = 0;
 
   constructor(options: LinkListenerOptions) {
@@ -74,9 +78,23 @@ export class AcceptedLinks {
       if (from === undefined ? leaves('') : leaves(from)) session.destroy();
   }
 
+  /** Accepts no more exchanges, and resolves when the responses of the others have been sent, or after a time limit. */
+  async finish(): Promise<void> {
+    if (this.#accepted.size === 0) return;
+    for (const { session } of this.#accepted.values()) session.close();
+    await new Promise<void>((resolve) => {
+      const late = this.#options.clock.after(FINISH_MS, resolve);
+      this.#finished = () => {
+        late.cancel();
+        resolve();
+      };
+    });
+  }
+
   #closed(session: ServerHttp2Session): void {
     const accepted = this.#accepted.get(session);
     this.#accepted.delete(session);
+    if (this.#accepted.size === 0) this.#finished();
     accepted?.late.cancel();
     if (accepted?.from !== undefined) this.#options.listener.closed(accepted.from);
   }

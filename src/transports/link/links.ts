@@ -139,9 +139,11 @@ export class Links implements LinkPort {
     this.#dialed.get(node)?.tell(news);
   }
 
+  /** Lets responses on their way arrive, then closes all links. */
   async close(): Promise<void> {
     const server = this.#server;
     const closed = server && new Promise<void>((resolve) => server.close(() => resolve()));
+    await this.#accepted.finish();
     this.leave();
     await closed;
   }
