@@ -159,6 +159,7 @@ async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[
       minify: false,
       rollupOptions: {
         input: { ...input },
+        checks: { pluginTimings: false },
         // No line with the name of each source: they are 18 KB, and the package has a limit.
         experimental: { attachDebugInfo: 'none' },
         output: {

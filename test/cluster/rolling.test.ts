@@ -137,45 +137,46 @@ test.before(async () => {
 test.after(() => database?.stop());
 
 if (SCALE === 'quick') test.skip('D-10', 'npm run test:full runs it');
-else test('D-10 a new version is deployed node after node: no call fails, nothing is lost, each session continues', async () => {
-  const tree = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': program(1) });
-  const env = {
-    TROUPE_STORE: await database?.database(),
-    TROUPE_CLUSTER_SECRET: 'a secret of this test, 32 characters',
-  };
-  const fleet = new Cli(['serve', 'server.mjs', '--http', '0', '--nodes', String(NODES)], { cwd: tree.path, env });
-  await fleet.until(() => fleet.err.split(' serves (process').length > NODES, 'all nodes');
-  const url = /at (http:\S+);/.exec(fleet.err)?.[1] ?? '';
-  const clients = Array.from({ length: 2 * CLIENTS }, (_, at) => new Client(url, `p${at}`, at % 2 === 0));
-  await Promise.all(clients.map((client) => client.open()));
+else
+  test('D-10 a new version is deployed node after node: no call fails, nothing is lost, each session continues', async () => {
+    const tree = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': program(1) });
+    const env = {
+      TROUPE_STORE: await database?.database(),
+      TROUPE_CLUSTER_SECRET: 'a secret of this test, 32 characters',
+    };
+    const fleet = new Cli(['serve', 'server.mjs', '--http', '0', '--nodes', String(NODES)], { cwd: tree.path, env });
+    await fleet.until(() => fleet.err.split(' serves (process').length > NODES, 'all nodes');
+    const url = /at (http:\S+);/.exec(fleet.err)?.[1] ?? '';
+    const clients = Array.from({ length: 2 * CLIENTS }, (_, at) => new Client(url, `p${at}`, at % 2 === 0));
+    await Promise.all(clients.map((client) => client.open()));
 
-  let deployed = false;
-  const before: number[] = [];
-  const load = clients.map(async (client) => {
-    while (!deployed) await client.add();
+    let deployed = false;
+    const before: number[] = [];
+    const load = clients.map(async (client) => {
+      while (!deployed) await client.add();
+    });
+    const loaded = Promise.all(load);
+    // Each client has its first calls behind it.
+    await Promise.race([loaded, called(clients, 20)]);
+    for (const { times } of clients) before.push(...times.splice(0));
+    writeFileSync(tree.at('server.mjs'), program(2));
+    fleet.process.kill('SIGHUP');
+    await Promise.race([fleet.said('all nodes are replaced'), loaded]);
+    deployed = true;
+    await loaded;
+
+    for (const client of clients) {
+      const entries = Array.from({ length: client.added }, (_, at) => `n${at + 1}`);
+      assert.equal(await client.read(), { entries, version: 2 });
+      client.agent.destroy();
+    }
+    const during = clients.flatMap(({ times }) => times);
+    console.log(
+      `D-10: ${during.length} calls during the deployment, p99 ${p99(during)} ms; ${before.length} before, p99 ${p99(before)} ms; longest ${Math.round(Math.max(...during))} ms`,
+    );
+    fleet.process.kill('SIGTERM');
+    assert.is(await fleet.exit, 0);
   });
-  const loaded = Promise.all(load);
-  // Each client has its first calls behind it.
-  await Promise.race([loaded, called(clients, 20)]);
-  for (const { times } of clients) before.push(...times.splice(0));
-  writeFileSync(tree.at('server.mjs'), program(2));
-  fleet.process.kill('SIGHUP');
-  await Promise.race([fleet.said('all nodes are replaced'), loaded]);
-  deployed = true;
-  await loaded;
-
-  for (const client of clients) {
-    const entries = Array.from({ length: client.added }, (_, at) => `n${at + 1}`);
-    assert.equal(await client.read(), { entries, version: 2 });
-    client.agent.destroy();
-  }
-  const during = clients.flatMap(({ times }) => times);
-  console.log(
-    `D-10: ${during.length} calls during the deployment, p99 ${p99(during)} ms; ${before.length} before, p99 ${p99(before)} ms; longest ${Math.round(Math.max(...during))} ms`,
-  );
-  fleet.process.kill('SIGTERM');
-  assert.is(await fleet.exit, 0);
-});
 
 /** Resolves when each client has made so many calls. */
 async function called(clients: readonly Client[], calls: number): Promise<void> {

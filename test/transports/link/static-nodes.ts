@@ -149,7 +149,11 @@ export async function staticNodes(
       links,
       told,
       entered: () => entered,
-      die: () => links.link.close(),
+      die() {
+        // A dead node sends no last responses.
+        links.link.leave();
+        return links.link.close();
+      },
       close,
     };
     open.push({ node, peer: { node: id, address }, opened });
