@@ -26,6 +26,7 @@ import {
   type LegacyRevision,
   type Revision,
 } from '../protocol/revisions.ts';
+import { TASKS_EXTENSION } from '../protocol/task-params.ts';
 import { type ClientCapabilities, type Implementation, isLogLevel, type LogLevel } from '../protocol/types.ts';
 import type { Authorization } from './authorization.ts';
 import type { Channel, ChannelFailure, ChannelMail } from './channels/channel.ts';
@@ -408,8 +409,10 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   #initialize(): void {
     const { info, capabilities, revision = LATEST_LEGACY, settings } = this.#options;
-    // The tasks of 2025-11-25 are declared apart; extensions are the modern era's.
-    const { extensions, ...declared } = capabilities;
+    // The tasks of 2025-11-25 are declared apart.
+    const { [TASKS_EXTENSION]: _, ...extensions } = capabilities.extensions ?? {};
+    const { extensions: __, ...others } = capabilities;
+    const declared = Object.keys(extensions).length === 0 ? others : { ...others, extensions };
     this.#server = undefined;
     // A lost session takes the questions of its server with it.
     this.#options.serverRequests.close();

@@ -60,6 +60,11 @@ export interface ConnectOptions {
   elicitUrl?(page: ElicitationPage, context: ServerRequestContext): PageAnswer | Promise<PageAnswer>;
   /** Runs a model for the server. Show the request to the user first (MCP sampling, "User Interaction Model"). */
   sample?(request: SamplingRequest, context: ServerRequestContext): SamplingResult | Promise<SamplingResult>;
+  /**
+   * The extensions that the program offers, by their names: `{ 'io.modelcontextprotocol/ui': { mimeTypes: [...] } }` for a
+   * host that shows views.
+   */
+  readonly extensions?: JsonObject;
   /** Lists the directories that the server may work in. */
   roots?(): readonly ClientRoot[] | Promise<readonly ClientRoot[]>;
   /** The eras to speak. `auto` (the default) asks the server, and remembers its answer for the process. */

@@ -25,15 +25,21 @@ const MAX_OPEN = 64;
 /** Milliseconds until a request of a server is given up: a person may have to answer. */
 const ANSWER_MS = 3_600_000;
 
-/** The capabilities that the program's functions declare. */
-export function capabilitiesOf({ elicit, elicitUrl, sample, roots }: Answerers): ClientCapabilities {
+/** The capabilities that the program's functions declare, with its extensions. */
+export function capabilitiesOf({
+  elicit,
+  elicitUrl,
+  sample,
+  roots,
+  extensions,
+}: Answerers & Pick<ConnectOptions, 'extensions'>): ClientCapabilities {
   return {
     ...(elicit || elicitUrl
       ? { elicitation: { ...(elicit ? { form: {} } : {}), ...(elicitUrl ? { url: {} } : {}) } }
       : {}),
     ...(sample ? { sampling: {} } : {}),
     ...(roots ? { roots: { listChanged: true } } : {}),
-    extensions: { [TASKS_EXTENSION]: {} },
+    extensions: { ...extensions, [TASKS_EXTENSION]: {} },
   };
 }
 

@@ -18,6 +18,7 @@ export type ControlAction =
   | 'complete'
   | 'watch'
   | 'unwatch'
+  | 'view'
   | 'forget';
 
 export type { ActorKind, RecordHeader } from './record-header.ts';

@@ -14,6 +14,7 @@ import { InspectorRoutes } from './http/inspector-routes.ts';
 import { type InspectorListener, listen } from './http/listener.ts';
 import { PageFiles } from './http/page-files.ts';
 import { checkToken, newToken } from './http/token-guard.ts';
+import { openViewFrames, type ViewFrames } from './http/view-frames.ts';
 import { type RedactOptions, Redactor } from './redaction/redact.ts';
 import { Observation } from './stream/observation.ts';
 import { ProcessCoverage } from './stream/process-coverage.ts';
@@ -178,6 +179,8 @@ class Inspecting implements OpenInspector, Transport {
   /** Undefined before it listens, and without control. */
   #control: Controller | undefined;
   #listener: InspectorListener | undefined;
+  /** Undefined without control: the page then shows no views. */
+  #frames: ViewFrames | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(
@@ -219,6 +222,8 @@ class Inspecting implements OpenInspector, Transport {
     const log = (message: string): void =>
       this.#program.log('warning', `inspector: ${message}`, { event: 'inspector' });
     this.#control = this.#controller?.(this.#redactor, end);
+    this.#frames = this.#control && (await openViewFrames(() => `http://127.0.0.1:${this.#listener?.port}`));
+    const frames = this.#frames?.origin;
     const routes = new InspectorRoutes({
       observation: this.#observation,
       viewers: this.#viewers,
@@ -227,10 +232,11 @@ class Inspecting implements OpenInspector, Transport {
       controller: this.#control,
       catalogue: this.#catalogue,
       coverage: this.#coverage,
+      frames,
       recording: () => recordingOf(this.#observation, hello, this.#catalogue, this.#coverage?.frame()),
       log,
     });
-    this.#listener = await listen({ port, token, clock, files, routes, log });
+    this.#listener = await listen({ port, token, clock, files, routes, frames, log });
   }
 
   close(): Promise<void> {
@@ -244,6 +250,7 @@ class Inspecting implements OpenInspector, Transport {
     this.#viewers.close('the server is stopping');
     this.#observation.close();
     this.#coverage?.close();
+    await this.#frames?.close();
     await this.#listener?.close();
   }
 }

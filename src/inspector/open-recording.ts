@@ -34,7 +34,7 @@ export async function openRecording(
   const token = newToken();
   const files = new PageFiles();
   const routes = new RecordingRoutes(basename(file), text);
-  const listener = await listen({ port, token, clock, files, routes, log });
+  const listener = await listen({ port, token, clock, files, routes, frames: undefined, log });
   return { frames, url: `http://127.0.0.1:${listener.port}/#${token}`, close: () => listener.close() };
 }
 

@@ -29,6 +29,7 @@ const GROUPS: readonly { readonly kind: OfferKind; readonly label: string; reado
 const PAGES = [
   { kind: 'server', label: 'About this server', icon: 'server' },
   { kind: 'calls', label: 'Calls and tasks', icon: 'exchange' },
+  { kind: 'apps', label: 'Apps in a chat client', icon: 'client' },
 ] as const;
 
 const sought = signal('');

@@ -1,5 +1,6 @@
 /** Everything that the server offers: a list on the left, and what was chosen on the right. */
 import { useEffect } from 'preact/hooks';
+import { later } from '../parts/Later.tsx';
 import { connection, known } from '../store/state.ts';
 import { CallsPage } from './CallsPage.tsx';
 import { watchCalls } from './calls.ts';
@@ -10,6 +11,8 @@ import { elementsOf, shown, trouble, watchOffers } from './offers.ts';
 import { Questions } from './Questions.tsx';
 import { ServerPage } from './ServerPage.tsx';
 import './server.css';
+
+const AppsPage = later('This page', async () => (await import('./apps/AppsPage.tsx')).AppsPage);
 
 export function ServerView() {
   useEffect(watchOffers, []);
@@ -49,6 +52,7 @@ function Chosen() {
   const { value: chosen } = shown;
   if (!catalogue) return null;
   if (chosen.kind === 'calls') return <CallsPage />;
+  if (chosen.kind === 'apps') return <AppsPage />;
   if (!('name' in chosen)) return <ServerPage catalogue={catalogue} />;
   const { kind, name } = chosen;
   if (kind === 'machine') {

@@ -9,7 +9,9 @@ import { changed, connection, model } from '../store/state.ts';
 export type OfferKind = 'tool' | 'resource' | 'template' | 'prompt' | 'machine';
 
 /** The subject of the right side of the view. */
-export type Shown = { readonly kind: 'server' | 'calls' } | { readonly kind: OfferKind; readonly name: string };
+export type Shown =
+  | { readonly kind: 'server' | 'calls' | 'apps' }
+  | { readonly kind: OfferKind; readonly name: string };
 
 export const shown = signal<Shown>({ kind: 'server' });
 /** The reason why the catalogue could not be read. */

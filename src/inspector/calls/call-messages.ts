@@ -32,6 +32,8 @@ export interface CallerOptions {
   readonly answers?: readonly Answerable[];
   /** The least severe log messages that the server sends. Default: `info`. */
   readonly logLevel?: string;
+  /** True: a host that shows views. */
+  readonly views?: true;
 }
 
 export type CallStatus = 'running' | 'done' | 'failed' | 'cancelled';
@@ -144,5 +146,20 @@ export type Control =
     }
   | { readonly action: 'watch'; readonly uri: string; readonly caller: CallerOptions }
   | { readonly action: 'unwatch'; readonly uri: string }
+  /** Passes on a request of a view, or of the host that shows it, and responds with a {@link ViewAnswer}. */
+  | {
+      readonly action: 'view';
+      readonly method: ViewMethod;
+      readonly params: JsonObject;
+      readonly caller: CallerOptions;
+    }
   /** Forgets the ended calls. */
   | { readonly action: 'forget' };
+
+/** The requests that a host passes on for its views, and the list in which it finds them. */
+export type ViewMethod = 'tools/list' | 'tools/call' | 'resources/read' | 'resources/list';
+
+/** The answer of the server to a view, complete and without redaction: the view needs it as a chat client passes it on. */
+export type ViewAnswer =
+  | { readonly result: JsonObject }
+  | { readonly error: { readonly code: number; readonly message: string } };

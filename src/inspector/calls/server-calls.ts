@@ -7,10 +7,13 @@ import type { CallOptions, ServerLogMessage } from '../../client/client-options.
 import type { Client } from '../../client/connected-client.ts';
 import type { Changes } from '../../client/server-changes.ts';
 import type { Clock, Timer } from '../../clock.ts';
+import { ErrorCode } from '../../protocol/errors.ts';
+import { VIEWS_EXTENSION } from '../../protocol/extensions.ts';
 import { isJsonObject, isObject, type JsonObject, messageOf } from '../../protocol/json.ts';
 import { isLegacyRevision } from '../../protocol/revisions.ts';
 import { isLogLevel } from '../../protocol/types.ts';
 import { parseTemplate } from '../../protocol/uri-template.ts';
+import { PAGE_TYPE } from '../../protocol/views.ts';
 import type { Internals } from '../../runtime/internals.ts';
 import { type MemoryPeer, memory } from '../../transports/memory.ts';
 import type { Plain } from '../frames.ts';
@@ -25,7 +28,9 @@ import type {
   CallResult,
   CallStatus,
   CallsState,
+  ViewAnswer,
   ViewerCall,
+  ViewMethod,
 } from './call-messages.ts';
 import { callResult } from './call-result.ts';
 import { ViewerQuestions } from './viewer-questions.ts';
@@ -263,6 +268,26 @@ export class ServerCalls {
     }
   }
 
+  /** Passes on a request of a view, as a chat client does. @throws {InputError} if too many calls are running */
+  async passOn(method: ViewMethod, params: JsonObject, caller: CallerOptions, record: number): Promise<ViewAnswer> {
+    this.#admit();
+    this.#asides += 1;
+    // The client adds its own members.
+    const { _meta, ...rest } = params;
+    const options = { timeoutMs: CALL_MS, ...(isJsonObject(_meta) ? { meta: _meta } : {}) };
+    try {
+      const result = await this.#current.run({ call: undefined, record }, () =>
+        this.#with(caller, (client) => client.request(method, rest, options)),
+      );
+      return { result: isJsonObject(result) ? result : {} };
+    } catch (error) {
+      const code = isObject(error) && typeof error.code === 'number' ? error.code : ErrorCode.InternalError;
+      return { error: { code, message: messageOf(error) } };
+    } finally {
+      this.#asides -= 1;
+    }
+  }
+
   /** Watches a resource until {@link unwatch}. @throws {InputError} */
   async watch(uri: string, caller: CallerOptions, record: number): Promise<void> {
     if (this.#watched.has(uri)) return;
@@ -492,6 +517,7 @@ export class ServerCalls {
         },
         onLog: (message) => this.#note(this.#logged(message)),
         ...(isLogLevel(logLevel) ? { logLevel } : {}),
+        ...(caller.views === true ? { extensions: { [VIEWS_EXTENSION]: { mimeTypes: [PAGE_TYPE] } } } : {}),
         ...this.#questions.answerers(answers),
       },
     );

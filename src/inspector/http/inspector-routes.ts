@@ -27,6 +27,8 @@ export interface InspectorRoutesOptions {
   readonly catalogue: CatalogueReader | undefined;
   /** Undefined for a program that is no server. */
   readonly coverage: Pick<ProcessCoverage, 'frame'> | undefined;
+  /** The origin of the frames of views; undefined without control. */
+  readonly frames: string | undefined;
   /** The backlog as one recording. */
   recording(): string;
   /** Logs a fault of the inspector itself. */
@@ -70,6 +72,7 @@ export class InspectorRoutes implements ApiRoutes {
         if (!options.coverage) return send(response, 204);
         sendJson(response, options.coverage.frame());
       },
+      '/api/frames': (_, response) => sendJson(response, { origin: options.frames ?? null }),
       '/api/calls': async (_, response, query) =>
         sendJson(response, await this.#controller.calls(Number(query.get('since') ?? 0))),
       '/api/result': (_, response, query) => sendJson(response, this.#controller.result(Number(query.get('call')))),

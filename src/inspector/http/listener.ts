@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Clock } from '../../clock.ts';
 import { refuseRequest, send } from './http-answer.ts';
 import type { PageFiles } from './page-files.ts';
-import { TokenGuard } from './token-guard.ts';
+import { HEADERS, TokenGuard } from './token-guard.ts';
 
 /** The only address. No option changes it. */
 const HOST = '127.0.0.1';
@@ -28,6 +28,8 @@ export interface ListenerOptions {
   readonly clock: Clock;
   readonly files: PageFiles;
   readonly routes: ApiRoutes;
+  /** The origin of the frames of views; undefined if the page shows none. */
+  readonly frames: string | undefined;
   log(message: string): void;
 }
 
@@ -77,7 +79,7 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   guard: TokenGuard,
-  { files, routes }: ListenerOptions,
+  { files, routes, frames }: ListenerOptions,
 ): Promise<void> {
   const refusal = guard.check(request);
   if (refusal) return refuseRequest(response, refusal);
@@ -94,9 +96,18 @@ async function answer(
     return refuseRequest(response, { status: files.built ? 404 : 503, why });
   }
   const { body, type, etag, hashed } = found;
-  const caching = { ETag: etag, 'Cache-Control': hashed ? 'max-age=31536000, immutable' : 'no-cache' };
+  const caching = {
+    ETag: etag,
+    'Cache-Control': hashed ? 'max-age=31536000, immutable' : 'no-cache',
+    ...(frames === undefined || hashed ? {} : framing(frames)),
+  };
   if (request.headers['if-none-match'] === etag) return send(response, 304, undefined, '', caching);
   send(response, 200, type, body, caching);
+}
+
+/** The policy of the page with one origin that it may frame. */
+function framing(origin: string): Readonly<Record<string, string>> {
+  return { 'Content-Security-Policy': `${HEADERS['Content-Security-Policy']}; frame-src ${origin}` };
 }
 
 function bind(server: Server, port: number): Promise<number> {

@@ -92,6 +92,8 @@ export class Controller {
       case 'unwatch':
         calls.unwatch(command.uri);
         return `watches ${command.uri} no more`;
+      case 'view':
+        return calls.passOn(command.method, command.params, command.caller, record);
       case 'forget':
         calls.forget();
         return 'forgot the ended calls';

@@ -3,7 +3,7 @@ import { describe, isJsonObject, isObject, type JsonObject } from '../../protoco
 import { SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
 import { isLogLevel, LOG_LEVELS } from '../../protocol/types.ts';
 import { parseTemplate } from '../../protocol/uri-template.ts';
-import type { Answerable, CallerOptions, CallRequest, QuestionAnswer } from '../calls/call-messages.ts';
+import type { Answerable, CallerOptions, CallRequest, QuestionAnswer, ViewMethod } from '../calls/call-messages.ts';
 import { type AnyEvent, InputError, readViewerEvent } from '../http/viewer-input.ts';
 
 export type Command =
@@ -22,6 +22,12 @@ export type Command =
     }
   | { readonly action: 'watch'; readonly uri: string; readonly caller: CallerOptions }
   | { readonly action: 'unwatch'; readonly uri: string }
+  | {
+      readonly action: 'view';
+      readonly method: ViewMethod;
+      readonly params: JsonObject;
+      readonly caller: CallerOptions;
+    }
   | { readonly action: 'forget' };
 
 type Members = Readonly<Record<string, unknown>>;
@@ -31,8 +37,9 @@ const MAX_PRINCIPAL = 200;
 const ANSWERABLE: readonly Answerable[] = ['form', 'url', 'sampling', 'roots'];
 const ACTIONS = [
   ...['send', 'call', 'close', 'start', 'again', 'cancel'],
-  ...['answer', 'complete', 'watch', 'unwatch', 'forget'],
+  ...['answer', 'complete', 'watch', 'unwatch', 'view', 'forget'],
 ];
+const VIEW_METHODS: readonly ViewMethod[] = ['tools/list', 'tools/call', 'resources/read', 'resources/list'];
 
 /** @throws {InputError} for an invalid command */
 export function readCommand(given: unknown): Command {
@@ -70,6 +77,11 @@ export function readCommand(given: unknown): Command {
       return { action, uri: text(given, 'uri', 'a URI'), caller: readCaller(given.caller) };
     case 'unwatch':
       return { action, uri: text(given, 'uri', 'a URI') };
+    case 'view': {
+      const method = VIEW_METHODS.find((known) => known === given.method);
+      if (method === undefined) throw expected(`method: expected one of ${VIEW_METHODS.join(', ')}`, given.method);
+      return { action, method, params: members(given, 'params'), caller: { ...readCaller(given.caller), views: true } };
+    }
     case 'forget':
       return { action };
     default:

@@ -78,7 +78,7 @@ async function buy({ view }: BrowserHost): Promise<void> {
   await panel.getByLabel('Sku').selectOption('kettle');
   await panel.getByLabel('Quantity').fill('2');
   await panel.getByRole('button').click();
-  await view.getByText('60').waitFor();
+  await view.getByText('60', { exact: true }).waitFor();
   await view.getByRole('button', { name: 'Checkout' }).click();
   const question = view.getByRole('group', { name: 'Charge Ada 60?' });
   await question.getByLabel('Agreed').check();
