@@ -13,7 +13,7 @@ import { ask, openSession, type Session } from '../http/support.ts';
 
 const test = postgresSuite('nodes on PostgreSQL');
 const FIXTURE = compiled('test/fixtures/nodes/bells.ts');
-const TIMERS = atScale({ quick: 60, full: 1_000, proof: 10_000 });
+const TIMERS = atScale({ quick: 60, full: 300, proof: 10_000 });
 const PRINCIPALS = 20;
 const LANES = 32;
 const TEN_MINUTES = 600_000;
@@ -21,7 +21,7 @@ const TEN_MINUTES = 600_000;
 const TRIALS = 20;
 const LEAST_DUE_MS = 3_000;
 /** What a busy machine needs at most. */
-const LATE_MS = 60_000;
+const LATE_MS = 40_000;
 timeLimit(atScale({ quick: 150_000, full: 300_000, proof: 600_000 }));
 
 const OUTAGE_MS = atScale({ quick: 3_000, full: 10_000, proof: 28_000 });

@@ -16,8 +16,8 @@ export interface WriteJob {
 
 /** This many may wait although the store has caught up, so that the next group gathers while a job prepares its next slice. */
 const FEW_WAITING = 32;
-/** With more batches than these, a read waits for all of them instead of searching them. */
-const MANY = 512;
+/** Actors of ended jobs are dropped when more than these are known. */
+const MAX_ACTORS = 20_000;
 
 export class WriteQueue {
   readonly #options: PostgresOptions;
@@ -26,6 +26,8 @@ export class WriteQueue {
   /** Jobs of the group on its way. */
   #sent: readonly WriteJob[] = [];
   #length = 0;
+  /** The number of the newest job that writes each actor. */
+  readonly #newest = new Map<string, number>();
   /** Number of jobs that were ever added, and that have ended. */
   #added = 0;
   #ended = 0;
@@ -54,6 +56,7 @@ export class WriteQueue {
       return Promise.reject(this.#busy('maxWaitingLength', maxWaitingLength, 'characters'));
     this.#length += length;
     this.#added += 1;
+    for (const write of writes) this.#newest.set(actorOf(write), this.#added);
     return new Promise((resolve, reject) => void this.#waiting.push({ writes, claim, length, resolve, reject }));
   }
 
@@ -105,11 +108,8 @@ export class WriteQueue {
 
   /** Resolves when the jobs that write this actor have ended; undefined if none writes it. */
   settledOf(actor: string): Promise<void> | undefined {
-    if (this.size === 0) return undefined;
-    if (this.size > MANY) return this.settled();
-    for (let index = this.#waiting.length - 1; index >= 0; index -= 1)
-      if (touches(this.#waiting[index], actor)) return this.#when(this.#ended + this.#sent.length + index + 1);
-    return this.#sent.some((job) => touches(job, actor)) ? this.#when(this.#ended + this.#sent.length) : undefined;
+    const newest = this.#newest.get(actor) ?? 0;
+    return newest <= this.#ended ? undefined : this.#when(newest);
   }
 
   #when(ended: number): Promise<void> {
@@ -122,6 +122,9 @@ export class WriteQueue {
   }
 
   #notify(): void {
+    if (this.size === 0) this.#newest.clear();
+    else if (this.#newest.size > MAX_ACTORS)
+      for (const [actor, newest] of this.#newest) if (newest <= this.#ended) this.#newest.delete(actor);
     for (let [next] = this.#until; next && next.ended <= this.#ended; [next] = this.#until) {
       this.#until.shift();
       next.resolve();
@@ -131,10 +134,6 @@ export class WriteQueue {
   #busy(name: string, most: number, what: string): StoreError {
     return new StoreError('busy', `${most} ${what} are waiting for the store (${name}). Retry when some have finished`);
   }
-}
-
-function touches(job: WriteJob | undefined, actor: string): boolean {
-  return job?.writes.some((write) => actorOf(write) === actor) ?? false;
 }
 
 function actorOf(write: Write): string {
