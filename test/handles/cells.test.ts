@@ -27,7 +27,7 @@ async function two(work = new Work(), told: (what: string) => void = () => {}) {
   return { store, one, other };
 }
 
-test('a handle that has moved continues with its state, and its quota moves with it', async () => {
+test('D-12: a handle that has moved continues with its state, and its quota moves with it', async () => {
   const { one, other } = await two();
   const { handle } = await one.handles.create('order', {}, ALICE);
   const { handle: stays } = await one.handles.create('order', {}, ALICE);
@@ -108,7 +108,7 @@ test('a timer fires in the process that owns its cell, once, and work resumes th
   assert.equal([view.state, view.status], ['shipped', 'done']);
 });
 
-test('work that does not heed its signal begins no step after its handle has moved, and the next owner runs the step', async () => {
+test('D-12: work that does not heed its signal begins no step after its handle has moved, and the next owner runs the step', async () => {
   const ran: string[] = [];
   const gates: (() => void)[] = [];
   const machine = setup({

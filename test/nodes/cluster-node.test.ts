@@ -148,7 +148,7 @@ test('cells of a node that is killed are taken up at once, when its link closes'
   stage.check();
 });
 
-test('a node that is paused beyond its lease discards everything before it does anything else, and joins again under another id', async () => {
+test('D-12: a node that is paused beyond its lease discards everything before it does anything else, and joins again under another id', async () => {
   const stage = new Stage();
   const one = await stage.start('one');
   const two = await stage.start('two');
@@ -318,7 +318,7 @@ test('a principal has the same cell at every node of the cluster, and principals
   for (let n = 0; n < 50; n += 1) assert.is(one.node.placeOf(one.node.ownCell()).at, 'here');
 });
 
-test('of two nodes that do not reach each other one withdraws, and joins again later', async () => {
+test('D-05: of two nodes that do not reach each other one withdraws, and joins again later', async () => {
   const stage = new Stage();
   const names = ['one', 'two', 'three'];
   for (const name of names) await stage.start(name);
@@ -340,7 +340,7 @@ test('of two nodes that do not reach each other one withdraws, and joins again l
   stage.check();
 });
 
-test('a node that reaches no other withdraws before the nodes that do not reach it', async () => {
+test('D-05: a node that reaches no other withdraws before the nodes that do not reach it', async () => {
   const stage = new Stage();
   for (const name of ['a', 'b', 'c', 'd']) await stage.start(name);
   await stage.pass(60_000);

@@ -13,7 +13,7 @@ const test = suite('writes of cells');
 
 const idOf = (cell: number): string => withCell(cell, 'x'.repeat(22));
 
-test('a batch with an actor of a cell that another node owns is refused whole, and others pass', async () => {
+test('D-12: a batch with an actor of a cell that another node owns is refused whole, and others pass', async () => {
   const inner = Object.assign(memoryStore(), { durable: true });
   const owned = new Set([7]);
   const owner = { owns: (cell: number) => owned.has(cell) };
