@@ -1,8 +1,11 @@
 /** The page of a machine in Chromium, behind a proxy of another origin, with the official bridge and a scripted server. */
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import type { McpUiHostContext } from '@modelcontextprotocol/ext-apps/app-bridge';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
 import { assertWithin } from '../../harness/pace.ts';
+import { SCALE } from '../../harness/scale.ts';
 import { violationsIn } from './axe.ts';
 import { type BrowserHost, CAPABLE, openInHost } from './host.ts';
 import { order, orderPage, ScriptedServer } from './scripted.ts';
@@ -27,15 +30,19 @@ interface Opened extends BrowserHost {
 async function opened({
   theme = 'light',
   width = 720,
+  height = 1000,
+  scale = 1,
   context = {},
   capabilities = CAPABLE,
 }: {
   theme?: 'light' | 'dark';
   width?: number;
+  height?: number;
+  scale?: number;
   context?: McpUiHostContext;
   capabilities?: typeof CAPABLE;
 } = {}): Promise<Opened> {
-  const page = await browsing.page({ theme, width: Math.max(width, 400), height: 1000 });
+  const page = await browsing.page({ theme, width: Math.max(width, 400), height, scale });
   const server = new ScriptedServer();
   const host = await openInHost(page, {
     html,
@@ -308,7 +315,7 @@ test('the keyboard alone fills a form, sends it, and reads the result', async ()
 
 test('axe finds nothing in both themes, narrow and wide, with a question, and with text of twice the size', async () => {
   for (const theme of ['light', 'dark'] as const)
-    for (const width of [320, 720]) {
+    for (const width of SCALE === 'quick' ? [theme === 'light' ? 320 : 720] : [320, 720]) {
       const { view, server, page } = await opened({ theme, width });
       assert.equal(await violationsIn(page, 'Order'), [], `${theme} ${width}`);
       server.change(ASKING);
@@ -320,6 +327,22 @@ test('axe finds nothing in both themes, narrow and wide, with a question, and wi
       assert.is(overflow, 0, `${theme} ${width}: wider than its frame`);
       await page.close();
     }
+});
+
+/** True where the pictures are written, and not only taken. */
+const WRITES = process.env.TROUPE_PICTURES === '1';
+
+test('the picture of the README is the view of an order, in light and dark', async () => {
+  for (const theme of WRITES ? (['light', 'dark'] as const) : (['light'] as const)) {
+    const { view, page } = await opened({ theme, scale: 2, height: 780 });
+    await view.locator('progress').waitFor();
+    await view.getByLabel('Sku').selectOption('cup');
+    const picture = await page.locator('iframe').screenshot();
+    assert.ok(picture.length > 20_000, `${theme}: ${picture.length} bytes`);
+    if (WRITES)
+      writeFileSync(fileURLToPath(new URL(`../../../docs/images/view-${theme}.png`, import.meta.url)), picture);
+    await page.close();
+  }
 });
 
 test('the first state comes within 300 ms of the frame, and a change within 150 ms', async () => {

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { orderMachine, SKU, totalOf } from '../../../examples/order/order.ts';
 import { openShop } from '../../examples/order-shop.ts';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { SCALE } from '../../harness/scale.ts';
 import { type BrowserHost, openInHost } from './host.ts';
 
 const test = browserSuite('an order in a view');
@@ -127,25 +128,27 @@ test('over HTTP (2026-07-28): fill, check out, agree in the view, and a delay in
   await server.close();
 });
 
-test('over stdio (2025-11-25): examples/order as it is', async () => {
-  const shop = openShop();
-  const client = new Client(
-    { name: 'chat', version: '1' },
-    { capabilities, versionNegotiation: { mode: 'legacy' }, supportedProtocolVersions: ['2025-11-25'] },
-  );
-  await client.connect(new StdioClientTransport(shop.stdio));
-  assert.is(client.getNegotiatedProtocolVersion(), '2025-11-25');
-  const args = { customer: 'Ada' };
-  const host = await show(
-    client,
-    'order_create',
-    args,
-    await client.callTool({ name: 'order_create', arguments: args }),
-  );
-  await buy(host);
-  await host.view.locator('.state', { hasText: 'Shipped' }).waitFor();
-  assert.is(shop.charges().length, 1);
-  await client.close();
-  await host.page.close();
-  shop.close();
-});
+// A process of its own: at full scale.
+if (SCALE !== 'quick')
+  test('over stdio (2025-11-25): examples/order as it is', async () => {
+    const shop = openShop();
+    const client = new Client(
+      { name: 'chat', version: '1' },
+      { capabilities, versionNegotiation: { mode: 'legacy' }, supportedProtocolVersions: ['2025-11-25'] },
+    );
+    await client.connect(new StdioClientTransport(shop.stdio));
+    assert.is(client.getNegotiatedProtocolVersion(), '2025-11-25');
+    const args = { customer: 'Ada' };
+    const host = await show(
+      client,
+      'order_create',
+      args,
+      await client.callTool({ name: 'order_create', arguments: args }),
+    );
+    await buy(host);
+    await host.view.locator('.state', { hasText: 'Shipped' }).waitFor();
+    assert.is(shop.charges().length, 1);
+    await client.close();
+    await host.page.close();
+    shop.close();
+  });
