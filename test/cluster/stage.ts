@@ -20,6 +20,9 @@ export interface StageOptions {
   readonly fsync?: boolean;
 }
 
+/** A module that ends a node when its test has ended in any way: the node's standard input closes then. */
+const ENDS_WITH_TEST = 'data:text/javascript,process.stdin.resume().on("end",()=>process.exit(1)).unref()';
+
 /** One node: a process, and its cable to the database. */
 export class StageNode {
   readonly port: number;
@@ -61,8 +64,8 @@ export class StageNode {
 
   /** Starts a process, and resolves when it serves. */
   async start(): Promise<void> {
-    const child = spawn(process.execPath, [...this.#arguments], {
-      stdio: ['ignore', 'pipe', 'pipe'],
+    const child = spawn(process.execPath, ['--import', ENDS_WITH_TEST, ...this.#arguments], {
+      stdio: ['pipe', 'pipe', 'pipe'],
       env: { ...process.env, ...this.#env },
     });
     this.#child = child;
