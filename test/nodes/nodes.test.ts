@@ -172,6 +172,7 @@ test('a zombie commits nothing, answers nothing of its sessions, and joins again
   const seen = stateIn(await called(session, owner.url, 3, 'order_get', { handle }));
   assert.match(JSON.stringify(seen), '"tea"');
   assert.equal(database.violations, []);
+  stream.cut();
   await one.stop();
   await two.stop();
 });

@@ -126,6 +126,8 @@ export class DialedLink {
     headers: Readonly<Record<string, string>>,
     done: (headers: IncomingHttpHeaders) => void,
   ): void {
+    // A session that was destroyed meanwhile still reports that it has connected, and then accepts no request.
+    if (session.destroyed || session.closed) return;
     const stream = session.request({ ':path': path, ...headers });
     stream.on('error', ignore);
     stream.once('response', (answer) => {
