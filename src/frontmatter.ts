@@ -1,7 +1,7 @@
 /** Reads the YAML frontmatter of a Markdown file, as all hosts of skills read it (SEP-2640). */
 
-/** Longest frontmatter in UTF-16 code units. */
-const MAX_LENGTH = 65_536;
+/** Longest frontmatter in UTF-16 code units, also after its aliases are resolved. The parser needs quadratic time for some texts. */
+const MAX_LENGTH = 16_384;
 /** Aliases that the frontmatter may resolve: more of them can multiply a small text (YAML 1.2 section 7.1). */
 const MAX_ALIASES = 100;
 
@@ -55,6 +55,11 @@ export async function readFrontmatter(text: string): Promise<Frontmatter> {
       `the frontmatter is not valid YAML: ${problem.message.slice(0, 200)}`,
       lineAt(problem.pos[0]),
     );
+  const lineOf = (field: string): number => {
+    const { contents } = document;
+    const pair = isMap(contents) ? contents.items.find(({ key }) => isScalar(key) && key.value === field) : undefined;
+    return lineAt(pair && isScalar(pair.key) ? pair.key.range?.[0] : undefined);
+  };
   let frontmatter: unknown;
   try {
     frontmatter = document.toJS({ maxAliasCount: MAX_ALIASES });
@@ -64,14 +69,16 @@ export async function readFrontmatter(text: string): Promise<Frontmatter> {
       FIRST_LINE,
     );
   }
+  const excess = excessIn(frontmatter);
+  if (excess !== undefined)
+    throw new FrontmatterError(
+      `expected a frontmatter of at most ${MAX_LENGTH} characters when its aliases are resolved, got more`,
+      lineOf(excess),
+    );
   return {
     frontmatter,
     body: rest.slice(end.index + end[0].length),
-    lineOf(field) {
-      const { contents } = document;
-      const pair = isMap(contents) ? contents.items.find(({ key }) => isScalar(key) && key.value === field) : undefined;
-      return lineAt(pair && isScalar(pair.key) ? pair.key.range?.[0] : undefined);
-    },
+    lineOf,
     oddNames() {
       const found: { readonly name: string; readonly line: number }[] = [];
       visit(document, {
@@ -86,6 +93,25 @@ export async function readFrontmatter(text: string): Promise<Frontmatter> {
       return found;
     },
   };
+}
+
+/** The field with which the values become too long; undefined if they do not. A value that contains itself has no end. */
+function excessIn(frontmatter: unknown): string | undefined {
+  let length = 0;
+  for (const [field, value] of Object.entries(Object(frontmatter))) {
+    const left = [value];
+    while (left.length > 0) {
+      const next = left.pop();
+      length += typeof next === 'string' ? next.length + 1 : 1;
+      if (length + left.length > MAX_LENGTH) return field;
+      if (typeof next === 'object' && next !== null)
+        for (const [name, part] of Object.entries(next)) {
+          length += name.length;
+          left.push(part);
+        }
+    }
+  }
+  return undefined;
 }
 
 /** The line after the opening "---". */

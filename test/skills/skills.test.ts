@@ -272,6 +272,16 @@ const INVALID: readonly (readonly [what: string, text: string | Buffer, message:
     /not valid YAML: Excessive alias count/,
   ],
   [
+    'few aliases of a long text',
+    `---\nname: pdf\ndescription: x\na: &a ${'x'.repeat(10_000)}\nb: [*a, *a]\n---\n`,
+    /:5: expected a frontmatter of at most 16384 characters when its aliases are resolved/,
+  ],
+  [
+    'a value that contains itself',
+    '---\nname: pdf\ndescription: x\na: &a [*a]\n---\n',
+    /:4: expected a frontmatter of at most 16384 characters/,
+  ],
+  [
     'another name',
     '---\ndescription: x\nname: pfd\n---\n',
     /:3: frontmatter\.name: expected the name of the folder, "pdf", got string "pfd"/,
