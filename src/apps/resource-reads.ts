@@ -54,12 +54,15 @@ export class ResourceReads {
   }
 }
 
+/** Members of the result of `troupe_watch` itself. An object that has one of them is the `value`. */
+const RESERVED = ['changed', 'version', 'value'];
+
 /** The members of a resource that is one JSON object; otherwise its `value`, or its contents. */
 function dataOf(contents: readonly ResourceContents[]): JsonObject {
   const [only, ...more] = contents;
   const text = more.length === 0 && only && 'text' in only ? only.text : undefined;
   const value = text === undefined ? undefined : jsonIn(text);
-  if (isJsonObject(value)) return value;
+  if (isJsonObject(value) && !RESERVED.some((name) => Object.hasOwn(value, name))) return value;
   if (value !== undefined) return { value };
   // A reader returns JSON: the codec would otherwise reject its result.
   return text === undefined ? { contents: contents as readonly JsonObject[] } : { value: text };

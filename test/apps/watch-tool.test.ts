@@ -88,6 +88,20 @@ test('returns a resource at once without a version, and as soon as it differs fr
   await server.close();
 });
 
+test('a resource whose members have the names of the result is its value, as one that is no object', async () => {
+  const { server, as } = await onBench();
+  const client = as('ada');
+  for (const value of [{ changed: false, cards: 1 }, { version: 'mine' }, { value: 1 }, [1, 2], 7, null]) {
+    const uri = `team://${JSON.stringify(value).length}`;
+    const { remove } = server.resource(uri, { mimeType: 'application/json' }, () => JSON.stringify(value));
+    const { version, ...rest } = structured(await watch(client, { uri }).result);
+    assert.equal(rest, { changed: true, value });
+    assert.type(version, 'string');
+    remove();
+  }
+  await server.close();
+});
+
 test('returns that nothing changed when the time is over', async () => {
   const { clock, server, as } = await onBench();
   const client = as('ada');

@@ -130,6 +130,22 @@ test('a watch that failed once after it worked asks again after 5 seconds', asyn
   view.close();
 });
 
+test('a watch yields the JSON of the resource, as a read does: the version of the watch is none of its members', async () => {
+  const { view, waits } = await watched();
+  const { values } = collected(view);
+  await settled();
+  await waits[0]?.answer({ changed: true, cards: 1, version: 'a' });
+  await waits[1]?.answer({ changed: true, value: { changed: false, version: 'mine' }, version: 'b' });
+  await waits[2]?.answer({ changed: true, value: [1], version: 'c' });
+  await waits[3]?.answer({ changed: true, state: 'cart', version: 4 });
+  assert.equal(values, [{ cards: 1 }, { changed: false, version: 'mine' }, [1], { state: 'cart', version: 4 }]);
+  assert.equal(
+    waits.map(({ args }) => args.version),
+    [undefined, 'a', 'b', 'c', 4],
+  );
+  view.close();
+});
+
 test('a host that does not proxy the tool is read every 5 seconds, and only changes are yielded', async () => {
   let reads = 0;
   let text = '{"state":"cart"}';

@@ -29,7 +29,7 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
 
 /** Replaces the children of an element. */
 export function fill(parent: Element, ...children: readonly Child[]): void {
-  parent.replaceChildren(...children.filter((child) => child !== undefined && child !== false));
+  parent.replaceChildren(...children.map((child) => child || ''));
 }
 
 /** A note in a quieter colour. */

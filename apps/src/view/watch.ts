@@ -1,5 +1,5 @@
 /** The values of a resource as they change: waits at the server if the host proxies `troupe_watch`, and else reads at intervals. */
-import { isMembers, type Members, ViewError } from './host-link.ts';
+import { isMembers, ViewError } from './host-link.ts';
 import type { ServerProxy } from './server-proxy.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -36,9 +36,12 @@ export async function* watch<T>(
     const options = { signal: ended, timeoutMs: WAIT_MS + GRACE_MS };
     const args = { uri, waitMs: WAIT_MS, ...(known === undefined ? {} : { version: known }) };
     const { structuredContent: answer, isError } = await server.call(WATCH_TOOL, args, options);
-    if (isError || !isMembers(answer)) throw new ViewError('refused', `${uri}: not watched`);
-    known = answer.version;
-    return answer.changed === false ? undefined : resourceOf<T>(answer);
+    if (isError || !isMembers(answer)) throw new ViewError('refused', uri);
+    const { changed, version, value, ...members } = answer;
+    known = version;
+    if (changed === false) return undefined;
+    // An instance counts its versions, and they are its own member. The type is what the author expects of the resource.
+    return (typeof known === 'number' ? { ...members, version } : value === undefined ? members : value) as T;
   };
   const read = async (): Promise<T | undefined> => {
     const [contents] = await server.read(uri, { signal: ended, timeoutMs: GRACE_MS });
@@ -67,9 +70,8 @@ export async function* watch<T>(
       if (ended.aborted) return;
       failures += 1;
       // A connection may fail once. A refusal of the first attempt is the host's answer.
-      const lasting = !worked || failures > MAX_FAILURES;
-      if (lasting && ask === read) throw error;
-      if (lasting) {
+      if (!worked || failures > MAX_FAILURES) {
+        if (ask === read) throw error;
         ask = read;
         worked = false;
         failures = 0;
@@ -77,15 +79,9 @@ export async function* watch<T>(
       }
     }
     const now = surroundings.now();
-    const every = now - changed >= QUIET_MS ? REST_MS : ask === read || failures > 0 ? READ_MS : 0;
+    const every = now - changed >= QUIET_MS ? REST_MS : ask === read || failures ? READ_MS : 0;
     await rest(surroundings, every - (now - began), ended);
   }
-}
-
-/** The JSON of the resource in an answer of the tool. */
-function resourceOf<T>({ changed: _, ...rest }: Members): T {
-  // The type is what the author expects of the resource.
-  return rest as T;
 }
 
 /** Resolves when a time is over and a person can see the view; earlier when a person turns to the view, or the watch ends. */
