@@ -153,8 +153,10 @@ function drawPlaced(chart: ChartNode, title: string, placed: PlacedChart, pen: P
   const top = isFrameless(chart) && pen === COLOURS ? TITLE : 0;
   const width = Math.ceil(Math.max(placed.width, top === 0 ? 0 : textWidth(clipText(chart.key), 'name') + 2 * SIDE));
   const height = Math.ceil(placed.height) + top;
+  // In a page that is written from right to left, texts would begin at their right ends.
+  const direction = pen === COLOURS ? '' : ' direction="ltr"';
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" font-family="${FAMILY}">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" font-family="${FAMILY}"${direction}>`,
     `<title>${xml(title)}</title>`,
     `<rect width="${width}" height="${height}" ${pen.shape('back', 'other')}/>`,
     ...(top === 0 ? [] : [drawText(SIDE, 22, clipText(chart.key), 'name', pen.ink('title', 'other'))]),

@@ -50,7 +50,7 @@ function questionElement({ id, kind, message = '', fields = [], url, until }: Qu
     return send(id, 'accept', url === undefined ? values : undefined);
   };
   // A person sees the host of a link before it opens.
-  const text = url === undefined ? 'Answer' : `Open ${url.split('/')[2]}`;
+  const text = url === undefined ? 'Answer' : `Open ${new URL(url).host}`;
   const form = formPart(
     fields,
     text,

@@ -177,7 +177,12 @@ test('a question of another kind is a link with its host, or waits for the model
     return {};
   };
   const asks = [
-    { id: 'pay', kind: 'elicitUrl', message: 'Pay at your bank', url: 'https://bank.example.com/pay?id=7' },
+    {
+      id: 'pay',
+      kind: 'elicitUrl',
+      message: 'Pay at your bank',
+      url: 'https://shop.example.com@bank.example.com/pay?id=7',
+    },
     { id: 'name', kind: 'sample', message: 'Find a name' },
   ];
   server.change({ ...ASKING, asks });
@@ -186,7 +191,7 @@ test('a question of another kind is a link with its host, or waits for the model
   await group.getByRole('button', { name: 'Open bank.example.com' }).click();
   await view.locator('.question').nth(1).waitFor();
   await answered;
-  assert.equal(links, ['https://bank.example.com/pay?id=7']);
+  assert.equal(links, ['https://shop.example.com@bank.example.com/pay?id=7']);
   const [{ arguments: args } = { arguments: {} }] = server.calls;
   assert.is(Object(args).answers.pay.action, 'accept');
   await page.close();
@@ -286,6 +291,21 @@ test('a changed theme, language and style of the host reach the page; incomplete
   bridge.setHostContext({ theme: 'dark', styles: { variables: all } } as never);
   await view.locator('body.hosted').waitFor();
   assert.is(await back(), 'rgb(32, 24, 0)');
+  await page.close();
+});
+
+test('in a language that is written from right to left, the picture of the chart stays as it was drawn', async () => {
+  const { view, bridge, page } = await opened();
+  const places = () =>
+    view.locator('svg').evaluate((svg) => {
+      const { left } = svg.getBoundingClientRect();
+      return [...svg.querySelectorAll('text')].map((text) => Math.round(text.getBoundingClientRect().left - left));
+    });
+  const before = await places();
+  bridge.setHostContext({ theme: 'light', locale: 'ar', timeZone: 'UTC' });
+  await view.locator('html[dir=rtl]').waitFor();
+  assert.ok(before.length > 0);
+  assert.equal(await places(), before);
   await page.close();
 });
 
