@@ -93,6 +93,11 @@ export class ClusterNode implements Placement {
     this.#options = options;
   }
 
+  /** False while the store does not answer: other nodes may have taken over. */
+  get connected(): boolean {
+    return this.#member?.connected() ?? true;
+  }
+
   /** True if the node serves requests. */
   get ready(): boolean {
     return this.#state.has('ready') && (this.#cells.size > 0 || this.#state.has('ended'));

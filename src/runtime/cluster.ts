@@ -97,6 +97,11 @@ export class Cluster implements ClusterParts, CellHolder {
     return this.#node.owns(cell);
   }
 
+  /** False while the store does not answer. */
+  get connected(): boolean {
+    return this.#node.connected;
+  }
+
   /** True if the node serves requests. */
   get ready(): boolean {
     return this.#node.ready;

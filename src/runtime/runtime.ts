@@ -362,6 +362,7 @@ export function createRuntime(
     const reasons: UnreadyReason[] = [];
     if (unready) reasons.push('draining');
     if (impairment !== undefined) reasons.push(impairment);
+    else if (node && !node.connected) reasons.push('store not open');
     else if (node && !node.ready) reasons.push('no cells');
     return { ready: reasons.length === 0, reasons };
   };

@@ -32,6 +32,8 @@ export interface Member {
   readonly id: string;
   /** Milliseconds since 1970 by the database, steady between two beats. */
   date(): number;
+  /** False while the store has not answered for as long as a lease: this node may be fenced, and cannot know it. */
+  connected(): boolean;
   /** All nodes that are not fenced, without this one. */
   peers(): readonly Peer[];
   /** The owner in the last read of the table: a hint. Undefined for a cell without an owner. */

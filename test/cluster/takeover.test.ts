@@ -199,6 +199,8 @@ if (SCALE !== 'quick') {
       stage.balancer.takeOut(node.port);
     });
     await fencings(fenced.length + 1);
+    const ready = await fetch(node.url.replace('/mcp', '/readyz'));
+    assert.is(ready.status, 503);
     report('D-04', all);
     assertWithin(percentile(all, 1), LIMITS.leaseMs, 'takeover after a cut', busy);
     node.cable.heal();

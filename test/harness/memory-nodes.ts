@@ -273,6 +273,11 @@ class MemoryMember implements Member {
     return this.#database.clock.date();
   }
 
+  connected(): boolean {
+    const row = this.#database.nodes.get(this.id);
+    return row !== undefined && row.beatAt + LEASE_MS >= this.#database.clock.date();
+  }
+
   peers(): readonly Peer[] {
     return this.#peers;
   }

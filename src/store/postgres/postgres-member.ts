@@ -7,7 +7,7 @@ import type { Member, MemberEvents, Nodes, Peer } from '../membership.ts';
 import { StoreError } from '../store.ts';
 import { startStoreThread } from '../store-thread.ts';
 import { type BeatStart, type FromBeat, SHARED, type ToBeat } from './beat-protocol.ts';
-import { type ChangedCell, type ClusterRead, ClusterTables, type LiveNode } from './cluster-tables.ts';
+import { type ChangedCell, type ClusterRead, ClusterTables, LEASE_MS, type LiveNode } from './cluster-tables.ts';
 import type { PostgresAddress } from './postgres-address.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { postgresError } from './postgres-faults.ts';
@@ -67,6 +67,8 @@ class PostgresMember implements Member {
   readonly #offsets: number[] = [];
   #offset = 0;
   #lastDate = 0;
+  /** The time of the last beat that this thread has seen. */
+  #arrivedAt = systemClock.now();
   /** Overdue nodes about which the database is being asked. */
   readonly #asked = new Set<string>();
 
@@ -105,6 +107,10 @@ class PostgresMember implements Member {
     // Never backwards, although a later beat may correct the offset.
     this.#lastDate = Math.max(this.#lastDate, Math.floor(systemClock.now() + this.#offset));
     return this.#lastDate;
+  }
+
+  connected(): boolean {
+    return systemClock.now() - this.#arrivedAt < LEASE_MS;
   }
 
   peers(): readonly Peer[] {
@@ -206,6 +212,7 @@ class PostgresMember implements Member {
 
   #arrived(read: ClusterRead): void {
     if (this.#ended) return;
+    this.#arrivedAt = systemClock.now();
     this.#offsets.push(read.date - systemClock.now());
     if (this.#offsets.length > DATES) this.#offsets.shift();
     this.#offset = Math.max(...this.#offsets);

@@ -223,12 +223,14 @@ test('a node without its database is fenced after its lease, and lets go of ever
   const b = await join('127.0.0.1:2', url.replace(`:${server.port}/`, `:${cable.port}/`));
   await steady(a);
   assert.equal(await b.member.claim([1], undefined), [1]);
+  assert.ok(b.member.connected());
   cable.cut();
   const began = performance.now();
   const claim = outcome(b.member.claim([2], undefined));
   await until(() => !a.member.peers().some(({ node }) => node === b.member.id));
   assert.ok(performance.now() - began < LEASE_MS + 1_000, `${performance.now() - began}`);
   assert.equal(b.lost, []);
+  await until(() => !b.member.connected());
   cable.heal();
   await until(() => b.lost.length > 0);
   assert.is(await claim, 'fenced');
