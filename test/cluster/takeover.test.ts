@@ -108,7 +108,11 @@ async function victim(): Promise<StageNode> {
 
 /** Resolves when the database has fenced so many nodes. */
 async function fencings(count: number): Promise<void> {
-  while ((await stage.state()).fenced.length < count) await pause(20);
+  const end = performance.now() + NEVER_MS;
+  while ((await stage.state()).fenced.length < count) {
+    assert.ok(performance.now() < end, `no ${count} nodes are fenced after ${NEVER_MS} ms`);
+    await pause(20);
+  }
 }
 
 /** The milliseconds from a fault until each of these clients is served again, in order. */
@@ -147,6 +151,7 @@ test(`D-01: after each of ${KILLS} kills another node serves within ${LIMITS.kil
     const node = await victim();
     const clients = await crowd.of(node);
     all.push(...(await outages(clients, () => node.kill())));
+    assert.equal(crowd.violations.found, []);
     await node.start();
     await stage.settled();
   }

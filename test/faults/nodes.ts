@@ -123,4 +123,28 @@ export const NODES: readonly BrokenBuild[] = [
     replace: "this.#cells.set(owned, 'here');",
     why: 'a node serves cells that it lost while it read them',
   },
+  {
+    id: 'D-01',
+    test: 'test/cluster/takeover.test.ts',
+    file: 'src/nodes/cluster-node.ts',
+    find: 'const taking = this.#options.holder.take(owned);',
+    replace: 'const taking = this.#options.holder.take([]);',
+    why: 'the next owner of a cell does not read its data',
+  },
+  {
+    id: 'D-04',
+    test: 'test/cluster/takeover.test.ts',
+    file: 'src/store/postgres/postgres-member.ts',
+    find: 'return systemClock.now() - this.#arrivedAt < LEASE_MS;',
+    replace: 'return this.#arrivedAt > 0;',
+    why: 'a node that is cut off from its database is ready',
+  },
+  {
+    id: 'D-14',
+    test: 'test/cluster/takeover.test.ts',
+    file: 'src/store/postgres/beat-thread.ts',
+    find: 'return systemClock.now() - this.#seenAt;',
+    replace: 'return 0 * this.#seenAt;',
+    why: 'the thread of a member vouches for a loop that is blocked',
+  },
 ];
