@@ -2,7 +2,7 @@
 import type { FormField } from '../input/form-model.ts';
 
 /** The page has a placeholder for the JSON of its definition, and one for the picture of a chart (apps/build.ts). */
-export type ViewDefinition = MachinePage | ToolPage | TaskPage;
+export type ViewDefinition = MachinePage | ToolPage;
 
 interface Common {
   /** The name of the server. */
@@ -57,10 +57,4 @@ export interface ToolPage extends Common {
   readonly fields: readonly FormField[];
   /** The titles of members of the result, at any depth, by their names. */
   readonly output: Readonly<Record<string, string>>;
-}
-
-/** The page of a tool that runs for long: its progress. */
-export interface TaskPage extends Common {
-  readonly kind: 'task';
-  readonly tool: string;
 }

@@ -40,9 +40,9 @@ export async function pictureOf(chart: ChartNode, options: PictureOptions): Prom
 }
 
 /** Draws a chart for a page that has a style of its own (picture.ts). @returns undefined for a chart that cannot be laid out */
-export async function pagePictureOf(chart: ChartNode, title: string, clock: Clock): Promise<string | undefined> {
+export async function pagePictureOf(chart: ChartNode, clock: Clock): Promise<string | undefined> {
   const placed = await layoutOf(chart, clock);
-  return placed && drawChartForPage(chart, title, placed);
+  return placed && drawChartForPage(chart, placed);
 }
 
 function layoutOf(chart: ChartNode, clock: Clock): Promise<PlacedChart | undefined> {

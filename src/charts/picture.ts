@@ -63,8 +63,9 @@ export function drawChart(
  * The picture for a page that has a style of its own: without colours and without marks. Each shape has a class, and those of a
  * state, and of the transitions that leave it, have its path as `data-state`.
  */
-export function drawChartForPage(chart: ChartNode, title: string, placed: PlacedChart): string {
-  return drawPlaced(chart, title, placed, CLASSES, () => 'other');
+export function drawChartForPage(chart: ChartNode, placed: PlacedChart): string {
+  // Lines are for people who read a file. No text contains a line break (svg.ts).
+  return drawPlaced(chart, undefined, placed, CLASSES, () => 'other').replaceAll('\n', '');
 }
 
 /** The mark of a state: it is active, one inside of it is, or neither. */
@@ -145,20 +146,29 @@ const CLASSES: Pen = {
   ink: (ink) => `class="${ink}"`,
 };
 
-function drawPlaced(chart: ChartNode, title: string, placed: PlacedChart, pen: Pen, markOf: MarkOf): string {
+/** @param title undefined for a picture inside a page, which has the heading, the language of markup and the font of the page */
+function drawPlaced(
+  chart: ChartNode,
+  title: string | undefined,
+  placed: PlacedChart,
+  pen: Pen,
+  markOf: MarkOf,
+): string {
   const { states, dots, edges, separators } = drawingOf(chart, placed);
   const draw = ({ node, box, region }: (typeof states)[number]): string =>
     drawState(node, box, region, markOf(node.path), pen);
-  // A page has a heading.
-  const top = isFrameless(chart) && pen === COLOURS ? TITLE : 0;
+  const top = isFrameless(chart) && title !== undefined ? TITLE : 0;
   const width = Math.ceil(Math.max(placed.width, top === 0 ? 0 : textWidth(clipText(chart.key), 'name') + 2 * SIDE));
   const height = Math.ceil(placed.height) + top;
-  // In a page that is written from right to left, texts would begin at their right ends.
-  const direction = pen === COLOURS ? '' : ' direction="ltr"';
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" font-family="${FAMILY}"${direction}>`,
-    `<title>${xml(title)}</title>`,
-    `<rect width="${width}" height="${height}" ${pen.shape('back', 'other')}/>`,
+    ...(title === undefined
+      ? // In a page that is written from right to left, texts would begin at their right ends.
+        [`<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" direction="ltr">`]
+      : [
+          `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" font-family="${FAMILY}">`,
+          `<title>${xml(title)}</title>`,
+          `<rect width="${width}" height="${height}" ${pen.shape('back', 'other')}/>`,
+        ]),
     ...(top === 0 ? [] : [drawText(SIDE, 22, clipText(chart.key), 'name', pen.ink('title', 'other'))]),
     `<g transform="translate(0 ${top})">`,
     ...states.filter(({ node }) => node.nodes.length > 0).map(draw),

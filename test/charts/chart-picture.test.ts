@@ -127,7 +127,7 @@ test('equal machines have equal pictures, and the current states are marked with
 test('the picture for a page has classes and paths instead of colours, at the same places', async () => {
   const chart = chartOf();
   const coloured = await picture(chart);
-  const forPage = (await pagePictureOf(chart, 'x', clock)) ?? '';
+  const forPage = (await pagePictureOf(chart, clock)) ?? '';
   assert.not.match(forPage, /#[\da-f]{6}\b|\bstyle=|<style|\bon\w+=/);
   const placesOf = (svg: string) => svg.match(/ (d|x|y|textLength)="[^"]*"/g)?.slice(-200);
   assert.equal(placesOf(forPage), placesOf(coloured));
@@ -141,7 +141,7 @@ test('the picture for a page has classes and paths instead of colours, at the sa
       states: Object.fromEntries(Array.from({ length: 700 }, (_, index) => [`s${index}`, {}])),
     }),
   );
-  assert.is(await pagePictureOf(large, 'x', clock), undefined);
+  assert.is(await pagePictureOf(large, clock), undefined);
 });
 
 test('a reader who has waited long enough gets a list, and the next reader the layout', async () => {

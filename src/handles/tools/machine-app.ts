@@ -75,7 +75,7 @@ export function machineApp(
       async picture() {
         // Loaded with the first page: most servers are never asked for one.
         const { pagePictureOf } = await import('../../charts/chart-picture.ts');
-        return pagePictureOf(chart, title, clock);
+        return pagePictureOf(chart, clock);
       },
       shown: { title, ...(icons ? { icons } : {}) },
       opener: `${name}_get`,

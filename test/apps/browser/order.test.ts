@@ -1,4 +1,5 @@
 /** An order from its first call to its end, in a view: official client and bridge, Chromium, and the server of this repository. */
+import { gzipSync } from 'node:zlib';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { createServer, http, type Server } from 'troupe';
@@ -20,6 +21,8 @@ test.after(async () => {
   assert.equal(browsing.complaints, []);
 });
 
+/** Bytes of the whole page, gzipped. */
+const MAX_PAGE_BYTES = 10_240;
 /** Milliseconds of each step of the clock. */
 const TICK_MS = 20;
 
@@ -61,6 +64,8 @@ async function show(client: Client, tool: string, args: Record<string, unknown>,
   const { contents } = await client.readResource({ uri: String(resourceUri) });
   const [{ text: html, mimeType } = { text: '', mimeType: '' }] = contents.map((each) => ({ text: '', ...each }));
   assert.is(mimeType, 'text/html;profile=mcp-app');
+  const size = gzipSync(String(html), { level: 9 }).length;
+  assert.ok(size <= MAX_PAGE_BYTES, `${size} bytes gzipped`);
   const page = await browsing.page({ width: 760, height: 1000 });
   const host = await openInHost(page, {
     html: String(html),

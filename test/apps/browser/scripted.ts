@@ -63,7 +63,7 @@ export function pageOf(definition: object, kind: string, svg = ''): string {
 }
 
 export async function orderPage(): Promise<string> {
-  return pageOf(DEFINITION, 'machine', await pagePictureOf(chart, 'Order', systemClock));
+  return pageOf(DEFINITION, 'machine', await pagePictureOf(chart, systemClock));
 }
 
 /** An order as the server shows it to a view. */
