@@ -95,7 +95,7 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
       const result = await view.call(get, { handle: instance?.handle });
       if (isInstance(result.structuredContent)) return apply(result.structuredContent);
       tell(textOf(result));
-      if (instance) draw({ ...instance, status: 'expired' });
+      if (instance) apply({ ...instance, status: 'expired' });
     } catch (error) {
       tell(reasonOf(error), true);
     }
@@ -117,6 +117,8 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
     if (instance?.handle === next.handle && next.version < instance.version) return;
     instance = next;
     const before = state.textContent;
+    // Its delays are counted from now: the time of the server is older when it is drawn again.
+    timers.show(next);
     draw(next);
     if (state.textContent !== before) say(`${title}: ${state.textContent}`);
   }
@@ -132,7 +134,6 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
       !isActive && element('span', { class: status }, label(status)),
     );
     chart.show(paths);
-    timers.show(shown);
     // The results of tools name questions without their fields.
     if (now !== undefined || asks.length === 0 || !isActive) questions.show(isActive ? asks : []);
     showData([failure === undefined ? output : { failure }, shown.view]);

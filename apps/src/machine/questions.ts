@@ -40,8 +40,9 @@ export function questionsPart(
   };
 }
 
-function keyOf({ id, message, until }: Question): string {
-  return [id, message, until].join();
+/** The end of a question is no part of it: it changes with each use of the instance. */
+function keyOf({ id, message }: Question): string {
+  return [id, message].join();
 }
 
 function questionElement({ id, kind, message = '', fields = [], url, until }: Question, view: Connection, send: Send) {

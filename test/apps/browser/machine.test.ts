@@ -144,7 +144,8 @@ test('a question is answered in the view, and a half-filled form survives a chan
   const question = view.getByRole('group', { name: 'Charge Ada 38?' });
   await question.getByText('Until Jan 1, 2030, 12:00 PM').waitFor();
   await question.getByLabel('Charge my card').check();
-  server.change({ view: { total: 40 } });
+  // Each use of the instance makes it live longer.
+  server.change({ view: { total: 40 }, asks: [{ ...QUESTION, until: '2030-01-01T12:05:00.000Z' }] });
   await view.getByText('40', { exact: true }).waitFor();
   assert.ok(await question.getByLabel('Charge my card').isChecked());
   server.answer = () => {
@@ -276,11 +277,18 @@ test('a changed theme, language and style of the host reach the page; incomplete
   const back = () =>
     view.locator('body').evaluate((body) => String(Reflect.get(globalThis, 'getComputedStyle')(body).backgroundColor));
   assert.is(await back(), 'rgb(255, 255, 255)');
+  await view.getByText(/^00:(25:00|24:5\d)$/).waitFor();
+  await view.locator('body').evaluate(() => {
+    const { now } = Date;
+    Date.now = () => now() + 1_000_000;
+  });
   const variables = { '--color-background-primary': 'light-dark(#fff8e7, #201800)' };
   const context = { theme: 'dark', locale: 'ar-EG', styles: { variables } } as never;
   bridge.setHostContext(context);
   await view.locator('html[dir=rtl][lang=ar-EG]').waitFor();
   assert.is(await back(), 'rgb(28, 29, 32)');
+  // The delay has gone on since the server named its time.
+  await view.getByText(/^00:08:[123]\d$/).waitFor();
   const all = {
     ...variables,
     '--color-background-secondary': '#333',
