@@ -36,7 +36,7 @@ export function toolView(view: Connection, definition: ToolPage, say: (sentence:
     shown.hidden = false;
     say('Cancelled');
   });
-  view.on('host', () => last && show(last));
+  view.on('host', () => last && draw(last));
   write({});
   return element(
     'article',
@@ -52,7 +52,11 @@ export function toolView(view: Connection, definition: ToolPage, say: (sentence:
   function write(input: Members): void {
     if (isTouched) return;
     const form = formPart(fields, 'Run again', again, undefined, input);
+    const controls = () => [...arguments_.querySelectorAll<HTMLElement>('input, select, textarea, button')];
+    const at = controls().findIndex((control) => control === document.activeElement);
     fill(arguments_, form.element);
+    // The forms of one tool have the same controls: the focus stays where it was.
+    controls()[at]?.focus();
   }
 
   /** Runs the tool for the person, and gives the model the beginning of the result. */
@@ -96,8 +100,13 @@ export function toolView(view: Connection, definition: ToolPage, say: (sentence:
   function show(result: ToolResult): void {
     stop();
     last = result;
+    draw(result);
+    say(result.isError ? 'The tool has failed' : 'The result is there');
+  }
+
+  /** Also in another language. */
+  function draw(result: ToolResult): void {
     fill(shown, resultElement(result, output, view));
     shown.hidden = false;
-    say(result.isError ? 'The tool has failed' : 'The result is there');
   }
 }

@@ -62,9 +62,13 @@ test('the form fills while a model writes, the tool shows that it runs, its resu
     },
   });
   await bridge.sendToolInputPartial({ arguments: { city: 'Be' } });
+  // A person who has moved to a field stays there, and the model goes on.
+  await view.getByLabel('City').focus();
+  await bridge.sendToolInputPartial({ arguments: { city: 'Bern' } });
   await bridge.sendToolInput({ arguments: { city: 'Bern', days: 2, tags: ['a', 'b'], place: { latitude: 46.9 } } });
   await view.getByRole('progressbar', { name: 'Running' }).waitFor();
   assert.is(await view.getByLabel('City').inputValue(), 'Bern');
+  assert.ok(await view.getByLabel('City').evaluate((field) => field.matches(':focus')));
   assert.is(await view.getByLabel('Latitude').inputValue(), '46.9');
   assert.is(await view.getByLabel('Tags').inputValue(), 'a\nb');
   await bridge.sendToolResult(structuredClone(RESULT) as never);
@@ -106,8 +110,17 @@ test('the form fills while a model writes, the tool shows that it runs, its resu
   assert.equal(told, ['forecast, run again by the user in the view: Line 1\nLine 2  ']);
   assert.is(await view.getByLabel('City').inputValue(), 'Genf');
 
-  answer = { content: [{ type: 'text', text: 'No such city' }], isError: true };
+  let release: (() => void) | undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  answer = released.then(() => ({ content: [{ type: 'text', text: 'No such city' }], isError: true }));
   await view.getByRole('button', { name: 'Run again' }).click();
+  // A change of the theme does not end the run.
+  bridge.setHostContext({ theme: 'light', locale: 'fr' });
+  await view.locator('html[lang=fr]').waitFor();
+  await view.getByRole('progressbar', { name: 'Running' }).waitFor();
+  release?.();
   await view.getByRole('alert').filter({ hasText: 'No such city' }).waitFor();
   await page.close();
 });
