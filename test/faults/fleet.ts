@@ -36,12 +36,4 @@ export const FLEET: readonly BrokenBuild[] = [
     replace: 'return headers;',
     why: 'a node that is replaced closes the connections of clients whose requests other nodes serve',
   },
-  {
-    id: 'D-10',
-    test: 'test/cluster/rolling.test.ts',
-    file: 'src/transports/link/link-listener.ts',
-    find: 'for (const { session } of this.#accepted.values()) session.close();',
-    replace: 'for (const { session } of this.#accepted.values()) session.destroy();',
-    why: 'a node that is replaced loses responses on their way to other nodes',
-  },
 ];
