@@ -97,6 +97,11 @@ export abstract class LedgerClient {
 
 /** 2026-07-28: each request stands alone. */
 export class ModernClient extends LedgerClient {
+  /** Calls another tool, once. @throws {Error} if it gives no result */
+  async run(name: string, args: Fields): Promise<void> {
+    if (!(await this.ask(name, args))) throw new Error(`${name}: no result: ${this.lastText}`);
+  }
+
   protected async ask(name: string, args: Fields): Promise<Fields | undefined> {
     const { headers, body } = modern('tools/call', { params: { name, arguments: args } });
     const { result, status, text } = await post(this.url, { ...flat(headers), authorization: this.principal }, body);
@@ -171,7 +176,7 @@ interface Answer {
 }
 
 /** One POST, and the result in its response. */
-export async function post(url: string, headers: Readonly<Record<string, string>>, body: unknown): Promise<Answer> {
+async function post(url: string, headers: Readonly<Record<string, string>>, body: unknown): Promise<Answer> {
   const response = await fetch(url, {
     method: 'POST',
     headers: { ...ACCEPTS, ...headers },

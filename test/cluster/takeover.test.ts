@@ -5,7 +5,7 @@ import { timeLimit } from '../harness/door.ts';
 import { assertWithin, slowness } from '../harness/pace.ts';
 import { postgresSuite } from '../harness/postgres.ts';
 import { atScale, SCALE } from '../harness/scale.ts';
-import { type LedgerClient, LegacyClient, ModernClient, post, Violations } from './clients.ts';
+import { type LedgerClient, LegacyClient, ModernClient, Violations } from './clients.ts';
 import { ClusterStage, type StageNode } from './stage.ts';
 
 const test = postgresSuite('takeover');
@@ -239,8 +239,8 @@ if (SCALE !== 'quick') {
 
 /** Occupies the event loop of a node. */
 async function block(node: StageNode, ms: number): Promise<void> {
-  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'block', arguments: { ms } } };
-  await post(node.url, { authorization: 'blocker' }, body);
+  const client = new ModernClient(node.url, 'blocker', crowd.violations);
+  await client.run('block', { ms });
 }
 
 /**
