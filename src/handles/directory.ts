@@ -19,6 +19,11 @@ const PAGE = 1_000;
 const MOST_EXAMINED = 16;
 /** Milliseconds until an instance that could not be persisted is activated again. */
 const RETRY_MS = 1_000;
+/**
+ * Maximum number of instances that are loaded at once without a call, when thousands of timers are due: with all of them
+ * half done in memory the first would fire last, and calls would wait for all of them.
+ */
+const MOST_ACTIVATING = 128;
 /** Milliseconds between two sweeps for expired handles. */
 const EXPIRY_MS = 60_000;
 
@@ -44,6 +49,11 @@ export class HandleDirectory implements InstanceDirectory {
   readonly #rested = new Set<HandleRecord>();
   readonly #timerQueue: TimerQueue;
   readonly #creationReplies: CreationReplies;
+  /** The handles to activate without a call, in order; those before `#nextToActivate` have had their turn. */
+  #toActivate: string[] = [];
+  #nextToActivate = 0;
+  /** Number of instances that are being loaded without a call. */
+  #activating = 0;
   #timers: Timer[] = [];
   #phase: 'restoring' | 'open' | 'stopped' = 'restoring';
 
@@ -326,11 +336,36 @@ export class HandleDirectory implements InstanceDirectory {
     return deadlineOf(entry, lifetimeOf(this.#host.machines.get(entry.name), entry.principal, limits)) <= date();
   }
 
+  /** Activates an instance without a call, as soon as few enough others are being loaded. */
   #activate(id: string): void {
+    this.#toActivate.push(id);
+    this.#activateNext();
+  }
+
+  #activateNext(): void {
+    while (this.#activating < MOST_ACTIVATING) {
+      const id = this.#toActivate[this.#nextToActivate];
+      if (id === undefined) {
+        this.#toActivate = [];
+        this.#nextToActivate = 0;
+        return;
+      }
+      this.#nextToActivate += 1;
+      const loaded = this.#wake(id);
+      if (!loaded) continue;
+      this.#activating += 1;
+      void loaded.then(() => {
+        this.#activating -= 1;
+        this.#activateNext();
+      });
+    }
+  }
+
+  #wake(id: string): Promise<void> | undefined {
     const entry = this.#entries.get(id);
     // A machine that is not offered now may be offered later. Its instances are then activated.
     if (!entry || this.#phase === 'stopped' || !this.#host.machines.get(entry.name) || this.#isExpired(entry)) return;
-    this.instanceOf(entry).wake();
+    return this.instanceOf(entry).wake();
   }
 
   /** Marks an instance as just used. If too many are in memory, the least recently used idle ones hibernate. */

@@ -28,6 +28,7 @@ import { TurnLoop, type TurnLoopOwner } from './turn-loop.ts';
 /** Tolerated crashes, in addition to those of an event that is tried twice (RELIABILITY 3.2). */
 const RESTARTS = { restarts: 3, windowMs: 10_000 };
 const CRASHES = RESTARTS.restarts + 1;
+const NO_CRASHES = initialTransition(supervisorMachine, RESTARTS)[0];
 /** Number of attempts for an event that crashes its instance. */
 const ATTEMPTS = 2;
 
@@ -42,7 +43,7 @@ export class Instance implements TurnLoopOwner {
   /** Number of calls that are asking its questions. */
   #interactiveCalls = 0;
   #lastUsed: number;
-  #supervisor = initialTransition(supervisorMachine, RESTARTS)[0];
+  #supervisor = NO_CRASHES;
 
   constructor(entry: HandleRecord, host: InstanceServices) {
     this.entry = entry;
@@ -104,7 +105,7 @@ export class Instance implements TurnLoopOwner {
     this.#lastUsed = this.#host.clock.now();
     if (this.life.over) return Promise.reject(new Deactivating());
     const answer = this.#mail.add(kind, caller, this.#inspectable.mailed(kind, this.life.has('away'), actedBy(caller)));
-    this.wake();
+    void this.wake();
     return answer;
   }
 
@@ -143,10 +144,15 @@ export class Instance implements TurnLoopOwner {
     }
   }
 
-  /** Loads it from the store if needed, and serves its queued calls. */
-  wake(): void {
-    if (this.life.has('loaded')) return this.#turns.again();
-    if (this.#step('wake')) void this.#read();
+  /**
+   * Loads it from the store if needed, and serves its queued calls.
+   *
+   * @returns the end of loading, also of one that fails; undefined if this call began none
+   */
+  wake(): Promise<void> | undefined {
+    if (!this.life.has('loaded')) return this.#step('wake') ? this.#read() : undefined;
+    this.#turns.again();
+    return undefined;
   }
 
   /** See {@link TurnLoop.settled}. */

@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert';
 import { assign, setup } from 'xstate';
 import { fromSteps } from '../../src/handles/durable-steps.ts';
+import type { Store } from '../../src/store/store.ts';
 import { SimulatedClock, settled } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
 import { ALICE, disk, FULL, orderKind, orderMachine, refusal, stage, Work } from './support.ts';
@@ -141,6 +142,44 @@ test('a delay that fell due while no process was there fires at once', async () 
   await late.clock.advance(1);
   assert.equal(changes, ['shipped']);
   assert.is((await late.handles.get('order', handle, ALICE)).status, 'done');
+});
+
+test('thousands of timers that fell due load some instances at a time: the first fire before the last is read', async () => {
+  const store = disk();
+  const [most, count] = [128, 300];
+  let fired = 0;
+  const fire = (): void => {
+    fired += 1;
+  };
+  const machine = setup({}).createMachine({
+    initial: 'waiting',
+    states: { waiting: { after: { 60000: 'late' } }, late: { entry: () => fire() } },
+  });
+  const kind = { name: 'bell', machine, version: '1', events: [] };
+  const limits = { maxHandlesPerPrincipal: count };
+  const first = await stage([kind], { store, limits });
+  for (let n = 0; n < count; n += 1) await first.handles.create('bell', {}, ALICE);
+  const held: (() => void)[] = [];
+  let [reads, largest, firedAtLast] = [0, 0, 0];
+  const slow: Store = {
+    ...store,
+    async load(actor) {
+      reads += 1;
+      if (reads === count) firedAtLast = fired;
+      const read = new Promise<void>((resolve) => void held.push(resolve));
+      largest = Math.max(largest, held.length);
+      await read;
+      return store.load(actor);
+    },
+  };
+  const { clock } = await first.again({ laterMs: 60_000, store: slow });
+  while (fired < count) {
+    clock.pass(0);
+    for (const resolve of held.splice(0)) resolve();
+    await settled();
+  }
+  assert.equal([reads, largest], [count, most]);
+  assert.ok(firedAtLast > 0, 'every instance was read before the first timer fired');
 });
 
 test('a delay wakes an instance that hibernates', async () => {

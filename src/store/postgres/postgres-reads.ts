@@ -13,6 +13,7 @@ import {
   type TimerRow,
 } from '../store.ts';
 import { ArrayLiteral, fromColumnText, toColumnText } from './array-literal.ts';
+import { GatheredReads } from './gathered-reads.ts';
 import type { PreparedStatement, ResultRow, SqlValue } from './postgres-connection.ts';
 
 /** Asks any connection that reads. */
@@ -30,23 +31,27 @@ const KINDS: Readonly<Record<StoredKind, true>> = {
 export class PostgresReads {
   readonly #ask: AskReader;
   readonly #schema: string;
+  readonly #loads: GatheredReads<ResultRow, Stored>;
 
-  constructor(schema: string, ask: AskReader) {
+  /** @param readers number of queries that the database works on at once */
+  constructor(schema: string, ask: AskReader, readers: number) {
     this.#schema = schema;
     this.#ask = ask;
+    this.#loads = new GatheredReads(readers, (ids) => this.#rowsOf(ids), storedIn);
   }
 
-  async load(id: string): Promise<Stored | undefined> {
+  load(id: string): Promise<Stored | undefined> {
+    return this.#loads.load(id);
+  }
+
+  /** The rows of these actors; those that do not exist have none. */
+  async #rowsOf(ids: readonly string[]): Promise<ReadonlyMap<string, ResultRow>> {
+    const literal = new ArrayLiteral();
+    for (const id of ids) literal.addText(id);
     const text = `SELECT ${ACTOR}, version, snapshot, (SELECT json_agg(json_build_array(timer, due, data))::text FROM ${this.#schema}.timer WHERE actor = id)
-FROM ${this.#schema}.actor WHERE id = $1 AND kind IS NOT NULL`;
-    const [row] = await this.#ask({ name: 'load', text }, [toColumnText(id)]);
-    if (!row) return undefined;
-    const [version, data, timers] = row.slice(7);
-    return {
-      actor: actorRow(row),
-      snapshot: typeof version === 'string' ? { version: fromColumnText(version), data: textIn(data) } : undefined,
-      timers: timers === null ? [] : timersIn(id, textIn(timers)),
-    };
+FROM ${this.#schema}.actor WHERE id = ANY($1::text[]) AND kind IS NOT NULL`;
+    const rows = await this.#ask({ name: 'load', text }, [String(literal)]);
+    return new Map(rows.map((row) => [fromColumnText(textIn(row[0])), row]));
   }
 
   async list({ kind, name, principal, cells, after, limit }: ListQuery): Promise<readonly ActorRow[]> {
@@ -170,6 +175,16 @@ function actorRow([id, kind, name, principal, status, created, expires]: ResultR
     status: fromColumnText(textIn(status)),
     created: Number(created),
     expires: expires === null ? undefined : Number(expires),
+  };
+}
+
+function storedIn(row: ResultRow): Stored {
+  const actor = actorRow(row);
+  const [version, data, timers] = row.slice(7);
+  return {
+    actor,
+    snapshot: typeof version === 'string' ? { version: fromColumnText(version), data: textIn(data) } : undefined,
+    timers: timers === null ? [] : timersIn(actor.id, textIn(timers)),
   };
 }
 

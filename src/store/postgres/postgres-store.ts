@@ -45,7 +45,7 @@ export class OpenedPostgres {
     this.#writer = new GroupWriter(session, options, host, application);
     this.#readers = new ReaderPool(reads, options, application);
     const ask = this.#readers.ask.bind(this.#readers);
-    this.#reads = new PostgresReads(options.schema, ask);
+    this.#reads = new PostgresReads(options.schema, ask, options.readers);
     this.#sweep = new PostgresSweep(options, ask);
     this.notes = new CrashNotes(session, options.schema, ask);
   }
