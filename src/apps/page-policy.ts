@@ -2,11 +2,12 @@
 import { createHash } from 'node:crypto';
 import type { AppOrigins } from './app-options.ts';
 
-const SCRIPT = /<script\b([^>]*)>([\s\S]*?)<\/script\s*>/gi;
+/** Comments, and scripts with their attributes and text: neither contains markup. */
+const NO_MARKUP = /<!--[\s\S]*?-->|<script\b([^>]*)>([\s\S]*?)<\/script\s*>/gi;
 const OWN_POLICY = /<meta\b[^>]*http-equiv\s*=\s*["']?content-security-policy/i;
-const HEAD = /<head\b[^>]*>/i;
-const HTML = /<html\b[^>]*>/i;
 const DOCTYPE = /^\s*<!doctype html[^>]*>/i;
+/** The part of a page before everything that the policy must precede. Without the tags, browsers add a head for the policy. */
+const BEGINNING = /^\s*<!doctype html[^>]*>(?:\s*<html(?:\s[^>]*)?>)?(?:\s*<head(?:\s[^>]*)?>)?/i;
 
 /** True for the text of an HTML5 document. */
 export function isPage(text: string): boolean {
@@ -20,9 +21,8 @@ export function isPage(text: string): boolean {
  * @param text a page, with line feeds only: browsers hash a script after they have replaced carriage returns
  */
 export function withPolicy(text: string, origins: AppOrigins = {}): string {
-  if (OWN_POLICY.test(text)) return text;
-  const place = HEAD.exec(text) ?? HTML.exec(text) ?? DOCTYPE.exec(text);
-  const end = place ? place.index + place[0].length : 0;
+  if (OWN_POLICY.test(text.replace(NO_MARKUP, ''))) return text;
+  const end = BEGINNING.exec(text)?.[0].length ?? 0;
   const policy = policyOf(text, origins);
   return `${text.slice(0, end)}<meta http-equiv="Content-Security-Policy" content="${policy}">${text.slice(end)}`;
 }
@@ -30,8 +30,10 @@ export function withPolicy(text: string, origins: AppOrigins = {}): string {
 function policyOf(text: string, origins: AppOrigins): string {
   const { connectDomains = [], resourceDomains = [], frameDomains = [], baseUriDomains = [] } = origins;
   const hashes = new Set(
-    [...text.matchAll(SCRIPT)].flatMap(([, attributes = '', body = '']) =>
-      /\bsrc\s*=/i.test(attributes) ? [] : [`'sha256-${createHash('sha256').update(body).digest('base64')}'`],
+    [...text.matchAll(NO_MARKUP)].flatMap(([, attributes = '', body]) =>
+      body === undefined || /(?:^|[\s/"'])src\s*=/i.test(attributes)
+        ? []
+        : [`'sha256-${createHash('sha256').update(body).digest('base64')}'`],
     ),
   );
   const from = (directive: string, ...sources: readonly string[]): string =>

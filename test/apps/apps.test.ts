@@ -206,6 +206,28 @@ test('S-67: puts a policy into the page that runs its own scripts only', async (
   await server.close();
 });
 
+test('S-67: the policy is before every script and holds, whatever comments and names of elements contain', async () => {
+  const server = createServer({ name: 'team', version: '1.0.0', log: () => {} });
+  const client = await connect(server);
+  const hash = createHash('sha256').update('start()').digest('base64');
+  const policy = `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'sha256-${hash}';`;
+  const pages: readonly (readonly [html: string, begins: string])[] = [
+    ['<!doctype html><!-- <head> --><script>start()</script>', '<!doctype html>'],
+    ['<!doctype html><p><head-line></head-line><script>start()</script>', '<!doctype html>'],
+    ['<!doctype html><script>start()</script><html><head></head></html>', '<!doctype html>'],
+    ['<!doctype html><html lang="en">\n<!-- a --><head><script>start()</script>', '<!doctype html><html lang="en">'],
+    ['<!doctype html><!-- a page has no <script> --><script>start()</script>', '<!doctype html>'],
+    ['<!doctype html><script data-src="a">start()</script>', '<!doctype html>'],
+    ['<!doctype html><!-- <meta http-equiv="Content-Security-Policy"> --><script>start()</script>', '<!doctype html>'],
+  ];
+  for (const [index, [html, begins]] of pages.entries()) {
+    const { uri } = server.app(`page${index}`, { html });
+    const { contents } = await client.readResource(uri);
+    assert.ok(String(Object(contents[0]).text).startsWith(begins + policy), html);
+  }
+  await server.close();
+});
+
 test('S-67: rejects origins that would open a page too far, and other wrong options, with the fix', () => {
   const server = createServer({ name: 'team', version: '1.0.0', log: () => {} });
   const wide: readonly (readonly [string, RegExp])[] = [
