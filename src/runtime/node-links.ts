@@ -120,6 +120,10 @@ export class NodeLinks implements NodeEntry, LinkListener {
     this.#changes?.opened(node);
   }
 
+  dropped(node: string): void {
+    this.#changes?.dropped(node);
+  }
+
   news(from: string, news: LinkNews): void {
     if (news.news === 'spent' || news.news === 'left') this.#endpoints[news.endpoint]?.rated(from, news);
     else this.#changes?.news(from, news);

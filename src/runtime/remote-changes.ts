@@ -90,6 +90,19 @@ export class RemoteChanges implements ListenedResources {
     }
   }
 
+  /** News for a node were discarded: asks it again about all resources that it was asked about. */
+  dropped(node: string): void {
+    let topics: string[] = [];
+    for (const [uri, { asked }] of this.#listened) {
+      if (asked !== node) continue;
+      topics.push(uri);
+      if (topics.length < MOST_COLLECTED) continue;
+      this.#options.link.tell(node, { news: 'watch', topics });
+      topics = [];
+    }
+    if (topics.length > 0) this.#options.link.tell(node, { news: 'watch', topics });
+  }
+
   /** A node is gone for good: its last news may be lost. */
   gone(node: string): void {
     this.#collecting.delete(node);

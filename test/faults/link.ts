@@ -68,8 +68,8 @@ export const LINK: readonly BrokenBuild[] = [
     id: 'D-08',
     test: CHANGES,
     file: 'src/transports/link/dialed-link.ts',
-    find: '    this.#news.unshift(...(this.#delivering ?? []));\n',
-    replace: '    this.#news = [];\n',
+    find: 'this.#news.add(news);',
+    replace: 'if (this.#open) this.#news.add(news);',
     why: 'changes during a cut are lost',
   },
   {

@@ -19,8 +19,9 @@ import type {
   LinkNews,
   LinkPeer,
 } from './link-port.ts';
-import { exchangeBytes, newsText } from './link-text.ts';
+import { exchangeBytes } from './link-text.ts';
 import { headText, NOT_MINE, SIGNATURE, STREAM_END, WHOLE } from './linked-request.ts';
+import { NewsQueue } from './news-queue.ts';
 
 /** Milliseconds in which a peer must accept a connection and prove itself. */
 const CONNECT_MS = 3_000;
@@ -30,9 +31,6 @@ const PONG_MS = 5_000;
 /** The first and the longest pause before another attempt, in milliseconds. */
 const RETRY_MS = 50;
 const MAX_RETRY_MS = 1_000;
-/** Most news that wait until the peer has received those before. Beyond it, the peer learns that it has missed some. */
-const MAX_NEWS = 10_000;
-const MISSED: LinkNews = { news: 'missed' };
 /** CANCEL (RFC 9113 section 7). */
 const CANCEL = 8;
 
@@ -63,9 +61,9 @@ export class DialedLink {
   #timer: Timer | undefined;
   #retryMs = RETRY_MS;
   #exchanges = 0;
-  #news: LinkNews[] = [];
-  /** The news that were sent, until the peer has received them. */
-  #delivering: LinkNews[] | undefined;
+  readonly #news = new NewsQueue();
+  /** True while the peer receives news. */
+  #delivering = false;
   #closed = false;
 
   constructor(self: string, peer: LinkPeer, options: DialedLinkOptions) {
@@ -151,8 +149,7 @@ export class DialedLink {
     this.#ready = undefined;
     this.#timer?.cancel();
     // They may have arrived: a peer may receive news twice.
-    this.#news.unshift(...(this.#delivering ?? []));
-    this.#delivering = undefined;
+    this.#delivering = false;
     if (this.#closed) return;
     const { clock, listener } = this.#options;
     this.#timer = clock.after(this.#retryMs, () => this.#connect());
@@ -186,32 +183,37 @@ export class DialedLink {
   }
 
   tell(news: LinkNews): void {
-    if (this.#news.length >= MAX_NEWS) this.#news = [MISSED];
-    this.#news.push(news);
+    this.#news.add(news);
     this.#deliver();
   }
 
-  /** Sends all waiting news at once, when those before have arrived: news keep their order. */
+  /** Sends waiting news together, when those before have arrived: news keep their order. */
   #deliver(): void {
     const ready = this.#open;
-    if (!ready || this.#delivering || this.#news.length === 0) return;
-    this.#delivering = [];
+    if (!ready || this.#delivering || this.#news.empty) return;
+    this.#delivering = true;
+    const { clock, listener } = this.#options;
     // After this turn, so that the news of one turn are one text.
-    this.#options.clock.soon(() => {
+    clock.soon(() => {
       if (this.#open !== ready) return;
-      this.#delivering = this.#news.splice(0);
-      const stream = send(ready, '/news', Buffer.from(newsText(this.#delivering)));
+      if (this.#news.takeDropped()) listener.dropped(this.#peer.node);
+      const stream = send(ready, '/news', Buffer.from(this.#news.portion()));
       let received = false;
       stream.once('response', () => {
         received = true;
         stream.resume();
       });
-      stream.once('close', () => {
+      const next = (): void => {
         // A link that has closed sends them again when it is back.
         if (this.#open !== ready) return;
-        if (!received) this.#news.unshift(...(this.#delivering ?? []));
-        this.#delivering = undefined;
+        this.#delivering = false;
         this.#deliver();
+      };
+      stream.once('close', () => {
+        if (this.#open === ready && received) this.#news.received();
+        if (received) next();
+        // The peer has no room for them now.
+        else clock.after(RETRY_MS, next);
       });
     });
   }

@@ -14,6 +14,7 @@ import {
 import type { LinkListener } from './link-port.ts';
 import { EXTRA_BYTES, exchangeIn, newsIn } from './link-text.ts';
 import { LinkedRequest, SIGNATURE } from './linked-request.ts';
+import { MAX_NEWS_BYTES } from './news-queue.ts';
 
 /** Milliseconds in which a peer must prove that it has the secret. */
 const HANDSHAKE_MS = 3_000;
@@ -159,7 +160,7 @@ export class AcceptedLinks {
     if (receives && !receives.accept(number)) return session.destroy();
     const chunks: Buffer[] = [];
     let length = 0;
-    const longest = this.#options.maxMessageBytes + EXTRA_BYTES;
+    const longest = path === '/news' ? MAX_NEWS_BYTES : this.#options.maxMessageBytes + EXTRA_BYTES;
     stream.on('data', (chunk: Buffer) => {
       length += chunk.length;
       this.#receiving += chunk.length;

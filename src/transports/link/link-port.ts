@@ -88,6 +88,8 @@ export interface LinkListener {
   opened(node: string): void;
   /** A link to this node has closed or cannot be opened. It may have died. */
   closed(node: string): void;
+  /** Too many news waited for this node, or one was too long: some were discarded. */
+  dropped(node: string): void;
 }
 
 /** The place of a cell: this node, another node, or none. */

@@ -41,7 +41,7 @@ function isHead(head: unknown): head is Omit<ForwardedExchange, 'text'> {
   );
 }
 
-export function newsText(news: readonly LinkNews[]): string {
+export function newsText(news: LinkNews): string {
   return JSON.stringify(news);
 }
 

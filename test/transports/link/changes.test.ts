@@ -2,9 +2,13 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import * as assert from 'uvu/assert';
+import { systemClock } from '../../../src/clock.ts';
 import { defineMachine, defineResource } from '../../../src/index.ts';
+import { withCell } from '../../../src/protocol/cell.ts';
 import { isObject } from '../../../src/protocol/json.ts';
+import { RemoteChanges } from '../../../src/runtime/remote-changes.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
+import type { LinkNews } from '../../../src/transports/link/link-port.ts';
 import { orderMachine, orderOptions } from '../../handles/shop.ts';
 import { suite, timeLimit } from '../../harness/door.ts';
 import { atScale } from '../../harness/scale.ts';
@@ -97,6 +101,31 @@ const update = async ({ url }: StaticNode, handle: string, user = 'anonymous'): 
   assert.is(answer.status, 200);
   await answer.text();
 };
+
+test('a node whose news were discarded is asked again about every resource that is listened to', () => {
+  const told: { readonly node: string; readonly news: LinkNews }[] = [];
+  const changes = new RemoteChanges({
+    clock: systemClock,
+    gatherMs: 10,
+    link: { tell: (node, news) => void told.push({ node, news }), reaches: () => true },
+    peers: () => ['node-b'],
+    placeOf: () => ({ at: 'peer', peer: { node: 'node-b' } }),
+  });
+  const uris = Array.from(
+    { length: 1_500 },
+    (_, index) => `troupe://order/${withCell(7, `a${index}`.padEnd(22, 'x'))}`,
+  );
+  for (const uri of uris) changes.listened(uri);
+  told.length = 0;
+  changes.dropped('node-c');
+  assert.equal(told, []);
+  changes.dropped('node-b');
+  assert.ok(told.length <= 2, `${told.length}`);
+  assert.equal(
+    told.flatMap(({ news }) => (news.news === 'watch' ? news.topics : [])),
+    uris,
+  );
+});
 
 test('D-08: each of many streams at three nodes is notified of a change at any node', async () => {
   const { nodes } = await staticNodes(['node-a', 'node-b', 'node-c'], define, {

@@ -114,6 +114,34 @@ test('news arrive in order, gathered, and in both directions', async () => {
   assert.equal(await a.news.next(), { from: 'node-b', news: { news: 'watch', topics: ['x'] } });
 });
 
+test('news that together are longer than any message arrive, and none stops those after it', async () => {
+  const [a, b] = await pair();
+  const filler = 'x'.repeat(100_000);
+  for (let number = 0; number < 80; number += 1)
+    a.links.tell('node-b', { news: 'watch', topics: [`${number}`, filler] });
+  for (let number = 0; number < 80; number += 1) {
+    const { news } = await b.news.next();
+    assert.is(news.news === 'watch' && news.topics[0], `${number}`);
+  }
+  a.links.tell('node-b', { news: 'watch', topics: ['x'.repeat(6_000_000)] });
+  a.links.tell('node-b', { news: 'watch', topics: ['after it'] });
+  assert.equal((await b.news.next()).news, { news: 'missed' });
+  assert.equal((await b.news.next()).news, { news: 'watch', topics: ['after it'] });
+  assert.is(await a.dropped.next(), 'node-b');
+});
+
+test('more news than a link holds are discarded, and both sides learn that', async () => {
+  const [a, b] = await pair();
+  for (let number = 0; number < 10_001; number += 1) a.links.tell('node-b', { news: 'unwatch', topics: [`${number}`] });
+  assert.equal((await b.news.next()).news, { news: 'missed' });
+  assert.equal((await b.news.next()).news, { news: 'unwatch', topics: ['10000'] });
+  assert.is(await a.dropped.next(), 'node-b');
+  const filler = 'x'.repeat(400_000);
+  for (let number = 0; number < 100; number += 1) a.links.tell('node-b', { news: 'watch', topics: [filler] });
+  assert.equal((await b.news.next()).news, { news: 'missed' });
+  assert.is(await a.dropped.next(), 'node-b');
+});
+
 test('a node that ends fails its exchanges and its link, and is reached again when it is back', async () => {
   const [a, b] = await pair();
   const begun = forward(a, b, exchange());

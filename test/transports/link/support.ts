@@ -57,6 +57,8 @@ export interface LinkedNode {
   readonly news: Arrivals<{ readonly from: string; readonly news: LinkNews }>;
   readonly opened: Arrivals<string>;
   readonly closed: Arrivals<string>;
+  /** The nodes for which news were discarded. */
+  readonly dropped: Arrivals<string>;
   /** The ids that it takes for nodes; every id before it is set. */
   known: ReadonlySet<string> | undefined;
 }
@@ -69,19 +71,21 @@ export async function linkedNode(
   const news = new Arrivals<{ readonly from: string; readonly news: LinkNews }>('news from another node');
   const opened = new Arrivals<string>('a link that opens');
   const closed = new Arrivals<string>('a link that closes');
+  const dropped = new Arrivals<string>('discarded news');
   const listener: LinkListener = {
     knows: (other) => node.known?.has(other) ?? true,
     exchange: exchanges.put,
     news: (from, each) => news.put({ from, news: each }),
     opened: opened.put,
     closed: closed.put,
+    dropped: dropped.put,
   };
   const links = new Links(
     { listen: '127.0.0.1:0', secret: SECRET, ...options },
     { clock, maxMessageBytes: 4 * 1024 * 1024, maxExchanges, listener, log: () => {} },
   );
   const address = await links.open();
-  const node: LinkedNode = { id, address, links, exchanges, news, opened, closed, known: undefined };
+  const node: LinkedNode = { id, address, links, exchanges, news, opened, closed, dropped, known: undefined };
   links.join(id);
   return node;
 }
