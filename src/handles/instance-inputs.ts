@@ -90,7 +90,7 @@ export class InstanceInputs implements Invoked {
     const find = (): OpenInput | undefined => [...this.#open].find(({ key }) => key === id);
     const open = find();
     if (!open) return NOT_OPEN;
-    if (!('elicit' in open.question || 'elicitUrl' in open.question)) return 'This question is for the model.';
+    if (!isForPerson(open.question)) return 'This question is for the model.';
     const read = await prepare(open.question, ANY_CLIENT).read(result);
     if (!read.ok) return read.why;
     // A client may have answered it while the answer was checked.
@@ -173,6 +173,9 @@ export class InstanceInputs implements Invoked {
   }
 
   async #askOne(open: OpenInput, ctx: Context, since: number): Promise<void> {
+    const inView = this.#owner.hasViews && ctx.client.views && isForPerson(open.question);
+    // The model does not stand in for a user who can answer in a view (S-65).
+    if (inView && !isAskable(open.question, ctx)) return;
     open.asking = true;
     const over = ended(open.by);
     try {
@@ -183,13 +186,20 @@ export class InstanceInputs implements Invoked {
       open.asking = false;
       if (!this.#open.has(open)) return;
       // A view can answer what the client's own dialogs cannot ask.
-      if (this.#owner.hasViews && ctx.client.views && error instanceof CannotAsk) return;
+      if (inView && error instanceof CannotAsk) return;
       // The question stays open. Only the call that caused it reports to the machine that its client cannot be asked.
       if (!(error instanceof CannotAsk) || open.ordinal <= since) return;
       open.fail(error);
     }
     await over;
   }
+}
+
+/** True for a question that a person can answer in a view. */
+function isForPerson(
+  question: AnyQuestion,
+): question is Extract<AnyQuestion, { elicit: unknown } | { elicitUrl: unknown }> {
+  return 'elicit' in question || 'elicitUrl' in question;
 }
 
 /** True if the client itself can be asked a question; if it answers anyway, its model has. */

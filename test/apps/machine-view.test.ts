@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
+import { setup } from 'xstate';
 import { z } from 'zod';
-import { createServer, memory, type Server, type ServerOptions, sqlite } from '../../src/index.ts';
+import { createServer, memory, type Server, type ServerOptions, sample, sqlite } from '../../src/index.ts';
 import type { InspectionRecord } from '../../src/inspection/records.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import { connect, SimulatedClock, settled, TestClient } from '../../src/testing.ts';
@@ -334,6 +335,45 @@ test('a client that shows views and asks nothing leaves the question of its mode
   // Without views, the machine learns that its client cannot be asked.
   const { handle: second } = await opened(client);
   assert.is(dataOf(await call(client, 'order_sign', { handle: second })).state, 'cart');
+  await server.close();
+});
+
+test('S-65: the model is not asked what a view can answer, also with askThroughModel', async () => {
+  const { server, as } = await shop(true, { askThroughModel: true });
+  const client = as('ada');
+  const { handle } = await opened(client);
+  const asked = await call(client, 'order_sign', { handle }, { capabilities: { extensions: VIEWS } });
+  assert.is(dataOf(asked).state, 'signing');
+  assert.not.match(textOf(asked), /troupe_answer/);
+  // A client without views has no other way.
+  const { handle: second } = await opened(client);
+  assert.match(textOf(await call(client, 'order_sign', { handle: second })), /troupe_answer/);
+  await server.close();
+});
+
+test('the machine learns that no model can be asked, also if its client shows views: no view answers for a model', async () => {
+  const { server, as } = await shop();
+  const machine = setup({ actors: { sample } }).createMachine({
+    initial: 'idle',
+    states: {
+      idle: { on: { think: 'thinking' } },
+      thinking: {
+        invoke: {
+          src: 'sample',
+          input: { messages: [{ role: 'user', content: { type: 'text', text: 'A name' } }], maxTokens: 5 },
+          onDone: 'idle',
+          onError: 'unanswered',
+        },
+      },
+      unanswered: { type: 'final' },
+    },
+  });
+  server.machine('muse', machine, { app: true, events: { think: true } });
+  const client = as('ada');
+  const { handle } = dataOf(await call(client, 'muse_create', {}));
+  const args = { handle: String(handle) };
+  const thought = await call(client, 'muse_think', args, { capabilities: { extensions: VIEWS } });
+  assert.is(dataOf(thought).state, 'unanswered');
   await server.close();
 });
 

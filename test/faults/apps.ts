@@ -9,6 +9,14 @@ export const APP_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-65',
     test: MACHINE,
+    file: 'src/handles/instance-inputs.ts',
+    find: 'if (inView && !isAskable(open.question, ctx)) return;',
+    replace: '',
+    why: 'a model is asked for its user, who could answer in a view',
+  },
+  {
+    id: 'S-65',
+    test: MACHINE,
     file: 'src/handles/tools/answer-in-view.ts',
     find: '!keys.open(keyIn(ctx.meta), ctx.principal, id)',
     replace: 'id.length === 0',
