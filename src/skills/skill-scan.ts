@@ -1,7 +1,7 @@
 /** One scan of a folder of skills: finds the skills, reads their files, and reports the skills that break a rule. */
 import type { Buffer } from 'node:buffer';
 import { constants } from 'node:fs';
-import { open, readdir, realpath } from 'node:fs/promises';
+import { type FileHandle, open, readdir, readlink, realpath } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { messageOf } from '../protocol/json.ts';
 import { SKILL_FILE, SKILL_LIMITS, type SkillEntry } from '../protocol/skills.ts';
@@ -217,8 +217,10 @@ export interface FileBytes {
 }
 
 /**
- * Reads a file. A link in its place is not followed, and a device or a pipe is not read.
+ * Reads a file. A link in its place is not followed, nor one in the place of a folder above it, and a device or a pipe is not
+ * read.
  *
+ * @param path without links
  * @param most most bytes
  * @param known returned if the file has not changed since
  * @returns undefined if it has more bytes
@@ -232,6 +234,9 @@ export async function readBytes(
   try {
     const found = await file.stat({ bigint: true });
     if (!found.isFile()) throw new Error('it is no file');
+    const place = await placeOf(file, path);
+    // Deleted: another file has taken its place since.
+    if (place !== path && place !== `${path} (deleted)`) throw new Error('it is a link');
     const signature = `${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`;
     if (known?.signature === signature) return known;
     if (found.size > BigInt(most)) return undefined;
@@ -240,4 +245,10 @@ export async function readBytes(
   } finally {
     await file.close();
   }
+}
+
+/** The path of an open file. Only Linux knows it: elsewhere it is that of the file which is there now. */
+async function placeOf(file: FileHandle, path: string): Promise<string> {
+  const known = process.platform === 'linux' ? readlink(`/proc/self/fd/${file.fd}`) : realpath(path);
+  return known.catch(() => realpath(path));
 }

@@ -8,9 +8,9 @@ export const SKILLS_OF_SERVER: readonly BrokenBuild[] = [
     id: 'S-60',
     test: SKILLS,
     file: 'src/skills/skill-scan.ts',
-    find: 'constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)',
-    replace: 'constants.O_RDONLY',
-    why: 'a link in the place of a file leads out of the folder',
+    find: 'if (place !== path && place',
+    replace: "if (path === '' && place",
+    why: 'a link in the place of a folder leads out of the folder of skills',
   },
   {
     id: 'S-60',

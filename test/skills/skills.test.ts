@@ -1,10 +1,12 @@
 /** Skills (SEP-2640): folders as they are listed, read, edited, and guarded. */
 import { hash } from 'node:crypto';
 import { mkdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
-import { relative } from 'node:path';
+import { realpath } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import * as assert from 'uvu/assert';
 import { ErrorCode } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
+import { readBytes } from '../../src/skills/skill-scan.ts';
 import { connect, type TestClient } from '../../src/testing.ts';
 import type { Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
@@ -252,6 +254,16 @@ test('S-60: a link in the place of a file is not followed', async () => {
   symlinkSync(tree.at('secret.txt'), tree.at('pdf/references/FORMS.md'));
   assert.match(await refusal(client.modern('resources/read', { uri: 'skill://pdf/references/FORMS.md' })), /not found/);
   await server.close();
+});
+
+test('S-60: a link in the place of a folder is not followed, whenever it got there', async () => {
+  const secret = skillTree({ 'x.md': 'secret' });
+  const tree = skillTree({ 'pdf/SKILL.md': skillFile('pdf'), 'pdf/references/x.md': 'x' });
+  const [root, link] = [await realpath(tree.path), tree.at('pdf/link')];
+  symlinkSync(secret.path, link);
+  // A scan that found a folder there before opens the file now.
+  assert.match(await refusal(readBytes(join(root, 'pdf/link/x.md'), 10)), /it is a link/);
+  assert.type(await readBytes(join(root, 'pdf/references/x.md'), 10), 'object');
 });
 
 /** What is wrong with a SKILL.md, its text, and the message with its line. */
