@@ -12,6 +12,7 @@ import { measureBroadcast } from './parts/broadcast.ts';
 import { measureClient } from './parts/client.ts';
 import { measureDurable } from './parts/durable.ts';
 import { measureGuard } from './parts/guard.ts';
+import { measureHop } from './parts/hop.ts';
 import { measureHttp } from './parts/http.ts';
 import { measureLarge } from './parts/large.ts';
 import { measureLists } from './parts/lists.ts';
@@ -44,6 +45,7 @@ const MEASURES: Readonly<Record<Part, (all: readonly Contender[], scale: Scale) 
   client: measureClient,
   rules: measureRules,
   guard: measureGuard,
+  hop: measureHop,
   telemetry: measureTelemetry,
 };
 

@@ -16,6 +16,7 @@ export const PARTS = [
   'client',
   'rules',
   'guard',
+  'hop',
   'telemetry',
 ] as const;
 export type Part = (typeof PARTS)[number];

@@ -3,6 +3,7 @@ import { FLOOR, OURS } from './contenders.ts';
 import { figure, type Judged } from './goals.ts';
 import { WITH_STORE } from './parts/durable.ts';
 import { GUARDS } from './parts/guard.ts';
+import { HOPS } from './parts/hop.ts';
 import type { Results } from './results.ts';
 import { type Part, ratio, type Series, spread } from './series.ts';
 
@@ -174,6 +175,21 @@ const TABLES: readonly Table[] = [
       { title: '× a name', measure: 'calls', beside: GUARDS.name },
       { title: "server's µs a call", measure: 'cpu' },
       { title: 'that × a name', measure: 'cpu', beside: GUARDS.name },
+    ],
+  },
+  {
+    part: 'hop',
+    title: 'A hop between nodes',
+    note: 'Echo in a session over HTTP, by two nodes in two processes with a store in memory each: called at the owner of the session, and at the other node, which forwards the call over a link that is signed and not encrypted. The floor of a hop is a `node:http` server that passes each body over one connection of `node:http2` to a server that answers the echo.',
+    who: 'called',
+    size: 'in flight',
+    columns: [
+      { title: 'calls/s', measure: 'calls' },
+      { title: 'p50 ms', measure: 'p50' },
+      { title: "entry's µs a call", measure: 'entry' },
+      { title: "owner's µs a call", measure: 'owner' },
+      { title: 'both × at the owner', measure: 'cpu', beside: HOPS.local },
+      { title: 'both × the bare hop', measure: 'cpu', beside: HOPS.bare },
     ],
   },
   {

@@ -36,10 +36,21 @@ const TITLES: Readonly<Record<Part, string>> = {
   client: 'Clients',
   rules: 'Scopes and rules',
   guard: 'Guards',
+  hop: 'A hop between nodes',
   telemetry: 'Telemetry',
 };
 /** These parts take three quarters of the time: they start many processes or open many connections. */
-const SLOW: readonly Part[] = ['start', 'broadcast', 'durable', 'client', 'rules', 'guard', 'telemetry', 'audit'];
+const SLOW: readonly Part[] = [
+  'start',
+  'broadcast',
+  'durable',
+  'client',
+  'rules',
+  'guard',
+  'hop',
+  'telemetry',
+  'audit',
+];
 const QUICK = PARTS.filter((part) => !SLOW.includes(part));
 
 test('its parts measure the floor and Troupe, whose answers are right', () => {

@@ -192,6 +192,8 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
   }
 
   whole(status: number, headers: Headers, body: string | undefined): void {
+    // A cancellation after the end would reset the stream of the exchange at both nodes.
+    this.#forwarding = undefined;
     if (!this.#over) this.misplaced.request.response.send(status, this.#ofConnection(headers), body);
   }
 
@@ -211,6 +213,7 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
   }
 
   ended(): void {
+    this.#forwarding = undefined;
     if (!this.#over) this.misplaced.request.response.end();
   }
 

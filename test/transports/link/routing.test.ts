@@ -7,6 +7,8 @@ import { isObject } from '../../../src/protocol/json.ts';
 import { META } from '../../../src/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../../src/protocol/task-params.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
+import { ForwardedRequest } from '../../../src/transports/http/forwarded-request.ts';
+import type { ForwardListener } from '../../../src/transports/link/link-port.ts';
 import { orderMachine, orderOptions } from '../../handles/shop.ts';
 import { suite, timeLimit } from '../../harness/door.ts';
 import { call, type Modern, send } from '../../http/modern.ts';
@@ -120,6 +122,32 @@ test('a session of a principal opens at the owner of its cell, and each node ser
   assert.is(again.status, 404);
   await again.text();
   nobodyIsIn();
+});
+
+test('only an exchange whose client disconnects before its end is cancelled', () => {
+  for (const end of ['whole', 'ended', undefined] as const) {
+    let answering: ForwardListener | undefined;
+    let cancelled = 0;
+    const forward = (_node: string, _exchange: unknown, listener: ForwardListener) => {
+      answering = listener;
+      const cancel = (): void => {
+        cancelled += 1;
+      };
+      return { resume() {}, cancel };
+    };
+    const response = { gone: false, send() {}, begin() {}, end() {} };
+    const entry = { waitMs: 1_000, link: { forward }, placeOf: () => ({ at: 'peer', peer: { node: 'node-b' } }) };
+    const forwarded = new ForwardedRequest(
+      { request: { response, names: () => [] }, principal: 'ada', cell: 7, text: '{}' } as never,
+      { nodes: entry, host: { clock: { now: () => 0 } }, leaving: () => false, begun() {}, over() {} } as never,
+    );
+    forwarded.begin();
+    if (end === 'whole') answering?.whole(200, {}, '{}');
+    if (end === 'ended') answering?.begun(200, {});
+    if (end === 'ended') answering?.ended();
+    forwarded.closed();
+    assert.is(cancelled, end === undefined ? 1 : 0, end);
+  }
 });
 
 test('a session of an anonymous client opens at its entry, and each node serves it', async () => {
