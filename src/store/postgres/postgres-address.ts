@@ -25,9 +25,13 @@ export class PostgresAddress {
 }
 
 function parse(url: unknown): URL | undefined {
-  if (typeof url !== 'string' || !URL.canParse(url)) return undefined;
+  if (typeof url !== 'string' || !/^postgres(?:ql)?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
   const parsed = new URL(url);
-  return parsed.protocol === 'postgres:' || parsed.protocol === 'postgresql:' ? parsed : undefined;
+  const { username, pathname, search, hash } = parsed;
+  // A password with a /, ? or # that is not encoded ends the host early: the user is the host then, and the label would
+  // contain the password.
+  const isCut = username === '' && (pathname.includes('@') || /^\?[^=]*@/.test(search) || hash.includes('@'));
+  return isCut ? undefined : parsed;
 }
 
 function labelOf({ hostname, port, pathname, searchParams }: URL): string {

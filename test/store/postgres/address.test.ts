@@ -27,7 +27,10 @@ test('the label is host and database, and no text of an address contains its pas
 });
 
 test('a text that is no address is rejected without quoting it', () => {
-  for (const url of ['', 'db/shop:s3cret', 'mysql://ann:s3cret@db/shop', 'postgres://ann:s3cret@db:port/shop']) {
+  const unencoded = ['1/s3cret', '1?s3cret', '1#s3cret'].map((password) => `postgres://ann:${password}@db/shop`);
+  const unfinished = ['postgres:ann:s3cret@db/shop', 'postgres:/ann:s3cret@db/shop'];
+  const others = ['', 'db/shop:s3cret', 'mysql://ann:s3cret@db/shop', 'postgres://ann:s3cret@db:port/shop'];
+  for (const url of [...others, ...unencoded, ...unfinished]) {
     try {
       new PostgresAddress(url, 'session');
       assert.unreachable(url);
