@@ -19,6 +19,8 @@ export interface CellHolder {
    * nothing of them to clients; it lets go within the current turn
    */
   drop(cells: ReadonlySet<number>, flush: boolean): Promise<void>;
+  /** Resolves when all commits that are in flight now have ended: another process may then read what they wrote. */
+  written?(): Promise<void>;
 }
 
 /** Cells that the transports let go of. */

@@ -78,8 +78,8 @@ export class ClusterNode implements Placement {
   #sharers = '';
   /** Cells whose claim is on its way. */
   readonly #claiming = new Set<number>();
-  /** Data of cells that is being read. */
-  readonly #taking = new Set<Promise<void>>();
+  /** Data of cells that is being read, or made durable before it leaves memory. */
+  readonly #underway = new Set<Promise<void>>();
   /** Nodes about which the database is being asked. */
   readonly #suspects = new Set<string>();
   #refreshing: Promise<void> | undefined;
@@ -105,7 +105,8 @@ export class ClusterNode implements Placement {
 
   /** True while this node may write what belongs to a cell: it serves the cell, takes it up or lets go of it. */
   owns(cell: number): boolean {
-    return this.#cells.stateOf(cell) !== 'other';
+    const state = this.#cells.stateOf(cell);
+    return state !== 'other' && state !== 'given';
   }
 
   /** Milliseconds since 1970 by the database. */
@@ -385,10 +386,8 @@ export class ClusterNode implements Placement {
     if (owned.length === 0 || member !== this.#member) return;
     this.#cells.set(owned, 'taking');
     const taking = this.#options.holder.take(owned);
-    const pending = taking.catch(() => {});
-    this.#taking.add(pending);
     try {
-      await taking;
+      await this.#follow(taking);
       // Lost meanwhile: `#lost` discards what was read.
       if (member === this.#member) this.#cells.set(owned, 'here');
     } catch (error) {
@@ -397,8 +396,17 @@ export class ClusterNode implements Placement {
       // Still owned: the next round reads it again.
       if (member === this.#member) this.#cells.set(owned, 'other');
       this.#failed(`this node could not read ${owned.length} cells; the next round tries again`, error);
+    }
+  }
+
+  /** A seat that follows this one waits for the work, which would meet its data. */
+  async #follow(work: Promise<void>): Promise<void> {
+    const pending = work.catch(() => {});
+    this.#underway.add(pending);
+    try {
+      await work;
     } finally {
-      this.#taking.delete(pending);
+      this.#underway.delete(pending);
     }
   }
 
@@ -444,7 +452,13 @@ export class ClusterNode implements Placement {
     this.#round?.cancel();
     // The cells that are left become free with the seat.
     const kept = new Set(this.#cells.all());
-    await this.#options.holder.drop(kept, true);
+    try {
+      await this.#follow(this.#options.holder.drop(kept, true));
+    } catch (error) {
+      this.#failed('this node could not make everything durable before it withdrew', error);
+    }
+    // Fenced meanwhile: it may have another seat by now.
+    if (member !== this.#member || this.#state.has('ended')) return;
     this.#keepDate(member);
     this.#member = undefined;
     this.#cells.set(kept, 'other');
@@ -476,7 +490,11 @@ export class ClusterNode implements Placement {
     late.timer.cancel();
     if (member !== this.#member) return;
     try {
-      await this.#options.holder.drop(new Set(cells), true);
+      await this.#follow(this.#options.holder.drop(new Set(cells), true));
+      if (member !== this.#member) return;
+      // A commit that ends after the next owner has read would be lost to it: a task would run twice.
+      this.#cells.set(cells, 'given');
+      await this.#options.holder.written?.();
       for (const heir of new Set(cells.map((cell) => shares[cell]))) {
         const group = cells.filter((cell) => shares[cell] === heir);
         if (member === this.#member) await member.release(group, heir);
@@ -560,8 +578,8 @@ export class ClusterNode implements Placement {
     try {
       await dropped;
       // Data that was being read then has arrived now.
-      if (this.#taking.size > 0) {
-        await Promise.all(this.#taking);
+      if (this.#underway.size > 0) {
+        await Promise.all(this.#underway);
         await this.#options.holder.drop(cells, false);
       }
     } catch (error) {

@@ -92,6 +92,10 @@ export class Cluster implements ClusterParts, CellHolder {
     await this.#holder?.drop(cells, flush);
   }
 
+  async written(): Promise<void> {
+    await this.#holder?.written?.();
+  }
+
   /** True if this process may write what belongs to a cell. */
   owns(cell: number): boolean {
     return this.#node.owns(cell);

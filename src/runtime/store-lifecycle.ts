@@ -5,10 +5,11 @@ import type { CellHolder } from '../messages/cell-holder.ts';
 import { errorFields } from '../operator-log.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { Store } from '../store/store.ts';
+import type { MeasuredStore } from '../telemetry/metered-store.ts';
 
 export interface StoreLifecycleOptions {
   readonly system: ActorSystem;
-  readonly store: Store;
+  readonly store: MeasuredStore;
 }
 
 /** The node of a process that shares its store. */
@@ -71,6 +72,10 @@ export class StoreLifecycle implements CellHolder {
     const holders = [...this.#holders].reverse();
     if (flush) for (const holder of holders) await holder.drop(cells, true);
     else await Promise.all(holders.map((holder) => holder.drop(cells, false)));
+  }
+
+  async written(): Promise<void> {
+    await this.#options.store.written?.();
   }
 
   /** The reason for which the store cannot serve requests; undefined if it can. */

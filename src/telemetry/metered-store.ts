@@ -27,8 +27,13 @@ export function meteredStore(
   metrics: Metrics,
   riders: CommitRiders,
   owner?: CellOwner,
-): Store {
+): MeasuredStore {
   return store.durable ? new MeteredStore(store, clock, metrics, riders, owner) : store;
+}
+
+/** A store that can wait for the commits in flight. Without cells that move, it cannot. */
+export interface MeasuredStore extends Store {
+  written?(): Promise<void>;
 }
 
 /** Decides which cells this process may write. */
@@ -36,7 +41,7 @@ export interface CellOwner {
   owns(cell: number): boolean;
 }
 
-class MeteredStore implements Store {
+class MeteredStore implements MeasuredStore {
   readonly durable = true;
   readonly #store: Store;
   readonly #clock: Clock;
@@ -44,6 +49,9 @@ class MeteredStore implements Store {
   readonly #riders: CommitRiders;
   /** Undefined for a process that owns the whole store. */
   readonly #owner: CellOwner | undefined;
+  /** The commits in flight of a process whose cells move. */
+  readonly #committing = new Set<Promise<void>>();
+  readonly written?: () => Promise<void>;
   readonly notes?: Notes;
   readonly nodes?: Nodes;
   readonly caughtUp?: () => Promise<void> | undefined;
@@ -58,6 +66,7 @@ class MeteredStore implements Store {
     this.#store = store;
     this.#clock = clock;
     this.#metrics = metrics;
+    if (owner) this.written = () => Promise.allSettled(this.#committing).then(() => {});
     if (store.notes) this.notes = store.notes;
     if (store.nodes) this.nodes = store.nodes;
     const caughtUp = store.caughtUp?.bind(store);
@@ -88,7 +97,14 @@ class MeteredStore implements Store {
     const joining = rider?.board();
     const commit = this.#metered(this.#store.commit(joining ? [...joining, ...writes] : writes));
     if (joining) rider?.joined(commit);
+    if (this.#owner) this.#follow(commit);
     return commit;
+  }
+
+  #follow(commit: Promise<void>): void {
+    this.#committing.add(commit);
+    const end = (): void => void this.#committing.delete(commit);
+    commit.then(end, end);
   }
 
   load(actor: string): Promise<Stored | undefined> {

@@ -17,6 +17,7 @@ class Holder implements CellHolder {
   readonly events: string[] = [];
   /** The next hibernation fails with it. */
   fails: Error | undefined;
+  written?: () => Promise<void>;
   /** While set, taking and letting go wait for it. */
   held: Promise<void> | undefined;
 
@@ -132,6 +133,66 @@ test('the first node owns everything; one that joins gets its share, 16 cells a 
       .nodes.map(({ node, cells }) => [node, cells])
       .reverse(),
   );
+});
+
+test('a node that withdraws and is fenced meanwhile joins again and serves its cells', async () => {
+  const stage = new Stage();
+  const [one, , three] = [await stage.start('one'), await stage.start('two'), await stage.start('three')];
+  await stage.pass(60_000);
+  stage.unreachable = [
+    ['three-1', 'one-1'],
+    ['three-1', 'two-1'],
+  ];
+  let release = (): void => {};
+  three.holder.fails = new Error('the store is away');
+  const dropped = three.holder.drop.bind(three.holder);
+  // Letting go of a group fails; letting go of the rest takes its time.
+  three.holder.drop = async (cells, flush) => {
+    if (flush && !three.holder.fails)
+      await new Promise<void>((resolve) => {
+        release = resolve;
+      });
+    return dropped(cells, flush);
+  };
+  await stage.pass(11_500);
+  assert.is(three.node.report().state, 'withdrawing');
+  const row = stage.database.nodes.get('three-1');
+  if (row) row.fenced = true;
+  await stage.pass(5_000);
+  release();
+  stage.unreachable = [];
+  await stage.pass(60_000);
+  assert.is(three.node.report().state, 'owning');
+  assert.is(three.node.report().cells, three.holder.cells.size);
+  assert.ok(three.holder.cells.size > 100, String(three.holder.cells.size));
+  assert.is(one.node.report().nodes.length, 3);
+  stage.check();
+});
+
+test('a node writes nothing more of a cell before another one owns it: commits in flight end first', async () => {
+  const stage = new Stage();
+  const one = await stage.start('one');
+  const waits: { end(): void }[] = [];
+  const seen: boolean[] = [];
+  let given: readonly number[] = [];
+  const { holder } = one;
+  const drop = holder.drop.bind(holder);
+  holder.drop = (cells, flush) => {
+    given = [...cells];
+    return drop(cells, flush);
+  };
+  holder.written = () => {
+    seen.push(given.some((cell) => one.node.owns(cell)));
+    return new Promise<void>((end) => waits.push({ end }));
+  };
+  await stage.start('two');
+  assert.equal(seen.includes(true), false);
+  assert.ok(waits.length > 0);
+  assert.is(stage.database.cells.filter(({ node }) => node === 'two-1').length, 0);
+  for (const { end } of waits) end();
+  await stage.pass(0);
+  assert.ok(stage.database.cells.filter(({ node }) => node === 'two-1').length >= 16);
+  stage.check();
 });
 
 test('cells of a node that is killed are taken up at once, when its link closes', async () => {

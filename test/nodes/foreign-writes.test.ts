@@ -13,6 +13,28 @@ const test = suite('writes of cells');
 
 const idOf = (cell: number): string => withCell(cell, 'x'.repeat(22));
 
+test('the commits of a moment have ended when it is said so, and later ones count no more', async () => {
+  const ends: (() => void)[] = [];
+  const inner = Object.assign(memoryStore(), {
+    durable: true,
+    commit: () => new Promise<void>((end) => ends.push(end)),
+  });
+  const store = meteredStore(inner, new SimulatedClock(), new Metrics(), { rider: undefined }, { owns: () => true });
+  const first = store.commit([actor(`task/${idOf(7)}`)]);
+  let written = false;
+  const over = store.written?.().then(() => {
+    written = true;
+  });
+  const second = store.commit([actor(`task/${idOf(8)}`)]);
+  await Promise.resolve();
+  assert.not.ok(written);
+  ends[0]?.();
+  await Promise.all([first, over]);
+  assert.ok(written);
+  ends[1]?.();
+  await second;
+});
+
 test('D-12: a batch with an actor of a cell that another node owns is refused whole, and others pass', async () => {
   const inner = Object.assign(memoryStore(), { durable: true });
   const owned = new Set([7]);
