@@ -44,7 +44,7 @@ const FULL: HostRefusal = {
 };
 const UNKNOWN: HostRefusal = {
   status: 500,
-  message: 'the node that served this request ended. The request may or may not have run; its outcome is unknown',
+  message: 'a node that served this request ended. The request may or may not have run; its outcome is unknown',
 };
 
 /** One request, and the continuation for the case that its cell belongs to this node by then. */
@@ -271,10 +271,12 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
   /** This node closes: ends a stream, which its client opens again at another node. */
   end(): void {
     if (this.#over) return;
-    const { request } = this.misplaced;
+    const { request, repeatable } = this.misplaced;
     if (this.#streams) request.response.end();
     // Its entry finds the owner.
     else if (request.notMine) request.notMine();
+    // The owner may have served it: 503 would invite the client to repeat it.
+    else if (this.#forwarding && !repeatable) this.#refuse(UNKNOWN, ErrorCode.InternalError);
     else this.#refuse(UNREACHABLE);
   }
 }

@@ -424,6 +424,23 @@ test('a session of a node that cannot be reached gets 503 with Retry-After, and 
   for (const each of three.nodes) await each.close();
 });
 
+test('an entry that closes before the owner has answered does not invite its client to repeat what may have run', async () => {
+  const two = await staticNodes(['node-a', 'node-b'], define, { waitMs: 100, server: { limits: { graceMs: 100 } } });
+  const [a, b] = two.nodes;
+  if (!a || !b) throw new Error('no nodes');
+  const handle = handleIn(await messageIn(await call(b.url, 'order_create', { customer: 'Ada' })));
+  let closing: Promise<void> | undefined;
+  b.links.exchange = () => {
+    closing = a.runtime.close('the test closes it');
+  };
+  const cut = await call(a.url, 'order_add_item', { handle, sku: 'tea' });
+  assert.is(cut.status, 500);
+  assert.is(cut.headers['retry-after'], undefined);
+  assert.match((await messageIn(cut)).error?.message ?? '', 'may or may not have run');
+  await closing;
+  for (const each of two.nodes) await each.close();
+});
+
 test('after the death of an owner the next owner gets what may be repeated; the outcome of anything else is unknown', async () => {
   const meta = { [META.idempotencyKey]: 'the key of a call that is held' };
   const die = async ({ nodes: [, owner], cells: places }: Awaited<ReturnType<typeof staticNodes>>): Promise<void> => {
