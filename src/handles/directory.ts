@@ -23,7 +23,7 @@ const RETRY_MS = 1_000;
  * Maximum number of instances that are loaded at once without a call, when thousands of timers are due: with all of them
  * half done in memory the first would fire last, and calls would wait for all of them.
  */
-const MOST_ACTIVATING = 128;
+const MOST_ACTIVATING = 256;
 /** Milliseconds between two sweeps for expired handles. */
 const EXPIRY_MS = 60_000;
 

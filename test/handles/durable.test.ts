@@ -146,7 +146,7 @@ test('a delay that fell due while no process was there fires at once', async () 
 
 test('thousands of timers that fell due load some instances at a time: the first fire before the last is read', async () => {
   const store = disk();
-  const [most, count] = [128, 300];
+  const [most, count] = [256, 600];
   let fired = 0;
   const fire = (): void => {
     fired += 1;

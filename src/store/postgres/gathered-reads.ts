@@ -1,8 +1,9 @@
-/** Reads of rows by their ids: while every reader works on a query, further reads gather, and share the next one. */
+/** Reads of rows by their ids: while a query is on its way, further reads of one turn gather, and share the next query. */
+import { systemClock } from '../../clock.ts';
 import { StoreError } from '../store.ts';
 
 /** Most ids in one query: their rows are in memory together. */
-const MOST_IDS = 64;
+const MOST_IDS = 256;
 
 interface Read<V> {
   readonly id: string;
@@ -17,6 +18,7 @@ export class GatheredReads<R, V> {
   /** Number of queries without an answer. */
   #asked = 0;
   #waiting: Read<V>[] = [];
+  #scheduled = false;
 
   /**
    * @param most queries at once
@@ -36,6 +38,17 @@ export class GatheredReads<R, V> {
   load(id: string): Promise<V | undefined> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ id, resolve, reject });
+      if (this.#asked === 0) this.#ask();
+      else this.#askSoon();
+    });
+  }
+
+  /** After this turn, in which an answered query lets hundreds of further reads begin. */
+  #askSoon(): void {
+    if (this.#scheduled || this.#asked >= this.#most) return;
+    this.#scheduled = true;
+    systemClock.soon(() => {
+      this.#scheduled = false;
       this.#ask();
     });
   }
@@ -45,7 +58,7 @@ export class GatheredReads<R, V> {
       this.#asked += 1;
       void this.#read(this.#waiting.splice(0, MOST_IDS)).then(() => {
         this.#asked -= 1;
-        this.#ask();
+        if (this.#waiting.length > 0) this.#askSoon();
       });
     }
   }

@@ -2,11 +2,12 @@
 import * as assert from 'uvu/assert';
 import { GatheredReads } from '../../../src/store/postgres/gathered-reads.ts';
 import { StoreError } from '../../../src/store/store.ts';
+import { settled } from '../../../src/testing/simulated-clock.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('reads that gather');
 
-test('reads wait while every reader works, then share a query, and each gets its own row', async () => {
+test('a read while no other is on its way begins at once; those of the same turn share a query, and wait while every reader works', async () => {
   const queries: (readonly string[])[] = [];
   const answers: (() => void)[] = [];
   const query = (ids: readonly string[]): Promise<ReadonlyMap<string, string>> => {
@@ -15,14 +16,20 @@ test('reads wait while every reader works, then share a query, and each gets its
     return new Promise((resolve) => void answers.push(() => resolve(rows)));
   };
   const reads = new GatheredReads(2, query, (row: string) => row);
-  const all = Promise.all(['a', 'b', 'c', 'none', 'c'].map((id) => reads.load(id)));
-  assert.equal(queries, [['a'], ['b']]);
-  answers.shift()?.();
-  answers.shift()?.();
-  while (answers.length === 0) await Promise.resolve();
-  answers.shift()?.();
-  assert.equal(await all, ['row of a', 'row of b', 'row of c', undefined, 'row of c']);
-  assert.equal(queries, [['a'], ['b'], ['c', 'none', 'c']]);
+  const load = (ids: readonly string[]) => Promise.all(ids.map((id) => reads.load(id)));
+  const first = load(['a', 'b', 'c']);
+  assert.equal(queries, [['a']]);
+  await settled();
+  assert.equal(queries, [['a'], ['b', 'c']]);
+  const second = load(['d', 'none', 'd']);
+  await settled();
+  assert.is(queries.length, 2);
+  answers[1]?.();
+  await settled();
+  assert.equal(queries, [['a'], ['b', 'c'], ['d', 'none', 'd']]);
+  for (const answer of answers) answer();
+  assert.equal(await first, ['row of a', 'row of b', 'row of c']);
+  assert.equal(await second, ['row of d', undefined, 'row of d']);
 });
 
 test('a query that a damaged row fails is repeated for each read; one that finds the database away is not', async () => {
