@@ -3,6 +3,7 @@
  * a listener copies what it stores.
  */
 import type { AnyEventObject, AnyMachineSnapshot, AnyStateMachine } from 'xstate';
+import type { HopEnd } from '../messages/hop-records.ts';
 import type { Mail } from '../messages/mailbox.ts';
 import type { ActorKind, RecordHeader } from './record-header.ts';
 
@@ -21,6 +22,7 @@ export type ControlAction =
   | 'view'
   | 'forget';
 
+export type { HopEnd } from '../messages/hop-records.ts';
 export type { ActorKind, RecordHeader } from './record-header.ts';
 
 export type InspectionRecord = RecordHeader &
@@ -106,6 +108,18 @@ export type InspectionRecord = RecordHeader &
          * unknown.
          */
         readonly about?: number | undefined;
+      }
+    /**
+     * A request crosses nodes: it was sent to the owner of its cell, or arrived from its entry. The number of the
+     * exchange is the same at both nodes.
+     */
+    | {
+        readonly type: 'hop';
+        readonly way: 'to' | 'from';
+        readonly node: string;
+        readonly number: number;
+        /** At the entry, once it has ended. */
+        readonly end?: HopEnd | undefined;
       }
     /** A viewer controlled the server. */
     | { readonly type: 'control'; readonly action: ControlAction; readonly data: object }

@@ -5,7 +5,7 @@
 
 import type { ChartNode } from '../charts/chart-node.ts';
 import type { ActorKind, RecordHeader } from '../inspection/record-header.ts';
-import type { ControlAction } from '../inspection/records.ts';
+import type { ControlAction, HopEnd } from '../inspection/records.ts';
 
 export type { ChartEdge, ChartNode } from '../charts/chart-node.ts';
 export type { ActorKind, RecordHeader } from '../inspection/record-header.ts';
@@ -145,6 +145,18 @@ export interface Wired {
   readonly about?: number;
 }
 
+/** A request crosses nodes: it was sent to the owner of its cell, or arrived from its entry. */
+export interface Hopped {
+  readonly type: 'hop';
+  readonly way: 'to' | 'from';
+  /** The other node. */
+  readonly node: string;
+  /** The number of the exchange on the link: the same at both nodes. */
+  readonly number: number;
+  /** At the entry, once it has ended. */
+  readonly end?: HopEnd;
+}
+
 /** A viewer controlled the server. */
 export interface Controlled {
   readonly type: 'control';
@@ -153,7 +165,7 @@ export interface Controlled {
 }
 
 export type TraceRecord = RecordHeader &
-  (Created | Mailed | Stated | Stepped | Timed | Emitted | Crashed | Failed | Gone | Wired | Controlled);
+  (Created | Mailed | Stated | Stepped | Timed | Emitted | Crashed | Failed | Gone | Wired | Hopped | Controlled);
 
 /** The first frame. */
 export interface HelloFrame {

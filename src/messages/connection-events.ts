@@ -3,6 +3,7 @@ import type { Dialect } from '../protocol/dialects/index.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Auth } from './auth.ts';
 import type { LeavingCells } from './cell-holder.ts';
+import type { Hop } from './hop-records.ts';
 import type { SessionStorage } from './session-storage.ts';
 
 /** Names one use of a transport: a pipe, a socket, an HTTP exchange. Unique within the process. */
@@ -36,6 +37,8 @@ export interface Exchange {
   storesReply?: boolean;
   /** True while a rule decides about its request: its response must not begin. The core sets it. */
   undecided?: boolean;
+  /** The entry that has forwarded it; undefined for an exchange of this node's own client. */
+  readonly hop?: Hop | undefined;
   /** The cell by which this node serves its request; undefined if any node may serve it, and without a cluster. */
   readonly cell?: number | undefined;
   /** The core has found the cell of its request, which this node owns. */

@@ -16,6 +16,7 @@ import { Handles } from '../handles/handles.ts';
 import { InteractiveRequests } from '../input/interactive-requests.ts';
 import { RequestLog } from '../input/request-log.ts';
 import { StateKeys } from '../input/seal.ts';
+import { InspectedHops } from '../inspection/inspected-hops.ts';
 import type { Inspection } from '../inspection/inspection.ts';
 import { launcher } from '../launcher.ts';
 import { type Limits, resolveLimits } from '../limits.ts';
@@ -499,7 +500,7 @@ export function createRuntime(
         await keeping.open();
         await offering.skills.ready();
         const host: TransportHost & Partial<ClusteredHost> = {
-          ...(cluster && { nodes: cluster.links }),
+          ...(cluster && { nodes: cluster.links, hops: new InspectedHops(inspection) }),
           bus,
           clock,
           pace,

@@ -1,5 +1,5 @@
 /** One wire exchange: request, response, duration and server actor, to copy and to send again. */
-import { exchangeWaits, statusAt, type WireExchange } from '../../../src/inspector/model/index.ts';
+import { exchangeWaits, hopName, statusAt, type WireExchange } from '../../../src/inspector/model/index.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Json } from '../parts/Json.tsx';
 import { ActorLink, At, copy, Section } from '../parts/parts.tsx';
@@ -57,6 +57,12 @@ export function ExchangeDetail({ exchange }: { readonly exchange: WireExchange }
             </dd>
           </div>
         )}
+        {exchange.hop ? (
+          <div>
+            <dt>{exchange.hop.way === 'to' ? 'forwarded to' : 'arrived from'}</dt>
+            <dd class="mono">{hopName(exchange.hop)}</dd>
+          </div>
+        ) : null}
         <div>
           <dt>at</dt>
           <dd>

@@ -112,9 +112,10 @@ export class Inbound {
     if (exchange && this.#options.shared) this.#heard = this.#announced ? DIALECTS[LATEST_MODERN] : FIRST_DIALECT;
     if (!inspection.on) this.#read(text);
     else
-      inspection.withCause(inspection.record({ type: 'wire', connection, direction: 'in', text }), () =>
-        this.#read(text),
-      );
+      inspection.withCause(inspection.record({ type: 'wire', connection, direction: 'in', text }), () => {
+        if (exchange?.hop && inspection.full) inspection.record({ type: 'hop', way: 'from', ...exchange.hop });
+        this.#read(text);
+      });
     this.#enter(before);
     this.#auth = caller;
   }

@@ -1,5 +1,5 @@
 /** Pairs the messages of the wire: a request with its response and its notifications. */
-import type { ActorKind, Plain, RecordHeader, Wired } from '../frames.ts';
+import type { ActorKind, Hopped, Plain, RecordHeader, Wired } from '../frames.ts';
 import { LIVE, OrderedLog } from './ordered-log.ts';
 import { PROGRESS } from './progress.ts';
 import {
@@ -18,6 +18,12 @@ type WireRecord = RecordHeader & Wired;
 
 /** The kinds of actors that serve an exchange, the most specific first. */
 const SERVERS: readonly ActorKind[] = ['handle', 'machine', 'task', 'executor', 'registry'];
+
+/** The status of a request that ended without a response from its owner. */
+const HOP_STATUS: Partial<Record<NonNullable<Hopped['end']>, WireExchange['status']>> = {
+  answered: 'ok',
+  left: 'cancelled',
+};
 
 /** Maximum number of stored names of the clients on one connection. */
 const MOST_CLIENTS = 8;
@@ -82,6 +88,17 @@ export class Exchanges {
   /** The handler of an exchange threw an error. @param seq the record of the request */
   handlerFailed(seq: number, failure: HandlerFailure): void {
     for (const exchange of this.at(seq)) exchange.failures.push(failure);
+  }
+
+  /** A request crosses nodes. One that ends without a response has none. @param seq the record of the request */
+  hop(seq: number, record: RecordHeader & Hopped): void {
+    for (const exchange of this.at(seq)) {
+      exchange.hop = record;
+      if (record.end === undefined || exchange.end !== undefined) continue;
+      this.#close(exchange);
+      end(exchange, HOP_STATUS[record.end] ?? 'error', record.seq, record.at);
+      if (exchange.status === 'error') this.failed.push(exchange);
+    }
   }
 
   /** A connection has ended: its open requests get no response. */

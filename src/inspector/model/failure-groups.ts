@@ -4,7 +4,7 @@ import type { Model } from './model.ts';
 import { isList, member, textOfValue } from './plain-values.ts';
 import { displayName } from './tree.ts';
 import { eventName } from './waiting-for.ts';
-import type { WireExchange } from './wire-exchange.ts';
+import { hopName, type WireExchange } from './wire-exchange.ts';
 
 /** Failures with equal names and equal errors. */
 export interface FailureGroup {
@@ -75,12 +75,13 @@ export function failuresOf(model: Model, seq: number): readonly FailureGroup[] {
 }
 
 /** The error that the handler threw, the text of an error response, or of a result that reports an error. */
-export function errorOf({ answer, text, kind, failures }: WireExchange): string {
+export function errorOf({ answer, text, kind, failures, hop }: WireExchange): string {
   const thrown = failures.at(-1)?.error.split(FRAMES)[0];
   if (thrown !== undefined) return thrown.replace(/^(Tool)?Error: /, '').slice(0, MAX_ERROR);
   if (kind === 'unreadable') return `not a message: ${text ?? ''}`.slice(0, MAX_ERROR);
   const message = textOfValue(member(answer, 'error', 'message'));
   if (message !== undefined) return message.slice(0, MAX_ERROR);
+  if (hop?.end !== undefined && answer === undefined) return `${hop.end} at ${hopName(hop)}`;
   const content = member(answer, 'result', 'content');
   const texts = (isList(content) ? content : []).flatMap((part) => textOfValue(member(part, 'text')) ?? []);
   return texts.join('\n').slice(0, MAX_ERROR) || 'no text';

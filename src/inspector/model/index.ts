@@ -29,4 +29,4 @@ export { actorTree, displayName, doorName, flatten, INTERNAL, type TreeNode } fr
 export { holdsUnseen, sizeOf, tableOf, type Unseen, unseenOf } from './unseen.ts';
 export { eventName, exchangeWaits, lineOf, type Waited, waitsOf } from './waiting-for.ts';
 export { inTurn, nodeWaits, type WaitingRow, waitingList } from './waiting-list.ts';
-export { type ExchangeStatus, type Notice, statusAt, type WireExchange } from './wire-exchange.ts';
+export { type ExchangeStatus, hopName, type Notice, statusAt, type WireExchange } from './wire-exchange.ts';

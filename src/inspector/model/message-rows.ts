@@ -66,7 +66,7 @@ export function messageRow(record: TraceRecord, { sender, door, alive, authored 
 
 /** The actor that was active when it caused a record: the record's sender. */
 export function actorOf(record: TraceRecord): string | undefined {
-  return record.type === 'wire' || record.type === 'control' ? CLIENT : record.actor;
+  return 'actor' in record ? record.actor : CLIENT;
 }
 
 function wireName(message: Plain | undefined, unread: string | undefined): string {

@@ -213,6 +213,7 @@ export class Model {
     if (row) this.rows.push(row);
     if (record.type === 'wire') return this.exchanges.wire(record);
     if (record.type === 'control') return;
+    if (record.type === 'hop') return this.exchanges.hop(root, record);
     const line = this.#line(record.actor);
     line.records.add(record);
     if (row?.mark !== undefined && row.mark !== 'queued') {
@@ -285,7 +286,7 @@ export class Model {
   /**
    * After an interruption, the server lists its live actors again. Actors that are not in the list ended in between.
    */
-  #introduced({ type, actor, seq, at }: Exclude<TraceRecord, { type: 'wire' | 'control' }>): void {
+  #introduced({ type, actor, seq, at }: Exclude<TraceRecord, { type: 'wire' | 'hop' | 'control' }>): void {
     if (type === 'created' && this.actors.get(actor)?.kind === 'server' && this.actors.get(actor)?.aliveAt(LIVE))
       this.#unconfirmed ??= new Set(
         [...this.actors.values()].filter((line) => line.aliveAt(LIVE)).map((line) => line.address),

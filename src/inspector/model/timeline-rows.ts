@@ -94,11 +94,13 @@ function wiresOf(model: Model): ReadonlyMap<string, readonly WireSpan[]> {
   return wires;
 }
 
-function spanOf({ seq, at, endAt, method, target, status }: WireExchange): WireSpan {
+const HOP_WAY = { to: '→', from: '←' } as const;
+
+function spanOf({ seq, at, endAt, method, target, status, hop }: WireExchange): WireSpan {
   return {
     seq,
     at,
-    label: target === undefined ? method : `${method} ${target}`,
+    label: `${target === undefined ? method : `${method} ${target}`}${hop ? ` ${HOP_WAY[hop.way]} ${hop.node}` : ''}`,
     outcome: status === 'open' ? 'open' : status === 'ok' || status === 'asked' ? 'ok' : 'error',
     ...(endAt === undefined ? {} : { end: endAt }),
   };

@@ -8,7 +8,7 @@ import type { Model } from './model.ts';
 import { LIVE } from './ordered-log.ts';
 import { displayName } from './tree.ts';
 import { heldIn, isSame, tableOf, unseenOf } from './unseen.ts';
-import { statusAt, type WireExchange } from './wire-exchange.ts';
+import { hopName, statusAt, type WireExchange } from './wire-exchange.ts';
 
 /** A wait. `after`: the transition that a timer takes. */
 export interface Waited extends Wait {
@@ -89,7 +89,7 @@ function resultOf(model: Model, exchange: WireExchange, seq: number): Waited {
   return {
     what: 'its result',
     because: exchange.seq,
-    ...(server ? { whom: displayName(server) } : {}),
+    ...(exchange.hop?.way === 'to' ? { whom: hopName(exchange.hop) } : server ? { whom: displayName(server) } : {}),
     ...(until === undefined ? { unconfirmed: true } : { until }),
   };
 }
@@ -191,6 +191,8 @@ export function lineOf(model: Model, record: TraceRecord): string {
       return `${record.element} failed: ${record.error.split('\n', 1)[0] ?? ''}`;
     case 'gone':
       return `${name(record.actor)} ended: ${record.why}`;
+    case 'hop':
+      return `${record.way === 'to' ? (record.end ?? 'forwarded to') : 'arrived from'} ${hopName(record)}`;
     case 'control':
       return `the inspector: ${record.action}`;
   }

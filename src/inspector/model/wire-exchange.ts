@@ -1,5 +1,5 @@
 /** Wire messages: a request, its response, or a notification. */
-import type { Failed, Plain } from '../frames.ts';
+import type { Failed, Hopped, Plain, RecordHeader } from '../frames.ts';
 import { isList, isRecord, member, textOfValue } from './plain-values.ts';
 
 /**
@@ -57,6 +57,13 @@ export interface WireExchange {
   readonly failures: HandlerFailure[];
   /** The actor that served it: a handle, a task, an executor, or a registry. */
   servedBy: string | undefined;
+  /** The other node, if its request crosses nodes. */
+  hop?: RecordHeader & Hopped;
+}
+
+/** @example 'node n2, exchange 17' */
+export function hopName({ node, number }: Hopped): string {
+  return `node ${node}, exchange ${number}`;
 }
 
 /** One message of a wire record; a batch has several. */

@@ -118,6 +118,10 @@ export class FrameEncoder {
       }
       case 'gone':
         return { ...header, type: record.type, actor: record.actor, why: this.#words(record.why) };
+      case 'hop': {
+        const { type, way, node, number, end } = record;
+        return { ...header, type, way, node, number, ...(end === undefined ? {} : { end }) };
+      }
       case 'control':
         return { ...header, type: record.type, action: record.action, data: this.#data(record.data) };
       case 'wire': {

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { ANONYMOUS } from '../../quota.ts';
 import type { Denial } from '../../telemetry/metrics.ts';
-import type { ClusteredHost, LinkedExchange, NodeEntry } from '../link/link-port.ts';
+import type { ClusteredHost, LinkedExchange } from '../link/link-port.ts';
 import { type Readiness, readinessDocument, type TransportHost } from '../transport.ts';
 import type { EndpointNodes } from './forwarded-request.ts';
 import { HostGuard, type HostRefusal, isLoopback, networkOf } from './host-guard.ts';
@@ -78,7 +78,7 @@ export class Endpoint implements RouteAnswers {
   }
 
   open(host: TransportHost): void {
-    const cluster = isClustered(host) ? this.#enter(host.nodes, host) : undefined;
+    const cluster = isClustered(host) ? this.#enter(host) : undefined;
     const connections = new HttpConnections(this.#options, this.#load, host, this, this.#authenticator, cluster);
     this.#open = { host, connections, routes: new McpRoutes(connections, this.#load, this) };
   }
@@ -89,13 +89,13 @@ export class Endpoint implements RouteAnswers {
   }
 
   /** Serves the requests of other nodes, too, and counts the rate with them. */
-  #enter(nodes: NodeEntry, { clock }: TransportHost): EndpointNodes {
+  #enter({ nodes, hops, clock }: TransportHost & ClusteredHost): EndpointNodes {
     const endpoint = nodes.serve({
       forwarded: (exchange) => this.#forwarded(exchange),
       rated: (from, news) => this.#load.rated(from, news),
     });
     this.#load.share(nodes, endpoint, clock);
-    return { nodes, endpoint };
+    return { nodes, endpoint, hops };
   }
 
   /** True while it asks clients to close their connections. */

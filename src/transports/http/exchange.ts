@@ -150,6 +150,10 @@ export class PostExchange implements Exchange, HttpListener, Open {
     return this.#request.localPort;
   }
 
+  get hop(): Exchange['hop'] {
+    return this.#request.hop;
+  }
+
   header(name: string): string | undefined {
     return this.#request.header(name);
   }

@@ -3,6 +3,8 @@
  * again if the owner has died and that is safe.
  */
 import type { Timer } from '../../clock.ts';
+import type { ConnectionId } from '../../messages/connection-events.ts';
+import type { Hop, HopEnd, HopRecords } from '../../messages/hop-records.ts';
 import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
 import { heapBytes } from '../../protocol/heap.ts';
 import { isExcess, type Reservation } from '../../quota.ts';
@@ -18,6 +20,7 @@ import type { TransportHost } from '../transport.ts';
 import type { HostRefusal } from './host-guard.ts';
 import type { Headers, HttpListener, HttpRequest } from './http-message.ts';
 import type { Open } from './open-list.ts';
+import { EventMessages } from './sse.ts';
 import { StallDetector } from './stall-detector.ts';
 
 /** The headers that the endpoint and the core read. Credentials stay at the entry, which has authenticated the caller. */
@@ -65,10 +68,13 @@ export interface EndpointNodes {
   readonly nodes: NodeEntry;
   /** The number of this endpoint. */
   readonly endpoint: number;
+  readonly hops: HopRecords;
 }
 
 export interface ForwardingHost extends EndpointNodes {
   readonly host: TransportHost;
+  /** The connection that all clients without a session share. */
+  readonly connection: () => ConnectionId;
   readonly refuse: (request: HttpRequest, refusal: HostRefusal, code?: ErrorCodeValue) => void;
   /** True while this node asks its clients to open other connections. */
   readonly leaving: () => boolean;
@@ -97,11 +103,19 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
   /** The owners were read again for a request that another node has sent here. */
   #confirmed = false;
   #over = false;
+  /** The record of the client's message; 0 without a viewer. */
+  #message: number;
+  /** The last hop to an owner. */
+  #hop: Hop | undefined;
+  #end: HopEnd = 'left';
+  /** The messages of a stream, for a viewer. */
+  #messages: EventMessages | undefined;
 
   constructor(misplaced: Misplaced, host: ForwardingHost) {
     this.misplaced = misplaced;
     this.#host = host;
     this.#deadline = host.host.clock.now() + host.nodes.waitMs;
+    this.#message = host.hops.cause;
   }
 
   /** True until its response begins. A GET waits for a stream, which its client opens again at another node. */
@@ -179,6 +193,13 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
     // It may have failed at once, or its client may have disconnected.
     if (this.#over) forwarding.cancel();
     else if (!this.#pause) this.#forwarding = forwarding;
+    if (forwarding.number !== undefined && text !== '' && !this.#over) this.#sent({ node, number: forwarding.number });
+  }
+
+  #sent(hop: Hop): void {
+    const { hops, connection } = this.#host;
+    this.#hop = hop;
+    this.#message = hops.sent(connection(), this.misplaced.text, this.#message, hop);
   }
 
   #exchange(): ForwardedExchange {
@@ -194,6 +215,9 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
   whole(status: number, headers: Headers, body: string | undefined): void {
     // A cancellation after the end would reset the stream of the exchange at both nodes.
     this.#forwarding = undefined;
+    this.#end = 'answered';
+    if (this.#message !== 0 && body !== undefined)
+      this.#host.hops.message(this.#host.connection(), body, this.#message);
     if (!this.#over) this.misplaced.request.response.send(status, this.#ofConnection(headers), body);
   }
 
@@ -209,17 +233,26 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
   }
 
   text(text: string): boolean {
+    if (this.#message !== 0) this.#record(text);
     return this.#over || this.misplaced.request.response.write(text);
+  }
+
+  #record(text: string): void {
+    const { hops, connection } = this.#host;
+    this.#messages ??= new EventMessages();
+    for (const message of this.#messages.add(text)) hops.message(connection(), message, this.#message);
   }
 
   ended(): void {
     this.#forwarding = undefined;
+    this.#end = 'answered';
     if (!this.#over) this.misplaced.request.response.end();
   }
 
   failed(failure: LinkFailure): void {
     this.#forwarding = undefined;
     if (this.#over) return;
+    if (failure !== 'not mine') this.#end = failure;
     switch (failure) {
       case 'full':
         return this.#refuse(FULL);
@@ -242,6 +275,7 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
   closed(): void {
     if (this.#over) return;
     this.#over = true;
+    if (this.#hop && this.#message !== 0) this.#host.hops.ended(this.#message, this.#hop, this.#end);
     this.#release();
     this.#forwarding?.cancel();
     this.#host.over(this);
@@ -254,6 +288,7 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
   }
 
   #refuse(refusal: HostRefusal, code: ErrorCodeValue = ErrorCode.Overloaded): void {
+    if (this.#end === 'left') this.#end = refusal === UNREACHABLE ? 'unreachable' : 'full';
     if (!this.#over) this.#host.refuse(this.misplaced.request, refusal, code);
   }
 

@@ -71,6 +71,7 @@ export class HttpConnections {
     };
     this.#forwarding = cluster && {
       ...{ host, ...cluster },
+      connection: () => this.#shared,
       refuse: (request, refusal, code) => answers.refuse(request, refusal, code),
       leaving: () => answers.leaving(),
       begun: () => this.#onAnswer(),

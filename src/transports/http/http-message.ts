@@ -2,6 +2,7 @@
 
 import type { Auth } from '../../messages/auth.ts';
 import type { Bytes } from '../../messages/connection-events.ts';
+import type { Hop } from '../../messages/hop-records.ts';
 import type { Quota } from '../../quota.ts';
 
 /** A header with several values is sent once for each. */
@@ -56,6 +57,8 @@ export interface HttpRequest {
   auth: Auth | undefined;
   /** Rejects a request that another node has forwarded, because this node does not own its cell. Absent for all others. */
   notMine?(): void;
+  /** The node that has forwarded it. Absent for all others. */
+  readonly hop?: Hop | undefined;
 }
 
 /** Provides the headers that every response to a request has. */

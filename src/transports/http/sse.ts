@@ -83,6 +83,30 @@ export function namedEventText(event: string, data: string): string {
   return `event: ${event}\ndata: ${data}\n\n`;
 }
 
+/** Longest event whose message is read, in characters: a longer one is skipped. */
+const MAX_EVENT = 256 * 1024;
+
+/** Reads the messages of a stream that the functions above have written, from pieces of its text. */
+export class EventMessages {
+  #rest = '';
+  /** The piece ends within an event that is too long. */
+  #skips = false;
+
+  /** The messages that are complete with this piece. */
+  add(piece: string): readonly string[] {
+    const events = (this.#rest + piece).split('\n\n');
+    const rest = events.pop() ?? '';
+    if (this.#skips && events.length > 0) {
+      this.#skips = false;
+      events.shift();
+    }
+    if (rest.length > MAX_EVENT) this.#skips = true;
+    // The last character may be the first one of the end of an event.
+    this.#rest = this.#skips ? rest.slice(-1) : rest;
+    return events.flatMap((event) => (event.length > MAX_EVENT ? [] : (/^data: (.+)$/m.exec(event)?.[1] ?? [])));
+  }
+}
+
 function retryField(ms: number): string {
   if (!Number.isSafeInteger(ms) || ms < 0)
     throw new RangeError(`retryMs: expected whole milliseconds of at least 0, got ${String(ms)}`);

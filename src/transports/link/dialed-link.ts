@@ -177,6 +177,7 @@ export class DialedLink {
     });
     new Answer(ready, stream, listener);
     return {
+      number: stream.id,
       resume: () => void stream.resume(),
       cancel: () => stream.close(CANCEL),
     };

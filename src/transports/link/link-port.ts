@@ -1,5 +1,6 @@
 /** The port between nodes: one node forwards an exchange to another, or tells it of a change. Types only. */
 import type { Auth } from '../../messages/auth.ts';
+import type { HopRecords } from '../../messages/hop-records.ts';
 import type { RemoteChange } from '../../messages/remote-change.ts';
 import type { Headers, HttpRequest } from '../http/http-message.ts';
 
@@ -48,6 +49,8 @@ export interface ForwardListener {
 
 /** A forwarded exchange in flight. */
 export interface Forwarding {
+  /** The number of the exchange on its link, the same at both nodes; undefined if nothing was sent. */
+  readonly number?: number | undefined;
   /** Asks for more text after `text` has returned false. */
   resume(): void;
   /** The client has disconnected: the owner learns that. */
@@ -126,4 +129,5 @@ export interface NodeEndpoint {
 /** The addition to the host of a transport in a cluster. Apart from `TransportHost`: authors of transports need none of it. */
 export interface ClusteredHost {
   readonly nodes: NodeEntry;
+  readonly hops: HopRecords;
 }

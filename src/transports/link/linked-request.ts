@@ -2,6 +2,7 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import { type Auth, authOf } from '../../messages/auth.ts';
 import type { Bytes } from '../../messages/connection-events.ts';
+import type { Hop } from '../../messages/hop-records.ts';
 import type { Body, BodyLimits, Headers, HttpListener, HttpResponse } from '../http/http-message.ts';
 import { MAX_START } from '../http/http-message.ts';
 import { LARGE_LENGTH, serveAlone } from '../turn-batch.ts';
@@ -78,6 +79,11 @@ export class LinkedRequest implements LinkedExchange, HttpResponse {
       this.listener?.closed();
     });
     stream.on('drain', () => this.listener?.drained());
+  }
+
+  /** HTTP/2 numbers the exchange (RFC 9113 section 5.1.1). */
+  get hop(): Hop {
+    return { node: this.from, number: this.#arrived.stream.id ?? 0 };
   }
 
   get response(): HttpResponse {

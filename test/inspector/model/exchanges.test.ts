@@ -1,6 +1,6 @@
 /** Requests and their answers are paired, whoever asks, and what is in between belongs to them. */
 import * as assert from 'uvu/assert';
-import { exchangeWaits, LIVE, statusAt, timings } from '../../../src/inspector/model/index.ts';
+import { exchangeWaits, failuresOf, LIVE, statusAt, timings } from '../../../src/inspector/model/index.ts';
 import { suite } from '../../harness/door.ts';
 import { call, FrameFeed, result, shop } from './frames.ts';
 
@@ -50,6 +50,27 @@ test('a question of the server is paired by its id within the connection, and be
     feed.model.exchanges.open(question).map(({ seq }) => seq),
     [asked, question],
   );
+});
+
+test('a request that another node did not answer has failed, unless its client left', () => {
+  const feed = new FrameFeed();
+  const hop = { type: 'hop', way: 'to', node: 'n2', number: 17 } as const;
+  const ends = ['lost', 'left', 'answered'] as const;
+  for (const [index, end] of ends.entries()) {
+    const asked = feed.wire('in', call(index, 'a'));
+    feed.record(hop, asked);
+    if (end === 'answered') feed.wire('out', result(index), { about: asked });
+    feed.record({ ...hop, end }, asked);
+  }
+  assert.equal(
+    feed.model.exchanges.all.until(LIVE).map(({ status }) => status),
+    ['error', 'cancelled', 'ok'],
+  );
+  assert.equal(
+    failuresOf(feed.model, LIVE).map(({ error }) => error),
+    ['lost at node n2, exchange 17'],
+  );
+  assert.is(feed.model.exchanges.open(LIVE).length, 0);
 });
 
 test('failures of a tool, questions as answers, and cancelled requests are distinguished', () => {

@@ -1,7 +1,14 @@
 /** Server-sent events as text: what a client reads is what was sent, and nothing in it can begin another event (S-22). */
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import { eventText, KEEP_ALIVE, namedEventText, primingText, retryText } from '../../../src/transports/http/sse.ts';
+import {
+  EventMessages,
+  eventText,
+  KEEP_ALIVE,
+  namedEventText,
+  primingText,
+  retryText,
+} from '../../../src/transports/http/sse.ts';
 import { suite } from '../../harness/door.ts';
 import { random } from '../../harness/scale.ts';
 
@@ -64,6 +71,23 @@ const line = fc.oneof(
   ),
 );
 const visible = fc.stringMatching(/^[!-~]{1,24}$/);
+
+test('the messages of a stream are read from pieces of any size; one that is too long is skipped', () => {
+  const long = `"${'x'.repeat(300_000)}"`;
+  const texts = [primingText('a_0', 5), eventText('{"id":1}', 'a_1'), KEEP_ALIVE, eventText(long), eventText('2')];
+  const text = texts.join('');
+  for (const size of [1_000, 4_099, 65_536]) {
+    const messages = new EventMessages();
+    const read: string[] = [];
+    for (let at = 0; at < text.length; at += size) read.push(...messages.add(text.slice(at, at + size)));
+    assert.equal(read, ['{"id":1}', '2']);
+  }
+  const messages = new EventMessages();
+  assert.equal(
+    [...(texts[1] ?? '')].flatMap((character) => messages.add(character)),
+    ['{"id":1}'],
+  );
+});
 
 test('an event is an id, one line of data and an empty line', () => {
   assert.is(eventText('{"a":1}'), 'data: {"a":1}\n\n');

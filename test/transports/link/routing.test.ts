@@ -1,7 +1,12 @@
 /** Requests reach the owner of their cell, whichever node they enter by. */
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
+import { topView } from '../../../src/cli/top/top-view.ts';
 import { defineMachine, defineResource, defineTool } from '../../../src/index.ts';
+import type { ChartFrame } from '../../../src/inspector/frames.ts';
+import { LIVE, Model, nodeWaits, timelineRows, type WireExchange } from '../../../src/inspector/model/index.ts';
+import { Redactor } from '../../../src/inspector/redaction/redact.ts';
+import { FrameEncoder } from '../../../src/inspector/stream/frame-encoder.ts';
 import { CELLS, cellIn, withCell } from '../../../src/protocol/cell.ts';
 import { isObject } from '../../../src/protocol/json.ts';
 import { META } from '../../../src/protocol/meta.ts';
@@ -16,6 +21,7 @@ import { type Answer, ask, type Message, openSession } from '../../http/support.
 import { type StaticCells, type StaticNode, staticNodes } from './static-nodes.ts';
 
 const test = suite('routing between nodes');
+const SCREEN = { columns: 200, rows: 40, sort: 'tree', offset: 0, status: 'live', keys: '' } as const;
 timeLimit(60_000);
 
 let nodes: readonly StaticNode[];
@@ -139,7 +145,10 @@ test('only an exchange whose client disconnects before its end is cancelled', ()
     const entry = { waitMs: 1_000, link: { forward }, placeOf: () => ({ at: 'peer', peer: { node: 'node-b' } }) };
     const forwarded = new ForwardedRequest(
       { request: { response, names: () => [] }, principal: 'ada', cell: 7, text: '{}' } as never,
-      { nodes: entry, host: { clock: { now: () => 0 } }, leaving: () => false, begun() {}, over() {} } as never,
+      {
+        ...{ nodes: entry, host: { clock: { now: () => 0 } }, leaving: () => false, begun() {}, over() {} },
+        hops: { cause: 0 },
+      } as never,
     );
     forwarded.begin();
     if (end === 'whole') answering?.whole(200, {}, '{}');
@@ -291,6 +300,61 @@ test('a response that streams through another node arrives in pieces, and its cl
   await until(called, 'notifications/progress');
   release();
   assert.match(await until(called, '"result"'), 'held at node-b');
+});
+
+/** The records of a node as an inspector shows them, until its end. */
+function inspected({ runtime: { inspection } }: StaticNode): { readonly model: Model; readonly end: () => void } {
+  const model = new Model();
+  const chart = (frame: ChartFrame): void => model.take(frame);
+  const encoder = new FrameEncoder({ redactor: new Redactor(), wants: () => false, chart });
+  const end = inspection.listen((record) => model.take({ type: 'records', records: [encoder.encode(record)] }));
+  return { model, end };
+}
+
+test('the inspector follows a call to the other node, where it has the same number', async () => {
+  const user = cells.principalOf('node-b');
+  const { headers } = await openSession(node('node-a').url, '2025-11-25', { 'x-user': user });
+  const [entry, owner] = [inspected(node('node-a')), inspected(node('node-b'))];
+  const callOf = ({ model }: typeof entry): WireExchange => {
+    const found = model.exchanges.all.until(LIVE).find(({ method }) => method === 'tools/call');
+    if (!found) throw new Error('no call');
+    return found;
+  };
+  let release = (): void => {};
+  whileHeld = () =>
+    new Promise((done) => {
+      release = done;
+    });
+  const params = { name: 'held', arguments: {}, _meta: { progressToken: 1 } };
+  const called = await ask(node('node-a').url, {
+    headers,
+    body: { jsonrpc: '2.0', id: 5, method: 'tools/call', params },
+  });
+  await until(called, 'notifications/progress');
+  const sent = callOf(entry);
+  const arrived = callOf(owner);
+  const { number = 0 } = sent.hop ?? {};
+  assert.ok(number > 0);
+  const hopIn = ({ hop }: WireExchange): unknown[] => [hop?.way, hop?.node, hop?.number, hop?.cause];
+  assert.equal(hopIn(sent), ['to', 'node-b', number, sent.seq]);
+  assert.equal(hopIn(arrived), ['from', 'node-a', number, arrived.seq]);
+  assert.equal(
+    nodeWaits(entry.model, { id: '', kind: 'exchange', label: '', children: [], exchange: sent }, LIVE).map(
+      ({ what, whom }) => [what, whom],
+    ),
+    [['its result', `node node-b, exchange ${number}`]],
+  );
+  assert.is(sent.notices.length, 1);
+  const top = topView(entry.model, { ...SCREEN, now: entry.model.timeAt(LIVE) }).map(({ text }) => text);
+  assert.ok(top.some((text) => text.includes('tools/call held') && text.includes('node node-b')));
+  release();
+  await until(called, '"result"');
+  assert.is(sent.status, 'ok');
+  assert.is(arrived.status, 'ok');
+  const spans = timelineRows(entry.model).flatMap(({ wire = [] }) => wire);
+  assert.ok(spans.some(({ label, outcome }) => label === 'tools/call held → node-b' && outcome === 'ok'));
+  entry.end();
+  owner.end();
 });
 
 test('a cell without an owner is settled first, by this node or another', async () => {
