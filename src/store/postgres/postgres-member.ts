@@ -69,8 +69,10 @@ class PostgresMember implements Member {
   #lastDate = 0;
   /** The time of the last beat that this thread has seen. */
   #arrivedAt = systemClock.now();
-  /** Overdue nodes about which the database is being asked. */
-  readonly #asked = new Set<string>();
+  /** Nodes about which the database is being asked: one question at a time for all who wait. */
+  readonly #questions = new Map<string, Promise<boolean>>();
+  /** Nodes that the database has fenced since the last read without them: a read that was under way still shows them. */
+  readonly #fenced = new Set<string>();
 
   private constructor(seat: Seat, hear: MemberEvents) {
     this.#seat = seat;
@@ -132,12 +134,28 @@ class PostgresMember implements Member {
     this.#changed(await this.#ask((connection) => this.#tables.release(connection, cells, to)));
   }
 
-  async fence(node: string): Promise<boolean> {
+  fence(node: string): Promise<boolean> {
     // After an outage of the database, nodes that return a moment later than this one are not dead.
-    if (Atomics.load(this.#flags, SHARED.steady) !== 1) return false;
-    const fenced = await this.#ask((connection) => this.#fence(connection, node));
-    if (fenced) await this.refresh();
-    return fenced;
+    if (Atomics.load(this.#flags, SHARED.steady) !== 1) return Promise.resolve(false);
+    const asked = this.#questions.get(node);
+    if (asked) return asked;
+    const question = this.#ask((connection) => this.#fence(connection, node))
+      .then((fenced) => {
+        if (fenced) this.#withoutPeer(node);
+        return fenced;
+      })
+      .finally(() => this.#questions.delete(node));
+    this.#questions.set(node, question);
+    return question;
+  }
+
+  /** Its cells are free from now on: the claim of them does not wait for a read of the tables. */
+  #withoutPeer(node: string): void {
+    if (this.#ended || !this.#peers.some((peer) => peer.node === node)) return;
+    this.#fenced.add(node);
+    this.#peers = this.#peers.filter((peer) => peer.node !== node);
+    this.#readNodes = textOf(this.#peers);
+    if (this.#joined) this.#hear.changed();
   }
 
   async refresh(): Promise<void> {
@@ -217,23 +235,16 @@ class PostgresMember implements Member {
     if (this.#offsets.length > DATES) this.#offsets.shift();
     this.#offset = Math.max(...this.#offsets);
     this.#apply(read);
-    for (const { node, overdue } of read.nodes) if (overdue && node !== this.id) this.#askAbout(node);
-  }
-
-  #askAbout(node: string): void {
-    if (this.#asked.has(node)) return;
-    this.#asked.add(node);
-    this.fence(node)
-      // The next beat shows the node again.
-      .catch(() => {})
-      .finally(() => this.#asked.delete(node));
+    // If the answer does not come, the next beat shows the node again.
+    for (const { node, overdue } of read.nodes) if (overdue && node !== this.id) this.fence(node).catch(() => {});
   }
 
   #apply({ date, nodes, cells }: ClusterRead): void {
     if (this.#ended || date < this.#readDate) return;
     this.#readDate = date;
-    const others = nodes.filter(({ node }) => node !== this.id);
-    const nodeText = others.map(({ node, leaving }) => `${node} ${leaving}`).join();
+    for (const node of this.#fenced) if (!nodes.some((row) => row.node === node)) this.#fenced.delete(node);
+    const others = nodes.filter(({ node }) => node !== this.id && !this.#fenced.has(node));
+    const nodeText = textOf(others);
     const peersChanged = nodeText !== this.#readNodes;
     if (peersChanged) {
       this.#readNodes = nodeText;
@@ -307,6 +318,11 @@ class PostgresMember implements Member {
     this.#thread?.postMessage(stop);
     await this.#connection.close();
   }
+}
+
+/** A text that differs for other nodes. */
+function textOf(nodes: readonly Pick<Peer, 'node' | 'leaving'>[]): string {
+  return nodes.map(({ node, leaving }) => `${node} ${leaving}`).join();
 }
 
 function peerOf({ node, address, version, leaving }: LiveNode): Peer {
