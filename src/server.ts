@@ -90,7 +90,8 @@ export class Server {
     // The launcher of the program may provide a store (`troupe run --data DIR`).
     const store = options.store ?? launcher()?.store?.();
     const cluster = options.cluster ?? launcher()?.cluster?.();
-    this.options = { ...options, ...(store && { store }), ...(cluster && { cluster }) };
+    const provided = store !== options.store || cluster !== options.cluster;
+    this.options = provided ? { ...options, ...(store && { store }), ...(cluster && { cluster }) } : options;
     if (cluster && !store?.nodes)
       throw new TypeError(
         `createServer: cluster: expected a store that several processes share, such as postgres(url), got ${store?.name ?? 'none'}`,

@@ -35,6 +35,7 @@ export const COMMANDS: readonly CommandStep[] = [
   step('npx troupe install server.ts --client cursor --yes && cat ~/.cursor/mcp.json', '…added "tables"…"run"…'),
   step('npx troupe uninstall server.ts --yes && cat ~/.cursor/mcp.json', '…removed "tables"…"mcpServers": {}…'),
   step('touch audit.jsonl && npx troupe audit audit.jsonl --since 1h'),
+  step('npx troupe build server.ts', '…has no view with an entry'),
   step('npx troupe graph server.ts booking --mermaid', '…held --> confirmed : confirm…'),
   step('npx troupe graph server.ts booking --out booking.svg && grep -c "</svg>" booking.svg', '1'),
 ];

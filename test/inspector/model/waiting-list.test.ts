@@ -110,7 +110,7 @@ test('a handle that hibernates is in the list, whether or not its actor was seen
   const asleep = waitingList(shopping.model, LIVE).filter((row) => row.asleep);
   assert.equal(
     asleep.map(({ who, state }) => `${who} ${state}`),
-    ['order aaaaaa cart', 'order bbbbbb hibernating'],
+    ['order aaaaaa cart', 'order bbbbbbbb hibernating'],
   );
 });
 
