@@ -247,7 +247,8 @@ SELECT EXISTS (SELECT FROM fenced) OR NOT EXISTS (SELECT FROM ${schema}.node WHE
     endAbandoned: prepared(
       'end abandoned',
       `SELECT count(pg_terminate_backend(a.pid)) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-WHERE l.relation = '${schema}.node'::regclass AND l.mode = 'RowShareLock' AND a.wait_event_type = 'Client'
+WHERE l.relation = '${schema}.node'::regclass AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND l.mode = 'RowShareLock' AND a.wait_event_type = 'Client'
   AND a.state_change < clock_timestamp() - interval '${ABANDONED_MS} ms'`,
     ),
     retire: prepared('retire', `UPDATE ${schema}.node SET leaving = true WHERE id = $1`),

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import pg from 'pg';
 import * as assert from 'uvu/assert';
 import type { Member } from '../../../src/store/membership.ts';
+import { ClusterTables } from '../../../src/store/postgres/cluster-tables.ts';
 import { PostgresAddress } from '../../../src/store/postgres/postgres-address.ts';
 import { PostgresConnection } from '../../../src/store/postgres/postgres-connection.ts';
 import { PostgresNodes } from '../../../src/store/postgres/postgres-member.ts';
@@ -69,6 +70,31 @@ async function join(address = '127.0.0.1:7401', through = url): Promise<Joined> 
   members.push(member);
   return { member, fence, lost, changes: () => changes };
 }
+
+test('a copy of the database, whose tables have the same numbers, keeps its transactions', async () => {
+  const { pathname } = new URL(url);
+  const copy = `${url.slice(0, url.lastIndexOf(pathname))}/copy${url.slice(url.lastIndexOf(pathname) + pathname.length)}`;
+  await server.query(`CREATE DATABASE copy TEMPLATE ${pathname.slice(1)}`);
+  const options = { connectMs: 5_000, answerMs: 5_000, prepares: true, application: 'test' };
+  const open = (at: string): Promise<PostgresConnection> => PostgresConnection.open(new PostgresAddress(at), options);
+  const [here, there] = [await open(url), await open(copy)];
+  const tables = new ClusterTables('troupe', 'one');
+  const begin = async (connection: PostgresConnection): Promise<void> => {
+    await connection.run('BEGIN');
+    await connection.run('SELECT FROM troupe.node FOR SHARE');
+  };
+  await Promise.all([begin(here), begin(there)]);
+  const judge = await open(url);
+  const idle =
+    "SELECT 1 FROM pg_stat_activity WHERE state = 'idle in transaction' AND state_change < now() - interval '1.1 s'";
+  // Until both count as abandoned.
+  while ((await server.query(idle)).length < 2);
+  await tables.endAbandoned(judge);
+  await here.ended;
+  await there.run('COMMIT');
+  assert.is(there.failure, undefined);
+  await Promise.all([there.close(), judge.close()]);
+});
 
 /** A member in a process of its own. */
 async function joinChild(): Promise<{
