@@ -78,7 +78,7 @@ test('a part that it does not know is refused with those that it knows', () => {
   assert.is(status, 2);
   assert.is(
     said,
-    '--only: expected one of http, stdio, sessions, lists, start, streams, broadcast, large, durable, audit, client, rules, guard, telemetry, got https\n',
+    '--only: expected one of http, stdio, sessions, lists, start, streams, broadcast, large, durable, audit, client, rules, guard, hop, telemetry, got https\n',
   );
 });
 
