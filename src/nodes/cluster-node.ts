@@ -33,6 +33,8 @@ export interface ClusterNodeOptions {
   readonly links: NodeLinksPort;
   /** The parts of the server that hold the data of cells. */
   readonly holder: CellHolder;
+  /** Counts cells that this node takes over from a node that has died. */
+  readonly metrics: { tookOver(cells: number): void };
   /** The version of this server. */
   readonly version: string;
   /** The secret that all nodes share. */
@@ -372,7 +374,11 @@ export class ClusterNode implements Placement {
     if (claimed.length === 0) return;
     for (const cell of claimed) this.#claiming.add(cell);
     try {
-      await this.#take(member, await member.claim(claimed, undefined));
+      // A node that leaves gives its cells away. A free cell that still has an owner is that of a node that has died.
+      const orphans = new Set(claimed.filter((cell) => member.ownerOf(cell) !== undefined));
+      const won = await member.claim(claimed, undefined);
+      this.#options.metrics.tookOver(won.filter((cell) => orphans.has(cell)).length);
+      await this.#take(member, won);
     } catch (error) {
       this.#failed(`this node could not claim ${claimed.length} cells; the next round tries again`, error);
     } finally {

@@ -8,6 +8,7 @@ import type { ClusterReport } from '../nodes/cluster-report.ts';
 import type { RuntimeLog } from '../operator-log.ts';
 import { ANONYMOUS, LOCAL } from '../quota.ts';
 import type { Nodes } from '../store/membership.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { MAX_EXCHANGES } from '../transports/http/http-options.ts';
 import { type ClusterParts, NodeLinks } from './node-links.ts';
 
@@ -52,6 +53,7 @@ export interface ClusterDependencies {
   readonly log: RuntimeLog;
   readonly limits: Pick<Limits, 'graceMs' | 'maxMessageBytes'>;
   readonly maxExchanges: number | undefined;
+  readonly metrics: Pick<Metrics, 'tookOver'>;
 }
 
 export class Cluster implements ClusterParts, CellHolder {
@@ -61,7 +63,7 @@ export class Cluster implements ClusterParts, CellHolder {
   #holder: CellHolder | undefined;
 
   constructor({ listen, secret, tls, spread }: ClusterOptions, dependencies: ClusterDependencies) {
-    const { nodes, version, clock, log, limits, maxExchanges = MAX_EXCHANGES } = dependencies;
+    const { nodes, version, clock, log, limits, metrics, maxExchanges = MAX_EXCHANGES } = dependencies;
     const { graceMs, maxMessageBytes } = limits;
     this.links = new NodeLinks({
       ...{ clock, log, maxMessageBytes, maxExchanges, waitMs: graceMs },
@@ -74,7 +76,9 @@ export class Cluster implements ClusterParts, CellHolder {
       },
       members: { knows: (id) => node.knows(id), closed: (id) => void node.closed(id) },
     });
-    const node = new ClusterNode({ nodes, version, secret, clock, log, graceMs, links: this.links, holder: this });
+    const node = new ClusterNode({
+      ...{ nodes, version, secret, clock, log, graceMs, metrics, links: this.links, holder: this },
+    });
     this.#node = node;
     this.cells = cellsOf(node, spread ?? 'principal');
   }

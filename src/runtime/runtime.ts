@@ -125,7 +125,7 @@ export function createRuntime(
     options.cluster &&
     nodes &&
     new Cluster(options.cluster, {
-      ...{ nodes, log, limits, clock: own, version: info.version },
+      ...{ nodes, log, limits, metrics, clock: own, version: info.version },
       maxExchanges: options.http?.maxExchanges,
     });
   if (dated && node) dated.follows = () => node.date();

@@ -3,6 +3,7 @@
  * Troupe's own under `troupe.`.
  */
 
+import type { HopEnd } from '../messages/hop-records.ts';
 import type { Outcome, Result } from '../messages/results.ts';
 import { ErrorCode } from '../protocol/errors.ts';
 import type { Operation } from '../protocol/operations.ts';
@@ -85,6 +86,12 @@ export class Metrics {
   readonly #deadLetters = counter('troupe.dead_letters', '{letter}', 'Messages set aside for good after they failed.');
   readonly #setAside = counter('troupe.set_aside', '{actor}', 'Actors quarantined because they crashed too often.');
   readonly #dropped = counter('troupe.stream.dropped', '{notification}', 'Notifications dropped for slow clients.');
+  readonly #takeovers = counter('troupe.node.takeovers', '{cell}', 'Cells taken over from a node that has died.');
+  readonly #forwarded = counter(
+    'troupe.node.forwarded',
+    '{request}',
+    'Requests forwarded to the owners of their cells.',
+  );
   readonly #read: ReadGauge[] = [];
   readonly #methods = new Map<string, OperationSeries>();
   readonly #tools = new Map<string, OperationSeries>();
@@ -100,6 +107,7 @@ export class Metrics {
     deadLetters: this.#deadLetters.series({}),
     setAside: this.#setAside.series({}),
     dropped: this.#dropped.series({}),
+    takeovers: this.#takeovers.series({}),
     loopDelay: this.loopDelay.series({}),
     commits: this.commits.series({}),
   };
@@ -142,6 +150,8 @@ export class Metrics {
       this.#deadLetters,
       this.#setAside,
       this.#dropped,
+      this.#takeovers,
+      this.#forwarded,
     ];
   }
 
@@ -237,6 +247,15 @@ export class Metrics {
 
   dropped(notifications: number): void {
     this.#dropped.add(this.#only.dropped, notifications);
+  }
+
+  tookOver(cells: number): void {
+    this.#takeovers.add(this.#only.takeovers, cells);
+  }
+
+  /** A request that this node has forwarded has ended. */
+  forwarded(end: HopEnd): void {
+    this.#forwarded.count('troupe.outcome', end);
   }
 
   looped(ms: number): void {

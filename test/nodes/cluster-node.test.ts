@@ -42,6 +42,7 @@ class Holder implements CellHolder {
 class Stage {
   readonly clock = new SimulatedClock();
   readonly database = new MemoryDatabase(this.clock);
+  takenOver = 0;
   /** Pairs of nodes that do not reach each other. */
   unreachable: (readonly [string, string])[] = [];
   readonly nodes: { node: ClusterNode; holder: Holder; process: MemoryProcess; log: string[] }[] = [];
@@ -53,6 +54,11 @@ class Stage {
     assert.ok(nodes);
     const node = new ClusterNode({
       ...{ nodes, holder, clock: this.clock, version: '1.0.0', secret: SECRET, graceMs: 3_000 },
+      metrics: {
+        tookOver: (cells) => {
+          this.takenOver += cells;
+        },
+      },
       links: {
         open: () => Promise.resolve(`${name}:1`),
         join() {},
@@ -206,6 +212,7 @@ test('cells of a node that is killed are taken up at once, when its link closes'
   void one.node.closed('two-1');
   await stage.pass(0);
   assert.is(one.holder.cells.size, CELLS);
+  assert.is(stage.takenOver, had);
   stage.check();
 });
 

@@ -105,6 +105,7 @@ export class NodeProcess implements CellHolder, NodeLinksPort {
       nodes,
       links: this,
       holder: this,
+      metrics: { tookOver() {} },
       version: '1.0.0',
       secret: SECRET,
       clock: this.#clock,

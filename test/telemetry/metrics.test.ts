@@ -184,7 +184,11 @@ test('(G-14) promtool accepts both formats', async () => {
       1_700_000_000_123,
     );
   metrics.looped(3);
+  metrics.tookOver(341);
+  metrics.forwarded('lost');
   const traced = metricsText(metrics.all(), 'openmetrics');
+  assert.match(traced, 'troupe_node_takeovers_total 341');
+  assert.match(traced, 'troupe_node_forwarded_total{troupe_outcome="lost"} 1');
   assert.match(
     traced,
     /le="0\.01"} 2 # {trace_id="4bf92f3577b34da6a3ce929d0e0e4736",span_id="00f067aa0ba902b7"} 0\.003 1700000000\.123\n/,

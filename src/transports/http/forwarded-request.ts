@@ -275,6 +275,7 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
   closed(): void {
     if (this.#over) return;
     this.#over = true;
+    this.#host.host.metrics.forwarded(this.#end);
     if (this.#hop && this.#message !== 0) this.#host.hops.ended(this.#message, this.#hop, this.#end);
     this.#release();
     this.#forwarding?.cancel();

@@ -12,6 +12,7 @@ import { isObject } from '../../../src/protocol/json.ts';
 import { META } from '../../../src/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../../src/protocol/task-params.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
+import { metricsText } from '../../../src/telemetry/prometheus.ts';
 import { ForwardedRequest } from '../../../src/transports/http/forwarded-request.ts';
 import type { ForwardListener } from '../../../src/transports/link/link-port.ts';
 import { orderMachine, orderOptions } from '../../handles/shop.ts';
@@ -146,7 +147,13 @@ test('only an exchange whose client disconnects before its end is cancelled', ()
     const forwarded = new ForwardedRequest(
       { request: { response, names: () => [] }, principal: 'ada', cell: 7, text: '{}' } as never,
       {
-        ...{ nodes: entry, host: { clock: { now: () => 0 } }, leaving: () => false, begun() {}, over() {} },
+        ...{
+          nodes: entry,
+          host: { clock: { now: () => 0 }, metrics: { forwarded() {} } },
+          leaving: () => false,
+          begun() {},
+          over() {},
+        },
         hops: { cause: 0 },
       } as never,
     );
@@ -355,6 +362,8 @@ test('the inspector follows a call to the other node, where it has the same numb
   assert.ok(spans.some(({ label, outcome }) => label === 'tools/call held → node-b' && outcome === 'ok'));
   entry.end();
   owner.end();
+  const text = metricsText(node('node-a').runtime.readMetrics(), 'prometheus');
+  assert.match(text, /troupe_node_forwarded_total\{troupe_outcome="answered"\} [1-9]/);
 });
 
 test('a cell without an owner is settled first, by this node or another', async () => {
