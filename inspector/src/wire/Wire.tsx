@@ -127,7 +127,7 @@ function Rows({ exchanges }: { readonly exchanges: readonly WireExchange[] }) {
 }
 
 /** Pixels of a character of a name, and the limits of a column in pixels. */
-const CHARACTER = 7;
+const CHARACTER = 8;
 const [NARROWEST, WIDEST] = [56, 220];
 /** Number of the newest exchanges whose names decide the widths of the columns. */
 const MEASURED = 400;
