@@ -33,7 +33,7 @@ const MAX_RECORDS = 20_000;
 /** Maximum number of actors in a viewer's focus: the actors take turns. */
 const FOCUS = 8;
 /** For `--once`: the silence after which the state is complete, and the time limit, in milliseconds; and the number of actors to look at. */
-const QUIET_MS = 150;
+const QUIET_MS = 400;
 const MAX_MS = 5_000;
 const MAX_VIEWS = 100;
 /** The line width without a terminal. */
