@@ -509,6 +509,7 @@ const ROOMS: readonly {
     ],
     packages: ['cross-spawn', 'eventsource-parser', 'node:', 'oauth4webapi', 'xstate'],
   },
+  { room: 'mounts', may: ['protocol', 'input'], packages: [] },
   {
     room: 'inspector',
     may: [
