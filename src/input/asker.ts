@@ -1,13 +1,13 @@
 /** The asking methods of a handler's context: prepare questions, wait for replies, and repeat a question whose answer is invalid. */
 
 import type { ClientFacts } from '../messages/client-facts.ts';
-import type { ByModel, Question, Reply } from '../messages/client-input.ts';
+import type { ByModel, InputRequest, Question, Reply } from '../messages/client-input.ts';
 import type { InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import { CannotAsk, Unanswered } from './input-errors.ts';
 import { ANY_CLIENT } from './model-fallback.ts';
-import { askAgain, type Prepared, prepare } from './prepare.ts';
+import { askAgain, type Prepared, prepare, prepareVerbatim } from './prepare.ts';
 import type { AnyQuestion, Asking } from './questions.ts';
 
 export interface AskerOptions {
@@ -19,12 +19,20 @@ export interface AskerOptions {
   readonly model: Pick<ByModel, 'structured'> | undefined;
 }
 
+export interface Asker extends Asking {
+  /** Asks questions as they are, and returns the unchecked replies under the same names. */
+  verbatim(
+    requests: Readonly<Record<string, InputRequest>>,
+    signal?: AbortSignal,
+  ): Promise<Readonly<Record<string, Reply>>>;
+}
+
 /** Maximum number of questions in one `ctx.ask`. */
 const MAX_QUESTIONS = 32;
 /** Number of times that a question is asked until its answers are valid. */
 const MAX_TRIES = 3;
 
-export function makeAsking({ conversation, client, model }: AskerOptions): Asking {
+export function makeAsking({ conversation, client, model }: AskerOptions): Asker {
   /** Number of uses of each name. The second question with a name gets another key. */
   const used = new Map<string, number>();
 
@@ -65,10 +73,17 @@ export function makeAsking({ conversation, client, model }: AskerOptions): Askin
     }
   };
 
-  const askAll = async (
-    questions: Readonly<Record<string, AnyQuestion>>,
-    signal?: AbortSignal,
-  ): Promise<Record<string, unknown>> => {
+  /**
+   * Asks several questions in one round.
+   *
+   * @param read waits for the answer to one of them
+   */
+  const askTogether = async <Q, A>(
+    questions: Readonly<Record<string, Q>>,
+    toRequest: (question: Q) => Prepared,
+    read: (key: string, prepared: Prepared, replied: Promise<Reply>) => Promise<A>,
+    signal: AbortSignal | undefined,
+  ): Promise<Record<string, A>> => {
     signal?.throwIfAborted();
     const named = Object.entries(questions);
     if (named.length === 0 || named.length > MAX_QUESTIONS)
@@ -77,19 +92,24 @@ export function makeAsking({ conversation, client, model }: AskerOptions): Askin
     if (Object.hasOwn(questions, '__proto__'))
       throw new TypeError('ctx.ask: expected another name for a question than "__proto__", which no client can answer');
     // Prepare all questions before the first is asked, so that none fails half-way.
-    const prepared = named.map(([name, question]) => ({ name, prepared: preparedFor(question) }));
+    const prepared = named.map(([name, question]) => ({ name, prepared: toRequest(question) }));
     const posed = prepared.map((each) => {
       const key = keyFor(each.name);
       return { ...each, key, ...pose(key, each.prepared) };
     });
-    const answers = posed.map(({ key, prepared: one, replied }) => answer(key, one, replied));
+    const answers = posed.map(({ key, prepared: one, replied }) => read(key, one, replied));
     conversation().send({ type: 'ask', questions: posed.map(({ question }) => question) });
     const keys = posed.map(({ key }) => key);
     const drop = (): void => conversation().send({ type: 'dropped', keys, reason: reasonOf(signal) });
     signal?.addEventListener('abort', drop, { once: true });
     const all = await Promise.all(answers).finally(() => signal?.removeEventListener('abort', drop));
-    return Object.fromEntries(posed.map(({ name }, index) => [name, all[index]]));
+    return Object.fromEntries(all.map((each, index) => [named[index]?.[0] ?? '', each]));
   };
+
+  const askAll = (
+    questions: Readonly<Record<string, AnyQuestion>>,
+    signal?: AbortSignal,
+  ): Promise<Record<string, unknown>> => askTogether(questions, preparedFor, answer, signal);
 
   const one = async (name: string, question: AnyQuestion): Promise<unknown> =>
     (await askAll({ [name]: question }))[name];
@@ -105,6 +125,13 @@ export function makeAsking({ conversation, client, model }: AskerOptions): Askin
         return Promise.reject(new TypeError(`ctx.ask: expected an object of questions, got ${describe(questions)}`));
       return askAll(questions, signal) as never;
     },
+    verbatim: (requests, signal) =>
+      askTogether(
+        requests,
+        (request) => prepareVerbatim(request, client()),
+        (_key, _prepared, replied) => replied,
+        signal,
+      ),
   };
 }
 

@@ -2,7 +2,7 @@
 import { nanoid } from 'nanoid';
 import type { ClientFacts } from '../messages/client-facts.ts';
 import type { ByModel, InputRequest } from '../messages/client-input.ts';
-import { describe, isObject, type JsonObject } from '../protocol/json.ts';
+import { describe, isJsonObject, isObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
 import { findLostData } from '../results/lost-data.ts';
 import { explain } from '../schema/problems.ts';
@@ -142,6 +142,22 @@ function prepareRoots({ capabilities }: AskedClient): Prepared {
   };
 }
 
+/**
+ * Prepares a question of another server. Only what the client's revision cannot represent is changed.
+ *
+ * @throws {CannotAsk} if the client has not declared the capability
+ */
+export function prepareVerbatim(asked: InputRequest, { capabilities, dialect }: AskedClient): Prepared {
+  demand(asked, capabilities);
+  const { method, params } = asked;
+  const read = (answer: unknown): ReadAnswer => ({ ok: true, answer });
+  if (method === 'elicitation/create' && params.mode === 'url' && dialect.elicitationIds)
+    return { request: { method, params: { elicitationId: nanoid(), ...params } }, read };
+  if (method === 'sampling/createMessage' && dialect.sampledBlocks === 'one' && Array.isArray(params.messages))
+    return { request: { method, params: { ...params, messages: params.messages.flatMap(blocksApart) } }, read };
+  return { request: asked, read };
+}
+
 function demand(request: InputRequest, capabilities: ClientCapabilities): void {
   const problem = cannotAsk(request, capabilities);
   if (problem) throw problem;
@@ -183,6 +199,11 @@ function isRoot(value: unknown): value is Root {
 /** Until 2025-06-18 a message has one block, so a message with several blocks becomes several messages. */
 function apart({ role, content }: SamplingMessage): readonly SamplingMessage[] {
   return Array.isArray(content) ? content.map((block) => ({ role, content: block })) : [{ role, content }];
+}
+
+function blocksApart(message: JsonValue): readonly JsonValue[] {
+  if (!isJsonObject(message) || !Array.isArray(message.content)) return [message];
+  return message.content.map((content) => ({ ...message, content }));
 }
 
 function textOf(text: unknown, method: string, member = 'message'): string {

@@ -2,14 +2,16 @@
 
 import { LONGEST_TIMER_MS } from '../clock.ts';
 import type { Auth } from '../messages/auth.ts';
+import type { InputRequest, Reply } from '../messages/client-input.ts';
 import type { HandlerRun } from '../messages/input-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { describe, isJsonObject, type JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
-import { LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
+import { type ClientCapabilities, LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
 import { showsViews } from '../protocol/views.ts';
+import { ANONYMOUS } from '../quota.ts';
 import { notifyAborted } from '../requests/active-request.ts';
-import { type AskerOptions, makeAsking } from './asker.ts';
+import { type Asker, type AskerOptions, makeAsking } from './asker.ts';
 import type { Context, Log } from './context.ts';
 import type { InteractiveRequests } from './interactive-requests.ts';
 import type { Asking } from './questions.ts';
@@ -47,6 +49,57 @@ export function whenAborted(ctx: Context, callback: () => void): void {
   else ctx.signal.addEventListener('abort', callback, { once: true });
 }
 
+/** The client on whose behalf a call is made elsewhere: its state there must not be mixed with that of other clients. */
+export interface CallOwner {
+  /** The same for all calls of a session, a connection or an authenticated principal; unique for an anonymous call. */
+  readonly key: string;
+  /** The capabilities that the client declares now. */
+  readonly capabilities: ClientCapabilities;
+  readonly principal: string;
+}
+
+/**
+ * Asks the client questions of another server: method and params unchanged, as far as the client's revision can represent
+ * them. They wait, are sealed and persisted as those of `ctx.ask`. If the handler runs again, it must ask the same
+ * questions in the same order.
+ *
+ * @param requests 1 to 32 questions by name
+ * @returns the replies by the same names, unchecked. A client of a session may reply with an error
+ * @throws {CannotAsk} for a question whose capability the client has not declared; {@link Unanswered} as `ctx.ask`
+ * @example const { a: reply } = await askVerbatim(ctx, { a: { method: 'roots/list', params: {} } });
+ */
+export function askVerbatim(
+  ctx: Context,
+  requests: Readonly<Record<string, InputRequest>>,
+  signal?: AbortSignal,
+): Promise<Readonly<Record<string, Reply>>> {
+  return ours(ctx).askVerbatim(requests, signal);
+}
+
+/**
+ * Turns a call of a tool into a task now, if its client has declared that it takes tasks.
+ *
+ * @returns true if the call is a task, or becomes one as soon as the task is durable
+ */
+export function becomeTask(ctx: Context): boolean {
+  return ours(ctx).becomeTask();
+}
+
+/** Returns the client on whose behalf a handler makes calls elsewhere. */
+export function ownerOfCall(ctx: Context): CallOwner {
+  return ours(ctx).owner;
+}
+
+/** Returns the steps that earlier runs of the same call have recorded, by name; undefined in the first run. */
+export function earlierSteps(ctx: Context): JsonObject | undefined {
+  return ours(ctx).earlier;
+}
+
+function ours(ctx: Context): RequestContext {
+  if (ctx instanceof RequestContext) return ctx;
+  throw new TypeError('expected the context of a call as this package passes it to handlers');
+}
+
 /** The context of one request. Expensive members are created on first use. */
 export class RequestContext implements Context, HandlerRun {
   /** The current request. A client that was asked something continues with a new request. */
@@ -59,7 +112,7 @@ export class RequestContext implements Context, HandlerRun {
   #step: Context['step'] | undefined;
   #closeStream: Context['closeStream'] | undefined;
   #log: Log | undefined;
-  #asking: Asking | undefined;
+  #asking: Asker | undefined;
   #steps: StepLog | undefined;
   /** Milliseconds of running time until the handler last began to wait for its client. */
   #ran = 0;
@@ -139,13 +192,38 @@ export class RequestContext implements Context, HandlerRun {
     return this.#ask.ask;
   }
 
-  get #ask(): Asking {
+  get #ask(): Asker {
     this.#asking ??= makeAsking({
       conversation: () => this.#interactive.interact(this.#first, this),
       client: () => this.#request.client,
       model: this.#options.model,
     });
     return this.#asking;
+  }
+
+  askVerbatim(requests: Readonly<Record<string, InputRequest>>, signal?: AbortSignal): ReturnType<Asker['verbatim']> {
+    return this.#ask.verbatim(requests, signal);
+  }
+
+  /** @returns whether the call is a task now, or will be once the task is durable */
+  becomeTask(): boolean {
+    return this.#options.lasting === true;
+  }
+
+  /** The steps that earlier runs of the call have recorded; undefined in its first run. */
+  get earlier(): JsonObject | undefined {
+    const { recorded } = this.#first;
+    return recorded?.id === undefined ? undefined : recorded.steps;
+  }
+
+  get owner(): CallOwner {
+    const { client, exchange, key, requests } = this.#first;
+    const { session, principal } = client;
+    const { capabilities } = this.#request.client;
+    if (session) return { key: `session/${session.id}`, capabilities, principal };
+    // A connection that is not shared belongs to one client.
+    if (!exchange) return { key: requests.address, capabilities, principal };
+    return { key: principal === ANONYMOUS ? `call/${key}` : `principal/${principal}`, capabilities, principal };
   }
 
   get client(): Context['client'] {

@@ -56,7 +56,9 @@ export interface LastingCall<C, R> {
 /** The context of a call that becomes a task if it runs too long for a request. */
 class PromotableContext extends RequestContext {
   readonly #tasks: Tasks;
+  #current: RequestView;
   #timer: Timer;
+  #became = false;
 
   constructor(
     request: RequestView,
@@ -67,14 +69,22 @@ class PromotableContext extends RequestContext {
   ) {
     super(request, interactive, timeoutMs, options);
     this.#tasks = tasks;
+    this.#current = request;
     this.#timer = tasks.promoteLater(request, this);
   }
 
   /** The time that its client takes to answer does not count: each request of the call gets the full time. */
   override continueFor(request: RequestView): void {
     super.continueFor(request);
+    this.#current = request;
     this.#timer.cancel();
     this.#timer = this.#tasks.promoteLater(request, this);
+  }
+
+  override becomeTask(): boolean {
+    this.#became ||= this.#tasks.promote(this.#current, this);
+    if (this.#became) this.#timer.cancel();
+    return this.#became;
   }
 
   /** The handler has ended. */
@@ -187,7 +197,7 @@ export class Tasks implements RequestTarget, CellHolder {
   /** Turns a call into a task if the request that carries it now is still running after `limits.taskAfterMs`. */
   promoteLater(request: RequestView, run: HandlerRun): Timer {
     const { limits, system } = this.#options;
-    return system.clock.after(limits.taskAfterMs, () => this.#outlasted(request, run));
+    return system.clock.after(limits.taskAfterMs, () => this.promote(request, run));
   }
 
   /** Serves a request about tasks. */
@@ -245,12 +255,17 @@ export class Tasks implements RequestTarget, CellHolder {
     return pageOf(own, cursor, this.#options.limits.pageSize, this.#table.newest);
   }
 
-  /** Turns a call into a task because it ran longer than a request may. If there is no room for a task, it stays a request. */
-  #outlasted(request: RequestView, carrier: HandlerRun): void {
-    if (request.settled || !declaresTasks(request.client.capabilities) || this.#table.full(request)) return;
+  /**
+   * Turns a call into a task because it runs longer than a request may.
+   *
+   * @returns false if the call stays a request: there is no room for a task, or its client takes none
+   */
+  promote(request: RequestView, carrier: HandlerRun): boolean {
+    if (request.settled || !declaresTasks(request.client.capabilities) || this.#table.full(request)) return false;
     this.#create(request, carrier, this.#options.limits.taskTtlMs)?.catch((error: unknown) => {
       if (!request.settled) this.#options.system.incident('turning a call into a task; it stays a request', error);
     });
+    return true;
   }
 
   #makeRoom(request: RequestView): void {
