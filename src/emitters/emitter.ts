@@ -92,6 +92,7 @@ class Emitter implements Behaviour<EmitterMail> {
       case 'list changed':
       case 'resource updated':
       case 'task status':
+      case 'page completed':
         return this.#deliver(mail);
       case 'unanswered':
         return this.#unanswered(mail.request);

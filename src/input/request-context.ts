@@ -2,6 +2,7 @@
 
 import { LONGEST_TIMER_MS } from '../clock.ts';
 import type { Auth } from '../messages/auth.ts';
+import type { SessionFacts } from '../messages/client-facts.ts';
 import type { InputRequest, Reply } from '../messages/client-input.ts';
 import type { HandlerRun } from '../messages/input-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
@@ -56,6 +57,8 @@ export interface CallOwner {
   /** The capabilities that the client declares now. */
   readonly capabilities: ClientCapabilities;
   readonly principal: string;
+  /** Its session; undefined for a modern client. */
+  readonly session: SessionFacts | undefined;
 }
 
 /**
@@ -220,10 +223,11 @@ export class RequestContext implements Context, HandlerRun {
     const { client, exchange, key, requests } = this.#first;
     const { session, principal } = client;
     const { capabilities } = this.#request.client;
-    if (session) return { key: `session/${session.id}`, capabilities, principal };
+    const of = { capabilities, principal, session };
+    if (session) return { key: `session/${session.id}`, ...of };
     // A connection that is not shared belongs to one client.
-    if (!exchange) return { key: requests.address, capabilities, principal };
-    return { key: principal === ANONYMOUS ? `call/${key}` : `principal/${principal}`, capabilities, principal };
+    if (!exchange) return { key: requests.address, ...of };
+    return { key: principal === ANONYMOUS ? `call/${key}` : `principal/${principal}`, ...of };
   }
 
   get client(): Context['client'] {

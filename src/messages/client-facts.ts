@@ -15,5 +15,12 @@ export interface ClientFacts {
   /** The principal that authorizes the request. */
   readonly principal: string;
   /** Absent for a modern client. */
-  readonly session: { readonly id: string; readonly mailbox: Announceable<SessionMail> } | undefined;
+  readonly session: SessionFacts | undefined;
+}
+
+export interface SessionFacts {
+  readonly id: string;
+  readonly mailbox: Announceable<SessionMail>;
+  /** Number of times that the client has announced other roots. */
+  readonly rootsChanges: number;
 }

@@ -30,6 +30,7 @@ export type Notification =
     }
   | { readonly type: 'list changed'; readonly what: ListKind }
   | { readonly type: 'resource updated'; readonly uri: string }
+  | { readonly type: 'page completed'; readonly elicitationId: string }
   /** About a task that was created in this session. */
   | { readonly type: 'task status'; readonly task: TaskState }
   /** For one subscription. Changes are already coalesced. */

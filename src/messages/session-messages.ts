@@ -30,6 +30,10 @@ export type SessionMail =
   /** The client has responded to a request of ours. */
   | { readonly type: 'response'; readonly id: RequestId; readonly reply: Reply }
   | { readonly type: 'initialized' }
+  /** The roots of its client have changed. */
+  | { readonly type: 'roots changed' }
+  /** The user has completed what a page asked for (2025-11-25 elicitation, "Completion Notifications"). */
+  | { readonly type: 'page completed'; readonly elicitationId: string }
   | { readonly type: 'list changed'; readonly what: ListKind }
   /** A resource that it watches has changed. */
   | { readonly type: 'resource updated'; readonly uri: string; readonly owner?: string }

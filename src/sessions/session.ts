@@ -9,7 +9,7 @@ import { belongsToOther } from '../emitters/topics.ts';
 import { nameOfClient } from '../inspection/display-names.ts';
 import type { Charted, Facts } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
-import type { ClientFacts } from '../messages/client-facts.ts';
+import type { ClientFacts, SessionFacts } from '../messages/client-facts.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
 import type { Announceable, Mailbox } from '../messages/mailbox.ts';
@@ -88,7 +88,7 @@ class SessionClient implements ClientFacts {
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;
   readonly principal: string;
-  readonly session: { readonly id: string; readonly mailbox: Announceable<SessionMail> };
+  readonly session: { rootsChanges: number } & SessionFacts;
   /** The default until the client sets a level (MCP "Logging": the server may decide). */
   logLevel: LogLevel;
 
@@ -98,7 +98,7 @@ class SessionClient implements ClientFacts {
     this.info = opening.clientInfo;
     this.capabilities = opening.capabilities;
     this.principal = principal;
-    this.session = { id, mailbox };
+    this.session = { id, mailbox, rootsChanges: 0 };
   }
 }
 
@@ -169,6 +169,12 @@ class Session implements Behaviour<SessionMail> {
       case 'initialized':
         this.#step({ type: 'initialized' });
         return this.#changed();
+      case 'roots changed':
+        this.#client.session.rootsChanges += 1;
+        return;
+      case 'page completed':
+        if (this.#client.dialect.elicitationIds && this.#announcing) this.#options.emitter.announce(mail);
+        return;
       case 'watches':
         return this.#watch(mail.uri, mail.watches);
       case 'list changed':

@@ -32,7 +32,7 @@ export function replayRequest(
     logLevel: undefined,
     principal: call.principal,
     // Its task receives its questions; its session may no longer exist.
-    session: session === undefined ? undefined : { id: session, mailbox: nowhere },
+    session: session === undefined ? undefined : { id: session, mailbox: nowhere, rootsChanges: 0 },
   };
   const operation = {
     method: 'tools/call',
@@ -41,7 +41,8 @@ export function replayRequest(
     input: undefined,
     task: undefined,
   } as const;
-  const requests = oneOutcome('task/requests', (outcome) => {
+  // No other call has this address, by which a gateway distinguishes clients.
+  const requests = oneOutcome(`task/requests/${recorded.id}`, (outcome) => {
     if (!(outcome.ok && outcome.result.kind === 'task created')) refused(outcome);
   });
   const request = new IncomingRequest(

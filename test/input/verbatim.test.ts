@@ -9,6 +9,7 @@ import { TASKS_EXTENSION } from '../../src/protocol/task-params.ts';
 import { isObjectInTest } from '../../src/testing/test-json.ts';
 import { connect, SimulatedClock, settled, TestClient } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
+import { wireChecker } from '../harness/wire.ts';
 import { ALL, accept, Modern, stage, textOf } from './support.ts';
 
 const test = suite('questions of another server');
@@ -281,6 +282,34 @@ test('a call belongs to its session, its connection, or its principal', async ()
   assert.is(first.key, second.key);
   assert.equal(first.capabilities, { sampling: {} });
   assert.is.not(first.key, (await keyOf(new TestClient(open()), declared)).key);
+  await server.close();
+});
+
+test('a session of 2025-11-25 is notified of a completed page, and its announcements of other roots are counted', async () => {
+  const { server } = stage();
+  server.tool('complete', {}, (_, ctx) => {
+    const { session } = ownerOfCall(ctx);
+    session?.mailbox.send({ type: 'page completed', elicitationId: 'e1' });
+    return String(session?.rootsChanges);
+  });
+  for (const revision of ['2025-06-18', '2025-11-25']) {
+    const check = wireChecker('2025-11-25');
+    const completed: unknown[] = [];
+    const client = await connect(server, {
+      onMessage: ({ direction, text }) => {
+        if (text.includes('elicitation/complete')) completed.push(JSON.parse(text));
+        if (revision === '2025-11-25') check(direction, text);
+      },
+    });
+    await client.initialize(revision, ALL);
+    assert.is(textOf(await client.callTool('complete')), '0');
+    client.notify('notifications/roots/list_changed');
+    assert.is(textOf(await client.callTool('complete')), '1');
+    const params = { elicitationId: 'e1' };
+    const notification = { jsonrpc: '2.0', method: 'notifications/elicitation/complete', params };
+    assert.equal(completed, revision === '2025-11-25' ? [notification, notification] : []);
+    await client.close();
+  }
   await server.close();
 });
 

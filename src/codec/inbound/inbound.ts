@@ -434,6 +434,8 @@ export class Inbound {
         return this.#options.shared ? undefined : this.#cancelled(params);
       case 'notifications/initialized':
         return this.#options.sessions.client?.session?.mailbox.send({ type: 'initialized' });
+      case 'notifications/roots/list_changed':
+        return this.#options.sessions.client?.session?.mailbox.send({ type: 'roots changed' });
       default:
         // Notifications get no response; unknown ones are ignored (JSON-RPC 2.0 section 4.1).
         return;

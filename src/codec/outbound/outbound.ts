@@ -103,6 +103,8 @@ export class Outbound {
       case 'resource updated':
       case 'task status':
         return this.#announcement(mail);
+      case 'page completed':
+        return notify('notifications/elicitation/complete', { elicitationId: mail.elicitationId });
       case 'progress':
         return notify(
           'notifications/progress',
