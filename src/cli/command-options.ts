@@ -1,8 +1,9 @@
 /** Parses the options of a command. */
 import { parseArgs } from 'node:util';
+import { suggestion } from '../near-miss.ts';
 import { messageOf } from '../protocol/json.ts';
 import { logAsJson } from './command-log.ts';
-import { suggestion, UsageError } from './usage.ts';
+import { UsageError } from './usage.ts';
 
 export interface CommandLine {
   /** The value of each option: the empty string for a flag, undefined if it is absent. */

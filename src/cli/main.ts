@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 /** The `troupe` command: dispatches to one file per subcommand. */
+import { suggestion } from '../near-miss.ts';
 import { packageVersion } from '../package-files.ts';
 import { main as run } from './commands/run.ts';
 import { enableCompileCache } from './compile-cache.ts';
-import { runCommand, suggestion, USAGE, UsageError } from './usage.ts';
+import { runCommand, USAGE, UsageError } from './usage.ts';
 
 const commands: Readonly<Record<string, () => Promise<{ main(args: readonly string[]): Promise<void> }>>> = {
   // Loaded eagerly: `run` starts its worker before anything else.

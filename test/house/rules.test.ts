@@ -49,6 +49,7 @@ const ROOMS: readonly {
   { room: 'global-registry', may: [], packages: [] },
   { room: 'html-page', may: [], packages: ['node:'] },
   { room: 'machines', may: [], packages: ['xstate'] },
+  { room: 'near-miss', may: [], packages: [] },
   { room: 'make-directory', may: [], packages: ['node:'] },
   { room: 'package-files', may: [], packages: ['node:'] },
   { room: 'poison-registry', may: [], packages: [] },
@@ -533,9 +534,12 @@ const ROOMS: readonly {
     ],
     packages: ['node:', 'xstate'],
   },
+  { room: 'gateway', may: ['near-miss', 'protocol', 'codec', 'client', 'input', 'mounts'], packages: ['node:'] },
   {
     room: 'cli',
     may: [
+      'near-miss',
+      'gateway',
       'global-registry',
       'machines',
       'make-directory',

@@ -1,9 +1,10 @@
 /** Converts the `key=value` words of a command line by a JSON Schema. */
 import { readFileSync } from 'node:fs';
+import { suggestion } from '../../near-miss.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../../protocol/json.ts';
 import type { Prompt, Tool } from '../../protocol/types.ts';
 import { safe } from '../top/format.ts';
-import { suggestion, UsageError } from '../usage.ts';
+import { UsageError } from '../usage.ts';
 import { parameterNames, promptSignatureOf, resolveReference, signatureOf, typeOf } from './signature.ts';
 
 /** A word `key=value`, or `key:=JSON`. */

@@ -2,9 +2,9 @@
 import { createInterface } from 'node:readline';
 import { openInBrowser } from '../../client/browser.ts';
 import type { ElicitationForm, ElicitationPage, FormAnswer, PageAnswer } from '../../client/client-options.ts';
+import { suggestion } from '../../near-miss.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../../protocol/json.ts';
 import { safe } from '../top/format.ts';
-import { suggestion } from '../usage.ts';
 import { convert, readJsonWord, type Word } from './call-arguments.ts';
 
 export interface TerminalFormsOptions {

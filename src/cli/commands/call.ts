@@ -1,6 +1,7 @@
 /** `troupe call TARGET [TOOL [key=value…]]`: lists what a server offers, calls its tools, reads resources, gets prompts. */
 import type { CallOptions, ConnectOptions } from '../../client/client-options.ts';
 import type { Client } from '../../client/connected-client.ts';
+import { suggestion } from '../../near-miss.ts';
 import { promptArguments, readWords, toolArguments, type Word } from '../call/call-arguments.ts';
 import { readCallTarget } from '../call/call-target.ts';
 import { EXIT, exit, hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
@@ -10,7 +11,7 @@ import { listingText, listServer } from '../call/server-listing.ts';
 import { TerminalForms } from '../call/terminal-forms.ts';
 import { type CommandLine, readOptions, wholeNumber } from '../command-options.ts';
 import { safe } from '../top/format.ts';
-import { say, suggestion, UsageError } from '../usage.ts';
+import { say, UsageError } from '../usage.ts';
 
 const OPTIONS = {
   json: '',

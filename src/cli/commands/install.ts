@@ -1,6 +1,7 @@
 /** `troupe install FILE` and `troupe uninstall FILE`: adds a server to the configuration of MCP clients, and removes it. */
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
+import { suggestion } from '../../near-miss.ts';
 import { readOptions } from '../command-options.ts';
 import { readTarget } from '../serving/target.ts';
 import {
@@ -13,7 +14,7 @@ import {
   type ServerEntry,
 } from '../setup/client-config.ts';
 import { entryFor } from '../setup/connect-lines.ts';
-import { suggestion, UsageError } from '../usage.ts';
+import { UsageError } from '../usage.ts';
 
 const OPTIONS = { client: 'NAME', name: 'NAME', print: '', yes: '' };
 

@@ -1,0 +1,173 @@
+/** Parses JSON that people edit: with comments and trailing commas, and with the line of each member for messages. */
+import type { JsonObject, JsonValue } from '../protocol/json.ts';
+
+/** Deepest nesting. */
+const MAX_DEPTH = 64;
+
+export interface CommentedJson {
+  readonly value: JsonValue;
+  /** The line of a member of an object, or of an item of a list, from 1; undefined if the value has no such member. */
+  lineOf(container: object, member: string): number | undefined;
+}
+
+/** The text is not JSON, or readers of it could disagree. */
+export class CommentedJsonError extends Error {
+  override readonly name = 'CommentedJsonError';
+  /** From 1. */
+  readonly line: number;
+  /** In UTF-16 code units, from 1. */
+  readonly column: number;
+
+  constructor(message: string, line: number, column: number) {
+    super(message);
+    this.line = line;
+    this.column = column;
+  }
+}
+
+/**
+ * Parses a text as VS Code reads its configuration: `//` and block comments, and a comma before a closing bracket.
+ *
+ * @throws {CommentedJsonError} with the first problem and its place; also for a member that occurs twice, and for `__proto__`
+ * @example readCommentedJson('{ "a": 1, } // one').value // { a: 1 }
+ */
+export function readCommentedJson(text: string): CommentedJson {
+  const lines = new WeakMap<object, Map<string, number>>();
+  const value = new Parser(text, lines).document();
+  return { value, lineOf: (container, member) => lines.get(container)?.get(member) };
+}
+
+const SPACE = /(?:[ \t\r\n]+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y;
+// JSON allows U+007F and the controls above it (RFC 8259 section 7).
+const STRING = /"(?:[^"\\\p{Cc}]|[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const WORD = /[A-Za-z_$][\w$]*/y;
+const WORDS: Readonly<Record<string, JsonValue>> = { true: true, false: false, null: null };
+const ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
+
+class Parser {
+  readonly #text: string;
+  readonly #lines: WeakMap<object, Map<string, number>>;
+  #at = 0;
+  /** A place whose line is known: lines are counted once, because members come in order. */
+  #counted = { at: 0, line: 1 };
+
+  constructor(text: string, lines: WeakMap<object, Map<string, number>>) {
+    this.#text = text;
+    this.#lines = lines;
+  }
+
+  document(): JsonValue {
+    if (this.#text.startsWith('\ufeff')) this.#at = 1;
+    const value = this.#value(0);
+    if (this.#next() !== '') throw this.#error('expected the end of the text');
+    return value;
+  }
+
+  #value(depth: number): JsonValue {
+    const next = this.#next();
+    if (depth >= MAX_DEPTH && (next === '{' || next === '['))
+      throw this.#error(`nested deeper than ${MAX_DEPTH} levels`);
+    if (next === '{') return this.#object(depth + 1);
+    if (next === '[') return this.#list(depth + 1);
+    if (next === '"') return this.#string();
+    const number = this.#match(NUMBER);
+    if (number !== undefined) return Number(number);
+    const start = this.#at;
+    const word = this.#match(WORD);
+    if (word !== undefined && Object.hasOwn(WORDS, word)) return WORDS[word] ?? null;
+    this.#at = start;
+    throw this.#error('expected a value');
+  }
+
+  #object(depth: number): JsonObject {
+    const members: Record<string, JsonValue> = {};
+    const lines = new Map<string, number>();
+    this.#lines.set(members, lines);
+    this.#at += 1;
+    while (this.#next() !== '}') {
+      if (this.#next() !== '"') throw this.#error('expected the name of a member, in double quotes, or }');
+      const start = this.#at;
+      const name = this.#string();
+      const why = name === '__proto__' ? 'is not allowed' : lines.has(name) ? 'occurs twice' : undefined;
+      if (why !== undefined) {
+        this.#at = start;
+        throw this.#error(`the member ${name.slice(0, 60)} ${why}`, false);
+      }
+      lines.set(name, this.#place(start).line);
+      if (this.#next() !== ':') throw this.#error('expected a colon');
+      this.#at += 1;
+      members[name] = this.#value(depth);
+      if (!this.#comma('}')) break;
+    }
+    this.#at += 1;
+    return members;
+  }
+
+  #list(depth: number): readonly JsonValue[] {
+    const items: JsonValue[] = [];
+    const lines = new Map<string, number>();
+    this.#lines.set(items, lines);
+    this.#at += 1;
+    while (this.#next() !== ']') {
+      lines.set(String(items.length), this.#place(this.#at).line);
+      items.push(this.#value(depth));
+      if (!this.#comma(']')) break;
+    }
+    this.#at += 1;
+    return items;
+  }
+
+  /** Skips a comma. @returns false before the closing bracket */
+  #comma(close: string): boolean {
+    const next = this.#next();
+    if (next === close) return false;
+    if (next !== ',') throw this.#error(`expected a comma or ${close}`);
+    this.#at += 1;
+    return true;
+  }
+
+  #string(): string {
+    const found = this.#match(STRING);
+    if (found === undefined) throw this.#error('expected a text in double quotes that ends on its line', false);
+    return found
+      .slice(1, -1)
+      .replace(/\\(?:u(.{4})|(.))/g, (_, code: string | undefined, letter: string) =>
+        code === undefined ? (ESCAPES[letter] ?? letter) : String.fromCharCode(Number.parseInt(code, 16)),
+      );
+  }
+
+  /** Skips space and comments. @returns the next character; empty at the end */
+  #next(): string {
+    this.#match(SPACE);
+    if (this.#text.startsWith('/*', this.#at)) throw this.#error('expected the end of this comment', false);
+    return this.#text.charAt(this.#at);
+  }
+
+  #match(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#text)?.[0];
+    this.#at += found?.length ?? 0;
+    return found;
+  }
+
+  /** @param got adds the next character to the message */
+  #error(expected: string, got = true): CommentedJsonError {
+    const { line, column } = this.#place(this.#at);
+    const next = this.#text.charAt(this.#at);
+    const what = next === '' ? 'the end of the text' : next;
+    return new CommentedJsonError(got ? `${expected}, got ${what}` : expected, line, column);
+  }
+
+  #place(at: number): { readonly line: number; readonly column: number } {
+    let { at: start, line } = this.#counted.at <= at ? this.#counted : { at: 0, line: 1 };
+    for (
+      start = this.#text.indexOf('\n', start);
+      start !== -1 && start < at;
+      start = this.#text.indexOf('\n', start + 1)
+    )
+      line += 1;
+    this.#counted = { at, line };
+    return { line, column: at - this.#text.lastIndexOf('\n', at - 1) };
+  }
+}

@@ -1,0 +1,457 @@
+/** Reads a configuration of MCP servers as Claude Desktop, Claude Code, Cursor and VS Code write it. */
+import { homedir } from 'node:os';
+import { basename, dirname, isAbsolute, resolve, sep } from 'node:path';
+import { CommentedJsonError, readCommentedJson } from '../codec/commented-json.ts';
+import { digest } from '../input/seal.ts';
+import { suggestion } from '../near-miss.ts';
+import {
+  describe,
+  isJsonObject,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  messageOf,
+  shortened,
+} from '../protocol/json.ts';
+import { expandVariables, type VariableSource } from './variables.ts';
+
+/** A server that the gateway can connect to. */
+export type ConfiguredTarget =
+  | {
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly env: Readonly<Record<string, string>>;
+      readonly cwd: string;
+    }
+  | { readonly url: string; readonly headers: Readonly<Record<string, string>> }
+  | { readonly socket: string };
+
+/** One entry of the configuration. */
+export interface ConfiguredServer {
+  /** The name of the mount. */
+  readonly name: string;
+  /** The name in the configuration. */
+  readonly key: string;
+  readonly target: ConfiguredTarget;
+  /** The target as the configuration has it: variables are not replaced, so that no secret is shown. */
+  readonly shown: string;
+  readonly options: ConfiguredOptions;
+  /** Two entries with equal digests have the same connection, or the same options. */
+  readonly digests: { readonly target: string; readonly options: string };
+}
+
+/** The options of a mount that a configuration can set. */
+export interface ConfiguredOptions {
+  readonly prefix?: false | string;
+  readonly rename?: Readonly<Record<string, string>>;
+  readonly only?: readonly string[];
+  readonly except?: readonly string[];
+  readonly share?: 'everyone' | 'owner';
+  readonly pins?: 'off' | 'warn' | 'hold';
+  readonly expose?: 'all' | 'search';
+  readonly required?: boolean;
+  readonly timeoutMs?: number;
+  readonly maxTimeoutMs?: number;
+  readonly validate?: boolean;
+  readonly trust?: boolean;
+  readonly scopes?: readonly string[];
+}
+
+/** A part of the configuration that has no effect. */
+export interface ConfigurationProblem {
+  readonly line: number;
+  /** Such as `mcpServers.gh.env.TOKEN`. */
+  readonly field: string;
+  readonly message: string;
+  /** The server that is not mounted because of it; undefined if only the field is ignored. */
+  readonly off: string | undefined;
+}
+
+export interface GatewayConfiguration {
+  readonly servers: readonly ConfiguredServer[];
+  /** The names of disabled servers. */
+  readonly disabled: readonly string[];
+  readonly problems: readonly ConfigurationProblem[];
+}
+
+/** The configuration cannot be read. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError';
+}
+
+export interface ConfigurationSource {
+  /** The path of the file: paths in it are relative to its directory. */
+  readonly file: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Longest configuration, in UTF-16 code units. */
+const MAX_LENGTH = 1_048_576;
+/** Most servers of a configuration. */
+const MAX_SERVERS = 64;
+const LONGEST_NAME = 24;
+
+/** The members of an entry that clients know. */
+const MEMBERS: ReadonlySet<string> = new Set([
+  'command',
+  'args',
+  'env',
+  'cwd',
+  'type',
+  'url',
+  'headers',
+  'disabled',
+  'timeout',
+  'socket',
+  'troupe',
+]);
+/** Members that only describe a server, or that concern the user interface of one client. */
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
+  'alwaysAllow',
+  'autoApprove',
+  'description',
+  'dev',
+  'gallery',
+  'icon',
+  'name',
+  'version',
+]);
+const TYPES: Readonly<Record<string, 'command' | 'url'>> = {
+  stdio: 'command',
+  http: 'url',
+  sse: 'url',
+  'streamable-http': 'url',
+  streamableHttp: 'url',
+  streamable_http: 'url',
+};
+
+/**
+ * Reads a configuration. A problem of one server turns off that server, and no other.
+ *
+ * @throws {ConfigurationError} with file and line if the text is not JSON, or has no servers' object
+ * @example readConfiguration(readFileSync('mcp.json', 'utf8'), { file: 'mcp.json', environment: process.env });
+ */
+export function readConfiguration(text: string, source: ConfigurationSource): GatewayConfiguration {
+  return new ConfigurationReader(text, source).read();
+}
+
+/** A problem of one field, while its entry is read. */
+class FieldProblem extends Error {
+  readonly path: readonly string[];
+
+  constructor(path: readonly string[], message: string) {
+    super(message);
+    this.path = path;
+  }
+}
+
+class ConfigurationReader {
+  readonly #file: string;
+  readonly #root: JsonObject;
+  readonly #lineOf: (container: object, member: string) => number | undefined;
+  readonly #variables: VariableSource;
+  readonly #problems: ConfigurationProblem[] = [];
+  readonly #servers = new Map<string, ConfiguredServer>();
+  readonly #disabled: string[] = [];
+
+  constructor(text: string, { file, environment }: ConfigurationSource) {
+    this.#file = file;
+    if (text.length > MAX_LENGTH)
+      throw new ConfigurationError(`${file}: expected at most ${MAX_LENGTH} characters, got ${text.length}`);
+    const { value, lineOf } = parsed(text, file);
+    if (!isJsonObject(value)) throw new ConfigurationError(`${file}:1: expected a JSON object, got ${describe(value)}`);
+    this.#root = value;
+    this.#lineOf = lineOf;
+    this.#variables = { environment, folder: workspaceOf(file), home: homedir(), separator: sep };
+  }
+
+  read(): GatewayConfiguration {
+    const lists = ['mcpServers', 'servers'].filter((member) => this.#root[member] !== undefined);
+    if (lists.length === 0)
+      throw new ConfigurationError(
+        `${this.#file}:1: expected the member mcpServers (Claude Desktop, Claude Code, Cursor) or servers (VS Code), got ${Object.keys(this.#root).slice(0, 5).join(', ') || 'no member'}${nearMiss(this.#root, ['mcpServers', 'servers'])}`,
+      );
+    for (const list of lists) {
+      const entries = this.#root[list];
+      if (!isJsonObject(entries))
+        throw new ConfigurationError(
+          `${this.#file}:${this.#lineOf(this.#root, list) ?? 1}: ${list}: expected an object, got ${describe(entries)}`,
+        );
+      for (const [key, entry] of Object.entries(entries)) this.#entry(list, key, entry);
+    }
+    return { servers: [...this.#servers.values()], disabled: this.#disabled, problems: this.#problems };
+  }
+
+  #entry(list: string, key: string, entry: JsonValue | undefined): void {
+    const path = [list, key];
+    try {
+      const server = this.#server(path, key, entry);
+      if (server === undefined) return;
+      const other = this.#servers.get(server.name);
+      if (other)
+        throw new FieldProblem(
+          path,
+          `expected a name of its own, got ${server.name}, which is also the name of ${quote(other.key)}`,
+        );
+      if (this.#servers.size >= MAX_SERVERS) throw new FieldProblem(path, `expected at most ${MAX_SERVERS} servers`);
+      this.#servers.set(server.name, server);
+    } catch (error) {
+      if (!(error instanceof FieldProblem)) throw error;
+      this.#report(error.path, error.message, key);
+    }
+  }
+
+  /** @returns undefined for a disabled server. @throws {FieldProblem} */
+  #server(path: readonly string[], key: string, entry: JsonValue | undefined): ConfiguredServer | undefined {
+    if (!isJsonObject(entry)) throw new FieldProblem(path, `expected an object, got ${describe(entry)}`);
+    const name = mountName(key);
+    if (name === undefined)
+      throw new FieldProblem(
+        path,
+        'expected a name with at least one letter from a to z, because tools are named after it',
+      );
+    if (read(entry, path, 'disabled', isBoolean, 'true or false') === true) {
+      this.#disabled.push(name);
+      return undefined;
+    }
+    this.#unknown(path, entry);
+    const written = this.#target(path, entry);
+    const target = this.#expanded(path, written);
+    const timeoutMs = read(entry, path, 'timeout', isMilliseconds, 'milliseconds, at least 1');
+    const own = read(entry, path, 'troupe', isJsonObject, 'an object') ?? {};
+    checkOptions(own, [...path, 'troupe']);
+    const options = timeoutMs === undefined ? own : { timeoutMs, ...own };
+    return {
+      name,
+      key,
+      target,
+      shown: shownTarget(written),
+      options,
+      digests: { target: digest({ ...target }), options: digest({ ...options }) },
+    };
+  }
+
+  #unknown(path: readonly string[], entry: JsonObject): void {
+    for (const member of Object.keys(entry))
+      if (!MEMBERS.has(member) && !WITHOUT_EFFECT.has(member))
+        this.#report([...path, member], `unknown member, ignored${suggestion(member, [...MEMBERS])}`, undefined);
+  }
+
+  /** The target with its variables as they are written. */
+  #target(path: readonly string[], entry: JsonObject): ConfiguredTarget {
+    const ways = (['command', 'url', 'socket'] as const).filter((way) => entry[way] !== undefined);
+    const [way, more] = ways;
+    if (way === undefined || more !== undefined)
+      throw new FieldProblem(path, `expected one of command, url and socket, got ${ways.join(' and ') || 'none'}`);
+    const type = read(entry, path, 'type', isText, 'a string');
+    if (type !== undefined && (!Object.hasOwn(TYPES, type) || TYPES[type] !== way))
+      throw new FieldProblem(
+        [...path, 'type'],
+        `expected ${
+          Object.keys(TYPES)
+            .filter((each) => TYPES[each] === way)
+            .join(' or ') || 'no type'
+        } for an entry with ${way}, got ${describe(type)}`,
+      );
+    const others =
+      way === 'command' ? ['headers'] : way === 'url' ? ['args', 'env', 'cwd'] : ['args', 'env', 'cwd', 'headers'];
+    const wrong = others.find((member) => entry[member] !== undefined);
+    if (wrong !== undefined) throw new FieldProblem([...path, wrong], `an entry with ${way} has no ${wrong}`);
+    const value = read(entry, path, way, isNonEmpty, 'a string that is not empty') ?? '';
+    if (way === 'socket') return { socket: value };
+    if (way === 'url')
+      return { url: value, headers: read(entry, path, 'headers', isTexts, 'an object of strings') ?? {} };
+    return {
+      command: value,
+      args: read(entry, path, 'args', isTextList, 'a list of strings') ?? [],
+      env: variablesOf(read(entry, path, 'env', isEnvironment, 'an object of strings') ?? {}),
+      cwd: read(entry, path, 'cwd', isNonEmpty, 'a string that is not empty') ?? '.',
+    };
+  }
+
+  #expanded(path: readonly string[], target: ConfiguredTarget): ConfiguredTarget {
+    const text = (value: string, ...at: readonly string[]): string => {
+      try {
+        return expandVariables(value, this.#variables);
+      } catch (error) {
+        throw new FieldProblem([...path, ...at], messageOf(error));
+      }
+    };
+    const all = (values: Readonly<Record<string, string>>, member: string): Record<string, string> =>
+      Object.fromEntries(Object.entries(values).map(([name, value]) => [name, text(value, member, name)]));
+    if ('socket' in target) return { socket: resolve(this.#variables.folder, text(target.socket, 'socket')) };
+    if ('url' in target) {
+      const url = text(target.url, 'url');
+      if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
+        throw new FieldProblem([...path, 'url'], `expected an http or https URL, got ${quote(target.url)}`);
+      return { url, headers: all(target.headers, 'headers') };
+    }
+    const command = text(target.command, 'command');
+    const { folder } = this.#variables;
+    return {
+      // A path is relative to the workspace; a bare name is looked up in PATH.
+      command: /[/\\]/.test(command) && !isAbsolute(command) ? resolve(folder, command) : command,
+      args: target.args.map((value, index) => text(value, 'args', String(index))),
+      env: all(target.env, 'env'),
+      cwd: resolve(folder, text(target.cwd, 'cwd')),
+    };
+  }
+
+  #report(path: readonly string[], message: string, off: string | undefined): void {
+    let container: JsonValue | undefined = this.#root;
+    let line = 1;
+    for (const member of path) {
+      if (typeof container !== 'object' || container === null) break;
+      line = this.#lineOf(container, member) ?? line;
+      container = (isJsonObject(container) ? container : Object(container))[member];
+    }
+    this.#problems.push({ line, field: path.map((part) => shortened(part, 60)).join('.'), message, off });
+  }
+}
+
+function parsed(text: string, file: string): ReturnType<typeof readCommentedJson> {
+  try {
+    return readCommentedJson(text);
+  } catch (error) {
+    if (!(error instanceof CommentedJsonError)) throw error;
+    throw new ConfigurationError(`${file}:${error.line}:${error.column}: ${error.message}`);
+  }
+}
+
+/** The directory that a project's configuration belongs to: that of the file, or the one that contains `.vscode` or `.cursor`. */
+function workspaceOf(file: string): string {
+  const directory = dirname(resolve(file));
+  return ['.vscode', '.cursor'].includes(basename(directory)) ? dirname(directory) : directory;
+}
+
+/** @returns the name as a mount can have it (`[a-z][a-z0-9-]{0,23}`); undefined if nothing of it remains */
+export function mountName(key: string): string | undefined {
+  const name = key
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^[^a-z]+/, '')
+    .slice(0, LONGEST_NAME)
+    .replace(/-+$/, '');
+  return name === '' ? undefined : name;
+}
+
+/** Troupe's own options: the check of each, and the words for what it accepts. */
+const OPTIONS: Readonly<Record<keyof ConfiguredOptions, readonly [is: (value: unknown) => boolean, expected: string]>> =
+  {
+    prefix: [(value) => value === false || isNonEmpty(value), 'false or a string'],
+    rename: [isTexts, 'an object of strings'],
+    only: [isTextList, 'a list of strings'],
+    except: [isTextList, 'a list of strings'],
+    share: [oneOf('everyone', 'owner'), '"everyone" or "owner"'],
+    pins: [oneOf('off', 'warn', 'hold'), '"off", "warn" or "hold"'],
+    expose: [oneOf('all', 'search'), '"all" or "search"'],
+    required: [isBoolean, 'true or false'],
+    timeoutMs: [isMilliseconds, 'milliseconds, at least 1'],
+    maxTimeoutMs: [isMilliseconds, 'milliseconds, at least 1'],
+    validate: [isBoolean, 'true or false'],
+    trust: [isBoolean, 'true or false'],
+    scopes: [isTextList, 'a list of strings'],
+  };
+
+function isOption(name: string): name is keyof ConfiguredOptions {
+  return Object.hasOwn(OPTIONS, name);
+}
+
+/**
+ * Checks the member `troupe`. A wrong option turns the server off: without `only`, it would offer more than the author wants.
+ *
+ * @throws {FieldProblem}
+ */
+function checkOptions(given: JsonObject, path: readonly string[]): asserts given is JsonObject & ConfiguredOptions {
+  for (const [name, value] of Object.entries(given)) {
+    const names = Object.keys(OPTIONS);
+    if (!isOption(name))
+      throw new FieldProblem(
+        [...path, name],
+        `unknown option${suggestion(name, names)}. The options are ${names.join(', ')}`,
+      );
+    const [is, expected] = OPTIONS[name];
+    if (!is(value)) throw new FieldProblem([...path, name], `expected ${expected}, got ${describe(value)}`);
+  }
+}
+
+/** Reads a member of an entry. @throws {FieldProblem} if it has another type */
+function read<T>(
+  entry: JsonObject,
+  path: readonly string[],
+  member: string,
+  is: (value: unknown) => value is T,
+  expected: string,
+): T | undefined {
+  const value = entry[member];
+  if (value === undefined || is(value)) return value;
+  throw new FieldProblem([...path, member], `expected ${expected}, got ${describe(value)}`);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+function isNonEmpty(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && !value.includes('\0');
+}
+
+function isBoolean(value: unknown): value is boolean {
+  return typeof value === 'boolean';
+}
+
+function isMilliseconds(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1;
+}
+
+function isTextList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => isText(item) && !item.includes('\0'));
+}
+
+function isTexts(value: unknown): value is Readonly<Record<string, string>> {
+  return isObject(value) && Object.values(value).every(isText);
+}
+
+function isEnvironment(value: unknown): value is Readonly<Record<string, string | number | boolean | null>> {
+  return (
+    isObject(value) &&
+    Object.values(value).every((item) => item === null || ['string', 'number', 'boolean'].includes(typeof item))
+  );
+}
+
+function oneOf(...words: readonly string[]): (value: unknown) => boolean {
+  return (value) => isText(value) && words.includes(value);
+}
+
+/** VS Code accepts numbers, and null for a variable that the server must not get. */
+function variablesOf(given: Readonly<Record<string, string | number | boolean | null>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(given).flatMap(([name, value]) => (value === null ? [] : [[name, String(value)]])),
+  );
+}
+
+/** The target as a person reads it in a log: a command with all of its arguments, as a shell would need them. */
+function shownTarget(target: ConfiguredTarget): string {
+  if ('url' in target) return target.url;
+  if ('socket' in target) return `socket ${target.socket}`;
+  const { command, args, env } = target;
+  const variables = Object.keys(env).length === 0 ? '' : ` (with ${Object.keys(env).join(', ')} set)`;
+  return `${[command, ...args].map(shellWord).join(' ')}${variables}`;
+}
+
+function shellWord(word: string): string {
+  return /^[\w@%+=:,./${}-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+function quote(text: string): string {
+  return `"${shortened(text, 60)}"`;
+}
+
+/** The first unknown member that looks like a known one. */
+function nearMiss(given: object, known: readonly string[]): string {
+  return (
+    Object.keys(given)
+      .map((name) => suggestion(name, known))
+      .find((words) => words !== '') ?? ''
+  );
+}

@@ -1,0 +1,265 @@
+/** The configuration of a gateway: the files of four clients, variables, and problems that turn off one server. */
+import { homedir } from 'node:os';
+import * as assert from 'uvu/assert';
+import { readConfiguration } from '../../src/gateway/configuration.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('the configuration of a gateway');
+
+const ENVIRONMENT = { TOKEN: 's3cret', EMPTY: '', NESTED: `\${TOKEN}` };
+
+function readText(text: string, file = '/p/mcp.json') {
+  return readConfiguration(text, { file, environment: ENVIRONMENT });
+}
+
+const read = (servers: object, file?: string) => readText(JSON.stringify({ mcpServers: servers }), file);
+
+/** The problems as lines. */
+const problems = (servers: object): string[] =>
+  readText(JSON.stringify({ mcpServers: servers }, undefined, 1)).problems.map(
+    ({ line, field, message, off }) => `${line} ${off === undefined ? 'note' : 'off'} ${field}: ${message}`,
+  );
+
+const thrown = (text: string): string => {
+  try {
+    readText(text);
+  } catch (error) {
+    return String(error instanceof Error && error.message);
+  }
+  return 'nothing';
+};
+
+test('reads mcpServers of Claude Desktop, Claude Code and Cursor', () => {
+  const { servers } = read({
+    files: { command: 'npx', args: ['-y', 'server-filesystem', '~/notes'], env: { A: '1' } },
+    remote: {
+      type: 'http',
+      url: 'https://mcp.example.com/mcp',
+      headers: { Authorization: `Bearer \${TOKEN}` },
+      timeout: 5000,
+    },
+    local: { socket: 'run/x.sock', troupe: { prefix: false, only: ['get_*'], pins: 'hold' } },
+  });
+  assert.equal(
+    servers.map(({ name, target, options }) => ({ name, target, options })),
+    [
+      {
+        name: 'files',
+        target: { command: 'npx', args: ['-y', 'server-filesystem', '~/notes'], env: { A: '1' }, cwd: '/p' },
+        options: {},
+      },
+      {
+        name: 'remote',
+        target: { url: 'https://mcp.example.com/mcp', headers: { Authorization: 'Bearer s3cret' } },
+        options: { timeoutMs: 5000 },
+      },
+      { name: 'local', target: { socket: '/p/run/x.sock' }, options: { prefix: false, only: ['get_*'], pins: 'hold' } },
+    ],
+  );
+});
+
+test('reads servers of VS Code with comments and trailing commas, relative to the workspace', () => {
+  const { servers, problems } = readText(
+    `\ufeff// Servers\n{ /* of\n this project */ "servers": { "a": {
+      "type": "stdio", "command": "\${workspaceFolder}/run", "args": ["\${userHome}", "//not a comment", ],
+      "env": { "N": 1, "OFF": null, },
+    }, }, "inputs": [], }`,
+    '/p/shop/.vscode/mcp.json',
+  );
+  assert.equal(problems, []);
+  assert.equal(servers[0]?.target, {
+    command: '/p/shop/run',
+    args: [homedir(), '//not a comment'],
+    env: { N: '1' },
+    cwd: '/p/shop',
+  });
+});
+
+test('a relative command is a path in the workspace, and a bare name is looked up', () => {
+  const commands = read({ a: { command: './bin/a' }, b: { command: 'b' } }, '/q/.cursor/mcp.json').servers;
+  assert.equal(
+    commands.map(({ target }) => 'command' in target && target.command),
+    ['/q/bin/a', 'b'],
+  );
+});
+
+test('replaces variables once, and uses a default for an empty or missing variable', () => {
+  const { servers } = read({
+    a: {
+      command: 'x',
+      args: [`\${TOKEN}-\${env:TOKEN}`, `\${EMPTY}`, `\${EMPTY:-d}`, `\${GONE:-http://a/b}`, `\${NESTED}`, '$TOKEN'],
+    },
+  });
+  const target = servers[0]?.target;
+  assert.equal(target && 'args' in target && target.args, [
+    's3cret-s3cret',
+    '',
+    'd',
+    'http://a/b',
+    `\${TOKEN}`,
+    '$TOKEN',
+  ]);
+});
+
+test('shows a command as it is written, with no value of a variable', () => {
+  const { servers } = read({
+    a: { command: 'npx', args: ["it's", '--token', `\${TOKEN}`, 'a b'], env: { KEY: `\${TOKEN}` } },
+    b: { url: `https://x/\${TOKEN}` },
+  });
+  assert.equal(
+    servers.map(({ shown }) => shown),
+    [`npx 'it'\\''s' --token \${TOKEN} 'a b' (with KEY set)`, `https://x/\${TOKEN}`],
+  );
+});
+
+test('a missing variable turns off its server only, and names the field', () => {
+  const servers = {
+    a: { command: 'x', env: { KEY: `\${GONE}` } },
+    b: { url: 'https://x', headers: { 'X-Key': `\${input:key}` } },
+    c: { command: 'x', args: ['ok', `\${env:GONE}`] },
+    d: { command: 'x', args: [`\${config:y}`] },
+    e: { command: 'x' },
+  };
+  assert.equal(
+    read(servers).servers.map(({ name }) => name),
+    ['e'],
+  );
+  assert.equal(problems(servers), [
+    '6 off mcpServers.a.env.KEY: the environment variable GONE is not set',
+    `12 off mcpServers.b.headers.X-Key: \${input:key}: only VS Code can ask for this value. Put it into an environment variable, and write \${env:NAME}`,
+    '19 off mcpServers.c.args.1: the environment variable GONE is not set',
+    `25 off mcpServers.d.args.0: \${config:y}: expected \${NAME}, \${NAME:-default} or \${env:NAME} with the name of an environment variable`,
+  ]);
+});
+
+for (const [title, entry, expected] of [
+  ['no way to connect', {}, 'off mcpServers.a: expected one of command, url and socket, got none'],
+  [
+    'two ways',
+    { command: 'x', url: 'https://x' },
+    'off mcpServers.a: expected one of command, url and socket, got command and url',
+  ],
+  [
+    'a wrong type',
+    { command: 'x', type: 'http' },
+    'off mcpServers.a.type: expected stdio for an entry with command, got string "http"',
+  ],
+  ['a member of another way', { url: 'https://x', env: {} }, 'off mcpServers.a.env: an entry with url has no env'],
+  ['a URL that is none', { url: 'ftp://x' }, 'off mcpServers.a.url: expected an http or https URL, got "ftp://x"'],
+  [
+    'arguments that are no texts',
+    { command: 'x', args: [1] },
+    'off mcpServers.a.args: expected a list of strings, got array of 1',
+  ],
+  [
+    'a timeout that is none',
+    { command: 'x', timeout: 0 },
+    'off mcpServers.a.timeout: expected milliseconds, at least 1, got number 0',
+  ],
+  [
+    'an unknown member',
+    { command: 'x', arg: [] },
+    'note mcpServers.a.arg: unknown member, ignored (did you mean args?)',
+  ],
+  [
+    'an unknown option',
+    { command: 'x', troupe: { exept: [] } },
+    'off mcpServers.a.troupe.exept: unknown option (did you mean except?). The options are',
+  ],
+  [
+    'a wrong option',
+    { command: 'x', troupe: { pins: 'on' } },
+    'off mcpServers.a.troupe.pins: expected "off", "warn" or "hold", got string "on"',
+  ],
+] as const)
+  test(`reports ${title}`, () => assert.match(problems({ a: entry }).join('\n'), expected));
+
+test('members that only describe a server are accepted', () => {
+  assert.equal(problems({ a: { command: 'x', description: 'd', autoApprove: [] } }), []);
+});
+
+test('names become names of mounts, and the later of two equal names is off', () => {
+  const servers = {
+    'GitHub MCP': { command: 'x' },
+    github_mcp: { command: 'y' },
+    '@org/a-very-long-name-of-a-server': { command: 'z' },
+    '123': { command: 'w' },
+  };
+  assert.equal(
+    read(servers).servers.map(({ name, key }) => [name, key]),
+    [
+      ['github-mcp', 'GitHub MCP'],
+      ['org-a-very-long-name-of', '@org/a-very-long-name-of-a-server'],
+    ],
+  );
+  const [first = '', second = ''] = problems(servers);
+  assert.match(first, 'off mcpServers.123: expected a name with at least one letter from a to z');
+  assert.match(
+    second,
+    'off mcpServers.github_mcp: expected a name of its own, got github-mcp, which is also the name of "GitHub MCP"',
+  );
+});
+
+test('a disabled server is not mounted, whatever its variables', () => {
+  const { servers, disabled, problems } = read({ a: { command: `\${GONE}`, disabled: true } });
+  assert.equal([servers, disabled, problems], [[], ['a'], []]);
+});
+
+test('equal entries have equal digests, by connection and by options', () => {
+  const one = { command: 'x', env: { A: '1', B: '2' } };
+  const [a, b, c, d] = read({
+    a: one,
+    b: { env: { B: '2', A: '1' }, command: 'x', args: [], troupe: {} },
+    c: { ...one, env: { A: `\${TOKEN}`, B: '2' } },
+    d: { ...one, timeout: 1 },
+  }).servers.map(({ digests }) => digests);
+  assert.equal(a, b);
+  assert.not.equal(c?.target, a?.target);
+  assert.equal([d?.target, d?.options === a?.options], [a?.target, false]);
+});
+
+for (const [title, text, expected] of [
+  [
+    'a missing comma',
+    '{\n  "mcpServers": {\n    "a": {}\n    "b": {}\n  }\n}',
+    '/p/mcp.json:4:5: expected a comma or }, got "',
+  ],
+  [
+    'an end that is missing',
+    '{ "mcpServers": {',
+    '/p/mcp.json:1:18: expected the name of a member, in double quotes, or }, got the end of the text',
+  ],
+  [
+    'a text without its end',
+    '{ "mcpServers": "x\n',
+    '/p/mcp.json:1:17: expected a text in double quotes that ends on its line',
+  ],
+  ['a comment without its end', '{}\n/* x', '/p/mcp.json:2:1: expected the end of this comment'],
+  ['a member twice', '{ "mcpServers": { "a": {},\n "a": {} } }', '/p/mcp.json:2:2: the member a occurs twice'],
+  ['__proto__', '{ "__proto__": {} }', '/p/mcp.json:1:3: the member __proto__ is not allowed'],
+  ['a word', '{ "mcpServers": undefined }', '/p/mcp.json:1:17: expected a value, got u'],
+  ['a second value', '{} {}', '/p/mcp.json:1:4: expected the end of the text, got {'],
+  ['deep nesting', '['.repeat(70), 'nested deeper than 64 levels'],
+  ['a list', '[]', '/p/mcp.json:1: expected a JSON object, got array of 0'],
+  [
+    'a mistyped list of servers',
+    '{ "mcpServer": {} }',
+    'expected the member mcpServers (Claude Desktop, Claude Code, Cursor) or servers (VS Code), got mcpServer (did you mean mcpServers?)',
+  ],
+  ['servers that are no object', '{\n"servers": [] }', '/p/mcp.json:2: servers: expected an object, got array of 0'],
+] as const)
+  test(`does not read ${title}`, () => assert.match(thrown(text), expected));
+
+test('reads every escape and number of JSON', () => {
+  const value = { text: 'a"\\/\b\f\n\r\t\u00e9\u{1f600}\u007f', list: [0, -1.5e-3, 1e21, true, null], '': {} };
+  const { servers } = readText(
+    JSON.stringify({ mcpServers: { a: { command: 'x', args: [value.text], description: value } } }),
+  );
+  assert.equal(servers[0] && 'args' in servers[0].target && servers[0].target.args, [value.text]);
+  assert.match(thrown('{ "a": 01 }'), 'expected a comma');
+  assert.match(thrown('{ "a": "\\x" }'), 'expected a text in double quotes');
+});
+
+test('a configuration without servers is accepted', () => {
+  assert.equal(readText('{ "mcpServers": {} }'), { servers: [], disabled: [], problems: [] });
+});
