@@ -50,16 +50,15 @@ export function answeredBy(envelope: string): RequestId | undefined {
 
 /** Writes the messages of one client. */
 export class ClientCodec {
-  /** The self-description of modern requests as text, without its closing brace. */
+  /** The self-description of modern requests as text, without the client's capabilities. */
+  readonly #introduced: string;
+  /** The same with the capabilities of the connection, without its closing brace. */
   readonly #described: string;
 
   constructor(info: Implementation, capabilities: ClientCapabilities, revision: Revision) {
-    const described = JSON.stringify({
-      [META.protocolVersion]: revision,
-      [META.clientInfo]: info,
-      [META.clientCapabilities]: capabilities,
-    });
-    this.#described = described.slice(0, -1);
+    const introduced = JSON.stringify({ [META.protocolVersion]: revision, [META.clientInfo]: info });
+    this.#introduced = `${introduced.slice(0, -1)},"${META.clientCapabilities}":`;
+    this.#described = `${this.#introduced}${JSON.stringify(capabilities)}`;
   }
 
   /**
@@ -67,7 +66,7 @@ export class ClientCodec {
    * progress token, its id.
    */
   request(request: OutgoingRequest, modern: boolean): string {
-    const { id, method, params, meta, logLevel } = request;
+    const { id, method, params, meta, logLevel, capabilities } = request;
     const level = modern ? logLevel : undefined;
     const token = request.timeoutMs === undefined ? undefined : id;
     // Nearly every call has its token alone, whose text needs no object.
@@ -81,8 +80,10 @@ export class ClientCodec {
             ...(token === undefined ? {} : { [META.progressToken]: token }),
             ...(level === undefined ? {} : { [META.logLevel]: level }),
           }).slice(1, -1);
+    const described =
+      capabilities === undefined ? this.#described : `${this.#introduced}${JSON.stringify(capabilities)}`;
     const metaText = modern
-      ? `${this.#described}${members === '' ? '' : `,${members}`}}`
+      ? `${described}${members === '' ? '' : `,${members}`}}`
       : members === ''
         ? undefined
         : `{${members}}`;
@@ -103,8 +104,8 @@ export class ClientCodec {
     return JSON.stringify({ jsonrpc: '2.0', id, result });
   }
 
-  error(id: RequestId, code: number, message: string): string {
-    return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } });
+  error(id: RequestId, code: number, message: string, data?: JsonValue): string {
+    return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } });
   }
 }
 

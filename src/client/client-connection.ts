@@ -27,7 +27,13 @@ import {
   type Revision,
 } from '../protocol/revisions.ts';
 import { TASKS_EXTENSION } from '../protocol/task-params.ts';
-import { type ClientCapabilities, type Implementation, isLogLevel, type LogLevel } from '../protocol/types.ts';
+import {
+  type ClientCapabilities,
+  type Implementation,
+  isLogLevel,
+  LOG_LEVELS,
+  type LogLevel,
+} from '../protocol/types.ts';
 import type { Authorization } from './authorization.ts';
 import type { Channel, ChannelFailure, ChannelMail } from './channels/channel.ts';
 import { answeredBy, ClientCodec, isJsonValue, jsonParams, NAMED, readError, readMessages } from './client-codec.ts';
@@ -64,6 +70,8 @@ export type ClientMail =
   /** A caller gives a request up, with the error for its outcome. */
   | { readonly type: 'cancel'; readonly request: OutgoingRequest; readonly error: Error; readonly why: string }
   | { readonly type: 'notify'; readonly method: string; readonly params: JsonObject | undefined }
+  /** A caller wants log messages of this level: a legacy server sends the least severe level of all callers. */
+  | { readonly type: 'log level'; readonly level: LogLevel }
   | { readonly type: 'discovered'; readonly result: unknown }
   | { readonly type: 'initialized'; readonly result: unknown }
   | { readonly type: 'handshake failed'; readonly error: Error }
@@ -118,6 +126,8 @@ export interface ClientConnectionOptions {
   readonly serverRequests: ServerRequests;
   readonly client: Mailbox<ClientEvent>;
   readonly onLog: ((message: ServerLogMessage) => void) | undefined;
+  /** All calls have one caller: a message that names no call may go to the newest. Otherwise it must be the only one. */
+  readonly oneCaller: boolean;
   /** 0 to 1, for back-off. */
   readonly random: () => number;
 }
@@ -159,6 +169,8 @@ class ClientConnection implements Behaviour<ClientMail> {
   #wasReady = false;
   #challenge: { readonly status: 401 | 403; readonly header: string | undefined } | undefined;
   #lastFailure: ClientError | undefined;
+  /** The level of a legacy server's log. */
+  #logLevel: LogLevel | undefined;
   #timer: Timer | undefined;
   #waitTimer: Timer | undefined;
   #authorizing: AbortController | undefined;
@@ -172,6 +184,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   constructor(options: ClientConnectionOptions, self: Mailbox<ClientMail>) {
     this.#options = options;
     this.#self = self;
+    this.#logLevel = options.logLevel;
     this.#modern = new ClientCodec(options.info, options.capabilities, LATEST_MODERN);
     this.#requests = new OutgoingRequests(
       options.system.clock,
@@ -229,7 +242,9 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'respond':
         return this.#post(this.#modern.result(mail.id, mail.result), 'response');
       case 'reject':
-        return this.#post(this.#modern.error(mail.id, mail.code, mail.message), 'response');
+        return this.#post(this.#modern.error(mail.id, mail.code, mail.message, mail.data), 'response');
+      case 'log level':
+        return this.#widenLog(mail.level);
       case 'channel':
         return mail.generation === this.#generation ? this.receive(mail.mail) : undefined;
       case 'opened':
@@ -473,8 +488,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#server = server;
     this.#notify('notifications/initialized', undefined);
     this.#channel?.listen?.();
-    const { logLevel } = this.#options;
-    if (logLevel !== undefined && isObject(server.capabilities.logging)) this.#setLevel(logLevel);
+    this.#setLevel();
     this.#ready(server);
   }
 
@@ -507,8 +521,17 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#step({ type: 'negotiated', at: system.clock.now() });
   }
 
-  #setLevel(level: LogLevel): void {
+  /** A legacy server has one level for the whole connection; each caller gets what it asked for. */
+  #widenLog(level: LogLevel): void {
+    if (this.#logLevel !== undefined && isSevere(level, this.#logLevel)) return;
+    this.#logLevel = level;
+    if (this.#snapshot.hasTag('serving')) this.#setLevel();
+  }
+
+  #setLevel(): void {
     const { settings } = this.#options;
+    const level = this.#logLevel;
+    if (level === undefined || this.#server?.era !== 'legacy' || !isObject(this.#server.capabilities.logging)) return;
     this.#transmit({
       ...quiet('logging/setLevel', { level }, settings.timeoutMs),
       reject: (error) => this.#options.log('warning', `logging/setLevel failed: ${error.message}`),
@@ -1061,7 +1084,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   }
 
   #notification({ method, params }: Extract<Incoming, { kind: 'notification' }>, about: RequestId | undefined): void {
-    const { client, onLog, serverRequests } = this.#options;
+    const { client, serverRequests } = this.#options;
     const values = jsonParams(params);
     switch (method) {
       case 'notifications/progress': {
@@ -1082,13 +1105,12 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'notifications/message': {
         const { level, logger, data } = values;
         if (!isLogLevel(level)) return;
-        const request = about === undefined ? undefined : this.#requests.get(about);
         const message = {
           level,
           logger: typeof logger === 'string' ? logger : undefined,
           data: isJsonValue(data) ? data : null,
         };
-        guarded(() => (request?.onLog ?? onLog)?.(message));
+        guarded(() => this.#listenerOf(level, about)?.(message));
         return;
       }
       case 'notifications/cancelled': {
@@ -1115,16 +1137,44 @@ class ClientConnection implements Behaviour<ClientMail> {
         'warning',
         `${this.#options.target} sent the request ${method}, which its revision does not allow. It was ignored`,
       );
-    // Over one stream nothing says which call it belongs to; with a single call in flight, that is the one.
-    const [only, second] = this.#requests.values();
-    const call = about === undefined ? (second ? undefined : only) : this.#requests.get(about);
+    const values = jsonParams(params);
+    const call = this.#askedFor(values, about);
+    // A repeat would ask once more.
+    if (call) call.repeatable = false;
     this.#options.serverRequests.serve(
       id,
       method,
-      jsonParams(params),
+      values,
       call && (nameOf(call) ?? call.method),
       this.#self,
+      call?.ask,
     );
+  }
+
+  /**
+   * The call for which a legacy server asks. Over HTTP the stream tells it. Over one stream the task does (2025-11-25 tasks,
+   * "Associating Task-Related Messages"); else it is the only call in flight. Of several that relay questions it is the
+   * newest: all of them have one caller.
+   */
+  #askedFor(params: JsonObject, about: RequestId | undefined): OutgoingRequest | undefined {
+    const named = about === undefined ? undefined : this.#requests.get(about);
+    if (named) return named;
+    const calls = this.#requests.values();
+    const meta = isObject(params._meta) ? params._meta[META.relatedTask] : undefined;
+    const task = isObject(meta) ? meta.taskId : undefined;
+    const ofTask = task === undefined ? undefined : calls.findLast((call) => call.params?.taskId === task);
+    if (ofTask) return ofTask;
+    const [only, second] = calls;
+    return second ? calls.findLast((call) => call.ask !== undefined) : only;
+  }
+
+  /** The listener for a log message: of the call whose stream it is, else of the only call that listens. */
+  #listenerOf(level: LogLevel, about: RequestId | undefined): ((message: ServerLogMessage) => void) | undefined {
+    const named = about === undefined ? undefined : this.#requests.get(about);
+    const calls = (named ? [named] : this.#requests.values()).filter((call) => call.onLog !== undefined);
+    if (calls.length === 0) return this.#options.onLog;
+    if (calls.length > 1 && !this.#options.oneCaller) return this.#options.onLog;
+    return calls.findLast(({ logLevel }) => logLevel === undefined || isSevere(level, logLevel))?.onLog;
   }
 
   // Ends
@@ -1212,6 +1262,8 @@ export function quiet(method: string, params: JsonObject, timeoutMs: number): Ou
     repeatable: true,
     onProgress: undefined,
     onLog: undefined,
+    capabilities: undefined,
+    ask: undefined,
     resolve: () => {},
     reject: () => {},
     id: 0,
@@ -1221,6 +1273,11 @@ export function quiet(method: string, params: JsonObject, timeoutMs: number): Ou
     sentAt: 0,
     doubtful: false,
   };
+}
+
+/** True if a message of this level is at least as severe as the wanted one. */
+function isSevere(level: LogLevel, wanted: LogLevel): boolean {
+  return LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(wanted);
 }
 
 /** A listener of the program must not harm the connection: its error surfaces as an unhandled rejection of its own. */

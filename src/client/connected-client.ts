@@ -5,12 +5,13 @@ import type { Inspection } from '../inspection/inspection.ts';
 import type { InspectionListener } from '../inspection/records.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { OperatorLog } from '../operator-log.ts';
-import { ErrorCode } from '../protocol/errors.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
 import { SKILLS_EXTENSION, type SkillEntry } from '../protocol/skills.ts';
 import type {
   CallToolResult,
+  ClientCapabilities,
   CompleteResult,
   GetPromptResult,
   Prompt,
@@ -27,6 +28,7 @@ import { type CallOptions, type ClientSettings, isToolResult } from './client-op
 import { ClientTask, createdTask } from './client-task.ts';
 import { type MirroredParameter, mirroredParameters, parameterHeaders } from './mirrored-parameters.ts';
 import type { OutgoingRequest } from './outgoing-requests.ts';
+import type { AnswerAsked, RelayedRequest } from './relayed-request.ts';
 import { Changes, type ChangesFilter, changeOf, listenParams, type ServerChange } from './server-changes.ts';
 import type { ServerRequests } from './server-requests.ts';
 import { loadSkill, readSkillEntry, type Skill } from './server-skills.ts';
@@ -294,6 +296,36 @@ export class Client {
   }
 
   /**
+   * @internal Passes a request on for a client of a gateway.
+   *
+   * @returns the result as it came: complete, `input_required` or a task
+   * @throws {ErrorResponse | ClientError}
+   */
+  relay(relayed: RelayedRequest): Promise<JsonObject> {
+    return this.#operation(async () => {
+      const { method, params, logLevel } = relayed;
+      if (logLevel !== undefined && this.server.era === 'legacy')
+        this.#parts.connection.send({ type: 'log level', level: logLevel });
+      const asking: { ended?: AbortController } = {};
+      const ask = relayed.ask && askWhile(asking, relayed.ask.bind(relayed));
+      const how = { repeatable: READS.has(method), capabilities: relayed.capabilities, ask };
+      try {
+        const { name } = params;
+        const result =
+          method === 'tools/call' && typeof name === 'string'
+            ? await this.#mirrored(name, params.arguments, (headers) =>
+                this.#send(method, params, relayed, { ...how, headers }),
+              )
+            : await this.#send(method, params, relayed, how);
+        if (isJsonObject(result)) return result;
+        throw this.#malformed(`${method}: expected a result that is an object`);
+      } finally {
+        asking.ended?.abort();
+      }
+    });
+  }
+
+  /**
    * The changes of the server, until the loop is left or the client closes. After a lost connection it subscribes again
    * and reports `missed`.
    *
@@ -357,18 +389,15 @@ export class Client {
   async #callTool(name: string, args: JsonObject, options: CallOptions, asTask: boolean): Promise<unknown> {
     const { era, revision, capabilities } = this.server;
     const taskCapable = era === 'legacy' && isObject(capabilities.tasks);
-    // Headers mirror arguments only over HTTP and in the modern era; a required task is part of the definition.
-    if ((era === 'modern' || taskCapable) && !this.#known.has(name)) await this.#learnTools();
+    // A required task is part of the definition.
+    if (taskCapable && !this.#known.has(name)) await this.#learnTools();
     const known = this.#known.get(name);
     const task = taskCapable && (asTask || known?.tool.execution?.taskSupport === 'required');
     const params = { name, arguments: args, ...(task ? { task: {} } : {}) };
-    const send = (): Promise<unknown> => {
-      const mirrored = this.#known.get(name)?.mirrored ?? [];
-      return this.#rounds('tools/call', params, options, {
-        repeatable: false,
-        headers: parameterHeaders(mirrored, args),
-      });
-    };
+    const send = (): Promise<unknown> =>
+      this.#mirrored(name, args, (headers) =>
+        this.#rounds('tools/call', params, options, { repeatable: false, headers }),
+      );
     if (asTask && era === 'legacy' && !taskCapable)
       throw this.#error({
         reason: 'refused',
@@ -379,14 +408,30 @@ export class Client {
       return await send();
     } catch (error) {
       if (!(error instanceof ErrorResponse)) throw error;
-      // The definition has changed since it was listed (2026-07-28 streamable-http, "Client Behavior").
-      if (error.code === ErrorCode.HeaderMismatch && era === 'modern') {
-        this.#tools.invalidate();
-        await this.#learnTools();
-        return send();
-      }
       if (error.code === URL_ELICITATION_REQUIRED && (await this.#openPages(error, name, options))) return send();
       throw error;
+    }
+  }
+
+  /** Calls a tool with the headers that mirror arguments, of modern servers. */
+  async #mirrored(
+    name: string,
+    args: JsonValue | undefined,
+    send: (headers: Readonly<Record<string, string>> | undefined) => Promise<unknown>,
+  ): Promise<unknown> {
+    if (this.server.era === 'legacy') return send(undefined);
+    if (!this.#known.has(name)) await this.#learnTools();
+    const values = isJsonObject(args) ? args : {};
+    const headers = (): Readonly<Record<string, string>> | undefined =>
+      parameterHeaders(this.#known.get(name)?.mirrored ?? [], values);
+    try {
+      return await send(headers());
+    } catch (error) {
+      if (!(error instanceof ErrorResponse) || error.code !== ErrorCode.HeaderMismatch) throw error;
+      // The definition has changed since it was listed (2026-07-28 streamable-http, "Client Behavior").
+      this.#tools.invalidate();
+      await this.#learnTools();
+      return send(headers());
     }
   }
 
@@ -447,9 +492,15 @@ export class Client {
     }
   }
 
-  #send(method: string, params: JsonObject | undefined, options: CallOptions, how: SendOptions): Promise<unknown> {
+  #send(
+    method: string,
+    params: JsonObject | undefined,
+    options: CallOptions | RelayedRequest,
+    how: SendOptions,
+  ): Promise<unknown> {
     const { settings, connection } = this.#parts;
-    const { signal, meta, idempotencyKey } = options;
+    const { signal, meta } = options;
+    const idempotencyKey = 'idempotencyKey' in options ? options.idempotencyKey : undefined;
     if (signal?.aborted) return Promise.reject(this.#cancelled(signal, 'no'));
     return new Promise((resolve, reject) => {
       const abort =
@@ -475,6 +526,8 @@ export class Client {
         repeatable: how.repeatable,
         onProgress: options.onProgress?.bind(options),
         onLog: options.onLog?.bind(options),
+        capabilities: how.capabilities,
+        ask: how.ask,
         resolve: release
           ? (result) => {
               release();
@@ -832,8 +885,37 @@ interface SendOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The request stays open, without a deadline. */
   readonly open?: boolean;
+  readonly capabilities?: ClientCapabilities | undefined;
+  readonly ask?: AnswerAsked | undefined;
   /** Receives the request before it is sent. */
   readonly sent?: (request: OutgoingRequest) => void;
+}
+
+/** Methods that only read: a repeat after a lost connection does no harm. */
+const READS: ReadonlySet<string> = new Set([
+  'completion/complete',
+  'prompts/get',
+  'prompts/list',
+  'resources/list',
+  'resources/read',
+  'resources/templates/list',
+  'tasks/get',
+  'tasks/result',
+  'tools/list',
+]);
+
+/** Answers questions of a call until the call has ended: then the server gets an error for those that are open. */
+function askWhile(call: { ended?: AbortController }, ask: AnswerAsked): AnswerAsked {
+  return async (request, signal) => {
+    call.ended ??= new AbortController();
+    const ended = call.ended.signal;
+    try {
+      return await ask(request, AbortSignal.any([signal, ended]));
+    } catch (error) {
+      if (!ended.aborted) throw error;
+      throw new ProtocolError(ErrorCode.InvalidRequest, `the call that ${request.method} belongs to has ended`);
+    }
+  };
 }
 
 const NEVER: AbortSignal = new AbortController().signal;

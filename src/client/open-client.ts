@@ -6,6 +6,7 @@ import { guardLog, type OperatorLog, stderrLog } from '../operator-log.ts';
 import { packageVersion } from '../package-files.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import { isLegacyRevision, type LegacyRevision } from '../protocol/revisions.ts';
+import type { ClientCapabilities } from '../protocol/types.ts';
 import type { Authorization } from './authorization.ts';
 import type { Channel } from './channels/channel.ts';
 import { MemoryChannel } from './channels/memory-channel.ts';
@@ -51,6 +52,21 @@ let count = 0;
  * await client.close();
  */
 export async function connect(target: ConnectTarget | ServerInMemory, options: ConnectOptions = {}): Promise<Client> {
+  return openClient(target, options, capabilitiesOf(options), false);
+}
+
+/**
+ * Connects for {@link connect}, or for a gateway.
+ *
+ * @param capabilities declared to the server
+ * @param oneCaller all calls have one caller, who may get what the server sends without naming a call
+ */
+export async function openClient(
+  target: ConnectTarget | ServerInMemory,
+  options: ConnectOptions,
+  capabilities: ClientCapabilities,
+  oneCaller: boolean,
+): Promise<Client> {
   const settings = readSettings(options);
   const clock = options.clock ?? systemClock;
   const log = guardLog(options.log ?? quietLog, 'client');
@@ -86,7 +102,8 @@ export async function connect(target: ConnectTarget | ServerInMemory, options: C
       version: options.version ?? packageVersion(),
       ...(options.title === undefined ? {} : { title: options.title }),
     },
-    capabilities: capabilitiesOf(options),
+    capabilities,
+    oneCaller,
     logLevel: options.logLevel,
     log,
     channel: (kind) => {

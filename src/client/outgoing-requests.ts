@@ -3,8 +3,9 @@ import type { Clock, Timer } from '../clock.ts';
 import { InFlightTable } from '../in-flight-table.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
-import type { LogLevel } from '../protocol/types.ts';
+import type { ClientCapabilities, LogLevel } from '../protocol/types.ts';
 import type { ServerLogMessage, ServerProgress } from './client-options.ts';
+import type { AnswerAsked } from './relayed-request.ts';
 
 /** A request of the client, from its call to its outcome. Its table alone changes the writable members. */
 export interface OutgoingRequest {
@@ -17,10 +18,14 @@ export interface OutgoingRequest {
   /** Milliseconds; undefined for a request that stays open, such as a subscription. */
   readonly timeoutMs: number | undefined;
   readonly maxTimeoutMs: number | undefined;
-  /** A repeat does no harm: the request only reads. */
-  readonly repeatable: boolean;
+  /** A repeat does no harm: the request only reads. The server's first question ends that. */
+  repeatable: boolean;
   readonly onProgress: ((progress: ServerProgress) => void) | undefined;
   readonly onLog: ((message: ServerLogMessage) => void) | undefined;
+  /** Declared in place of the capabilities of the connection (modern era). */
+  readonly capabilities: ClientCapabilities | undefined;
+  /** Answers what a legacy server asks for this request; undefined: the client's own answerers do. */
+  readonly ask: AnswerAsked | undefined;
   /** The result of the server, not yet checked. */
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;

@@ -6,11 +6,12 @@ import type { Clock, Timer } from '../clock.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { OperatorLog } from '../operator-log.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
-import { describe, isJsonObject, isObject, type JsonObject, messageOf } from '../protocol/json.ts';
+import { describe, isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import { TASKS_EXTENSION } from '../protocol/task-params.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
 import type { ConnectOptions, FormAnswer, ServerRequestContext } from './client-options.ts';
+import type { AnswerAsked } from './relayed-request.ts';
 
 /** The functions of the program that answer. */
 export type Answerers = Pick<ConnectOptions, 'elicit' | 'elicitUrl' | 'sample' | 'roots'>;
@@ -18,7 +19,13 @@ export type Answerers = Pick<ConnectOptions, 'elicit' | 'elicitUrl' | 'sample' |
 /** The answer to a request of a server, for the connection to send. */
 export type ServerAnswer =
   | { readonly type: 'respond'; readonly id: RequestId; readonly result: JsonObject }
-  | { readonly type: 'reject'; readonly id: RequestId; readonly code: number; readonly message: string };
+  | {
+      readonly type: 'reject';
+      readonly id: RequestId;
+      readonly code: number;
+      readonly message: string;
+      readonly data?: JsonValue | undefined;
+    };
 
 /** Most requests of one server that are answered at the same time. */
 const MAX_OPEN = 64;
@@ -61,8 +68,19 @@ export class ServerRequests {
     return this.#open.size;
   }
 
-  /** Serves one request of a legacy server: its response goes to the mailbox. */
-  serve(id: RequestId, method: string, params: JsonObject, about: string | undefined, to: Mailbox<ServerAnswer>): void {
+  /**
+   * Serves one request of a legacy server: its response goes to the mailbox.
+   *
+   * @param ask answers in place of the program's functions
+   */
+  serve(
+    id: RequestId,
+    method: string,
+    params: JsonObject,
+    about: string | undefined,
+    to: Mailbox<ServerAnswer>,
+    ask?: AnswerAsked,
+  ): void {
     if (method === 'ping') return to.send({ type: 'respond', id, result: {} });
     if (this.#open.has(id))
       return to.send({ type: 'reject', id, code: ErrorCode.InvalidRequest, message: `the id ${String(id)} is in use` });
@@ -81,7 +99,10 @@ export class ServerRequests {
       to.send({ type: 'reject', id, code: ErrorCode.InternalError, message: 'the client could not answer in time' });
     });
     this.#open.set(id, { abort, timer });
-    void this.answer(method, params, { signal: abort.signal, about }).then(
+    const answer = ask
+      ? ask({ method, params }, abort.signal)
+      : this.answer(method, params, { signal: abort.signal, about });
+    void answer.then(
       (result) => {
         if (this.#end(id)) to.send({ type: 'respond', id, result });
       },
@@ -94,6 +115,7 @@ export class ServerRequests {
           id,
           code: protocol ? error.code : ErrorCode.InternalError,
           message: protocol ? error.message : 'the client could not answer',
+          data: protocol ? error.data : undefined,
         });
       },
     );

@@ -134,6 +134,7 @@ class World {
       serverRequests: new ServerRequests({ roots }, this.clock, () => {}),
       client: { address: 'test', send: ({ type }) => void this.events.push(type) },
       onLog: undefined,
+      oneCaller: false,
       random: () => this.random.next(),
     });
     this.#connection.mailbox.send({ type: 'need' });
