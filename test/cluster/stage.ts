@@ -203,6 +203,17 @@ export class ClusterStage {
     }
   }
 
+  /**
+   * Extends the lease of a node beyond the test: only the end of its connection to the database can show its death from now
+   * on. For a node that is dead, because one that runs writes its beat again.
+   */
+  async extendLease({ linkPort }: StageNode): Promise<void> {
+    await this.query(
+      `UPDATE troupe.beat SET at = clock_timestamp() + interval '1 hour', loop_at = clock_timestamp() + interval '1 hour'
+WHERE node IN (SELECT id FROM troupe.node WHERE NOT fenced AND address LIKE '%:${linkPort}')`,
+    );
+  }
+
   /** The node that owns a cell. */
   async ownerOf(cell: number): Promise<StageNode | undefined> {
     const { owners } = await this.state();

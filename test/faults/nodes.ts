@@ -132,6 +132,14 @@ export const NODES: readonly BrokenBuild[] = [
     why: 'the next owner of a cell does not read its data',
   },
   {
+    id: 'D-01',
+    test: 'test/cluster/takeover.test.ts',
+    file: 'src/store/postgres/cluster-tables.ts',
+    find: 'AND (pg_try_advisory_xact_lock_shared(n.lock) OR EXISTS',
+    replace: 'AND (EXISTS',
+    why: 'only the lease shows that a node is dead',
+  },
+  {
     id: 'D-04',
     test: 'test/cluster/takeover.test.ts',
     file: 'src/store/postgres/postgres-member.ts',

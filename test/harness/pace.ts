@@ -5,6 +5,8 @@ import * as assert from 'uvu/assert';
 const SPIN_US = 15_000;
 /** Load comes and goes between two measurements. */
 const MARGIN = 3;
+/** Whether the machine does nothing else during this run, as its caller says: only then do figures decide a test. */
+const QUIET = process.env.TROUPE_QUIET === '1';
 
 /** Processor time of this process so far, in milliseconds: what computing takes, whatever else the machine does. */
 export function processorMs(): number {
@@ -39,4 +41,17 @@ export function assertWithin(ms: number, limitMs: number, what: string, before =
     ms <= limit,
     `${what}: ${ms.toFixed(1)} ms, expected at most ${limit.toFixed(0)} ms (slowness ${busy.toFixed(1)})`,
   );
+}
+
+/**
+ * Prints a measured duration. Fails where it is too long, if `TROUPE_QUIET=1` says that the machine does nothing else: a
+ * duration that several processes take together says nothing on a busy one.
+ *
+ * @param ms the duration, in milliseconds
+ * @param limitMs the limit on an idle machine
+ */
+export function assertFigure(ms: number, limitMs: number, what: string): void {
+  const text = `${what}: ${ms.toFixed(0)} ms (goal: at most ${limitMs} ms)`;
+  process.stdout.write(`${text}\n`);
+  assert.ok(!QUIET || ms <= limitMs, text);
 }

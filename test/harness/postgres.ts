@@ -1,5 +1,6 @@
 /** A throw-away PostgreSQL for tests: a temporary data directory, a port of its own on loopback, ended with its process. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -64,14 +65,19 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   return server;
 }
 
-/** A port that was free a moment ago. */
+/**
+ * A port that is free, below those that the system gives to outgoing connections: it stays free until its server starts, and
+ * while that starts again.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  await new Promise((closed) => server.close(closed));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
+  for (;;) {
+    const port = randomInt(10_000, 32_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const free = await once(server, 'listening').catch(() => undefined);
+    if (!free) continue;
+    await new Promise((closed) => server.close(closed));
+    return port;
+  }
 }
 
 /** One server. It keeps its port and its data from one start to the next. */

@@ -20,6 +20,8 @@ const TEN_MINUTES = 600_000;
 /** Timers that show how long the others take to set, and the least time for that in milliseconds. */
 const TRIALS = 20;
 const LEAST_DUE_MS = 3_000;
+/** Attempts to set all timers before they are due, each with more time than the one before. */
+const ATTEMPTS = 4;
 /** What a busy machine needs at most. */
 const LATE_MS = 40_000;
 timeLimit(atScale({ quick: 150_000, full: 300_000, proof: 600_000 }));
@@ -95,11 +97,11 @@ async function callAt(node: Node, session: Session, id: number, name: string, ar
   return answer.text();
 }
 
-const rings = (): readonly (readonly [name: string, at: number])[] =>
+const rings = (prefix: string): readonly (readonly [name: string, at: number])[] =>
   existsSync(ledger)
     ? readFileSync(ledger, 'utf8')
         .split('\n')
-        .filter(Boolean)
+        .filter((line) => line.startsWith(prefix))
         .map((line) => [line.split(' ')[0] ?? '', Number(line.split(' ')[1])] as const)
     : [];
 
@@ -122,15 +124,22 @@ test('D-13, D-16: timers that fall due while their node is dead fire once, never
   };
   const from = performance.now();
   await set(TRIALS, () => TEN_MINUTES, 'trial');
-  const due = Date.now() + Math.max(LEAST_DUE_MS, Math.round((4 * (performance.now() - from) * TIMERS) / TRIALS));
-  await set(TIMERS, () => due - Date.now(), 'bell');
-  assert.ok(Date.now() < due - 200, 'the timers were due before all of them were set: the machine is too slow');
-  assert.equal(rings(), []);
+  const expectedMs = ((performance.now() - from) * TIMERS) / TRIALS;
+  let due = 0;
+  let prefix = '';
+  for (let attempt = 1; due - Date.now() < 200; attempt += 1) {
+    assert.ok(attempt <= ATTEMPTS, 'the timers were due before all of them were set: the machine becomes ever slower');
+    due = Date.now() + Math.max(LEAST_DUE_MS, Math.round(4 ** attempt * expectedMs));
+    prefix = `bell${attempt}-`;
+    await set(TIMERS, () => Math.max(1, due - Date.now()), prefix);
+  }
+  assert.equal(rings(prefix), []);
   while (Date.now() < due - 100) await pause(10);
   await first.kill();
-  const end = due + LATE_MS;
-  while (rings().length < TIMERS && Date.now() < end) await pause();
-  const found = rings();
+  // The busier the machine, the slower they were set, too.
+  const end = due + LATE_MS + 4 * expectedMs;
+  while (rings(prefix).length < TIMERS && Date.now() < end) await pause();
+  const found = rings(prefix);
   const times = found.map(([, at]) => at - due);
   process.stdout.write(
     `D-16: ${found.length} of ${TIMERS} timers, from ${Math.min(...times)} to ${Math.max(...times)} ms after their time\n`,

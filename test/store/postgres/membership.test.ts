@@ -14,6 +14,7 @@ import { StoreError } from '../../../src/store/store.ts';
 import { until } from '../../client/programs.ts';
 import type { Command, Report } from '../../fixtures/postgres/member.ts';
 import { compiled } from '../../harness/compiled.ts';
+import { assertFigure } from '../../harness/pace.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
 import { atScale } from '../../harness/scale.ts';
 import { TcpProxy } from '../../harness/tcp-proxy.ts';
@@ -191,7 +192,8 @@ test('a node sees its peers, owns what it claims, and leaves its cells free', as
   assert.ok(b.changes() > before);
   assert.is(await outcome(a.member.claim([9], undefined)), 'fenced');
   assert.equal([a.lost, b.lost], [[], []]);
-  assert.ok(Math.abs(b.member.date() - Date.now()) < 1_000);
+  // Late by as much as the machine delays a beat.
+  assert.ok(Math.abs(b.member.date() - Date.now()) < 10_000);
 });
 
 test('D-06: of the nodes that race for a cell, exactly one wins it', async () => {
@@ -221,7 +223,13 @@ test('D-12: a node is fenced at once when its process is killed, and never while
   assert.not(await a.member.fence(b.id));
   assert.equal(await a.member.claim([1], undefined), []);
   b.child.kill('SIGKILL');
-  assert.ok((await fenced(a.member, b.id)) < LEASE_MS / 2);
+  await once(b.child, 'exit');
+  // Its lease does not end within this test.
+  await server.query(
+    `UPDATE troupe.beat SET at = at + interval '1 hour', loop_at = loop_at + interval '1 hour' WHERE node = '${b.id}'`,
+    url,
+  );
+  assertFigure(await fenced(a.member, b.id), LEASE_MS / 10, 'D-12, fenced after a kill');
   assert.equal(await a.member.claim([1, 2], b.id), [1, 2]);
   assert.is(a.lost.length, 0);
 });
@@ -235,7 +243,7 @@ test('a paused node is fenced after its lease without being asked about, and say
   b.child.kill('SIGSTOP');
   const began = performance.now();
   await until(() => !a.member.peers().some(({ node }) => node === b.id));
-  assert.ok(performance.now() - began < LEASE_MS + 1_000, `${performance.now() - began}`);
+  assertFigure(performance.now() - began, LEASE_MS + 500, 'fenced after a pause');
   assert.equal(await a.member.claim([1], b.id), [1]);
   b.child.kill('SIGCONT');
   await until(() => b.lost.length > 0);
@@ -254,7 +262,7 @@ test('a node without its database is fenced after its lease, and lets go of ever
   const began = performance.now();
   const claim = outcome(b.member.claim([2], undefined));
   await until(() => !a.member.peers().some(({ node }) => node === b.member.id));
-  assert.ok(performance.now() - began < LEASE_MS + 1_000, `${performance.now() - began}`);
+  assertFigure(performance.now() - began, LEASE_MS + 500, 'fenced after a cut');
   assert.equal(b.lost, []);
   await until(() => !b.member.connected());
   cable.heal();
