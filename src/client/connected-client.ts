@@ -95,6 +95,7 @@ export class Client {
   /** The number of iterables that watch each resource of a legacy server. */
   readonly #watched = new Map<string, number>();
   #operations = 0;
+  #abandoned = 0;
   #hold: Timer | undefined;
   #closing: Promise<void> | undefined;
   #closed: (() => void) | undefined;
@@ -132,6 +133,16 @@ export class Client {
   /** The state of the connection: `ready`, `connecting`, `backingOff`, `suspended`, `closed` and others (docs/client.md). */
   get state(): string {
     return this.#parts.state();
+  }
+
+  /** @internal True while a call, a listing or a subscription is under way. */
+  get busy(): boolean {
+    return this.#operations > 0;
+  }
+
+  /** @internal The number of relayed calls without a response: what the server sends for them may still arrive. */
+  get abandoned(): number {
+    return this.#abandoned;
   }
 
   /** The last lines that the server's process wrote to stderr, at most 64 KiB. Empty for other targets. */
@@ -319,6 +330,9 @@ export class Client {
             : await this.#send(method, params, relayed, how);
         if (isJsonObject(result)) return result;
         throw this.#malformed(`${method}: expected a result that is an object`);
+      } catch (error) {
+        if (!(error instanceof ErrorResponse)) this.#abandoned += 1;
+        throw error;
       } finally {
         asking.ended?.abort();
       }

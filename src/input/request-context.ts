@@ -59,6 +59,8 @@ export interface CallOwner {
   readonly principal: string;
   /** Its session; undefined for a modern client. */
   readonly session: SessionFacts | undefined;
+  /** The key is that of one anonymous call, and ends with it. */
+  readonly once: boolean;
 }
 
 /**
@@ -223,11 +225,13 @@ export class RequestContext implements Context, HandlerRun {
     const { client, exchange, key, requests } = this.#first;
     const { session, principal } = client;
     const { capabilities } = this.#request.client;
-    const of = { capabilities, principal, session };
+    const of = { capabilities, principal, session, once: false };
     if (session) return { key: `session/${session.id}`, ...of };
     // A connection that is not shared belongs to one client.
     if (!exchange) return { key: requests.address, ...of };
-    return { key: principal === ANONYMOUS ? `call/${key}` : `principal/${principal}`, ...of };
+    return principal === ANONYMOUS
+      ? { ...of, key: `call/${key}`, once: true }
+      : { ...of, key: `principal/${principal}` };
   }
 
   get client(): Context['client'] {

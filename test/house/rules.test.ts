@@ -409,7 +409,7 @@ const ROOMS: readonly {
   },
   {
     room: 'mounts',
-    may: ['clock', 'protocol', 'messages', 'operator-log', 'store', 'actor', 'input', 'registry', 'client'],
+    may: ['clock', 'protocol', 'quota', 'messages', 'operator-log', 'store', 'actor', 'input', 'registry', 'client'],
     packages: ['minisearch', 'node:'],
   },
   {

@@ -1,0 +1,413 @@
+/** One upstream of a mount with its connections: one for all calls, or one for each owner of calls. */
+import { isDeepStrictEqual } from 'node:util';
+import { ClientError } from '../client/client-errors.ts';
+import type { ConnectOptions, ConnectTarget } from '../client/client-options.ts';
+import type { Client } from '../client/connected-client.ts';
+import type { ServerInMemory } from '../client/in-memory.ts';
+import { openClient } from '../client/open-client.ts';
+import { type Clock, systemClock, type Timer } from '../clock.ts';
+import type { CallOwner } from '../input/request-context.ts';
+import { isObject, type JsonObject } from '../protocol/json.ts';
+import type { ClientCapabilities } from '../protocol/types.ts';
+import { isExcess, type Quota, type Reservation } from '../quota.ts';
+
+export interface Upstream {
+  readonly name: string;
+  /** `idle`, `closed`, or the state of the shared connection (docs/client.md, "Connections"). */
+  readonly state: string;
+  /** The number of connections. */
+  readonly connections: number;
+  /**
+   * The connection for the catalogue and its changes: no call of an owner that can be asked uses it if the upstream is
+   * legacy.
+   *
+   * @throws {ClientError}
+   */
+  catalogue(): Promise<Client>;
+  /**
+   * The connection for a call of this owner. A modern upstream shares one connection. A legacy one declares the
+   * capabilities of its client for the whole connection, so that each owner has its own. Call {@link released} when an
+   * anonymous call has ended.
+   *
+   * @throws {ClientError} `overloaded`, `unreachable` and others, always with `carriedOut: 'no'`
+   */
+  for(owner: CallOwner): Promise<Client>;
+  /** Keeps an owner's roots, for a legacy upstream that asks for them outside of a call. */
+  keepRoots(ownerKey: string, roots: JsonObject): void;
+  /** The owner has ended: its connections close, or serve the next anonymous call. */
+  released(ownerKey: string): void;
+  /** Closes all connections. Idempotent. */
+  close(): Promise<void>;
+}
+
+export interface UpstreamOptions {
+  /** The name of the mount. */
+  readonly name: string;
+  readonly target: ConnectTarget | ServerInMemory;
+  readonly connect: ConnectOptions;
+  /** `everyone`: one connection for all calls, on which a legacy upstream can ask no client. Default `owner`. */
+  readonly share?: 'everyone' | 'owner' | undefined;
+  /** Connections of all upstreams of the server: the limit `maxUpstreamConnections`. */
+  readonly quota?: Quota | undefined;
+  /** Most connections. Default 256. */
+  readonly maxConnections?: number | undefined;
+  /** Most calls in flight on one connection. Default 256. */
+  readonly maxInFlight?: number | undefined;
+  /** Milliseconds that a call waits for a connection. Default 10,000. */
+  readonly waitMs?: number | undefined;
+  /** Milliseconds after which an unused connection of an owner closes. Default 900,000. */
+  readonly idleMs?: number | undefined;
+}
+
+const DEFAULTS = { maxConnections: 256, maxInFlight: 256, waitMs: 10_000, idleMs: 900_000 } as const;
+/** Most connections that serve anonymous calls, one call at a time. */
+const MAX_LEASED = 32;
+/** Most of them that wait for the next call. */
+const MAX_SPARE = 4;
+
+/** Makes the upstream of a mount. Opens no connection. */
+export function openUpstream(options: UpstreamOptions): Upstream {
+  return new Connections(options);
+}
+
+/** A connection, from its opening to its end. */
+interface Link {
+  readonly capabilities: ClientCapabilities;
+  /** The owner; changes with each lease. */
+  owner: CallOwner | undefined;
+  /** Rejects if the connection cannot be opened. */
+  readonly opening: Promise<Client>;
+  client: Client | undefined;
+  usedAt: number;
+  /** The announcements of other roots that the upstream has received. */
+  rootsChanges: number;
+  slot: Reservation | undefined;
+}
+
+/** An anonymous call that waits for a connection. */
+interface Waiting {
+  readonly owner: CallOwner;
+  readonly timer: Timer;
+  resolve(client: Promise<Client>): void;
+  reject(error: Error): void;
+}
+
+class Connections implements Upstream {
+  readonly #options: UpstreamOptions & typeof DEFAULTS;
+  readonly #clock: Clock;
+  #shared: Link | undefined;
+  /** The era of the upstream, as the newest connection found it. */
+  #era: 'legacy' | 'modern' | undefined;
+  /** By the key of the owner. An owner whose clients declare different capabilities has several. */
+  readonly #owned = new Map<string, Link[]>();
+  /** Connections of anonymous calls that have ended. */
+  readonly #spare: Link[] = [];
+  #leased = 0;
+  readonly #queue: Waiting[] = [];
+  readonly #roots = new Map<string, JsonObject>();
+  readonly #closing = new Set<Promise<void>>();
+  #count = 0;
+  #sweep: Timer | undefined;
+  #closed = false;
+
+  constructor(options: UpstreamOptions) {
+    const { maxConnections, maxInFlight, waitMs, idleMs } = { ...DEFAULTS, ...given(options) };
+    this.#options = { ...options, maxConnections, maxInFlight, waitMs, idleMs };
+    this.#clock = options.connect.clock ?? systemClock;
+  }
+
+  get name(): string {
+    return this.#options.name;
+  }
+
+  get state(): string {
+    if (this.#closed) return 'closed';
+    return this.#shared?.client?.state ?? (this.#shared ? 'connecting' : 'idle');
+  }
+
+  get connections(): number {
+    return this.#count;
+  }
+
+  async catalogue(): Promise<Client> {
+    if (this.#closed) throw this.#closedError();
+    if (!this.#shared) {
+      const { extensions } = this.#options.connect;
+      const link = this.#open(undefined, extensions === undefined ? {} : { extensions });
+      this.#shared = link;
+      link.opening.catch(() => {
+        if (this.#shared === link) this.#shared = undefined;
+      });
+    }
+    const client = await this.#within(this.#shared.opening);
+    this.#era = client.server.era;
+    return client;
+  }
+
+  async for(owner: CallOwner): Promise<Client> {
+    if (this.#closed) throw this.#closedError();
+    const { share } = this.#options;
+    const shared = this.#shared?.client;
+    if (shared) this.#era = shared.server.era;
+    // Each owner could be asked; without that, one connection serves all.
+    if (this.#era === undefined || this.#era === 'modern' || share === 'everyone') {
+      const client = shared ?? (await this.catalogue());
+      if (this.#era === 'modern' || share === 'everyone') return client;
+    }
+    if (owner.once && !canBeAsked(owner.capabilities)) return this.#shared?.client ?? this.catalogue();
+    const links = this.#owned.get(owner.key) ?? [];
+    const known = links.find(
+      ({ capabilities }) => capabilities === owner.capabilities || isDeepStrictEqual(capabilities, owner.capabilities),
+    );
+    if (known) {
+      known.usedAt = this.#clock.now();
+      this.#announceRoots(known, owner);
+      return known.client ?? this.#within(known.opening);
+    }
+    return this.#within(owner.once ? this.#lease(owner) : this.#own(owner).opening);
+  }
+
+  keepRoots(ownerKey: string, roots: JsonObject): void {
+    if (this.#owned.has(ownerKey)) this.#roots.set(ownerKey, roots);
+  }
+
+  released(ownerKey: string): void {
+    const links = this.#owned.get(ownerKey);
+    if (!links) return;
+    this.#owned.delete(ownerKey);
+    this.#roots.delete(ownerKey);
+    for (const link of links) {
+      if (!link.owner?.once) this.#end(link);
+      else {
+        this.#leased -= 1;
+        this.#keepOrEnd(link);
+        this.#serveNext();
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#sweep?.cancel();
+    for (const { timer, reject } of this.#queue.splice(0)) {
+      timer.cancel();
+      reject(this.#closedError());
+    }
+    const links = [...[...this.#owned.values()].flat(), ...this.#spare.splice(0)];
+    this.#owned.clear();
+    this.#roots.clear();
+    if (this.#shared) links.push(this.#shared);
+    this.#shared = undefined;
+    for (const link of links) this.#end(link);
+    await Promise.all(this.#closing);
+  }
+
+  // Owners
+
+  #own(owner: CallOwner): Link {
+    const link = this.#open(owner, owner.capabilities);
+    this.#assign(link, owner);
+    this.#sweepLater();
+    return link;
+  }
+
+  #assign(link: Link, owner: CallOwner): void {
+    link.owner = owner;
+    link.usedAt = this.#clock.now();
+    const links = this.#owned.get(owner.key);
+    if (links) links.push(link);
+    else this.#owned.set(owner.key, [link]);
+  }
+
+  /** The session has announced other roots since its last call. */
+  #announceRoots(link: Link, { key, session }: CallOwner): void {
+    if (session === undefined || session.rootsChanges === link.rootsChanges) return;
+    link.rootsChanges = session.rootsChanges;
+    this.#roots.delete(key);
+    link.client?.rootsChanged();
+  }
+
+  /** A connection for one anonymous call: of an earlier call, new, or that of the next call that ends. */
+  #lease(owner: CallOwner): Promise<Client> {
+    const spare = this.#spare.findIndex(({ capabilities }) => isDeepStrictEqual(capabilities, owner.capabilities));
+    const [link] = spare === -1 ? [] : this.#spare.splice(spare, 1);
+    if (link) {
+      this.#leased += 1;
+      this.#assign(link, owner);
+      return link.opening;
+    }
+    if (this.#leased < MAX_LEASED) {
+      const { opening } = this.#own(owner);
+      this.#leased += 1;
+      return opening;
+    }
+    return new Promise((resolve, reject) => {
+      const timer = this.#clock.after(this.#options.waitMs, () => {
+        this.#queue.splice(this.#queue.indexOf(waiting), 1);
+        reject(
+          this.#error(
+            'overloaded',
+            `${MAX_LEASED} anonymous calls have a connection each, and none of them ended within ${this.#options.waitMs} ms (upstreamWaitMs). Clients that authenticate need not wait`,
+          ),
+        );
+      });
+      const waiting: Waiting = { owner, timer, resolve, reject };
+      this.#queue.push(waiting);
+    });
+  }
+
+  #serveNext(): void {
+    const next = this.#queue.shift();
+    if (!next) return;
+    next.timer.cancel();
+    try {
+      next.resolve(this.#lease(next.owner));
+    } catch (error) {
+      next.reject(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  /** The next anonymous call may use the connection if nothing of the last one can still arrive. */
+  #keepOrEnd(link: Link): void {
+    const { client } = link;
+    link.owner = undefined;
+    link.usedAt = this.#clock.now();
+    const clean = client && client.state === 'ready' && !client.busy && client.abandoned === 0;
+    if (clean && this.#spare.length < MAX_SPARE && !this.#closed) this.#spare.push(link);
+    else this.#end(link);
+  }
+
+  // Connections
+
+  /** @throws {ClientError} if a limit is reached */
+  #open(owner: CallOwner | undefined, capabilities: ClientCapabilities): Link {
+    const room = this.#makeRoom();
+    const { name, quota, target, connect, maxInFlight, waitMs } = this.#options;
+    const slot = quota?.reserve(owner?.principal ?? name);
+    if (slot && isExcess(slot)) throw this.#error('overloaded', slot.message);
+    this.#count += 1;
+    const options: ConnectOptions = {
+      ...connect,
+      maxInFlight,
+      waitMs,
+      // A server that asks outside of a call gets what its owner has given during one.
+      ...(capabilities.roots ? { roots: () => rootsOf(link.owner && this.#roots.get(link.owner.key)) } : {}),
+    };
+    const link: Link = {
+      capabilities,
+      owner,
+      opening: room.then(() => openClient(target, options, capabilities, owner !== undefined)),
+      client: undefined,
+      usedAt: this.#clock.now(),
+      rootsChanges: owner?.session?.rootsChanges ?? 0,
+      slot,
+    };
+    link.opening.then(
+      (client) => {
+        link.client = client;
+      },
+      () => this.#remove(link),
+    );
+    return link;
+  }
+
+  /**
+   * If all connections are in use, the one that was unused longest closes first.
+   *
+   * @throws {ClientError} if each of them has a call in flight
+   */
+  #makeRoom(): Promise<void> {
+    const { maxConnections } = this.#options;
+    if (this.#count < maxConnections) return Promise.resolve();
+    const [oldest] = [...this.#spare, ...[...this.#owned.values()].flat()]
+      .filter(({ client, owner }) => client && !client.busy && !owner?.once)
+      .sort((one, other) => one.usedAt - other.usedAt);
+    if (!oldest)
+      throw this.#error(
+        'overloaded',
+        `${maxConnections} connections to it are in use. The limit is maxUpstreamConnections`,
+      );
+    return this.#end(oldest);
+  }
+
+  /** Closes a connection. */
+  #end(link: Link): Promise<void> {
+    this.#remove(link);
+    const closed = link.client ? link.client.close() : link.opening.then((client) => client.close());
+    const ended = closed.catch(() => {}).then(() => void this.#closing.delete(ended));
+    this.#closing.add(ended);
+    return ended;
+  }
+
+  #remove(link: Link): void {
+    if (link.usedAt === REMOVED) return;
+    link.usedAt = REMOVED;
+    this.#count -= 1;
+    link.slot?.release();
+    const spare = this.#spare.indexOf(link);
+    if (spare !== -1) this.#spare.splice(spare, 1);
+    const key = link.owner?.key;
+    const links = key === undefined ? undefined : this.#owned.get(key);
+    if (!links?.includes(link) || key === undefined) return;
+    if (link.owner?.once) this.#leased -= 1;
+    const others = links.filter((each) => each !== link);
+    if (others.length > 0) this.#owned.set(key, others);
+    else {
+      this.#owned.delete(key);
+      this.#roots.delete(key);
+    }
+  }
+
+  /** Closes the connections of owners that have been unused for `idleMs`. */
+  #sweepLater(): void {
+    const { idleMs } = this.#options;
+    this.#sweep ??= this.#clock.after(idleMs, () => {
+      this.#sweep = undefined;
+      const now = this.#clock.now();
+      for (const link of [...this.#spare, ...[...this.#owned.values()].flat()]) {
+        if (link.client?.busy) link.usedAt = now;
+        else if (link.usedAt + idleMs <= now && !link.owner?.once) this.#end(link);
+      }
+      if (this.#owned.size + this.#spare.length > 0) this.#sweepLater();
+    });
+  }
+
+  /** Waits for a connection, at most `waitMs`. */
+  #within(opening: Promise<Client>): Promise<Client> {
+    const { waitMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      const late = this.#clock.after(waitMs, () =>
+        reject(this.#error('unreachable', `no connection within ${waitMs} ms (upstreamWaitMs)`)),
+      );
+      opening.then(resolve, reject).finally(() => late.cancel());
+    });
+  }
+
+  #error(reason: 'overloaded' | 'unreachable' | 'closed', message: string): ClientError {
+    return new ClientError(this.#options.name, { reason, message, carriedOut: 'no' });
+  }
+
+  #closedError(): ClientError {
+    return this.#error('closed', 'the mount is closed');
+  }
+}
+
+/** Of a connection that is no longer counted. */
+const REMOVED = -1;
+
+function given(options: UpstreamOptions): Partial<typeof DEFAULTS> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+/** True if a server may send requests to a client that declares these capabilities. */
+function canBeAsked({ elicitation, roots, sampling }: ClientCapabilities): boolean {
+  return elicitation !== undefined || roots !== undefined || sampling !== undefined;
+}
+
+function rootsOf(kept: JsonObject | undefined): { readonly uri: string; readonly name?: string }[] {
+  const listed = Array.isArray(kept?.roots) ? kept.roots : [];
+  return listed.flatMap((root) => {
+    if (!isObject(root) || typeof root.uri !== 'string') return [];
+    return [typeof root.name === 'string' ? { uri: root.uri, name: root.name } : { uri: root.uri }];
+  });
+}

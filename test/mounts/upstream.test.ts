@@ -1,0 +1,270 @@
+/** The connections of one upstream: shared where it is modern, one for each owner where it is legacy. */
+import * as assert from 'uvu/assert';
+import { ClientError } from '../../src/client/client-errors.ts';
+import type { ConnectOptions } from '../../src/client/client-options.ts';
+import type { Client } from '../../src/client/connected-client.ts';
+import type { CallOwner } from '../../src/input/request-context.ts';
+import { openUpstream, type Upstream, type UpstreamOptions } from '../../src/mounts/upstream.ts';
+import type { ClientCapabilities } from '../../src/protocol/types.ts';
+import { Quota } from '../../src/quota.ts';
+import { createServer, type Server } from '../../src/server.ts';
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('connections of an upstream');
+
+const ASKS: ClientCapabilities = { elicitation: { form: {} } };
+
+function owner(key: string, over: Partial<CallOwner> = {}): CallOwner {
+  const once = key.startsWith('call/');
+  return { key, capabilities: ASKS, principal: once ? 'anonymous' : 'ada', session: undefined, once, ...over };
+}
+
+interface Stage {
+  readonly clock: SimulatedClock;
+  readonly server: Server;
+  readonly upstream: Upstream;
+  /** What `initialize` declared, by connection. */
+  readonly declared: unknown[];
+  close(): Promise<void>;
+}
+
+function stage(eras: ConnectOptions['eras'], over: Partial<UpstreamOptions> = {}): Stage {
+  const clock = new SimulatedClock();
+  const server = createServer({ name: 'files', version: '1.0.0', log() {} });
+  server.tool('add', {}, () => 'added');
+  server.tool('wait', {}, (_args, ctx) => new Promise((_, reject) => ctx.signal.addEventListener('abort', reject)));
+  server.tool('ask', {}, async (_args, ctx) => (await ctx.elicitUrl({ message: 'm', url: 'https://a.test/' })).status);
+  const declared: unknown[] = [];
+  const upstream = openUpstream({
+    name: 'files',
+    target: server,
+    connect: {
+      clock,
+      log() {},
+      ...(eras ? { eras } : {}),
+      inspect: (record) => {
+        if (record.type !== 'wire' || record.direction !== 'out') return;
+        const { method, params } = JSON.parse(record.text);
+        if (method === 'initialize') declared.push(params.capabilities);
+      },
+    },
+    ...over,
+  });
+  return {
+    ...{ clock, server, upstream, declared },
+    async close() {
+      await upstream.close();
+      await server.close();
+    },
+  };
+}
+
+async function refusal(promise: Promise<unknown>): Promise<ClientError> {
+  const error = await promise.catch((reason: unknown) => reason);
+  if (error instanceof ClientError) return error;
+  throw new Error('expected a ClientError', { cause: error });
+}
+
+const call = (client: Client, name: string, signal?: AbortSignal): Promise<unknown> =>
+  client.relay({ method: 'tools/call', params: { name, arguments: {} }, signal });
+
+test('all owners share one connection to a modern upstream', async () => {
+  const { upstream, close } = stage('modern');
+  assert.is(upstream.state, 'idle');
+  const catalogue = await upstream.catalogue();
+  assert.is(await upstream.for(owner('session/1')), catalogue);
+  assert.is(await upstream.for(owner('call/1')), catalogue);
+  assert.equal([upstream.connections, upstream.state], [1, 'ready']);
+  await close();
+  assert.equal([upstream.connections, upstream.state], [0, 'closed']);
+});
+
+test('each owner has its own connection to a legacy upstream, which declares its capabilities and no more', async () => {
+  const { upstream, declared, close } = stage('legacy');
+  const one = await upstream.for(owner('session/1'));
+  const other = await upstream.for(owner('session/2', { capabilities: { sampling: {} } }));
+  assert.is(await upstream.for(owner('session/1')), one);
+  assert.is.not(one, other);
+  assert.is.not(one, await upstream.catalogue());
+  assert.equal(declared, [{}, ASKS, { sampling: {} }]);
+  // Two clients of one principal declare different capabilities.
+  const mine = await upstream.for(owner('principal/ada'));
+  assert.is.not(await upstream.for(owner('principal/ada', { capabilities: {} })), mine);
+  assert.is(await upstream.for(owner('principal/ada')), mine);
+  assert.is(upstream.connections, 5);
+  upstream.released('session/1');
+  assert.is(upstream.connections, 4);
+  assert.is((await refusal(call(one, 'add'))).reason, 'closed');
+  await close();
+});
+
+test('with share "everyone" one connection to a legacy upstream serves all, and declares nothing', async () => {
+  const { upstream, declared, close } = stage('legacy', { share: 'everyone' });
+  assert.is(await upstream.for(owner('session/1')), await upstream.for(owner('call/1')));
+  assert.equal(declared, [{}]);
+  await close();
+});
+
+test('an anonymous call leases a connection, and the next one with the same capabilities reuses it', async () => {
+  const { upstream, declared, close } = stage('legacy');
+  const first = await upstream.for(owner('call/1'));
+  const second = await upstream.for(owner('call/2'));
+  assert.is.not(first, second);
+  await call(first, 'add');
+  upstream.released('call/1');
+  assert.is.not(await upstream.for(owner('call/3', { capabilities: { sampling: {} } })), first);
+  assert.is(await upstream.for(owner('call/4')), first);
+  // A call that nobody can ask needs no connection of its own.
+  assert.is(await upstream.for(owner('call/5', { capabilities: {} })), await upstream.catalogue());
+  assert.is(declared.length, 4);
+  await close();
+});
+
+test('a connection is not leased again after a call that was cancelled', async () => {
+  const { upstream, close } = stage('legacy');
+  const first = await upstream.for(owner('call/1'));
+  const abort = new AbortController();
+  const calling = refusal(call(first, 'wait', abort.signal));
+  abort.abort();
+  await calling;
+  upstream.released('call/1');
+  assert.is.not(await upstream.for(owner('call/2')), first);
+  await close();
+});
+
+test('further anonymous calls wait for a connection, in order and for a bounded time', async () => {
+  const { upstream, clock, close } = stage('legacy', { waitMs: 1_000 });
+  const leased = await Promise.all(Array.from({ length: 32 }, (_, call) => upstream.for(owner(`call/${call}`))));
+  const next = upstream.for(owner('call/next'));
+  const late = refusal(upstream.for(owner('call/late')));
+  upstream.released('call/0');
+  assert.is(await next, leased[0]);
+  await clock.advance(1_000);
+  const error = await late;
+  assert.equal([error.reason, error.carriedOut], ['overloaded', 'no']);
+  assert.match(error.message, 'upstreamWaitMs');
+  await close();
+});
+
+test('a limit closes the connection that was unused longest, and rejects a call if all are in use', async () => {
+  const quota = new Quota({ what: 'connections to upstreams', max: 3, option: 'maxUpstreamConnections' });
+  const { upstream, clock, close } = stage('legacy', { maxConnections: 3, quota });
+  const first = await upstream.for(owner('session/1'));
+  await clock.advance(10);
+  const second = await upstream.for(owner('session/2'));
+  const abort = new AbortController();
+  const calls = [refusal(call(first, 'wait', abort.signal))];
+  const third = await upstream.for(owner('session/3'));
+  assert.is((await refusal(call(second, 'add'))).reason, 'closed');
+  calls.push(refusal(call(third, 'wait', abort.signal)));
+  const error = await refusal(upstream.for(owner('session/4')));
+  assert.equal([error.reason, error.carriedOut, upstream.connections], ['overloaded', 'no', 3]);
+  assert.match(error.message, 'maxUpstreamConnections');
+  const other = stage('legacy', { quota });
+  assert.match((await refusal(other.upstream.catalogue())).message, 'maxUpstreamConnections');
+  abort.abort();
+  await Promise.all(calls);
+  await other.close();
+  await close();
+  assert.is(quota.all, 0);
+});
+
+test('a connection of an owner closes after idleMs without a call', async () => {
+  const { upstream, clock, close } = stage('legacy', { idleMs: 1_000 });
+  const busy = await upstream.for(owner('session/busy'));
+  await upstream.for(owner('session/idle'));
+  const abort = new AbortController();
+  const calling = refusal(call(busy, 'wait', abort.signal));
+  await clock.advance(1_000);
+  assert.is(upstream.connections, 2);
+  abort.abort();
+  await calling;
+  await clock.advance(2_000);
+  assert.is(upstream.connections, 1);
+  assert.is.not(await upstream.for(owner('session/busy')), busy);
+  await close();
+});
+
+test('a connection that cannot be opened is tried again by the next call', async () => {
+  const server = createServer({ name: 'files', version: '1.0.0', log() {} });
+  const missing = { command: '/no/such/program' };
+  const upstream = openUpstream({ name: 'files', target: missing, connect: { log() {} } });
+  for (let attempt = 1; attempt <= 2; attempt += 1) {
+    const error = await refusal(upstream.for(owner('session/1')));
+    assert.equal([error.reason, error.carriedOut, upstream.connections], ['refused', 'no', 0]);
+  }
+  await upstream.close();
+  assert.is((await refusal(upstream.for(owner('session/1')))).reason, 'closed');
+  await server.close();
+});
+
+test('a call waits for a connection at most waitMs', async () => {
+  const clock = new SimulatedClock();
+  const silent = {
+    name: 'silent',
+    channel: () => ({
+      kind: 'stream' as const,
+      ...{ open() {}, send() {}, abandon() {}, answered() {}, close: () => Promise.resolve() },
+    }),
+  };
+  const upstream = openUpstream({ name: 'silent', target: silent, connect: { clock, log() {} }, waitMs: 500 });
+  const late = refusal(upstream.for(owner('session/1')));
+  await clock.advance(500);
+  const error = await late;
+  assert.equal([error.reason, error.carriedOut], ['unreachable', 'no']);
+  await clock.advance(20_000);
+  await upstream.close();
+});
+
+test('an upstream that asks for roots outside of a call gets those that its owner gave during one', async () => {
+  const received: unknown[] = [];
+  let ask = (_id: number): void => {};
+  const target = {
+    name: 'played',
+    channel: () => ({
+      kind: 'stream' as const,
+      open(host: { send(mail: object): void }) {
+        ask = (id) => text({ id, method: 'roots/list' });
+        const text = (message: object): void =>
+          host.send({ type: 'text', text: JSON.stringify({ jsonrpc: '2.0', ...message }), about: undefined });
+        this.say = text;
+        host.send({ type: 'opened' });
+      },
+      say(_message: object) {},
+      send({ text }: { text: string }) {
+        const { id, method, result } = JSON.parse(text);
+        if (method === undefined || method === 'notifications/roots/list_changed') received.push(result ?? method);
+        if (method === 'initialize')
+          this.say({
+            id,
+            result: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'p', version: '1' } },
+          });
+      },
+      ...{ abandon() {}, answered() {}, close: () => Promise.resolve() },
+    }),
+  };
+  const upstream = openUpstream({ name: 'played', target, connect: { eras: 'legacy', log() {} } });
+  const session = { id: '1', mailbox: { address: 's', send() {} }, rootsChanges: 0 };
+  const mine = (rootsChanges: number): CallOwner =>
+    owner('session/1', {
+      capabilities: { roots: {} },
+      session: { ...session, rootsChanges } as unknown as CallOwner['session'],
+    });
+  await upstream.for(mine(0));
+  const asked = async (id: number): Promise<unknown> => {
+    const before = received.length;
+    ask(id);
+    while (received.length === before) await new Promise(setImmediate);
+    return received.at(-1);
+  };
+  assert.equal(await asked(70), { roots: [] });
+  const roots = { roots: [{ uri: 'file:///home/ada', name: 'home' }] };
+  upstream.keepRoots('session/1', roots);
+  assert.equal(await asked(71), roots);
+  await upstream.for(mine(1));
+  while (received.length < 3) await new Promise(setImmediate);
+  assert.is(received.at(-1), 'notifications/roots/list_changed');
+  assert.equal(await asked(72), { roots: [] });
+  await upstream.close();
+});
