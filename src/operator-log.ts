@@ -10,7 +10,7 @@ export type OperatorLogLevel = 'info' | 'warning' | 'error';
 /**
  * The subject of a message: `incident` (an error, with its id), `denied` (a rule rejected a request), `client` (a client
  * is slow, or a client of `troupe/client` has a problem), `handle` (what a statechart logged), `program` (a mistake of the author's code), `blocked` (the event loop),
- * `crash` (of the previous process), `audit`, `store`, `cluster` (a node and its cells), `transport`, `inspector`, and `command` (what `troupe` did).
+ * `crash` (of the previous process), `audit`, `store`, `cluster` (a node and its cells), `mount` (a mounted server), `transport`, `inspector`, and `command` (what `troupe` did).
  */
 export type LogEvent =
   | 'incident'
@@ -23,6 +23,7 @@ export type LogEvent =
   | 'audit'
   | 'store'
   | 'cluster'
+  | 'mount'
   | 'transport'
   | 'inspector'
   | 'command';

@@ -14,6 +14,7 @@ import { launcher } from './launcher.ts';
 import type { AuthorizationRule } from './messages/authorization-rule.ts';
 import type { Middleware, RequestMethodName } from './middleware/middleware.ts';
 import { MiddlewareLinks } from './middleware/middleware-links.ts';
+import type { Mount, MountOptions, MountTarget } from './mounts/mount-options.ts';
 import type { ClusterReport } from './nodes/cluster-report.ts';
 import { errorFields } from './operator-log.ts';
 import { checkOptions, type ServerOptions } from './options.ts';
@@ -263,6 +264,21 @@ export class Server {
    */
   skills(folder: string | URL, options: SkillsOptions = {}): Promise<RegisteredSkills> {
     return this.#core.skills.folder(folder, options);
+  }
+
+  /**
+   * Offers another server as a part of this one: its tools and prompts as `name_tool`, its resources as `name+scheme:rest`. The
+   * server may be of any revision, and in another process, on another machine or in this process. Its catalogue is kept, so that a
+   * server that does not respond affects only the calls to it. See docs/gateway.md.
+   *
+   * @param name 1 to 24 lower-case letters, digits and `-`, such as `gh`
+   * @param target as for `connect` of `troupe/client`: a URL, `{ command, args }`, `{ socket }`, or a `Server`
+   * @returns resolves when the mount exists; `ready()` waits for its catalogue, and so does `listen`, for a time
+   * @throws {DefinitionError | TypeError} for an invalid or taken name, or an invalid option
+   * @example await server.mount('files', { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '.'] });
+   */
+  mount(name: string, target: MountTarget, options: MountOptions = {}): Promise<Mount> {
+    return this.#core.mounts.mount(name, target, options);
   }
 
   /**

@@ -42,6 +42,8 @@ export interface ToolImplementation extends Labelled {
   readonly task: TaskSupport;
   /** Undefined for a tool without limits. */
   readonly limits: CompiledLimits | undefined;
+  /** The handler returns the result of another server, which is passed on as it is. */
+  readonly relayed?: true;
   handler(args: unknown, ctx: Context): unknown;
 }
 
@@ -100,6 +102,8 @@ export type ResourceExecution = Execution<ResourceRead, ReadResourceResult>;
 
 export interface PromptImplementation extends Labelled, Completable {
   readonly input: CompiledSchema | undefined;
+  /** As of a tool. */
+  readonly relayed?: true;
   handler(args: unknown, ctx: Context): unknown;
 }
 

@@ -42,7 +42,8 @@ function read(args: Readonly<Record<string, string>>, { properties }: JsonObject
   return values;
 }
 
-function toPromptResult(returned: unknown, { prompt }: PromptCall): GetPromptResult {
+function toPromptResult(returned: unknown, { prompt, implementation }: PromptCall): GetPromptResult {
+  if (implementation.relayed && hasMessages(returned)) return returned;
   const described = prompt.description === undefined ? {} : { description: prompt.description };
   if (typeof returned === 'string')
     return { ...described, messages: [{ role: 'user', content: { type: 'text', text: returned } }] };
@@ -53,6 +54,11 @@ function toPromptResult(returned: unknown, { prompt }: PromptCall): GetPromptRes
   throw new TypeError(
     `prompt "${prompt.name}": expected the handler to return a string, a content block, or messages ({ role, content }), got ${describe(returned)}`,
   );
+}
+
+/** Recognizes the result of another server by its outer shape: its members are not checked. */
+function hasMessages(value: unknown): value is GetPromptResult {
+  return isObject(value) && Array.isArray(value.messages);
 }
 
 export function isMessages(value: unknown): value is readonly PromptMessage[] {

@@ -16,6 +16,7 @@ export type ActorKind =
   | 'subscriptions'
   | 'task'
   | 'client'
+  | 'mount'
   | 'audit';
 
 /**

@@ -9,6 +9,7 @@ import type { SkillRegistry, SkillRegistryParts } from '../skills/skill-registry
 import type { SkillSource } from '../skills/skill-source.ts';
 import type { RegisteredSkills, SkillsOptions } from '../skills/skills-options.ts';
 import type { RegisteredCapabilities } from './capabilities.ts';
+import { Openings } from './openings.ts';
 
 export interface OfferedSkillsOptions extends Omit<SkillRegistryParts, 'resources'> {
   readonly capabilities: RegisteredCapabilities;
@@ -16,32 +17,6 @@ export interface OfferedSkillsOptions extends Omit<SkillRegistryParts, 'resource
   readonly server: string;
   /** Makes the registration of their files. */
   resources(): SkillRegistryParts['resources'];
-}
-
-/**
- * A promise that records whether the program awaits it: an error that the program handles must not end its server, and one that
- * it does not handle must not stay unnoticed.
- */
-class AwaitedPromise<T> extends Promise<T> {
-  awaited = false;
-
-  static override get [Symbol.species](): PromiseConstructor {
-    return Promise;
-  }
-
-  // biome-ignore lint/suspicious/noThenProperty: a promise has this member; overriding it is the only way to see `await`.
-  override then<A = T, B = never>(
-    fulfilled?: ((value: T) => A | PromiseLike<A>) | null,
-    rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
-  ): Promise<A | B> {
-    this.awaited = true;
-    return super.then(fulfilled, rejected);
-  }
-
-  /** Makes its rejection no unhandled one. */
-  ignore(): void {
-    super.then(undefined, () => {});
-  }
 }
 
 /** The parts of a manual. */
@@ -54,8 +29,8 @@ export class OfferedSkills implements RequestTarget {
   readonly #options: OfferedSkillsOptions;
   #loading: Promise<SkillRegistry> | undefined;
   #skills: SkillRegistry | undefined;
-  /** The first scans, until a transport has waited for them. */
-  readonly #opening = new Set<{ readonly done: Promise<unknown>; readonly promise: AwaitedPromise<unknown> }>();
+  /** The first scans. */
+  readonly #openings = new Openings();
   /** The folders of the program, in the order in which it offered them. */
   readonly #folders = new Set<SkillSource>();
   /** The folders of another server that are offered here. */
@@ -73,7 +48,7 @@ export class OfferedSkills implements RequestTarget {
 
   /** See `Server.skills`. */
   folder(path: string | URL, options: SkillsOptions): Promise<RegisteredSkills> {
-    return this.#opens(this.#open(path, options));
+    return this.#openings.add(this.#open(path, options));
   }
 
   /**
@@ -88,7 +63,7 @@ export class OfferedSkills implements RequestTarget {
       this.#makeManual = (made) => new MachineManual(made.machine, made.tools, this.#options.server);
       this.#showManual(machine.name);
     });
-    void this.#opens(loading);
+    void this.#openings.add(loading);
   }
 
   /** Withdraws the manual of a machine, if it has one. */
@@ -130,15 +105,8 @@ export class OfferedSkills implements RequestTarget {
   }
 
   /** Waits for the first scans. @throws the error of a folder that cannot be offered, if the program did not await it */
-  async ready(): Promise<void> {
-    for (const opening of this.#opening) {
-      try {
-        await opening.done;
-      } catch (error) {
-        if (!opening.promise.awaited) throw error;
-      }
-      this.#opening.delete(opening);
-    }
+  ready(): Promise<void> {
+    return this.#openings.ready();
   }
 
   /** Serves a request about skills. */
@@ -174,14 +142,6 @@ export class OfferedSkills implements RequestTarget {
         skills.withdraw(folder);
       },
     };
-  }
-
-  /** Lets a transport wait for this. */
-  #opens<T>(done: Promise<T>): Promise<T> {
-    const promise = new AwaitedPromise<T>((resolve, reject) => void done.then(resolve, reject));
-    promise.ignore();
-    this.#opening.add({ done, promise });
-    return promise;
   }
 
   /** Announces the extension at once: clients read capabilities only when they connect. */

@@ -27,6 +27,7 @@ import type { Listed } from '../messages/registry-messages.ts';
 import type { RequestTarget } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
+import type { MountedPrompt, MountedResource, MountedTool } from '../mounts/mounted-elements.ts';
 import type { ServerOptions } from '../options.ts';
 import { VIEWS_EXTENSION } from '../protocol/extensions.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
@@ -45,6 +46,7 @@ import {
 import { spawnRegistry } from '../registry/registry.ts';
 import { servePrompts, serveResources, serveTools } from '../registry/resolve.ts';
 import { warnOfUntestedXState } from '../registry/xstate-copy.ts';
+import type { Store } from '../store/store.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import type { LimitedCalls } from '../tool-limits/limited-calls.ts';
 import type { Bus } from '../transports/bus.ts';
@@ -52,6 +54,7 @@ import { Pool } from '../workers/pool.ts';
 import type { RegisteredCapabilities } from './capabilities.ts';
 import { spawnExecutors } from './executors.ts';
 import { machineRegistration } from './machine-registration.ts';
+import { OfferedMounts } from './offered-mounts.ts';
 import { OfferedSkills } from './offered-skills.ts';
 
 /** The contents of the registries. */
@@ -87,6 +90,8 @@ export interface OfferingOptions {
   readonly keys: StateKeys;
   /** Counts the calls that wait for a change. */
   readonly watches: Quota;
+  /** Opens the store. */
+  kept(): Promise<Store>;
 }
 
 export interface Offering {
@@ -96,6 +101,7 @@ export interface Offering {
   readonly prompts: PromptRegistration;
   readonly apps: AppRegistration;
   readonly skills: OfferedSkills;
+  readonly mounts: OfferedMounts;
   /** @throws {DefinitionError} if a tool opens an app that is not registered */
   checkApps(): void;
   readonly registries: {
@@ -193,15 +199,18 @@ export function spawnOffering(host: OfferingOptions): Offering {
   const offerWatch = once(() =>
     registration().register(watchTool({ clock: system.clock, reads, watches, keys: viewKeys })),
   );
+  const resourceActors = {
+    registry: resources,
+    executors: [executors.resources.mailbox, completions, reads],
+    catalogue: catalogues.resources,
+    nextRef,
+    guarded: host.guarded,
+  };
   /** @param hasPage called when a page is offered */
   const resourceRegistration = (hasPage?: () => void): Registration<ResourceDefinition> =>
     elements<ResourceDefinition, Resource | ResourceTemplate, ResourceImplementation>({
-      registry: resources,
-      executors: [executors.resources.mailbox, completions, reads],
-      catalogue: catalogues.resources,
+      ...resourceActors,
       compile: compileResource,
-      nextRef,
-      guarded: host.guarded,
       offered({ completers }, { listed }) {
         capabilities.add('resources');
         usesViews(listed);
@@ -211,6 +220,17 @@ export function spawnOffering(host: OfferingOptions): Offering {
         hasPage?.();
       },
     });
+  const promptActors = {
+    registry: prompts,
+    executors: [executors.prompts.mailbox, completions],
+    catalogue: catalogues.prompts,
+    nextRef,
+    guarded: host.guarded,
+    offered({ completers }: PromptImplementation) {
+      capabilities.add('prompts');
+      completable(completers);
+    },
+  };
   const skills = new OfferedSkills({
     system,
     capabilities,
@@ -221,6 +241,24 @@ export function spawnOffering(host: OfferingOptions): Offering {
     pageSize: limits.pageSize,
     listTtlMs: options.listTtlMs ?? 0,
   });
+  const mounts = new OfferedMounts(() => ({
+    system,
+    name: options.name,
+    version: options.version,
+    capabilities,
+    gatherMs: limits.gatherMs,
+    store: host.kept,
+    registrations: {
+      // Separate registrations: another server that copies the author's elements does not get those of mounts.
+      tools: elements<MountedTool, Tool, ToolImplementation>({ ...toolActors, compile: (tool) => tool }),
+      resources: elements<MountedResource, Resource | ResourceTemplate, ResourceImplementation>({
+        ...resourceActors,
+        compile: (resource) => resource,
+        offered: ({ completers }) => completable(completers),
+      }),
+      prompts: elements<MountedPrompt, Prompt, PromptImplementation>({ ...promptActors, compile: (prompt) => prompt }),
+    },
+  }));
   const toolPages = new ToolPages({
     server: options.name,
     catalogue: catalogues.tools,
@@ -238,18 +276,11 @@ export function spawnOffering(host: OfferingOptions): Offering {
     }),
     resources: resourceRegistration(),
     prompts: elements<AnyPrompt, Prompt, PromptImplementation>({
-      registry: prompts,
-      executors: [executors.prompts.mailbox, completions],
-      catalogue: catalogues.prompts,
+      ...promptActors,
       compile: compilePrompt,
-      nextRef,
-      guarded: host.guarded,
-      offered({ completers }) {
-        capabilities.add('prompts');
-        completable(completers);
-      },
     }),
     skills,
+    mounts,
     apps: appRegistration({
       server: options.name,
       pages,

@@ -64,7 +64,8 @@ import { Supervision } from './supervision.ts';
 import { guardProcess } from './uncaught-errors.ts';
 
 /** Everything behind a server. */
-export interface Runtime extends Pick<Offering, 'tools' | 'machines' | 'resources' | 'prompts' | 'apps' | 'skills'> {
+export interface Runtime
+  extends Pick<Offering, 'tools' | 'machines' | 'resources' | 'prompts' | 'apps' | 'skills' | 'mounts'> {
   readonly inspection: Inspection;
   /** Everything that is counted. From the first call on, the delay of the event loop is, too. */
   readMetrics(): readonly Instrument[];
@@ -250,6 +251,7 @@ export function createRuntime(
     limited,
     keys,
     watches: quotas.watches,
+    kept: () => keeping.open().then(() => keeping.store),
   });
   const { registries } = offering;
   tasks.recoverBy(registries.tools);
@@ -419,6 +421,7 @@ export function createRuntime(
     const results = await Promise.allSettled(transports.map((transport) => closed(transport, clock)));
     for (const result of results) if (result.status === 'rejected') incident('closing a transport', result.reason);
     directory.closeAll(reason);
+    await offering.mounts.close();
     await kept?.close();
     await handles.stop();
     remote?.end();
@@ -449,6 +452,7 @@ export function createRuntime(
     prompts: offering.prompts,
     apps: offering.apps,
     skills: offering.skills,
+    mounts: offering.mounts,
     inspection,
     readMetrics: () => metrics.read(),
     log,
@@ -499,6 +503,7 @@ export function createRuntime(
       try {
         await keeping.open();
         await offering.skills.ready();
+        await offering.mounts.ready();
         const host: TransportHost & Partial<ClusteredHost> = {
           ...(cluster && { nodes: cluster.links, hops: new InspectedHops(inspection) }),
           bus,

@@ -2,10 +2,9 @@
 import * as assert from 'uvu/assert';
 import { initialTransition, transition } from 'xstate';
 import { type ConnectionEvent, type ConnectionInput, connectionMachine } from '../../machines/connection.ts';
-import { nodesOf, readChart } from '../../src/charts/chart.ts';
 import { pathOf } from '../../src/charts/paths.ts';
-import { edgesTaken } from '../../src/inspection/stepping.ts';
 import { suite } from '../harness/door.ts';
+import { checkEdges, walk } from './walk.ts';
 
 const test = suite('the chart of a connection');
 
@@ -57,63 +56,11 @@ function keyOf(snapshot: Snapshot): string {
   return [pathOf(snapshot), Math.min(failures, INPUT.attempts), signIns, delayMs].join(' ');
 }
 
-interface Step {
-  readonly before: Snapshot;
-  readonly event: ConnectionEvent;
-  readonly after: Snapshot;
-  readonly edges: readonly string[];
-}
-
-/** Every step from every situation that can be reached. */
-function walk(): readonly Step[] {
-  const steps: Step[] = [];
-  const seen = new Set<string>();
-  const open = [begin()];
-  for (let before = open.pop(); before; before = open.pop()) {
-    const key = keyOf(before);
-    if (seen.has(key)) continue;
-    seen.add(key);
-    for (const event of EVENTS) {
-      const edges = edgesTaken(connectionMachine, before, event);
-      const next = after(before, event);
-      steps.push({ before, event, after: next, edges });
-      if (edges.length > 0) open.push(next);
-    }
-  }
-  return steps;
-}
-
-const steps = walk();
-const edges = nodesOf(readChart(connectionMachine)).flatMap((node) => node.edges);
+const steps = walk(connectionMachine, begin(), EVENTS, keyOf);
 
 test('every edge of the chart is walked, with each guard true and false', () => {
-  const drawn = edges.map(({ id }) => id);
-  const walked = new Set(steps.flatMap(({ edges }) => edges));
-  assert.ok(drawn.length > 40, `${drawn.length} edges`);
-  assert.equal(
-    drawn.filter((id) => !walked.has(id)),
-    [],
-  );
-  assert.is(walked.size, drawn.length);
-  // A guarded edge is followed by one without a guard for the same event, in the same state or its parent, or by none.
-  for (const { id, guard, on } of edges) {
-    if (guard === undefined) continue;
-    const state = id.slice(0, id.indexOf('#'));
-    const offered = steps.filter(({ before, event }) => event.type === on && within(pathOf(before), state));
-    assert.ok(
-      offered.some(({ edges }) => edges.includes(id)),
-      `${id} ${guard} is true`,
-    );
-    assert.ok(
-      offered.some(({ edges }) => !edges.includes(id)),
-      `${id} ${guard} is false`,
-    );
-  }
+  assert.ok(checkEdges(connectionMachine, steps) > 40);
 });
-
-function within(path: string, state: string): boolean {
-  return path === state || path.startsWith(`${state}.`);
-}
 
 test('every state is reached, and each of them can become ready again, or is closing', () => {
   const states = new Map<string, Set<string>>();

@@ -17,6 +17,7 @@ const PATHS = {
   subscriptions: 'M4 11V7a4 4 0 0 1 8 0v4l1 1.2H3zM6.8 14h2.4',
   task: 'M3 3h10v10H3zM5.5 8.2l1.8 1.8 3.4-3.8',
   client: 'M2.5 3.5h11v7h-11zM5 13h6M8 5v4M6 7l2 2 2-2',
+  mount: 'M3 6h10v7H3zM5.5 6V3h5v3',
   audit: 'M3.5 2.5h9v11h-9zM5.8 6h4.4M5.8 8.5h4.4M5.8 11h2.4',
   group: 'M2.5 4.5h4l1.2 1.5h5.8v6.5h-11z',
   exchange: 'M2.5 5.5h9M9 3l2.5 2.5L9 8M13.5 10.5h-9M7 8l-2.5 2.5L7 13',

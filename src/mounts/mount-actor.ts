@@ -1,0 +1,306 @@
+/**
+ * The actor of a mount: lists its upstream, stores the catalogue, and offers it in the registries. Its chart decides what is
+ * offered and when the upstream is listed; calls step no chart.
+ */
+import { initialTransition } from 'xstate';
+import { type MountEvent, mountMachine } from '../../machines/mount.ts';
+import { type Actor, type ActorSystem, type Behaviour, spawn } from '../actor/actor.ts';
+import { pathOf } from '../charts/paths.ts';
+import type { Client } from '../client/connected-client.ts';
+import type { Changes } from '../client/server-changes.ts';
+import type { Timer } from '../clock.ts';
+import type { Charted, Facts } from '../inspection/records.ts';
+import { step } from '../inspection/stepping.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import { errorFields } from '../operator-log.ts';
+import { isObject, messageOf } from '../protocol/json.ts';
+import type { Store } from '../store/store.ts';
+import { CatalogueRecord, type StoredCatalogue } from './catalogue-record.ts';
+import type { MountSettings } from './mount-options.ts';
+import {
+  type AnnouncedCapabilities,
+  MountedElements,
+  type MountRegistrations,
+  type OfferedElements,
+} from './mounted-elements.ts';
+import type { Upstream } from './upstream.ts';
+import { listUpstream, type UpstreamCatalogue } from './upstream-catalogue.ts';
+
+export type MountMail =
+  /** The store is open. */
+  | { readonly type: 'start'; readonly store: Store }
+  | { readonly type: 'restored'; readonly stored: StoredCatalogue | undefined }
+  /** A listing has ended. Listings are counted: the outcome of one that took too long is dropped. */
+  | { readonly type: 'listed'; readonly listing: number; readonly catalogue: UpstreamCatalogue }
+  | { readonly type: 'failed'; readonly listing: number; readonly error: unknown }
+  | { readonly type: 'changed' }
+  | { readonly type: 'due' }
+  /** Resolves with the end of the current listing, or of the next one. */
+  | { readonly type: 'refresh'; readonly listed: Waiter }
+  /** Resolves when a catalogue is offered, or the first listing has failed. */
+  | { readonly type: 'first'; readonly listed: Waiter }
+  | { readonly type: 'close'; readonly closed: () => void };
+
+/** A promise of a caller. */
+export interface Waiter {
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+export interface MountActorOptions {
+  readonly system: ActorSystem;
+  readonly name: string;
+  /** Identifies the target: a catalogue of another target is not offered. */
+  readonly targetKey: string | undefined;
+  readonly settings: MountSettings;
+  readonly upstream: Upstream;
+  readonly registrations: MountRegistrations;
+  readonly capabilities: AnnouncedCapabilities;
+  readonly gatherMs: number;
+  /** 0 to 1, for back-off. */
+  readonly random: () => number;
+}
+
+const BACK_OFF = { fromMs: 1_000, toMs: 60_000 } as const;
+/** The shares of `staleMs` after which a catalogue is listed again although no change was announced. */
+const RENEWALS = 24;
+
+/** @throws {DefinitionError} for invalid names */
+export function spawnMount(options: MountActorOptions): Actor<MountMail> {
+  return spawn(
+    { kind: 'mount', address: `mount/${options.name}`, label: options.name },
+    options.system,
+    (self) => new MountActor(options, self),
+  );
+}
+
+class MountActor implements Behaviour<MountMail> {
+  readonly #options: MountActorOptions;
+  readonly #self: Mailbox<MountMail>;
+  readonly #elements: MountedElements;
+  readonly #record: CatalogueRecord;
+  #snapshot;
+  #offered: OfferedElements | undefined;
+  #reported = '';
+  #failure: unknown;
+  #listings = 0;
+  #timer: Timer | undefined;
+  #late: Timer | undefined;
+  #waiters: Waiter[] = [];
+  /** The callers that wait until a catalogue is offered. */
+  #first: Waiter[] = [];
+  /** The connection that reports changes, and their stream. */
+  #changes: { readonly client: Client; readonly changes: Changes } | undefined;
+
+  constructor(options: MountActorOptions, self: Mailbox<MountMail>) {
+    const { name, targetKey, system, settings, gatherMs } = options;
+    this.#options = options;
+    this.#self = self;
+    this.#elements = new MountedElements({ ...options, mount: name });
+    this.#record = new CatalogueRecord({ mount: name, targetKey, clock: system.clock });
+    this.#snapshot = initialTransition(mountMachine, { backOff: BACK_OFF, gatherMs, staleMs: settings.staleMs })[0];
+  }
+
+  // For the inspector
+
+  state(): string {
+    return pathOf(this.#snapshot);
+  }
+
+  chart(): Charted {
+    return { machine: mountMachine, snapshot: this.#snapshot };
+  }
+
+  facts(): Facts {
+    const { failures, listedAt } = this.#snapshot.context;
+    const { tools = 0, resources = 0, prompts = 0, problems = [] } = this.#offered ?? {};
+    return {
+      upstream: this.#options.upstream.state,
+      ...{ tools, resources, prompts, failures, problems },
+      ...(listedAt === 0 ? {} : { 'ms since its listing': this.#options.system.clock.date() - listedAt }),
+      ...(this.#failure === undefined ? {} : { 'last failure': messageOf(this.#failure) }),
+    };
+  }
+
+  // Mail
+
+  receive(mail: MountMail): void {
+    const { system } = this.#options;
+    switch (mail.type) {
+      case 'start':
+        if (!this.#snapshot.can({ type: 'start' })) return;
+        this.#step({ type: 'start' });
+        return this.#restore(mail.store);
+      case 'restored':
+        return this.#restored(mail.stored);
+      case 'listed':
+        if (mail.listing === this.#listings) this.#listed(mail.catalogue);
+        return;
+      case 'failed':
+        if (mail.listing !== this.#listings) return;
+        this.#failed(mail.error);
+        return this.#step({ type: 'failed', at: system.clock.date(), jitter: this.#options.random() });
+      case 'changed':
+      case 'due':
+        return this.#step(mail);
+      case 'refresh':
+        if (this.#closed) return mail.listed.reject(this.#closedError());
+        this.#waiters.push(mail.listed);
+        return this.#step({ type: 'refresh' });
+      case 'first':
+        if (this.#closed) return mail.listed.reject(this.#closedError());
+        if (this.#snapshot.hasTag('offering')) return mail.listed.resolve();
+        // The next attempt may be a minute away.
+        if (this.#snapshot.context.failures > 0 && !this.#snapshot.hasTag('listing'))
+          return mail.listed.reject(this.#failure);
+        this.#first.push(mail.listed);
+        return;
+      case 'close':
+        return this.#close(mail.closed);
+    }
+  }
+
+  crashed(mail: MountMail, error: unknown): void {
+    this.#options.system.incident(`mount/${this.#options.name}`, error);
+    if (mail.type === 'refresh' || mail.type === 'first') mail.listed.reject(error);
+    else if (mail.type === 'close') mail.closed();
+    else if (mail.type === 'listed') this.#self.send({ type: 'failed', listing: mail.listing, error });
+  }
+
+  // The chart
+
+  #step(event: MountEvent): void {
+    const before = this.#snapshot;
+    this.#snapshot = step(this.#options.system.inspection, `mount/${this.#options.name}`, mountMachine, before, event);
+    if (before !== this.#snapshot && this.state() !== pathOf(before)) this.#entered(before.hasTag('listing'));
+  }
+
+  /** Acts on the state that the chart has entered. */
+  #entered(wasListing: boolean): void {
+    const { clock } = this.#options.system;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (this.#snapshot.hasTag('timed'))
+      this.#timer = clock.after(this.#snapshot.context.delayMs, () => this.#self.send({ type: 'due' }));
+    if (this.#snapshot.hasTag('listing') && !wasListing) this.#list();
+    if (!this.#snapshot.hasTag('offering') && this.#offered) {
+      this.#offered = undefined;
+      this.#elements.withdraw();
+    }
+  }
+
+  // The catalogue
+
+  #restore(store: Store): void {
+    const { name, system } = this.#options;
+    this.#record.read(store).then(
+      (stored) => this.#self.send({ type: 'restored', stored }),
+      (error: unknown) => {
+        const problem = `mount "${name}": the stored catalogue cannot be read: ${messageOf(error)}`;
+        system.log('warning', problem, errorFields('store', error));
+        this.#self.send({ type: 'restored', stored: undefined });
+      },
+    );
+  }
+
+  #restored(stored: StoredCatalogue | undefined): void {
+    if (this.#closed) return;
+    if (!stored) return this.#step({ type: 'nothing stored' });
+    this.#offer(stored.catalogue);
+    this.#step({ type: 'stored', at: stored.at });
+    for (const waiter of this.#first.splice(0)) waiter.resolve();
+  }
+
+  /** Lists the upstream within `listMs`. */
+  #list(): void {
+    const { name, settings, system, upstream } = this.#options;
+    const listing = ++this.#listings;
+    const failed = (error: unknown): void => this.#self.send({ type: 'failed', listing, error });
+    this.#late = system.clock.after(settings.listMs, () =>
+      failed(new Error(`mount "${name}": not listed within ${settings.listMs} ms. The option is listMs`)),
+    );
+    upstream
+      .catalogue()
+      .then((client) => {
+        // First: a change during the listing must not be missed.
+        this.#follow(client);
+        return listUpstream(client, settings.maxListBytes);
+      })
+      .then((catalogue) => this.#self.send({ type: 'listed', listing, catalogue }), failed);
+  }
+
+  #listed(catalogue: UpstreamCatalogue): void {
+    const { settings, system } = this.#options;
+    this.#late?.cancel();
+    this.#offer(catalogue);
+    const at = system.clock.date();
+    this.#failure = undefined;
+    this.#step({ type: 'listed', at, freshMs: Math.ceil(settings.staleMs / RENEWALS) });
+    this.#record.write({ at, catalogue });
+    for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.resolve();
+  }
+
+  #failed(error: unknown): void {
+    const { name, system } = this.#options;
+    this.#late?.cancel();
+    // The result of this listing, if one comes, is dropped.
+    this.#listings += 1;
+    // Further failures in a row are no news.
+    if (this.#snapshot.context.failures === 0)
+      system.log(
+        'warning',
+        `mount "${name}": its server could not be listed; ${this.#offered ? 'the catalogue stays as it was' : 'nothing is offered'}: ${messageOf(error)}`,
+        errorFields('mount', error),
+      );
+    this.#failure = error;
+    for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.reject(error);
+  }
+
+  #offer(catalogue: UpstreamCatalogue): void {
+    const { name, system } = this.#options;
+    this.#offered = this.#elements.offer(catalogue);
+    const problems = this.#offered.problems.join('\n- ');
+    if (problems !== '' && problems !== this.#reported)
+      system.log('warning', `mount "${name}":\n- ${problems}`, { event: 'mount' });
+    this.#reported = problems;
+  }
+
+  /** Receives the changes of an upstream, once for each connection. */
+  #follow(client: Client): void {
+    if (this.#changes?.client === client) return;
+    this.#changes?.changes.end();
+    const { tools, prompts, resources } = client.server.capabilities;
+    const announces = (capability: unknown): boolean => isObject(capability) && capability.listChanged === true;
+    const changes = client.changes({
+      tools: announces(tools),
+      prompts: announces(prompts),
+      resourceList: announces(resources),
+    });
+    this.#changes = { client, changes };
+    const follow = async (): Promise<void> => {
+      for await (const _ of changes) this.#self.send({ type: 'changed' });
+    };
+    // A server without subscriptions is listed again after a while.
+    follow().catch(() => {});
+  }
+
+  // The end
+
+  get #closed(): boolean {
+    return this.#snapshot.status === 'done';
+  }
+
+  #closedError(): Error {
+    return new Error(`mount "${this.#options.name}" is closed`);
+  }
+
+  #close(closed: () => void): void {
+    this.#step({ type: 'close' });
+    this.#late?.cancel();
+    this.#listings += 1;
+    this.#changes?.changes.end();
+    this.#changes = undefined;
+    for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.reject(this.#closedError());
+    Promise.all([this.#options.upstream.close(), this.#record.written()]).then(closed, closed);
+  }
+}

@@ -1,0 +1,106 @@
+/** The options of `server.mount`, their check and defaults, and the object that it returns. */
+import type { ConnectTarget } from '../client/client-options.ts';
+import type { ServerInMemory } from '../client/in-memory.ts';
+import type { Guarded } from '../messages/authorization-rule.ts';
+import { checkOptionNames, describe } from '../protocol/json.ts';
+import { DefinitionError } from '../registry/definition-checks.ts';
+import { type CallLimits, problemOfLimits } from '../tool-limits/call-limits.ts';
+import type { NameOptions } from './names.ts';
+
+/** A server to mount: what `connect` accepts, or a `Server` of `createServer`. */
+export type MountTarget = ConnectTarget | ServerInMemory;
+
+/** Options of one mount. Durations are in milliseconds. */
+export interface MountOptions extends NameOptions, Guarded {
+  /** Limits of each tool of the mount, for each principal. */
+  readonly limits?: CallLimits | undefined;
+  /** Deadline of a call. Default: that of the server, `limits.timeoutMs`. */
+  readonly timeoutMs?: number | undefined;
+  /** Checks the arguments of calls against the input schema before they are sent. Default false: the upstream checks them. */
+  readonly validate?: boolean | undefined;
+  /**
+   * Believes `readOnlyHint` and `idempotentHint` of the upstream: such a call may be repeated after a crash. Default false.
+   */
+  readonly trust?: boolean | undefined;
+  /** The server is ready (`/readyz`) only while this mount offers a catalogue. Default false. */
+  readonly required?: boolean | undefined;
+  /** The longest listing of the upstream. Default 15,000. */
+  readonly listMs?: number | undefined;
+  /** The time for which `listen` waits for the first catalogue, if none is stored. Default 5,000. */
+  readonly firstListMs?: number | undefined;
+  /** The time for which a catalogue is offered that cannot be renewed. Default 86,400,000: a day. */
+  readonly staleMs?: number | undefined;
+  /** Most pages, and most elements, of one list. Default 64 and 5,000. */
+  readonly maxListPages?: number | undefined;
+  readonly maxListed?: number | undefined;
+  /** Most characters of one catalogue as JSON. Default 16,777,216. */
+  readonly maxListBytes?: number | undefined;
+}
+
+/** A mounted server. */
+export interface Mount {
+  readonly name: string;
+  /** The state of its chart, such as `offering.current` (docs/gateway.md). */
+  readonly state: string;
+  /**
+   * Resolves when a catalogue is offered.
+   *
+   * @throws {Error} if the upstream could not be listed and no catalogue is stored
+   */
+  ready(): Promise<void>;
+  /** Lists the upstream now. @throws {Error} if it cannot be listed; the catalogue is then as before */
+  refresh(): Promise<void>;
+  /** Withdraws everything that it offers, and closes the connections to the upstream. Idempotent. */
+  close(): Promise<void>;
+}
+
+const NUMBERS = {
+  listMs: 15_000,
+  firstListMs: 5_000,
+  staleMs: 86_400_000,
+  maxListPages: 64,
+  maxListed: 5_000,
+  maxListBytes: 16_777_216,
+} as const;
+const FLAGS = ['validate', 'trust', 'required'] as const;
+const KNOWN = new Set<string>([
+  ...['prefix', 'rename', 'only', 'except', 'scopes', 'allow', 'limits', 'timeoutMs'],
+  ...Object.keys(NUMBERS),
+  ...FLAGS,
+]);
+
+/** The options of a mount with their defaults. */
+export type MountSettings = Omit<MountOptions, keyof typeof NUMBERS | (typeof FLAGS)[number]> &
+  Readonly<Record<keyof typeof NUMBERS, number>> &
+  Readonly<Record<(typeof FLAGS)[number], boolean>>;
+
+/** @throws {DefinitionError | TypeError} with the name of the first option that is invalid */
+export function readMountOptions(mount: string, options: MountOptions): MountSettings {
+  const where = `mount "${mount}": `;
+  checkOptionNames(where, options, KNOWN);
+  const number = (name: keyof typeof NUMBERS | 'timeoutMs', value: number): number => {
+    if (Number.isSafeInteger(value) && value >= 1) return value;
+    throw new DefinitionError(`${where}${name}: expected a whole number of at least 1, got ${describe(value)}`);
+  };
+  const bound = (name: keyof typeof NUMBERS): number => number(name, options[name] ?? NUMBERS[name]);
+  const flag = (name: (typeof FLAGS)[number]): boolean => {
+    const value = options[name] ?? false;
+    if (typeof value === 'boolean') return value;
+    throw new DefinitionError(`${where}${name}: expected true or false, got ${describe(value)}`);
+  };
+  if (options.timeoutMs !== undefined) number('timeoutMs', options.timeoutMs);
+  const wrong = options.limits && problemOfLimits(options.limits);
+  if (wrong !== undefined) throw new DefinitionError(`${where}limits: ${wrong}`);
+  return {
+    ...options,
+    listMs: bound('listMs'),
+    firstListMs: bound('firstListMs'),
+    staleMs: bound('staleMs'),
+    maxListPages: bound('maxListPages'),
+    maxListed: bound('maxListed'),
+    maxListBytes: bound('maxListBytes'),
+    validate: flag('validate'),
+    trust: flag('trust'),
+    required: flag('required'),
+  };
+}

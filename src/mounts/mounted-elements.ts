@@ -1,0 +1,295 @@
+/** The elements of one mount in the registries: the upstream's definitions, with the names and URIs of the mount. */
+import type {
+  Completer,
+  PromptImplementation,
+  ResourceImplementation,
+  ToolImplementation,
+} from '../executors/execution.ts';
+import type { Context } from '../input/context.ts';
+import { settingsIn, VIEWS_EXTENSION } from '../protocol/extensions.ts';
+import { isJsonObject, isObject, type JsonObject, messageOf } from '../protocol/json.ts';
+import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
+import { parseTemplate } from '../protocol/uri-template.ts';
+import type { ReadableCatalogue } from '../registry/catalogue.ts';
+import { accessOf, type Compiled } from '../registry/offers.ts';
+import type { Registration } from '../registry/registration.ts';
+import { compileInput } from '../schema/compile-schema.ts';
+import type { CompiledSchema } from '../schema/schema.ts';
+import { compileLimits } from '../tool-limits/call-limits.ts';
+import { callThrough } from './call-through.ts';
+import { describeInvisible, visibleDefinition } from './invisible-characters.ts';
+import type { MountSettings } from './mount-options.ts';
+import { OfferedNames } from './names.ts';
+import type { Upstream } from './upstream.ts';
+import type { UpstreamCatalogue } from './upstream-catalogue.ts';
+import { rewriteUris, toOffered, toUpstream } from './uris.ts';
+
+export type MountedTool = Compiled<Tool, ToolImplementation>;
+export type MountedResource = Compiled<Resource | ResourceTemplate, ResourceImplementation>;
+export type MountedPrompt = Compiled<Prompt, PromptImplementation>;
+
+/** The registrations through which mounts offer elements. */
+export interface MountRegistrations {
+  readonly tools: Registration<MountedTool>;
+  readonly resources: Registration<MountedResource>;
+  readonly prompts: Registration<MountedPrompt>;
+}
+
+/** The capabilities of the server that mounts. */
+export interface AnnouncedCapabilities {
+  add(capability: 'tools' | 'resources' | 'prompts' | 'completions'): void;
+  extend(identifier: string, settings?: JsonObject): void;
+}
+
+export interface MountedElementsOptions {
+  readonly mount: string;
+  readonly settings: MountSettings;
+  readonly upstream: Upstream;
+  readonly registrations: MountRegistrations;
+  readonly capabilities: AnnouncedCapabilities;
+}
+
+/** The number of elements of each kind that a mount offers, and why others are left out. */
+export interface OfferedElements {
+  readonly tools: number;
+  readonly resources: number;
+  readonly prompts: number;
+  /** One sentence for each definition that is left out or changed. */
+  readonly problems: readonly string[];
+}
+
+const OFFERED = ['tools', 'resources', 'prompts', 'completions'] as const;
+const NOTHING: OfferedElements = { tools: 0, resources: 0, prompts: 0, problems: [] };
+/** An upstream checks the arguments itself. */
+const UNCHECKED: CompiledSchema = { json: { type: 'object' }, check: (value) => ({ ok: true, value }) };
+
+export class MountedElements {
+  readonly #options: MountedElementsOptions;
+  readonly #source: string;
+  readonly #tools: OfferedNames;
+  readonly #prompts: OfferedNames;
+  /** The name in URIs; false if they stay as they are. */
+  readonly #space: string | false;
+
+  /** @throws {DefinitionError} for invalid names */
+  constructor(options: MountedElementsOptions) {
+    this.#options = options;
+    const { mount, settings } = options;
+    this.#source = `mount ${mount}`;
+    this.#tools = new OfferedNames(mount, settings);
+    this.#prompts = new OfferedNames(mount, settings);
+    this.#space = settings.prefix === false ? false : mount;
+  }
+
+  /** Offers a catalogue in place of the one before. Clients are notified only of lists that differ. */
+  offer(catalogue: UpstreamCatalogue): OfferedElements {
+    const { tools, resources, prompts } = this.#options.registrations;
+    const problems: string[] = [];
+    this.#announce(catalogue.capabilities);
+    const completes = catalogue.capabilities.completions !== undefined;
+    const ours = {
+      tools: this.#compiled('tool', tools.catalogue, catalogue.tools, problems, (tool) =>
+        isTool(tool) ? this.#tool(tool) : undefined,
+      ),
+      prompts: this.#compiled('prompt', prompts.catalogue, catalogue.prompts, problems, (prompt) =>
+        isPrompt(prompt) ? this.#prompt(prompt, completes) : undefined,
+      ),
+      resources: [
+        ...this.#compiled(
+          'resource',
+          resources.catalogue,
+          [...catalogue.resources, ...catalogue.templates],
+          problems,
+          (resource) => (isResource(resource) ? this.#resource(resource, completes) : undefined),
+        ),
+        ...(catalogue.capabilities.resources === undefined ? [] : this.#unlisted()),
+      ],
+    };
+    tools.replaceSource(this.#source, ours.tools);
+    resources.replaceSource(this.#source, ours.resources);
+    prompts.replaceSource(this.#source, ours.prompts);
+    return {
+      tools: ours.tools.length,
+      resources: ours.resources.filter(({ listed }) => listed !== 'none').length,
+      prompts: ours.prompts.length,
+      problems,
+    };
+  }
+
+  /** Withdraws everything. */
+  withdraw(): OfferedElements {
+    const { tools, resources, prompts } = this.#options.registrations;
+    for (const registration of [tools, resources, prompts]) registration.replaceSource(this.#source, []);
+    return NOTHING;
+  }
+
+  #announce(upstream: JsonObject): void {
+    const { capabilities } = this.#options;
+    for (const capability of OFFERED) if (upstream[capability] !== undefined) capabilities.add(capability);
+    const views = settingsIn(upstream.extensions, VIEWS_EXTENSION);
+    if (views) capabilities.extend(VIEWS_EXTENSION, views);
+  }
+
+  /** Compiles the definitions whose names are free. Of two elements of one name, the one that was registered first stays. */
+  #compiled<C extends { readonly key: string }>(
+    noun: string,
+    registered: ReadableCatalogue<unknown>,
+    definitions: readonly unknown[],
+    problems: string[],
+    compile: (definition: JsonObject) => C | undefined,
+  ): C[] {
+    const taken = new Map(registered.all().map(({ key, source }) => [key, source]));
+    const compiled = new Map<string, C>();
+    for (const given of definitions) {
+      if (!isJsonObject(given)) continue;
+      const { definition, found } = visibleDefinition(given);
+      const name = nameOf(given);
+      if (found.length > 0) problems.push(`${noun} ${describeInvisible(name, found)}`);
+      let element: C | undefined;
+      try {
+        element = compile(definition);
+      } catch (error) {
+        problems.push(`${noun} "${name}" is left out: ${messageOf(error)}`);
+      }
+      if (!element) continue;
+      const source = compiled.has(element.key) ? this.#source : taken.get(element.key);
+      if (compiled.has(element.key) || (source !== undefined && source !== this.#source))
+        problems.push(
+          `${noun} "${name}" is left out: "${element.key}" is already registered (by ${source}). Choose another prefix, or rename it`,
+        );
+      else compiled.set(element.key, element);
+    }
+    return [...compiled.values()];
+  }
+
+  #tool(tool: JsonObject & Tool): MountedTool | undefined {
+    const { settings } = this.#options;
+    const name = this.#tools.offered(tool.name);
+    if (name === undefined) return undefined;
+    const label = `tool "${name}"`;
+    // `execution` says how the upstream runs a call; a mount runs none as a task unless it says so itself.
+    const { execution: _, ...definition } = rewriteUris(this.#space, tool);
+    const ui = isObject(tool._meta) ? tool._meta.ui : undefined;
+    const visibility = isObject(ui) && Array.isArray(ui.visibility) ? ui.visibility : undefined;
+    return {
+      key: name,
+      access: accessOf(settings),
+      ...(visibility && !visibility.includes('model') ? { listed: 'views' } : {}),
+      definition: { ...definition, ...this.#named(tool, name) },
+      implementation: {
+        label,
+        input: settings.validate ? compileInput(tool.inputSchema, `${label}: inputSchema`) : UNCHECKED,
+        output: undefined,
+        timeoutMs: settings.timeoutMs,
+        rerun: undefined,
+        task: 'never',
+        limits: compileLimits(settings.limits),
+        relayed: true,
+        handler: (args, ctx) =>
+          this.#call(ctx, 'tools/call', { name: tool.name, arguments: isJsonObject(args) ? args : {} }),
+      },
+    };
+  }
+
+  #prompt(prompt: JsonObject & Prompt, completes: boolean): MountedPrompt | undefined {
+    const name = this.#prompts.offered(prompt.name);
+    if (name === undefined) return undefined;
+    const ref = { type: 'ref/prompt', name: prompt.name };
+    const names = (prompt.arguments ?? []).map((argument) => argument.name);
+    return {
+      key: name,
+      access: accessOf(this.#options.settings),
+      definition: { ...rewriteUris(this.#space, prompt), ...this.#named(prompt, name) },
+      implementation: {
+        label: `prompt "${name}"`,
+        completers: completes ? this.#completers(ref, names) : {},
+        input: undefined,
+        relayed: true,
+        handler: (args, ctx) =>
+          this.#call(ctx, 'prompts/get', { name: prompt.name, arguments: isJsonObject(args) ? args : {} }),
+      },
+    };
+  }
+
+  #resource(resource: JsonObject & (Resource | ResourceTemplate), completes: boolean): MountedResource {
+    const upstream = nameOf(resource);
+    const key = toOffered(this.#space, upstream);
+    const variables = resource.uriTemplate === undefined ? [] : parseTemplate(key).variables;
+    const ref = { type: 'ref/resource', uri: upstream };
+    return {
+      key,
+      access: accessOf(this.#options.settings),
+      definition: rewriteUris(this.#space, resource),
+      implementation: this.#reader(key, completes ? this.#completers(ref, variables) : {}),
+    };
+  }
+
+  /** Templates for the resources that an upstream serves but does not list. Mounts that leave URIs unchanged have none. */
+  #unlisted(): readonly MountedResource[] {
+    const mount = this.#space;
+    if (mount === false) return [];
+    return [`${mount}+{+uri}`, `${mount}:{+uri}`, `ui://${mount}/{+uri}`, `skill://${mount}/{+uri}`].map((key) => ({
+      key,
+      access: accessOf(this.#options.settings),
+      listed: 'none',
+      definition: { uriTemplate: key, name: key },
+      implementation: this.#reader(key, {}),
+    }));
+  }
+
+  #reader(key: string, completers: Readonly<Record<string, Completer>>): ResourceImplementation {
+    return {
+      label: `resource "${key}"`,
+      completers,
+      hints: {},
+      read: ({ uri }, ctx) => {
+        const upstream = toUpstream(this.#space, uri);
+        if (upstream === undefined) throw new Error(`${uri}: no resource of mount "${this.#options.mount}"`);
+        return this.#call(ctx, 'resources/read', { uri: upstream });
+      },
+    };
+  }
+
+  #completers(ref: JsonObject, names: readonly string[]): Readonly<Record<string, Completer>> {
+    const completer =
+      (name: string): Completer =>
+      async (value, chosen, ctx) => {
+        const context = Object.keys(chosen).length === 0 ? {} : { context: { arguments: { ...chosen } } };
+        const result = await this.#call(ctx, 'completion/complete', { ref, argument: { name, value }, ...context });
+        const completion = isObject(result.completion) ? result.completion : {};
+        const { values, total, hasMore } = completion;
+        return {
+          values: Array.isArray(values) ? values.filter((each) => typeof each === 'string') : [],
+          ...(typeof total === 'number' ? { total } : {}),
+          ...(typeof hasMore === 'boolean' ? { hasMore } : {}),
+        };
+      };
+    return Object.fromEntries(names.map((name) => [name, completer(name)]));
+  }
+
+  /** The offered name. A name that was shortened or mapped remains readable as the title. */
+  #named({ name, title }: Tool | Prompt, offered: string): { readonly name: string; readonly title?: string } {
+    const whole = offered.endsWith(name) || this.#options.settings.rename?.[name] !== undefined;
+    return whole || title !== undefined ? { name: offered } : { name: offered, title: name };
+  }
+
+  async #call(ctx: Context, method: string, params: JsonObject): Promise<JsonObject> {
+    return rewriteUris(this.#space, await callThrough(ctx, this.#options.upstream, method, params));
+  }
+}
+
+// The client has checked the outer shapes when it listed them.
+
+function isTool(definition: JsonObject): definition is JsonObject & Tool {
+  return typeof definition.name === 'string' && isJsonObject(definition.inputSchema);
+}
+function isPrompt(definition: JsonObject): definition is JsonObject & Prompt {
+  return typeof definition.name === 'string';
+}
+function isResource(definition: JsonObject): definition is JsonObject & (Resource | ResourceTemplate) {
+  return typeof definition.uri === 'string' || typeof definition.uriTemplate === 'string';
+}
+
+function nameOf({ name, uri, uriTemplate }: JsonObject): string {
+  return String(uriTemplate ?? uri ?? name);
+}

@@ -1,0 +1,203 @@
+/** A mounted server: its names, its results as it sent them, its catalogue, its changes, and its end. */
+import { createServer, type ServerOptions } from 'troupe';
+import { type Client, connect, ErrorResponse } from 'troupe/client';
+import { SimulatedClock, settled } from 'troupe/testing';
+import * as assert from 'uvu/assert';
+import { suite } from '../harness/door.ts';
+
+const test = suite('mounts');
+
+const quiet: NonNullable<ServerOptions['log']> = () => {};
+const server = (name: string, options: Partial<ServerOptions> = {}) =>
+  createServer({ name, version: '1.0.0', log: quiet, ...options });
+
+/** A server with one element of each kind. */
+function shop() {
+  const created = server('shop');
+  created.tool(
+    'price',
+    {
+      description: 'The price of an item.',
+      input: { type: 'object', properties: { item: { type: 'string', maxLength: 9 } }, required: ['item'] },
+      annotations: { readOnlyHint: true },
+    },
+    ({ item }) => ({
+      content: [
+        { type: 'text', text: `${item}: 3` },
+        { type: 'resource_link', uri: 'shop://items/tea', name: 'tea' },
+      ],
+      structuredContent: { price: 3, uri: 'shop://items/tea' },
+      _meta: { 'example.com/from': 'shop' },
+    }),
+  );
+  created.resource('shop://terms', { mimeType: 'text/plain' }, () => 'the terms');
+  created.resource(
+    'shop://items/{id}',
+    { mimeType: 'text/plain', complete: { id: (value) => ['tea', 'milk'].filter((id) => id.startsWith(value)) } },
+    ({ variables: { id } }) => `item ${id}`,
+  );
+  created.prompt(
+    'order',
+    { arguments: [{ name: 'item', required: true }], complete: { item: () => ['tea'] } },
+    ({ item }) => `Order ${item}.`,
+  );
+  return created;
+}
+
+const names = (list: readonly { readonly name: string }[]): string[] => list.map(({ name }) => name);
+const errorOf = async (work: Promise<unknown>): Promise<unknown> => {
+  try {
+    await work;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('expected an error');
+};
+
+for (const eras of ['legacy', 'modern'] as const)
+  test(`a ${eras} client lists, calls, reads, gets and completes what a mount offers`, async () => {
+    const upstream = shop();
+    const host = server('host');
+    host.tool('own', () => 'mine');
+    const mount = await host.mount('shop', upstream);
+    const client = await connect(host, { eras });
+    assert.is(mount.state, 'offering.current');
+    const [, tool] = await client.tools();
+    assert.equal(tool, {
+      name: 'shop_price',
+      description: 'The price of an item.',
+      inputSchema: { type: 'object', properties: { item: { type: 'string', maxLength: 9 } }, required: ['item'] },
+      annotations: { readOnlyHint: true },
+    });
+    const result = await client.call('shop_price', { item: 'tea' });
+    assert.equal(result.content, [
+      { type: 'text', text: 'tea: 3' },
+      { type: 'resource_link', uri: 'shop+shop://items/tea', name: 'tea' },
+    ]);
+    assert.equal(result.structuredContent, { price: 3, uri: 'shop://items/tea' });
+    assert.is(result._meta?.['example.com/from'], 'shop');
+    // The upstream checks the arguments, and says what is wrong.
+    const refused = await client.call('shop_price', { item: 'much too long' });
+    assert.ok(refused.isError);
+    assert.equal(names(await client.resources()), ['shop://terms']);
+    assert.is((await client.resources())[0]?.uri, 'shop+shop://terms');
+    assert.equal(
+      (await client.templates()).map(({ uriTemplate }) => uriTemplate),
+      ['shop+shop://items/{id}'],
+    );
+    for (const [uri, text] of [
+      ['shop+shop://terms', 'the terms'],
+      ['shop+shop://items/tea', 'item tea'],
+    ] as const) {
+      const { contents } = await client.read(uri);
+      assert.equal(contents, [{ uri, mimeType: 'text/plain', text }]);
+    }
+    assert.equal(names(await client.prompts()), ['shop_order']);
+    const { messages } = await client.prompt('shop_order', { item: 'tea' });
+    assert.equal(messages[0]?.content, { type: 'text', text: 'Order tea.' });
+    assert.equal((await client.complete({ prompt: 'shop_order' }, { name: 'item', value: '' })).values, ['tea']);
+    const completed = await client.complete({ resource: 'shop+shop://items/{id}' }, { name: 'id', value: 'm' });
+    assert.equal(completed.values, ['milk']);
+    assert.is((await client.call('own')).isError, undefined);
+    await client.close();
+    await host.close();
+    assert.is(mount.state, 'closed');
+    await upstream.close();
+  });
+
+test('loads nothing of mounts in a server that mounts nothing, and offers nothing of a closed mount', async () => {
+  const upstream = shop();
+  const host = server('host');
+  const mount = await host.mount('shop', upstream, { prefix: 'x.', except: ['nothing*'], rename: { price: 'cost' } });
+  const client = await connect(host);
+  assert.equal(names(await client.tools()), ['cost']);
+  await mount.close();
+  await mount.close();
+  assert.equal([await client.tools({ fresh: true }), await client.resources({ fresh: true })], [[], []]);
+  const error = await errorOf(client.read('shop+shop://terms'));
+  assert.ok(error instanceof ErrorResponse);
+  await host.mount('shop', upstream);
+  await client.close();
+  await host.close();
+  await upstream.close();
+});
+
+test('passes changes of the upstream on, once for a burst, and none if nothing differs', async () => {
+  const clock = new SimulatedClock();
+  const upstream = server('shop', { clock });
+  upstream.tool('a', () => 'a');
+  const host = server('host', { clock });
+  const mount = await host.mount('shop', upstream);
+  const [client, changed] = await watching(host);
+  assert.equal(names(await client.tools()), ['shop_a']);
+  for (const name of ['b', 'c', 'd']) upstream.tool(name, () => name);
+  await until(clock, () => changed.count > 0);
+  assert.equal(names(await client.tools({ fresh: true })), ['shop_a', 'shop_b', 'shop_c', 'shop_d']);
+  upstream.tools.announce();
+  await mount.refresh();
+  await clock.advance(10_000);
+  assert.is(changed.count, 1);
+  await closeAll(clock, client, host, upstream);
+});
+
+test('leaves out the later of two elements of one name, tells the operator, and keeps the first', async () => {
+  const log: string[] = [];
+  const [one, other] = [server('one'), server('other')];
+  one.tool('a', () => 'one');
+  other.tool('a', () => 'other');
+  other.tool('b', () => 'b');
+  const host = server('host', { log: (_, message) => log.push(message) });
+  await host.mount('one', one, { prefix: false });
+  await (await host.mount('other', other, { prefix: false })).ready();
+  const client = await connect(host);
+  assert.equal(names(await client.tools()).sort(), ['a', 'b']);
+  const text = JSON.stringify((await client.call('a')).content);
+  const winner = text.includes('one') ? 'one' : 'other';
+  assert.is(log.filter((line) => line.includes(`"a" is already registered (by mount ${winner})`)).length, 1);
+  await client.close();
+  await Promise.all([host, one, other].map((each) => each.close()));
+});
+
+test('rejects an invalid or taken name and invalid options, also if the program does not wait for the mount', async () => {
+  const upstream = shop();
+  const host = server('host');
+  await host.mount('shop', upstream);
+  for (const [work, message] of [
+    [host.mount('Shop', upstream), /mount string "Shop": a name has/],
+    [host.mount('shop', upstream), /taken by another mount/],
+    [host.mount('a', upstream, { prefix: '' }), /prefix: expected false/],
+    [host.mount('a', upstream, { listMs: 0 }), /listMs: expected a whole number/],
+    [host.mount('a', upstream, { limits: { perMinute: 0 } }), /limits: perMinute/],
+    [host.mount('a', upstream, Object.assign({ prefix: false as const }, { nolimits: 1 })), /nolimits: no such option/],
+  ] as const)
+    assert.match(String(await errorOf(work)), message);
+  void host.mount('B', upstream);
+  assert.match(String(await errorOf(connect(host))), /mount string "B"/);
+  await host.close();
+  await upstream.close();
+});
+
+/** A client that counts the changes of tools. */
+async function watching(host: ReturnType<typeof server>): Promise<[Client, { count: number }]> {
+  const client = await connect(host);
+  const changed = { count: 0 };
+  const hear = async (): Promise<void> => {
+    for await (const { type } of client.changes({ tools: true })) if (type === 'tools') changed.count += 1;
+  };
+  void hear();
+  await settled();
+  return [client, changed];
+}
+
+async function until(clock: SimulatedClock, condition: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 100 && !condition(); turn += 1) await clock.advance(100);
+  assert.ok(condition());
+}
+
+async function closeAll(clock: SimulatedClock, ...all: readonly { close(): Promise<unknown> }[]): Promise<void> {
+  for (const each of all) {
+    const closed = each.close();
+    await clock.advance(60_000);
+    await closed;
+  }
+}
