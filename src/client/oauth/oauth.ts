@@ -18,7 +18,7 @@ import { isLoopback } from '../../transports/http/host-guard.ts';
 import type { Authorization, Challenge } from '../authorization.ts';
 import type { SignIn } from './browser-sign-in.ts';
 import { readChallenges } from './challenges.ts';
-import { findResource, originIssuer, type ProtectedResource } from './metadata.ts';
+import { findResource, originIssuer } from './metadata.ts';
 import { makeProofKey, type ProofKey, proofOf, readProofKey, writeProofKey } from './proof.ts';
 import { memoryTokens, type TokenStore } from './token-store.ts';
 
@@ -97,6 +97,77 @@ interface Registration {
   readonly redirectUrl?: string | undefined;
 }
 
+/** The demand of a server, as its challenge words it. */
+interface Demand {
+  readonly status: 401 | 403;
+  readonly params: Readonly<Record<string, string>>;
+  readonly wantsProof: boolean;
+}
+
+/** The way to a token that satisfies a demand. */
+interface Plan {
+  readonly server: AuthorizationServer;
+  /** The value for `resource` (RFC 8707). */
+  readonly target: string;
+  readonly scopes: readonly string[];
+  readonly metadata: string | undefined;
+  /** The token is bound to a key (DPoP). */
+  readonly proof: boolean;
+}
+
+/** A sign-in that has begun, as it is stored until the browser of the person is redirected back. */
+interface PendingSignIn extends Plan {
+  readonly registration: Registration;
+  readonly redirectUrl: string;
+  readonly state: string;
+  readonly verifier: string;
+  readonly url: string;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+}
+
+/**
+ * The grant of one person at one server. The sign-in is two steps, and the program may be restarted between them: all that
+ * the second step needs is in the store of tokens.
+ */
+export interface PersonalGrant extends Authorization {
+  /**
+   * Obtains a token without a person: the one that another process has obtained, or a refreshed one.
+   *
+   * @returns false if a person must sign in
+   * @throws {Error} if the authorization server fails, or the server has rejected too many new tokens
+   */
+  renew(challenge: Challenge): Promise<boolean>;
+  /**
+   * Begins a sign-in, or finds the one that has begun.
+   *
+   * @param state makes the value with which the authorization server redirects the browser
+   * @returns the address that the person must open
+   * @throws {Error}
+   */
+  begin(challenge: Challenge, redirectUrl: string, makeState: () => string, signal: AbortSignal): Promise<URL>;
+  /**
+   * Ends a sign-in with the address that the browser was redirected to. An address can be used once.
+   *
+   * @throws {SignInOver} if no sign-in waits for this address
+   * @throws {Error} if the person or the authorization server refused
+   */
+  finish(redirected: URL, signal: AbortSignal): Promise<void>;
+  /** True if there is a token, which the server may accept or not. */
+  signedIn(): Promise<boolean>;
+  /** Removes the grant and revokes it. */
+  end(): Promise<SignedOut>;
+}
+
+/** A redirect that belongs to no sign-in: it has expired, or was used already. */
+export class SignInOver extends Error {
+  override readonly name = 'SignInOver';
+
+  constructor() {
+    super('this sign-in is over: it has expired, or its page was used already');
+  }
+}
+
 const SIGN_IN_MS = 300_000;
 const REVOKE_MS = 15_000;
 /** Tokens are refreshed this many milliseconds before they expire. */
@@ -129,11 +200,9 @@ export function oauth(options: OAuthOptions = {}): Authorization {
     return made;
   };
   return {
-    // A token belongs to the origin of its resource, and is never sent to another one.
-    headers: (method, url, resource = url) =>
-      url.origin === resource.origin ? of(resource).headers(method, url) : undefined,
+    headers: (method, url, resource = url) => of(resource).headers(method, url),
     authorize: (challenge, signal) => of(challenge.resource).authorize(challenge, signal),
-    observe: (url, headers, status, resource = url) => of(resource).observe(headers, status),
+    observe: (url, headers, status, resource = url) => of(resource).observe(url, headers, status),
   };
 }
 
@@ -157,7 +226,16 @@ export function signOut(server: string | URL, options: OAuthOptions): Promise<Si
   return new ResourceGrant(url, `${url.origin}${url.pathname}`, options, clock, tokens).end();
 }
 
-class ResourceGrant {
+/**
+ * @param key names the grant in the store of tokens: the resource, and the person
+ * @param options as for {@link oauth}; those that open a browser have no effect
+ */
+export function personalGrant(server: URL, key: string, options: OAuthOptions): PersonalGrant {
+  const { clock = systemClock, tokens = memoryTokens() } = options;
+  return new ResourceGrant(server, key, options, clock, tokens);
+}
+
+class ResourceGrant implements PersonalGrant {
   readonly #server: URL;
   readonly #key: string;
   readonly #options: OAuthOptions;
@@ -193,6 +271,8 @@ class ResourceGrant {
     method: string,
     url: URL,
   ): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>> | undefined {
+    // A token belongs to the origin of its resource, and is never sent to another one.
+    if (url.origin !== this.#server.origin) return undefined;
     if (!this.#loaded) return this.#load().then(() => this.headers(method, url) ?? {});
     const grant = this.#grant;
     if (!grant) return undefined;
@@ -201,34 +281,108 @@ class ResourceGrant {
     return this.#headersOf(method, url);
   }
 
-  observe(headers: Readonly<Record<string, string | readonly string[] | undefined>>, status?: number): void {
+  observe(_: URL, headers: Readonly<Record<string, string | readonly string[] | undefined>>, status?: number): void {
     const nonce = headers['dpop-nonce'];
     if (typeof nonce === 'string') this.#nonce = nonce;
     // Some servers send a 401 without a challenge.
     if (headers['www-authenticate'] === undefined && status !== 401) this.#inARow = 0;
   }
 
-  async authorize({ status, header }: Challenge, signal: AbortSignal): Promise<void> {
-    await this.#load();
-    const challenges = readChallenges(header ?? '').filter(({ scheme }) => scheme === 'bearer' || scheme === 'dpop');
-    const params: Readonly<Record<string, string>> = Object.assign({}, ...challenges.map((each) => each.params));
-    const wantsProof = challenges.some(({ scheme }) => scheme === 'dpop');
-    // The server only wants its nonce in the proof: `observe` has read it (RFC 9449 section 9).
-    if (params.error === 'use_dpop_nonce' && this.#proofKey && this.#nonce !== this.#usedNonce) return;
-    const refused = this.#grant?.accessToken;
+  async authorize(challenge: Challenge, signal: AbortSignal): Promise<void> {
+    const demand = readDemand(challenge);
+    const refused = await this.#rejected(demand);
+    if (refused === false) return;
     await this.#tokens.exclusive(this.#key, async () => {
-      // Another process may have signed in, or refreshed, while this one waited.
-      await this.#read();
-      if (status === 401 && this.#grant && this.#grant.accessToken !== refused) return;
+      if (await this.#replaced(demand, refused)) return;
       // A refreshed token that the server rejects counts like one of a sign-in: else the two would go on forever.
       this.#inARow += 1;
       if (this.#inARow > MAX_IN_A_ROW)
         throw new Error(
           `the server rejected ${MAX_IN_A_ROW} new tokens in a row. It may demand rights that the authorization server does not grant`,
         );
+      const { status, params } = demand;
       if (status === 401 && this.#grant && (await this.#refresh(this.#grant, params.resource_metadata))) return;
-      await this.#signIn(status, params, wantsProof, signal);
+      await this.#signIn(demand, signal);
     });
+  }
+
+  async renew(challenge: Challenge): Promise<boolean> {
+    const demand = readDemand(challenge);
+    const refused = await this.#rejected(demand);
+    if (refused === false) return true;
+    return this.#tokens.exclusive(this.#key, async () => {
+      if (await this.#replaced(demand, refused)) return true;
+      const { status, params } = demand;
+      if (status !== 401 || this.#grant?.refreshToken === undefined || this.#inARow >= MAX_IN_A_ROW) return false;
+      this.#inARow += 1;
+      return this.#refresh(this.#grant, params.resource_metadata);
+    });
+  }
+
+  async begin(challenge: Challenge, redirectUrl: string, makeState: () => string, signal: AbortSignal): Promise<URL> {
+    const begun = `sign-in ${this.#key}`;
+    const { status, params } = readDemand(challenge);
+    const text = await this.#tokens.get(begun);
+    const known = text === undefined ? undefined : readPending(text);
+    const wanted = words(params.scope) ?? [];
+    if (
+      known &&
+      known.redirectUrl === redirectUrl &&
+      known.until > this.#clock.date() &&
+      (status === 401 || wanted.every((scope) => known.scopes.includes(scope)))
+    )
+      return new URL(known.url);
+    try {
+      const pending = await this.#beginCode(
+        await this.#plan(readDemand(challenge), signal),
+        redirectUrl,
+        makeState(),
+        signal,
+      );
+      if (await this.#tokens.replace(begun, text, JSON.stringify(pending))) return new URL(pending.url);
+    } catch (error) {
+      throw new Error(explained(error));
+    }
+    // Another process has begun a sign-in at the same time: both show the same page.
+    return this.begin(challenge, redirectUrl, makeState, signal);
+  }
+
+  async finish(redirected: URL, signal: AbortSignal): Promise<void> {
+    const begun = `sign-in ${this.#key}`;
+    const text = await this.#tokens.get(begun);
+    const pending = text === undefined ? undefined : readPending(text);
+    if (text === undefined || pending?.state !== redirected.searchParams.get('state')) throw new SignInOver();
+    // Only one request may use the code.
+    if (!(await this.#tokens.replace(begun, text, undefined)) || pending.until <= this.#clock.date())
+      throw new SignInOver();
+    await this.#tokens.exclusive(this.#key, async () => {
+      await this.#read();
+      try {
+        await this.#finishCode(pending, redirected, signal);
+      } catch (error) {
+        throw await this.#signInError(error, pending.server);
+      }
+      this.#inARow = 0;
+    });
+  }
+
+  async signedIn(): Promise<boolean> {
+    await this.#read();
+    return this.#grant !== undefined;
+  }
+
+  /** @returns the token that the server has rejected; false if it only wants its nonce in the proof */
+  async #rejected({ params }: Demand): Promise<string | undefined | false> {
+    await this.#load();
+    // `observe` has read the nonce (RFC 9449 section 9).
+    if (params.error === 'use_dpop_nonce' && this.#proofKey && this.#nonce !== this.#usedNonce) return false;
+    return this.#grant?.accessToken;
+  }
+
+  /** True if another process has signed in, or refreshed, while this one waited. */
+  async #replaced({ status }: Demand, refused: string | undefined): Promise<boolean> {
+    await this.#read();
+    return status === 401 && this.#grant !== undefined && this.#grant.accessToken !== refused;
   }
 
   /** Removes the grant and revokes it. */
@@ -289,12 +443,18 @@ class ResourceGrant {
 
   // Signing in
 
-  async #signIn(
-    status: 401 | 403,
-    params: Readonly<Record<string, string>>,
-    wantsProof: boolean,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #signIn(demand: Demand, signal: AbortSignal): Promise<void> {
+    const { grant, assertion, exchange } = this.#options;
+    const plan = await this.#plan(demand, signal);
+    if (!exchange && !assertion && grant !== 'client_credentials') return this.#signInPerson(plan, signal);
+    const { server, target, scopes, metadata } = plan;
+    const key = await this.#keyFor(plan);
+    const response = await this.#grantWithoutPerson(server, target, scopes, key, signal);
+    await this.#accept({ issuer: server.issuer, scopes, metadata }, response, key);
+  }
+
+  /** Finds the authorization server and the scopes for a token. @throws {Error} */
+  async #plan({ status, params, wantsProof }: Demand, signal: AbortSignal): Promise<Plan> {
     const { scopes: wanted = [], dpop = 'auto' } = this.#options;
     const resource = await findResource(this.#request, this.#server, params.resource_metadata, signal);
     const named = resource?.issuers.find((issuer) => issuer === this.#options.issuer) ?? resource?.issuers[0];
@@ -311,13 +471,27 @@ class ResourceGrant {
       throw new Error(
         `the server demands the scope "${demanded.join(' ')}", which was requested before and not granted`,
       );
-    const scopes = [...new Set([...previous, ...demanded, ...wanted])];
-    const proof = dpop === true || (dpop === 'auto' && (wantsProof || resource?.dpopRequired === true));
-    const key = proof ? (this.#proofKey ?? (await makeProofKey())) : undefined;
-    const { response, client } = await this.#grantBy(server, resource, scopes, key, signal);
-    if (dpop === true && response.token_type.toLowerCase() !== 'dpop')
-      throw new Error(`${server.issuer}: expected a token that is bound to a key (DPoP), got a bearer token`);
-    const grant = { issuer: server.issuer, scopes, client, metadata: params.resource_metadata };
+    return {
+      server,
+      target: resource?.resource ?? canonical(this.#server),
+      scopes: [...new Set([...previous, ...demanded, ...wanted])],
+      metadata: params.resource_metadata,
+      proof: dpop === true || (dpop === 'auto' && (wantsProof || resource?.dpopRequired === true)),
+    };
+  }
+
+  async #keyFor({ proof }: Pick<Plan, 'proof'>): Promise<ProofKey | undefined> {
+    return proof ? (this.#proofKey ?? (await makeProofKey())) : undefined;
+  }
+
+  /** Stores the token of a sign-in. @throws {Error} for a bearer token where a bound one is required */
+  async #accept(
+    grant: Pick<Grant, 'issuer' | 'scopes' | 'client' | 'metadata'>,
+    response: TokenEndpointResponse,
+    key: ProofKey | undefined,
+  ): Promise<void> {
+    if (this.#options.dpop === true && response.token_type.toLowerCase() !== 'dpop')
+      throw new Error(`${grant.issuer}: expected a token that is bound to a key (DPoP), got a bearer token`);
     await this.#keep(grant, response, key);
   }
 
@@ -331,20 +505,6 @@ class ResourceGrant {
       if (url.protocol === 'https:' || (url.protocol === 'http:' && local && isLoopback(url.hostname))) continue;
       throw new Error(`${address}: expected an https address. Plain http is allowed on this machine only`);
     }
-  }
-
-  async #grantBy(
-    server: AuthorizationServer,
-    resource: ProtectedResource | undefined,
-    scopes: readonly string[],
-    key: ProofKey | undefined,
-    signal: AbortSignal,
-  ): Promise<{ readonly response: TokenEndpointResponse; readonly client?: Registration }> {
-    const { grant, assertion, exchange } = this.#options;
-    const target = resource?.resource ?? canonical(this.#server);
-    if (!exchange && !assertion && grant !== 'client_credentials')
-      return this.#code(server, target, scopes, key, signal);
-    return { response: await this.#grantWithoutPerson(server, target, scopes, key, signal) };
   }
 
   #grantWithoutPerson(
@@ -370,69 +530,85 @@ class ResourceGrant {
     return this.#token(server, this.#ownClient(server), 'client_credentials', () => common, key, signal);
   }
 
-  async #code(
-    server: AuthorizationServer,
-    target: string,
-    scopes: readonly string[],
-    key: ProofKey | undefined,
-    signal: AbortSignal,
-  ): Promise<{ readonly response: TokenEndpointResponse; readonly client: Registration }> {
+  /** Lets a person sign in at once: in the browser of this machine, or as `authorize` does it. */
+  async #signInPerson(plan: Plan, signal: AbortSignal): Promise<void> {
     if (this.#options.interactive === false)
       throw new Error('the server demands a sign-in, and no person is there to sign in (the option is `interactive`)');
-    const oauth4webapi = await import('oauth4webapi');
-    if (server.authorization_endpoint === undefined) throw new Error(`${server.issuer} has no authorization endpoint`);
-    if (server.code_challenge_methods_supported?.includes('S256') !== true)
-      throw new Error(`${server.issuer} does not support PKCE with S256, without which a code could be stolen`);
+    this.#checkCodeFlow(plan.server);
     const signIn = await this.#openSignIn();
     try {
-      const registration = await this.#register(server, signIn.redirectUrl, signal);
-      const client = clientOf(registration);
-      const verifier = oauth4webapi.generateRandomCodeVerifier();
-      const state = randomBytes(24).toString('base64url');
-      const url = new URL(server.authorization_endpoint);
-      const offline = server.scopes_supported?.includes('offline_access') === true;
-      const scope = [...new Set([...scopes, ...(offline ? ['offline_access'] : [])])].join(' ');
-      for (const [name, value] of Object.entries({
-        response_type: 'code',
-        client_id: registration.clientId,
-        redirect_uri: signIn.redirectUrl,
-        code_challenge: await oauth4webapi.calculatePKCECodeChallenge(verifier),
-        code_challenge_method: 'S256',
-        state,
-        resource: target,
-        ...(scope === '' ? {} : { scope }),
-        // OpenID Connect grants offline access only with consent (OIDC Core section 11).
-        ...(offline ? { prompt: 'consent' } : {}),
-      }))
-        url.searchParams.set(name, value);
-      const redirected = await signIn.authorize(url, state, signal);
-      // Compares `iss` as text, before anything else of the response is believed (RFC 9207 section 2.4).
-      const callback = oauth4webapi.validateAuthResponse(server, client, redirected, state);
-      const auth = await this.#clientAuth(server, registration);
-      const send = async (handle: DPoPHandle | undefined): Promise<TokenEndpointResponse> => {
-        const response = await oauth4webapi.authorizationCodeGrantRequest(
-          server,
-          client,
-          auth,
-          callback,
-          signIn.redirectUrl,
-          verifier,
-          {
-            additionalParameters: { resource: target },
-            ...this.#http(oauth4webapi, signal),
-            ...(handle ? { DPoP: handle } : {}),
-          },
-        );
-        return oauth4webapi.processAuthorizationCodeResponse(server, client, response);
-      };
-      return { response: await this.#proving(client, key, send), client: registration };
+      const pending = await this.#beginCode(plan, signIn.redirectUrl, randomBytes(24).toString('base64url'), signal);
+      const redirected = await signIn.authorize(new URL(pending.url), pending.state, signal);
+      await this.#finishCode(pending, redirected, signal);
     } catch (error) {
-      // The authorization server has forgotten the client: the next sign-in registers it again.
-      if (errorCode(error) === 'invalid_client') await this.#forgetRegistration(server);
-      throw new Error(explained(error));
+      throw await this.#signInError(error, plan.server);
     } finally {
       signIn.close();
     }
+  }
+
+  async #signInError(error: unknown, server: AuthorizationServer): Promise<Error> {
+    // The authorization server has forgotten the client: the next sign-in registers it again.
+    if (errorCode(error) === 'invalid_client') await this.#forgetRegistration(server);
+    return new Error(explained(error));
+  }
+
+  /** @returns the address of the authorization endpoint for this sign-in. @throws {Error} */
+  #checkCodeFlow(server: AuthorizationServer): string {
+    if (server.authorization_endpoint === undefined) throw new Error(`${server.issuer} has no authorization endpoint`);
+    if (server.code_challenge_methods_supported?.includes('S256') !== true)
+      throw new Error(`${server.issuer} does not support PKCE with S256, without which a code could be stolen`);
+    return server.authorization_endpoint;
+  }
+
+  /** Registers the client if needed, and makes the address at which a person signs in. */
+  async #beginCode(plan: Plan, redirectUrl: string, state: string, signal: AbortSignal): Promise<PendingSignIn> {
+    const { server, target, scopes } = plan;
+    const endpoint = this.#checkCodeFlow(server);
+    const oauth4webapi = await import('oauth4webapi');
+    const registration = await this.#register(server, redirectUrl, signal);
+    const verifier = oauth4webapi.generateRandomCodeVerifier();
+    const url = new URL(endpoint);
+    const offline = server.scopes_supported?.includes('offline_access') === true;
+    const scope = [...new Set([...scopes, ...(offline ? ['offline_access'] : [])])].join(' ');
+    for (const [name, value] of Object.entries({
+      response_type: 'code',
+      client_id: registration.clientId,
+      redirect_uri: redirectUrl,
+      code_challenge: await oauth4webapi.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      state,
+      resource: target,
+      ...(scope === '' ? {} : { scope }),
+      // OpenID Connect grants offline access only with consent (OIDC Core section 11).
+      ...(offline ? { prompt: 'consent' } : {}),
+    }))
+      url.searchParams.set(name, value);
+    const until = this.#clock.date() + (this.#options.signInMs ?? SIGN_IN_MS);
+    return { ...plan, registration, redirectUrl, state, verifier, url: url.href, until };
+  }
+
+  /** Exchanges the code of a redirect for a token, and stores that. */
+  async #finishCode(pending: PendingSignIn, redirected: URL, signal: AbortSignal): Promise<void> {
+    const oauth4webapi = await import('oauth4webapi');
+    const { server, target, registration, redirectUrl, state, verifier, scopes, metadata } = pending;
+    const client = clientOf(registration);
+    const key = await this.#keyFor(pending);
+    // Compares `iss` as text, before anything else of the response is believed (RFC 9207 section 2.4).
+    const callback = oauth4webapi.validateAuthResponse(server, client, redirected, state);
+    const auth = await this.#clientAuth(server, registration);
+    const response = await this.#proving(client, key, async (handle) =>
+      oauth4webapi.processAuthorizationCodeResponse(
+        server,
+        client,
+        await oauth4webapi.authorizationCodeGrantRequest(server, client, auth, callback, redirectUrl, verifier, {
+          additionalParameters: { resource: target },
+          ...this.#http(oauth4webapi, signal),
+          ...(handle ? { DPoP: handle } : {}),
+        }),
+      ),
+    );
+    await this.#accept({ issuer: server.issuer, scopes, client: registration, metadata }, response, key);
   }
 
   /** Repeats a token request with the nonce that the authorization server wants (RFC 9449 section 8). */
@@ -807,6 +983,32 @@ function canonical(url: URL): string {
 function words(scope: string | undefined): readonly string[] | undefined {
   const list = scope?.split(' ').filter((word) => word !== '');
   return list && list.length > 0 ? list : undefined;
+}
+
+function readDemand({ status, header }: Challenge): Demand {
+  const challenges = readChallenges(header ?? '').filter(({ scheme }) => scheme === 'bearer' || scheme === 'dpop');
+  return {
+    status,
+    params: Object.assign({}, ...challenges.map((each) => each.params)),
+    wantsProof: challenges.some(({ scheme }) => scheme === 'dpop'),
+  };
+}
+
+function readPending(text: string): PendingSignIn | undefined {
+  const value: unknown = JSON.parse(text);
+  return isPending(value) ? value : undefined;
+}
+
+function isPending(value: unknown): value is PendingSignIn {
+  return (
+    isObject(value) &&
+    isObject(value.server) &&
+    typeof value.server.issuer === 'string' &&
+    isRegistration(value.registration) &&
+    Array.isArray(value.scopes) &&
+    typeof value.until === 'number' &&
+    [value.target, value.redirectUrl, value.state, value.verifier, value.url].every((each) => typeof each === 'string')
+  );
 }
 
 function readGrant(text: string): Grant | undefined {
