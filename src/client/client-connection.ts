@@ -34,7 +34,7 @@ import {
   LOG_LEVELS,
   type LogLevel,
 } from '../protocol/types.ts';
-import type { Authorization } from './authorization.ts';
+import type { Authorization, Challenge } from './authorization.ts';
 import type { Channel, ChannelFailure, ChannelMail } from './channels/channel.ts';
 import { answeredBy, ClientCodec, isJsonValue, jsonParams, NAMED, readError, readMessages } from './client-codec.ts';
 import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts';
@@ -693,6 +693,7 @@ class ClientConnection implements Behaviour<ClientMail> {
           reason: challenge?.status === 403 ? 'forbidden' : 'unauthorized',
           message: `the server demands ${scope}. Pass \`auth\`, or a header "authorization"`,
           carriedOut: 'no',
+          challenge: challenge && this.#challengeOf(challenge.status, challenge.header),
         }),
       );
     }
@@ -711,6 +712,7 @@ class ClientConnection implements Behaviour<ClientMail> {
             reason: challenge.status === 403 ? 'forbidden' : 'unauthorized',
             message: `sign-in failed: ${failure.message}`,
             carriedOut: 'no',
+            challenge: { ...challenge, resource },
             cause: failure,
           }),
         });
@@ -877,6 +879,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       revision: modern ? LATEST_MODERN : this.#server?.revision,
       headers: modern && channel.kind === 'http' ? this.#headers(request) : undefined,
       sessionless: modern || method === 'initialize',
+      authorization: request.authorization,
     });
   }
 
@@ -921,7 +924,8 @@ class ClientConnection implements Behaviour<ClientMail> {
         }
         return this.#again(request, error);
       case 'unauthorized':
-        if (request.attempts >= MAX_ATTEMPTS) return this.#reject(request, error);
+        // A token of this request alone says nothing about the connection's.
+        if (request.attempts >= MAX_ATTEMPTS || request.authorization) return this.#reject(request, error);
         return this.#unauthorized(request, failure.status, failure.challenge, error);
       case 'unknown era':
         return this.#unknownEra(request, failure.status);
@@ -1220,6 +1224,7 @@ class ClientConnection implements Behaviour<ClientMail> {
           reason: failure.status === 403 ? 'forbidden' : 'unauthorized',
           message: `the server rejected the token with HTTP ${failure.status}${failure.challenge === undefined ? '' : ` (${failure.challenge.slice(0, 200)})`}`,
           carriedOut: 'no',
+          challenge: this.#challengeOf(failure.status, failure.challenge),
         });
       case 'unknown era':
         return this.#error({
@@ -1230,6 +1235,11 @@ class ClientConnection implements Behaviour<ClientMail> {
       case undefined:
         return this.#error(failure);
     }
+  }
+
+  #challengeOf(status: 401 | 403, header: string | undefined): Challenge | undefined {
+    const { resource } = this.#options;
+    return resource && { status, header, resource };
   }
 
   #recordWire(direction: 'in' | 'out', text: string): void {

@@ -1,5 +1,6 @@
 /** The errors of a client: why a call failed, and whether the server may have carried it out. */
 import type { JsonValue } from '../protocol/json.ts';
+import type { Challenge } from './authorization.ts';
 
 /**
  * The reason of a failed call.
@@ -43,6 +44,8 @@ export interface CallFailure {
   readonly carriedOut: CarriedOut;
   /** Milliseconds after which the server asks to try again (`Retry-After`). */
   readonly retryAfterMs?: number | undefined;
+  /** The demand of the server, if it wants another token. */
+  readonly challenge?: Challenge | undefined;
   readonly cause?: unknown;
 }
 
@@ -57,13 +60,16 @@ export class ClientError extends Error {
   readonly reason: FailureReason;
   readonly carriedOut: CarriedOut;
   readonly retryAfterMs: number | undefined;
+  /** The demand of the server, if it wants another token: reasons `unauthorized` and `forbidden`. */
+  readonly challenge: Challenge | undefined;
 
-  constructor(server: string, { reason, message, carriedOut, retryAfterMs, cause }: CallFailure) {
+  constructor(server: string, { reason, message, carriedOut, retryAfterMs, challenge, cause }: CallFailure) {
     super(`${server}: ${message}`, cause === undefined ? {} : { cause });
     this.server = server;
     this.reason = reason;
     this.carriedOut = carriedOut;
     this.retryAfterMs = retryAfterMs;
+    this.challenge = challenge;
   }
 }
 

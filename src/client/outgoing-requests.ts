@@ -4,6 +4,7 @@ import { InFlightTable } from '../in-flight-table.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { ClientCapabilities, LogLevel } from '../protocol/types.ts';
+import type { Authorization } from './authorization.ts';
 import type { ServerLogMessage, ServerProgress } from './client-options.ts';
 import type { AnswerAsked } from './relayed-request.ts';
 
@@ -14,6 +15,8 @@ export interface OutgoingRequest {
   readonly meta: JsonObject | undefined;
   /** Headers of this request over HTTP: `Mcp-Param-*`. */
   readonly headers: Readonly<Record<string, string>> | undefined;
+  /** Authorizes this request over HTTP, instead of the connection's. The connection obtains no token for it. */
+  readonly authorization?: Authorization | undefined;
   readonly logLevel: LogLevel | undefined;
   /** Milliseconds; undefined for a request that stays open, such as a subscription. */
   readonly timeoutMs: number | undefined;

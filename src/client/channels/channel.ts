@@ -3,6 +3,7 @@
  */
 import type { Mailbox } from '../../messages/mailbox.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
+import type { Authorization } from '../authorization.ts';
 import type { CallFailure } from '../client-errors.ts';
 
 /** One message to the server. */
@@ -17,6 +18,8 @@ export interface OutgoingMessage {
   readonly headers: Readonly<Record<string, string>> | undefined;
   /** The request belongs to no session: `initialize`, and every request of the modern era. */
   readonly sessionless: boolean;
+  /** Authorizes this message instead of the channel's own. */
+  readonly authorization?: Authorization | undefined;
 }
 
 /** Reports of a channel to its connection. */

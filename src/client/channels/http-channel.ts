@@ -191,7 +191,7 @@ export class HttpChannel implements Channel {
   // Requests
 
   #post(exchange: HttpExchange, url: URL, redirects: number): void {
-    const authorized = this.#options.authorization?.headers('POST', url, this.#options.url);
+    const authorized = this.#authorizationOf(exchange)?.headers('POST', url, this.#options.url);
     if (authorized instanceof Promise) {
       authorized.then(
         (headers) => {
@@ -227,7 +227,7 @@ export class HttpChannel implements Channel {
     exchange.request = request;
     request.on('response', (response) => {
       exchange.began = true;
-      this.#options.authorization?.observe?.(url, response.headers, response.statusCode, this.#options.url);
+      this.#authorizationOf(exchange)?.observe?.(url, response.headers, response.statusCode, this.#options.url);
       this.#receive(exchange, response, url, redirects);
     });
     request.on('error', (error) =>
@@ -238,6 +238,10 @@ export class HttpChannel implements Channel {
     if (message.id !== undefined) return;
     const late = this.#options.clock.after(this.#options.connectMs, () => request.destroy());
     request.on('close', () => late.cancel());
+  }
+
+  #authorizationOf({ message }: HttpExchange): Authorization | undefined {
+    return message.authorization ?? this.#options.authorization;
   }
 
   #start(method: string, url: URL, headers: Record<string, string | number>): ClientRequest {
@@ -371,7 +375,7 @@ export class HttpChannel implements Channel {
 
   #resume(exchange: HttpExchange): void {
     if (exchange.done || this.#closed) return;
-    void this.#get(exchange.lastEventId, (request) => {
+    void this.#get(exchange.lastEventId, this.#authorizationOf(exchange), (request) => {
       exchange.request = request;
       request.on('response', (response) => {
         response.on('error', () => {});
@@ -388,7 +392,7 @@ export class HttpChannel implements Channel {
 
   #openStream(stream: SessionStream): void {
     if (this.#closed || this.#stream !== stream) return;
-    void this.#get(stream.lastEventId, (request) => {
+    void this.#get(stream.lastEventId, this.#options.authorization, (request) => {
       stream.request = request;
       const again = (): void => {
         if (this.#stream !== stream || stream.retry) return;
@@ -428,11 +432,15 @@ export class HttpChannel implements Channel {
     stream?.request?.destroy();
   }
 
-  async #get(lastEventId: string, started: (request: ClientRequest) => void): Promise<void> {
+  async #get(
+    lastEventId: string,
+    signIn: Authorization | undefined,
+    started: (request: ClientRequest) => void,
+  ): Promise<void> {
     const url = this.#url;
     let authorization: Readonly<Record<string, string>> | undefined;
     try {
-      authorization = await this.#options.authorization?.headers('GET', url, this.#options.url);
+      authorization = await signIn?.headers('GET', url, this.#options.url);
     } catch {
       // The next request of the session reports what is wrong with the sign-in.
       return;
