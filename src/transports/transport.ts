@@ -31,6 +31,31 @@ export function readinessDocument(host: Pick<TransportHost, 'document'>, { ready
   return host.document({ ready, reasons: [...reasons] });
 }
 
+/** A page for the browser of a person. */
+export interface ReturnPage {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+/** The sign-ins of people at upstreams that wait for the browser of the person. */
+export interface SignInReturns {
+  /**
+   * Ends the sign-in to which a redirect belongs.
+   *
+   * @param query of the address that the browser was redirected to
+   * @param person the principal of the person, as the transport knows it; undefined if it does not
+   */
+  receive(query: string, person: string | undefined): Promise<ReturnPage>;
+}
+
+/** The address of a transport for browsers that return from a sign-in. */
+export interface ReturnAddress {
+  readonly url: string;
+  /** True if the transport identifies the person of a browser; false if everyone who reaches it is anonymous. */
+  readonly identifies: boolean;
+}
+
 /** The services that the server provides to an open transport. */
 export interface TransportHost {
   readonly bus: Bus;
@@ -65,6 +90,8 @@ export interface TransportHost {
   readonly http?: SharedHttpOptions | undefined;
   /** Records what the transport itself denies and limits; undefined without an audit. */
   readonly audit?: Mailbox<AuditMail> | undefined;
+  /** The sign-ins at upstreams; undefined while no upstream needs one. */
+  readonly signIns?: SignInReturns | undefined;
   /** The hibernating sessions in the store; undefined without a durable store. */
   readonly dormantSessions?: DormantSessions | undefined;
   /** @deprecated Use `dormantSessions`. */
@@ -86,6 +113,8 @@ export interface Transport {
    * Known once the transport is open.
    */
   readonly drainDelayMs?: number | undefined;
+  /** The address for browsers that return from a sign-in at an upstream, once the transport is open. */
+  readonly returnAddress?: ReturnAddress | undefined;
   /** Starts to accept connections. @throws if it cannot, with a fix */
   open(host: TransportHost): void | Promise<void>;
   /** Accepts no new connections, because the server is closing. Open connections live on until `close`. */

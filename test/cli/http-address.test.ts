@@ -34,6 +34,7 @@ const SHARED: Required<SharedHttpOptions> = {
   maxExchangesPerPrincipal: 19,
   drainDelayMs: 22,
   rate: { perSecond: 20, burst: 21 },
+  signIn: { url: 'https://mcp.example.com/oauth/callback', identify: () => 'ada' },
 };
 
 /** The options with which a transport would open. */

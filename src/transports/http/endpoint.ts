@@ -7,11 +7,12 @@ import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { ANONYMOUS } from '../../quota.ts';
 import type { Denial } from '../../telemetry/metrics.ts';
 import type { ClusteredHost, LinkedExchange } from '../link/link-port.ts';
-import { type Readiness, readinessDocument, type TransportHost } from '../transport.ts';
+import { type Readiness, type ReturnAddress, readinessDocument, type TransportHost } from '../transport.ts';
 import type { EndpointNodes } from './forwarded-request.ts';
 import { HostGuard, type HostRefusal, isLoopback, networkOf } from './host-guard.ts';
 import {
   type Authentication,
+  type AuthenticationRequest,
   callerOf,
   FunctionAuthenticator,
   type HttpAuthenticator,
@@ -23,6 +24,7 @@ import type { Headers, HttpRequest } from './http-message.ts';
 import type { ResolvedHttpOptions } from './http-options.ts';
 import { HTTP_METHODS, McpRoutes, namesStream, type RouteAnswers, SSE_METHODS } from './mcp-routes.ts';
 import { PrincipalLoad } from './principal-load.ts';
+import { SignInRoute } from './sign-in-route.ts';
 
 /** The statuses after which a retry may succeed, and the header that says when, unless a response has its own. */
 const LATER: ReadonlySet<number> = new Set([429, 503]);
@@ -54,6 +56,7 @@ export class Endpoint implements RouteAnswers {
   readonly #guard: HostGuard;
   readonly #load: PrincipalLoad;
   readonly #authenticator: HttpAuthenticator | undefined;
+  readonly #signIns: SignInRoute;
   /** The path at which a GET opens HTTP+SSE whatever its headers are; undefined if it equals the endpoint's path. */
   readonly #ssePath: string | undefined;
   #open:
@@ -73,6 +76,7 @@ export class Endpoint implements RouteAnswers {
     this.#guard = new HostGuard({ loopback, allowedHosts, allowedOrigins });
     this.#load = new PrincipalLoad({ ...options, rate });
     this.#authenticator = auth ?? (authenticate && new FunctionAuthenticator((request) => authenticate(request)));
+    this.#signIns = new SignInRoute({ ...options, authenticates: this.#authenticator !== undefined });
     const beside = options.path.replace(/[^/]*$/, 'sse');
     this.#ssePath = beside === options.path ? undefined : beside;
   }
@@ -145,6 +149,8 @@ export class Endpoint implements RouteAnswers {
     if (health) return this.#health(request, asked);
     const document = this.#authenticator?.documents.get(asked);
     if (document) return this.#document(request, document);
+    if ((mounted || !here) && asked === this.#signIns.path)
+      return this.#returned(request, at === -1 ? '' : url.slice(at + 1));
     const old = mounted ? asked.endsWith('/sse') : asked === this.#ssePath;
     if (!here && !old)
       return this.refuse(request, {
@@ -208,6 +214,26 @@ export class Endpoint implements RouteAnswers {
     );
   }
 
+  /** @param own the address of the endpoint, once it is known */
+  returnAddress(own: string | undefined): ReturnAddress | undefined {
+    return this.#signIns.address(own);
+  }
+
+  /** Serves a browser that returns from a sign-in at an upstream. */
+  #returned(request: HttpRequest, query: string): void {
+    if (request.method !== 'GET')
+      return this.refuse(request, {
+        status: 405,
+        message: `method: expected GET, got ${request.method}`,
+        headers: { allow: 'GET' },
+      });
+    const host = this.#open?.host;
+    if (!host || this.#closed) return this.refuse(request, CLOSED, ErrorCode.ShuttingDown);
+    void this.#signIns.page(described(request, query), host.signIns, host).then(({ status, headers, text }) => {
+      if (!request.response.gone) request.response.send(status, headers, text);
+    });
+  }
+
   /** Serves a document of the authenticator, such as its metadata (RFC 9728 section 3). */
   #document(request: HttpRequest, document: JsonObject): void {
     const { method } = request;
@@ -234,11 +260,8 @@ export class Endpoint implements RouteAnswers {
   #authenticate(request: HttpRequest, query: string, old: boolean): void {
     const authenticator = this.#authenticator;
     if (!authenticator) return this.#admit(request, query, old, undefined);
-    const { method, url, remoteAddress, connection } = request;
-    const header = (name: string): string | undefined => request.header(name.toLowerCase());
-    const values = (name: string): readonly string[] => request.values(name.toLowerCase());
     try {
-      const answer = authenticator.authenticate({ method, url, query, header, values, remoteAddress, connection });
+      const answer = authenticator.authenticate(described(request, query));
       if ('then' in answer) this.#await(answer, request, query, old);
       else this.#authenticated(request, query, old, answer);
     } catch (error) {
@@ -398,6 +421,20 @@ export class Endpoint implements RouteAnswers {
     const cors = this.#guard.cors(origin);
     return this.#leaving ? { ...cors, connection: 'close' } : cors;
   }
+}
+
+/** The part of a request that an authenticator receives. */
+function described(request: HttpRequest, query: string): AuthenticationRequest {
+  const { method, url, remoteAddress, connection } = request;
+  return {
+    method,
+    url,
+    query,
+    header: (name) => request.header(name.toLowerCase()),
+    values: (name) => request.values(name.toLowerCase()),
+    remoteAddress,
+    connection,
+  };
 }
 
 function isClustered(host: TransportHost): host is TransportHost & ClusteredHost {

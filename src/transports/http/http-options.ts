@@ -4,6 +4,7 @@ import { LONGEST_TIMER_MS } from '../../clock.ts';
 import { checkOptionNames, describe, isObject } from '../../protocol/json.ts';
 import { isLoopback } from './host-guard.ts';
 import type { AuthenticateResult, AuthenticationRequest, HttpAuthenticator } from './http-authenticator.ts';
+import type { SignInOptions } from './sign-in-route.ts';
 
 /** The address of a metrics listener. */
 export interface MetricsAddress {
@@ -39,6 +40,11 @@ export interface HttpOptions {
   authenticate?(request: AuthenticationRequest): AuthenticateResult | Promise<AuthenticateResult>;
   /** Authenticates requests instead of `authenticate`, such as `oauth()` of `troupe/oauth`. */
   readonly auth?: HttpAuthenticator | undefined;
+  /**
+   * Lets people sign in at the upstreams of this server (docs/gateway.md). Default: on loopback without authentication, the
+   * person at this machine.
+   */
+  readonly signIn?: SignInOptions | undefined;
   /**
    * `auto` (default): one JSON body, or a stream if anything is sent before the answer. `json` drops everything before
    * the answer.
@@ -127,7 +133,7 @@ function withoutUndefined(options: HttpOptions): HttpOptions {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-type WithoutDefault = 'auth' | 'authenticate' | 'allowedHosts' | 'metrics' | 'rate';
+type WithoutDefault = 'auth' | 'authenticate' | 'allowedHosts' | 'metrics' | 'rate' | 'signIn';
 
 export type ResolvedHttpOptions = Required<Omit<HttpOptions, WithoutDefault>> & Pick<HttpOptions, WithoutDefault>;
 
@@ -157,6 +163,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   'authenticate',
   'metrics',
   'rate',
+  'signIn',
 ]);
 
 const COUNTS = [
@@ -184,12 +191,34 @@ function checkMetricsAddress(address: unknown, option: string): asserts address 
     throw new TypeError(`${option}: host: expected an address such as "127.0.0.1", got ${describe(host)}`);
 }
 
+const SIGN_IN_OPTIONS: ReadonlySet<string> = new Set<keyof SignInOptions>(['url', 'identify']);
+
+/** @throws {TypeError} for an address that an authorization server would not redirect to */
+function checkSignIn(signIn: unknown): asserts signIn is SignInOptions {
+  if (!isObject(signIn)) throw new TypeError(`http: signIn: expected { url, identify }, got ${describe(signIn)}`);
+  checkOptionNames('http: signIn: ', signIn, SIGN_IN_OPTIONS);
+  const { url, identify } = signIn;
+  if (identify !== undefined && typeof identify !== 'function')
+    throw new TypeError(`http: signIn: identify: expected a function, got ${describe(identify)}`);
+  if (url === undefined) {
+    if (identify === undefined) return;
+    throw new TypeError('http: signIn: url: expected the address of this server for browsers, got nothing');
+  }
+  const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined;
+  const secure = parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && isLoopback(parsed.hostname));
+  if (!parsed || !secure || parsed.search !== '' || parsed.hash !== '')
+    throw new TypeError(
+      `http: signIn: url: expected an https address such as "https://mcp.example.com/oauth/callback", got ${describe(url)}`,
+    );
+}
+
 /** @throws {TypeError | RangeError} for an unknown or invalid option, with its name and the expected value */
 export function resolveHttpOptions(given: HttpOptions): ResolvedHttpOptions {
   checkOptionNames('http: ', given, KNOWN);
   const options: ResolvedHttpOptions = { ...DEFAULTS, ...withoutUndefined(given) };
   const { port, host, path, response, allowedHosts, auth, authenticate, drainDelayMs, metrics, rate } = options;
   if (metrics !== undefined) checkMetricsAddress(metrics, 'http: metrics');
+  if (options.signIn !== undefined) checkSignIn(options.signIn);
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new RangeError(`http: port: expected a whole number from 0 to 65535, got ${describe(port)}`);
   if (typeof path !== 'string' || !/^\/[\w\-.~!$&'()*+,;=:@%/]*$/.test(path))

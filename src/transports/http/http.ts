@@ -7,7 +7,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ErrorCode } from '../../protocol/errors.ts';
-import type { Transport, TransportHost } from '../transport.ts';
+import type { ReturnAddress, Transport, TransportHost } from '../transport.ts';
 import { Endpoint } from './endpoint.ts';
 import { isLoopback } from './host-guard.ts';
 import {
@@ -183,6 +183,10 @@ class NodeTransport implements RelocatableTransport, ReceivingTransport, Connect
 
   [RECEIVE](source: ConnectionSource): void {
     this.#source = source;
+  }
+
+  get returnAddress(): ReturnAddress | undefined {
+    return this.#url === undefined ? undefined : this.#endpoint?.returnAddress(this.#url);
   }
 
   get url(): string {

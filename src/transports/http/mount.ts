@@ -1,6 +1,6 @@
 /** The HTTP transport without its own server: it serves the requests that another server passes to it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Transport, TransportHost } from '../transport.ts';
+import type { ReturnAddress, Transport, TransportHost } from '../transport.ts';
 import { Endpoint } from './endpoint.ts';
 import { authenticates, type HttpOptions, resolveHttpOptions } from './http-options.ts';
 import { LingeringClose } from './lingering.ts';
@@ -26,6 +26,10 @@ export class MountedTransport implements Transport {
   open(host: TransportHost): void {
     this.#lingering.open(host.clock);
     this.#endpoint.open(host);
+  }
+
+  get returnAddress(): ReturnAddress | undefined {
+    return this.#endpoint.returnAddress(undefined);
   }
 
   stopAccepting(): void {
