@@ -95,6 +95,15 @@ export function ownerOfCall(ctx: Context): CallOwner {
   return ours(ctx).owner;
 }
 
+/**
+ * Gives a call more time while it waits for something outside of its server, such as a person who signs in.
+ *
+ * @returns gives the call its own time again
+ */
+export function prolong(ctx: Context, ms: number): () => void {
+  return ours(ctx).prolong(ms);
+}
+
 /** Returns the steps that earlier runs of the same call have recorded, by name; undefined in the first run. */
 export function earlierSteps(ctx: Context): JsonObject | undefined {
   return ours(ctx).earlier;
@@ -208,6 +217,15 @@ export class RequestContext implements Context, HandlerRun {
 
   askVerbatim(requests: Readonly<Record<string, InputRequest>>, signal?: AbortSignal): ReturnType<Asker['verbatim']> {
     return this.#ask.verbatim(requests, signal);
+  }
+
+  prolong(ms: number): () => void {
+    const request = this.#request;
+    const { timeoutMs } = request;
+    request.requests.send({ type: 'extend deadline', request, timeoutMs: ms });
+    return () => {
+      if (!request.settled) request.requests.send({ type: 'extend deadline', request, timeoutMs });
+    };
   }
 
   /** @returns whether the call is a task now, or will be once the task is durable */

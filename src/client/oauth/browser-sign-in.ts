@@ -1,6 +1,7 @@
 /** Lets a person sign in: opens the browser, and receives its redirect on a loopback port (RFC 8252 section 7.3). */
 import { createServer, type Server } from 'node:http';
 import type { Clock } from '../../clock.ts';
+import type { ReturnPage } from '../../transports/transport.ts';
 import { openInBrowser } from '../browser.ts';
 
 /** Receives the redirect of one sign-in. */
@@ -30,6 +31,8 @@ export interface BrowserSignInOptions extends SignInTime {
 }
 
 const PATH = '/oauth/callback';
+export const NO_SIGN_IN =
+  'This page belongs to no sign-in that waits here. Please start again from the program.';
 // The page shows nothing of the request, so that no link can write into it.
 const PAGE = (text: string): string =>
   `<!doctype html><meta charset="utf-8"><title>Troupe</title><body style="font:16px system-ui;margin:4em auto;max-width:30em">${text}`;
@@ -41,51 +44,71 @@ const HEADERS = {
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
 };
 
+/** A page that shows one sentence. */
+export function signInPage(status: number, text: string): ReturnPage {
+  return { status, headers: HEADERS, text: PAGE(text) };
+}
+
+/** A loopback port that receives the redirects of browsers. */
+export interface LoopbackRedirects {
+  readonly redirectUrl: string;
+  close(): void;
+}
+
 /** Opens the loopback port. Its number is part of the redirect address, so the port comes first. */
-export function browserSignIn({ clock, show, open, timeoutMs }: BrowserSignInOptions): Promise<SignIn> {
+export function loopbackRedirects(
+  receive: (url: URL) => ReturnPage | Promise<ReturnPage>,
+): Promise<LoopbackRedirects> {
   return new Promise((resolve, reject) => {
-    let expected: string | undefined;
-    let arrived: (url: URL) => void = () => {};
-    const server: Server = createServer((request, response) => {
-      const page = (status: number, text: string): void => {
-        response.writeHead(status, HEADERS).end(PAGE(text));
-      };
-      if (!URL.canParse(request.url ?? '/', base)) return page(400, 'This is no address.');
-      const url = new URL(request.url ?? '/', base);
-      if (url.pathname !== PATH || request.method !== 'GET') return page(404, 'There is no such page.');
-      // Any program and any web page can send a request to this port, but only the browser of the sign-in knows the state.
-      if (expected === undefined || url.searchParams.get('state') !== expected)
-        return page(400, 'This page belongs to no sign-in that waits here. Please start again from the program.');
-      page(
-        200,
-        url.searchParams.has('error')
-          ? 'The sign-in failed. The program shows the reason. You can close this page.'
-          : 'Signed in. You can close this page.',
-      );
-      arrived(url);
-    });
     let base = 'http://127.0.0.1';
+    const server: Server = createServer((request, response) => {
+      const show = ({ status, headers, text }: ReturnPage): void => {
+        response.writeHead(status, headers).end(text);
+      };
+      if (!URL.canParse(request.url ?? '/', base)) return show(signInPage(400, 'This is no address.'));
+      const url = new URL(request.url ?? '/', base);
+      if (url.pathname !== PATH || request.method !== 'GET') return show(signInPage(404, 'There is no such page.'));
+      Promise.resolve(url)
+        .then(receive)
+        .then(show, () => show(signInPage(503, 'The sign-in cannot be finished now. Load this page again later.')));
+    });
     server.on('error', reject);
     server.listen(0, '127.0.0.1', () => {
       const address = server.address();
       base = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
       server.unref();
-      resolve({
-        redirectUrl: `${base}${PATH}`,
-        authorize(url, state, signal) {
-          const redirected = new Promise<URL>((done) => {
-            arrived = done;
-          });
-          expected = state;
-          show(url.href);
-          // Without a browser the person opens the address that was shown.
-          if (open) openInBrowser(url, () => {});
-          return untilSignedIn(redirected, { clock, timeoutMs }, signal);
-        },
-        close: () => server.close(),
-      });
+      resolve({ redirectUrl: `${base}${PATH}`, close: () => void server.close() });
     });
   });
+}
+
+export async function browserSignIn({ clock, show, open, timeoutMs }: BrowserSignInOptions): Promise<SignIn> {
+  let expected: string | undefined;
+  let arrived: (url: URL) => void = () => {};
+  const redirects = await loopbackRedirects((url) => {
+    // Any program and any web page can send a request to this port, but only the browser of the sign-in knows the state.
+    if (expected === undefined || url.searchParams.get('state') !== expected) return signInPage(400, NO_SIGN_IN);
+    arrived(url);
+    return signInPage(
+      200,
+      url.searchParams.has('error')
+        ? 'The sign-in failed. The program shows the reason. You can close this page.'
+        : 'Signed in. You can close this page.',
+    );
+  });
+  return {
+    ...redirects,
+    authorize(url, state, signal) {
+      const redirected = new Promise<URL>((done) => {
+        arrived = done;
+      });
+      expected = state;
+      show(url.href);
+      // Without a browser the person opens the address that was shown.
+      if (open) openInBrowser(url, () => {});
+      return untilSignedIn(redirected, { clock, timeoutMs }, signal);
+    },
+  };
 }
 
 /** Waits for the person, until the signal or the time ends the wait. @throws {Error} */

@@ -153,8 +153,8 @@ export interface PersonalGrant extends Authorization {
    * @throws {Error} if the person or the authorization server refused
    */
   finish(redirected: URL, signal: AbortSignal): Promise<void>;
-  /** True if there is a token, which the server may accept or not. */
-  signedIn(): Promise<boolean>;
+  /** The milliseconds since 1970 until which a sign-in waits for its redirect; undefined if none does. */
+  waitsUntil(): Promise<number | undefined>;
   /** Removes the grant and revokes it. */
   end(): Promise<SignedOut>;
 }
@@ -246,6 +246,8 @@ class ResourceGrant implements PersonalGrant {
   #loaded = false;
   #stored: string | undefined;
   #grant: Grant | undefined;
+  /** The token of the newest request. */
+  #sent: string | undefined;
   #proofKey: ProofKey | undefined;
   #bearer: Readonly<Record<string, string>> | undefined;
   #nonce: string | undefined;
@@ -366,9 +368,9 @@ class ResourceGrant implements PersonalGrant {
     });
   }
 
-  async signedIn(): Promise<boolean> {
-    await this.#read();
-    return this.#grant !== undefined;
+  async waitsUntil(): Promise<number | undefined> {
+    const text = await this.#tokens.get(`sign-in ${this.#key}`);
+    return text === undefined ? undefined : readPending(text)?.until;
   }
 
   /** @returns the token that the server has rejected; false if it only wants its nonce in the proof */
@@ -376,10 +378,10 @@ class ResourceGrant implements PersonalGrant {
     await this.#load();
     // `observe` has read the nonce (RFC 9449 section 9).
     if (params.error === 'use_dpop_nonce' && this.#proofKey && this.#nonce !== this.#usedNonce) return false;
-    return this.#grant?.accessToken;
+    return this.#sent;
   }
 
-  /** True if another process has signed in, or refreshed, while this one waited. */
+  /** True if there is a token that was not sent yet: of another process, or of a sign-in that has just ended. */
   async #replaced({ status }: Demand, refused: string | undefined): Promise<boolean> {
     await this.#read();
     return status === 401 && this.#grant !== undefined && this.#grant.accessToken !== refused;
@@ -423,6 +425,7 @@ class ResourceGrant implements PersonalGrant {
   async #headersOf(method: string, url: URL): Promise<Readonly<Record<string, string>>> {
     const grant = this.#grant;
     if (!grant) return {};
+    this.#sent = grant.accessToken;
     const key = this.#proofKey;
     if (!key) {
       this.#bearer ??= { authorization: `Bearer ${grant.accessToken}` };

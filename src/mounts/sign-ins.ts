@@ -1,0 +1,251 @@
+/** The sign-ins of people at upstreams: asks the caller to open a page, receives the browser, and repeats the call. */
+import type { Authorization, Challenge } from '../client/authorization.ts';
+import { ClientError } from '../client/client-errors.ts';
+import { type LoopbackRedirects, loopbackRedirects, NO_SIGN_IN, signInPage } from '../client/oauth/browser-sign-in.ts';
+import { type PersonalGrant, SignInOver } from '../client/oauth/oauth.ts';
+import type { Clock } from '../clock.ts';
+import type { Context } from '../input/context.ts';
+import { CannotAsk } from '../input/input-errors.ts';
+import { prolong } from '../input/request-context.ts';
+import { digest, type StateKeys } from '../input/seal.ts';
+import type { OperatorLog } from '../operator-log.ts';
+import { isObject, messageOf } from '../protocol/json.ts';
+import { ANONYMOUS, LOCAL } from '../quota.ts';
+import type { ReturnAddress, ReturnPage, SignInReturns } from '../transports/transport.ts';
+import { SignInNeeded, type UpstreamGrants } from './upstream-grants.ts';
+
+/** The upstream demands a sign-in that the caller has not made. The message says what to do. */
+export class SignInRequired extends Error {
+  override readonly name = 'SignInRequired';
+  readonly upstream: string;
+
+  constructor(upstream: string, message: string, cause?: unknown) {
+    super(`${upstream}: ${message}`, cause === undefined ? {} : { cause });
+    this.upstream = upstream;
+  }
+}
+
+export interface SignInsOptions {
+  readonly keys: StateKeys;
+  readonly clock: Clock;
+  readonly log: OperatorLog;
+  /** The addresses of open transports for browsers. */
+  addresses(): readonly ReturnAddress[];
+}
+
+/** Most sign-ins of one call: the first, and steps up to more rights (2025-11-25 authorization, "Step-Up Authorization Flow"). */
+const MAX_SIGN_INS = 3;
+/** Most attempts of one call with a new token each. */
+const MAX_ATTEMPTS = 4;
+/** Milliseconds between two looks for a sign-in that another process may have received. */
+const LOOK_MS = 1_000;
+/** Milliseconds that a call has left when its sign-in expires. */
+const MARGIN_MS = 10_000;
+const SCOPE = ['sign-in'];
+
+interface State {
+  readonly mount: string;
+  readonly principal: string;
+}
+
+export class SignIns implements SignInReturns {
+  readonly #options: SignInsOptions;
+  readonly #upstreams = new Map<string, UpstreamGrants>();
+  /** The calls that wait for a browser, by mount and principal. */
+  readonly #waiting = new Map<string, Set<(failure: Error | undefined) => void>>();
+  readonly #closing = new AbortController();
+  #loopback: Promise<LoopbackRedirects> | undefined;
+
+  constructor(options: SignInsOptions) {
+    this.#options = options;
+  }
+
+  add(mount: string, grants: UpstreamGrants): void {
+    this.#upstreams.set(mount, grants);
+  }
+
+  remove(mount: string): void {
+    this.#upstreams.delete(mount);
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.#upstreams.clear();
+    void this.#loopback?.then((redirects) => redirects.close());
+  }
+
+  /**
+   * Makes a request of an upstream for a call, and lets its caller sign in if the upstream demands it.
+   *
+   * @param work makes the request with the authorization of the caller; undefined: that of its connection. It is repeated
+   *   only after a failure that says that nothing was carried out
+   * @throws {SignInRequired} if the caller does not sign in, or cannot; else what `work` throws
+   */
+  async run<T>(
+    ctx: Context,
+    mount: string,
+    work: (authorization: Authorization | undefined) => Promise<T>,
+  ): Promise<T> {
+    const grants = this.#upstreams.get(mount);
+    const authorization = grants?.of(ctx.principal);
+    let asked = 0;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await work(authorization);
+      } catch (error) {
+        const challenge = error instanceof ClientError ? error.challenge : undefined;
+        if (!grants || !authorization || !challenge || attempt > MAX_ATTEMPTS) throw error;
+        if (await authorizedSilently(authorization, challenge, ctx.signal, mount)) continue;
+        const person = grants.person(ctx.principal);
+        asked += 1;
+        if (!person || asked > MAX_SIGN_INS) throw error;
+        await this.#ask(ctx, mount, person, challenge);
+      }
+    }
+  }
+
+  async receive(query: string, person: string | undefined): Promise<ReturnPage> {
+    const { keys, log } = this.#options;
+    const url = new URL(`http://127.0.0.1/?${query}`);
+    const opened = keys.ring.open(url.searchParams.get('state') ?? '', SCOPE);
+    const state = opened.ok ? opened.payload : undefined;
+    const grant = isState(state) ? this.#upstreams.get(state.mount)?.person(state.principal) : undefined;
+    if (!isState(state) || !grant) return signInPage(400, NO_SIGN_IN);
+    const { mount, principal } = state;
+    if (person === undefined)
+      return signInPage(401, 'This server does not know who you are. Sign in to it in this browser, and load this page again.');
+    if (person !== principal) {
+      log('warning', `${mount}: the browser of another person returned from a sign-in. Its grant was refused`);
+      return signInPage(
+        403,
+        'Another person began this sign-in. Nothing was stored. If somebody sent you the link to it, do not use it.',
+      );
+    }
+    try {
+      await grant.finish(url, this.#closing.signal);
+    } catch (error) {
+      if (error instanceof SignInOver) return signInPage(400, NO_SIGN_IN);
+      this.#wake(mount, principal, new SignInRequired(mount, `the sign-in failed: ${messageOf(error)}`));
+      return signInPage(400, 'The sign-in failed. The program shows the reason. You can close this page.');
+    }
+    await this.#upstreams.get(mount)?.signedIn(principal);
+    this.#wake(mount, principal, undefined);
+    return signInPage(200, 'Signed in. You can close this page.');
+  }
+
+  async #ask(ctx: Context, mount: string, grant: PersonalGrant, challenge: Challenge): Promise<void> {
+    const { principal } = ctx;
+    const redirectUrl = await this.#redirectUrl(mount, principal);
+    let url: URL;
+    try {
+      url = await grant.begin(challenge, redirectUrl, () => this.#seal({ mount, principal }), ctx.signal);
+    } catch (error) {
+      throw new SignInRequired(mount, `the sign-in cannot begin: ${messageOf(error)}`, error);
+    }
+    // A repeated run of the handler asks for the same page under the same name.
+    const name = `sign in to ${mount} ${digest(url.searchParams.get('state') ?? '').slice(0, 8)}`;
+    const message = `[${mount}] Sign in at ${url.host}, so that this call can use ${mount} for you.`;
+    try {
+      const { [name]: answer } = await ctx.ask({ [name]: { elicitUrl: { message, url: url.href } } });
+      if (answer?.status !== 'accepted')
+        throw new SignInRequired(mount, 'the upstream demands a sign-in, which was declined');
+    } catch (error) {
+      if (!(error instanceof CannotAsk)) throw error;
+      throw new SignInRequired(
+        mount,
+        `the upstream demands a sign-in. Ask the user to open this address in a browser, then repeat the call: ${url.href}`,
+        error,
+      );
+    }
+    await this.#finished(ctx, mount, grant);
+  }
+
+  /** Waits until the browser of the person has returned, here or at another process. */
+  async #finished(ctx: Context, mount: string, grant: PersonalGrant): Promise<void> {
+    const { clock } = this.#options;
+    const until = await grant.waitsUntil();
+    if (until === undefined) return;
+    const restore = prolong(ctx, Math.max(0, until - clock.date()) + MARGIN_MS);
+    const key = keyOf(mount, ctx.principal);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const waiting = this.#waiting.get(key) ?? new Set();
+        this.#waiting.set(key, waiting);
+        const end = (failure: Error | undefined): void => {
+          timer.cancel();
+          waiting.delete(end);
+          if (waiting.size === 0 && this.#waiting.get(key) === waiting) this.#waiting.delete(key);
+          ctx.signal.removeEventListener('abort', aborted);
+          if (failure) reject(failure);
+          else resolve();
+        };
+        const aborted = (): void => end(new Error('the call was cancelled'));
+        const look = (): void => {
+          grant.waitsUntil().then(
+            (waits) => {
+              if (!waiting.has(end)) return;
+              if (waits === undefined) return end(undefined);
+              if (waits <= clock.date()) return end(new SignInRequired(mount, 'nobody finished the sign-in in time'));
+              timer = clock.after(LOOK_MS, look);
+            },
+            (error: unknown) => end(error instanceof Error ? error : new Error(String(error))),
+          );
+        };
+        waiting.add(end);
+        ctx.signal.addEventListener('abort', aborted, { once: true });
+        let timer = clock.after(LOOK_MS, look);
+        if (ctx.signal.aborted) aborted();
+      });
+    } finally {
+      restore();
+    }
+  }
+
+  #wake(mount: string, principal: string, failure: Error | undefined): void {
+    for (const end of [...(this.#waiting.get(keyOf(mount, principal)) ?? [])]) end(failure);
+  }
+
+  /** The address at which the browser of this principal returns, and is known to be theirs. */
+  async #redirectUrl(mount: string, principal: string): Promise<string> {
+    if (principal === LOCAL) {
+      this.#loopback ??= loopbackRedirects((url) => this.receive(url.search.slice(1), LOCAL));
+      return (await this.#loopback).redirectUrl;
+    }
+    const identifies = principal !== ANONYMOUS;
+    const address = this.#options.addresses().find((each) => each.identifies === identifies);
+    if (address) return address.url;
+    throw new SignInRequired(
+      mount,
+      identifies
+        ? 'the upstream demands a sign-in, and this server cannot tell whose browser returns from it. Its operator must set http.signIn with `url` and `identify`'
+        : 'the upstream demands a sign-in, and this server does not know its callers. Its operator must authenticate them, and set http.signIn',
+    );
+  }
+
+  #seal({ mount, principal }: State): string {
+    return this.#options.keys.ring.seal({ mount, principal }, SCOPE);
+  }
+}
+
+async function authorizedSilently(
+  authorization: Authorization,
+  challenge: Challenge,
+  signal: AbortSignal,
+  mount: string,
+): Promise<boolean> {
+  try {
+    await authorization.authorize(challenge, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof SignInNeeded) return false;
+    throw new SignInRequired(mount, messageOf(error), error);
+  }
+}
+
+function keyOf(mount: string, principal: string): string {
+  return `${mount} ${principal}`;
+}
+
+function isState(value: unknown): value is State {
+  return isObject(value) && typeof value.mount === 'string' && typeof value.principal === 'string';
+}
