@@ -21,6 +21,7 @@ import type {
   Tool,
 } from '../protocol/types.ts';
 import type { CompiledSchema } from '../schema/schema.ts';
+import type { Authorization } from './authorization.ts';
 import { CachedList } from './cached-list.ts';
 import type { ClientEvent, ClientMail, ConnectedServer, ServerNotification } from './client-connection.ts';
 import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts';
@@ -319,7 +320,8 @@ export class Client {
         this.#parts.connection.send({ type: 'log level', level: logLevel });
       const asking: { ended?: AbortController } = {};
       const ask = relayed.ask && askWhile(asking, relayed.ask.bind(relayed));
-      const how = { repeatable: READS.has(method), capabilities: relayed.capabilities, ask };
+      const { capabilities, authorization } = relayed;
+      const how = { repeatable: READS.has(method), capabilities, authorization, ask };
       try {
         const { name } = params;
         const result =
@@ -541,6 +543,7 @@ export class Client {
         onProgress: options.onProgress?.bind(options),
         onLog: options.onLog?.bind(options),
         capabilities: how.capabilities,
+        authorization: how.authorization,
         ask: how.ask,
         resolve: release
           ? (result) => {
@@ -900,6 +903,7 @@ interface SendOptions {
   /** The request stays open, without a deadline. */
   readonly open?: boolean;
   readonly capabilities?: ClientCapabilities | undefined;
+  readonly authorization?: Authorization | undefined;
   readonly ask?: AnswerAsked | undefined;
   /** Receives the request before it is sent. */
   readonly sent?: (request: OutgoingRequest) => void;

@@ -1,6 +1,7 @@
 /** A request that a gateway passes on for a client of its own. Types only. */
 import type { JsonObject } from '../protocol/json.ts';
 import type { ClientCapabilities, LogLevel } from '../protocol/types.ts';
+import type { Authorization } from './authorization.ts';
 import type { ServerLogMessage, ServerProgress } from './client-options.ts';
 
 /** A request of a legacy server during a call. */
@@ -29,6 +30,11 @@ export interface RelayedRequest {
   onLog?(message: ServerLogMessage): void;
   /** Declared for this request in place of the capabilities of the connection (modern servers). */
   readonly capabilities?: ClientCapabilities | undefined;
+  /**
+   * Authorizes this request in place of the connection's authorization. A demand of the server for another token rejects it
+   * with an error that has a `challenge`.
+   */
+  readonly authorization?: Authorization | undefined;
   /** Answers the server's requests during this call. While one is open, no call of the connection times out. */
   ask?: AnswerAsked | undefined;
 }

@@ -41,6 +41,7 @@ const MAX_ATTEMPTS = 4;
 const LOOK_MS = 1_000;
 /** Milliseconds that a call has left when its sign-in expires. */
 const MARGIN_MS = 10_000;
+const MAX_FAILED = 1_000;
 const SCOPE = ['sign-in'];
 
 interface State {
@@ -53,6 +54,8 @@ export class SignIns implements SignInReturns {
   readonly #upstreams = new Map<string, UpstreamGrants>();
   /** The calls that wait for a browser, by mount and principal. */
   readonly #waiting = new Map<string, Set<(failure: Error | undefined) => void>>();
+  /** Failed sign-ins whose callers have not accepted the question yet, by mount and principal. */
+  readonly #failed = new Map<string, Error>();
   readonly #closing = new AbortController();
   #loopback: Promise<LoopbackRedirects> | undefined;
 
@@ -113,7 +116,10 @@ export class SignIns implements SignInReturns {
     if (!isState(state) || !grant) return signInPage(400, NO_SIGN_IN);
     const { mount, principal } = state;
     if (person === undefined)
-      return signInPage(401, 'This server does not know who you are. Sign in to it in this browser, and load this page again.');
+      return signInPage(
+        401,
+        'This server does not know who you are. Sign in to it in this browser, and load this page again.',
+      );
     if (person !== principal) {
       log('warning', `${mount}: the browser of another person returned from a sign-in. Its grant was refused`);
       return signInPage(
@@ -163,10 +169,13 @@ export class SignIns implements SignInReturns {
   /** Waits until the browser of the person has returned, here or at another process. */
   async #finished(ctx: Context, mount: string, grant: PersonalGrant): Promise<void> {
     const { clock } = this.#options;
+    const key = keyOf(mount, ctx.principal);
     const until = await grant.waitsUntil();
+    const failed = this.#failed.get(key);
+    this.#failed.delete(key);
+    if (failed) throw failed;
     if (until === undefined) return;
     const restore = prolong(ctx, Math.max(0, until - clock.date()) + MARGIN_MS);
-    const key = keyOf(mount, ctx.principal);
     try {
       await new Promise<void>((resolve, reject) => {
         const waiting = this.#waiting.get(key) ?? new Set();
@@ -202,7 +211,14 @@ export class SignIns implements SignInReturns {
   }
 
   #wake(mount: string, principal: string, failure: Error | undefined): void {
-    for (const end of [...(this.#waiting.get(keyOf(mount, principal)) ?? [])]) end(failure);
+    const key = keyOf(mount, principal);
+    const waiting = this.#waiting.get(key);
+    this.#failed.delete(key);
+    if (waiting) for (const end of [...waiting]) end(failure);
+    else if (failure) {
+      this.#failed.set(key, failure);
+      if (this.#failed.size > MAX_FAILED) this.#failed.delete([...this.#failed.keys()][0] ?? '');
+    }
   }
 
   /** The address at which the browser of this principal returns, and is known to be theirs. */

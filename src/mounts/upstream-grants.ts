@@ -3,9 +3,10 @@ import type { Authorization, Challenge } from '../client/authorization.ts';
 import { type OAuthOptions, oauth, type PersonalGrant, personalGrant } from '../client/oauth/oauth.ts';
 import { memoryTokens, type TokenStore } from '../client/oauth/token-store.ts';
 import type { Clock } from '../clock.ts';
-import { DefinitionError } from '../protocol/errors.ts';
+
 import { checkOptionNames, describe, isObject } from '../protocol/json.ts';
 import { LOCAL } from '../quota.ts';
+import { DefinitionError } from '../registry/definition-checks.ts';
 
 /** OAuth at an upstream. Without `grant`, `assertion` and `exchange`, each principal signs in. */
 export interface UpstreamOAuth

@@ -419,6 +419,7 @@ const ROOMS: readonly {
       'operator-log',
       'schema',
       'store',
+      'transports',
       'inspection',
       'results',
       'actor',

@@ -31,8 +31,7 @@ export interface BrowserSignInOptions extends SignInTime {
 }
 
 const PATH = '/oauth/callback';
-export const NO_SIGN_IN =
-  'This page belongs to no sign-in that waits here. Please start again from the program.';
+export const NO_SIGN_IN = 'This page belongs to no sign-in that waits here. Please start again from the program.';
 // The page shows nothing of the request, so that no link can write into it.
 const PAGE = (text: string): string =>
   `<!doctype html><meta charset="utf-8"><title>Troupe</title><body style="font:16px system-ui;margin:4em auto;max-width:30em">${text}`;
@@ -56,9 +55,7 @@ export interface LoopbackRedirects {
 }
 
 /** Opens the loopback port. Its number is part of the redirect address, so the port comes first. */
-export function loopbackRedirects(
-  receive: (url: URL) => ReturnPage | Promise<ReturnPage>,
-): Promise<LoopbackRedirects> {
+export function loopbackRedirects(receive: (url: URL) => ReturnPage | Promise<ReturnPage>): Promise<LoopbackRedirects> {
   return new Promise((resolve, reject) => {
     let base = 'http://127.0.0.1';
     const server: Server = createServer((request, response) => {
