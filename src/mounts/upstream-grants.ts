@@ -262,7 +262,7 @@ class CatalogueGrant implements Authorization {
     this.#current?.observe?.(...response);
   }
 
-  /** Tries the grants that exist. No person waits for a catalogue, so nobody is asked. */
+  /** Tries the grants that exist. No person waits for a catalogue, so none is asked. */
   async authorize(challenge: Challenge, signal: AbortSignal): Promise<void> {
     await this.#load();
     const stored = await this.#tokens.get(this.#entry);

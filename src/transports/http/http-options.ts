@@ -4,7 +4,6 @@ import { LONGEST_TIMER_MS } from '../../clock.ts';
 import { checkOptionNames, describe, isObject } from '../../protocol/json.ts';
 import { isLoopback } from './host-guard.ts';
 import type { AuthenticateResult, AuthenticationRequest, HttpAuthenticator } from './http-authenticator.ts';
-import type { SignInOptions } from './sign-in-route.ts';
 
 /** The address of a metrics listener. */
 export interface MetricsAddress {
@@ -12,6 +11,24 @@ export interface MetricsAddress {
   readonly port: number;
   /** Address to bind. Default `127.0.0.1`. Everyone who reaches the address can read the metrics. */
   readonly host?: string | undefined;
+}
+
+/** The page of an HTTP transport for people who sign in at upstreams. */
+export interface SignInOptions {
+  /**
+   * The address to which authorization servers redirect browsers: an https URL of this server, or an http URL of a loopback
+   * host. Its path is served besides the endpoint. Default: `/oauth/callback` of this port, on loopback and without
+   * authentication only.
+   */
+  readonly url?: string;
+  /**
+   * Returns the principal of the person whose browser sends the request, such as the owner of a session cookie; undefined if
+   * that is unknown. The grant is refused unless it is the principal that began the sign-in (MCP 2025-11-25 elicitation,
+   * "Phishing").
+   *
+   * @example identify: ({ header }) => sessions.get(cookieOf(header('cookie')))?.principal
+   */
+  identify?(request: AuthenticationRequest): string | undefined | Promise<string | undefined>;
 }
 
 export interface HttpOptions {

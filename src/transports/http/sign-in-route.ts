@@ -2,26 +2,9 @@
 import { ANONYMOUS } from '../../quota.ts';
 import type { ReturnAddress, ReturnPage, SignInReturns, TransportHost } from '../transport.ts';
 import type { AuthenticationRequest } from './http-authenticator.ts';
+import type { SignInOptions } from './http-options.ts';
 
-/** Where and for whom people sign in at upstreams. */
-export interface SignInOptions {
-  /**
-   * The address to which authorization servers redirect browsers: an https URL of this server, or an http URL of a loopback
-   * host. Its path is served besides the endpoint. Default: `/oauth/callback` of this port, on loopback and without
-   * authentication only.
-   */
-  readonly url?: string;
-  /**
-   * Returns the principal of the person whose browser sends the request, such as the owner of a session cookie; undefined if
-   * that is unknown. The grant is refused unless it is the principal that began the sign-in (MCP 2025-11-25 elicitation,
-   * "Phishing").
-   *
-   * @example identify: ({ header }) => sessions.get(cookieOf(header('cookie')))?.principal
-   */
-  identify?(request: AuthenticationRequest): string | undefined | Promise<string | undefined>;
-}
-
-export const SIGN_IN_PATH = '/oauth/callback';
+const SIGN_IN_PATH = '/oauth/callback';
 /** Milliseconds in which `identify` must decide. */
 const IDENTIFY_MS = 15_000;
 
@@ -34,7 +17,7 @@ export interface SignInRouteOptions {
 }
 
 export class SignInRoute {
-  /** The path that is served; undefined if nobody can sign in here. */
+  /** The path that is served; undefined if no person can sign in here. */
   readonly path: string | undefined;
   readonly #signIn: SignInOptions | undefined;
   /** Everyone who reaches the endpoint is the person at this machine. */
