@@ -78,10 +78,13 @@ export class ErrorResponse extends ClientError {
   override readonly name = 'ErrorResponse';
   readonly code: number;
   readonly data: JsonValue | undefined;
+  /** The message as the server sent it. */
+  readonly text: string;
 
   constructor(server: string, code: number, message: string, data: JsonValue | undefined) {
     super(server, { reason: 'error response', message: `${message} (code ${code})`, carriedOut: 'unknown' });
     this.code = code;
     this.data = data;
+    this.text = message;
   }
 }

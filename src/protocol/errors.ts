@@ -26,6 +26,8 @@ export const ErrorCode = {
   ShuttingDown: -31003,
   /** The caller lacks scopes, or a rule rejects the request. */
   Forbidden: -31004,
+  /** A mounted server cannot be reached, and has not carried the request out. */
+  UpstreamUnavailable: -31005,
 } as const;
 
 export type ErrorCodeValue = (typeof ErrorCode)[keyof typeof ErrorCode];

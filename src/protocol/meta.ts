@@ -18,6 +18,8 @@ export const META = {
   idempotencyKey: 'io.troupe/idempotency-key',
   /** Of the result of a call that a limit rejected: milliseconds until a retry may succeed. */
   retryAfterMs: 'io.troupe/retry-after-ms',
+  /** Of the result of a call that a mounted server did not answer: the reason, and whether the call was carried out. */
+  upstreamFailure: 'io.troupe/upstream-failure',
 } as const;
 
 type Params = Readonly<Record<string, unknown>> | undefined;

@@ -16,6 +16,7 @@ const ANSWERED: ReadonlyMap<ErrorCodeValue, number> = new Map([
   // 2026-07-28 authorization "Scope Challenge Handling"; RFC 6750 section 3.1.
   [ErrorCode.Forbidden, 403],
   [ErrorCode.ShuttingDown, 503],
+  [ErrorCode.UpstreamUnavailable, 503],
 ]);
 
 export function statusOfAnswer(error: WireError | undefined): number {
