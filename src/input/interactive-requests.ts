@@ -106,6 +106,16 @@ export class InteractiveRequests implements CellHolder {
     return this.#options.limits.maxStepsLength;
   }
 
+  get maxTimeoutMs(): number {
+    return this.#options.limits.maxTimeoutMs;
+  }
+
+  /** True if another process continues this request when it ends here. */
+  continuesElsewhere({ conversation }: RequestView): boolean {
+    const id = conversation && this.#ids.get(conversation);
+    return id !== undefined && this.#options.requestLog.durable && this.#options.requestLog.isLeaving(id);
+  }
+
   /** Counts the memory that the handler of a request makes the server retain, until handler and interactive request have ended. */
   memoryOf(request: RequestView): HeldMemory {
     if (request.memory) return request.memory;

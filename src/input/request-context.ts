@@ -90,6 +90,11 @@ export function becomeTask(ctx: Context): boolean {
   return ours(ctx).becomeTask();
 }
 
+/** True if a call is a task, or will be one once the task is durable. */
+export function isTask(ctx: Context): boolean {
+  return ours(ctx).isTask;
+}
+
 /** Returns the client on whose behalf a handler makes calls elsewhere. */
 export function ownerOfCall(ctx: Context): CallOwner {
   return ours(ctx).owner;
@@ -109,6 +114,16 @@ export function earlierSteps(ctx: Context): JsonObject | undefined {
   return ours(ctx).earlier;
 }
 
+/** True if another process continues this call, which ends here: what it has begun elsewhere must not be cancelled. */
+export function continuesElsewhere(ctx: Context): boolean {
+  return ours(ctx).continuesElsewhere;
+}
+
+/** Extends the deadline of a call that waits for the task of another server, to `limits.maxTimeoutMs`. */
+export function waitLonger(ctx: Context): void {
+  ours(ctx).waitLonger();
+}
+
 function ours(ctx: Context): RequestContext {
   if (ctx instanceof RequestContext) return ctx;
   throw new TypeError('expected the context of a call as this package passes it to handlers');
@@ -121,7 +136,7 @@ export class RequestContext implements Context, HandlerRun {
   readonly #first: RequestView;
   readonly #interactive: InteractiveRequests;
   readonly #options: RunOptions;
-  readonly #timeoutMs: number | undefined;
+  #timeoutMs: number | undefined;
   #progress: Context['progress'] | undefined;
   #step: Context['step'] | undefined;
   #closeStream: Context['closeStream'] | undefined;
@@ -230,6 +245,10 @@ export class RequestContext implements Context, HandlerRun {
 
   /** @returns whether the call is a task now, or will be once the task is durable */
   becomeTask(): boolean {
+    return this.isTask;
+  }
+
+  get isTask(): boolean {
     return this.#options.lasting === true;
   }
 
@@ -237,6 +256,15 @@ export class RequestContext implements Context, HandlerRun {
   get earlier(): JsonObject | undefined {
     const { recorded } = this.#first;
     return recorded?.id === undefined ? undefined : recorded.steps;
+  }
+
+  get continuesElsewhere(): boolean {
+    return this.#interactive.continuesElsewhere(this.#first);
+  }
+
+  waitLonger(): void {
+    this.#timeoutMs = this.#interactive.maxTimeoutMs;
+    this.#allow();
   }
 
   get owner(): CallOwner {

@@ -96,7 +96,7 @@ class MountActor implements Behaviour<MountMail> {
     const { name, targetKey, system, settings, gatherMs } = options;
     this.#options = options;
     this.#self = self;
-    this.#elements = new MountedElements({ ...options, mount: name });
+    this.#elements = new MountedElements({ ...options, mount: name, clock: system.clock });
     this.#record = new CatalogueRecord({ mount: name, targetKey, clock: system.clock });
     this.#snapshot = initialTransition(mountMachine, { backOff: BACK_OFF, gatherMs, staleMs: settings.staleMs })[0];
   }

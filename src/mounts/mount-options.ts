@@ -35,6 +35,9 @@ export interface MountOptions extends NameOptions, Guarded {
   readonly maxListed?: number | undefined;
   /** Most characters of one catalogue as JSON. Default 16,777,216. */
   readonly maxListBytes?: number | undefined;
+  /** Most rounds of questions, and most samplings, that one call of the upstream may ask for. Default 10 and 8. */
+  readonly maxRounds?: number | undefined;
+  readonly maxSamplingPerCall?: number | undefined;
 }
 
 /** A mounted server. */
@@ -61,6 +64,8 @@ const NUMBERS = {
   maxListPages: 64,
   maxListed: 5_000,
   maxListBytes: 16_777_216,
+  maxRounds: 10,
+  maxSamplingPerCall: 8,
 } as const;
 const FLAGS = ['validate', 'trust', 'required'] as const;
 const KNOWN = new Set<string>([
@@ -99,6 +104,8 @@ export function readMountOptions(mount: string, options: MountOptions): MountSet
     maxListPages: bound('maxListPages'),
     maxListed: bound('maxListed'),
     maxListBytes: bound('maxListBytes'),
+    maxRounds: bound('maxRounds'),
+    maxSamplingPerCall: bound('maxSamplingPerCall'),
     validate: flag('validate'),
     trust: flag('trust'),
     required: flag('required'),

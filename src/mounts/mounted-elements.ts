@@ -1,4 +1,6 @@
 /** The elements of one mount in the registries: the upstream's definitions, with the names and URIs of the mount. */
+
+import type { Clock } from '../clock.ts';
 import type {
   Completer,
   PromptImplementation,
@@ -8,6 +10,7 @@ import type {
 import type { Context } from '../input/context.ts';
 import { settingsIn, VIEWS_EXTENSION } from '../protocol/extensions.ts';
 import { isJsonObject, isObject, type JsonObject, messageOf } from '../protocol/json.ts';
+import { TASKS_EXTENSION } from '../protocol/task-params.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
 import { parseTemplate } from '../protocol/uri-template.ts';
 import type { ReadableCatalogue } from '../registry/catalogue.ts';
@@ -16,7 +19,7 @@ import type { Registration } from '../registry/registration.ts';
 import { compileInput } from '../schema/compile-schema.ts';
 import type { CompiledSchema } from '../schema/schema.ts';
 import { compileLimits } from '../tool-limits/call-limits.ts';
-import { callThrough } from './call-through.ts';
+import { CallRelay, type RelayCall } from './call-relay.ts';
 import { describeInvisible, visibleDefinition } from './invisible-characters.ts';
 import type { MountSettings } from './mount-options.ts';
 import { OfferedNames } from './names.ts';
@@ -42,6 +45,7 @@ export interface AnnouncedCapabilities {
 }
 
 export interface MountedElementsOptions {
+  readonly clock: Clock;
   readonly mount: string;
   readonly settings: MountSettings;
   readonly upstream: Upstream;
@@ -68,6 +72,7 @@ export class MountedElements {
   readonly #source: string;
   readonly #tools: OfferedNames;
   readonly #prompts: OfferedNames;
+  readonly #relay: CallRelay;
   /** The name in URIs; false if they stay as they are. */
   readonly #space: string | false;
 
@@ -79,6 +84,14 @@ export class MountedElements {
     this.#tools = new OfferedNames(mount, settings);
     this.#prompts = new OfferedNames(mount, settings);
     this.#space = settings.prefix === false ? false : mount;
+    const { maxRounds, maxSamplingPerCall } = settings;
+    this.#relay = new CallRelay({
+      mount,
+      upstream: options.upstream,
+      clock: options.clock,
+      maxRounds,
+      maxSamplingPerCall,
+    });
   }
 
   /** Offers a catalogue in place of the one before. Clients are notified only of lists that differ. */
@@ -89,7 +102,7 @@ export class MountedElements {
     const completes = catalogue.capabilities.completions !== undefined;
     const ours = {
       tools: this.#compiled('tool', tools.catalogue, catalogue.tools, problems, (tool) =>
-        isTool(tool) ? this.#tool(tool) : undefined,
+        isTool(tool) ? this.#tool(tool, catalogue.capabilities) : undefined,
       ),
       prompts: this.#compiled('prompt', prompts.catalogue, catalogue.prompts, problems, (prompt) =>
         isPrompt(prompt) ? this.#prompt(prompt, completes) : undefined,
@@ -162,7 +175,7 @@ export class MountedElements {
     return [...compiled.values()];
   }
 
-  #tool(tool: JsonObject & Tool): MountedTool | undefined {
+  #tool(tool: JsonObject & Tool, capabilities: JsonObject): MountedTool | undefined {
     const { settings } = this.#options;
     const name = this.#tools.offered(tool.name);
     if (name === undefined) return undefined;
@@ -171,6 +184,9 @@ export class MountedElements {
     const { execution: _, ...definition } = rewriteUris(this.#space, tool);
     const ui = isObject(tool._meta) ? tool._meta.ui : undefined;
     const visibility = isObject(ui) && Array.isArray(ui.visibility) ? ui.visibility : undefined;
+    const { readOnlyHint, idempotentHint } = tool.annotations ?? {};
+    const repeatable = settings.trust && (readOnlyHint === true || idempotentHint === true);
+    const tasks = tasksOf(tool, capabilities);
     return {
       key: name,
       access: accessOf(settings),
@@ -182,11 +198,16 @@ export class MountedElements {
         output: undefined,
         timeoutMs: settings.timeoutMs,
         rerun: undefined,
-        task: 'never',
+        task: tasks === 'never' ? tasks : 'allowed',
         limits: compileLimits(settings.limits),
         relayed: true,
         handler: (args, ctx) =>
-          this.#call(ctx, 'tools/call', { name: tool.name, arguments: isJsonObject(args) ? args : {} }),
+          this.#call(ctx, {
+            method: 'tools/call',
+            params: { name: tool.name, arguments: isJsonObject(args) ? args : {} },
+            repeatable,
+            tasks,
+          }),
       },
     };
   }
@@ -206,7 +227,11 @@ export class MountedElements {
         input: undefined,
         relayed: true,
         handler: (args, ctx) =>
-          this.#call(ctx, 'prompts/get', { name: prompt.name, arguments: isJsonObject(args) ? args : {} }),
+          this.#call(ctx, {
+            method: 'prompts/get',
+            params: { name: prompt.name, arguments: isJsonObject(args) ? args : {} },
+            repeatable: true,
+          }),
       },
     };
   }
@@ -245,7 +270,7 @@ export class MountedElements {
       read: ({ uri }, ctx) => {
         const upstream = toUpstream(this.#space, uri);
         if (upstream === undefined) throw new Error(`${uri}: no resource of mount "${this.#options.mount}"`);
-        return this.#call(ctx, 'resources/read', { uri: upstream });
+        return this.#call(ctx, { method: 'resources/read', params: { uri: upstream }, repeatable: true });
       },
     };
   }
@@ -255,7 +280,11 @@ export class MountedElements {
       (name: string): Completer =>
       async (value, chosen, ctx) => {
         const context = Object.keys(chosen).length === 0 ? {} : { context: { arguments: { ...chosen } } };
-        const result = await this.#call(ctx, 'completion/complete', { ref, argument: { name, value }, ...context });
+        const result = await this.#call(ctx, {
+          method: 'completion/complete',
+          params: { ref, argument: { name, value }, ...context },
+          repeatable: true,
+        });
         const completion = isObject(result.completion) ? result.completion : {};
         const { values, total, hasMore } = completion;
         return {
@@ -273,9 +302,16 @@ export class MountedElements {
     return whole || title !== undefined ? { name: offered } : { name: offered, title: name };
   }
 
-  async #call(ctx: Context, method: string, params: JsonObject): Promise<JsonObject> {
-    return rewriteUris(this.#space, await callThrough(ctx, this.#options.upstream, method, params));
+  async #call(ctx: Context, call: RelayCall): Promise<JsonObject> {
+    return rewriteUris(this.#space, await this.#relay.call(ctx, call));
   }
+}
+
+/** Returns when the upstream runs calls of a tool as tasks; `unasked`: it decides itself (the extension). */
+function tasksOf({ execution }: Tool, { extensions, tasks }: JsonObject): NonNullable<RelayCall['tasks']> | 'never' {
+  if (isObject(extensions) && extensions[TASKS_EXTENSION] !== undefined) return 'unasked';
+  const support = isObject(tasks) && isObject(execution) ? execution.taskSupport : undefined;
+  return support === 'optional' || support === 'required' ? support : 'never';
 }
 
 // The client has checked the outer shapes when it listed them.

@@ -81,6 +81,10 @@ class PromotableContext extends RequestContext {
     this.#timer = this.#tasks.promoteLater(request, this);
   }
 
+  override get isTask(): boolean {
+    return this.#became;
+  }
+
   override becomeTask(): boolean {
     this.#became ||= this.#tasks.promote(this.#current, this);
     if (this.#became) this.#timer.cancel();

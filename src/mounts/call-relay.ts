@@ -1,0 +1,467 @@
+/** Relays calls of clients to the upstream of a mount, and the upstream's questions and tasks to the client of the call. */
+
+import { ErrorResponse } from '../client/client-errors.ts';
+import { ClientTask, createdTask } from '../client/client-task.ts';
+import type { Client } from '../client/connected-client.ts';
+import type { AskedRequest, RelayedRequest } from '../client/relayed-request.ts';
+import type { Clock } from '../clock.ts';
+import type { Context } from '../input/context.ts';
+import { CannotAsk } from '../input/input-errors.ts';
+import {
+  askVerbatim,
+  becomeTask,
+  type CallOwner,
+  checkpointsOf,
+  continuesElsewhere,
+  earlierSteps,
+  isTask,
+  ownerOfCall,
+  waitLonger,
+} from '../input/request-context.ts';
+import type { InputMethod, InputRequest, Reply } from '../messages/client-input.ts';
+import { ErrorCode, type ErrorCodeValue, isProtocolError, ProtocolError, ToolError } from '../protocol/errors.ts';
+import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
+import { META } from '../protocol/meta.ts';
+import { TASKS_EXTENSION } from '../protocol/task-params.ts';
+import type { ClientCapabilities } from '../protocol/types.ts';
+import { OwnedRoots } from './owned-roots.ts';
+import type { Upstream } from './upstream.ts';
+
+export interface CallRelayOptions {
+  /** The name of the mount. */
+  readonly mount: string;
+  readonly upstream: Upstream;
+  readonly clock: Clock;
+  /** Most rounds of questions of one call. */
+  readonly maxRounds: number;
+  /** Most samplings that one call may ask for. */
+  readonly maxSamplingPerCall: number;
+}
+
+/** One call, as the upstream gets it. */
+export interface RelayCall {
+  readonly method: 'tools/call' | 'prompts/get' | 'resources/read' | 'completion/complete';
+  readonly params: JsonObject;
+  /** A repeat after a crash does no harm. */
+  readonly repeatable: boolean;
+  /** When the upstream runs the tool as a task: never, if its caller asks (2025-11-25), or as it decides (the extension). */
+  readonly tasks?: 'never' | 'optional' | 'required' | 'unasked';
+}
+
+/** A round of questions, as it is recorded. */
+interface Round {
+  readonly requests: JsonObject;
+  readonly requestState?: string;
+  /** The questions are pages that the user must open before the call begins. */
+  readonly pages?: true;
+  /** The call has ended, and its result was not recorded. */
+  readonly ended?: true;
+}
+
+/** Code of 2025-11-25 for a call that needs the user to open a page first (elicitation, "URL Elicitation Required Error"). */
+const URL_ELICITATION_REQUIRED = -32042;
+/** Most questions of one round. `askVerbatim` has the same limit. */
+const MAX_QUESTIONS = 32;
+/** Members of `_meta` that describe one hop and not the call. */
+const HOP_META: ReadonlySet<string> = new Set([
+  META.protocolVersion,
+  META.clientInfo,
+  META.clientCapabilities,
+  META.logLevel,
+  META.progressToken,
+  META.idempotencyKey,
+  META.relatedTask,
+]);
+
+/** Relays the calls of one mount. */
+export class CallRelay {
+  readonly #options: CallRelayOptions;
+  readonly #roots = new OwnedRoots();
+
+  constructor(options: CallRelayOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Makes one call.
+   *
+   * @returns the result of the upstream, unread
+   * @throws {ErrorResponse | ClientError} as the connection does; {@link ToolError} for a call that cannot be continued
+   */
+  async call(ctx: Context, call: RelayCall): Promise<JsonObject> {
+    const { upstream } = this.#options;
+    const caller = ownerOfCall(ctx);
+    const owner = { ...caller, capabilities: declaredUpstream(caller.capabilities) };
+    try {
+      const client = await upstream.for(owner);
+      return await new RelayedCall(this.#options, this.#roots, client, owner, ctx, call).run();
+    } finally {
+      if (owner.once) upstream.released(owner.key);
+    }
+  }
+}
+
+class RelayedCall {
+  readonly #options: CallRelayOptions;
+  readonly #roots: OwnedRoots;
+  readonly #client: Client;
+  readonly #owner: CallOwner;
+  readonly #ctx: Context;
+  readonly #call: RelayCall;
+  /** The steps of earlier runs; undefined in the first run. */
+  readonly #earlier: JsonObject | undefined;
+  #samplings = 0;
+  /** The announced changes of roots when the client was last asked for them. */
+  #rootsChanges = 0;
+  #progress = 0;
+
+  constructor(
+    options: CallRelayOptions,
+    roots: OwnedRoots,
+    client: Client,
+    owner: CallOwner,
+    ctx: Context,
+    call: RelayCall,
+  ) {
+    this.#options = options;
+    this.#roots = roots;
+    this.#client = client;
+    this.#owner = owner;
+    this.#ctx = ctx;
+    this.#call = call;
+    this.#earlier = earlierSteps(ctx);
+  }
+
+  async run(): Promise<JsonObject> {
+    const task = this.#recorded('task');
+    if (task) return this.#follow(String(task.id));
+    const { params } = this.#call;
+    let sent = params;
+    for (let round = 1; round <= this.#options.maxRounds; round += 1) {
+      const result = await this.#round(round, sent);
+      if ('final' in result) return this.#final(result.final);
+      const { requests, requestState, pages } = result;
+      if (pages) {
+        await this.#openPages(requests, round);
+        continue;
+      }
+      const responses = Object.keys(requests).length === 0 ? undefined : await this.#ask(requests);
+      sent = {
+        ...params,
+        ...(responses && { inputResponses: responses }),
+        ...(requestState !== undefined && { requestState }),
+      };
+    }
+    throw new ToolError(
+      `${this.#options.mount}: the server asked for input ${this.#options.maxRounds} times, which is too often. It is not known whether the call was carried out.`,
+    );
+  }
+
+  /** Returns the step of an earlier run. */
+  #recorded(name: string): JsonObject | undefined {
+    const result = this.#earlier?.[name];
+    const [value] = Array.isArray(result) ? result : [];
+    return isJsonObject(value) ? value : undefined;
+  }
+
+  /** True if another process may continue the call. */
+  get #resumable(): boolean {
+    return checkpointsOf(this.#ctx) !== undefined;
+  }
+
+  /**
+   * Sends one round, unless an earlier run has recorded its questions. A later round is recorded before it is sent: if the
+   * process ends before the answer, nothing is sent twice.
+   */
+  async #round(round: number, sent: JsonObject): Promise<Round | { readonly final: JsonObject }> {
+    const known = this.#recorded(`round ${round}`);
+    if (known) return asRound(known);
+    if (round === 1) {
+      if (this.#earlier && !this.#call.repeatable) throw this.#unknown();
+      const result = await this.#exchange(sent);
+      if ('final' in result || !this.#resumable) return result;
+      return this.#ctx.step(`round ${round}`, () => result);
+    }
+    if (!this.#resumable) return this.#exchange(sent);
+    let final: JsonObject | undefined;
+    const kept = await this.#ctx.step(`round ${round}`, async (): Promise<Round> => {
+      let first = false;
+      await this.#ctx.step(`sent ${round}`, () => {
+        first = true;
+        return true;
+      });
+      if (!first && !this.#call.repeatable) throw this.#unknown();
+      const result = await this.#exchange(sent);
+      if (!('final' in result)) return result;
+      final = result.final;
+      return ENDED;
+    });
+    if (final) return { final };
+    if (kept.ended) throw this.#unknown();
+    return kept;
+  }
+
+  async #exchange(sent: JsonObject): Promise<Round | { readonly final: JsonObject }> {
+    const { method, tasks } = this.#call;
+    const asTask = tasks === 'required' || (tasks === 'optional' && isTask(this.#ctx));
+    const params = asTask ? { ...sent, task: {} } : sent;
+    try {
+      const result = await this.#send(method, params, method === 'completion/complete' ? undefined : this.#answer);
+      if (result.resultType !== 'input_required') return { final: result };
+      const { inputRequests, requestState } = result;
+      return {
+        requests: isJsonObject(inputRequests) ? inputRequests : {},
+        ...(typeof requestState === 'string' && { requestState }),
+      };
+    } catch (error) {
+      const pages = error instanceof ErrorResponse && error.code === URL_ELICITATION_REQUIRED && pagesIn(error.data);
+      if (!pages) throw error;
+      return { requests: pages, pages: true };
+    }
+  }
+
+  #send(method: string, params: JsonObject, ask: RelayedRequest['ask']): Promise<JsonObject> {
+    const ctx = this.#ctx;
+    const { upstream } = this.#options;
+    return this.#client.relay({
+      method,
+      params,
+      signal: ctx.signal,
+      meta: passedMeta(ctx.meta),
+      capabilities: this.#owner.capabilities,
+      ask,
+      onProgress: ({ progress, total, message }) => ctx.progress(progress, total, message),
+      onLog: ({ level, data, logger }) =>
+        ctx.log(level, data, logger === undefined ? upstream.name : `${upstream.name}/${logger}`),
+    });
+  }
+
+  // Questions
+
+  /** Asks the client the questions of a modern upstream. @returns the responses by the upstream's keys */
+  async #ask(requests: JsonObject): Promise<JsonObject> {
+    const entries = Object.entries(requests);
+    if (entries.length > MAX_QUESTIONS)
+      throw this.#cannot(`asks ${entries.length} questions at once. At most ${MAX_QUESTIONS} are possible`);
+    const responses: Record<string, JsonValue> = {};
+    const asked: Record<string, InputRequest> = {};
+    for (const [key, request] of entries) {
+      if (key === '__proto__') throw this.#cannot('asks a question with the name "__proto__", which nobody can answer');
+      const { method, params } = isJsonObject(request) ? request : {};
+      if (!isInputMethod(method)) throw this.#cannot('asks a question of an unknown kind');
+      const kept = method === 'roots/list' ? this.#roots.get(this.#owner.key) : undefined;
+      if (kept) responses[key] = kept;
+      else asked[key] = this.#translated(method, isJsonObject(params) ? params : {});
+    }
+    if (Object.keys(asked).length === 0) return responses;
+    const replies = await askVerbatim(this.#ctx, asked);
+    for (const [key, reply] of Object.entries(replies))
+      responses[key] = this.#response(asked[key]?.method ?? 'elicitation/create', reply);
+    return responses;
+  }
+
+  #response(method: InputMethod, reply: Reply | undefined): JsonObject {
+    if (reply?.ok && isJsonObject(reply.result)) {
+      if (method === 'roots/list') {
+        this.#roots.set(this.#owner, this.#rootsChanges, reply.result);
+        this.#options.upstream.keepRoots(this.#owner.key, reply.result);
+      }
+      return reply.result;
+    }
+    // A modern upstream gets results only (2026-07-28 patterns/mrtr).
+    if (method === 'elicitation/create') return { action: 'cancel' };
+    throw new ToolError(
+      `${this.#options.mount}: the client did not answer ${method}${!reply || reply.ok ? '' : `: ${reply.error.message}`}. The call was not completed.`,
+    );
+  }
+
+  /** Answers a request of a legacy upstream during this call. */
+  readonly #answer = async ({ method, params }: AskedRequest, signal: AbortSignal): Promise<JsonObject> => {
+    if (!isInputMethod(method))
+      throw new ProtocolError(ErrorCode.MethodNotFound, `this client does not serve ${method.slice(0, 100)}`);
+    const kept = method === 'roots/list' ? this.#roots.get(this.#owner.key) : undefined;
+    if (kept) return kept;
+    try {
+      const replies = await askVerbatim(this.#ctx, { [NAMES[method]]: this.#translated(method, params) }, signal);
+      const reply = replies[NAMES[method]];
+      if (reply && !reply.ok && isCode(reply.error.code))
+        throw new ProtocolError(reply.error.code, reply.error.message);
+      return this.#response(method, reply);
+    } catch (error) {
+      if (error instanceof CannotAsk) throw new ProtocolError(ErrorCode.MethodNotFound, error.message);
+      throw isProtocolError(error) ? error : new ProtocolError(ErrorCode.InternalError, messageOf(error));
+    }
+  };
+
+  /** The question as the client gets it: it learns which server asks (MCP elicitation, "Security Considerations"). */
+  #translated(method: InputMethod, params: JsonObject): InputRequest {
+    const { mount, maxSamplingPerCall } = this.#options;
+    if (method === 'elicitation/create') {
+      const { message } = params;
+      return { method, params: { ...params, message: `[${mount}] ${typeof message === 'string' ? message : ''}` } };
+    }
+    if (method === 'roots/list') {
+      this.#rootsChanges = this.#owner.session?.rootsChanges ?? 0;
+      return { method, params };
+    }
+    this.#samplings += 1;
+    if (this.#samplings > maxSamplingPerCall)
+      throw this.#cannot(`asks for more than ${maxSamplingPerCall} samplings in one call`);
+    // The context of this client is not the upstream's to see.
+    const { includeContext, ...rest } = params;
+    return { method, params: includeContext === 'none' ? params : rest };
+  }
+
+  /** Asks the user to open the pages without which a legacy upstream does not begin the call. */
+  async #openPages(requests: JsonObject, round: number): Promise<void> {
+    const urls = Object.values(requests)
+      .map((request) => (isJsonObject(request) && isJsonObject(request.params) ? String(request.params.url) : ''))
+      .join(', ');
+    const { mount } = this.#options;
+    if (round > 1)
+      throw new ToolError(`${mount}: this call needs a page to be completed first: ${urls}. Call again afterwards.`);
+    let responses: JsonObject;
+    try {
+      responses = await this.#ask(requests);
+    } catch (error) {
+      if (!(error instanceof CannotAsk)) throw error;
+      throw new ToolError(`${mount}: this call needs the user to open ${urls} first. Call again afterwards.`);
+    }
+    const agreed = Object.values(responses).every((reply) => isObject(reply) && reply.action === 'accept');
+    if (!agreed) throw new ToolError(`${mount}: the user did not open ${urls}. The call was not carried out.`);
+  }
+
+  // Tasks
+
+  /** Passes a result on, or follows the task that the call has become. */
+  async #final(result: JsonObject): Promise<JsonObject> {
+    const created = createdTask(result);
+    if (!created) return withoutHop(result);
+    becomeTask(this.#ctx);
+    if (this.#resumable) await this.#ctx.step('task', () => ({ id: created.id }));
+    return this.#follow(created.id, created.task);
+  }
+
+  async #follow(id: string, created?: Readonly<Record<string, unknown>>): Promise<JsonObject> {
+    const ctx = this.#ctx;
+    waitLonger(ctx);
+    const task = new ClientTask(
+      id,
+      {
+        server: this.#options.mount,
+        clock: this.#options.clock,
+        era: () => this.#client.server.era,
+        request: async (method, params) => {
+          const result = await this.#send(method, params, method === 'tasks/result' ? this.#answer : undefined);
+          if (method === 'tasks/get') this.#report(result.statusMessage);
+          return result;
+        },
+        answerAll: (requests) => this.#ask(isJsonObject(requests) ? requests : {}),
+        busy: (work) => work(),
+      },
+      created,
+    );
+    this.#report(created?.statusMessage);
+    try {
+      const result: unknown = await task.result(ctx.signal);
+      return isJsonObject(result) ? withoutHop(result) : {};
+    } catch (error) {
+      // The next process follows the task.
+      if (ctx.signal.aborted && !continuesElsewhere(ctx))
+        this.#client.relay({ method: 'tasks/cancel', params: { taskId: id } }).catch(() => {});
+      throw error;
+    }
+  }
+
+  #report(message: unknown): void {
+    if (typeof message !== 'string') return;
+    this.#progress += 1;
+    this.#ctx.progress(this.#progress, undefined, message);
+  }
+
+  // Failures
+
+  #cannot(why: string): ToolError {
+    return new ToolError(
+      `${this.#options.mount}: the server ${why}. It is not known whether the call was carried out completely.`,
+    );
+  }
+
+  #unknown(): ToolError {
+    return new ToolError(
+      `${this.#options.mount}: the gateway restarted during this call, and it is not known whether the call was carried out. Find out before you call again.`,
+    );
+  }
+}
+
+/** Recorded in place of the result of a later round. */
+const ENDED: Round = { requests: {}, ended: true };
+
+const NAMES = { 'elicitation/create': 'elicit', 'sampling/createMessage': 'sample', 'roots/list': 'roots' } as const;
+
+/**
+ * The capabilities to declare upstream: those of the client that the call can serve, and tasks, which the relay follows for
+ * clients that do not take them.
+ */
+function declaredUpstream(capabilities: ClientCapabilities): ClientCapabilities {
+  // The client of a session has declared them once.
+  let declared = DECLARED.get(capabilities);
+  if (declared) return declared;
+  const { elicitation, sampling, roots, extensions } = capabilities;
+  declared = {
+    ...(elicitation && { elicitation }),
+    ...(sampling && { sampling }),
+    ...(roots && { roots }),
+    extensions: { ...extensions, [TASKS_EXTENSION]: {} },
+  };
+  DECLARED.set(capabilities, declared);
+  return declared;
+}
+
+const DECLARED = new WeakMap<ClientCapabilities, ClientCapabilities>();
+
+/** The members of `_meta` that belong to the call, such as `traceparent`. */
+function passedMeta(meta: JsonObject): JsonObject | undefined {
+  let passed: Record<string, JsonValue> | undefined;
+  for (const [member, value] of Object.entries(meta)) {
+    if (HOP_META.has(member) || value === undefined) continue;
+    passed ??= {};
+    passed[member] = value;
+  }
+  return passed;
+}
+
+/** Removes what a result says of its hop alone (2026-07-28 basic, "Results"): this server says it of itself. */
+function withoutHop({ resultType: _, ...result }: JsonObject): JsonObject {
+  if (!isJsonObject(result._meta)) return result;
+  const { [META.serverInfo]: __, ...meta } = result._meta;
+  const { _meta: ___, ...others } = result;
+  return Object.keys(meta).length === 0 ? others : { ...others, _meta: meta };
+}
+
+function isInputMethod(method: unknown): method is InputMethod {
+  return typeof method === 'string' && Object.hasOwn(NAMES, method);
+}
+
+function asRound({ requests, requestState, pages }: JsonObject): Round {
+  return {
+    requests: isJsonObject(requests) ? requests : {},
+    ...(typeof requestState === 'string' && { requestState }),
+    ...(pages === true && { pages }),
+  };
+}
+
+/** The pages in the error of a 2025-11-25 upstream, as questions; undefined if it names none. */
+function pagesIn(data: JsonValue | undefined): JsonObject | undefined {
+  const pages = isJsonObject(data) && Array.isArray(data.elicitations) ? data.elicitations.filter(isJsonObject) : [];
+  if (pages.length === 0) return undefined;
+  const asked = pages
+    .slice(0, MAX_QUESTIONS)
+    .map((page, index) => [`page-${index + 1}`, { method: 'elicitation/create', params: { ...page, mode: 'url' } }]);
+  return Object.fromEntries(asked);
+}
+
+/** The codes of another server are not in our list. */
+function isCode(code: number): code is ErrorCodeValue {
+  return Number.isSafeInteger(code);
+}
