@@ -211,6 +211,38 @@ test('R-25: a session that is asked for while its server stops is not said to be
   );
 });
 
+test('R-30: clients that disconnect while their session is read leave nothing behind', () => {
+  const fault = faulty();
+  return serving(
+    async (stage) => {
+      const session = await openSession(stage.url);
+      for (const method of ['POST', 'GET']) {
+        await sleepAll(stage);
+        assert.is(stage.sessions(), 0);
+        let found = (): void => {};
+        fault.holdLoad = new Promise((resolve) => {
+          found = resolve;
+        });
+        const cut = new AbortController();
+        const { headers } = session;
+        const body = method === 'POST' ? { jsonrpc: '2.0', id: 1, method: 'ping' } : undefined;
+        const asked = [1, 2, 3].map(() => ask(stage.url, { method, headers, body, signal: cut.signal }));
+        await settle();
+        cut.abort();
+        await Promise.allSettled(asked);
+        await settle();
+        found();
+        await settle();
+      }
+      // Each would count as one of three exchanges for ever.
+      assert.is(await pings(session), 200);
+      await sleepAll(stage);
+      assert.is(stage.sessions(), 0);
+    },
+    { server: { store: fault.store }, maxExchangesPerPrincipal: 3 },
+  );
+});
+
 test('an operator sees a session idle, hibernating and active again', () =>
   serving(
     async (stage) => {

@@ -146,6 +146,8 @@ export class HttpConnections {
     session: HttpSession | undefined,
   ): void {
     this.#lastExchange += 1;
+    // The client may have disconnected while the session was read: nothing reports that again.
+    const { gone } = request.response;
     const connection = session?.connection ?? this.#shared;
     const kept = this.#forwarding && !session ? text : undefined;
     const exchange = new PostExchange(
@@ -160,6 +162,7 @@ export class HttpConnections {
     this.host.bus.emit('connection.text', { connection, text, exchange });
     if (exchange.text !== undefined && !exchange.elsewhere) exchange.text = undefined;
     exchange.admitted();
+    if (gone) exchange.closed();
   }
 
   /** True if another node serves a request for this cell, or may serve it. */

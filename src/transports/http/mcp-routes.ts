@@ -253,6 +253,8 @@ export class McpRoutes {
   ): void {
     const revision = request.header('mcp-protocol-version');
     if (revision !== undefined && !isLegacyRevision(revision)) return refuse(400, unsupported(revision));
+    // The client may have disconnected while the session was read.
+    if (request.response.gone) return this.#load.end(session.principal);
     const headers = { ...EVENT_STREAM, ...this.#answers.headers(request), 'mcp-session-id': session.id };
     const lastEventId = request.header('last-event-id');
     if (lastEventId === undefined) {
@@ -285,6 +287,8 @@ export class McpRoutes {
     refuse: (status: number, message: string) => void,
   ): void {
     const { principal } = session;
+    // The client may have disconnected while the stream was read.
+    if (request.response.gone) return this.#load.end(principal);
     switch (this.#connections.resume(request, session, lastEventId, headers)) {
       case 'the rest':
         return;
