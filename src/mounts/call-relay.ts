@@ -368,7 +368,9 @@ class RelayedCall {
     } catch (error) {
       // The next process follows the task.
       if (ctx.signal.aborted && !continuesElsewhere(ctx))
-        this.#client.relay({ method: 'tasks/cancel', params: { taskId: id } }).catch(() => {});
+        this.#client
+          .relay({ method: 'tasks/cancel', params: { taskId: id }, capabilities: this.#owner.capabilities })
+          .catch(() => {});
       throw error;
     }
   }
@@ -434,8 +436,8 @@ function passedMeta(meta: JsonObject): JsonObject | undefined {
 /** Removes what a result says of its hop alone (2026-07-28 basic, "Results"): this server says it of itself. */
 function withoutHop({ resultType: _, ...result }: JsonObject): JsonObject {
   if (!isJsonObject(result._meta)) return result;
-  const { [META.serverInfo]: __, ...meta } = result._meta;
-  const { _meta: ___, ...others } = result;
+  const { [META.serverInfo]: __, [META.relatedTask]: ___, ...meta } = result._meta;
+  const { _meta: ____, ...others } = result;
   return Object.keys(meta).length === 0 ? others : { ...others, _meta: meta };
 }
 

@@ -40,7 +40,7 @@ export interface MountRegistrations {
 
 /** The capabilities of the server that mounts. */
 export interface AnnouncedCapabilities {
-  add(capability: 'tools' | 'resources' | 'prompts' | 'completions'): void;
+  add(capability: 'tools' | 'resources' | 'prompts' | 'completions' | 'tasks'): void;
   extend(identifier: string, settings?: JsonObject): void;
 }
 
@@ -118,6 +118,8 @@ export class MountedElements {
         ...(catalogue.capabilities.resources === undefined ? [] : this.#unlisted()),
       ],
     };
+    if (ours.tools.some(({ implementation }) => implementation.task !== 'never'))
+      this.#options.capabilities.add('tasks');
     tools.replaceSource(this.#source, ours.tools);
     resources.replaceSource(this.#source, ours.resources);
     prompts.replaceSource(this.#source, ours.prompts);
@@ -180,7 +182,7 @@ export class MountedElements {
     const name = this.#tools.offered(tool.name);
     if (name === undefined) return undefined;
     const label = `tool "${name}"`;
-    // `execution` says how the upstream runs a call; a mount runs none as a task unless it says so itself.
+    // `execution` says how the upstream runs a call. This server can wait for a task of it, or offer one.
     const { execution: _, ...definition } = rewriteUris(this.#space, tool);
     const ui = isObject(tool._meta) ? tool._meta.ui : undefined;
     const visibility = isObject(ui) && Array.isArray(ui.visibility) ? ui.visibility : undefined;
@@ -191,7 +193,11 @@ export class MountedElements {
       key: name,
       access: accessOf(settings),
       ...(visibility && !visibility.includes('model') ? { listed: 'views' } : {}),
-      definition: { ...definition, ...this.#named(tool, name) },
+      definition: {
+        ...definition,
+        ...(tasks !== 'never' && { execution: { taskSupport: 'optional' } }),
+        ...this.#named(tool, name),
+      },
       implementation: {
         label,
         input: settings.validate ? compileInput(tool.inputSchema, `${label}: inputSchema`) : UNCHECKED,
