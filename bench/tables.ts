@@ -180,7 +180,7 @@ const TABLES: readonly Table[] = [
   {
     part: 'hop',
     title: 'A hop between nodes',
-    note: 'Echo in a session over HTTP, by two nodes in two processes with a store in memory each: called at the owner of the session, and at the other node, which forwards the call over a link that is signed and not encrypted. The floor of a hop is a `node:http` server that passes each body over one connection of `node:http2` to a server that answers the echo.',
+    note: 'Echo in a session over HTTP, by two nodes in two processes with a store in memory each: called at the owner of the session, and at the other node, which forwards the call over a link that is signed and not encrypted. The floor of a hop is a `node:http` server that passes each body as a line of one socket to a server that answers the echo, with one write for all lines of a turn; nothing is signed or checked.',
     who: 'called',
     size: 'in flight',
     columns: [

@@ -1,4 +1,4 @@
-/** Calls in a session that enter at another node than its owner, beside calls at the owner and beside a bare hop over HTTP/2. */
+/** Calls in a session that enter at another node than its owner, beside calls at the owner and beside a bare hop. */
 import { type Amount, callAll, isEcho, openSession } from '../http.ts';
 import { echo } from '../http-requests.ts';
 import { inTurns, type Runner } from '../rounds.ts';
@@ -9,7 +9,7 @@ import { type Serving, serve } from '../serving.ts';
 export const HOPS = {
   local: 'at its owner',
   forwarded: 'at another node',
-  bare: 'bare node:http and node:http2',
+  bare: 'bare node:http and one socket',
 } as const;
 
 /** Requests in flight. */

@@ -1,43 +1,64 @@
-/** The floor of a hop: `floor-hop.mjs owner` echoes over bare `node:http2`; `floor-hop.mjs entry` is `node:http`, and passes each body to it. */
+/**
+ * The floor of a hop: `floor-hop.mjs owner` echoes the lines of one socket; `floor-hop.mjs entry` is `node:http`, and passes each
+ * body to it as a line. All lines of a turn are one write. Nothing is signed or checked.
+ */
 import { createServer } from 'node:http';
-import { connect, createServer as createHttp2Server } from 'node:http2';
+import { connect, createServer as createTcpServer } from 'node:net';
 import { answering, served } from './telling.mjs';
 
 let link;
+const waiting = new Map();
+let last = 0;
 answering('address', () => '');
 answering('link', async (to) => {
-  if (process.argv[2] === 'entry') link ??= connect(`http://${to}`);
+  if (process.argv[2] !== 'entry' || link) return true;
+  const [host, port] = to.split(':');
+  link = lines(connect({ host, port: Number(port) }), (number, answer) => {
+    const response = waiting.get(number);
+    waiting.delete(number);
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(answer) });
+    response.end(answer);
+  });
   return true;
 });
 
-/** Reads all of a stream. */
-function whole(stream, done) {
-  const chunks = [];
-  stream.on('data', (chunk) => chunks.push(chunk));
-  stream.once('end', () => done(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)));
+/** Reads lines with a number in front. @returns writes one, at the end of the turn */
+function lines(socket, line) {
+  let rest = '';
+  let unsent = '';
+  socket.setNoDelay(true);
+  socket.setEncoding('utf8').on('data', (text) => {
+    const all = (rest + text).split('\n');
+    rest = all.pop();
+    for (const each of all) line(Number(each.slice(0, each.indexOf(' '))), each.slice(each.indexOf(' ') + 1));
+  });
+  socket.on('error', () => {});
+  return (number, text) => {
+    if (unsent === '')
+      process.nextTick(() => {
+        socket.write(unsent);
+        unsent = '';
+      });
+    unsent += `${number} ${text}\n`;
+  };
 }
 
-const owner = createHttp2Server();
-owner.on('stream', (stream) =>
-  whole(stream, (body) => {
-    const { id, params } = JSON.parse(body.toString());
+const owner = createTcpServer((socket) => {
+  const write = lines(socket, (number, body) => {
+    const { id, params } = JSON.parse(body);
     const content = [{ type: 'text', text: params.arguments.text }];
-    stream.respond({ ':status': 200, 'content-type': 'application/json' });
-    stream.end(JSON.stringify({ jsonrpc: '2.0', id, result: { content } }));
-  }),
-);
-const entry = createServer((request, response) =>
-  whole(request, (body) => {
-    const stream = link.request({ ':method': 'POST', ':path': '/exchange' });
-    stream.once('response', (headers) =>
-      whole(stream, (answer) => {
-        response.writeHead(200, { 'Content-Type': headers['content-type'], 'Content-Length': answer.length });
-        response.end(answer);
-      }),
-    );
-    stream.end(body);
-  }),
-);
+    write(number, JSON.stringify({ jsonrpc: '2.0', id, result: { content } }));
+  });
+});
+const entry = createServer((request, response) => {
+  const chunks = [];
+  request.on('data', (chunk) => chunks.push(chunk));
+  request.once('end', () => {
+    last += 1;
+    waiting.set(last, response);
+    link(last, Buffer.concat(chunks).toString());
+  });
+});
 
 const server = process.argv[2] === 'owner' ? owner : entry;
 server.listen(0, '127.0.0.1', () => {

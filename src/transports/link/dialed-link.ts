@@ -1,26 +1,12 @@
 /** The link to one other node: connects, proves itself, forwards exchanges, delivers news, and connects again. */
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
 import type { Clock, Timer } from '../../clock.ts';
-import {
-  isLinkProof,
-  LINK_WINDOW,
-  LinkSignature,
-  type LinkTerms,
-  linkProof,
-  newNonce,
-  nonceIn,
-} from './link-handshake.ts';
-import type {
-  ForwardedExchange,
-  Forwarding,
-  ForwardListener,
-  LinkFailure,
-  LinkListener,
-  LinkNews,
-  LinkPeer,
-} from './link-port.ts';
-import { exchangeBytes } from './link-text.ts';
-import { headText, NOT_MINE, SIGNATURE, STREAM_END, WHOLE } from './linked-request.ts';
+import { type AnsweredBy, ForwardedAnswer } from './forwarded-answer.ts';
+import { LINK_WINDOW, LinkChannel, type LinkRecords, MAX_HEAD_BYTES, RECORD } from './link-channel.ts';
+import { CreditedBody } from './link-credit.ts';
+import { isLinkProof, LinkSignature, type LinkTerms, linkProof, newNonce, nonceIn } from './link-handshake.ts';
+import type { ForwardedExchange, Forwarding, ForwardListener, LinkListener, LinkNews, LinkPeer } from './link-port.ts';
+import { headText, responseHeads } from './link-text.ts';
 import { NewsQueue } from './news-queue.ts';
 
 /** Milliseconds in which a peer must accept a connection and prove itself. */
@@ -31,8 +17,6 @@ const PONG_MS = 5_000;
 /** The first and the longest pause before another attempt, in milliseconds. */
 const RETRY_MS = 50;
 const MAX_RETRY_MS = 1_000;
-/** CANCEL (RFC 9113 section 7). */
-const CANCEL = 8;
 
 export interface DialedLinkOptions {
   readonly secret: string;
@@ -46,21 +30,14 @@ export interface DialedLinkOptions {
   connect(address: string): ClientHttp2Session;
 }
 
-interface Ready {
-  readonly session: ClientHttp2Session;
-  readonly sends: LinkSignature | undefined;
-  readonly receives: LinkSignature | undefined;
-}
-
 export class DialedLink {
   readonly #self: string;
   readonly #peer: LinkPeer;
   readonly #options: DialedLinkOptions;
-  #ready: Ready | undefined;
+  #dialed: OpenLink | undefined;
   #session: ClientHttp2Session | undefined;
   #timer: Timer | undefined;
   #retryMs = RETRY_MS;
-  #exchanges = 0;
   readonly #news = new NewsQueue();
   /** True while the peer receives news. */
   #delivering = false;
@@ -77,9 +54,8 @@ export class DialedLink {
     return this.#open !== undefined;
   }
 
-  /** A session that is destroyed reports that later. */
-  get #open(): Ready | undefined {
-    return this.#ready?.session.destroyed === false && !this.#ready.session.closed ? this.#ready : undefined;
+  get #open(): OpenLink | undefined {
+    return this.#dialed?.usable ? this.#dialed : undefined;
   }
 
   #connect(): void {
@@ -94,43 +70,49 @@ export class DialedLink {
 
   /** Proves itself and checks the proof of the peer. Only then is anything sent. */
   #greet(session: ClientHttp2Session): void {
-    const { secret, secure } = this.#options;
+    const { secret } = this.#options;
     const [dialer, listener, dialerNonce] = [this.#self, this.#peer.node, newNonce()];
     const hello = { 'link-from': dialer, 'link-to': listener, 'link-nonce': dialerNonce };
-    this.#ask(session, '/hello', hello, (headers) => {
+    this.#ask(session, '/hello', hello, (headers, stream) => {
+      stream.resume();
       const listenerNonce = nonceIn(headers['link-nonce']);
       if (listenerNonce === undefined) return session.destroy();
       const terms: LinkTerms = { dialer, listener, dialerNonce, listenerNonce };
       if (!isLinkProof(headers['link-proof'], secret, 'listener', terms)) return session.destroy();
-      this.#ask(session, '/proof', { 'link-proof': linkProof(secret, 'dialer', terms) }, () => {
-        this.#ready = {
-          session,
-          sends: secure ? undefined : new LinkSignature(secret, 'dialer', terms),
-          receives: secure ? undefined : new LinkSignature(secret, 'listener', terms),
-        };
-        session.setLocalWindowSize(LINK_WINDOW);
-        this.#retryMs = RETRY_MS;
-        this.#timer?.cancel();
-        this.#ping(session);
-        this.#deliver();
-        this.#options.listener.opened(this.#peer.node);
-      });
+      const proof = { ':method': 'POST', 'link-proof': linkProof(secret, 'dialer', terms) };
+      this.#ask(session, '/link', proof, (_headers, stream) => this.#opened(session, stream, terms));
     });
+  }
+
+  #opened(session: ClientHttp2Session, stream: ClientHttp2Stream, terms: LinkTerms): void {
+    const { secret, secure, maxExchanges, listener } = this.#options;
+    this.#dialed = new OpenLink({
+      ...{ session, stream, maxExchanges },
+      sends: secure ? undefined : new LinkSignature(secret, 'dialer', terms),
+      receives: secure ? undefined : new LinkSignature(secret, 'listener', terms),
+      received: (received) => this.#received(received),
+    });
+    session.settings({ initialWindowSize: LINK_WINDOW });
+    session.setLocalWindowSize(LINK_WINDOW);
+    this.#retryMs = RETRY_MS;
+    this.#timer?.cancel();
+    this.#ping(session);
+    this.#deliver();
+    listener.opened(this.#peer.node);
   }
 
   #ask(
     session: ClientHttp2Session,
     path: string,
     headers: Readonly<Record<string, string>>,
-    done: (headers: IncomingHttpHeaders) => void,
+    done: (headers: IncomingHttpHeaders, stream: ClientHttp2Stream) => void,
   ): void {
     // A session that was destroyed meanwhile still reports that it has connected, and then accepts no request.
     if (session.destroyed || session.closed) return;
     const stream = session.request({ ':path': path, ...headers });
     stream.on('error', ignore);
     stream.once('response', (answer) => {
-      stream.resume();
-      if (Number(answer[':status']) < 300) done(answer);
+      if (Number(answer[':status']) < 300) done(answer, stream);
       else session.destroy();
     });
   }
@@ -146,7 +128,8 @@ export class DialedLink {
   }
 
   #lost(): void {
-    this.#ready = undefined;
+    this.#dialed?.closed();
+    this.#dialed = undefined;
     this.#timer?.cancel();
     // They may have arrived: a peer may receive news twice.
     this.#delivering = false;
@@ -164,23 +147,10 @@ export class DialedLink {
   }
 
   forward(exchange: ForwardedExchange, listener: ForwardListener): Forwarding {
-    const ready = this.#open;
-    const full = this.#exchanges >= this.#options.maxExchanges;
-    if (!ready || full) {
-      listener.failed(full ? 'full' : 'unreachable');
-      return NOTHING_SENT;
-    }
-    this.#exchanges += 1;
-    const stream = send(ready, '/exchange', exchangeBytes(exchange));
-    stream.once('close', () => {
-      this.#exchanges -= 1;
-    });
-    new Answer(ready, stream, listener);
-    return {
-      number: stream.id,
-      resume: () => void stream.resume(),
-      cancel: () => stream.close(CANCEL),
-    };
+    const link = this.#open;
+    if (link) return link.forward(exchange, listener);
+    listener.failed('unreachable');
+    return NOTHING_SENT;
   }
 
   tell(news: LinkNews): void {
@@ -190,112 +160,141 @@ export class DialedLink {
 
   /** Sends waiting news together, when those before have arrived: news keep their order. */
   #deliver(): void {
-    const ready = this.#open;
-    if (!ready || this.#delivering || this.#news.empty) return;
+    const link = this.#open;
+    if (!link || this.#delivering || this.#news.empty) return;
     this.#delivering = true;
     const { clock, listener } = this.#options;
     // After this turn, so that the news of one turn are one text.
     clock.soon(() => {
-      if (this.#open !== ready) return;
+      if (this.#open !== link) return;
       if (this.#news.takeDropped()) listener.dropped(this.#peer.node);
-      const stream = send(ready, '/news', Buffer.from(this.#news.portion()));
-      let received = false;
-      stream.once('response', () => {
-        received = true;
-        stream.resume();
-      });
-      const next = (): void => {
-        // A link that has closed sends them again when it is back.
-        if (this.#open !== ready) return;
-        this.#delivering = false;
-        this.#deliver();
-      };
-      stream.once('close', () => {
-        if (this.#open === ready && received) this.#news.received();
-        if (received) next();
-        // The peer has no room for them now.
-        else clock.after(RETRY_MS, next);
-      });
+      link.tell(this.#news.portion());
     });
   }
-}
 
-/** Sends a signed text. */
-function send({ session, sends }: Ready, path: string, bytes: Buffer): ClientHttp2Stream & { number?: number } {
-  const number = sends?.next() ?? 0;
-  const headers = sends ? { [SIGNATURE]: `${number}.${sends.sign(number, path, bytes)}` } : {};
-  const stream = session.request({ ':method': 'POST', ':path': path, ...headers });
-  stream.on('error', ignore);
-  stream.end(bytes);
-  return Object.assign(stream, { number });
-}
-
-/** The response to one exchange. */
-class Answer {
-  readonly #listener: ForwardListener;
-  #begun = false;
-  #over = false;
-
-  constructor(ready: Ready, stream: ClientHttp2Stream & { number?: number }, listener: ForwardListener) {
-    this.#listener = listener;
-    const { receives, session } = ready;
-    const { number = 0 } = stream;
-    const trusted = (head: string, signature: unknown, ...body: readonly Uint8Array[]): boolean => {
-      if (!receives || receives.matches(signature, number, head, ...body)) return true;
-      session.destroy();
-      return false;
+  /** The peer has received the news, or has no room for them now. */
+  #received(received: boolean): void {
+    const next = (): void => {
+      this.#delivering = false;
+      this.#deliver();
     };
-    stream.once('response', (received) => {
-      const { ':status': status = 500, ...headers } = received;
-      const head = headText(status, headers);
-      const signature = headers[SIGNATURE];
-      const own = ownHeaders(headers);
-      if (headers[WHOLE] === undefined) {
-        if (!trusted(head, signature)) return;
-        this.#begun = true;
-        listener.begun(status, own);
-        stream.setEncoding('utf8');
-        return void stream.on('data', (text: string) => {
-          const last = text.endsWith(STREAM_END);
-          if (!listener.text(last ? text.slice(0, -STREAM_END.length) : text)) stream.pause();
-          if (last) this.#end(() => listener.ended());
-        });
-      }
-      const chunks: Buffer[] = [];
-      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-      stream.once('end', () => {
-        const body = Buffer.concat(chunks);
-        if (body.length !== Number(headers[WHOLE]) || !trusted(head, signature, body)) return;
-        if (headers[NOT_MINE] !== undefined) return this.#fail('not mine');
-        this.#end(() => listener.whole(status, own, body.length === 0 ? undefined : body.toString('utf8')));
-      });
-    });
-    stream.once('close', () => this.#fail(this.#begun ? 'cut' : stream.rstCode === TOO_MUCH ? 'full' : 'lost'));
-  }
-
-  #end(act: () => void): void {
-    if (this.#over) return;
-    this.#over = true;
-    act();
-  }
-
-  #fail(failure: LinkFailure): void {
-    this.#end(() => this.#listener.failed(failure));
+    if (received) {
+      this.#news.received();
+      return next();
+    }
+    const link = this.#dialed;
+    // A link that has closed sends them again when it is back.
+    this.#options.clock.after(RETRY_MS, () => this.#dialed === link && next());
   }
 }
 
-/** ENHANCE_YOUR_CALM (RFC 9113 section 7): the peer receives too much. */
-const TOO_MUCH = 11;
-
-/** The headers that the owner has sent to the client. */
-function ownHeaders(headers: IncomingHttpHeaders): Record<string, string | readonly string[]> {
-  const own: Record<string, string | readonly string[]> = {};
-  for (const [name, value] of Object.entries(headers))
-    if (value !== undefined && !OF_LINK.has(name) && !name.startsWith(':')) own[name] = value;
-  return own;
+interface OpenLinkOptions {
+  readonly session: ClientHttp2Session;
+  readonly stream: ClientHttp2Stream;
+  readonly sends: LinkSignature | undefined;
+  readonly receives: LinkSignature | undefined;
+  readonly maxExchanges: number;
+  /** Reports the end of the news that were sent. @param received false: the peer has no room for them now */
+  received(received: boolean): void;
 }
 
-const OF_LINK: ReadonlySet<string> = new Set([SIGNATURE, NOT_MINE, WHOLE, 'date']);
+/** A link that has proved itself: the exchanges and the news on their way. */
+class OpenLink implements LinkRecords, AnsweredBy {
+  readonly channel: LinkChannel;
+  readonly heads = responseHeads();
+  readonly #options: OpenLinkOptions;
+  readonly #answers = new Map<number, ForwardedAnswer>();
+  /** Bodies that wait for credit. */
+  readonly #bodies = new Map<number, CreditedBody>();
+  #lastNumber = 0;
+  /** The number of the news that the peer receives. */
+  #news: number | undefined;
+  /** The peer serves no more exchanges. */
+  #left = false;
+
+  constructor(options: OpenLinkOptions) {
+    const { session, stream, sends, receives } = options;
+    this.#options = options;
+    this.channel = new LinkChannel({ stream, sends, receives, records: this });
+    stream.once('end', () => session.destroy());
+    stream.once('close', () => session.destroy());
+  }
+
+  /** A session that is destroyed reports that later. */
+  get usable(): boolean {
+    const { session } = this.#options;
+    return !session.destroyed && !session.closed && !this.#left;
+  }
+
+  forward(exchange: ForwardedExchange, listener: ForwardListener): Forwarding {
+    const { text, ...rest } = exchange;
+    const head = headText(rest);
+    if (this.#answers.size >= this.#options.maxExchanges || this.channel.full || 3 * head.length > MAX_HEAD_BYTES) {
+      listener.failed('full');
+      return NOTHING_SENT;
+    }
+    this.#lastNumber += 1;
+    const number = this.#lastNumber;
+    const answer = new ForwardedAnswer(number, this, listener);
+    this.#answers.set(number, answer);
+    this.channel.add(RECORD.exchange, number, head, text === '');
+    if (text !== '') this.#send(number, text);
+    return answer;
+  }
+
+  tell(portion: string): void {
+    this.#lastNumber += 1;
+    this.#news = this.#lastNumber;
+    this.channel.add(RECORD.news, this.#news, '', false);
+    this.#send(this.#news, portion);
+  }
+
+  #send(number: number, text: string): void {
+    const body = new CreditedBody(this.channel, number);
+    body.send(text, true);
+    if (!body.ended) this.#bodies.set(number, body);
+  }
+
+  record(kind: number, number: number, content: Buffer, last: boolean): void {
+    switch (kind) {
+      case RECORD.credit:
+        return this.#renew(number, Number(content.toString()));
+      case RECORD.leaving:
+        this.#left = true;
+        for (const answer of this.#answers.values()) if (answer.number > number) answer.fail('unreachable');
+        return;
+    }
+    if (number === this.#news) {
+      this.#news = undefined;
+      this.#bodies.delete(number);
+      return this.#options.received(kind === RECORD.received);
+    }
+    // Records of a cancelled exchange may still arrive.
+    if (this.#answers.get(number)?.record(kind, content, last) === false) this.broken();
+  }
+
+  #renew(number: number, bytes: number): void {
+    const body = this.#bodies.get(number);
+    body?.renew(bytes);
+    if (body?.ended) this.#bodies.delete(number);
+  }
+
+  ended({ number }: ForwardedAnswer): void {
+    this.#answers.delete(number);
+    this.#bodies.delete(number);
+  }
+
+  flushed(): void {}
+
+  broken(): void {
+    this.#options.session.destroy();
+  }
+
+  closed(): void {
+    for (const answer of [...this.#answers.values()]) answer.fail('lost');
+  }
+}
+
 const NOTHING_SENT: Forwarding = { resume: ignore, cancel: ignore };
 
 function ignore(): void {}

@@ -1,5 +1,5 @@
 /** The handshake of two nodes that share a secret: proofs, and the signatures of what they exchange afterwards. */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** The node that opened the connection, or the node that accepted it. */
 export type LinkRole = 'dialer' | 'listener';
@@ -11,9 +11,6 @@ export interface LinkTerms {
   readonly dialerNonce: string;
   readonly listenerNonce: string;
 }
-
-/** Unread bytes of all exchanges of a link: each has its own limit, and none may stop the others. */
-export const LINK_WINDOW = 16 * 1024 * 1024;
 
 const NODE_ID = /^[\w-]{1,64}$/;
 const NONCE = /^[\w-]{43}$/;
@@ -34,7 +31,7 @@ export function newNonce(): string {
 /** No two purposes share a text, so neither side can make the other compute a proof that it needs itself. */
 function mac(secret: string, purpose: string, terms: LinkTerms): Buffer {
   const { dialer, listener, dialerNonce, listenerNonce } = terms;
-  const text = ['troupe link 1', purpose, dialer, listener, dialerNonce, listenerNonce].join('\n');
+  const text = ['troupe link 2', purpose, dialer, listener, dialerNonce, listenerNonce].join('\n');
   return createHmac('sha256', secret).update(text).digest();
 }
 
@@ -47,37 +44,30 @@ export function isLinkProof(value: unknown, secret: string, role: LinkRole, term
   return typeof value === 'string' && equal(value, linkProof(secret, role, terms));
 }
 
-/** Signs what one side sends. Each connection has two keys of its own, so a copied text is valid on no other. */
+/** Length of a signature in bytes. */
+export const SIGNATURE_BYTES = 32;
+
+/**
+ * Signs the texts that one side sends, and checks them at the other side. Each connection has two keys of its own, and both
+ * sides count the texts: one that was changed, left out or repeated, or that belongs to another link, does not match.
+ */
 export class LinkSignature {
-  readonly #key: Buffer;
-  /** The highest number that this side has used, or has accepted from its peer. */
-  #last = 0;
+  readonly #key: KeyObject;
+  #number = 0;
 
   constructor(secret: string, role: LinkRole, terms: LinkTerms) {
-    this.#key = mac(secret, `key of the ${role}`, terms);
+    this.#key = createSecretKey(mac(secret, `key of the ${role}`, terms));
   }
 
-  /** The number of the next exchange. */
-  next(): number {
-    this.#last += 1;
-    return this.#last;
+  /** Signs the next text. */
+  sign(text: Uint8Array): Buffer {
+    this.#number += 1;
+    return createHmac('sha256', this.#key).update(`${this.#number}\n`).update(text).digest();
   }
 
-  /** Accepts a number once: numbers of one connection increase. */
-  accept(number: number): boolean {
-    if (!Number.isSafeInteger(number) || number <= this.#last) return false;
-    this.#last = number;
-    return true;
-  }
-
-  sign(number: number, ...parts: readonly (string | Uint8Array)[]): string {
-    const hmac = createHmac('sha256', this.#key).update(`${number}\n`);
-    for (const part of parts) hmac.update(part);
-    return hmac.digest('base64url');
-  }
-
-  matches(signature: unknown, number: number, ...parts: readonly (string | Uint8Array)[]): boolean {
-    return typeof signature === 'string' && equal(signature, this.sign(number, ...parts));
+  /** True if this is the signature of the next text. */
+  matches(text: Uint8Array, signature: Uint8Array): boolean {
+    return timingSafeEqual(signature, this.sign(text));
   }
 }
 

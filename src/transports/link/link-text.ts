@@ -1,36 +1,75 @@
-/** The texts that nodes exchange: the head and the body of an exchange, and news. The only file that parses them. */
+/** The texts that nodes exchange: the heads of exchanges and responses, and news. The only file that parses them. */
 import { isAuth } from '../../messages/auth.ts';
 import { isObject } from '../../protocol/json.ts';
+import type { Headers } from '../http/http-message.ts';
 import type { ForwardedExchange, LinkNews } from './link-port.ts';
 
-/** The length of the head in front of it, in bytes. */
-const PREFIX = 4;
-/** Maximum length of a head, in bytes: a principal with its claims, and the headers of a request. */
-export const MAX_HEAD_BYTES = 128 * 1024;
-/** Bytes beside the body of the longest message. */
-export const EXTRA_BYTES = PREFIX + MAX_HEAD_BYTES;
+/** An exchange without its body. */
+export type ExchangeHead = Omit<ForwardedExchange, 'text'>;
 
-/** The bytes of an exchange: the length of its head, the head as JSON, the body. */
-export function exchangeBytes({ text, ...head }: ForwardedExchange): Buffer {
-  const json = JSON.stringify(head);
-  const length = Buffer.byteLength(json);
-  const bytes = Buffer.allocUnsafe(PREFIX + length + Buffer.byteLength(text));
-  bytes.writeUInt32BE(length);
-  bytes.write(json, PREFIX);
-  bytes.write(text, PREFIX + length);
-  return bytes;
+/** The status and the headers of a response. */
+export interface ResponseHead {
+  readonly status: number;
+  readonly headers: Headers;
 }
 
-/** @returns undefined for bytes that are no exchange */
-export function exchangeIn(bytes: Buffer): ForwardedExchange | undefined {
-  if (bytes.length < PREFIX) return undefined;
-  const end = PREFIX + bytes.readUInt32BE();
-  if (end > bytes.length || end > EXTRA_BYTES) return undefined;
-  const head = parsed(bytes.toString('utf8', PREFIX, end));
-  return isHead(head) ? { ...head, text: bytes.toString('utf8', end) } : undefined;
+/** Heads that are remembered, and the length up to which. */
+const REMEMBERED = 512;
+const MAX_REMEMBERED = 4_096;
+
+/** Parses heads. A client sends the same head with each request of a session: it is parsed once. */
+export class HeadReader<T extends object> {
+  readonly #known = new Map<string, T>();
+  readonly #isHead: (value: unknown) => value is T;
+
+  constructor(isHead: (value: unknown) => value is T) {
+    this.#isHead = isHead;
+  }
+
+  /** @returns the head, which is frozen; undefined for a text that is none */
+  read(text: string): T | undefined {
+    const known = this.#known.get(text);
+    if (known) return known;
+    const head = parsed(text);
+    if (!this.#isHead(head)) return undefined;
+    freeze(head);
+    if (this.#known.size >= REMEMBERED) this.#known.clear();
+    if (text.length <= MAX_REMEMBERED) this.#known.set(text, head);
+    return head;
+  }
 }
 
-function isHead(head: unknown): head is Omit<ForwardedExchange, 'text'> {
+/** Two requests share one head: a handler must not change the claims of the other. */
+function freeze(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return;
+  for (const each of Object.values(value)) freeze(each);
+  Object.freeze(value);
+}
+
+export function exchangeHeads(): HeadReader<ExchangeHead> {
+  return new HeadReader(isHead);
+}
+
+export function responseHeads(): HeadReader<ResponseHead> {
+  return new HeadReader(isResponseHead);
+}
+
+export function headText(head: ExchangeHead | ResponseHead): string {
+  return JSON.stringify(head);
+}
+
+function isResponseHead(head: unknown): head is ResponseHead {
+  if (!isObject(head) || !isObject(head.headers)) return false;
+  const { status, headers } = head;
+  return (
+    typeof status === 'number' &&
+    Object.values(headers).every((value) =>
+      Array.isArray(value) ? value.every((each) => typeof each === 'string') : typeof value === 'string',
+    )
+  );
+}
+
+function isHead(head: unknown): head is ExchangeHead {
   if (!isObject(head) || !isObject(head.headers)) return false;
   const { endpoint, method, url, auth, remoteAddress, cell, deadlineMs } = head;
   return (

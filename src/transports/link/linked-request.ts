@@ -1,89 +1,80 @@
 /** An exchange that another node has forwarded, with its response, as the endpoint of its owner serves it. */
-import type { ServerHttp2Stream } from 'node:http2';
 import { type Auth, authOf } from '../../messages/auth.ts';
-import type { Bytes } from '../../messages/connection-events.ts';
 import type { Hop } from '../../messages/hop-records.ts';
 import type { Body, BodyLimits, Headers, HttpListener, HttpResponse } from '../http/http-message.ts';
 import { MAX_START } from '../http/http-message.ts';
 import { LARGE_LENGTH, serveAlone } from '../turn-batch.ts';
-import type { LinkSignature } from './link-handshake.ts';
-import type { ForwardedExchange, LinkedExchange } from './link-port.ts';
+import { type LinkChannel, MAX_HEAD_BYTES, RECORD } from './link-channel.ts';
+import { CreditedBody } from './link-credit.ts';
+import type { LinkedExchange } from './link-port.ts';
+import { type ExchangeHead, headText } from './link-text.ts';
 
-/** The header of a signature, and that of an exchange whose cell the node does not own. */
-export const SIGNATURE = 'link-signature';
-export const NOT_MINE = 'link-not-mine';
-/** The header of a response that is one body: its length in bytes. (A 204 may have no Content-Length.) */
-export const WHOLE = 'link-length';
-/** The end of a stream that its owner has ended. HTTP/2 reports a connection that closed as an end, too. No event contains it. */
-export const STREAM_END = '\0';
-/** Misdirected Request (RFC 9110 section 15.5.20). */
-const MISDIRECTED = 421;
 /** Headers about one connection, which belong to the node that owns it (RFC 9110 section 7.6.1). */
 const OF_CONNECTION: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade']);
 
-/** The text of a status and headers that is signed. */
-export function headText(status: number, headers: Readonly<Record<string, unknown>>): string {
-  const lines = Object.keys(headers)
-    .filter((name) => !name.startsWith(':') && name !== SIGNATURE && name !== 'date')
-    .sort()
-    .map((name) => `${name}: ${valueText(headers[name])}\n`);
-  return `${status}\n${lines.join('')}\n`;
-}
-
-/** Node joins the values of a header that has several. */
-function valueText(value: unknown): string {
-  return Array.isArray(value) ? value.join(', ') : String(value);
-}
-
-export interface ArrivedExchange {
+/** The link by which an exchange has arrived. */
+export interface ArrivedBy {
+  /** The node that has forwarded it. */
   readonly from: string;
-  readonly exchange: ForwardedExchange;
-  readonly stream: ServerHttp2Stream;
-  /** Signs the response; undefined over TLS. */
-  readonly signature: LinkSignature | undefined;
-  readonly number: number;
+  readonly channel: LinkChannel;
+  /** Everything was sent, or nothing more will be. */
+  ended(request: LinkedRequest): void;
 }
 
 export class LinkedRequest implements LinkedExchange, HttpResponse {
   listener: HttpListener | undefined;
   auth: Auth | undefined;
   gone = false;
-  readonly from: string;
-  readonly method: string;
-  readonly url: string;
-  readonly endpoint: number;
-  readonly cell: number;
-  readonly deadlineMs: number;
-  readonly remoteAddress: string | undefined;
+  /** Its body; undefined until it has arrived. */
+  text: string | undefined;
+  readonly number: number;
   readonly connection = undefined;
   readonly localAddress = undefined;
   readonly localPort = undefined;
   readonly version = '1.1';
-  readonly #arrived: ArrivedExchange;
+  readonly #head: ExchangeHead;
+  readonly #by: ArrivedBy;
+  #body: CreditedBody | undefined;
+  #ended = false;
 
-  constructor(arrived: ArrivedExchange) {
-    const { from, exchange, stream } = arrived;
-    const { method, url, endpoint, cell, deadlineMs, remoteAddress, auth } = exchange;
-    this.#arrived = arrived;
-    this.from = from;
-    this.method = method;
-    this.url = url;
-    this.endpoint = endpoint;
-    this.cell = cell;
-    this.deadlineMs = deadlineMs;
-    this.remoteAddress = remoteAddress;
+  constructor(number: number, head: ExchangeHead, by: ArrivedBy) {
+    const { auth } = head;
+    this.number = number;
+    this.#head = head;
+    this.#by = by;
     this.auth = auth && Object.freeze({ ...authOf(auth.principal, auth.scopes), ...auth });
-    stream.on('close', () => {
-      if (this.gone) return;
-      this.gone = true;
-      this.listener?.closed();
-    });
-    stream.on('drain', () => this.listener?.drained());
   }
 
-  /** HTTP/2 numbers the exchange (RFC 9113 section 5.1.1). */
+  get from(): string {
+    return this.#by.from;
+  }
+
+  get method(): string {
+    return this.#head.method;
+  }
+
+  get url(): string {
+    return this.#head.url;
+  }
+
+  get endpoint(): number {
+    return this.#head.endpoint;
+  }
+
+  get cell(): number {
+    return this.#head.cell;
+  }
+
+  get deadlineMs(): number {
+    return this.#head.deadlineMs;
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#head.remoteAddress;
+  }
+
   get hop(): Hop {
-    return { node: this.from, number: this.#arrived.stream.id ?? 0 };
+    return { node: this.#by.from, number: this.number };
   }
 
   get response(): HttpResponse {
@@ -91,7 +82,7 @@ export class LinkedRequest implements LinkedExchange, HttpResponse {
   }
 
   header(name: string): string | undefined {
-    return this.#arrived.exchange.headers[name];
+    return this.#head.headers[name];
   }
 
   values(name: string): readonly string[] {
@@ -100,7 +91,7 @@ export class LinkedRequest implements LinkedExchange, HttpResponse {
   }
 
   names(): readonly string[] {
-    return Object.keys(this.#arrived.exchange.headers);
+    return Object.keys(this.#head.headers);
   }
 
   /** The entry has rejected a request whose Host header repeats, and forwards every other header once. */
@@ -109,56 +100,104 @@ export class LinkedRequest implements LinkedExchange, HttpResponse {
   }
 
   body({ maxMessageBytes }: BodyLimits, _principal: string, done: (body: Body) => void): void {
-    const { text } = this.#arrived.exchange;
+    const { text = '' } = this;
+    this.text = '';
     // The nodes of a cluster may have different limits while one is deployed after the other.
-    if (Buffer.byteLength(text) > maxMessageBytes) done({ fault: 'too long', start: text.slice(0, MAX_START) });
+    if (isLonger(text, maxMessageBytes)) done({ fault: 'too long', start: text.slice(0, MAX_START) });
     else if (text.length > LARGE_LENGTH) serveAlone({ serve: () => done({ text }) });
     else done({ text });
   }
 
-  send(status: number, headers: Headers, body: string | undefined, bytes?: Bytes): void {
-    const { stream } = this.#arrived;
-    if (stream.headersSent || stream.destroyed) return;
-    const content = bytes ? Buffer.concat(bytes()) : Buffer.from(body ?? '');
-    this.#head(status, { ...headers, [WHOLE]: String(content.length) }, content);
-    if (content.length > 0) stream.end(content);
+  send(status: number, headers: Headers, body: string | undefined): void {
+    if (this.#body || this.#ended) return;
+    const isEmpty = body === undefined || body === '';
+    if (!this.#begin(RECORD.whole, status, headers, isEmpty)) return;
+    if (isEmpty) return this.#end();
+    this.#body = new CreditedBody(this.#by.channel, this.number);
+    this.#write(this.#body, body, true);
   }
 
   begin(status: number, headers: Headers): void {
-    if (!this.#arrived.stream.destroyed) this.#head(status, headers);
+    if (this.#body || this.#ended || !this.#begin(RECORD.begun, status, headers, false)) return;
+    this.#body = new CreditedBody(this.#by.channel, this.number);
   }
 
-  #head(status: number, given: Headers, content?: Uint8Array): void {
-    const { signature, number, stream } = this.#arrived;
-    const headers: Record<string, string | string[]> = {};
-    for (const [name, value] of Object.entries(given))
-      if (!OF_CONNECTION.has(name)) headers[name.toLowerCase()] = typeof value === 'string' ? value : [...value];
-    if (signature) headers[SIGNATURE] = signature.sign(number, headText(status, headers), content ?? '');
-    stream.respond({ ':status': status, ...headers }, { endStream: content?.length === 0 });
+  #begin(kind: number, status: number, given: Headers, last: boolean): boolean {
+    const text = headText({ status, headers: forwarded(given) });
+    const fits = !isLonger(text, MAX_HEAD_BYTES);
+    if (fits) this.#by.channel.add(kind, this.number, text, last);
+    else this.destroy();
+    return fits;
   }
 
   write(text: string): boolean {
-    const { stream } = this.#arrived;
-    if (stream.destroyed) return true;
-    return stream.write(text);
+    if (!this.#body || this.#ended) return true;
+    this.#write(this.#body, text, false);
+    return this.pending === 0;
+  }
+
+  #write(body: CreditedBody, text: string, last: boolean): void {
+    body.send(text, last);
+    if (body.ended) this.#end();
+  }
+
+  /** The entry has read so many bytes. */
+  renew(bytes: number): void {
+    const body = this.#body;
+    if (!body || body.unsent === 0) return body?.renew(bytes);
+    body.renew(bytes);
+    if (body.ended) this.#end();
+    else if (body.unsent === 0) this.listener?.drained();
   }
 
   get pending(): number {
-    return this.#arrived.stream.writableLength;
+    return this.#body?.unsent ?? 0;
   }
 
   end(): void {
-    this.#arrived.stream.end(STREAM_END);
+    if (this.#body && !this.#ended) this.#write(this.#body, '', true);
   }
 
   destroy(): void {
-    this.#arrived.stream.close(DESTROYED);
+    this.#reset('lost');
   }
 
   notMine(): void {
-    this.send(MISDIRECTED, { [NOT_MINE]: '1' }, undefined);
+    this.#reset('not mine');
+  }
+
+  #reset(reason: string): void {
+    if (this.#ended) return;
+    this.#by.channel.add(RECORD.reset, this.number, reason);
+    this.#end();
+  }
+
+  #end(): void {
+    this.#ended = true;
+    this.#by.ended(this);
+  }
+
+  /** Nothing more can be sent: the response has ended, its client has disconnected, or the link is closed. */
+  close(): void {
+    this.#ended = true;
+    if (this.gone) return;
+    this.gone = true;
+    this.listener?.closed();
   }
 }
 
-/** INTERNAL_ERROR (RFC 9113 section 7): the entry disconnects its client. */
-const DESTROYED = 2;
+/** True if a text is longer than this number of bytes. */
+function isLonger(text: string, bytes: number): boolean {
+  return 3 * text.length > bytes && Buffer.byteLength(text) > bytes;
+}
+
+/** The headers for the client, by name in lower case. */
+function forwarded(headers: Headers): Headers {
+  const found: Record<string, string | readonly string[]> = {};
+  for (const name in headers) {
+    const value = headers[name];
+    const key = name.toLowerCase();
+    if (value !== undefined && !OF_CONNECTION.has(key)) found[key] = value;
+  }
+  return found;
+}

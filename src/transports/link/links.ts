@@ -1,5 +1,5 @@
 /** The links of this node to all others: one port that it listens on, and one connection to each. */
-import type { Server } from 'node:net';
+import { connect as connectTcp, type Server } from 'node:net';
 import type { Clock } from '../../clock.ts';
 import { DialedLink, type DialedLinkOptions } from './dialed-link.ts';
 import { AcceptedLinks } from './link-listener.ts';
@@ -38,10 +38,11 @@ export interface LinkHost {
   log(level: 'info' | 'warning' | 'error', message: string): void;
 }
 
-/** Unread bytes of one exchange: a client that reads slowly slows its owner down, and no other exchange. */
-const STREAM_WINDOW = 64 * 1024;
-const SETTINGS = { initialWindowSize: STREAM_WINDOW, maxHeaderListSize: 32 * 1024, enablePush: false } as const;
-/** Megabytes that one connection may hold before it accepts no further exchange. */
+/** A stream for the handshake, and one for the link. */
+const STREAMS = 2;
+/** The limits of a peer that has not proved itself. */
+const SETTINGS = { initialWindowSize: 16 * 1024, maxHeaderListSize: 8 * 1024, enablePush: false } as const;
+/** Megabytes that one connection may hold. */
 const MAX_SESSION_MEMORY = 64;
 
 export class Links implements LinkPort {
@@ -56,10 +57,11 @@ export class Links implements LinkPort {
   constructor(options: LinkOptions, host: LinkHost) {
     this.#options = options;
     this.#host = host;
-    const { clock, listener, maxMessageBytes } = host;
+    const { clock, listener, maxMessageBytes, maxExchanges } = host;
     const { secret, tls } = options;
     const self = (): string | undefined => this.#self;
-    this.#accepted = new AcceptedLinks({ secret, secure: tls !== undefined, maxMessageBytes, clock, listener, self });
+    const secure = tls !== undefined;
+    this.#accepted = new AcceptedLinks({ secret, secure, maxMessageBytes, maxExchanges, clock, listener, self });
   }
 
   /** Listens. @returns the address for other nodes */
@@ -67,10 +69,11 @@ export class Links implements LinkPort {
     const { listen, secret, tls } = this.#options;
     const { clock, listener, maxExchanges } = this.#host;
     const { host, port } = addressIn(listen);
-    // Import on demand: a server without a cluster does not load it.
+    // Import on demand: a server without a cluster does not load them.
     const { connect, createServer, createSecureServer } = await import('node:http2');
+    const { connect: connectTls } = await import('node:tls');
     const limits = { maxSessionMemory: MAX_SESSION_MEMORY, unknownProtocolTimeout: 1_000 };
-    const settings = { ...SETTINGS, maxConcurrentStreams: maxExchanges + SPARE_STREAMS };
+    const settings = { ...SETTINGS, maxConcurrentStreams: STREAMS };
     const trust = tls && { ...pem(tls), requestCert: true, rejectUnauthorized: true };
     const server = trust
       ? createSecureServer({ ...limits, settings, ...trust })
@@ -80,8 +83,13 @@ export class Links implements LinkPort {
       ...{ secret, secure: tls !== undefined, clock, listener, maxExchanges },
       connect: (address) => {
         // The peer is identified by the handshake, which is bound to its id; the certificate admits it to the cluster.
-        const checks = tls && { ...pem(tls), checkServerIdentity: () => undefined };
-        return connect(`${tls ? 'https' : 'http'}://${address}`, { ...limits, settings: SETTINGS, ...checks });
+        const checks = tls && { ...pem(tls), ALPNProtocols: ['h2'], checkServerIdentity: () => undefined };
+        const to = addressIn(address);
+        const socket = checks ? connectTls({ ...to, ...checks }) : connectTcp(to);
+        // HTTP/2 leaves a socket open whose certificate was rejected.
+        socket.on('error', () => socket.destroy());
+        const scheme = checks ? 'https' : 'http';
+        return connect(`${scheme}://${address}`, { ...limits, settings: SETTINGS, createConnection: () => socket });
       },
     };
     await new Promise<void>((resolve, reject) => {
@@ -149,13 +157,11 @@ export class Links implements LinkPort {
   }
 }
 
-/** Streams for the handshake and for news, beside those of exchanges. */
-const SPARE_STREAMS = 16;
-
-function pem({ key, cert, ca }: LinkTls): { key: string; cert: string; ca: string } {
-  const text = (value: string | Uint8Array): string =>
-    typeof value === 'string' ? value : Buffer.from(value).toString();
-  return { key: text(key), cert: text(cert), ca: text(ca) };
+/** Node accepts strings and Buffers. */
+function pem({ key, cert, ca }: LinkTls): Readonly<Record<'key' | 'cert' | 'ca', string | Buffer>> {
+  const given = (value: string | Uint8Array): string | Buffer =>
+    typeof value === 'string' ? value : Buffer.from(value);
+  return { key: given(key), cert: given(cert), ca: given(ca) };
 }
 
 /** @throws {TypeError} for a text that is no address */

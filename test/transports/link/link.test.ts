@@ -4,19 +4,21 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import {
   type ClientHttp2Session,
+  type ClientHttp2Stream,
   connect,
-  connect as connectTls,
   createServer as createHttp2Server,
   type IncomingHttpHeaders,
 } from 'node:http2';
-import { type Socket, connect as tcp } from 'node:net';
+import { createServer, type Socket, connect as tcp } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Duplex } from 'node:stream';
 import * as assert from 'uvu/assert';
 import { authOf } from '../../../src/messages/auth.ts';
 import { SimulatedClock } from '../../../src/testing.ts';
+import { LinkChannel, RECORD } from '../../../src/transports/link/link-channel.ts';
 import { LinkSignature, linkProof, newNonce } from '../../../src/transports/link/link-handshake.ts';
-import { exchangeBytes } from '../../../src/transports/link/link-text.ts';
+import { headText } from '../../../src/transports/link/link-text.ts';
 import { suite, timeLimit } from '../../harness/door.ts';
 import { exchange, forward, type LinkedNode, linked, linkedNode, SECRET } from './support.ts';
 
@@ -52,7 +54,7 @@ test('forwards an exchange with its caller, and carries the response back', asyn
   arrived.response.send(200, { 'content-type': 'application/json', 'www-authenticate': ['A', 'B'] }, '{"ok":"ß"}');
   assert.equal(await sent.done, {
     status: 200,
-    headers: { 'content-type': 'application/json', 'www-authenticate': 'A, B' },
+    headers: { 'content-type': 'application/json', 'www-authenticate': ['A', 'B'] },
     text: '{"ok":"ß"}',
     failure: undefined,
   });
@@ -163,7 +165,10 @@ test('a node that ends fails its exchanges and its link, and is reached again wh
 /** A peer that speaks HTTP/2 by hand. */
 interface Intruder {
   readonly session: ClientHttp2Session;
-  request(headers: Readonly<Record<string, string>>, body?: Uint8Array): Promise<IncomingHttpHeaders | undefined>;
+  /** Sends a request without a body. @returns its stream, and the head of its response or undefined */
+  request(
+    headers: Readonly<Record<string, string>>,
+  ): Promise<{ readonly stream: ClientHttp2Stream; readonly head: IncomingHttpHeaders | undefined }>;
 }
 
 async function intruder(to: LinkedNode): Promise<Intruder> {
@@ -172,83 +177,123 @@ async function intruder(to: LinkedNode): Promise<Intruder> {
   await once(session, 'connect');
   return {
     session,
-    request(headers, body) {
+    request(headers) {
       const stream = session.request(headers);
       stream.on('error', () => {});
-      stream.end(body);
       return new Promise((done) => {
-        stream.once('response', done);
-        stream.once('close', () => done(undefined));
+        stream.once('response', (head) => done({ stream, head }));
+        stream.once('close', () => done({ stream, head: undefined }));
       });
     },
   };
 }
 
-/** Proves itself as `name`. @returns the signature of its exchanges, or undefined if it was rejected */
+const isClosed = async ({ session }: Intruder): Promise<void> => {
+  if (!session.destroyed) await once(session, 'close');
+};
+
+/** The stream of a link, and the signature of its texts. */
+interface ProvedLink {
+  readonly stream: ClientHttp2Stream;
+  readonly signature: LinkSignature;
+}
+
+/** Proves itself as `name`. @returns undefined if it was rejected */
 async function handshake(
   { request }: Intruder,
   to: LinkedNode,
   name: string,
   secret = SECRET,
-): Promise<LinkSignature | undefined> {
+): Promise<ProvedLink | undefined> {
   const dialerNonce = newNonce();
-  const hello = await request({
-    ':path': '/hello',
-    'link-from': name,
-    'link-to': to.id,
-    'link-nonce': dialerNonce,
-  });
-  if (!hello) return undefined;
-  const terms = { dialer: name, listener: to.id, dialerNonce, listenerNonce: String(hello['link-nonce']) };
-  const proved = await request({ ':path': '/proof', 'link-proof': linkProof(secret, 'dialer', terms) });
-  return proved && new LinkSignature(secret, 'dialer', terms);
+  const hello = await request({ ':path': '/hello', 'link-from': name, 'link-to': to.id, 'link-nonce': dialerNonce });
+  if (!hello.head) return undefined;
+  const terms = { dialer: name, listener: to.id, dialerNonce, listenerNonce: String(hello.head['link-nonce']) };
+  const proof = { ':method': 'POST', ':path': '/link', 'link-proof': linkProof(secret, 'dialer', terms) };
+  const { stream, head } = await request(proof);
+  return head && { stream, signature: new LinkSignature(secret, 'dialer', terms) };
 }
 
-const signed = (signature: LinkSignature, number: number, bytes: Uint8Array): Readonly<Record<string, string>> => ({
-  ':method': 'POST',
-  ':path': '/exchange',
-  'link-signature': `${number}.${signature.sign(number, '/exchange', bytes)}`,
-});
+async function proved(each: Intruder, to: LinkedNode, name = 'node-a'): Promise<ProvedLink> {
+  const link = await handshake(each, to, name);
+  if (!link) throw new Error('no link');
+  return link;
+}
 
-test('links with certificates carry exchanges unsigned and encrypted, and refuse a node without a certificate', async () => {
+/** A text with these records, signed. */
+async function textOf(sends: LinkSignature | undefined, write: (channel: LinkChannel) => void): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  const stream = new Duplex({
+    read() {},
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(chunk);
+      done();
+    },
+  });
+  const records = { record() {}, flushed() {}, broken() {} };
+  const channel = new LinkChannel({ stream, sends, receives: undefined, records });
+  write(channel);
+  channel.end();
+  await once(stream, 'finish');
+  return Buffer.concat(chunks);
+}
+
+/** A text with one exchange. */
+const exchangeText = (
+  sends: LinkSignature | undefined,
+  number = 1,
+  more: Parameters<typeof exchange>[0] = {},
+): Promise<Buffer> =>
+  textOf(sends, (channel) => {
+    const { text, ...head } = exchange(more);
+    channel.add(RECORD.exchange, number, headText(head), false);
+    channel.add(RECORD.body, number, text);
+  });
+
+/** A certificate with its key; undefined without openssl. */
+function certificate(): { readonly key: Buffer; readonly cert: Buffer; readonly ca: Buffer } | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-link-'));
   const [key, cert] = [join(folder, 'key'), join(folder, 'cert')];
   const made = spawnSync('openssl', [
     ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'],
     ...['-subj', '/CN=troupe', '-keyout', key, '-out', cert],
   ]);
-  if (made.error) return console.log('no openssl here: certificates of links are not tested');
-  const tls = { key: readFileSync(key), cert: readFileSync(cert), ca: readFileSync(cert) };
+  const tls = made.error ? undefined : { key: readFileSync(key), cert: readFileSync(cert), ca: readFileSync(cert) };
   rmSync(folder, { recursive: true });
+  return tls;
+}
+
+test('links with certificates carry exchanges unsigned and encrypted, and refuse a node without such a certificate', async () => {
+  const [tls, other] = [certificate(), certificate()];
+  if (!tls || !other) return console.log('no openssl here: certificates of links are not tested');
   const [a, b] = [await node('node-a', { tls }), await node('node-b', { tls })];
   await linked(a, b);
   const sent = forward(a, b, exchange({ text: 'x' }));
   (await b.exchanges.next()).response.send(200, {}, 'y');
   assert.is((await sent.done).text, 'y');
-  const without = connectTls(`https://${b.address}`, { ca: tls.cert, checkServerIdentity: () => undefined });
-  without.on('error', () => {});
-  const refused = without.request({ ':path': '/hello' });
-  refused.on('error', () => {});
-  await new Promise((closed) => refused.once('close', closed));
-  without.destroy();
-  const plain = await node('node-c');
-  plain.links.peers([{ node: 'node-b', address: b.address }]);
-  assert.is(await plain.closed.next(), 'node-b');
+  // Without a certificate, and with one of another authority.
+  for (const more of [{}, { tls: { ...other, ca: tls.ca } }]) {
+    const stranger = await node('node-c', more);
+    stranger.links.peers([{ node: 'node-b', address: b.address }]);
+    // It tries again, and is rejected again.
+    assert.is(await stranger.closed.next(), 'node-b');
+    assert.is(await stranger.closed.next(), 'node-b');
+    assert.equal(stranger.opened.all, []);
+  }
 });
 
 test('D-20 S-53: a peer without the secret, under a wrong id, or of a fenced node gets no link', async () => {
   const b = await node('node-b');
   b.known = new Set(['node-a']);
-  const bytes = exchangeBytes(exchange());
   const first = await intruder(b);
-  assert.is(await first.request({ ':method': 'POST', ':path': '/exchange' }, bytes), undefined);
-  assert.ok(first.session.destroyed || (await once(first.session, 'close')));
+  assert.is((await first.request({ ':method': 'POST', ':path': '/link' })).head, undefined);
+  await isClosed(first);
   assert.is(await handshake(await intruder(b), b, 'node-a', 'another secret of at least 32 bytes'), undefined);
   assert.is(await handshake(await intruder(b), b, 'node-z'), undefined);
   assert.is(await handshake(await intruder(b), { ...b, id: 'node-c' }, 'node-a'), undefined);
   assert.is(await handshake(await intruder(b), b, 'node-b'), undefined);
   const member = await intruder(b);
-  assert.ok(await handshake(member, b, 'node-a'));
+  await proved(member, b);
   // Its peers hear that it is fenced.
   const closed = once(member.session, 'close');
   b.links.peers([]);
@@ -284,37 +329,117 @@ test('D-20 S-53: a listener without the secret receives nothing', async () => {
 
 test('D-20 S-53: an exchange that is unsigned, changed or repeated closes the link and reaches nothing', async () => {
   const b = await node('node-b');
-  const bytes = exchangeBytes(exchange({ auth: authOf('ada') }));
-  const forged = exchangeBytes(exchange({ auth: authOf('bob') }));
-  const attempts: ((each: Intruder, signature: LinkSignature) => Promise<unknown>)[] = [
-    ({ request }) => request({ ':method': 'POST', ':path': '/exchange' }, bytes),
-    ({ request }, signature) => request(signed(signature, 1, bytes), forged),
-    ({ request }, signature) => request({ ...signed(signature, 1, bytes), ':path': '/news' }, bytes),
+  const attempts: ((signature: LinkSignature) => Promise<Buffer>)[] = [
+    // Unsigned, with the room of a signature.
+    async () => Buffer.concat([await exchangeText(undefined), Buffer.alloc(32)]),
+    async (signature) => {
+      const bytes = await exchangeText(signature, 1, { auth: authOf('ada') });
+      bytes.write('bob', bytes.indexOf('ada'));
+      return bytes;
+    },
+    // One text was left out.
+    async (signature) => {
+      signature.sign(Buffer.alloc(0));
+      return exchangeText(signature);
+    },
   ];
   for (const attempt of attempts) {
     const each = await intruder(b);
-    const signature = await handshake(each, b, 'node-a');
-    assert.ok(signature);
-    if (signature) assert.is(await attempt(each, signature), undefined);
-    assert.ok(each.session.destroyed || (await once(each.session, 'close')));
+    const { stream, signature } = await proved(each, b);
+    stream.write(await attempt(signature));
+    await isClosed(each);
   }
   assert.equal(b.exchanges.all, []);
   const each = await intruder(b);
-  const signature = await handshake(each, b, 'node-a');
-  if (!signature) throw new Error('no link');
-  const sent = each.request(signed(signature, 1, bytes), bytes);
+  const { stream, signature } = await proved(each, b);
+  const bytes = await exchangeText(signature);
+  stream.write(bytes);
   (await b.exchanges.next()).response.send(200, {}, 'once');
-  assert.is((await sent)?.[':status'], 200);
-  assert.is(await each.request(signed(signature, 1, bytes), bytes), undefined);
-  assert.is(b.exchanges.all.length, 1);
+  stream.write(bytes);
+  await isClosed(each);
   // The signature of one link is valid on no other.
   const next = await intruder(b);
-  assert.ok(await handshake(next, b, 'node-a'));
-  assert.is(await next.request(signed(signature, 2, bytes), bytes), undefined);
+  const link = await proved(next, b);
+  link.stream.write(bytes);
+  await isClosed(next);
   assert.is(b.exchanges.all.length, 1);
 });
 
-test('D-20 S-53: frames of 1 GB, half a preface, floods of connections and bodies use bounded memory', async () => {
+/** A node whose connections pass somebody who may change them. */
+async function changedOnTheWay(
+  to: LinkedNode,
+  change: (bytes: Buffer) => void,
+): Promise<LinkedNode & { stop(): void }> {
+  const [host = '', port = ''] = to.address.split(':');
+  const server = createServer((near) => {
+    const far = tcp({ host, port: Number(port) });
+    for (const socket of [near, far]) socket.on('error', () => {});
+    near.pipe(far).on('data', (bytes: Buffer) => {
+      change(bytes);
+      near.write(bytes);
+    });
+    far.on('close', () => near.destroy());
+    near.on('close', () => far.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const at = server.address();
+  return { ...to, address: `127.0.0.1:${typeof at === 'object' ? at?.port : 0}`, stop: () => void server.close() };
+}
+
+test('S-53: an event of a stream that is changed on its way reaches no client', async () => {
+  const [a, b] = [await node('node-a'), await node('node-b')];
+  const way = await changedOnTheWay(b, (bytes) => {
+    const at = bytes.indexOf('genuine');
+    if (at !== -1) bytes.write('forged!', at);
+  });
+  a.links.peers([{ node: 'node-b', address: way.address }]);
+  await a.opened.next();
+  const sent = forward(a, b, exchange());
+  const { response } = await b.exchanges.next();
+  response.begin(200, { 'content-type': 'text/event-stream' });
+  response.write('data: first\n\n');
+  await new Promise((turn) => setImmediate(turn));
+  response.write('data: genuine\n\n');
+  const { failure, text } = await sent.done;
+  assert.is(failure, 'cut');
+  assert.not.match(text, 'forged');
+  way.stop();
+});
+
+test('D-09: the exchanges of a turn, and their responses, cross a link as one signed text', async () => {
+  const [a, b] = await pair();
+  const { sign } = LinkSignature.prototype;
+  let signed = 0;
+  LinkSignature.prototype.sign = function (text) {
+    signed += 1;
+    return sign.call(this, text);
+  };
+  try {
+    const all = Array.from({ length: 50 }, () => forward(a, b, exchange()));
+    for (const _each of all) (await b.exchanges.next()).response.send(200, {}, '{}');
+    for (const { done } of all) assert.is((await done).text, '{}');
+  } finally {
+    LinkSignature.prototype.sign = sign;
+  }
+  // Each text is signed at one end and checked at the other.
+  assert.ok(signed >= 4 && signed <= 20, `${signed}`);
+});
+
+test('a body of any length arrives whole, with its characters, under a credit of its own', async () => {
+  const [a, b] = await pair();
+  const text = '🦉ä'.repeat(300_000);
+  const sent = forward(a, b, exchange({ text }));
+  const { response, body } = await b.exchanges.next().then((arrived) => ({
+    response: arrived.response,
+    body: new Promise((done) => arrived.body({ maxMessageBytes: 4 * 1024 * 1024 } as never, 'ada', done)),
+  }));
+  assert.equal(await body, { text });
+  response.send(200, {}, text);
+  assert.is((await sent.done).text === text, true);
+});
+
+test('D-20 S-53: texts and bodies without end, half a preface, and peers that read nothing use bounded memory', async () => {
   const clock = new SimulatedClock();
   const b = await node('node-b', { clock });
   const [host = '', port = ''] = b.address.split(':');
@@ -329,39 +454,74 @@ test('D-20 S-53: frames of 1 GB, half a preface, floods of connections and bodie
   };
   const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0', 'latin1');
   const before = process.memoryUsage().rss;
-  // The longest length that a frame can name is 16 MB; four more bytes name 1 GB in a body.
+  // The longest length that a frame can name is 16 MB; four more bytes name 1 GB in a text.
   await raw(Buffer.concat([preface, Buffer.from([0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1]), Buffer.alloc(100_000)]));
   await raw(Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n'));
-  const each = await intruder(b);
-  const signature = await handshake(each, b, 'node-a');
-  if (!signature) throw new Error('no link');
-  const giant = Buffer.alloc(1024 * 1024);
-  giant.writeUInt32BE(1024 * 1024 * 1024);
-  assert.is(await each.request(signed(signature, 1, giant), giant), undefined);
-  const stream = each.session.request(signed(signature, 2, giant));
-  stream.on('error', () => {});
-  const ended = new Promise((closed) => stream.once('close', closed));
-  for (let sent = 0; sent < 64 && !stream.destroyed; sent += 1)
-    if (!stream.write(giant)) await Promise.race([ended, new Promise((drained) => stream.once('drain', drained))]);
-  await ended;
-  const flood = Array.from({ length: 300 }, () => tcp({ host, port: Number(port) }));
-  for (const socket of flood) socket.on('error', () => {});
-  await Promise.all(flood.slice(256).map((socket) => socket.closed || once(socket.resume(), 'close')));
-  for (const socket of flood) socket.destroy();
-  assert.equal(b.exchanges.all, []);
+  const giant = await intruder(b);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(1024 * 1024 * 1024);
+  (await proved(giant, b)).stream.write(length);
+  await isClosed(giant);
+  const endless = await intruder(b);
+  const link = await proved(endless, b);
+  link.stream.resume();
+  const { text: _none, ...head } = exchange();
+  for (let number = 1; number <= 40; number += 1) {
+    const pieces = await textOf(link.signature, (channel) => {
+      channel.add(RECORD.exchange, number, headText(head), false);
+      for (let piece = 0; piece < 128; piece += 1) channel.add(RECORD.body, number, 'x'.repeat(16_384), false);
+    });
+    if (!link.stream.write(pieces)) await once(link.stream, 'drain');
+  }
+  // It has reset some of them.
+  link.stream.write(await exchangeText(link.signature, 41));
+  await b.exchanges.next();
+  assert.is(b.exchanges.all.length, 1);
+  endless.session.destroy();
   const grown = process.memoryUsage().rss - before;
-  assert.ok(grown < 64 * 1024 * 1024, `${grown}`);
-  const after = await node('node-c');
-  await linked(b, after);
+  assert.ok(grown < 200 * 1024 * 1024, `${grown}`);
 });
 
-test('D-20 S-53: a link has a limit of exchanges, and a node that has too many says so', async () => {
-  const a = await node('node-a', { maxExchanges: 2 });
-  const b = await node('node-b');
+test('D-20 S-53: connections without a proof are bounded for each address, and no node waits for them', async () => {
+  const b = await node('node-b', { clock: new SimulatedClock() });
+  const [host = '', port = ''] = b.address.split(':');
+  const flood = Array.from({ length: 300 }, () => tcp({ host, port: Number(port) }));
+  for (const socket of flood) socket.on('error', () => {}).resume();
+  await Promise.all(flood.slice(0, 268).map((socket) => socket.closed || once(socket, 'close')));
+  assert.is(flood.filter((socket) => !socket.closed).length, 32);
+  const after = await node('node-c');
+  await linked(b, after);
+  for (const socket of flood) socket.destroy();
+});
+
+test('D-20 S-53: a link has a limit of exchanges at both ends, and a node that has too many says so', async () => {
+  const [a, b] = [await node('node-a', { maxExchanges: 3 }), await node('node-b', { maxExchanges: 2 })];
   await linked(a, b);
+  const sent = [];
   for (let number = 0; number < 2; number += 1) {
-    forward(a, b, exchange());
+    sent.push(forward(a, b, exchange()));
     await b.exchanges.next();
   }
   assert.is((await forward(a, b, exchange()).done).failure, 'full');
+  assert.is(b.exchanges.all.length, 2);
+  b.exchanges.all[0]?.response.send(200, {}, 'room');
+  assert.is((await sent[0]?.done)?.text, 'room');
+  forward(a, b, exchange());
+  await b.exchanges.next();
+  forward(b, a, exchange());
+  forward(b, a, exchange());
+  assert.is((await forward(b, a, exchange()).done).failure, 'full');
+});
+
+test('a node that ends serves the exchanges that have arrived, and the others may go elsewhere', async () => {
+  const [a, b] = await pair();
+  const served = forward(a, b, exchange());
+  const arrived = await b.exchanges.next();
+  const closing = b.links.close();
+  await new Promise((turn) => setImmediate(turn));
+  arrived.response.send(200, {}, 'the last');
+  const late = forward(a, b, exchange());
+  assert.is((await served.done).text, 'the last');
+  assert.is((await late.done).failure, 'unreachable');
+  await closing;
 });
