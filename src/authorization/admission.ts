@@ -152,6 +152,11 @@ export class Admission implements RequestAdmission {
     this.admit(mail, admitted);
   }
 
+  /** Sets the view of the list of tools for the caller of a request, before it is admitted. Never rejects. */
+  seeTools(request: RequestView): Promise<undefined> | undefined {
+    return this.#see(request, 'tools');
+  }
+
   /** Passes an admitted request on, at once unless a rule is asynchronous; responds to all others. */
   admit(mail: RequestMail, admitted: (mail: RequestMail) => void): void {
     const { request } = mail;

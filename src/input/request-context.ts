@@ -2,6 +2,7 @@
 
 import { LONGEST_TIMER_MS } from '../clock.ts';
 import type { Auth } from '../messages/auth.ts';
+import type { ListView } from '../messages/authorization-rule.ts';
 import type { SessionFacts } from '../messages/client-facts.ts';
 import type { InputRequest, Reply } from '../messages/client-input.ts';
 import type { HandlerRun } from '../messages/input-messages.ts';
@@ -107,6 +108,11 @@ export function ownerOfCall(ctx: Context): CallOwner {
  */
 export function prolong(ctx: Context, ms: number): () => void {
   return ours(ctx).prolong(ms);
+}
+
+/** Returns the part of a list that the caller of a request sees; undefined: all of it. */
+export function listViewOf(ctx: Context): ListView | undefined {
+  return ours(ctx).view;
 }
 
 /** Returns the steps that earlier runs of the same call have recorded, by name; undefined in the first run. */
@@ -265,6 +271,10 @@ export class RequestContext implements Context, HandlerRun {
   waitLonger(): void {
     this.#timeoutMs = this.#interactive.maxTimeoutMs;
     this.#allow();
+  }
+
+  get view(): ListView | undefined {
+    return this.#request.view;
   }
 
   get owner(): CallOwner {

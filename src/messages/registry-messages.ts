@@ -25,8 +25,8 @@ export interface Element<D> {
   readonly opener?: string | undefined;
 }
 
-/** `views`: clients that show views. `none`: it is in no list. */
-export type Listed = 'views' | 'none';
+/** `views`: clients that show views. `search`: the tool that finds tools. `none`: it is in no list. */
+export type Listed = 'views' | 'search' | 'none';
 
 /** An element to register. */
 export type ElementOffer<D> = Omit<Element<D>, 'enabled'>;

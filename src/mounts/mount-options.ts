@@ -16,6 +16,10 @@ export interface MountOptions extends NameOptions, Guarded {
   readonly limits?: CallLimits | undefined;
   /** Deadline of a call. Default: that of the server, `limits.timeoutMs`. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * `search`: no list contains the tools; `find_tools` finds them, and `call_tool` calls them (docs/gateway.md). Default `all`.
+   */
+  readonly expose?: 'all' | 'search' | undefined;
   /** Checks the arguments of calls against the input schema before they are sent. Default false: the upstream checks them. */
   readonly validate?: boolean | undefined;
   /**
@@ -69,7 +73,7 @@ const NUMBERS = {
 } as const;
 const FLAGS = ['validate', 'trust', 'required'] as const;
 const KNOWN = new Set<string>([
-  ...['prefix', 'rename', 'only', 'except', 'scopes', 'allow', 'limits', 'timeoutMs'],
+  ...['prefix', 'rename', 'only', 'except', 'scopes', 'allow', 'limits', 'timeoutMs', 'expose'],
   ...Object.keys(NUMBERS),
   ...FLAGS,
 ]);
@@ -94,6 +98,9 @@ export function readMountOptions(mount: string, options: MountOptions): MountSet
     throw new DefinitionError(`${where}${name}: expected true or false, got ${describe(value)}`);
   };
   if (options.timeoutMs !== undefined) number('timeoutMs', options.timeoutMs);
+  const { expose = 'all' } = options;
+  if (expose !== 'all' && expose !== 'search')
+    throw new DefinitionError(`${where}expose: expected "all" or "search", got ${describe(expose)}`);
   const wrong = options.limits && problemOfLimits(options.limits);
   if (wrong !== undefined) throw new DefinitionError(`${where}limits: ${wrong}`);
   return {

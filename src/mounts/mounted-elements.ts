@@ -185,14 +185,14 @@ export class MountedElements {
     // `execution` says how the upstream runs a call. This server can wait for a task of it, or offer one.
     const { execution: _, ...definition } = rewriteUris(this.#space, tool);
     const ui = isObject(tool._meta) ? tool._meta.ui : undefined;
-    const visibility = isObject(ui) && Array.isArray(ui.visibility) ? ui.visibility : undefined;
+    const forViews = isObject(ui) && Array.isArray(ui.visibility) && !ui.visibility.includes('model');
     const { readOnlyHint, idempotentHint } = tool.annotations ?? {};
     const repeatable = settings.trust && (readOnlyHint === true || idempotentHint === true);
     const tasks = tasksOf(tool, capabilities);
     return {
       key: name,
       access: accessOf(settings),
-      ...(visibility && !visibility.includes('model') ? { listed: 'views' } : {}),
+      ...(forViews ? { listed: 'views' } : settings.expose === 'search' ? { listed: 'search' } : {}),
       definition: {
         ...definition,
         ...(tasks !== 'never' && { execution: { taskSupport: 'optional' } }),

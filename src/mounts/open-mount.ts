@@ -14,6 +14,7 @@ import {
 } from './mount-options.ts';
 import type { AnnouncedCapabilities, MountRegistrations } from './mounted-elements.ts';
 import { checkMountName } from './names.ts';
+import type { SearchHost } from './search-tools.ts';
 import { openUpstream } from './upstream.ts';
 
 /** The parts of a server that a mount uses. */
@@ -25,6 +26,7 @@ export interface MountHost {
   readonly registrations: MountRegistrations;
   readonly capabilities: AnnouncedCapabilities;
   readonly gatherMs: number;
+  readonly search: SearchHost;
   /** Opens the store. */
   store(): Promise<Store>;
 }

@@ -128,7 +128,8 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     }
     const before = this.all().filter((element) => element.source === source);
     const looked = this.#visible(source);
-    const isListed = ({ listed }: { readonly listed: Listed | undefined }): boolean => listed !== 'none';
+    const isListed = ({ listed }: { readonly listed: Listed | undefined }): boolean =>
+      listed === undefined || listed === 'views';
     for (const { key } of before) if (!keys.has(key)) this.#placed.delete(key);
     for (const offer of offers) {
       const placed = this.#placed.get(offer.key);

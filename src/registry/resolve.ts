@@ -53,7 +53,8 @@ export function serveTools(
         const element = request.hidden ? undefined : catalogue.get(operation.name);
         // MCP tools, "Error Handling": an unknown tool is a protocol error.
         if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown tool: ${short(operation.name)}`);
-        if (request.exchange && request.client.dialect.era === 'modern')
+        // Clients mirror the parameters of tools that are listed.
+        if (request.exchange && request.client.dialect.era === 'modern' && element.listed !== 'search')
           checkParameterHeaders(request.exchange, element.definition, operation.arguments);
         const target = { tool: element.definition, arguments: operation.arguments };
         return afterwards(executor.send, { type: 'execute', request, ref: element.ref, target });

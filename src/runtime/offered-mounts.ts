@@ -1,6 +1,7 @@
 /** The mounts of a server: their code is loaded when a program mounts a server, and by no other server. */
 import type { Mount, MountOptions, MountTarget } from '../mounts/mount-options.ts';
 import type { MountHost, OpenMount } from '../mounts/open-mount.ts';
+import type { SearchTools } from '../mounts/search-tools.ts';
 import { Openings } from './openings.ts';
 
 export class OfferedMounts {
@@ -8,6 +9,7 @@ export class OfferedMounts {
   #host: MountHost | undefined;
   readonly #mounts = new Map<string, OpenMount>();
   readonly #openings = new Openings();
+  #search: Promise<SearchTools> | undefined;
   #closed = false;
 
   /** @param host makes the parts of the server that mounts use; called with the first mount */
@@ -49,7 +51,15 @@ export class OfferedMounts {
     if (this.#closed) throw new Error(`mount "${given}": the server is closed`);
     if (this.#mounts.has(given)) throw nameTaken(given);
     this.#host ??= this.#makeHost();
+    const search = options.expose === 'search' ? await this.#loadSearch(this.#host) : undefined;
+    if (this.#mounts.has(given)) throw nameTaken(given);
     const mount = openMount(given, target, options, this.#host);
+    try {
+      search?.add(mount.name);
+    } catch (error) {
+      await mount.close();
+      throw error;
+    }
     this.#mounts.set(mount.name, mount);
     return {
       name: mount.name,
@@ -59,9 +69,18 @@ export class OfferedMounts {
       ready: () => mount.ready(),
       refresh: () => mount.refresh(),
       close: () => {
-        if (this.#mounts.get(mount.name) === mount) this.#mounts.delete(mount.name);
+        if (this.#mounts.get(mount.name) === mount) {
+          this.#mounts.delete(mount.name);
+          search?.remove(mount.name);
+        }
         return mount.close();
       },
     };
+  }
+
+  /** The tools with which the tools of mounts are found. Their code is loaded with the first mount that exposes by search. */
+  #loadSearch(host: MountHost): Promise<SearchTools> {
+    this.#search ??= import('../mounts/search-tools.ts').then(({ SearchTools }) => new SearchTools(host.search));
+    return this.#search;
   }
 }

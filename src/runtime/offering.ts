@@ -28,6 +28,7 @@ import type { RequestTarget } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { MountedPrompt, MountedResource, MountedTool } from '../mounts/mounted-elements.ts';
+import type { SearchHost } from '../mounts/search-tools.ts';
 import type { ServerOptions } from '../options.ts';
 import { VIEWS_EXTENSION } from '../protocol/extensions.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
@@ -92,6 +93,8 @@ export interface OfferingOptions {
   readonly watches: Quota;
   /** Opens the store. */
   kept(): Promise<Store>;
+  /** The admission of requests, and a way to put something in its place. */
+  search(): Pick<SearchHost, 'admission' | 'guard'>;
 }
 
 export interface Offering {
@@ -248,6 +251,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
     capabilities,
     gatherMs: limits.gatherMs,
     store: host.kept,
+    search: { ...host.search(), catalogue: catalogues.tools, tools: registration() },
     registrations: {
       // Separate registrations: another server that copies the author's elements does not get those of mounts.
       tools: elements<MountedTool, Tool, ToolImplementation>({ ...toolActors, compile: (tool) => tool }),

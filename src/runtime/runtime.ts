@@ -21,6 +21,7 @@ import type { Inspection } from '../inspection/inspection.ts';
 import { launcher } from '../launcher.ts';
 import { type Limits, resolveLimits } from '../limits.ts';
 import type { AuthorizationRule } from '../messages/authorization-rule.ts';
+import type { RequestAdmission } from '../messages/request-messages.ts';
 import type { ServerDescription } from '../messages/results.ts';
 import type { Middleware, RequestMethodName } from '../middleware/middleware.ts';
 import { MiddlewareChain } from '../middleware/middleware-chain.ts';
@@ -233,6 +234,8 @@ export function createRuntime(
     retained: quotas.retained,
     audit: audit?.mailbox,
   });
+  /** Admits requests in place of the admission, which it asks. */
+  let searching: Pick<RequestAdmission, 'admit'> | undefined;
   const offering = spawnOffering({
     system,
     catalogues,
@@ -247,7 +250,14 @@ export function createRuntime(
     subscriptions: changes,
     admit: supervision.admit,
     audit: audit?.calls,
-    guarded: () => router.guard(admission),
+    guarded: () => router.guard(searching ?? admission),
+    search: () => ({
+      admission,
+      guard(by) {
+        searching = by;
+        router.guard(by);
+      },
+    }),
     limited,
     keys,
     watches: quotas.watches,
@@ -473,12 +483,12 @@ export function createRuntime(
     },
     authorize(rule) {
       admission.authorize(rule);
-      router.guard(admission);
+      router.guard(searching ?? admission);
     },
     rules: admission.rules,
     shareRules(rules) {
       admission.share(rules);
-      router.guard(admission);
+      router.guard(searching ?? admission);
     },
     middleware,
     shareMiddleware(shared) {

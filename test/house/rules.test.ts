@@ -57,6 +57,7 @@ const ROOMS: readonly {
   { room: 'frontmatter', may: [], packages: ['yaml'] },
   { room: 'file-watch', may: ['clock', 'protocol'], packages: ['node:'] },
   { room: 'authored-stack', may: ['package-files', 'protocol'], packages: ['node:'] },
+  { room: 'tool-signature', may: ['protocol'], packages: [] },
   { room: 'quota', may: [], packages: [] },
   { room: 'xstate-internals', may: ['protocol'], packages: ['xstate'] },
   { room: 'charts', may: ['clock', 'package-files', 'protocol', 'xstate-internals'], packages: ['node:', 'xstate'] },
@@ -423,8 +424,10 @@ const ROOMS: readonly {
       'inspection',
       'results',
       'actor',
+      'requests',
       'input',
       'tool-limits',
+      'tool-signature',
       'executors',
       'registry',
       'client',
@@ -561,6 +564,7 @@ const ROOMS: readonly {
     room: 'cli',
     may: [
       'near-miss',
+      'tool-signature',
       'gateway',
       'global-registry',
       'machines',
@@ -734,6 +738,8 @@ test('only the doors turn text into values and values into text', () => {
   inside.push('src/client/oauth/oauth.ts', 'src/client/oauth/proof.ts');
   // A source map lies beside the author's code.
   inside.push('src/authored-stack.ts');
+  // A model reads a schema in the middle of a text.
+  inside.push('src/tool-signature.ts');
   // Heads and news between nodes are no messages.
   inside.push('src/transports/link/link-text.ts');
   // A resource that a view watches is a JSON file, and the definition of a page is a part of its text.

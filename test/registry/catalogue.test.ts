@@ -57,6 +57,18 @@ test('the version grows with each change and with nothing else', () => {
   assert.is(catalogue.version, version + 1);
 });
 
+test('an element that only the search finds is in no list, and its changes are none of a list', () => {
+  const catalogue = filled('a');
+  const { version, listVersion } = catalogue;
+  catalogue.replaceSource('mount', [{ ...offer('b', 'mount'), listed: 'search' }]);
+  assert.equal(keys(catalogue), ['a']);
+  assert.is(catalogue.get('b')?.listed, 'search');
+  assert.is(catalogue.listVersion, listVersion);
+  assert.is(catalogue.version, version + 1);
+  catalogue.replaceSource('mount', [offer('b', 'mount')]);
+  assert.is(catalogue.listVersion, listVersion + 1);
+});
+
 test('a source is replaced whole: what stays keeps its place, what went is let go of', () => {
   const catalogue = filled('mine');
   catalogue.replaceSource('dir', [offer('x', 'dir'), offer('y', 'dir')]);

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { suggestion } from '../../near-miss.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../../protocol/json.ts';
 import type { Prompt, Tool } from '../../protocol/types.ts';
+import { parameterNames, promptSignatureOf, resolveReference, signatureOf, typeOf } from '../../tool-signature.ts';
 import { safe } from '../top/format.ts';
 import { UsageError } from '../usage.ts';
-import { parameterNames, promptSignatureOf, resolveReference, signatureOf, typeOf } from './signature.ts';
 
 /** A word `key=value`, or `key:=JSON`. */
 export interface Word {

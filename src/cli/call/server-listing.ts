@@ -2,8 +2,8 @@
 import type { Client, ListOptions } from '../../client/connected-client.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../../protocol/types.ts';
+import { promptSignatureOf, signatureOf } from '../../tool-signature.ts';
 import { plural, safe } from '../top/format.ts';
-import { promptSignatureOf, signatureOf } from './signature.ts';
 
 /** The document of `troupe inspect --json`. */
 export interface ServerListing {
