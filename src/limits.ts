@@ -62,6 +62,10 @@ export interface Limits {
    * anonymous or local.
    */
   readonly maxWatches: number;
+  /** Most mounts. */
+  readonly maxUpstreams: number;
+  /** Most connections to the servers of all mounts together. */
+  readonly maxUpstreamConnections: number;
   /** Most notifications queued for a slow client. Log messages above this limit are dropped and counted. */
   readonly maxHeld: number;
   /** Milliseconds in which a client must answer an input request. */
@@ -168,6 +172,8 @@ export const DEFAULT_LIMITS: Limits = {
   maxStatelessListens: 2_048,
   maxSubscriptions: 256,
   maxWatches: 64,
+  maxUpstreams: 64,
+  maxUpstreamConnections: 1_024,
   maxHeld: 1_000,
   askMs: 600_000,
   maxParked: 10_000,

@@ -9,6 +9,8 @@ export interface Quotas {
   readonly suspended: Quota;
   /** Calls with which views wait for changes. */
   readonly watches: Quota;
+  /** Connections to the servers of mounts. */
+  readonly upstreamConnections: Quota;
   /** Bytes of everything that clients make the server hold. */
   readonly retained: Quota;
   /** Called if a transport authenticates clients: anonymous clients are then limited to their share. */
@@ -31,6 +33,11 @@ export function quotasOf(limits: Limits): Quotas {
     handles: quota('handles', 'maxHandles', 'maxHandlesPerPrincipal'),
     suspended: quota('suspended requests', 'maxParked', 'maxParkedPerPrincipal'),
     watches: quota('calls that wait for a change', 'maxStatelessInFlight', 'maxWatches'),
+    upstreamConnections: new Quota({
+      what: 'connections to mounted servers',
+      max: limits.maxUpstreamConnections,
+      option: 'limits.maxUpstreamConnections',
+    }),
     retained: quota('bytes in memory', 'maxRetainedBytes', 'maxRetainedBytesPerPrincipal'),
     authenticates() {
       anonymous.percent = limits.anonymousPercent;

@@ -2,6 +2,10 @@
 import type { Clock } from '../clock.ts';
 import { isObject } from '../protocol/json.ts';
 
+interface PageOptions {
+  readonly timeoutMs?: number;
+}
+
 export interface CachedListOptions<T> {
   readonly clock: Clock;
   readonly method: string;
@@ -10,7 +14,7 @@ export interface CachedListOptions<T> {
   readonly maxPages: number;
   readonly maxElements: number;
   /** Requests one page. */
-  readonly page: (cursor: string | undefined) => Promise<unknown>;
+  readonly page: (cursor: string | undefined, options: PageOptions) => Promise<unknown>;
   /** Checks an element. Undefined: the element is left out. */
   readonly read: (element: unknown) => T | undefined;
   /** True if the server announces changes of this list, so that it stays fresh without a time to live. */
@@ -48,16 +52,16 @@ export class CachedList<T> {
   }
 
   /** The fresh list; callers at the same time share one listing. */
-  get(fresh: boolean): Promise<readonly T[]> {
+  get({ fresh = false, ...options }: PageOptions & { readonly fresh?: boolean } = {}): Promise<readonly T[]> {
     const known = fresh ? undefined : this.fresh;
     if (known) return Promise.resolve(known);
-    this.#listing ??= this.#list().finally(() => {
+    this.#listing ??= this.#list(options).finally(() => {
       this.#listing = undefined;
     });
     return this.#listing;
   }
 
-  async #list(): Promise<readonly T[]> {
+  async #list(options: PageOptions): Promise<readonly T[]> {
     const { clock, method, member, maxPages, maxElements, page, read, announced, malformed } = this.#options;
     const changes = this.#changes;
     const elements: T[] = [];
@@ -65,7 +69,7 @@ export class CachedList<T> {
     let freshUntil = Number.POSITIVE_INFINITY;
     let cursor: string | undefined;
     for (let pages = 1; ; pages += 1) {
-      const result = await page(cursor);
+      const result = await page(cursor, options);
       const listed = isObject(result) ? result[member] : undefined;
       if (!isObject(result) || !Array.isArray(listed))
         throw malformed(`${method}: expected a result with an array "${member}"`);

@@ -57,6 +57,8 @@ export type CompletionReference = { readonly prompt: string } | { readonly resou
 export interface ListOptions {
   /** Asks the server, even if the list is cached. */
   readonly fresh?: boolean;
+  /** Milliseconds until a page of the list times out. Default: as for calls. */
+  readonly timeoutMs?: number;
 }
 
 /** A tool's definition, and what follows from it. */
@@ -172,8 +174,8 @@ export class Client {
   }
 
   /** The entries of all skills (SEP-2640). Reads no file of a skill. */
-  skills({ fresh = false }: ListOptions = {}): Promise<readonly SkillEntry[]> {
-    return this.#operation(async () => (this.#hasSkills ? await this.#skills.get(fresh) : []));
+  skills(options: ListOptions = {}): Promise<readonly SkillEntry[]> {
+    return this.#operation(async () => (this.#hasSkills ? await this.#skills.get(options) : []));
   }
 
   // Calls
@@ -586,7 +588,8 @@ export class Client {
       read,
       maxPages: settings.maxListPages,
       maxElements: settings.maxListed,
-      page: (cursor) => this.#send(method, cursor === undefined ? undefined : { cursor }, {}, { repeatable: true }),
+      page: (cursor, options) =>
+        this.#send(method, cursor === undefined ? undefined : { cursor }, options, { repeatable: true }),
       announced: () => {
         const declared = this.#server?.capabilities[capability];
         return this.#server?.era === 'legacy' && isObject(declared) && declared.listChanged === true;
@@ -595,11 +598,11 @@ export class Client {
     });
   }
 
-  #list<T>(capability: string, listed: CachedList<T>, { fresh = false }: ListOptions = {}): Promise<readonly T[]> {
+  #list<T>(capability: string, listed: CachedList<T>, options: ListOptions = {}): Promise<readonly T[]> {
     return this.#operation(async () => {
       // A server without the capability has none, and need not know the method.
       if (this.#server && this.#server.capabilities[capability] === undefined) return [];
-      const elements = await listed.get(fresh);
+      const elements = await listed.get(options);
       return elements;
     });
   }
@@ -607,7 +610,7 @@ export class Client {
   async #learnTools(): Promise<void> {
     if (this.server.capabilities.tools === undefined || this.state === 'closed' || this.state === 'draining') return;
     try {
-      await this.#tools.get(false);
+      await this.#tools.get();
     } catch (error) {
       this.#parts.log(
         'warning',

@@ -164,6 +164,8 @@ export interface ConnectionEvents {
     /** The session of the connection leaves memory, and its next request restores it. */
     readonly hibernates?: true;
   };
+  /** A session has ended: it neither serves nor hibernates. */
+  'session.ended': { readonly session: string };
   /** The core has one message for the peer, as text without a line end. */
   'connection.send': {
     readonly connection: ConnectionId;

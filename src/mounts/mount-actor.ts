@@ -224,7 +224,7 @@ class MountActor implements Behaviour<MountMail> {
       .then((client) => {
         // First: a change during the listing must not be missed.
         this.#follow(client);
-        return listUpstream(client, settings.maxListBytes);
+        return listUpstream(client, settings.maxListBytes, settings.listMs);
       })
       .then((catalogue) => this.#self.send({ type: 'listed', listing, catalogue }), failed);
   }

@@ -14,6 +14,13 @@ export type MountTarget = ConnectTarget | ServerInMemory;
 export interface MountOptions extends NameOptions, Guarded {
   /** Limits of each tool of the mount, for each principal. */
   readonly limits?: CallLimits | undefined;
+  /**
+   * `owner` (default): a legacy upstream gets a connection for each client that calls, so that it can ask that client. `everyone`:
+   * one for all, on which it can ask no client.
+   */
+  readonly share?: 'everyone' | 'owner' | undefined;
+  /** The eras to speak with the upstream, as for `connect`. Default `auto`. */
+  readonly eras?: 'auto' | 'legacy' | 'modern' | undefined;
   /** Deadline of a call. Default: that of the server, `limits.timeoutMs`. */
   readonly timeoutMs?: number | undefined;
   /**
@@ -28,6 +35,15 @@ export interface MountOptions extends NameOptions, Guarded {
   readonly trust?: boolean | undefined;
   /** The server is ready (`/readyz`) only while this mount offers a catalogue. Default false. */
   readonly required?: boolean | undefined;
+  /** Most connections to the upstream, and most calls in flight on one of them. Default 256 each. */
+  readonly maxUpstreamConnections?: number | undefined;
+  readonly maxUpstreamInFlight?: number | undefined;
+  /** The longest opening of a connection. Default 10,000. */
+  readonly connectMs?: number | undefined;
+  /** The time that a call waits for a connection. Default 10,000. */
+  readonly upstreamWaitMs?: number | undefined;
+  /** The time after which an unused connection of an owner closes. Default 900,000. */
+  readonly upstreamIdleMs?: number | undefined;
   /** The longest listing of the upstream. Default 15,000. */
   readonly listMs?: number | undefined;
   /** The time for which `listen` waits for the first catalogue, if none is stored. Default 5,000. */
@@ -62,6 +78,11 @@ export interface Mount {
 }
 
 const NUMBERS = {
+  maxUpstreamConnections: 256,
+  maxUpstreamInFlight: 256,
+  connectMs: 10_000,
+  upstreamWaitMs: 10_000,
+  upstreamIdleMs: 900_000,
   listMs: 15_000,
   firstListMs: 5_000,
   staleMs: 86_400_000,
@@ -73,7 +94,7 @@ const NUMBERS = {
 } as const;
 const FLAGS = ['validate', 'trust', 'required'] as const;
 const KNOWN = new Set<string>([
-  ...['prefix', 'rename', 'only', 'except', 'scopes', 'allow', 'limits', 'timeoutMs', 'expose'],
+  ...['prefix', 'rename', 'only', 'except', 'share', 'eras', 'scopes', 'allow', 'limits', 'timeoutMs', 'expose'],
   ...Object.keys(NUMBERS),
   ...FLAGS,
 ]);
@@ -103,8 +124,22 @@ export function readMountOptions(mount: string, options: MountOptions): MountSet
     throw new DefinitionError(`${where}expose: expected "all" or "search", got ${describe(expose)}`);
   const wrong = options.limits && problemOfLimits(options.limits);
   if (wrong !== undefined) throw new DefinitionError(`${where}limits: ${wrong}`);
+  const { eras, share, scopes, allow } = options;
+  if (eras !== undefined && eras !== 'auto' && eras !== 'legacy' && eras !== 'modern')
+    throw new DefinitionError(`${where}eras: expected "auto", "legacy" or "modern", got ${describe(eras)}`);
+  if (share !== undefined && share !== 'owner' && share !== 'everyone')
+    throw new DefinitionError(`${where}share: expected "owner" or "everyone", got ${describe(share)}`);
+  if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string')))
+    throw new DefinitionError(`${where}scopes: expected a list of scopes, got ${describe(scopes)}`);
+  if (allow !== undefined && typeof allow !== 'function')
+    throw new DefinitionError(`${where}allow: expected a function (call, ctx), got ${describe(allow)}`);
   return {
     ...options,
+    maxUpstreamConnections: bound('maxUpstreamConnections'),
+    maxUpstreamInFlight: bound('maxUpstreamInFlight'),
+    connectMs: bound('connectMs'),
+    upstreamWaitMs: bound('upstreamWaitMs'),
+    upstreamIdleMs: bound('upstreamIdleMs'),
     listMs: bound('listMs'),
     firstListMs: bound('firstListMs'),
     staleMs: bound('staleMs'),

@@ -2,6 +2,7 @@
 import { hash, randomInt } from 'node:crypto';
 import type { ActorSystem } from '../actor/actor-system.ts';
 import { isServerInMemory } from '../client/in-memory.ts';
+import type { Quota } from '../quota.ts';
 import { DefinitionError } from '../registry/definition-checks.ts';
 import type { Store } from '../store/store.ts';
 import { type MountMail, spawnMount } from './mount-actor.ts';
@@ -27,6 +28,8 @@ export interface MountHost {
   readonly capabilities: AnnouncedCapabilities;
   readonly gatherMs: number;
   readonly search: SearchHost;
+  /** Counts the connections to all upstreams. */
+  readonly connections: Quota;
   /** Opens the store. */
   store(): Promise<Store>;
 }
@@ -38,6 +41,8 @@ export interface OpenMount extends Mount {
   readonly offering: boolean;
   /** Resolves when a catalogue is offered, the first listing has failed, or `firstListMs` have passed. Begins with the listing. */
   begun(): Promise<void>;
+  /** An owner of calls has ended. */
+  released(ownerKey: string): void;
 }
 
 const STEPS = 1_000_000;
@@ -50,11 +55,19 @@ export function openMount(given: string, target: MountTarget, options: MountOpti
   const upstream = openUpstream({
     name,
     target,
+    share: settings.share,
+    quota: host.connections,
+    maxConnections: settings.maxUpstreamConnections,
+    maxInFlight: settings.maxUpstreamInFlight,
+    waitMs: settings.upstreamWaitMs,
+    idleMs: settings.upstreamIdleMs,
     connect: {
       name: host.name,
       version: host.version,
       clock: system.clock,
       log: (level, message, fields) => system.log(level, `mount "${name}": ${message}`, fields ?? { event: 'mount' }),
+      connectMs: settings.connectMs,
+      ...(settings.eras === undefined ? {} : { eras: settings.eras }),
       maxListPages: settings.maxListPages,
       maxListed: settings.maxListed,
       validate: false,
@@ -100,6 +113,7 @@ export function openMount(given: string, target: MountTarget, options: MountOpti
         };
         ask('first').then(done, done);
       }),
+    released: (ownerKey) => upstream.released(ownerKey),
     close() {
       closing ??= new Promise<void>((resolve) => {
         actor.mailbox.send({ type: 'close', closed: resolve });

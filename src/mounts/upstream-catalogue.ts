@@ -17,10 +17,11 @@ export interface UpstreamCatalogue {
  * Lists everything that an upstream offers. The client bounds the pages and the elements of each list.
  *
  * @param maxLength most characters of the catalogue as JSON
+ * @param timeoutMs for each page
  * @throws {Error} if a list fails, or the catalogue is too long
  */
-export async function listUpstream(client: Client, maxLength: number): Promise<UpstreamCatalogue> {
-  const fresh = { fresh: true } as const;
+export async function listUpstream(client: Client, maxLength: number, timeoutMs: number): Promise<UpstreamCatalogue> {
+  const fresh = { fresh: true, timeoutMs } as const;
   const [tools, resources, templates, prompts] = await Promise.all([
     client.tools(fresh),
     client.resources(fresh),

@@ -63,13 +63,14 @@ export class Aborted extends Error {
 export function spawnRequests(options: RequestsOptions): Actor<RequestsMail> {
   const { connection, system } = options;
   return spawn(
-    { kind: 'requests', address: addressOf(connection), connection },
+    { kind: 'requests', address: requestsAddress(connection), connection },
     system,
     (self, afterwards) => new Requests(options, self, afterwards),
   );
 }
 
-function addressOf(connection: ConnectionId): string {
+/** The address of the in-flight table of a connection. */
+export function requestsAddress(connection: ConnectionId): string {
   return `requests/${connection}`;
 }
 
@@ -418,7 +419,7 @@ class Requests implements Behaviour<RequestsMail> {
 
   crashed(mail: RequestsMail, error: unknown, setAside: boolean): void {
     const { bus, connection, system } = this.#options;
-    const incident = system.incident(addressOf(connection), error);
+    const incident = system.incident(requestsAddress(connection), error);
     // A single client can live with a table that only rejects. A shared connection is replaced instead.
     if (setAside && this.#shared)
       bus.emit('connection.end', { connection, reason: `the in-flight table failed (incident ${incident})` });

@@ -2,19 +2,27 @@
 import type { Mount, MountOptions, MountTarget } from '../mounts/mount-options.ts';
 import type { MountHost, OpenMount } from '../mounts/open-mount.ts';
 import type { SearchTools } from '../mounts/search-tools.ts';
+import { requestsAddress } from '../requests/requests.ts';
+import type { Bus } from '../transports/bus.ts';
 import { Openings } from './openings.ts';
 
+export interface OfferedMountsOptions {
+  /** Makes the parts of the server that mounts use; called with the first mount. */
+  host(): MountHost;
+  readonly bus: Bus;
+  readonly maxMounts: number;
+}
+
 export class OfferedMounts {
-  readonly #makeHost: () => MountHost;
+  readonly #options: OfferedMountsOptions;
   #host: MountHost | undefined;
   readonly #mounts = new Map<string, OpenMount>();
   readonly #openings = new Openings();
   #search: Promise<SearchTools> | undefined;
   #closed = false;
 
-  /** @param host makes the parts of the server that mounts use; called with the first mount */
-  constructor(host: () => MountHost) {
-    this.#makeHost = host;
+  constructor(options: OfferedMountsOptions) {
+    this.#options = options;
   }
 
   /** See `Server.mount`. */
@@ -22,10 +30,10 @@ export class OfferedMounts {
     return this.#openings.add(this.#mount(name, target, options));
   }
 
-  /** The names of required mounts that offer nothing. */
-  get missing(): readonly string[] {
-    const missing = [...this.#mounts.values()].filter(({ settings, offering }) => settings.required && !offering);
-    return missing.map(({ name }) => name);
+  /** True if a required mount offers nothing. */
+  get missing(): boolean {
+    for (const { settings, offering } of this.#mounts.values()) if (settings.required && !offering) return true;
+    return false;
   }
 
   /** Waits until each mount has a catalogue, at most its `firstListMs`. @throws the error of an invalid mount that the program did not await */
@@ -50,7 +58,10 @@ export class OfferedMounts {
     const { nameTaken, openMount } = await import('../mounts/open-mount.ts');
     if (this.#closed) throw new Error(`mount "${given}": the server is closed`);
     if (this.#mounts.has(given)) throw nameTaken(given);
-    this.#host ??= this.#makeHost();
+    const { maxMounts } = this.#options;
+    if (this.#mounts.size >= maxMounts)
+      throw new Error(`mount "${given}": there are ${maxMounts} mounts. The limit is limits.maxUpstreams`);
+    this.#host ??= this.#open();
     const search = options.expose === 'search' ? await this.#loadSearch(this.#host) : undefined;
     if (this.#mounts.has(given)) throw nameTaken(given);
     const mount = openMount(given, target, options, this.#host);
@@ -82,5 +93,16 @@ export class OfferedMounts {
   #loadSearch(host: MountHost): Promise<SearchTools> {
     this.#search ??= import('../mounts/search-tools.ts').then(({ SearchTools }) => new SearchTools(host.search));
     return this.#search;
+  }
+
+  /** The upstreams learn that a client of theirs has ended. */
+  #open(): MountHost {
+    const { bus } = this.#options;
+    const released = (owner: string): void => {
+      for (const mount of this.#mounts.values()) mount.released(owner);
+    };
+    bus.on('session.ended', ({ session }) => released(`session/${session}`));
+    bus.on('connection.closed', ({ connection }) => released(requestsAddress(connection)));
+    return this.#options.host();
   }
 }

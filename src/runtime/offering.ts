@@ -91,6 +91,8 @@ export interface OfferingOptions {
   readonly keys: StateKeys;
   /** Counts the calls that wait for a change. */
   readonly watches: Quota;
+  /** Counts the connections to the servers of mounts. */
+  readonly upstreamConnections: Quota;
   /** Opens the store. */
   kept(): Promise<Store>;
   /** The admission of requests, and a way to put something in its place. */
@@ -244,25 +246,33 @@ export function spawnOffering(host: OfferingOptions): Offering {
     pageSize: limits.pageSize,
     listTtlMs: options.listTtlMs ?? 0,
   });
-  const mounts = new OfferedMounts(() => ({
-    system,
-    name: options.name,
-    version: options.version,
-    capabilities,
-    gatherMs: limits.gatherMs,
-    store: host.kept,
-    search: { ...host.search(), catalogue: catalogues.tools, tools: registration() },
-    registrations: {
-      // Separate registrations: another server that copies the author's elements does not get those of mounts.
-      tools: elements<MountedTool, Tool, ToolImplementation>({ ...toolActors, compile: (tool) => tool }),
-      resources: elements<MountedResource, Resource | ResourceTemplate, ResourceImplementation>({
-        ...resourceActors,
-        compile: (resource) => resource,
-        offered: ({ completers }) => completable(completers),
-      }),
-      prompts: elements<MountedPrompt, Prompt, PromptImplementation>({ ...promptActors, compile: (prompt) => prompt }),
-    },
-  }));
+  const mounts = new OfferedMounts({
+    bus,
+    maxMounts: limits.maxUpstreams,
+    host: () => ({
+      system,
+      name: options.name,
+      version: options.version,
+      capabilities,
+      gatherMs: limits.gatherMs,
+      store: host.kept,
+      search: { ...host.search(), catalogue: catalogues.tools, tools: registration() },
+      connections: host.upstreamConnections,
+      registrations: {
+        // Separate registrations: another server that copies the author's elements does not get those of mounts.
+        tools: elements<MountedTool, Tool, ToolImplementation>({ ...toolActors, compile: (tool) => tool }),
+        resources: elements<MountedResource, Resource | ResourceTemplate, ResourceImplementation>({
+          ...resourceActors,
+          compile: (resource) => resource,
+          offered: ({ completers }) => completable(completers),
+        }),
+        prompts: elements<MountedPrompt, Prompt, PromptImplementation>({
+          ...promptActors,
+          compile: (prompt) => prompt,
+        }),
+      },
+    }),
+  });
   const toolPages = new ToolPages({
     server: options.name,
     catalogue: catalogues.tools,

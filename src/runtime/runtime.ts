@@ -261,6 +261,7 @@ export function createRuntime(
     limited,
     keys,
     watches: quotas.watches,
+    upstreamConnections: quotas.upstreamConnections,
     kept: () => keeping.open().then(() => keeping.store),
   });
   const { registries } = offering;
@@ -377,6 +378,7 @@ export function createRuntime(
     if (impairment !== undefined) reasons.push(impairment);
     else if (node && !node.connected) reasons.push('store not open');
     else if (node && !node.ready) reasons.push('no cells');
+    if (offering.mounts.missing) reasons.push('no catalogue');
     return { ready: reasons.length === 0, reasons };
   };
   let started = false;

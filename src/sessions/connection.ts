@@ -265,7 +265,10 @@ export class Connection implements SessionOpener {
   #sessionClosed(reason: string): void {
     const { audit, bus, sessions, subscriptions } = this.#services;
     const { actor, client } = this.#session ?? {};
-    if (client && !this.#hibernates) audit?.send({ type: 'session ended', by: client, reason });
+    if (client && !this.#hibernates) {
+      audit?.send({ type: 'session ended', by: client, reason });
+      if (client.session) bus.emit('session.ended', { session: client.session.id });
+    }
     this.#session = undefined;
     if (actor) {
       actor.stop(reason);

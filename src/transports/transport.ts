@@ -17,7 +17,7 @@ import type { Bus } from './bus.ts';
 import type { SharedHttpOptions } from './http/http-options.ts';
 
 /** The reasons for which a server is not ready. */
-export type UnreadyReason = 'draining' | 'store not open' | 'store read-only' | 'no cells';
+export type UnreadyReason = 'draining' | 'store not open' | 'store read-only' | 'no cells' | 'no catalogue';
 
 /** The report if a server serves requests. */
 export interface Readiness {

@@ -1,84 +1,17 @@
 /** A server that hangs, flaps and answers in bad faith, as a channel that the test plays; and what 1,000 connections leave behind. */
-import { type Channel, type ChannelHost, type Client, connect, type OutgoingMessage } from 'troupe/client';
+import { connect } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite, timeLimit } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
 import { failure, reachable } from './fixture.ts';
+import { PlayedServer as Stage, text } from './played-server.ts';
 import { until } from './programs.ts';
 
 timeLimit(120_000);
 const test = suite('a hostile server');
 
-/** The texts that respond to one message. */
-type Script = (message: { readonly id: number; readonly method: string; readonly name: string }) => readonly string[];
-
-const text = (message: object): string => JSON.stringify({ jsonrpc: '2.0', ...message });
 const content = [{ type: 'text', text: 'right' }];
-const INITIALIZED = {
-  protocolVersion: '2025-11-25',
-  capabilities: { tools: { listChanged: true }, resources: {} },
-  serverInfo: { name: 'hostile', version: '1' },
-};
-
-class Stage {
-  script: Script = () => [];
-  opened = 0;
-  open = 0;
-  /** Breaks each channel at once. */
-  flaps = false;
-  /** Channels never open. */
-  hangs = false;
-  current: ChannelHost | undefined;
-  readonly sent: string[] = [];
-
-  channel(): Channel {
-    const stage = this;
-    let host: ChannelHost | undefined;
-    stage.opened += 1;
-    stage.open += 1;
-    let closed = false;
-    return {
-      kind: 'stream',
-      open(to) {
-        host = to;
-        stage.current = to;
-        if (!stage.hangs) to.send({ type: 'opened' });
-      },
-      send(message: OutgoingMessage) {
-        stage.sent.push(message.method);
-        const { id, method, params = {} } = JSON.parse(message.text);
-        const respond = (each: string): void => host?.send({ type: 'text', text: each, about: undefined });
-        if (method === 'initialize') {
-          respond(text({ id, result: INITIALIZED }));
-          if (stage.flaps)
-            host?.send({
-              type: 'gone',
-              failure: { reason: 'closed', message: 'flap', carriedOut: 'unknown' },
-              final: false,
-            });
-        } else if (id !== undefined && method !== undefined)
-          for (const each of stage.script({ id, method, name: String(params.name ?? params.cursor ?? '') }))
-            respond(each);
-      },
-      abandon() {},
-      answered() {},
-      close() {
-        if (!closed) stage.open -= 1;
-        closed = true;
-        host = undefined;
-        return Promise.resolve();
-      },
-    };
-  }
-
-  connect(clock: SimulatedClock | undefined, options: Parameters<typeof connect>[1] = {}): Promise<Client> {
-    return connect(
-      { name: 'stage', channel: () => this.channel() },
-      { eras: 'legacy', log: () => {}, ...(clock ? { clock } : {}), ...options },
-    );
-  }
-}
 
 test('U-09 a channel never opens: connect fails after connectMs, and the channel is closed', async () => {
   const stage = new Stage();

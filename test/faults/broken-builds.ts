@@ -16,6 +16,7 @@ import { HTTP } from './http.ts';
 import { INSPECTOR } from './inspector.ts';
 import { LIMITS } from './limits.ts';
 import { LINK } from './link.ts';
+import { MOUNT_FAULTS } from './mounts.ts';
 import { NODES } from './nodes.ts';
 import { OAUTH } from './oauth.ts';
 import { PROCESS } from './process.ts';
@@ -46,6 +47,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...NODES,
   ...SIMULATION,
   ...CLIENT_FAULTS,
+  ...MOUNT_FAULTS,
   ...CLIENT_TOKENS,
   ...CLIENT_SKILLS,
   ...SKILLS_OF_SERVER,

@@ -1,0 +1,43 @@
+/** Broken builds of mounts. */
+import type { BrokenBuild } from './broken-build.ts';
+
+const UPSTREAMS = 'test/mounts/upstream-faults.test.ts';
+
+export const MOUNT_FAULTS: readonly BrokenBuild[] = [
+  {
+    id: 'U-09',
+    test: UPSTREAMS,
+    file: 'src/mounts/mount-actor.ts',
+    find: 'this.#offer(stored.catalogue);',
+    replace: '',
+    why: 'a catalogue is offered only after its upstream has answered',
+    built: true,
+  },
+  {
+    id: 'U-09',
+    test: UPSTREAMS,
+    file: 'src/mounts/open-mount.ts',
+    find: 'const timer = system.clock.after(settings.firstListMs, resolve);',
+    replace: 'const timer = system.clock.after(settings.listMs, resolve);',
+    why: 'a server without a catalogue delays the opening of all for as long as its listing may take',
+    built: true,
+  },
+  {
+    id: 'U-10',
+    test: UPSTREAMS,
+    file: 'src/mounts/mount-actor.ts',
+    find: 'if (this.#snapshot.context.failures === 0)',
+    replace: '',
+    why: 'each failed listing of a server that flaps is reported',
+    built: true,
+  },
+  {
+    id: 'U-11',
+    test: UPSTREAMS,
+    file: 'src/mounts/upstream-catalogue.ts',
+    find: 'if (jsonLength(catalogue, maxLength) > maxLength)',
+    replace: 'if (tools.length < 0)',
+    why: 'a catalogue may take all memory',
+    built: true,
+  },
+];
