@@ -35,8 +35,8 @@ export interface SubscriptionsOptions {
   knows(uri: string): boolean;
   /** The tasks as a client sees them; undefined if one does not exist or belongs to another principal. */
   readonly tasks: { look(client: ClientFacts, id: string): TaskState | undefined };
-  /** Learns for which resources this node has listeners; undefined without a cluster. */
-  readonly remote?: ListenedResources | undefined;
+  /** Learns for which resources there are listeners. */
+  readonly listened?: ListenedResources | undefined;
 }
 
 /** Bytes for a watched resource, besides its URI. */
@@ -92,19 +92,20 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   constructor(options: SubscriptionsOptions, self: Mailbox<SubscriptionsMail>) {
     this.#options = options;
     this.#self = self;
-    const { remote } = options;
-    const tell = remote && ((topic: string, listened: boolean): void => this.#tell(remote, topic, listened));
+    const { listened } = options;
+    const tell = listened && ((topic: string, begins: boolean): void => this.#tell(listened, topic, begins));
     this.#listening = new Topics(tell);
     this.#watching = new Topics(tell);
   }
 
   /** Sessions and subscriptions listen apart: the first of both joins, the last of both leaves. */
-  #tell(remote: ListenedResources, topic: string, listened: boolean): void {
+  #tell(learns: ListenedResources, topic: string, begins: boolean): void {
+    if (!topic.startsWith(RESOURCE)) return;
     const listeners = this.#listening.listeners(topic).size + this.#watching.listeners(topic).size;
-    if (!topic.startsWith(RESOURCE) || listeners !== (listened ? 1 : 0)) return;
+    if (listeners !== (begins ? 1 : 0)) return;
     const uri = topic.slice(RESOURCE.length);
-    if (listened) remote.listened(uri);
-    else remote.unlistened(uri);
+    if (begins) learns.listened(uri);
+    else learns.unlistened(uri);
   }
 
   state(): string {

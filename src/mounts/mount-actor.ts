@@ -12,6 +12,7 @@ import type { Timer } from '../clock.ts';
 import type { Charted, Facts } from '../inspection/records.ts';
 import { step } from '../inspection/stepping.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
+import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import { errorFields } from '../operator-log.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
 import type { Store } from '../store/store.ts';
@@ -25,6 +26,7 @@ import {
 } from './mounted-elements.ts';
 import type { Upstream } from './upstream.ts';
 import { listUpstream, type UpstreamCatalogue } from './upstream-catalogue.ts';
+import { WatchedResources } from './watched-resources.ts';
 
 export type MountMail =
   /** The store is open. */
@@ -39,6 +41,8 @@ export type MountMail =
   | { readonly type: 'refresh'; readonly listed: Waiter }
   /** Resolves when a catalogue is offered, or the first listing has failed. */
   | { readonly type: 'first'; readonly listed: Waiter }
+  /** Clients begin or cease to watch a resource, by its offered URI. */
+  | { readonly type: 'listened' | 'unlistened'; readonly uri: string }
   | { readonly type: 'close'; readonly closed: () => void };
 
 /** A promise of a caller. */
@@ -57,6 +61,8 @@ export interface MountActorOptions {
   readonly registrations: MountRegistrations;
   readonly capabilities: AnnouncedCapabilities;
   readonly gatherMs: number;
+  /** Notifies the clients that watch a resource. */
+  readonly subscriptions: Mailbox<SubscriptionsMail>;
   /** 0 to 1, for back-off. */
   readonly random: () => number;
 }
@@ -79,6 +85,9 @@ class MountActor implements Behaviour<MountMail> {
   readonly #self: Mailbox<MountMail>;
   readonly #elements: MountedElements;
   readonly #record: CatalogueRecord;
+  readonly #watched: WatchedResources;
+  /** Resources that clients watch, and that no catalogue of this mount had yet. */
+  readonly #unknown = new Set<string>();
   #snapshot;
   #offered: OfferedElements | undefined;
   #reported = '';
@@ -97,6 +106,10 @@ class MountActor implements Behaviour<MountMail> {
     this.#options = options;
     this.#self = self;
     this.#elements = new MountedElements({ ...options, mount: name, clock: system.clock });
+    this.#watched = new WatchedResources({
+      ...{ upstream: options.upstream, clock: system.clock, gatherMs },
+      updated: (uri) => options.subscriptions.send({ type: 'resource updated', uri: this.#elements.offeredUri(uri) }),
+    });
     this.#record = new CatalogueRecord({ mount: name, targetKey, clock: system.clock });
     this.#snapshot = initialTransition(mountMachine, { backOff: BACK_OFF, gatherMs, staleMs: settings.staleMs })[0];
   }
@@ -116,7 +129,7 @@ class MountActor implements Behaviour<MountMail> {
     const { tools = 0, resources = 0, prompts = 0, problems = [] } = this.#offered ?? {};
     return {
       upstream: this.#options.upstream.state,
-      ...{ tools, resources, prompts, failures, problems },
+      ...{ tools, resources, prompts, failures, problems, 'watched resources': this.#watched.size },
       ...(listedAt === 0 ? {} : { 'ms since its listing': this.#options.system.clock.date() - listedAt }),
       ...(this.#failure === undefined ? {} : { 'last failure': messageOf(this.#failure) }),
     };
@@ -155,6 +168,10 @@ class MountActor implements Behaviour<MountMail> {
           return mail.listed.reject(this.#failure);
         this.#first.push(mail.listed);
         return;
+      case 'listened':
+      case 'unlistened':
+        if (this.#closed) return;
+        return this.#listens(mail.uri, mail.type === 'listened');
       case 'close':
         return this.#close(mail.closed);
     }
@@ -256,9 +273,21 @@ class MountActor implements Behaviour<MountMail> {
     for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.reject(error);
   }
 
+  #listens(uri: string, begins: boolean): void {
+    const upstream = this.#elements.upstreamUri(uri);
+    if (upstream !== undefined) return begins ? this.#watched.watch(upstream) : this.#watched.unwatch(upstream);
+    // With `prefix: false`, a later catalogue may have the resource.
+    if (begins && this.#options.settings.prefix === false) this.#unknown.add(uri);
+    else this.#unknown.delete(uri);
+  }
+
   #offer(catalogue: UpstreamCatalogue): void {
     const { name, system } = this.#options;
     this.#offered = this.#elements.offer(catalogue);
+    for (const uri of [...this.#unknown]) {
+      this.#unknown.delete(uri);
+      this.#listens(uri, true);
+    }
     const problems = this.#offered.problems.join('\n- ');
     if (problems !== '' && problems !== this.#reported)
       system.log('warning', `mount "${name}":\n- ${problems}`, { event: 'mount' });
@@ -300,6 +329,7 @@ class MountActor implements Behaviour<MountMail> {
     this.#listings += 1;
     this.#changes?.changes.end();
     this.#changes = undefined;
+    this.#watched.close();
     for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.reject(this.#closedError());
     Promise.all([this.#options.upstream.close(), this.#record.written()]).then(closed, closed);
   }

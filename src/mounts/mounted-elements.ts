@@ -131,6 +131,19 @@ export class MountedElements {
     };
   }
 
+  /** The URI upstream of a resource of this mount; undefined for others. */
+  upstreamUri(uri: string): string | undefined {
+    if (this.#space !== false) return toUpstream(this.#space, uri);
+    const own = this.#options.registrations.resources.catalogue.all().filter(({ source }) => source === this.#source);
+    const found = own.some(({ key }) => key === uri || (key.includes('{') && parseTemplate(key).match(uri)));
+    return found ? uri : undefined;
+  }
+
+  /** The URI under which a resource of the upstream is offered. */
+  offeredUri(uri: string): string {
+    return toOffered(this.#space, uri);
+  }
+
   /** Withdraws everything. */
   withdraw(): OfferedElements {
     const { tools, resources, prompts } = this.#options.registrations;

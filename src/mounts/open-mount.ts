@@ -2,6 +2,8 @@
 import { hash, randomInt } from 'node:crypto';
 import type { ActorSystem } from '../actor/actor-system.ts';
 import { isServerInMemory } from '../client/in-memory.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { Quota } from '../quota.ts';
 import { DefinitionError } from '../registry/definition-checks.ts';
 import type { Store } from '../store/store.ts';
@@ -28,6 +30,8 @@ export interface MountHost {
   readonly capabilities: AnnouncedCapabilities;
   readonly gatherMs: number;
   readonly search: SearchHost;
+  /** Notifies the clients that watch a resource. */
+  readonly subscriptions: Mailbox<SubscriptionsMail>;
   /** Counts the connections to all upstreams. */
   readonly connections: Quota;
   /** Opens the store. */
@@ -41,6 +45,8 @@ export interface OpenMount extends Mount {
   readonly offering: boolean;
   /** Resolves when a catalogue is offered, the first listing has failed, or `firstListMs` have passed. Begins with the listing. */
   begun(): Promise<void>;
+  /** Clients begin or cease to watch a resource of this server, which may be one of this mount. */
+  listened(uri: string, begins: boolean): void;
   /** An owner of calls has ended. */
   released(ownerKey: string): void;
 }
@@ -51,7 +57,7 @@ const STEPS = 1_000_000;
 export function openMount(given: string, target: MountTarget, options: MountOptions, host: MountHost): OpenMount {
   const name = checkMountName(given);
   const settings = readMountOptions(name, options);
-  const { system, registrations, capabilities, gatherMs } = host;
+  const { system, registrations, capabilities, gatherMs, subscriptions } = host;
   const upstream = openUpstream({
     name,
     target,
@@ -74,7 +80,7 @@ export function openMount(given: string, target: MountTarget, options: MountOpti
     },
   });
   const actor = spawnMount({
-    ...{ system, name, settings, upstream, registrations, capabilities, gatherMs },
+    ...{ system, name, settings, upstream, registrations, capabilities, gatherMs, subscriptions },
     targetKey: targetKeyOf(target),
     random: () => randomInt(STEPS) / STEPS,
   });
@@ -113,6 +119,7 @@ export function openMount(given: string, target: MountTarget, options: MountOpti
         };
         ask('first').then(done, done);
       }),
+    listened: (uri, begins) => actor.mailbox.send({ type: begins ? 'listened' : 'unlistened', uri }),
     released: (ownerKey) => upstream.released(ownerKey),
     close() {
       closing ??= new Promise<void>((resolve) => {

@@ -1,4 +1,5 @@
 /** The mounts of a server: their code is loaded when a program mounts a server, and by no other server. */
+import type { ListenedResources } from '../messages/remote-change.ts';
 import type { Mount, MountOptions, MountTarget } from '../mounts/mount-options.ts';
 import type { MountHost, OpenMount } from '../mounts/open-mount.ts';
 import type { SearchTools } from '../mounts/search-tools.ts';
@@ -13,11 +14,13 @@ export interface OfferedMountsOptions {
   readonly maxMounts: number;
 }
 
-export class OfferedMounts {
+export class OfferedMounts implements ListenedResources {
   readonly #options: OfferedMountsOptions;
   #host: MountHost | undefined;
   readonly #mounts = new Map<string, OpenMount>();
   readonly #openings = new Openings();
+  /** The resources that clients watch, of mounts and others; recorded from the first mount on. */
+  readonly #listened = new Set<string>();
   #search: Promise<SearchTools> | undefined;
   #closed = false;
 
@@ -48,6 +51,16 @@ export class OfferedMounts {
     for (const capability of ['tools', 'resources', 'prompts', 'completions'] as const) capabilities?.add(capability);
   }
 
+  listened(uri: string): void {
+    if (!this.#host) return;
+    this.#listened.add(uri);
+    for (const mount of this.#mounts.values()) mount.listened(uri, true);
+  }
+
+  unlistened(uri: string): void {
+    if (this.#listened.delete(uri)) for (const mount of this.#mounts.values()) mount.listened(uri, false);
+  }
+
   /** Closes the connections to all upstreams. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -72,6 +85,7 @@ export class OfferedMounts {
       throw error;
     }
     this.#mounts.set(mount.name, mount);
+    for (const uri of this.#listened) mount.listened(uri, true);
     return {
       name: mount.name,
       get state() {

@@ -257,6 +257,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
       gatherMs: limits.gatherMs,
       store: host.kept,
       search: { ...host.search(), catalogue: catalogues.tools, tools: registration() },
+      subscriptions,
       connections: host.upstreamConnections,
       registrations: {
         // Separate registrations: another server that copies the author's elements does not get those of mounts.

@@ -188,7 +188,16 @@ export function createRuntime(
     });
   if (remote) cluster?.links.tellOf(remote);
   const subscriptions = spawnSubscriptions({
-    remote,
+    listened: {
+      listened(uri) {
+        remote?.listened(uri);
+        offering.mounts.listened(uri);
+      },
+      unlistened(uri) {
+        remote?.unlistened(uri);
+        offering.mounts.unlistened(uri);
+      },
+    },
     system,
     pace,
     maxSubscriptions: limits.maxSubscriptions,

@@ -140,6 +140,51 @@ test('passes changes of the upstream on, once for a burst, and none if nothing d
   await closeAll(clock, client, host, upstream);
 });
 
+for (const eras of ['legacy', 'modern'] as const)
+  for (const prefix of [undefined, false] as const)
+    test(`a ${eras} upstream has one subscription for all who watch a resource${prefix === false ? ', with the same URIs' : ''}`, async () => {
+      const clock = new SimulatedClock();
+      const upstream = server('shop', { clock });
+      upstream.resource('shop://stock', () => '1');
+      upstream.resource('shop://other', () => '1');
+      const watched: string[] = [];
+      upstream.use(async (call, _, next) => {
+        if (call.method === 'resources/subscribe' || call.method === 'resources/unsubscribe')
+          watched.push(`${call.method} ${call.params.uri}`);
+        if (call.method === 'subscriptions/listen')
+          watched.push(`listen ${call.params.filter.resources?.join(' ')}`);
+        return next();
+      });
+      const host = server('host', { clock });
+      await host.mount('shop', upstream, { eras, ...(prefix === undefined ? {} : { prefix }) });
+      const at = prefix === false ? '' : 'shop+';
+      const clients = [await connect(host, { eras: 'legacy' }), await connect(host, { eras: 'modern' })];
+      const seen: string[] = [];
+      const ends = clients.map((client, index) => {
+        const changes = client.changes({ resources: [`${at}shop://stock`] });
+        void (async () => {
+          for await (const change of changes) if (change.type === 'resource') seen.push(`${index} ${change.uri}`);
+        })();
+        return changes;
+      });
+      await clock.advance(1_000);
+      assert.equal(
+        watched.filter((line) => !line.endsWith('undefined')),
+        [`${eras === 'legacy' ? 'resources/subscribe' : 'listen'} shop://stock`],
+      );
+      upstream.resourceUpdated('shop://stock');
+      upstream.resourceUpdated('shop://other');
+      await clock.advance(1_000);
+      assert.equal(seen.sort(), [`0 ${at}shop://stock`, `1 ${at}shop://stock`]);
+      for (const each of ends) each.end();
+      await clock.advance(1_000);
+      upstream.resourceUpdated('shop://stock');
+      await clock.advance(1_000);
+      assert.is(seen.length, 2);
+      if (eras === 'legacy') assert.is(watched.at(-1), 'resources/unsubscribe shop://stock');
+      await closeAll(clock, ...clients, host, upstream);
+    });
+
 test('leaves out the later of two elements of one name, tells the operator, and keeps the first', async () => {
   const log: string[] = [];
   const [one, other] = [server('one'), server('other')];
