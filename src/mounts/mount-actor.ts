@@ -18,12 +18,8 @@ import { isObject, messageOf } from '../protocol/json.ts';
 import type { Store } from '../store/store.ts';
 import { CatalogueRecord, type StoredCatalogue } from './catalogue-record.ts';
 import type { MountSettings } from './mount-options.ts';
-import {
-  type AnnouncedCapabilities,
-  MountedElements,
-  type MountRegistrations,
-  type OfferedElements,
-} from './mounted-elements.ts';
+import { type AnnouncedCapabilities, MountedElements, type MountRegistrations } from './mounted-elements.ts';
+import type { NameClaims } from './name-claims.ts';
 import type { Upstream } from './upstream.ts';
 import { listUpstream, type UpstreamCatalogue } from './upstream-catalogue.ts';
 import { WatchedResources } from './watched-resources.ts';
@@ -60,6 +56,7 @@ export interface MountActorOptions {
   readonly upstream: Upstream;
   readonly registrations: MountRegistrations;
   readonly capabilities: AnnouncedCapabilities;
+  readonly claims: NameClaims;
   readonly gatherMs: number;
   /** Notifies the clients that watch a resource. */
   readonly subscriptions: Mailbox<SubscriptionsMail>;
@@ -89,8 +86,6 @@ class MountActor implements Behaviour<MountMail> {
   /** Resources that clients watch, and that no catalogue of this mount had yet. */
   readonly #unknown = new Set<string>();
   #snapshot;
-  #offered: OfferedElements | undefined;
-  #reported = '';
   #failure: unknown;
   #listings = 0;
   #timer: Timer | undefined;
@@ -105,7 +100,7 @@ class MountActor implements Behaviour<MountMail> {
     const { name, targetKey, system, settings, gatherMs } = options;
     this.#options = options;
     this.#self = self;
-    this.#elements = new MountedElements({ ...options, mount: name, clock: system.clock });
+    this.#elements = new MountedElements({ ...options, mount: name, clock: system.clock, log: system.log });
     this.#watched = new WatchedResources({
       ...{ upstream: options.upstream, clock: system.clock, gatherMs },
       updated: (uri) => options.subscriptions.send({ type: 'resource updated', uri: this.#elements.offeredUri(uri) }),
@@ -126,7 +121,7 @@ class MountActor implements Behaviour<MountMail> {
 
   facts(): Facts {
     const { failures, listedAt } = this.#snapshot.context;
-    const { tools = 0, resources = 0, prompts = 0, problems = [] } = this.#offered ?? {};
+    const { tools = 0, resources = 0, prompts = 0, problems = [] } = this.#elements.offered ?? {};
     return {
       upstream: this.#options.upstream.state,
       ...{ tools, resources, prompts, failures, problems, 'watched resources': this.#watched.size },
@@ -189,21 +184,20 @@ class MountActor implements Behaviour<MountMail> {
   #step(event: MountEvent): void {
     const before = this.#snapshot;
     this.#snapshot = step(this.#options.system.inspection, `mount/${this.#options.name}`, mountMachine, before, event);
-    if (before !== this.#snapshot && this.state() !== pathOf(before)) this.#entered(before.hasTag('listing'));
+    if (before !== this.#snapshot && this.state() !== pathOf(before))
+      this.#entered(before.hasTag('listing'), before.hasTag('offering'));
   }
 
   /** Acts on the state that the chart has entered. */
-  #entered(wasListing: boolean): void {
+  #entered(wasListing: boolean, wasOffering: boolean): void {
     const { clock } = this.#options.system;
     this.#timer?.cancel();
     this.#timer = undefined;
     if (this.#snapshot.hasTag('timed'))
       this.#timer = clock.after(this.#snapshot.context.delayMs, () => this.#self.send({ type: 'due' }));
     if (this.#snapshot.hasTag('listing') && !wasListing) this.#list();
-    if (!this.#snapshot.hasTag('offering') && this.#offered) {
-      this.#offered = undefined;
-      this.#elements.withdraw();
-    }
+    if (this.#closed) this.#elements.close();
+    else if (wasOffering && !this.#snapshot.hasTag('offering')) this.#elements.withdraw();
   }
 
   // The catalogue
@@ -266,7 +260,7 @@ class MountActor implements Behaviour<MountMail> {
     if (this.#snapshot.context.failures === 0)
       system.log(
         'warning',
-        `mount "${name}": its server could not be listed; ${this.#offered ? 'the catalogue stays as it was' : 'nothing is offered'}: ${messageOf(error)}`,
+        `mount "${name}": its server could not be listed; ${this.#snapshot.hasTag('offering') ? 'the catalogue stays as it was' : 'nothing is offered'}: ${messageOf(error)}`,
         errorFields('mount', error),
       );
     this.#failure = error;
@@ -282,16 +276,11 @@ class MountActor implements Behaviour<MountMail> {
   }
 
   #offer(catalogue: UpstreamCatalogue): void {
-    const { name, system } = this.#options;
-    this.#offered = this.#elements.offer(catalogue);
+    this.#elements.offer(catalogue);
     for (const uri of [...this.#unknown]) {
       this.#unknown.delete(uri);
       this.#listens(uri, true);
     }
-    const problems = this.#offered.problems.join('\n- ');
-    if (problems !== '' && problems !== this.#reported)
-      system.log('warning', `mount "${name}":\n- ${problems}`, { event: 'mount' });
-    this.#reported = problems;
   }
 
   /** Receives the changes of an upstream, once for each connection. */

@@ -8,6 +8,7 @@ import type {
   ToolImplementation,
 } from '../executors/execution.ts';
 import type { Context } from '../input/context.ts';
+import type { LogFields, RuntimeLog } from '../operator-log.ts';
 import { settingsIn, VIEWS_EXTENSION } from '../protocol/extensions.ts';
 import { isJsonObject, isObject, type JsonObject, messageOf } from '../protocol/json.ts';
 import { TASKS_EXTENSION } from '../protocol/task-params.ts';
@@ -22,6 +23,7 @@ import { compileLimits } from '../tool-limits/call-limits.ts';
 import { CallRelay, type RelayCall } from './call-relay.ts';
 import { describeInvisible, visibleDefinition } from './invisible-characters.ts';
 import type { MountSettings } from './mount-options.ts';
+import type { Claimant, ClaimedKind, NameClaims } from './name-claims.ts';
 import { OfferedNames } from './names.ts';
 import type { Upstream } from './upstream.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
@@ -51,6 +53,14 @@ export interface MountedElementsOptions {
   readonly upstream: Upstream;
   readonly registrations: MountRegistrations;
   readonly capabilities: AnnouncedCapabilities;
+  readonly claims: NameClaims;
+  readonly log: RuntimeLog;
+}
+
+interface MountedClaims {
+  readonly tool: ReadonlyMap<string, MountedTool>;
+  readonly prompt: ReadonlyMap<string, MountedPrompt>;
+  readonly resource: ReadonlyMap<string, MountedResource>;
 }
 
 /** The number of elements of each kind that a mount offers, and why others are left out. */
@@ -63,16 +73,24 @@ export interface OfferedElements {
 }
 
 const OFFERED = ['tools', 'resources', 'prompts', 'completions'] as const;
-const NOTHING: OfferedElements = { tools: 0, resources: 0, prompts: 0, problems: [] };
+const NO_CLAIMS: MountedClaims = { tool: new Map(), prompt: new Map(), resource: new Map() };
+const MOUNT_EVENT: LogFields = { event: 'mount' };
 /** An upstream checks the arguments itself. */
 const UNCHECKED: CompiledSchema = { json: { type: 'object' }, check: (value) => ({ ok: true, value }) };
 
-export class MountedElements {
+export class MountedElements implements Claimant {
   readonly #options: MountedElementsOptions;
   readonly #source: string;
   readonly #tools: OfferedNames;
   readonly #prompts: OfferedNames;
   readonly #relay: CallRelay;
+  /** The elements of the catalogue, by their offered names. */
+  claims: MountedClaims = NO_CLAIMS;
+  /** Undefined until something was offered. */
+  offered: OfferedElements | undefined;
+  #unlisted: readonly MountedResource[] = [];
+  #problems: readonly string[] = [];
+  #reported = '';
   /** The name in URIs; false if they stay as they are. */
   readonly #space: string | false;
 
@@ -84,6 +102,7 @@ export class MountedElements {
     this.#tools = new OfferedNames(mount, settings);
     this.#prompts = new OfferedNames(mount, settings);
     this.#space = settings.prefix === false ? false : mount;
+    options.claims.add(this);
     const { maxRounds, maxSamplingPerCall } = settings;
     this.#relay = new CallRelay({
       mount,
@@ -94,41 +113,50 @@ export class MountedElements {
     });
   }
 
+  get mount(): string {
+    return this.#options.mount;
+  }
+
   /** Offers a catalogue in place of the one before. Clients are notified only of lists that differ. */
-  offer(catalogue: UpstreamCatalogue): OfferedElements {
-    const { tools, resources, prompts } = this.#options.registrations;
+  offer(catalogue: UpstreamCatalogue): void {
     const problems: string[] = [];
     this.#announce(catalogue.capabilities);
     const completes = catalogue.capabilities.completions !== undefined;
-    const ours = {
-      tools: this.#compiled('tool', tools.catalogue, catalogue.tools, problems, (tool) =>
+    const before = this.claims;
+    this.claims = {
+      tool: this.#compiled('tool', catalogue.tools, problems, (tool) =>
         isTool(tool) ? this.#tool(tool, catalogue.capabilities) : undefined,
       ),
-      prompts: this.#compiled('prompt', prompts.catalogue, catalogue.prompts, problems, (prompt) =>
+      prompt: this.#compiled('prompt', catalogue.prompts, problems, (prompt) =>
         isPrompt(prompt) ? this.#prompt(prompt, completes) : undefined,
       ),
-      resources: [
-        ...this.#compiled(
-          'resource',
-          resources.catalogue,
-          [...catalogue.resources, ...catalogue.templates],
-          problems,
-          (resource) => (isResource(resource) ? this.#resource(resource, completes) : undefined),
-        ),
-        ...(catalogue.capabilities.resources === undefined ? [] : this.#unlisted()),
-      ],
+      resource: this.#compiled('resource', [...catalogue.resources, ...catalogue.templates], problems, (resource) =>
+        isResource(resource) ? this.#resource(resource, completes) : undefined,
+      ),
     };
-    if (ours.tools.some(({ implementation }) => implementation.task !== 'never'))
-      this.#options.capabilities.add('tasks');
-    tools.replaceSource(this.#source, ours.tools);
-    resources.replaceSource(this.#source, ours.resources);
-    prompts.replaceSource(this.#source, ours.prompts);
-    return {
-      tools: ours.tools.length,
-      resources: ours.resources.filter(({ listed }) => listed !== 'none').length,
-      prompts: ours.prompts.length,
-      problems,
+    this.#problems = problems;
+    this.#unlisted = catalogue.capabilities.resources === undefined ? [] : this.#templates();
+    this.#options.claims.changed(this, before);
+  }
+
+  register(settled = true): void {
+    const { capabilities, registrations, log } = this.#options;
+    const problems: string[] = [];
+    const tools = this.#free('tool', this.claims.tool, registrations.tools.catalogue, problems);
+    const prompts = this.#free('prompt', this.claims.prompt, registrations.prompts.catalogue, problems);
+    const resources = this.#free('resource', this.claims.resource, registrations.resources.catalogue, problems);
+    if (tools.some(({ implementation }) => implementation.task !== 'never')) capabilities.add('tasks');
+    registrations.tools.replaceSource(this.#source, tools);
+    registrations.resources.replaceSource(this.#source, [...resources, ...this.#unlisted]);
+    registrations.prompts.replaceSource(this.#source, prompts);
+    this.offered = {
+      ...{ tools: tools.length, resources: resources.length, prompts: prompts.length },
+      problems: [...this.#problems, ...problems],
     };
+    if (!settled) return;
+    const report = this.offered.problems.join('\n- ');
+    if (report !== '' && report !== this.#reported) log('warning', `mount "${this.mount}":\n- ${report}`, MOUNT_EVENT);
+    this.#reported = report;
   }
 
   /** The URI upstream of a resource of this mount; undefined for others. */
@@ -145,10 +173,18 @@ export class MountedElements {
   }
 
   /** Withdraws everything. */
-  withdraw(): OfferedElements {
-    const { tools, resources, prompts } = this.#options.registrations;
-    for (const registration of [tools, resources, prompts]) registration.replaceSource(this.#source, []);
-    return NOTHING;
+  withdraw(): void {
+    const before = this.claims;
+    this.claims = NO_CLAIMS;
+    this.#problems = [];
+    this.#unlisted = [];
+    this.#options.claims.changed(this, before);
+  }
+
+  /** Withdraws everything, and claims nothing more. */
+  close(): void {
+    this.withdraw();
+    this.#options.claims.remove(this);
   }
 
   #announce(upstream: JsonObject): void {
@@ -158,36 +194,50 @@ export class MountedElements {
     if (views) capabilities.extend(VIEWS_EXTENSION, views);
   }
 
-  /** Compiles the definitions whose names are free. Of two elements of one name, the one that was registered first stays. */
+  /** Compiles definitions. Of two with one name, the first one counts. */
   #compiled<C extends { readonly key: string }>(
     noun: string,
-    registered: ReadableCatalogue<unknown>,
     definitions: readonly unknown[],
     problems: string[],
     compile: (definition: JsonObject) => C | undefined,
-  ): C[] {
-    const taken = new Map(registered.all().map(({ key, source }) => [key, source]));
+  ): ReadonlyMap<string, C> {
     const compiled = new Map<string, C>();
     for (const given of definitions) {
       if (!isJsonObject(given)) continue;
       const { definition, found } = visibleDefinition(given);
       const name = nameOf(given);
       if (found.length > 0) problems.push(`${noun} ${describeInvisible(name, found)}`);
-      let element: C | undefined;
       try {
-        element = compile(definition);
+        const element = compile(definition);
+        if (!element) continue;
+        if (!compiled.has(element.key)) compiled.set(element.key, element);
+        else problems.push(`${noun} "${name}" is left out: it would be the second "${element.key}" of this mount`);
       } catch (error) {
         problems.push(`${noun} "${name}" is left out: ${messageOf(error)}`);
       }
-      if (!element) continue;
-      const source = compiled.has(element.key) ? this.#source : taken.get(element.key);
-      if (compiled.has(element.key) || (source !== undefined && source !== this.#source))
-        problems.push(
-          `${noun} "${name}" is left out: "${element.key}" is already registered (by ${source}). Choose another prefix, or rename it`,
-        );
-      else compiled.set(element.key, element);
     }
-    return [...compiled.values()];
+    return compiled;
+  }
+
+  /** The elements whose names are not taken by the program or an earlier mount. */
+  #free<C>(
+    kind: ClaimedKind,
+    claimed: ReadonlyMap<string, C>,
+    registered: ReadableCatalogue<unknown>,
+    problems: string[],
+  ): C[] {
+    const taken = new Map(registered.all().map(({ key, source }) => [key, source]));
+    const free: C[] = [];
+    for (const [key, element] of claimed) {
+      const holder = this.#options.claims.holder(kind, key, this);
+      const source = holder === undefined ? (taken.get(key) ?? this.#source) : `mount ${holder}`;
+      if (source === this.#source) free.push(element);
+      else
+        problems.push(
+          `${kind} "${key}" is left out: it is already registered (by ${source}). Choose another prefix, or rename it`,
+        );
+    }
+    return free;
   }
 
   #tool(tool: JsonObject & Tool, capabilities: JsonObject): MountedTool | undefined {
@@ -269,7 +319,7 @@ export class MountedElements {
   }
 
   /** Templates for the resources that an upstream serves but does not list. Mounts that leave URIs unchanged have none. */
-  #unlisted(): readonly MountedResource[] {
+  #templates(): readonly MountedResource[] {
     const mount = this.#space;
     if (mount === false) return [];
     return [`${mount}+{+uri}`, `${mount}:{+uri}`, `ui://${mount}/{+uri}`, `skill://${mount}/{+uri}`].map((key) => ({

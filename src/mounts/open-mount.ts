@@ -16,6 +16,7 @@ import {
   readMountOptions,
 } from './mount-options.ts';
 import type { AnnouncedCapabilities, MountRegistrations } from './mounted-elements.ts';
+import { NameClaims } from './name-claims.ts';
 import { checkMountName } from './names.ts';
 import type { SearchHost } from './search-tools.ts';
 import { openUpstream } from './upstream.ts';
@@ -28,6 +29,8 @@ export interface MountHost {
   readonly version: string;
   readonly registrations: MountRegistrations;
   readonly capabilities: AnnouncedCapabilities;
+  /** Made by the first mount. */
+  claims?: NameClaims;
   readonly gatherMs: number;
   readonly search: SearchHost;
   /** Notifies the clients that watch a resource. */
@@ -58,6 +61,7 @@ export function openMount(given: string, target: MountTarget, options: MountOpti
   const name = checkMountName(given);
   const settings = readMountOptions(name, options);
   const { system, registrations, capabilities, gatherMs, subscriptions } = host;
+  host.claims ??= new NameClaims();
   const upstream = openUpstream({
     name,
     target,
@@ -81,6 +85,7 @@ export function openMount(given: string, target: MountTarget, options: MountOpti
   });
   const actor = spawnMount({
     ...{ system, name, settings, upstream, registrations, capabilities, gatherMs, subscriptions },
+    claims: host.claims,
     targetKey: targetKeyOf(target),
     random: () => randomInt(STEPS) / STEPS,
   });

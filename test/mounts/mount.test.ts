@@ -151,8 +151,7 @@ for (const eras of ['legacy', 'modern'] as const)
       upstream.use(async (call, _, next) => {
         if (call.method === 'resources/subscribe' || call.method === 'resources/unsubscribe')
           watched.push(`${call.method} ${call.params.uri}`);
-        if (call.method === 'subscriptions/listen')
-          watched.push(`listen ${call.params.filter.resources?.join(' ')}`);
+        if (call.method === 'subscriptions/listen') watched.push(`listen ${call.params.filter.resources?.join(' ')}`);
         return next();
       });
       const host = server('host', { clock });
@@ -185,20 +184,33 @@ for (const eras of ['legacy', 'modern'] as const)
       await closeAll(clock, ...clients, host, upstream);
     });
 
-test('leaves out the later of two elements of one name, tells the operator, and keeps the first', async () => {
+test('of two mounts with one name, the one that was mounted first has it; the other gets it when the first goes', async () => {
   const log: string[] = [];
   const [one, other] = [server('one'), server('other')];
   one.tool('a', () => 'one');
+  one.tool('own', () => 'one');
   other.tool('a', () => 'other');
   other.tool('b', () => 'b');
   const host = server('host', { log: (_, message) => log.push(message) });
-  await host.mount('one', one, { prefix: false });
-  await (await host.mount('other', other, { prefix: false })).ready();
+  host.tool('own', () => 'host');
+  const first = await host.mount('one', one, { prefix: false });
+  const second = await host.mount('other', other, { prefix: false });
+  // The second one is listed first.
+  await second.ready();
+  await first.ready();
   const client = await connect(host);
-  assert.equal(names(await client.tools()).sort(), ['a', 'b']);
-  const text = JSON.stringify((await client.call('a')).content);
-  const winner = text.includes('one') ? 'one' : 'other';
-  assert.is(log.filter((line) => line.includes(`"a" is already registered (by mount ${winner})`)).length, 1);
+  const textOf = async (name: string): Promise<string> => JSON.stringify((await client.call(name)).content);
+  assert.equal(names(await client.tools()).sort(), ['a', 'b', 'own']);
+  assert.match(await textOf('a'), /"one"/);
+  assert.match(await textOf('own'), /"host"/);
+  assert.ok(log.some((line) => line.includes('tool "own" is left out: it is already registered (by code)')));
+  assert.is(
+    log.filter((line) => line.includes('tool "a" is left out: it is already registered (by mount one)')).length,
+    1,
+  );
+  await first.close();
+  assert.equal(names(await client.tools({ fresh: true })).sort(), ['a', 'b', 'own']);
+  assert.match(await textOf('a'), /"other"/);
   await client.close();
   await Promise.all([host, one, other].map((each) => each.close()));
 });

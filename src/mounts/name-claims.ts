@@ -1,0 +1,62 @@
+/**
+ * The names that the mounts of one server claim. Of two mounts that claim a name, the one that was mounted first has it, whichever
+ * is listed first: a name means the same after each restart.
+ */
+
+export type ClaimedKind = 'tool' | 'prompt' | 'resource';
+
+/** A mount with the names of its catalogue. */
+export interface Claimant {
+  readonly mount: string;
+  readonly claims: Readonly<Record<ClaimedKind, ReadonlyMap<string, unknown>>>;
+  /**
+   * Registers the elements whose names it has, and withdraws the others.
+   *
+   * @param settled false if another mount is about to give up names
+   */
+  register(settled?: boolean): void;
+}
+
+const KINDS = ['tool', 'prompt', 'resource'] as const;
+
+export class NameClaims {
+  /** In the order in which they were mounted. */
+  readonly #claimants = new Set<Claimant>();
+
+  add(claimant: Claimant): void {
+    this.#claimants.add(claimant);
+  }
+
+  /** The other mount that has a name; undefined if this one does. */
+  holder(kind: ClaimedKind, key: string, of: Claimant): string | undefined {
+    for (const claimant of this.#claimants) {
+      if (claimant === of) return undefined;
+      if (claimant.claims[kind].has(key)) return claimant.mount;
+    }
+    return undefined;
+  }
+
+  /** Registers the elements of a mount after its claims have changed, and those of later mounts that gain or lose a name. */
+  changed(by: Claimant, before: Claimant['claims']): void {
+    const later = [...this.#claimants].slice([...this.#claimants].indexOf(by) + 1);
+    const affected = later.filter(({ claims }) =>
+      KINDS.some((kind) => differ(before[kind], by.claims[kind], claims[kind])),
+    );
+    // First those that lose a name: a registry has each name once.
+    for (const claimant of affected) claimant.register(false);
+    by.register();
+    for (const claimant of affected) claimant.register();
+  }
+
+  remove(claimant: Claimant): void {
+    this.#claimants.delete(claimant);
+  }
+}
+
+type Keys = ReadonlyMap<string, unknown>;
+
+/** True if one of these keys is in exactly one of two claims. */
+function differ(before: Keys, after: Keys, keys: Keys): boolean {
+  for (const key of keys.keys()) if (before.has(key) !== after.has(key)) return true;
+  return false;
+}
