@@ -68,8 +68,8 @@ export const LINK: readonly BrokenBuild[] = [
     id: 'GHSA-g53w-w6mj-hrpp',
     test: ROUTING,
     file: 'src/transports/http/forwarded-request.ts',
-    find: 'if (READ.has(name) || OF_MCP.test(name))',
-    replace: '',
+    find: "return READ.has(name) || name.startsWith('mcp-');",
+    replace: "return name !== '';",
     why: 'the credentials of a client reach other nodes',
   },
   {

@@ -79,7 +79,10 @@ const ROOMS: readonly {
   { room: 'server-quotas', may: ['quota', 'limits'], packages: [] },
   {
     room: 'transports',
-    may: ['clock', 'global-registry', 'protocol', 'quota', 'token-bucket', 'messages', 'operator-log', 'telemetry'],
+    may: [
+      ...['clock', 'global-registry', 'in-flight-table', 'protocol', 'quota', 'token-bucket', 'messages'],
+      ...['operator-log', 'telemetry'],
+    ],
     packages: ['eventemitter3', 'nanoid', 'node:'],
   },
   { room: 'issuers', may: ['clock', 'protocol', 'transports'], packages: ['node:', 'oauth4webapi'] },

@@ -28,7 +28,6 @@ const READ: ReadonlySet<string> = new Set([
   ...['accept', 'content-type', 'last-event-id', 'origin', 'user-agent'],
   ...['traceparent', 'tracestate', 'baggage'],
 ]);
-const OF_MCP = /^mcp-/;
 /** Milliseconds before another attempt, at first and at most. */
 const PAUSE_MS = 10;
 const MAX_PAUSE_MS = 160;
@@ -206,9 +205,7 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
     const { request, cell, text } = this.misplaced;
     const { method, url, auth, remoteAddress } = request;
     const { endpoint, nodes } = this.#host;
-    const headers: Record<string, string> = {};
-    for (const name of request.names())
-      if (READ.has(name) || OF_MCP.test(name)) headers[name] = request.header(name) ?? '';
+    const headers = request.pick(isRead);
     return { endpoint, method, url, headers, auth, remoteAddress, cell, deadlineMs: nodes.waitMs, text };
   }
 
@@ -315,4 +312,8 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
     else if (this.#forwarding && !repeatable) this.#refuse(UNKNOWN, ErrorCode.InternalError);
     else this.#refuse(UNREACHABLE);
   }
+}
+
+function isRead(name: string): boolean {
+  return READ.has(name) || name.startsWith('mcp-');
 }

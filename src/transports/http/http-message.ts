@@ -38,8 +38,8 @@ export interface HttpRequest {
   header(name: string): string | undefined;
   /** Each value of a header, by its name in lower case, as far as they are known. */
   values(name: string): readonly string[];
-  /** The names of all headers, in lower case. */
-  names(): readonly string[];
+  /** The headers with these names, by their names in lower case; the values of a repeated header joined. */
+  pick(takes: (name: string) => boolean): Readonly<Record<string, string>>;
   readonly remoteAddress: string | undefined;
   /** Stands for the connection; undefined if it is not known. */
   readonly connection: object | undefined;

@@ -118,8 +118,16 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     return found;
   }
 
-  names(): readonly string[] {
-    return this.#request.rawHeaders.flatMap((name, at) => (at % 2 === 0 ? name.toLowerCase() : []));
+  pick(takes: (name: string) => boolean): Readonly<Record<string, string>> {
+    const { rawHeaders } = this.#request;
+    const picked: Record<string, string> = {};
+    for (let at = 0; at < rawHeaders.length; at += 2) {
+      const name = (rawHeaders[at] ?? '').toLowerCase();
+      if (!takes(name)) continue;
+      const [before, value] = [picked[name], rawHeaders[at + 1] ?? ''];
+      picked[name] = before === undefined ? value : `${before}, ${value}`;
+    }
+    return picked;
   }
 
   repeats(name: string): boolean {

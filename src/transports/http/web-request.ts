@@ -51,8 +51,8 @@ export class WebRequest implements HttpRequest {
     return value === undefined ? [] : [value];
   }
 
-  names(): readonly string[] {
-    return [...this.#request.headers.keys()];
+  pick(takes: (name: string) => boolean): Readonly<Record<string, string>> {
+    return Object.fromEntries([...this.#request.headers].filter(([name]) => takes(name)));
   }
 
   /** Unknown: the headers of a web standard request are already joined. */

@@ -1,5 +1,6 @@
 /** The link from one other node: receives its exchanges and news. */
 import type { Duplex } from 'node:stream';
+import { InFlightTable } from '../../in-flight-table.ts';
 import { LinkChannel, type LinkRecords, RECORD } from './link-channel.ts';
 import { ReadCredit } from './link-credit.ts';
 import type { LinkSignature } from './link-handshake.ts';
@@ -40,7 +41,7 @@ export class AcceptedLink implements LinkRecords, ArrivedBy {
   readonly #options: AcceptedLinkOptions;
   readonly #heads = exchangeHeads();
   /** The exchanges that are being received or served. */
-  readonly #exchanges = new Map<number, LinkedRequest>();
+  readonly #exchanges = new InFlightTable<LinkedRequest>(({ number }) => number);
   /** The bodies that have begun to arrive. */
   readonly #bodies = new Map<number, ReceivedBody>();
   /** The number of the news that are being received. */
@@ -73,8 +74,8 @@ export class AcceptedLink implements LinkRecords, ArrivedBy {
 
   /** The connection has closed. */
   closed(): void {
-    const exchanges = [...this.#exchanges.values()];
-    this.#exchanges.clear();
+    const exchanges = this.#exchanges.all();
+    for (const request of exchanges) this.#exchanges.delete(request);
     for (const number of [...this.#bodies.keys()]) this.#forget(number);
     for (const request of exchanges) if (request.text !== undefined) request.close();
     this.flushed();
@@ -93,7 +94,7 @@ export class AcceptedLink implements LinkRecords, ArrivedBy {
         return this.#exchanges.get(number)?.renew(Number(content.toString()));
       case RECORD.reset: {
         const request = this.#exchanges.get(number);
-        this.#exchanges.delete(number);
+        if (request) this.#exchanges.delete(request);
         this.#forget(number);
         if (request?.text !== undefined) request.close();
         return this.#finish();
@@ -110,7 +111,7 @@ export class AcceptedLink implements LinkRecords, ArrivedBy {
     const head = this.#heads.read(content.toString());
     if (!head) return this.#reset(number, 'lost');
     const request = new LinkedRequest(number, head, this);
-    this.#exchanges.set(number, request);
+    this.#exchanges.add(request);
     if (last) this.#serve(request, '');
   }
 
@@ -155,7 +156,8 @@ export class AcceptedLink implements LinkRecords, ArrivedBy {
   }
 
   #reset(number: number, reason: string): undefined {
-    this.#exchanges.delete(number);
+    const request = this.#exchanges.get(number);
+    if (request) this.#exchanges.delete(request);
     if (number === this.#news) this.#news = undefined;
     this.#forget(number);
     this.channel.add(RECORD.reset, number, reason);
@@ -167,7 +169,7 @@ export class AcceptedLink implements LinkRecords, ArrivedBy {
   }
 
   ended(request: LinkedRequest): void {
-    this.#exchanges.delete(request.number);
+    this.#exchanges.delete(request);
     this.#ended.push(request);
   }
 

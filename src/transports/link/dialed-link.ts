@@ -1,6 +1,7 @@
 /** The link to one other node: connects, proves itself, forwards exchanges, delivers news, and connects again. */
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
 import type { Clock, Timer } from '../../clock.ts';
+import { InFlightTable } from '../../in-flight-table.ts';
 import { type AnsweredBy, ForwardedAnswer } from './forwarded-answer.ts';
 import { LINK_WINDOW, LinkChannel, type LinkRecords, MAX_HEAD_BYTES, RECORD } from './link-channel.ts';
 import { CreditedBody } from './link-credit.ts';
@@ -203,7 +204,7 @@ class OpenLink implements LinkRecords, AnsweredBy {
   readonly channel: LinkChannel;
   readonly heads = responseHeads();
   readonly #options: OpenLinkOptions;
-  readonly #answers = new Map<number, ForwardedAnswer>();
+  readonly #answers = new InFlightTable<ForwardedAnswer>(({ number }) => number);
   /** Bodies that wait for credit. */
   readonly #bodies = new Map<number, CreditedBody>();
   #lastNumber = 0;
@@ -236,7 +237,7 @@ class OpenLink implements LinkRecords, AnsweredBy {
     this.#lastNumber += 1;
     const number = this.#lastNumber;
     const answer = new ForwardedAnswer(number, this, listener);
-    this.#answers.set(number, answer);
+    this.#answers.add(answer);
     this.channel.add(RECORD.exchange, number, head, text === '');
     if (text !== '') this.#send(number, text);
     return answer;
@@ -261,7 +262,7 @@ class OpenLink implements LinkRecords, AnsweredBy {
         return this.#renew(number, Number(content.toString()));
       case RECORD.leaving:
         this.#left = true;
-        for (const answer of this.#answers.values()) if (answer.number > number) answer.fail('unreachable');
+        for (const answer of this.#answers.all()) if (answer.number > number) answer.fail('unreachable');
         return;
     }
     if (number === this.#news) {
@@ -279,9 +280,9 @@ class OpenLink implements LinkRecords, AnsweredBy {
     if (body?.ended) this.#bodies.delete(number);
   }
 
-  ended({ number }: ForwardedAnswer): void {
-    this.#answers.delete(number);
-    this.#bodies.delete(number);
+  ended(answer: ForwardedAnswer): void {
+    this.#answers.delete(answer);
+    this.#bodies.delete(answer.number);
   }
 
   flushed(): void {}
@@ -291,7 +292,7 @@ class OpenLink implements LinkRecords, AnsweredBy {
   }
 
   closed(): void {
-    for (const answer of [...this.#answers.values()]) answer.fail('lost');
+    for (const answer of this.#answers.all()) answer.fail('lost');
   }
 }
 

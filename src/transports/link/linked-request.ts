@@ -90,8 +90,8 @@ export class LinkedRequest implements LinkedExchange, HttpResponse {
     return value === undefined ? [] : [value];
   }
 
-  names(): readonly string[] {
-    return Object.keys(this.#head.headers);
+  pick(takes: (name: string) => boolean): Readonly<Record<string, string>> {
+    return Object.fromEntries(Object.entries(this.#head.headers).filter(([name]) => takes(name)));
   }
 
   /** The entry has rejected a request whose Host header repeats, and forwards every other header once. */

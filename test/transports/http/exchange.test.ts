@@ -27,7 +27,7 @@ function make(takes: boolean) {
     url: '/mcp',
     header: () => undefined,
     values: () => [],
-    names: () => [],
+    pick: () => ({}),
     auth: undefined,
     repeats: () => false,
     remoteAddress: undefined,

@@ -37,7 +37,7 @@ function get(
     url,
     header: (name) => headers[name],
     values: () => [],
-    names: () => [],
+    pick: () => ({}),
     auth: undefined,
     repeats: () => false,
     ...addresses,
