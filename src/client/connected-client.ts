@@ -323,7 +323,10 @@ export class Client {
       const asking: { ended?: AbortController } = {};
       const ask = relayed.ask && askWhile(asking, relayed.ask.bind(relayed));
       const { capabilities, authorization } = relayed;
-      const how = { repeatable: READS.has(method), capabilities, authorization, ask };
+      // A further round continues a request that has begun.
+      const first = params.requestState === undefined && params.inputResponses === undefined;
+      const repeatable = first && (READS.has(method) || relayed.repeatable === true);
+      const how = { repeatable, capabilities, authorization, ask };
       try {
         const { name } = params;
         const result =

@@ -26,6 +26,8 @@ export interface RelayedRequest {
   readonly logLevel?: LogLevel | undefined;
   readonly timeoutMs?: number | undefined;
   readonly maxTimeoutMs?: number | undefined;
+  /** A repeat after a lost connection does no harm. Methods that only read are repeated in any case. */
+  readonly repeatable?: boolean | undefined;
   onProgress?(progress: ServerProgress): void;
   onLog?(message: ServerLogMessage): void;
   /** Declared for this request in place of the capabilities of the connection (modern servers). */

@@ -115,6 +115,11 @@ export function listViewOf(ctx: Context): ListView | undefined {
   return ours(ctx).view;
 }
 
+/** Returns the least severe log messages that the client of a call wants; undefined: none. */
+export function logLevelOf(ctx: Context): LogLevel | undefined {
+  return ours(ctx).logLevel;
+}
+
 /** Returns the steps that earlier runs of the same call have recorded, by name; undefined in the first run. */
 export function earlierSteps(ctx: Context): JsonObject | undefined {
   return ours(ctx).earlier;
@@ -275,6 +280,10 @@ export class RequestContext implements Context, HandlerRun {
 
   get view(): ListView | undefined {
     return this.#request.view;
+  }
+
+  get logLevel(): LogLevel | undefined {
+    return this.#request.client.logLevel;
   }
 
   get owner(): CallOwner {

@@ -4,7 +4,7 @@ import { ErrorResponse } from '../client/client-errors.ts';
 import { ClientTask, createdTask } from '../client/client-task.ts';
 import type { Client } from '../client/connected-client.ts';
 import type { AskedRequest, RelayedRequest } from '../client/relayed-request.ts';
-import type { Clock } from '../clock.ts';
+import { type Clock, LONGEST_TIMER_MS } from '../clock.ts';
 import type { Context } from '../input/context.ts';
 import { CannotAsk } from '../input/input-errors.ts';
 import {
@@ -15,6 +15,7 @@ import {
   continuesElsewhere,
   earlierSteps,
   isTask,
+  logLevelOf,
   ownerOfCall,
   waitLonger,
 } from '../input/request-context.ts';
@@ -24,6 +25,7 @@ import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } fr
 import { META } from '../protocol/meta.ts';
 import { TASKS_EXTENSION } from '../protocol/task-params.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
+import { GatheredProgress } from './gathered-progress.ts';
 import { OwnedRoots } from './owned-roots.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -36,6 +38,8 @@ export interface CallRelayOptions {
   readonly maxRounds: number;
   /** Most samplings that one call may ask for. */
   readonly maxSamplingPerCall: number;
+  /** The shortest time between two reports of progress. */
+  readonly gatherMs: number;
 }
 
 /** One call, as the upstream gets it. */
@@ -222,18 +226,30 @@ class RelayedCall {
 
   #send(method: string, params: JsonObject, ask: RelayedRequest['ask']): Promise<JsonObject> {
     const ctx = this.#ctx;
-    const { upstream } = this.#options;
-    return this.#client.relay({
-      method,
-      params,
-      signal: ctx.signal,
-      meta: passedMeta(ctx.meta),
-      capabilities: this.#owner.capabilities,
-      ask,
-      onProgress: ({ progress, total, message }) => ctx.progress(progress, total, message),
-      onLog: ({ level, data, logger }) =>
-        ctx.log(level, data, logger === undefined ? upstream.name : `${upstream.name}/${logger}`),
-    });
+    const { clock, gatherMs, upstream } = this.#options;
+    const logLevel = logLevelOf(ctx);
+    const reports = new GatheredProgress(clock, gatherMs, ({ progress, total, message }) =>
+      ctx.progress(progress, total, message),
+    );
+    return this.#client
+      .relay({
+        method,
+        params,
+        signal: ctx.signal,
+        meta: passedMeta(ctx.meta),
+        capabilities: this.#owner.capabilities,
+        ask,
+        repeatable: method === this.#call.method && this.#call.repeatable,
+        // The deadline of the call is that of its handler, which aborts the signal.
+        ...(method.startsWith('tasks/') && method !== 'tasks/result' ? {} : { timeoutMs: LONGEST_TIMER_MS }),
+        onProgress: (progress) => reports.add(progress),
+        ...(logLevel && {
+          logLevel,
+          onLog: ({ level, data, logger }) =>
+            ctx.log(level, data, logger === undefined ? upstream.name : `${upstream.name}/${logger}`),
+        }),
+      })
+      .finally(() => reports.end());
   }
 
   // Questions

@@ -1,5 +1,6 @@
 /** The elements of one mount in the registries: the upstream's definitions, with the names and URIs of the mount. */
 
+import { ClientError, ErrorResponse } from '../client/client-errors.ts';
 import type { Clock } from '../clock.ts';
 import type {
   Completer,
@@ -27,6 +28,7 @@ import type { Claimant, ClaimedKind, NameClaims } from './name-claims.ts';
 import { OfferedNames } from './names.ts';
 import type { Upstream } from './upstream.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
+import { answerFailure } from './upstream-error.ts';
 import { rewriteUris, toOffered, toUpstream } from './uris.ts';
 
 export type MountedTool = Compiled<Tool, ToolImplementation>;
@@ -55,6 +57,7 @@ export interface MountedElementsOptions {
   readonly capabilities: AnnouncedCapabilities;
   readonly claims: NameClaims;
   readonly log: RuntimeLog;
+  readonly gatherMs: number;
 }
 
 interface MountedClaims {
@@ -110,6 +113,7 @@ export class MountedElements implements Claimant {
       clock: options.clock,
       maxRounds,
       maxSamplingPerCall,
+      gatherMs: options.gatherMs,
     });
   }
 
@@ -271,7 +275,7 @@ export class MountedElements implements Claimant {
         limits: compileLimits(settings.limits),
         relayed: true,
         handler: (args, ctx) =>
-          this.#call(ctx, {
+          this.#call(ctx, name, {
             method: 'tools/call',
             params: { name: tool.name, arguments: isJsonObject(args) ? args : {} },
             repeatable,
@@ -296,7 +300,7 @@ export class MountedElements implements Claimant {
         input: undefined,
         relayed: true,
         handler: (args, ctx) =>
-          this.#call(ctx, {
+          this.#call(ctx, name, {
             method: 'prompts/get',
             params: { name: prompt.name, arguments: isJsonObject(args) ? args : {} },
             repeatable: true,
@@ -339,7 +343,7 @@ export class MountedElements implements Claimant {
       read: ({ uri }, ctx) => {
         const upstream = toUpstream(this.#space, uri);
         if (upstream === undefined) throw new Error(`${uri}: no resource of mount "${this.#options.mount}"`);
-        return this.#call(ctx, { method: 'resources/read', params: { uri: upstream }, repeatable: true });
+        return this.#call(ctx, uri, { method: 'resources/read', params: { uri: upstream }, repeatable: true });
       },
     };
   }
@@ -349,7 +353,7 @@ export class MountedElements implements Claimant {
       (name: string): Completer =>
       async (value, chosen, ctx) => {
         const context = Object.keys(chosen).length === 0 ? {} : { context: { arguments: { ...chosen } } };
-        const result = await this.#call(ctx, {
+        const result = await this.#call(ctx, name, {
           method: 'completion/complete',
           params: { ref, argument: { name, value }, ...context },
           repeatable: true,
@@ -371,8 +375,22 @@ export class MountedElements implements Claimant {
     return whole || title !== undefined ? { name: offered } : { name: offered, title: name };
   }
 
-  async #call(ctx: Context, call: RelayCall): Promise<JsonObject> {
-    return rewriteUris(this.#space, await this.#relay.call(ctx, call));
+  /** @param about the tool, prompt or resource as the client knows it */
+  async #call(ctx: Context, about: string, call: RelayCall): Promise<JsonObject> {
+    const { mount } = this.#options;
+    try {
+      return rewriteUris(this.#space, await this.#relay.call(ctx, call));
+    } catch (error) {
+      // The client has cancelled the call, or its deadline has passed.
+      if (ctx.signal.aborted) throw ctx.signal.reason;
+      if (error instanceof ClientError && !(error instanceof ErrorResponse))
+        this.#options.log(
+          'warning',
+          `mount "${mount}": ${call.method} of ${about} failed: ${error.message}`,
+          MOUNT_EVENT,
+        );
+      return answerFailure({ mount, method: call.method, about }, error);
+    }
   }
 }
 

@@ -47,19 +47,18 @@ export interface UpstreamOptions {
   readonly connect: ConnectOptions;
   /** `everyone`: one connection for all calls, on which a legacy upstream can ask no client. Default `owner`. */
   readonly share?: 'everyone' | 'owner' | undefined;
-  /** Connections of all upstreams of the server: the limit `maxUpstreamConnections`. */
-  readonly quota?: Quota | undefined;
-  /** Most connections. Default 256. */
-  readonly maxConnections?: number | undefined;
-  /** Most calls in flight on one connection. Default 256. */
-  readonly maxInFlight?: number | undefined;
-  /** Milliseconds that a call waits for a connection. Default 10,000. */
-  readonly waitMs?: number | undefined;
-  /** Milliseconds after which an unused connection of an owner closes. Default 900,000. */
-  readonly idleMs?: number | undefined;
+  /** Connections of all upstreams of the server: `limits.maxUpstreamConnections`. */
+  readonly quota: Quota;
+  /** Most connections. */
+  readonly maxConnections: number;
+  /** Most calls in flight on one connection. */
+  readonly maxInFlight: number;
+  /** Milliseconds that a call waits for a connection. */
+  readonly waitMs: number;
+  /** Milliseconds after which an unused connection of an owner closes. */
+  readonly idleMs: number;
 }
 
-const DEFAULTS = { maxConnections: 256, maxInFlight: 256, waitMs: 10_000, idleMs: 900_000 } as const;
 /** Most connections that serve anonymous calls, one call at a time. */
 const MAX_LEASED = 32;
 /** Most of them that wait for the next call. */
@@ -81,7 +80,7 @@ interface Link {
   usedAt: number;
   /** The announcements of other roots that the upstream has received. */
   rootsChanges: number;
-  slot: Reservation | undefined;
+  readonly slot: Reservation;
 }
 
 /** An anonymous call that waits for a connection. */
@@ -93,7 +92,7 @@ interface Waiting {
 }
 
 class Connections implements Upstream {
-  readonly #options: UpstreamOptions & typeof DEFAULTS;
+  readonly #options: UpstreamOptions;
   readonly #clock: Clock;
   #shared: Link | undefined;
   /** The era of the upstream, as the newest connection found it. */
@@ -111,8 +110,7 @@ class Connections implements Upstream {
   #closed = false;
 
   constructor(options: UpstreamOptions) {
-    const { maxConnections, maxInFlight, waitMs, idleMs } = { ...DEFAULTS, ...given(options) };
-    this.#options = { ...options, maxConnections, maxInFlight, waitMs, idleMs };
+    this.#options = options;
     this.#clock = options.connect.clock ?? systemClock;
   }
 
@@ -283,8 +281,8 @@ class Connections implements Upstream {
   #open(owner: CallOwner | undefined, capabilities: ClientCapabilities): Link {
     const room = this.#makeRoom();
     const { name, quota, target, connect, maxInFlight, waitMs } = this.#options;
-    const slot = quota?.reserve(owner?.principal ?? name);
-    if (slot && isExcess(slot)) throw this.#error('overloaded', slot.message);
+    const slot = quota.reserve(owner?.principal ?? name);
+    if (isExcess(slot)) throw this.#error('overloaded', slot.message);
     this.#count += 1;
     const options: ConnectOptions = {
       ...connect,
@@ -325,7 +323,7 @@ class Connections implements Upstream {
     if (!oldest)
       throw this.#error(
         'overloaded',
-        `${maxConnections} connections to it are in use. The limit is maxUpstreamConnections`,
+        `${maxConnections} connections to it are in use. The option is maxUpstreamConnections`,
       );
     return this.#end(oldest);
   }
@@ -343,7 +341,7 @@ class Connections implements Upstream {
     if (link.usedAt === REMOVED) return;
     link.usedAt = REMOVED;
     this.#count -= 1;
-    link.slot?.release();
+    link.slot.release();
     const spare = this.#spare.indexOf(link);
     if (spare !== -1) this.#spare.splice(spare, 1);
     const key = link.owner?.key;
@@ -394,10 +392,6 @@ class Connections implements Upstream {
 
 /** Of a connection that is no longer counted. */
 const REMOVED = -1;
-
-function given(options: UpstreamOptions): Partial<typeof DEFAULTS> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-}
 
 /** True if a server may send requests to a client that declares these capabilities. */
 function canBeAsked({ elicitation, roots, sampling }: ClientCapabilities): boolean {

@@ -13,6 +13,10 @@ import { suite } from '../harness/door.ts';
 
 const test = suite('connections of an upstream');
 
+const BOUNDS = () => ({
+  quota: new Quota({ what: 'connections', max: 1_024, option: 'limits.maxUpstreamConnections' }),
+  ...{ maxConnections: 256, maxInFlight: 256, waitMs: 10_000, idleMs: 900_000 },
+});
 const ASKS: ClientCapabilities = { elicitation: { form: {} } };
 
 function owner(key: string, over: Partial<CallOwner> = {}): CallOwner {
@@ -49,6 +53,7 @@ function stage(eras: ConnectOptions['eras'], over: Partial<UpstreamOptions> = {}
         if (method === 'initialize') declared.push(params.capabilities);
       },
     },
+    ...BOUNDS(),
     ...over,
   });
   return {
@@ -189,7 +194,7 @@ test('a connection of an owner closes after idleMs without a call', async () => 
 test('a connection that cannot be opened is tried again by the next call', async () => {
   const server = createServer({ name: 'files', version: '1.0.0', log() {} });
   const missing = { command: '/no/such/program' };
-  const upstream = openUpstream({ name: 'files', target: missing, connect: { log() {} } });
+  const upstream = openUpstream({ name: 'files', target: missing, connect: { log() {} }, ...BOUNDS() });
   for (let attempt = 1; attempt <= 2; attempt += 1) {
     const error = await refusal(upstream.for(owner('session/1')));
     assert.equal([error.reason, error.carriedOut, upstream.connections], ['refused', 'no', 0]);
@@ -208,7 +213,13 @@ test('a call waits for a connection at most waitMs', async () => {
       ...{ open() {}, send() {}, abandon() {}, answered() {}, close: () => Promise.resolve() },
     }),
   };
-  const upstream = openUpstream({ name: 'silent', target: silent, connect: { clock, log() {} }, waitMs: 500 });
+  const upstream = openUpstream({
+    name: 'silent',
+    target: silent,
+    connect: { clock, log() {} },
+    ...BOUNDS(),
+    waitMs: 500,
+  });
   const late = refusal(upstream.for(owner('session/1')));
   await clock.advance(500);
   const error = await late;
@@ -244,7 +255,7 @@ test('an upstream that asks for roots outside of a call gets those that its owne
       ...{ abandon() {}, answered() {}, close: () => Promise.resolve() },
     }),
   };
-  const upstream = openUpstream({ name: 'played', target, connect: { eras: 'legacy', log() {} } });
+  const upstream = openUpstream({ name: 'played', target, connect: { eras: 'legacy', log() {} }, ...BOUNDS() });
   const session = { id: '1', mailbox: { address: 's', send() {} }, rootsChanges: 0 };
   const mine = (rootsChanges: number): CallOwner =>
     owner('session/1', {
