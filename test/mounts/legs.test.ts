@@ -62,7 +62,7 @@ for (const downstream of ERAS)
   for (const era of ERAS) {
     const pairing = `${downstream} client, ${era} upstream`;
 
-    test(`${pairing}: a cancellation reaches the handler of the upstream within 50 ms`, async () => {
+    test(`${pairing}: a cancellation reaches the handler of the upstream at once`, async () => {
       const running = gate();
       const aborted = gate<number>();
       const { client, close } = await legs(downstream, era, (server) => {
@@ -83,8 +83,8 @@ for (const downstream of ERAS)
       controller.abort(new Error('not needed'));
       const took = (await aborted.opened) - at;
       assert.ok((await call) instanceof ClientError);
-      // The cause arrives, however slow the machine is; a quiet machine needs 2 ms.
-      console.log(`  cancelled after ${took.toFixed(1)} ms`);
+      // No timer is on the way: a quiet machine needs 2 ms, and a busy one no second.
+      assert.ok(took < 1_000, `${took} ms`);
       await close();
     });
 
@@ -163,7 +163,7 @@ test('a call on an upstream that has ended is answered in words, without its add
     server.tool('add', {}, () => 'added');
     server.resource('notes://1', {}, () => 'note');
   };
-  const { client, upstream, log, close } = await legs('modern', 'modern', prepare, {}, { waitMs: 50 });
+  const { client, upstream, log, close } = await legs('modern', 'modern', prepare, {}, { upstreamWaitMs: 50 });
   await upstream.close();
   const result = await client.call('up_add');
   assert.is(result.isError, true);
