@@ -48,8 +48,15 @@ export interface ClusterNodeOptions {
 const OUTSIDE = statesOf<NodeEvent['type'], NodeTag>(nodeMachine);
 /** Milliseconds between two rounds that claim what is free and give up surplus. */
 const ROUND_MS = 1_000;
-/** Cells that a node gives up in one round because others should own them. */
-const SURPLUS = 16;
+/** Cells that a node gives up in one round because others should own them: twice as many after each round that was quick. */
+const SURPLUS = [16, 256] as const;
+/** Milliseconds up to which a round was quick: requests for its cells waited no longer. */
+const QUICK_MS = 100;
+/** Milliseconds that requests in flight have before their surplus cell stays, and until such cells are tried again. */
+const BUSY_MS = 1_000;
+const BUSY_PAUSE_MS = 30_000;
+/** Milliseconds that a request leaves a free cell to the node that should own it, which claims all of them together. */
+const OTHERS_MS = 250;
 /** Cells that a node that leaves gives up at a time: their requests wait for each other's last writes. */
 const GROUP = 64;
 /** Milliseconds between the questions whether a node is dead whose link has closed: 3.2 s in total. */
@@ -85,6 +92,9 @@ export class ClusterNode implements Placement {
   /** Nodes about which the database is being asked. */
   readonly #suspects = new Set<string>();
   #refreshing: Promise<void> | undefined;
+  /** The most cells that the next round gives up, and when it may give up those with requests in flight. */
+  #surplus: number = SURPLUS[0];
+  #busyAt = 0;
   #round: Timer | undefined;
   /** Since when this node has reached at most half of the others. */
   #isolatedSince: number | undefined;
@@ -157,11 +167,12 @@ export class ClusterNode implements Placement {
 
   async settle(cell: number, deadlineMs: number): Promise<Place> {
     const { clock } = this.#options;
-    const end = clock.now() + deadlineMs;
+    const began = clock.now();
+    const end = began + deadlineMs;
     const late = this.#delay(deadlineMs);
     try {
       for (;;) {
-        await Promise.race([this.#settleOnce(cell, late.over), late.over]);
+        await Promise.race([this.#settleOnce(cell, clock.now() - began < OTHERS_MS, late.over), late.over]);
         const place = this.placeOf(cell);
         if (place.at !== 'nobody') return place;
         if (clock.now() >= end)
@@ -241,7 +252,7 @@ export class ClusterNode implements Placement {
         if (heirs.length === 0) break;
         const shares = sharesOf(heirs);
         const group = this.#quietFirst(this.#cells.here).slice(0, GROUP);
-        await this.#giveUp(group, shares, Math.max(0, end - clock.now()));
+        await this.#giveUp(group, shares, Math.max(0, end - clock.now()), true);
       }
     } catch (error) {
       this.#failed('this node could not give up its cells, which become free when it ends', error);
@@ -416,16 +427,30 @@ export class ClusterNode implements Placement {
     }
   }
 
-  /** Gives up some cells that other nodes should own. */
+  /** Gives up some cells that other nodes should own: first those without requests. */
   #giveSurplus(): void {
     const member = this.#member;
     if (!member || !this.ready || !this.#state.has('claiming')) return;
+    const { clock } = this.#options;
     const shares = this.#sharesNow(member);
-    const surplus = this.#quietFirst(this.#cells.here.filter((cell) => shares[cell] !== member.id)).slice(0, SURPLUS);
-    if (surplus.length > 0)
-      this.#giveUp(surplus, shares, this.#options.graceMs).catch((error: unknown) =>
-        this.#failed(`this node could not give up ${surplus.length} cells; the next round tries again`, error),
-      );
+    const surplus = this.#cells.here.filter((cell) => shares[cell] !== member.id);
+    let group = surplus.filter((cell) => this.#cells.requests(cell) === 0).slice(0, this.#surplus);
+    const began = clock.now();
+    if (group.length === 0 && began >= this.#busyAt) {
+      this.#busyAt = began + BUSY_PAUSE_MS;
+      group = surplus.slice(0, SURPLUS[0]);
+    }
+    if (group.length === 0) return;
+    const [least, most] = SURPLUS;
+    const more = group.length === this.#surplus ? Math.min(2 * this.#surplus, most) : this.#surplus;
+    this.#surplus = least;
+    this.#giveUp(group, shares, BUSY_MS, false).then(
+      () => {
+        if (clock.now() - began <= QUICK_MS) this.#surplus = more;
+      },
+      (error: unknown) =>
+        this.#failed(`this node could not give up ${group.length} cells; the next round tries again`, error),
+    );
   }
 
   /**
@@ -484,17 +509,33 @@ export class ClusterNode implements Placement {
    * Lets go of cells: requests in flight end, everything becomes durable and leaves memory, then each cell gets its next
    * owner.
    *
+   * @param group the cells
    * @param shares the next owner of each cell
+   * @param graceMs milliseconds that the requests in flight have
+   * @param interrupts whether a cell moves although its requests have not ended by then; otherwise it stays
    * @throws {StoreError} if the store cannot change the owners; this node then serves the cells again
    */
-  async #giveUp(cells: readonly number[], shares: readonly string[], graceMs: number): Promise<void> {
+  async #giveUp(
+    group: readonly number[],
+    shares: readonly string[],
+    graceMs: number,
+    interrupts: boolean,
+  ): Promise<void> {
     const member = this.#member;
     if (!member) return;
-    this.#cells.set(cells, 'moving');
+    this.#cells.set(group, 'moving');
     const late = this.#delay(graceMs);
-    await this.#cells.until(() => cells.every((cell) => this.#cells.requests(cell) === 0), late.over);
+    const isQuiet = (cell: number): boolean => this.#cells.requests(cell) === 0;
+    await this.#cells.until(() => group.every(isQuiet), late.over);
     late.timer.cancel();
     if (member !== this.#member) return;
+    const cells = interrupts ? group : group.filter(isQuiet);
+    if (cells.length < group.length)
+      this.#cells.set(
+        group.filter((cell) => !cells.includes(cell)),
+        'here',
+      );
+    if (cells.length === 0) return;
     try {
       await this.#follow(this.#options.holder.drop(new Set(cells), true));
       if (member !== this.#member) return;
@@ -502,8 +543,8 @@ export class ClusterNode implements Placement {
       this.#cells.set(cells, 'given');
       await this.#options.holder.written?.();
       for (const heir of new Set(cells.map((cell) => shares[cell]))) {
-        const group = cells.filter((cell) => shares[cell] === heir);
-        if (member === this.#member) await member.release(group, heir);
+        const inherited = cells.filter((cell) => shares[cell] === heir);
+        if (member === this.#member) await member.release(inherited, heir);
       }
     } catch (error) {
       // Nothing of them may stay in memory: the next round takes up those that this node still owns.
@@ -514,7 +555,8 @@ export class ClusterNode implements Placement {
     }
   }
 
-  async #settleOnce(cell: number, late: Promise<void>): Promise<void> {
+  /** @param others whether another node that should own the cell may claim it first */
+  async #settleOnce(cell: number, others: boolean, late: Promise<void>): Promise<void> {
     const member = this.#member;
     if (!member) return;
     const state = this.#cells.stateOf(cell);
@@ -527,7 +569,8 @@ export class ClusterNode implements Placement {
     if (owner !== undefined && this.#peersById.has(owner)) {
       if (!this.#suspects.has(owner) || !(await this.#fenced(owner))) return;
     }
-    if (this.#state.has('claiming')) await this.#claim(member, [cell]);
+    if (!this.#state.has('claiming') || (others && this.#sharesNow(member)[cell] !== member.id)) return;
+    await this.#claim(member, [cell]);
   }
 
   /** Reads nodes and owners, once for all who wait. */

@@ -5,15 +5,13 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock, type Timer } from '../../clock.ts';
 import type { StoreError } from '../store.ts';
-import { type BeatStart, type FromBeat, SHARED, type ToBeat } from './beat-protocol.ts';
+import { BEAT_MS, type BeatStart, type FromBeat, SHARED, type ToBeat } from './beat-protocol.ts';
 import { type ClusterRead, ClusterTables, LEASE_MS } from './cluster-tables.ts';
 import { PostgresAddress } from './postgres-address.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { postgresError } from './postgres-faults.ts';
 import { type ConnectionOwner, ReconnectingConnection } from './reconnecting-connection.ts';
 
-/** Milliseconds from one beat to the next. */
-const BEAT_MS = 500;
 /** Milliseconds between two answers above which the connection counts as interrupted. */
 const BREAK_MS = 2 * BEAT_MS;
 /** Milliseconds in which the database must accept a connection, and answer a statement. */

@@ -24,8 +24,8 @@ export interface LiveNode {
   readonly address: string;
   readonly version: string;
   readonly leaving: boolean;
-  /** Its lease has ended, so that it may be fenced. */
-  readonly overdue: boolean;
+  /** Milliseconds until its lease ends and it may be fenced, unless it beats before; at most 0 once that has happened. */
+  readonly leaseMs: number;
 }
 
 /** The nodes and the owners of all cells at one time. */
@@ -160,19 +160,19 @@ export class ClusterTables {
   }
 }
 
-function nodeRow([node, address, version, leaving, overdue]: ResultRow): LiveNode {
+function nodeRow([node, address, version, leaving, leaseMs]: ResultRow): LiveNode {
   return {
     node: String(node),
     address: String(address),
     version: String(version),
     leaving: leaving === true,
-    overdue: overdue === true,
+    leaseMs: Number(leaseMs),
   };
 }
 
 function statementsOf(schema: string) {
   const prepared = (name: string, text: string): PreparedStatement => ({ name: `cluster ${name}`, text });
-  const overdue = `least(b.at + interval '${LEASE_MS} ms', b.loop_at + interval '${STALL_MS} ms') < clock_timestamp()`;
+  const lease = `least(b.at + interval '${LEASE_MS} ms', b.loop_at + interval '${STALL_MS} ms')`;
   // The row of this node, locked as each commit locks it: a peer that fences this node waits for the statement.
   const self = `self AS MATERIALIZED (SELECT id FROM ${schema}.node WHERE id = $1 AND NOT fenced FOR SHARE)`;
   return {
@@ -201,7 +201,7 @@ DELETE FROM ${schema}.beat USING gone WHERE node = gone.id`,
     ),
     nodes: prepared(
       'nodes',
-      `SELECT n.id, n.address, n.version, n.leaving, ${overdue}, extract(epoch FROM clock_timestamp())::float8 * 1000
+      `SELECT n.id, n.address, n.version, n.leaving, extract(epoch FROM ${lease} - clock_timestamp())::float8 * 1000, extract(epoch FROM clock_timestamp())::float8 * 1000
 FROM ${schema}.node n JOIN ${schema}.beat b ON b.node = n.id WHERE NOT n.fenced ORDER BY n.joined, n.id`,
     ),
     cells: prepared(
@@ -240,7 +240,7 @@ SELECT n, epoch, node FROM given UNION ALL SELECT NULL, NULL, NULL FROM self`,
   SELECT n.id FROM ${schema}.node n WHERE n.id = $1 AND NOT n.fenced
     AND EXISTS (SELECT FROM ${schema}.beat WHERE node = $2 AND at > clock_timestamp() - interval '${LEASE_MS / 2} ms')
     AND (SELECT backend_start FROM pg_stat_get_activity(pg_backend_pid())) < clock_timestamp() - interval '${LEASE_MS} ms'
-    AND (pg_try_advisory_xact_lock_shared(n.lock) OR EXISTS (SELECT FROM ${schema}.beat b WHERE b.node = n.id AND ${overdue}))),
+    AND (pg_try_advisory_xact_lock_shared(n.lock) OR EXISTS (SELECT FROM ${schema}.beat b WHERE b.node = n.id AND ${lease} < clock_timestamp()))),
 fenced AS (UPDATE ${schema}.node n SET fenced = true FROM dead WHERE n.id = dead.id RETURNING n.id)
 SELECT EXISTS (SELECT FROM fenced) OR NOT EXISTS (SELECT FROM ${schema}.node WHERE id = $1 AND NOT fenced)`,
     ),

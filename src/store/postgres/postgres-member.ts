@@ -6,7 +6,7 @@ import { messageOf } from '../../protocol/json.ts';
 import type { Member, MemberEvents, Nodes, Peer } from '../membership.ts';
 import { StoreError } from '../store.ts';
 import { startStoreThread } from '../store-thread.ts';
-import { type BeatStart, type FromBeat, SHARED, type ToBeat } from './beat-protocol.ts';
+import { BEAT_MS, type BeatStart, type FromBeat, SHARED, type ToBeat } from './beat-protocol.ts';
 import { type ChangedCell, type ClusterRead, ClusterTables, LEASE_MS, type LiveNode } from './cluster-tables.ts';
 import type { PostgresAddress } from './postgres-address.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
@@ -235,8 +235,15 @@ class PostgresMember implements Member {
     if (this.#offsets.length > DATES) this.#offsets.shift();
     this.#offset = Math.max(...this.#offsets);
     this.#apply(read);
-    // If the answer does not come, the next beat shows the node again.
-    for (const { node, overdue } of read.nodes) if (overdue && node !== this.id) this.fence(node).catch(() => {});
+    for (const { node, leaseMs } of read.nodes) if (leaseMs < BEAT_MS && node !== this.id) this.#fenceIn(leaseMs, node);
+  }
+
+  /** Asks about a node when its lease ends, which is before the next read. A node that has beaten by then is alive. */
+  #fenceIn(ms: number, node: string): void {
+    systemClock.after(Math.max(0, Math.ceil(ms)), () => {
+      // If the answer does not come, the next beat shows the node again.
+      if (!this.#ended) this.fence(node).catch(() => {});
+    });
   }
 
   #apply({ date, nodes, cells }: ClusterRead): void {
