@@ -13,6 +13,24 @@ const out = join(root, 'dist/types');
 const INDENT = /^(?: {4})+/gm;
 const IMPORT = /(\bfrom |\bimport\()(["'])(\.[^"']+)\.ts\2/g;
 
+/** A re-export: what the module behind it declares is public. */
+const EXPORT = /^export [^;]*? from (["'])(\.[^"']+)\.ts\1/gm;
+const COMMENT = /^[ \t]*\/\*\*[\s\S]*?\*\/\n/gm;
+const ENTRIES = [
+  ...['index', 'client', 'testing', 'inspector', 'oauth', 'otel'].map((entry) => join('src', entry)),
+  'apps/src/app',
+];
+
+/** The modules that an author imports from, by way of the entries. Only their comments are shown by an editor. */
+const documented = new Set<string>();
+
+function document(path: string): void {
+  if (documented.has(path)) return;
+  documented.add(path);
+  const text = readFileSync(join(from, `${path}.d.ts`), 'utf8');
+  for (const [, , target = ''] of text.matchAll(EXPORT)) document(join(dirname(path), target));
+}
+
 const copied = new Set<string>();
 
 /** @param path of a declaration below `dist/check`, without its extension */
@@ -27,7 +45,9 @@ function copy(path: string): void {
     next.push(join(dirname(path), target));
     return `${start}${quote}${target}.js${quote}`;
   });
-  const indented = written.replace(INDENT, (spaces) => '\t'.repeat(spaces.length / 4));
+  // Comments of modules that authors cannot import are 65 KB.
+  const shown = documented.has(path) ? written : written.replace(COMMENT, '');
+  const indented = shown.replace(INDENT, (spaces) => '\t'.repeat(spaces.length / 4));
   const to = join(out, file);
   if (!existsSync(to) || readFileSync(to, 'utf8') !== indented) {
     mkdirSync(dirname(to), { recursive: true });
@@ -36,8 +56,8 @@ function copy(path: string): void {
   next.forEach(copy);
 }
 
-for (const entry of ['index', 'client', 'testing', 'inspector', 'oauth', 'otel']) copy(join('src', entry));
-copy('apps/src/app');
+ENTRIES.forEach(document);
+ENTRIES.forEach(copy);
 for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
   const path = join(out, file);
   if (statSync(path).isFile() && !copied.has(relative(out, path))) rmSync(path);

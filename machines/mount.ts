@@ -22,6 +22,8 @@ export type MountEvent =
   | { type: 'nothing stored' }
   /** The upstream was listed, at a time in milliseconds since 1970. `freshMs`: until the next listing, if nothing changes. */
   | { type: 'listed'; at: number; freshMs: number }
+  /** Another upstream, which was listed at a time in milliseconds since 1970, takes the place of the present one. */
+  | { type: 'moved'; at: number; freshMs: number }
   /** The upstream could not be listed. `jitter`: 0 to 1. */
   | { type: 'failed'; at: number; jitter: number }
   /** The upstream has changed, or changes may have been missed. */
@@ -61,7 +63,9 @@ export const mountMachine = setup({
   },
   actions: {
     noteListing: assign(({ event }) =>
-      event.type === 'listed' ? { failures: 0, listedAt: event.at, delayMs: event.freshMs } : {},
+      event.type === 'listed' || event.type === 'moved'
+        ? { failures: 0, listedAt: event.at, delayMs: event.freshMs }
+        : {},
     ),
     noteStored: assign(({ event }) => (event.type === 'stored' ? { listedAt: event.at } : {})),
     countFailure: assign(({ context, event }) => ({
@@ -82,11 +86,13 @@ export const mountMachine = setup({
       on: {
         stored: { target: 'offering.renewing', actions: 'noteStored' },
         'nothing stored': 'unknown.listing',
+        moved: LISTED,
       },
     },
     unknown: {
       description: 'no catalogue is known, or it is too old: nothing is offered',
       initial: 'listing',
+      on: { moved: LISTED },
       states: {
         listing: {
           tags: ['listing'],
@@ -103,6 +109,7 @@ export const mountMachine = setup({
     offering: {
       tags: ['offering'],
       initial: 'renewing',
+      on: { moved: LISTED },
       states: {
         current: {
           description: 'the catalogue is that of the last listing',

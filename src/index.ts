@@ -62,7 +62,7 @@ export type {
   TaskInfo,
   TaskStarted,
 } from './middleware/middleware.ts';
-export type { Mount, MountOptions, MountTarget } from './mounts/mount-options.ts';
+export type { Mount, MountChange, MountOptions, MountTarget } from './mounts/mount-options.ts';
 export type { ClusterOptions } from './nodes/cluster-options.ts';
 export type { ClusterReport } from './nodes/cluster-report.ts';
 export type { LogEvent, LogFields, LoggedError, OperatorLog } from './operator-log.ts';

@@ -12,6 +12,7 @@ const commands: Readonly<Record<string, () => Promise<{ main(args: readonly stri
   dev: () => import('./commands/dev.ts'),
   serve: () => import('./commands/serve.ts'),
   attach: () => import('./commands/attach.ts'),
+  gateway: () => import('./commands/gateway.ts'),
   build: () => import('./commands/build.ts'),
   graph: () => import('./commands/graph.ts'),
   top: () => import('./commands/top.ts'),

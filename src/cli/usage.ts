@@ -56,6 +56,8 @@ export const USAGE = `Usage: troupe <command>
       connect stdio to a server on a socket
   troupe attach --spawn FILE|DIR [PATH] [-- ARGS]
       the same, and start the server if it is not running
+  troupe gateway CONFIG [--http PORT] [--socket PATH]
+      offer the MCP servers of a configuration as one server
   troupe install FILE|DIR [--client NAME] [--print]
       add the server to the configuration of MCP clients; uninstall removes it
   troupe build FILE|DIR

@@ -80,7 +80,8 @@ export type ClientMail =
   | { readonly type: 'waited' }
   | { readonly type: 'authorized' }
   | { readonly type: 'refused'; readonly error: Error }
-  | { readonly type: 'drain' }
+  /** `ms`: the time for calls in flight, if it is another than that of the options. */
+  | { readonly type: 'drain'; readonly ms?: number | undefined }
   | { readonly type: 'late' };
 
 type ChannelEnds = Extract<ChannelMail, { readonly type: 'opened' | 'gone' }>;
@@ -165,6 +166,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   /** Counts channels: mail of an earlier one is dropped. */
   #generation = 0;
   #sse = false;
+  #drainMs: number | undefined;
   #server: ConnectedServer | undefined;
   #wasReady = false;
   #challenge: { readonly status: 401 | 403; readonly header: string | undefined } | undefined;
@@ -270,6 +272,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'refused':
         return this.#refused(mail.error);
       case 'drain':
+        this.#drainMs = mail.ms ?? this.#drainMs;
         this.#step({ type: 'drain' });
         return this.#settle();
       case 'late':
@@ -339,7 +342,7 @@ class ClientConnection implements Behaviour<ClientMail> {
         this.#endSignIn();
         // No caller needs the outcome of a handshake any more.
         for (const request of this.#requests.values()) if (isHandshake(request)) this.#requests.take(request.id);
-        this.#timer = system.clock.after(settings.drainMs, () => this.#self.send({ type: 'late' }));
+        this.#timer = system.clock.after(this.#drainMs ?? settings.drainMs, () => this.#self.send({ type: 'late' }));
         return;
       case 'closed':
         return this.#close();

@@ -385,17 +385,19 @@ export class Client {
   /**
    * Lets calls in flight finish within `drainMs`, cancels the rest, ends the session and the server's process. Resolves
    * when all of that is done. Idempotent.
+   *
+   * @param drainMs milliseconds for the calls in flight. Default: that of the options
    */
-  close(): Promise<void> {
+  close(drainMs?: number): Promise<void> {
     this.#closing ??= this.#operation(async () => {
       for (const changes of [...this.#subscriptions.keys()]) changes.end();
       await new Promise<void>((resolve) => {
-        const late = this.#parts.clock.after(CLOSE_MS + this.#parts.settings.drainMs, resolve);
+        const late = this.#parts.clock.after(CLOSE_MS + (drainMs ?? this.#parts.settings.drainMs), resolve);
         this.#closed = () => {
           late.cancel();
           resolve();
         };
-        this.#parts.connection.send({ type: 'drain' });
+        this.#parts.connection.send({ type: 'drain', ms: drainMs });
       });
     });
     return this.#closing;

@@ -171,3 +171,19 @@ class Parser {
     return { line, column: at - this.#text.lastIndexOf('\n', at - 1) };
   }
 }
+
+/** Characters that an editor or a terminal does not show, or that reorder others. */
+const HIDDEN = /[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
+
+/** Formats a value for people: two spaces a level, and escapes for characters that they would not see. */
+export function editableJson(value: JsonValue): string {
+  const text = JSON.stringify(value, undefined, 2);
+  const visible = text.replace(HIDDEN, (character) =>
+    character === '\n'
+      ? character
+      : [...Array(character.length).keys()]
+          .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+          .join(''),
+  );
+  return `${visible}\n`;
+}

@@ -38,14 +38,19 @@ export class CatalogueRecord {
   /** @throws {StoreError} if it cannot be read */
   async read(store: Store): Promise<StoredCatalogue | undefined> {
     const { targetKey } = this.#options;
-    if (!store.durable || targetKey === undefined) return undefined;
-    this.#store = store;
+    this.open(store);
+    if (!this.#store) return undefined;
     const stored = await store.load(this.#actor);
     if (stored?.snapshot?.version !== VERSION) return undefined;
     const value = fromText(stored.snapshot.data, this.#actor);
     if (!isObject(value) || value.target !== targetKey || typeof value.at !== 'number') return undefined;
     const catalogue = readCatalogue(value.catalogue);
     return catalogue && { at: value.at, catalogue };
+  }
+
+  /** Takes the store for what is written from now on. */
+  open(store: Store): void {
+    if (store.durable && this.#options.targetKey !== undefined) this.#store = store;
   }
 
   /** Stores a catalogue. Of those that wait for the store, only the last is written. */

@@ -20,6 +20,9 @@ import { CatalogueRecord, type StoredCatalogue } from './catalogue-record.ts';
 import type { MountSettings } from './mount-options.ts';
 import { type AnnouncedCapabilities, MountedElements, type MountRegistrations } from './mounted-elements.ts';
 import type { NameClaims } from './name-claims.ts';
+import { type JudgedCatalogue, PinGuard } from './pin-guard.ts';
+import { FilePins, StoredPins } from './pin-record.ts';
+import type { ReplaceableUpstream } from './replaceable-upstream.ts';
 import type { Upstream } from './upstream.ts';
 import { listUpstream, type UpstreamCatalogue } from './upstream-catalogue.ts';
 import { WatchedResources } from './watched-resources.ts';
@@ -27,9 +30,9 @@ import { WatchedResources } from './watched-resources.ts';
 export type MountMail =
   /** The store is open. */
   | { readonly type: 'start'; readonly store: Store }
-  | { readonly type: 'restored'; readonly stored: StoredCatalogue | undefined }
+  | { readonly type: 'restored'; readonly stored: (Omit<StoredCatalogue, 'catalogue'> & JudgedCatalogue) | undefined }
   /** A listing has ended. Listings are counted: the outcome of one that took too long is dropped. */
-  | { readonly type: 'listed'; readonly listing: number; readonly catalogue: UpstreamCatalogue }
+  | { readonly type: 'listed'; readonly listing: number; readonly catalogue: JudgedCatalogue }
   | { readonly type: 'failed'; readonly listing: number; readonly error: unknown }
   | { readonly type: 'changed' }
   | { readonly type: 'due' }
@@ -39,6 +42,11 @@ export type MountMail =
   | { readonly type: 'first'; readonly listed: Waiter }
   /** Clients begin or cease to watch a resource, by its offered URI. */
   | { readonly type: 'listened' | 'unlistened'; readonly uri: string }
+  | { readonly type: 'approve'; readonly element: string | undefined; readonly approved: Approval }
+  /** The catalogue was compared with other pins; `moved`: it is that of another upstream. */
+  | { readonly type: 'judged' | 'moved'; readonly judged: JudgedCatalogue; readonly done: () => void }
+  /** Other options, or another upstream, which was listed. */
+  | { readonly type: 'change'; readonly change: ChangedMount; readonly done: Waiter }
   | { readonly type: 'close'; readonly closed: () => void };
 
 /** A promise of a caller. */
@@ -47,13 +55,32 @@ export interface Waiter {
   reject(error: unknown): void;
 }
 
+/** A promise of a caller who approves definitions. */
+export interface Approval {
+  resolve(approved: readonly string[]): void;
+  reject(error: unknown): void;
+}
+
+/** A change that was checked, and another upstream with its first catalogue. */
+export interface ChangedMount {
+  readonly settings: MountSettings;
+  readonly moved:
+    | {
+        readonly upstream: Upstream;
+        readonly targetKey: string | undefined;
+        readonly client: Client;
+        readonly catalogue: UpstreamCatalogue;
+      }
+    | undefined;
+}
+
 export interface MountActorOptions {
   readonly system: ActorSystem;
   readonly name: string;
   /** Identifies the target: a catalogue of another target is not offered. */
   readonly targetKey: string | undefined;
   readonly settings: MountSettings;
-  readonly upstream: Upstream;
+  readonly upstream: ReplaceableUpstream;
   readonly registrations: MountRegistrations;
   readonly capabilities: AnnouncedCapabilities;
   readonly claims: NameClaims;
@@ -78,13 +105,17 @@ export function spawnMount(options: MountActorOptions): Actor<MountMail> {
 }
 
 class MountActor implements Behaviour<MountMail> {
-  readonly #options: MountActorOptions;
+  #options: MountActorOptions;
   readonly #self: Mailbox<MountMail>;
   readonly #elements: MountedElements;
-  readonly #record: CatalogueRecord;
+  #record: CatalogueRecord;
   readonly #watched: WatchedResources;
   /** Resources that clients watch, and that no catalogue of this mount had yet. */
   readonly #unknown = new Set<string>();
+  #store: Store | undefined;
+  #guard: PinGuard | undefined;
+  /** The catalogue as the upstream sent it. */
+  #catalogue: UpstreamCatalogue | undefined;
   #snapshot;
   #failure: unknown;
   #listings = 0;
@@ -142,7 +173,7 @@ class MountActor implements Behaviour<MountMail> {
       case 'restored':
         return this.#restored(mail.stored);
       case 'listed':
-        if (mail.listing === this.#listings) this.#listed(mail.catalogue);
+        if (mail.listing === this.#listings) this.#listed(mail.catalogue, 'listed');
         return;
       case 'failed':
         if (mail.listing !== this.#listings) return;
@@ -167,6 +198,17 @@ class MountActor implements Behaviour<MountMail> {
       case 'unlistened':
         if (this.#closed) return;
         return this.#listens(mail.uri, mail.type === 'listened');
+      case 'approve':
+        return this.#approve(mail.element, mail.approved);
+      case 'judged':
+        // A later catalogue was compared with the same pins, or later ones.
+        if (mail.judged.catalogue === this.#catalogue && !this.#closed) this.#offer(mail.judged);
+        return mail.done();
+      case 'moved':
+        if (!this.#closed) this.#listed(mail.judged, 'moved');
+        return mail.done();
+      case 'change':
+        return this.#change(mail.change, mail.done);
       case 'close':
         return this.#close(mail.closed);
     }
@@ -175,6 +217,9 @@ class MountActor implements Behaviour<MountMail> {
   crashed(mail: MountMail, error: unknown): void {
     this.#options.system.incident(`mount/${this.#options.name}`, error);
     if (mail.type === 'refresh' || mail.type === 'first') mail.listed.reject(error);
+    else if (mail.type === 'change') mail.done.reject(error);
+    else if (mail.type === 'approve') mail.approved.reject(error);
+    else if (mail.type === 'judged' || mail.type === 'moved') mail.done();
     else if (mail.type === 'close') mail.closed();
     else if (mail.type === 'listed') this.#self.send({ type: 'failed', listing: mail.listing, error });
   }
@@ -204,20 +249,25 @@ class MountActor implements Behaviour<MountMail> {
 
   #restore(store: Store): void {
     const { name, system } = this.#options;
-    this.#record.read(store).then(
-      (stored) => this.#self.send({ type: 'restored', stored }),
-      (error: unknown) => {
-        const problem = `mount "${name}": the stored catalogue cannot be read: ${messageOf(error)}`;
-        system.log('warning', problem, errorFields('store', error));
-        this.#self.send({ type: 'restored', stored: undefined });
-      },
-    );
+    this.#store = store;
+    const guard = this.#guarded();
+    const restored = async (): Promise<void> => {
+      const stored = await this.#record.read(store);
+      const judged = stored && { at: stored.at, ...(await guard.judge(stored.catalogue)) };
+      this.#self.send({ type: 'restored', stored: judged });
+    };
+    restored().catch((error: unknown) => {
+      const problem = `mount "${name}": the stored catalogue cannot be read: ${messageOf(error)}`;
+      system.log('warning', problem, errorFields('store', error));
+      this.#self.send({ type: 'restored', stored: undefined });
+    });
   }
 
-  #restored(stored: StoredCatalogue | undefined): void {
-    if (this.#closed) return;
+  #restored(stored: (Omit<StoredCatalogue, 'catalogue'> & JudgedCatalogue) | undefined): void {
+    // The mount may be closed, or another upstream may have taken its place.
+    if (!this.#snapshot.matches('restoring')) return;
     if (!stored) return this.#step({ type: 'nothing stored' });
-    this.#offer(stored.catalogue);
+    this.#offer(stored);
     this.#step({ type: 'stored', at: stored.at });
     for (const waiter of this.#first.splice(0)) waiter.resolve();
   }
@@ -237,17 +287,18 @@ class MountActor implements Behaviour<MountMail> {
         this.#follow(client);
         return listUpstream(client, settings.maxListBytes, settings.listMs);
       })
+      .then((catalogue) => this.#guarded().judge(catalogue))
       .then((catalogue) => this.#self.send({ type: 'listed', listing, catalogue }), failed);
   }
 
-  #listed(catalogue: UpstreamCatalogue): void {
+  #listed(judged: JudgedCatalogue, type: 'listed' | 'moved'): void {
     const { settings, system } = this.#options;
     this.#late?.cancel();
-    this.#offer(catalogue);
+    this.#offer(judged);
     const at = system.clock.date();
     this.#failure = undefined;
-    this.#step({ type: 'listed', at, freshMs: Math.ceil(settings.staleMs / RENEWALS) });
-    this.#record.write({ at, catalogue });
+    this.#step({ type, at, freshMs: Math.ceil(settings.staleMs / RENEWALS) });
+    this.#record.write({ at, catalogue: judged.catalogue });
     for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.resolve();
   }
 
@@ -275,12 +326,75 @@ class MountActor implements Behaviour<MountMail> {
     else this.#unknown.delete(uri);
   }
 
-  #offer(catalogue: UpstreamCatalogue): void {
-    this.#elements.offer(catalogue);
+  #offer({ catalogue, offered, problems }: JudgedCatalogue): void {
+    this.#catalogue = catalogue;
+    this.#elements.offer(offered, problems);
     for (const uri of [...this.#unknown]) {
       this.#unknown.delete(uri);
       this.#listens(uri, true);
     }
+  }
+
+  // Pins and changes
+
+  /** The guard of the present options. The store is open. */
+  #guarded(): PinGuard {
+    const { name, settings, system } = this.#options;
+    const { pins, pinFile } = settings;
+    if (this.#guard) return this.#guard;
+    const record =
+      pinFile === undefined
+        ? new StoredPins(this.#store, name, () => system.clock.date())
+        : new FilePins(pinFile, name);
+    const advice =
+      pinFile === undefined
+        ? 'approve with mount.approve()'
+        : `compare with troupe gateway CONFIG --diff, approve with --approve ${name}`;
+    this.#guard = new PinGuard({ mode: pins, record, advice });
+    return this.#guard;
+  }
+
+  #approve(element: string | undefined, approved: Approval): void {
+    const catalogue = this.#catalogue;
+    if (!catalogue || this.#closed)
+      return approved.reject(new Error(`mount "${this.#options.name}": nothing to approve: no catalogue is known`));
+    const guard = this.#guarded();
+    const approve = async (): Promise<void> => {
+      const changes = await guard.approve(catalogue, element);
+      const judged = await guard.judge(catalogue);
+      this.#self.send({ type: 'judged', judged, done: () => approved.resolve(changes) });
+    };
+    approve().catch((error: unknown) =>
+      approved.reject(new Error(`mount "${this.#options.name}": ${messageOf(error)}`, { cause: error })),
+    );
+  }
+
+  #change({ settings, moved }: ChangedMount, done: Waiter): void {
+    if (this.#closed) {
+      void moved?.upstream.close();
+      return done.reject(this.#closedError());
+    }
+    const { name, system, upstream } = this.#options;
+    const { clock } = system;
+    this.#elements.configure(settings);
+    this.#options = { ...this.#options, settings, targetKey: moved ? moved.targetKey : this.#options.targetKey };
+    if (settings.pins !== this.#guard?.mode) this.#guard = undefined;
+    if (moved) {
+      upstream.replace(moved.upstream);
+      // The result of a listing of the earlier upstream is dropped.
+      this.#listings += 1;
+      this.#late?.cancel();
+      this.#record = new CatalogueRecord({ mount: name, targetKey: moved.targetKey, clock });
+      if (this.#store) this.#record.open(this.#store);
+      this.#follow(moved.client);
+      this.#watched.subscribeAgain();
+      this.#catalogue = moved.catalogue;
+    }
+    const catalogue = this.#catalogue;
+    if (!catalogue) return done.resolve();
+    void this.#guarded()
+      .judge(catalogue)
+      .then((judged) => this.#self.send({ type: moved ? 'moved' : 'judged', judged, done: () => done.resolve() }));
   }
 
   /** Receives the changes of an upstream, once for each connection. */
@@ -320,6 +434,6 @@ class MountActor implements Behaviour<MountMail> {
     this.#changes = undefined;
     this.#watched.close();
     for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.reject(this.#closedError());
-    Promise.all([this.#options.upstream.close(), this.#record.written()]).then(closed, closed);
+    this.#record.written().then(closed, closed);
   }
 }

@@ -33,6 +33,13 @@ export interface MountOptions extends NameOptions, Guarded {
    * Believes `readOnlyHint` and `idempotentHint` of the upstream: such a call may be repeated after a crash. Default false.
    */
   readonly trust?: boolean | undefined;
+  /**
+   * Compares the tools and prompts with those that were approved: `warn` reports a difference, `hold` offers only what is
+   * approved, `off` does not compare. With `warn`, the first catalogue counts as approved. Default `warn`.
+   */
+  readonly pins?: 'off' | 'warn' | 'hold' | undefined;
+  /** The path of the lock file with what is approved. Default: the server's store. */
+  readonly pinFile?: string | undefined;
   /** The server is ready (`/readyz`) only while this mount offers a catalogue. Default false. */
   readonly required?: boolean | undefined;
   /** Most connections to the upstream, and most calls in flight on one of them. Default 256 each. */
@@ -40,6 +47,8 @@ export interface MountOptions extends NameOptions, Guarded {
   readonly maxUpstreamInFlight?: number | undefined;
   /** The longest opening of a connection. Default 10,000. */
   readonly connectMs?: number | undefined;
+  /** The time for a local server to answer the probe for its era. Default 3,000. */
+  readonly probeMs?: number | undefined;
   /** The time that a call waits for a connection. Default 10,000. */
   readonly upstreamWaitMs?: number | undefined;
   /** The time after which an unused connection of an owner closes. Default 900,000. */
@@ -73,14 +82,40 @@ export interface Mount {
   ready(): Promise<void>;
   /** Lists the upstream now. @throws {Error} if it cannot be listed; the catalogue is then as before */
   refresh(): Promise<void>;
-  /** Withdraws everything that it offers, and closes the connections to the upstream. Idempotent. */
+  /**
+   * Approves the definitions of the present catalogue, so that `pins` neither reports nor holds them.
+   *
+   * @param element the tool or prompt, by its name upstream. Default: all
+   * @returns one sentence for each difference that is approved
+   * @throws {Error} for an unknown name, before the first catalogue, or if the pins cannot be stored
+   */
+  approve(element?: string): Promise<readonly string[]>;
+  /**
+   * Changes the options, the target, or both. Another target is listed first, and then takes the place of the present one:
+   * calls in flight finish there.
+   *
+   * @throws {DefinitionError | TypeError} for an invalid option
+   * @throws {Error} if the target cannot be listed within `connectMs` and `listMs`, or the signal aborts; nothing has changed then
+   */
+  change(change: MountChange): Promise<void>;
+  /** Withdraws everything that it offers, lets calls in flight finish, and closes the connections to the upstream. Idempotent. */
   close(): Promise<void>;
+}
+
+/** A change of a mount. */
+export interface MountChange {
+  /** All options: those that are missing have their defaults. */
+  readonly options: MountOptions;
+  /** Default: the present one. */
+  readonly target?: MountTarget | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const NUMBERS = {
   maxUpstreamConnections: 256,
   maxUpstreamInFlight: 256,
   connectMs: 10_000,
+  probeMs: 3_000,
   upstreamWaitMs: 10_000,
   upstreamIdleMs: 900_000,
   listMs: 15_000,
@@ -94,15 +129,29 @@ const NUMBERS = {
 } as const;
 const FLAGS = ['validate', 'trust', 'required'] as const;
 const KNOWN = new Set<string>([
-  ...['prefix', 'rename', 'only', 'except', 'share', 'eras', 'scopes', 'allow', 'limits', 'timeoutMs', 'expose'],
+  ...[
+    'prefix',
+    'rename',
+    'only',
+    'except',
+    'share',
+    'eras',
+    'scopes',
+    'allow',
+    'limits',
+    'timeoutMs',
+    'expose',
+    'pins',
+    'pinFile',
+  ],
   ...Object.keys(NUMBERS),
   ...FLAGS,
 ]);
 
 /** The options of a mount with their defaults. */
-export type MountSettings = Omit<MountOptions, keyof typeof NUMBERS | (typeof FLAGS)[number]> &
+export type MountSettings = Omit<MountOptions, keyof typeof NUMBERS | (typeof FLAGS)[number] | 'pins'> &
   Readonly<Record<keyof typeof NUMBERS, number>> &
-  Readonly<Record<(typeof FLAGS)[number], boolean>>;
+  Readonly<Record<(typeof FLAGS)[number], boolean>> & { readonly pins: 'off' | 'warn' | 'hold' };
 
 /** @throws {DefinitionError | TypeError} with the name of the first option that is invalid */
 export function readMountOptions(mount: string, options: MountOptions): MountSettings {
@@ -118,6 +167,9 @@ export function readMountOptions(mount: string, options: MountOptions): MountSet
     if (typeof value === 'boolean') return value;
     throw new DefinitionError(`${where}${name}: expected true or false, got ${describe(value)}`);
   };
+  const { pins = 'warn' } = options;
+  if (!['off', 'warn', 'hold'].includes(pins))
+    throw new DefinitionError(`${where}pins: expected "off", "warn" or "hold", got ${describe(pins)}`);
   if (options.timeoutMs !== undefined) number('timeoutMs', options.timeoutMs);
   const { expose = 'all' } = options;
   if (expose !== 'all' && expose !== 'search')
@@ -135,9 +187,11 @@ export function readMountOptions(mount: string, options: MountOptions): MountSet
     throw new DefinitionError(`${where}allow: expected a function (call, ctx), got ${describe(allow)}`);
   return {
     ...options,
+    pins,
     maxUpstreamConnections: bound('maxUpstreamConnections'),
     maxUpstreamInFlight: bound('maxUpstreamInFlight'),
     connectMs: bound('connectMs'),
+    probeMs: bound('probeMs'),
     upstreamWaitMs: bound('upstreamWaitMs'),
     upstreamIdleMs: bound('upstreamIdleMs'),
     listMs: bound('listMs'),

@@ -82,11 +82,11 @@ const MOUNT_EVENT: LogFields = { event: 'mount' };
 const UNCHECKED: CompiledSchema = { json: { type: 'object' }, check: (value) => ({ ok: true, value }) };
 
 export class MountedElements implements Claimant {
-  readonly #options: MountedElementsOptions;
+  #options: MountedElementsOptions;
   readonly #source: string;
-  readonly #tools: OfferedNames;
-  readonly #prompts: OfferedNames;
-  readonly #relay: CallRelay;
+  #tools: OfferedNames;
+  #prompts: OfferedNames;
+  #relay: CallRelay;
   /** The elements of the catalogue, by their offered names. */
   claims: MountedClaims = NO_CLAIMS;
   /** Undefined until something was offered. */
@@ -95,7 +95,7 @@ export class MountedElements implements Claimant {
   #problems: readonly string[] = [];
   #reported = '';
   /** The name in URIs; false if they stay as they are. */
-  readonly #space: string | false;
+  #space: string | false;
 
   /** @throws {DefinitionError} for invalid names */
   constructor(options: MountedElementsOptions) {
@@ -106,24 +106,30 @@ export class MountedElements implements Claimant {
     this.#prompts = new OfferedNames(mount, settings);
     this.#space = settings.prefix === false ? false : mount;
     options.claims.add(this);
-    const { maxRounds, maxSamplingPerCall } = settings;
-    this.#relay = new CallRelay({
-      mount,
-      upstream: options.upstream,
-      clock: options.clock,
-      maxRounds,
-      maxSamplingPerCall,
-      gatherMs: options.gatherMs,
-    });
+    this.#relay = relayOf(options);
+  }
+
+  /** Takes other options. They apply to the next catalogue. @throws {DefinitionError} for invalid names */
+  configure(settings: MountSettings): void {
+    const { mount } = this.#options;
+    this.#tools = new OfferedNames(mount, settings);
+    this.#prompts = new OfferedNames(mount, settings);
+    this.#space = settings.prefix === false ? false : mount;
+    this.#options = { ...this.#options, settings };
+    this.#relay = relayOf(this.#options);
   }
 
   get mount(): string {
     return this.#options.mount;
   }
 
-  /** Offers a catalogue in place of the one before. Clients are notified only of lists that differ. */
-  offer(catalogue: UpstreamCatalogue): void {
-    const problems: string[] = [];
+  /**
+   * Offers a catalogue in place of the one before. Clients are notified only of lists that differ.
+   *
+   * @param unapproved its differences from what is approved, to report with the other problems
+   */
+  offer(catalogue: UpstreamCatalogue, unapproved: readonly string[] = []): void {
+    const problems = [...unapproved];
     this.#announce(catalogue.capabilities);
     const completes = catalogue.capabilities.completions !== undefined;
     const before = this.claims;
@@ -399,6 +405,11 @@ function tasksOf({ execution }: Tool, { extensions, tasks }: JsonObject): NonNul
   if (isObject(extensions) && extensions[TASKS_EXTENSION] !== undefined) return 'unasked';
   const support = isObject(tasks) && isObject(execution) ? execution.taskSupport : undefined;
   return support === 'optional' || support === 'required' ? support : 'never';
+}
+
+function relayOf({ mount, upstream, clock, settings, gatherMs }: MountedElementsOptions): CallRelay {
+  const { maxRounds, maxSamplingPerCall } = settings;
+  return new CallRelay({ mount, upstream, clock, maxRounds, maxSamplingPerCall, gatherMs });
 }
 
 // The client has checked the outer shapes when it listed them.

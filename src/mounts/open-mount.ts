@@ -2,8 +2,10 @@
 import { hash, randomInt } from 'node:crypto';
 import type { ActorSystem } from '../actor/actor-system.ts';
 import { isServerInMemory } from '../client/in-memory.ts';
+import type { Clock } from '../clock.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
+import { messageOf } from '../protocol/json.ts';
 import type { Quota } from '../quota.ts';
 import { DefinitionError } from '../registry/definition-checks.ts';
 import type { Store } from '../store/store.ts';
@@ -18,8 +20,10 @@ import {
 import type { AnnouncedCapabilities, MountRegistrations } from './mounted-elements.ts';
 import { NameClaims } from './name-claims.ts';
 import { checkMountName } from './names.ts';
+import { ReplaceableUpstream } from './replaceable-upstream.ts';
 import type { SearchHost } from './search-tools.ts';
-import { openUpstream } from './upstream.ts';
+import { openUpstream, type Upstream } from './upstream.ts';
+import { listUpstream } from './upstream-catalogue.ts';
 
 /** The parts of a server that a mount uses. */
 export interface MountHost {
@@ -52,8 +56,25 @@ export interface OpenMount extends Mount {
   listened(uri: string, begins: boolean): void;
   /** An owner of calls has ended. */
   released(ownerKey: string): void;
+  /** Withdraws what it offers. When it resolves, the name is free. */
+  withdraw(): Promise<void>;
+  /** Closes after the calls in flight. */
+  drain(): Promise<void>;
 }
 
+/** The options of a mount that its connections have from their opening. */
+const OF_CONNECTIONS = [
+  'share',
+  'eras',
+  'maxUpstreamConnections',
+  'maxUpstreamInFlight',
+  'upstreamWaitMs',
+  'upstreamIdleMs',
+  'connectMs',
+  'probeMs',
+  'maxListPages',
+  'maxListed',
+] as const;
 const STEPS = 1_000_000;
 
 /** @throws {DefinitionError | TypeError} for an invalid name or option */
@@ -62,27 +83,30 @@ export function openMount(given: string, target: MountTarget, options: MountOpti
   const settings = readMountOptions(name, options);
   const { system, registrations, capabilities, gatherMs, subscriptions } = host;
   host.claims ??= new NameClaims();
-  const upstream = openUpstream({
-    name,
-    target,
-    share: settings.share,
-    quota: host.connections,
-    maxConnections: settings.maxUpstreamConnections,
-    maxInFlight: settings.maxUpstreamInFlight,
-    waitMs: settings.upstreamWaitMs,
-    idleMs: settings.upstreamIdleMs,
-    connect: {
-      name: host.name,
-      version: host.version,
-      clock: system.clock,
-      log: (level, message, fields) => system.log(level, `mount "${name}": ${message}`, fields ?? { event: 'mount' }),
-      connectMs: settings.connectMs,
-      ...(settings.eras === undefined ? {} : { eras: settings.eras }),
-      maxListPages: settings.maxListPages,
-      maxListed: settings.maxListed,
-      validate: false,
-    },
-  });
+  const open = (to: MountTarget, settings: MountSettings): Upstream =>
+    openUpstream({
+      name,
+      target: to,
+      share: settings.share,
+      quota: host.connections,
+      maxConnections: settings.maxUpstreamConnections,
+      maxInFlight: settings.maxUpstreamInFlight,
+      waitMs: settings.upstreamWaitMs,
+      idleMs: settings.upstreamIdleMs,
+      connect: {
+        name: host.name,
+        version: host.version,
+        clock: system.clock,
+        log: (level, message, fields) => system.log(level, `mount "${name}": ${message}`, fields ?? { event: 'mount' }),
+        connectMs: settings.connectMs,
+        probeMs: settings.probeMs,
+        ...(settings.eras === undefined ? {} : { eras: settings.eras }),
+        maxListPages: settings.maxListPages,
+        maxListed: settings.maxListed,
+        validate: false,
+      },
+    });
+  const upstream = new ReplaceableUpstream(open(target, settings), system.clock);
   const actor = spawnMount({
     ...{ system, name, settings, upstream, registrations, capabilities, gatherMs, subscriptions },
     claims: host.claims,
@@ -103,10 +127,27 @@ export function openMount(given: string, target: MountTarget, options: MountOpti
           actor.mailbox.send({ type, listed: { resolve, reject } } satisfies MountMail);
         }),
     );
-  let closing: Promise<void> | undefined;
+  const present = { settings, target };
+  /** Opens another upstream, and lists it. */
+  const reach = async (to: MountTarget, next: MountSettings, signal: AbortSignal | undefined) => {
+    const other = open(to, next);
+    try {
+      const listing = other.catalogue().then(async (client) => ({
+        ...{ upstream: other, targetKey: targetKeyOf(to), client },
+        catalogue: await listUpstream(client, next.maxListBytes, next.listMs),
+      }));
+      return await until(listing, system.clock, next.connectMs + next.listMs, signal);
+    } catch (error) {
+      void other.close();
+      throw new Error(`mount "${name}": ${messageOf(error)}`, { cause: error });
+    }
+  };
+  let withdrawing: Promise<void> | undefined;
   return {
     name,
-    settings,
+    get settings() {
+      return present.settings;
+    },
     get state() {
       return state();
     },
@@ -117,7 +158,7 @@ export function openMount(given: string, target: MountTarget, options: MountOpti
     refresh: () => ask('refresh'),
     begun: () =>
       new Promise((resolve) => {
-        const timer = system.clock.after(settings.firstListMs, resolve);
+        const timer = system.clock.after(present.settings.firstListMs, resolve);
         const done = (): void => {
           timer.cancel();
           resolve();
@@ -126,13 +167,50 @@ export function openMount(given: string, target: MountTarget, options: MountOpti
       }),
     listened: (uri, begins) => actor.mailbox.send({ type: begins ? 'listened' : 'unlistened', uri }),
     released: (ownerKey) => upstream.released(ownerKey),
-    close() {
-      closing ??= new Promise<void>((resolve) => {
+    approve: async (element) => {
+      await start();
+      return new Promise((resolve, reject) => {
+        actor.mailbox.send({ type: 'approve', element, approved: { resolve, reject } });
+      });
+    },
+    async change({ options: other, target: to, signal }) {
+      const next = readMountOptions(name, other);
+      await start();
+      const moves = to !== undefined || OF_CONNECTIONS.some((option) => next[option] !== present.settings[option]);
+      const moved = moves ? await reach(to ?? present.target, next, signal) : undefined;
+      await new Promise<void>((resolve, reject) => {
+        actor.mailbox.send({ type: 'change', change: { settings: next, moved }, done: { resolve, reject } });
+      });
+      present.settings = next;
+      present.target = to ?? present.target;
+    },
+    withdraw() {
+      withdrawing ??= new Promise<void>((resolve) => {
         actor.mailbox.send({ type: 'close', closed: resolve });
       }).then(() => actor.stop('the mount was closed'));
-      return closing;
+      return withdrawing;
+    },
+    async close() {
+      await Promise.all([this.withdraw(), upstream.close()]);
+    },
+    async drain() {
+      await Promise.all([this.withdraw(), upstream.drain()]);
     },
   };
+}
+
+/** @throws the error of the promise; after `ms` milliseconds, or when the signal aborts, another one */
+function until<T>(promise: Promise<T>, clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = clock.after(ms, () => reject(new Error(`not listed within ${ms} ms (connectMs and listMs)`)));
+    const abort = (): void => reject(new Error('another change came first'));
+    signal?.addEventListener('abort', abort);
+    if (signal?.aborted) abort();
+    promise.then(resolve, reject).finally(() => {
+      late.cancel();
+      signal?.removeEventListener('abort', abort);
+    });
+  });
 }
 
 /** The error for a second mount of one name. */

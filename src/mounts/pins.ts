@@ -19,8 +19,8 @@ export interface Pins {
 
 /** The definitions of one upstream, as it sent them. */
 export interface PinnableDefinitions {
-  readonly tools: readonly JsonObject[];
-  readonly prompts: readonly JsonObject[];
+  readonly tools: readonly unknown[];
+  readonly prompts: readonly unknown[];
 }
 
 interface Place {
@@ -69,9 +69,9 @@ export function pinsOf({ tools, prompts }: PinnableDefinitions): Pins {
   return { tools: sortedPins(tools), prompts: sortedPins(prompts) };
 }
 
-function sortedPins(definitions: readonly JsonObject[]): readonly Pin[] {
+function sortedPins(definitions: readonly unknown[]): readonly Pin[] {
   const pins = new Map<string, Pin>();
-  for (const pin of definitions.map(pinOf)) if (!pins.has(pin.name)) pins.set(pin.name, pin);
+  for (const pin of definitions.filter(isJsonObject).map(pinOf)) if (!pins.has(pin.name)) pins.set(pin.name, pin);
   return [...pins.values()].sort(byName);
 }
 

@@ -36,8 +36,12 @@ export interface Upstream {
   keepRoots(ownerKey: string, roots: JsonObject): void;
   /** The owner has ended: its connections close, or serve the next anonymous call. */
   released(ownerKey: string): void;
-  /** Closes all connections. Idempotent. */
-  close(): Promise<void>;
+  /**
+   * Closes all connections. Idempotent.
+   *
+   * @param drainMs milliseconds for the calls in flight. Default: 2,000
+   */
+  close(drainMs?: number): Promise<void>;
 }
 
 export interface UpstreamOptions {
@@ -184,7 +188,7 @@ class Connections implements Upstream {
     }
   }
 
-  async close(): Promise<void> {
+  async close(drainMs?: number): Promise<void> {
     this.#closed = true;
     this.#sweep?.cancel();
     for (const { timer, reject } of this.#queue.splice(0)) {
@@ -196,7 +200,7 @@ class Connections implements Upstream {
     this.#roots.clear();
     if (this.#shared) links.push(this.#shared);
     this.#shared = undefined;
-    for (const link of links) this.#end(link);
+    for (const link of links) this.#end(link, drainMs);
     await Promise.all(this.#closing);
   }
 
@@ -329,9 +333,9 @@ class Connections implements Upstream {
   }
 
   /** Closes a connection. */
-  #end(link: Link): Promise<void> {
+  #end(link: Link, drainMs?: number): Promise<void> {
     this.#remove(link);
-    const closed = link.client ? link.client.close() : link.opening.then((client) => client.close());
+    const closed = link.client ? link.client.close(drainMs) : link.opening.then((client) => client.close());
     const ended = closed.catch(() => {}).then(() => void this.#closing.delete(ended));
     this.#closing.add(ended);
     return ended;

@@ -46,6 +46,11 @@ export class WatchedResources {
     if (this.#watched.delete(uri)) this.#subscribeAfter(this.#options.gatherMs);
   }
 
+  /** Another upstream took the place of the present one. */
+  subscribeAgain(): void {
+    if (this.#watched.size > 0) this.#subscribeAfter(0);
+  }
+
   close(): void {
     this.#generation += 1;
     this.#watched.clear();

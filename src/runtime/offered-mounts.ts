@@ -22,6 +22,8 @@ export class OfferedMounts implements ListenedResources {
   /** The resources that clients watch, of mounts and others; recorded from the first mount on. */
   readonly #listened = new Set<string>();
   #search: Promise<SearchTools> | undefined;
+  /** Mounts that are withdrawn, or have calls in flight. */
+  readonly #closing = new Set<OpenMount>();
   #closed = false;
 
   constructor(options: OfferedMountsOptions) {
@@ -64,17 +66,19 @@ export class OfferedMounts implements ListenedResources {
   /** Closes the connections to all upstreams. */
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([...this.#mounts.values()].map((mount) => mount.close()));
+    await Promise.all([...this.#mounts.values(), ...this.#closing].map((mount) => mount.close()));
   }
 
   async #mount(given: string, target: MountTarget, options: MountOptions): Promise<Mount> {
     const { nameTaken, openMount } = await import('../mounts/open-mount.ts');
+    await Promise.all([...this.#closing].filter(({ name }) => name === given).map((mount) => mount.withdraw()));
     if (this.#closed) throw new Error(`mount "${given}": the server is closed`);
     if (this.#mounts.has(given)) throw nameTaken(given);
     const { maxMounts } = this.#options;
     if (this.#mounts.size >= maxMounts)
       throw new Error(`mount "${given}": there are ${maxMounts} mounts. The limit is limits.maxUpstreams`);
     this.#host ??= this.#open();
+    const host = this.#host;
     const search = options.expose === 'search' ? await this.#loadSearch(this.#host) : undefined;
     if (this.#mounts.has(given)) throw nameTaken(given);
     const mount = openMount(given, target, options, this.#host);
@@ -93,12 +97,24 @@ export class OfferedMounts implements ListenedResources {
       },
       ready: () => mount.ready(),
       refresh: () => mount.refresh(),
-      close: () => {
+      approve: (element) => mount.approve(element),
+      change: async (change) => {
+        const searched = (): boolean => mount.settings.expose === 'search';
+        if (change.options.expose === 'search' && !searched()) (await this.#loadSearch(host)).add(mount.name);
+        try {
+          await mount.change(change);
+        } finally {
+          if (!searched()) (await this.#search)?.remove(mount.name);
+        }
+      },
+      close: async () => {
         if (this.#mounts.get(mount.name) === mount) {
           this.#mounts.delete(mount.name);
-          search?.remove(mount.name);
+          (await this.#search)?.remove(mount.name);
         }
-        return mount.close();
+        this.#closing.add(mount);
+        await mount.drain();
+        this.#closing.delete(mount);
       },
     };
   }

@@ -11,6 +11,7 @@ import { CLIENT_SKILLS } from './client-skills.ts';
 import { CLIENT_TOKENS } from './client-tokens.ts';
 import { COMMAND } from './command.ts';
 import { FLEET } from './fleet.ts';
+import { GATEWAY_FAULTS } from './gateway.ts';
 import { HANDLES } from './handles.ts';
 import { HTTP } from './http.ts';
 import { INSPECTOR } from './inspector.ts';
@@ -48,6 +49,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...SIMULATION,
   ...CLIENT_FAULTS,
   ...MOUNT_FAULTS,
+  ...GATEWAY_FAULTS,
   ...CLIENT_TOKENS,
   ...CLIENT_SKILLS,
   ...SKILLS_OF_SERVER,

@@ -428,6 +428,7 @@ const ROOMS: readonly {
       'results',
       'actor',
       'requests',
+      'codec',
       'input',
       'tool-limits',
       'tool-signature',
@@ -562,7 +563,11 @@ const ROOMS: readonly {
     ],
     packages: ['node:', 'xstate'],
   },
-  { room: 'gateway', may: ['near-miss', 'protocol', 'codec', 'client', 'input', 'mounts'], packages: ['node:'] },
+  {
+    room: 'gateway',
+    may: ['near-miss', 'clock', 'file-watch', 'protocol', 'operator-log', 'codec', 'client', 'input', 'mounts'],
+    packages: ['node:'],
+  },
   {
     room: 'cli',
     may: [
@@ -747,6 +752,8 @@ test('only the doors turn text into values and values into text', () => {
   inside.push('src/transports/link/link-text.ts');
   // A resource that a view watches is a JSON file, and the definition of a page is a part of its text.
   inside.push('src/apps/resource-reads.ts', 'src/apps/generated-page.ts');
+  // A configuration that people edit is no message.
+  inside.push('src/codec/commented-json.ts');
   // A line of the log is no message.
   inside.push('src/json-log.ts');
   // The command line and discovery read package.json, which is no message.

@@ -16,6 +16,7 @@ const EVENTS: readonly MountEvent[] = [
   { type: 'stored', at: 0 },
   { type: 'nothing stored' },
   { type: 'listed', at: 10_000, freshMs: 500 },
+  { type: 'moved', at: 10_000, freshMs: 500 },
   FAILED,
   TOO_OLD,
   { type: 'changed' },

@@ -21,7 +21,7 @@ export interface CallTarget {
 }
 
 /** `npx` may download the program first. A legacy program may leave the probe without an answer. */
-const COMMAND_PATIENCE = { connectMs: 60_000, probeMs: 5_000 };
+export const COMMAND_PATIENCE = { connectMs: 60_000, probeMs: 5_000 };
 /** A program of Troupe answers the probe as soon as it has loaded. */
 const FILE_PATIENCE = { connectMs: 60_000, probeMs: 30_000 };
 

@@ -1,0 +1,196 @@
+/** `troupe gateway CONFIG`: offers the MCP servers of a configuration as one server; compares and approves their definitions. */
+import { readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Client } from '../../client/connected-client.ts';
+import { type ConfiguredServer, readConfiguration } from '../../gateway/configuration.ts';
+import { Gateway } from '../../gateway/configured-gateway.ts';
+import { suggestion } from '../../near-miss.ts';
+import { packageVersion } from '../../package-files.ts';
+import { createServer } from '../../server.ts';
+import { stdio } from '../../transports/stdio.ts';
+import { reserveStdout } from '../../transports/stdout-guard.ts';
+import { type CallTarget, COMMAND_PATIENCE } from '../call/call-target.ts';
+import { commandLog, LOG_HELP, LOG_OPTION } from '../command-log.ts';
+import { type CommandLine, chooseLog, readOptions } from '../command-options.ts';
+import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
+import { INSPECTING, INSPECTING_HELP, readInspecting } from '../serving/inspecting-options.ts';
+import { watchLoop } from '../serving/loop-watch.ts';
+import { chosenStore } from '../serving/served-store.ts';
+import { drainOnSignal } from '../serving/stop-signals.ts';
+import { STORE_HELP, STORE_OPTIONS } from '../serving/store-option.ts';
+import { say, UsageError } from '../usage.ts';
+
+const OPTIONS = {
+  ...ENDPOINTS,
+  name: 'NAME',
+  diff: '',
+  approve: 'NAME',
+  ...STORE_OPTIONS,
+  ...LOG_OPTION,
+  ...INSPECTING,
+};
+
+const HELP = `Usage: troupe gateway CONFIG [--http [HOST:]PORT] [--socket PATH] [--data DIR]
+       troupe gateway CONFIG --diff
+       troupe gateway CONFIG --approve NAME [TOOL]
+
+Offers the MCP servers of CONFIG as one server, to clients of every revision: on
+stdin and stdout, or to many clients over HTTP or a socket. CONFIG is a file of
+Claude Desktop, Claude Code or Cursor (mcpServers) or of VS Code (servers). It is
+watched: changes apply while calls run.
+
+  --http [HOST:]PORT     serve over HTTP; HOST defaults to 127.0.0.1, port 0
+                         chooses a free port
+  --path PATH            path of the HTTP endpoint (/mcp)
+  --allow-host NAMES     accepted Host names, separated by commas; required if
+                         HOST is not a loopback address
+  --allow-origin ORIGINS
+                         web origins that may call the server from a browser,
+                         separated by commas
+  --socket PATH          serve on a unix domain socket, or on Windows a named
+                         pipe; clients that start a command use
+                         troupe attach PATH
+  --metrics [HOST:]PORT  serve metrics for Prometheus at /metrics of this port
+  --drain-delay MS       serve on for MS milliseconds after a stop signal while
+                         /readyz is 503 (0)
+  --name NAME            name of the server, as clients see it (troupe-gateway)
+  --diff                 connect to the servers, compare their tools and prompts
+                         with the lock file, print the differences, and exit
+  --approve NAME [TOOL]  write the definitions of a server of CONFIG, or of one of
+                         its tools or prompts, to the lock file, and exit
+${STORE_HELP}
+${LOG_HELP}
+${INSPECTING_HELP}
+
+The lock file lies beside CONFIG: mcp.json has mcp.lock.json. It contains the
+tools and prompts that you approved. "troupe": { "pins": "hold" } in an entry of
+CONFIG hides what is not approved; "warn", the default, reports it; "off" does
+not look.
+
+Without --http and --socket, the gateway ends with its client. SIGTERM and SIGINT
+finish the running requests and exit with code 0.
+
+Exit codes: 0 success, and no difference; 1 a failure, or a difference (--diff);
+2 wrong arguments.
+`;
+
+/** Runs the command. @throws {UsageError} */
+export async function main(args: readonly string[]): Promise<void> {
+  const line = readOptions('gateway', args, OPTIONS);
+  if (!line) return void process.stdout.write(HELP);
+  chooseLog('gateway', line);
+  const { values, positionals } = line;
+  const [given, tool, ...more] = [...positionals, ...line.rest];
+  const file = configurationFile(given);
+  if (values.diff !== undefined || values.approve !== undefined) {
+    if (values.diff !== undefined && (values.approve !== undefined || tool !== undefined))
+      throw new UsageError('troupe gateway: expected --diff, or --approve NAME [TOOL], got both');
+    if (more.length > 0) throw new UsageError(`troupe gateway: expected one TOOL, got ${[tool, ...more].join(' ')}`);
+    return judge(file, values, tool);
+  }
+  if (tool !== undefined) throw new UsageError(`troupe gateway: expected one CONFIG, got ${positionals.join(' ')}`);
+  await serve(line, file);
+}
+
+/** @throws {UsageError} */
+function configurationFile(given: string | undefined): string {
+  if (given === undefined)
+    throw new UsageError('troupe gateway: expected CONFIG, a file with mcpServers or servers, got none');
+  const found = statSync(given, { throwIfNoEntry: false });
+  if (!found?.isFile())
+    throw new UsageError(
+      `troupe gateway: expected CONFIG, a file, got ${given}: ${found ? 'a directory' : 'no such file'}`,
+    );
+  return resolve(given);
+}
+
+/** Compares all servers with the lock file, or approves one. @throws {UsageError} */
+async function judge(
+  file: string,
+  { approve, data }: CommandLine['values'],
+  element: string | undefined,
+): Promise<void> {
+  const { approveServer, compareServer, linesOfChange } = await import('../../gateway/approval.ts');
+  const { EXIT, exit, Interrupt, withClient } = await import('../call/command-client.ts');
+  const { servers, problems } = readConfiguration(readFileSync(file, 'utf8'), { file, environment: process.env });
+  const chosen = servers.filter(({ name, key }) => approve === undefined || name === approve || key === approve);
+  if (approve !== undefined && chosen.length === 0)
+    throw new UsageError(
+      `troupe gateway: --approve: expected the name of a server of ${file}, got ${approve}${suggestion(
+        approve,
+        servers.map(({ name }) => name),
+      )}`,
+    );
+  const interrupt = new Interrupt('gateway');
+  let code: number = 0;
+  for (const { line, field, message, off } of approve === undefined ? problems : []) {
+    say(`troupe gateway: ${file}:${line}: ${field}: ${message}`, 'error');
+    if (off !== undefined) code = EXIT.failed;
+  }
+  for (const server of chosen) {
+    const { name } = server;
+    const print = (text: string): void => void process.stdout.write(`${name}: ${text}\n`);
+    const work = async (client: Client): Promise<number> => {
+      const compared = await compareServer(file, server, client);
+      if (approve !== undefined) {
+        const approved = await approveServer(file, server, compared, element);
+        print(approved.length === 0 ? 'nothing to approve' : 'approved');
+        for (const change of approved) print(change);
+        return 0;
+      }
+      for (const change of compared.changes) print(linesOfChange(change).join('\n'));
+      return compared.changes.length === 0 ? 0 : EXIT.failed;
+    };
+    const reached = await withClient(
+      { command: 'gateway', target: callTargetOf(server), data, open: true, interactive: false, connect: {} },
+      interrupt,
+      work,
+    );
+    code ||= reached;
+  }
+  exit(code);
+}
+
+async function serve(line: CommandLine, file: string): Promise<void> {
+  const { values } = line;
+  const endpoints = new Endpoints('gateway', line);
+  if (endpoints.none) reserveStdout();
+  const store = await chosenStore('gateway', values);
+  const log = commandLog();
+  const server = createServer({
+    name: values.name ?? 'troupe-gateway',
+    version: packageVersion(),
+    // Clients read capabilities only when they connect, and the configuration may change later.
+    offers: ['tools', 'resources', 'prompts', 'completions'],
+    ...(store && { store }),
+    ...(log && { log }),
+  });
+  const gateway = new Gateway({
+    file,
+    server,
+    environment: process.env,
+    say: (level, text) => say(`troupe gateway: ${text}`, level === 'error' ? 'error' : 'info'),
+  });
+  await gateway.open();
+  const transports = [...endpoints.transports(server, []), ...(endpoints.none ? [stdio()] : [])];
+  const inspecting = readInspecting('gateway', line);
+  if (inspecting.inspect || inspecting.record !== undefined) {
+    const { inspect } = await import('../serving/inspecting.ts');
+    await inspect(server, {
+      ...inspecting,
+      command: 'gateway',
+      target: file,
+      connect: () => endpoints.connectHelp(server),
+    });
+  }
+  await server.listen(...transports);
+  watchLoop(server, undefined, false);
+  if (!endpoints.none) drainOnSignal(server, () => gateway.close());
+  endpoints.announce(server);
+}
+
+/** The target of a command that connects once. */
+function callTargetOf({ target, shown }: ConfiguredServer): CallTarget {
+  const url = 'url' in target ? new URL(target.url) : undefined;
+  return { target, name: shown, url, patience: 'command' in target ? COMMAND_PATIENCE : {}, words: [] };
+}

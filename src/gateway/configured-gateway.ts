@@ -1,0 +1,258 @@
+/** Mounts the servers of a configuration file, and follows its changes while calls run. */
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { type Clock, systemClock, type Timer } from '../clock.ts';
+import { Watch } from '../file-watch.ts';
+import type { Mount, MountOptions, MountTarget } from '../mounts/mount-options.ts';
+import type { OperatorLogLevel } from '../operator-log.ts';
+import { messageOf } from '../protocol/json.ts';
+import { type ConfiguredServer, type GatewayConfiguration, readConfiguration } from './configuration.ts';
+
+/** The server of a gateway. */
+export interface GatewayServer {
+  mount(name: string, target: MountTarget, options: MountOptions): Promise<Mount>;
+}
+
+export interface GatewayOptions {
+  /** The path of the configuration. */
+  readonly file: string;
+  readonly server: GatewayServer;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Receives one line for each thing that the operator must know. */
+  say(level: OperatorLogLevel, line: string): void;
+  readonly clock?: Clock;
+}
+
+/** `npx` may download a program before it starts it. */
+const COMMAND_PATIENCE = { connectMs: 60_000, probeMs: 5_000, listMs: 75_000, upstreamWaitMs: 60_000 } as const;
+/** Delays in milliseconds after a server could not be replaced: doubled with each failure. */
+const RETRY = { fromMs: 1_000, toMs: 60_000 } as const;
+
+/** The lock file of a configuration: `mcp.json` has `mcp.lock.json`. */
+export function lockFileOf(file: string): string {
+  return `${resolve(file).replace(/\.jsonc?$/, '')}.lock.json`;
+}
+
+export class Gateway {
+  readonly #options: GatewayOptions;
+  readonly #file: string;
+  readonly #lock: string;
+  readonly #clock: Clock;
+  readonly #places = new Map<string, Place>();
+  readonly #watch: Watch;
+  /** The text of the last configuration that was read, whether it was valid or not. */
+  #text = '';
+  /** The server listens, or is about to: it lists what is mounted before, and mounts list themselves from now on. */
+  #listens = false;
+  /** The problems that were reported last. */
+  #reported = '';
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    this.#file = resolve(options.file);
+    this.#lock = lockFileOf(options.file);
+    this.#clock = options.clock ?? systemClock;
+    this.#watch = new Watch({
+      matters: (path) => path === this.#file || path === this.#lock,
+      onChange: (paths) => this.#changed(paths),
+      say: (line) => this.#say('info', line),
+      clock: this.#clock,
+    });
+  }
+
+  /**
+   * Mounts all servers of the configuration, and watches its directory, because editors replace the file.
+   *
+   * @throws {ConfigurationError | Error} if the file cannot be read
+   */
+  async open(): Promise<void> {
+    this.#watch.directory(dirname(this.#file));
+    this.#text = readFileSync(this.#file, 'utf8');
+    const configuration = this.#read(this.#text);
+    for (const { name, shown } of configuration.servers) this.#say('info', `${name}: ${shown}`);
+    for (const name of configuration.disabled) this.#say('info', `${name}: disabled`);
+    if (configuration.servers.length === 0) this.#say('warning', `${this.#file} has no server to mount`);
+    this.#apply(configuration);
+    await this.settled();
+    for (const place of this.#places.values()) place.listens();
+    this.#listens = true;
+  }
+
+  /** Resolves when the servers are mounted as the configuration has them. A server is listed later. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#places.values()].map((place) => place.settled));
+  }
+
+  /** Ends the watch. The server closes its mounts. */
+  close(): void {
+    this.#watch.close();
+    for (const place of this.#places.values()) place.stop();
+  }
+
+  #read(text: string): GatewayConfiguration {
+    const configuration = readConfiguration(text, { file: this.#file, environment: this.#options.environment });
+    const lines = configuration.problems.map(
+      ({ line, field, message, off }) =>
+        `${this.#file}:${line}: ${field}: ${message}${off === undefined ? '' : `. The server is not mounted`}`,
+    );
+    const reported = lines.join('\n');
+    if (reported !== this.#reported) for (const line of lines) this.#say('warning', line);
+    this.#reported = reported;
+    return configuration;
+  }
+
+  #changed(paths: ReadonlySet<string>): void {
+    if (paths.has(this.#lock)) for (const place of this.#places.values()) place.pinsChanged();
+    if (paths.has(this.#file)) this.reload();
+  }
+
+  /** Reads the configuration again, and applies it if its text is another one. A problem is reported, and changes nothing. */
+  reload(): void {
+    try {
+      const text = readFileSync(this.#file, 'utf8');
+      if (text === this.#text) return;
+      this.#text = text;
+      this.#apply(this.#read(text));
+    } catch (error) {
+      this.#say('error', `${messageOf(error)}. The servers stay as they were`);
+    }
+  }
+
+  #apply({ servers }: GatewayConfiguration): void {
+    const wanted = new Map(servers.map((server) => [server.name, server]));
+    for (const [name, place] of this.#places) if (!wanted.has(name)) place.want(undefined);
+    for (const server of servers) {
+      const place = this.#places.get(server.name) ?? new Place(server.name, this.#lock, this.#options, this.#clock);
+      this.#places.set(server.name, place);
+      if (this.#listens) place.listens();
+      place.want(server);
+    }
+  }
+
+  #say(level: OperatorLogLevel, line: string): void {
+    this.#options.say(level, line);
+  }
+}
+
+/**
+ * One name of the configuration. Changes are made one after the other, and of those that wait only the last is made. A
+ * server that is slow to start delays no other.
+ */
+class Place {
+  readonly #name: string;
+  readonly #lock: string;
+  readonly #options: GatewayOptions;
+  readonly #clock: Clock;
+  #wanted: ConfiguredServer | undefined;
+  #mount: { readonly mount: Mount; readonly of: ConfiguredServer } | undefined;
+  #working: Promise<void> | undefined;
+  /** Ends a replacement, or the wait before the next attempt, when something else is wanted. */
+  #overtaken = new AbortController();
+  #stopped = false;
+  #listens = false;
+
+  constructor(name: string, lock: string, options: GatewayOptions, clock: Clock) {
+    this.#name = name;
+    this.#lock = lock;
+    this.#options = options;
+    this.#clock = clock;
+  }
+
+  /** Resolves when nothing is left to do. */
+  get settled(): Promise<void> {
+    return this.#working ?? Promise.resolve();
+  }
+
+  want(server: ConfiguredServer | undefined): void {
+    this.#wanted = server;
+    this.#overtaken.abort();
+    this.#working ??= this.#work().finally(() => {
+      this.#working = undefined;
+    });
+  }
+
+  /** Lists each server that is mounted from now on. */
+  listens(): void {
+    this.#listens = true;
+  }
+
+  /** Other definitions are approved: they need not be held any more. */
+  pinsChanged(): void {
+    // A failed listing is reported by the mount.
+    if (this.#mount?.of.options.pins === 'hold') this.#mount.mount.refresh().catch(() => {});
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#overtaken.abort();
+  }
+
+  async #work(): Promise<void> {
+    for (let failures = 0; !this.#stopped && !this.#done(); ) {
+      this.#overtaken = new AbortController();
+      const wanted = this.#wanted;
+      try {
+        await this.#step(wanted);
+        failures = 0;
+      } catch (error) {
+        if (this.#stopped || this.#wanted !== wanted) continue;
+        failures += 1;
+        const still = this.#mount ? ' The server stays as it was' : '';
+        if (failures === 1) this.#say('error', `${messageOf(error)}.${still}`);
+        // A definition that the server rejects stays rejected; a server that cannot be reached may come back.
+        if (!this.#mount) return;
+        await this.#pause(Math.min(RETRY.toMs, RETRY.fromMs * 2 ** (failures - 1)));
+      }
+    }
+  }
+
+  #done(): boolean {
+    const { digests } = this.#wanted ?? {};
+    const now = this.#mount?.of.digests;
+    return digests?.target === now?.target && digests?.options === now?.options;
+  }
+
+  async #step(wanted: ConfiguredServer | undefined): Promise<void> {
+    const now = this.#mount;
+    if (!wanted) {
+      this.#mount = undefined;
+      this.#say('info', 'removed');
+      // Its calls finish meanwhile. The name is free when it is withdrawn.
+      void now?.mount.close();
+      return;
+    }
+    const patience = 'command' in wanted.target ? COMMAND_PATIENCE : {};
+    const options = { ...patience, ...wanted.options, pinFile: this.#lock };
+    if (!now) {
+      const mount = await this.#options.server.mount(this.#name, wanted.target, options);
+      this.#mount = { mount, of: wanted };
+      // A failed listing is reported by the mount, which lists again.
+      if (this.#listens) mount.ready().catch(() => {});
+      return;
+    }
+    const moved = wanted.digests.target !== now.of.digests.target;
+    if (moved) this.#say('info', `changes to ${wanted.shown}`);
+    await now.mount.change({ options, ...(moved ? { target: wanted.target } : {}), signal: this.#overtaken.signal });
+    this.#mount = { mount: now.mount, of: wanted };
+    this.#say('info', moved ? `changed to ${wanted.shown}` : 'has other options');
+  }
+
+  #pause(ms: number): Promise<void> {
+    const { signal } = this.#overtaken;
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      let timer: Timer | undefined;
+      const end = (): void => {
+        timer?.cancel();
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      signal.addEventListener('abort', end);
+      timer = this.#clock.after(ms, end);
+    });
+  }
+
+  #say(level: OperatorLogLevel, text: string): void {
+    this.#options.say(level, `${this.#name}: ${text}`);
+  }
+}
