@@ -368,8 +368,12 @@ class RelayedCall {
         clock: this.#options.clock,
         era: () => this.#client.server.era,
         request: async (method, params) => {
-          const result = await this.#send(method, params, method === 'tasks/result' ? this.#answer : undefined);
-          if (method === 'tasks/get') this.#report(result.statusMessage);
+          if (method !== 'tasks/get') return this.#send(method, params, this.#answer);
+          const result = await this.#send(method, params, undefined).catch((error: unknown) => {
+            // A legacy upstream may know the task only in the session that another process had.
+            throw this.#earlier && error instanceof ErrorResponse ? this.#unknown() : error;
+          });
+          this.#report(result.statusMessage);
           return result;
         },
         answerAll: (requests) => this.#ask(isJsonObject(requests) ? requests : {}),

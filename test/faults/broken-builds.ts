@@ -5,6 +5,7 @@ import { AUDIT } from './audit.ts';
 import { AUTHORIZATION } from './authorization.ts';
 import { BROADCASTS } from './broadcasts.ts';
 import type { BrokenBuild } from './broken-build.ts';
+import { CALL_RELAY } from './call-relay.ts';
 import { CLIENT_FAULTS } from './client-connection.ts';
 import { CLIENT_SIGN_IN } from './client-sign-in.ts';
 import { CLIENT_SKILLS } from './client-skills.ts';
@@ -50,6 +51,7 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...CLIENT_FAULTS,
   ...MOUNT_FAULTS,
   ...GATEWAY_FAULTS,
+  ...CALL_RELAY,
   ...CLIENT_TOKENS,
   ...CLIENT_SKILLS,
   ...SKILLS_OF_SERVER,

@@ -13,7 +13,7 @@ const PROMISED = [
   'R-47 R-48 R-49 R-50 R-51 R-52 R-53',
   'S-01 S-02 S-04 S-12',
   'D-01 D-03 D-04 D-05 D-06 D-07 D-08 D-09 D-10 D-11 D-12 D-13 D-14 D-15 D-16 D-17 D-18 D-19 D-20 D-21 D-22',
-  'U-01 U-02 U-03 U-04 U-05 U-06 U-07 U-08 U-09 U-10 U-11 U-14 U-15 U-17 U-18 U-19 U-21 U-22 U-23 U-24',
+  'U-01 U-02 U-03 U-04 U-05 U-06 U-07 U-08 U-09 U-10 U-11 U-12 U-13 U-14 U-15 U-16 U-17 U-18 U-19 U-20 U-21 U-22 U-23 U-24',
 ].flatMap((line) => line.split(' '));
 
 const rows = promisesOf('docs/reliability.md');

@@ -1,0 +1,39 @@
+/** Broken builds of the relay of calls between a client and an upstream. */
+import type { BrokenBuild } from './broken-build.ts';
+
+const RESTARTS = 'test/mounts/restarts.test.ts';
+
+export const CALL_RELAY: readonly BrokenBuild[] = [
+  {
+    id: 'U-12',
+    test: RESTARTS,
+    file: 'src/mounts/call-relay.ts',
+    find: 'if (this.#earlier && !this.#call.repeatable) throw this.#unknown();',
+    replace: '',
+    why: 'a call that a legacy upstream was carrying out is made again after a restart of the gateway',
+  },
+  {
+    id: 'U-13',
+    test: RESTARTS,
+    file: 'src/mounts/call-relay.ts',
+    find: 'ctx.signal.aborted && !continuesElsewhere(ctx)',
+    replace: 'ctx.signal.aborted',
+    why: 'a gateway that stops cancels the task that the next process should follow',
+  },
+  {
+    id: 'U-16',
+    test: 'test/mounts/principals.test.ts',
+    file: 'src/mounts/owned-roots.ts',
+    find: 'const named = this.#named.get(ownerKey);',
+    replace: 'const [named] = [...this.#named.values(), this.#named.get(ownerKey)];',
+    why: 'the roots of one client are given to the upstream in the call of another',
+  },
+  {
+    id: 'U-20',
+    test: RESTARTS,
+    file: 'src/mounts/call-relay.ts',
+    find: "if ('final' in result || !this.#resumable) return result;",
+    replace: 'return result;',
+    why: 'a question is put before its round is stored',
+  },
+];
