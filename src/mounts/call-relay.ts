@@ -97,7 +97,7 @@ export class CallRelay {
     const caller = ownerOfCall(ctx);
     const owner = { ...caller, capabilities: declaredUpstream(caller.capabilities) };
     try {
-      const client = await upstream.for(owner);
+      const client = await upstream.authorized(ctx, () => upstream.for(owner));
       return await new RelayedCall(this.#options, this.#roots, client, owner, ctx, call).run();
     } finally {
       if (owner.once) upstream.released(owner.key);
@@ -181,7 +181,7 @@ class RelayedCall {
     const known = this.#recorded(`round ${round}`);
     if (known) return asRound(known);
     if (round === 1) {
-      if (this.#earlier && !this.#call.repeatable) throw this.#unknown();
+      if (this.#earlier && !this.#call.repeatable) await this.#sendOnce(this.#earlier);
       const result = await this.#exchange(sent);
       if ('final' in result || !this.#resumable) return result;
       return this.#ctx.step(`round ${round}`, () => result);
@@ -203,6 +203,21 @@ class RelayedCall {
     if (final) return { final };
     if (kept.ended) throw this.#unknown();
     return kept;
+  }
+
+  /**
+   * Records that the call is sent now, if the earlier run had not sent it: its caller was signing in.
+   *
+   * @throws {ToolError} if the call may have been carried out
+   */
+  async #sendOnce(earlier: JsonObject): Promise<void> {
+    let first = false;
+    if (this.#options.upstream.signingIn(earlier))
+      await this.#ctx.step('sent 1', () => {
+        first = true;
+        return true;
+      });
+    if (!first) throw this.#unknown();
   }
 
   async #exchange(sent: JsonObject): Promise<Round | { readonly final: JsonObject }> {
@@ -231,24 +246,27 @@ class RelayedCall {
     const reports = new GatheredProgress(clock, gatherMs, ({ progress, total, message }) =>
       ctx.progress(progress, total, message),
     );
-    return this.#client
-      .relay({
-        method,
-        params,
-        signal: ctx.signal,
-        meta: passedMeta(ctx.meta),
-        capabilities: this.#owner.capabilities,
-        ask,
-        repeatable: method === this.#call.method && this.#call.repeatable,
-        // The deadline of the call is that of its handler, which aborts the signal.
-        ...(method.startsWith('tasks/') && method !== 'tasks/result' ? {} : { timeoutMs: LONGEST_TIMER_MS }),
-        onProgress: (progress) => reports.add(progress),
-        ...(logLevel && {
-          logLevel,
-          onLog: ({ level, data, logger }) =>
-            ctx.log(level, data, logger === undefined ? upstream.name : `${upstream.name}/${logger}`),
+    return upstream
+      .authorized(ctx, (authorization) =>
+        this.#client.relay({
+          authorization,
+          method,
+          params,
+          signal: ctx.signal,
+          meta: passedMeta(ctx.meta),
+          capabilities: this.#owner.capabilities,
+          ask,
+          repeatable: method === this.#call.method && this.#call.repeatable,
+          // The deadline of the call is that of its handler, which aborts the signal.
+          ...(method.startsWith('tasks/') && method !== 'tasks/result' ? {} : { timeoutMs: LONGEST_TIMER_MS }),
+          onProgress: (progress) => reports.add(progress),
+          ...(logLevel && {
+            logLevel,
+            onLog: ({ level, data, logger }) =>
+              ctx.log(level, data, logger === undefined ? upstream.name : `${upstream.name}/${logger}`),
+          }),
         }),
-      })
+      )
       .finally(() => reports.end());
   }
 
@@ -388,8 +406,15 @@ class RelayedCall {
     } catch (error) {
       // The next process follows the task.
       if (ctx.signal.aborted && !continuesElsewhere(ctx))
-        this.#client
-          .relay({ method: 'tasks/cancel', params: { taskId: id }, capabilities: this.#owner.capabilities })
+        this.#options.upstream
+          .authorized(ctx, (authorization) =>
+            this.#client.relay({
+              method: 'tasks/cancel',
+              params: { taskId: id },
+              capabilities: this.#owner.capabilities,
+              authorization,
+            }),
+          )
           .catch(() => {});
       throw error;
     }

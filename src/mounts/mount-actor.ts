@@ -6,6 +6,7 @@ import { initialTransition } from 'xstate';
 import { type MountEvent, mountMachine } from '../../machines/mount.ts';
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../actor/actor.ts';
 import { pathOf } from '../charts/paths.ts';
+import { ClientError } from '../client/client-errors.ts';
 import type { Client } from '../client/connected-client.ts';
 import type { Changes } from '../client/server-changes.ts';
 import type { Timer } from '../clock.ts';
@@ -18,7 +19,12 @@ import { isObject, messageOf } from '../protocol/json.ts';
 import type { Store } from '../store/store.ts';
 import { CatalogueRecord, type StoredCatalogue } from './catalogue-record.ts';
 import type { MountSettings } from './mount-options.ts';
-import { type AnnouncedCapabilities, MountedElements, type MountRegistrations } from './mounted-elements.ts';
+import {
+  type AnnouncedCapabilities,
+  MountedElements,
+  type MountRegistrations,
+  type Waiter,
+} from './mounted-elements.ts';
 import type { NameClaims } from './name-claims.ts';
 import { type JudgedCatalogue, PinGuard } from './pin-guard.ts';
 import { FilePins, StoredPins } from './pin-record.ts';
@@ -48,12 +54,6 @@ export type MountMail =
   /** Other options, or another upstream, which was listed. */
   | { readonly type: 'change'; readonly change: ChangedMount; readonly done: Waiter }
   | { readonly type: 'close'; readonly closed: () => void };
-
-/** A promise of a caller. */
-export interface Waiter {
-  resolve(): void;
-  reject(error: unknown): void;
-}
 
 /** A promise of a caller who approves definitions. */
 export interface Approval {
@@ -178,7 +178,8 @@ class MountActor implements Behaviour<MountMail> {
       case 'failed':
         if (mail.listing !== this.#listings) return;
         this.#failed(mail.error);
-        return this.#step({ type: 'failed', at: system.clock.date(), jitter: this.#options.random() });
+        this.#step({ type: 'failed', at: system.clock.date(), jitter: this.#options.random() });
+        return this.#offerSignIn(mail.error);
       case 'changed':
       case 'due':
         return this.#step(mail);
@@ -324,6 +325,12 @@ class MountActor implements Behaviour<MountMail> {
     // With `prefix: false`, a later catalogue may have the resource.
     if (begins && this.#options.settings.prefix === false) this.#unknown.add(uri);
     else this.#unknown.delete(uri);
+  }
+
+  /** Offers a tool to sign in with if no grant shows the catalogue. */
+  #offerSignIn(error: unknown): void {
+    if (this.#snapshot.hasTag('offering') || this.#closed || !this.#options.upstream.signsIn) return;
+    if (error instanceof ClientError && error.challenge) this.#elements.offerSignIn(this.#self);
   }
 
   #offer({ catalogue, offered, problems }: JudgedCatalogue): void {

@@ -6,12 +6,18 @@ import { checkOptionNames, describe } from '../protocol/json.ts';
 import { DefinitionError } from '../registry/definition-checks.ts';
 import { type CallLimits, problemOfLimits } from '../tool-limits/call-limits.ts';
 import type { NameOptions } from './names.ts';
+import type { UpstreamAuth } from './upstream-grants.ts';
 
 /** A server to mount: what `connect` accepts, or a `Server` of `createServer`. */
 export type MountTarget = ConnectTarget | ServerInMemory;
 
 /** Options of one mount. Durations are in milliseconds. */
 export interface MountOptions extends NameOptions, Guarded {
+  /**
+   * The authorization at an upstream with an address. Default: each principal signs in where the upstream demands it, unless
+   * the target has headers or an authorization of its own.
+   */
+  readonly auth?: UpstreamAuth | undefined;
   /** Limits of each tool of the mount, for each principal. */
   readonly limits?: CallLimits | undefined;
   /**
@@ -138,6 +144,7 @@ const KNOWN = new Set<string>([
     'eras',
     'scopes',
     'allow',
+    'auth',
     'limits',
     'timeoutMs',
     'expose',

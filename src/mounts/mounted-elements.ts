@@ -9,6 +9,7 @@ import type {
   ToolImplementation,
 } from '../executors/execution.ts';
 import type { Context } from '../input/context.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
 import type { LogFields, RuntimeLog } from '../operator-log.ts';
 import { settingsIn, VIEWS_EXTENSION } from '../protocol/extensions.ts';
 import { isJsonObject, isObject, type JsonObject, messageOf } from '../protocol/json.ts';
@@ -46,6 +47,12 @@ export interface MountRegistrations {
 export interface AnnouncedCapabilities {
   add(capability: 'tools' | 'resources' | 'prompts' | 'completions' | 'tasks'): void;
   extend(identifier: string, settings?: JsonObject): void;
+}
+
+/** A promise of a caller. */
+export interface Waiter {
+  resolve(): void;
+  reject(error: unknown): void;
 }
 
 export interface MountedElementsOptions {
@@ -180,6 +187,46 @@ export class MountedElements implements Claimant {
   /** The URI under which a resource of the upstream is offered. */
   offeredUri(uri: string): string {
     return toOffered(this.#space, uri);
+  }
+
+  /**
+   * Offers a tool with which a caller signs in at an upstream that shows its catalogue only then.
+   *
+   * @param actor lists the upstream afterwards
+   */
+  offerSignIn(actor: Mailbox<{ readonly type: 'refresh'; readonly listed: Waiter }>): void {
+    const { capabilities, claims, mount, settings, upstream } = this.#options;
+    const key = `${mount}_sign_in`;
+    const before = this.claims;
+    if (before.tool.has(key)) return;
+    const tool: MountedTool = {
+      key,
+      access: accessOf(settings),
+      definition: {
+        name: key,
+        title: `Sign in to ${mount}`,
+        description: `Lets the user sign in to ${mount}, which lists its tools only afterwards.`,
+        inputSchema: { type: 'object', additionalProperties: false },
+      },
+      implementation: {
+        label: `tool "${key}"`,
+        input: UNCHECKED,
+        output: undefined,
+        timeoutMs: settings.timeoutMs,
+        rerun: undefined,
+        task: 'never',
+        limits: compileLimits(settings.limits),
+        relayed: true,
+        handler: async (_, ctx) => {
+          await upstream.authorized(ctx, () => upstream.catalogue());
+          await new Promise<void>((resolve, reject) => actor.send({ type: 'refresh', listed: { resolve, reject } }));
+          return { content: [{ type: 'text', text: `Signed in to ${mount}. Its tools are listed now.` }] };
+        },
+      },
+    };
+    capabilities.add('tools');
+    this.claims = { ...NO_CLAIMS, tool: new Map([[key, tool]]) };
+    claims.changed(this, before);
   }
 
   /** Withdraws everything. */

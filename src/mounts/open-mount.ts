@@ -3,12 +3,14 @@ import { hash, randomInt } from 'node:crypto';
 import type { ActorSystem } from '../actor/actor-system.ts';
 import { isServerInMemory } from '../client/in-memory.ts';
 import type { Clock } from '../clock.ts';
+import type { StateKeys } from '../input/seal.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
-import { messageOf } from '../protocol/json.ts';
+import { isObject, messageOf } from '../protocol/json.ts';
 import type { Quota } from '../quota.ts';
 import { DefinitionError } from '../registry/definition-checks.ts';
 import type { Store } from '../store/store.ts';
+import type { ReturnAddress } from '../transports/transport.ts';
 import { type MountMail, spawnMount } from './mount-actor.ts';
 import {
   type Mount,
@@ -22,6 +24,7 @@ import { NameClaims } from './name-claims.ts';
 import { checkMountName } from './names.ts';
 import { ReplaceableUpstream } from './replaceable-upstream.ts';
 import type { SearchHost } from './search-tools.ts';
+import type { SignIns } from './sign-ins.ts';
 import { openUpstream, type Upstream } from './upstream.ts';
 import { listUpstream } from './upstream-catalogue.ts';
 
@@ -43,6 +46,12 @@ export interface MountHost {
   readonly connections: Quota;
   /** Opens the store. */
   store(): Promise<Store>;
+  /** The sign-ins at the upstreams of the server. Their code is loaded with the first upstream that has an address. */
+  loadSignIns(): Promise<SignIns>;
+  /** The keys that seal the states of sign-ins. */
+  readonly keys: StateKeys;
+  /** The addresses of open transports for browsers. */
+  returnAddresses(): readonly ReturnAddress[];
 }
 
 /** A mount as its server sees it. */
@@ -64,6 +73,7 @@ export interface OpenMount extends Mount {
 
 /** The options of a mount that its connections have from their opening. */
 const OF_CONNECTIONS = [
+  'auth',
   'share',
   'eras',
   'maxUpstreamConnections',
@@ -77,14 +87,42 @@ const OF_CONNECTIONS = [
 ] as const;
 const STEPS = 1_000_000;
 
-/** @throws {DefinitionError | TypeError} for an invalid name or option */
-export function openMount(given: string, target: MountTarget, options: MountOptions, host: MountHost): OpenMount {
+/**
+ * The address at which callers of a mount may have to sign in.
+ *
+ * @returns undefined for a target without an address, or with credentials of its own
+ */
+export function signInAddress(target: MountTarget, { auth }: MountOptions): URL | undefined {
+  if (auth === false || isServerInMemory(target)) return undefined;
+  if (typeof target === 'string' || target instanceof URL) return addressIn(target);
+  if (!isObject(target) || !('url' in target) || target.auth !== undefined) return undefined;
+  const credentials = Object.keys(target.headers ?? {}).some((name) => name.toLowerCase() === 'authorization');
+  return credentials && auth === undefined ? undefined : addressIn(target.url);
+}
+
+function addressIn(address: string | URL): URL | undefined {
+  return URL.canParse(String(address)) ? new URL(address) : undefined;
+}
+
+/**
+ * @param signIns needed for a target with a {@link signInAddress}
+ * @throws {DefinitionError | TypeError} for an invalid name or option
+ */
+export function openMount(
+  given: string,
+  target: MountTarget,
+  options: MountOptions,
+  host: MountHost,
+  signIns: SignIns | undefined,
+): OpenMount {
   const name = checkMountName(given);
   const settings = readMountOptions(name, options);
   const { system, registrations, capabilities, gatherMs, subscriptions } = host;
   host.claims ??= new NameClaims();
-  const open = (to: MountTarget, settings: MountSettings): Upstream =>
-    openUpstream({
+  const open = (to: MountTarget, settings: MountSettings, signIns: SignIns | undefined): Upstream => {
+    const address = signInAddress(to, settings);
+    return openUpstream({
+      signIn: address && signIns?.open(name, address, settings.auth || {}),
       name,
       target: to,
       share: settings.share,
@@ -106,7 +144,8 @@ export function openMount(given: string, target: MountTarget, options: MountOpti
         validate: false,
       },
     });
-  const upstream = new ReplaceableUpstream(open(target, settings), system.clock);
+  };
+  const upstream = new ReplaceableUpstream(open(target, settings, signIns), system.clock);
   const actor = spawnMount({
     ...{ system, name, settings, upstream, registrations, capabilities, gatherMs, subscriptions },
     claims: host.claims,
@@ -130,7 +169,7 @@ export function openMount(given: string, target: MountTarget, options: MountOpti
   const present = { settings, target };
   /** Opens another upstream, and lists it. */
   const reach = async (to: MountTarget, next: MountSettings, signal: AbortSignal | undefined) => {
-    const other = open(to, next);
+    const other = open(to, next, signInAddress(to, next) && (await host.loadSignIns()));
     try {
       const listing = other.catalogue().then(async (client) => ({
         ...{ upstream: other, targetKey: targetKeyOf(to), client },

@@ -1,6 +1,8 @@
 /** The upstream of a mount, which another may replace: calls that begin go to the present one, and those of earlier ones finish. */
+import type { Authorization } from '../client/authorization.ts';
 import type { Client } from '../client/connected-client.ts';
 import type { Clock } from '../clock.ts';
+import type { Context } from '../input/context.ts';
 import type { CallOwner } from '../input/request-context.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { Upstream } from './upstream.ts';
@@ -34,12 +36,24 @@ export class ReplaceableUpstream implements Upstream {
     return this.#all().reduce((sum, { connections }) => sum + connections, 0);
   }
 
+  get signsIn(): boolean {
+    return this.#current.signsIn;
+  }
+
   catalogue(): Promise<Client> {
     return this.#current.catalogue();
   }
 
   for(owner: CallOwner): Promise<Client> {
     return this.#current.for(owner);
+  }
+
+  authorized<T>(ctx: Context, work: (authorization: Authorization | undefined) => Promise<T>): Promise<T> {
+    return this.#current.authorized(ctx, work);
+  }
+
+  signingIn(earlierSteps: JsonObject): boolean {
+    return this.#current.signingIn(earlierSteps);
   }
 
   keepRoots(ownerKey: string, roots: JsonObject): void {

@@ -6,29 +6,42 @@ import { type PersonalGrant, SignInOver } from '../client/oauth/oauth.ts';
 import type { Clock } from '../clock.ts';
 import type { Context } from '../input/context.ts';
 import { CannotAsk } from '../input/input-errors.ts';
-import { prolong } from '../input/request-context.ts';
+import { checkpointsOf, prolong } from '../input/request-context.ts';
 import { digest, type StateKeys } from '../input/seal.ts';
-import type { OperatorLog } from '../operator-log.ts';
-import { isObject, messageOf } from '../protocol/json.ts';
+import { ToolError } from '../protocol/errors.ts';
+import { isObject, type JsonObject, messageOf } from '../protocol/json.ts';
 import { ANONYMOUS, LOCAL } from '../quota.ts';
 import type { ReturnAddress, ReturnPage, SignInReturns } from '../transports/transport.ts';
-import { SignInNeeded, type UpstreamGrants } from './upstream-grants.ts';
+import { SignInNeeded, type UpstreamAuth, UpstreamGrants } from './upstream-grants.ts';
 
 /** The upstream demands a sign-in that the caller has not made. The message says what to do. */
-export class SignInRequired extends Error {
-  override readonly name = 'SignInRequired';
-  readonly upstream: string;
-
+export class SignInRequired extends ToolError {
   constructor(upstream: string, message: string, cause?: unknown) {
     super(`${upstream}: ${message}`, cause === undefined ? {} : { cause });
-    this.upstream = upstream;
   }
+}
+
+/** The sign-ins at one upstream, as its calls use them. */
+export interface UpstreamSignIn {
+  readonly grants: UpstreamGrants;
+  /**
+   * Makes a request of the upstream for a call, and lets its caller sign in if the upstream demands it.
+   *
+   * @param work makes the request with the authorization of the caller; undefined: that of its connection. It is repeated
+   *   only after a failure that says that nothing was carried out
+   * @throws {SignInRequired} if the caller does not sign in, or cannot; else what `work` throws
+   */
+  run<T>(ctx: Context, work: (authorization: Authorization | undefined) => Promise<T>): Promise<T>;
+  /** True if an earlier run of a call, with these steps, ended while its caller was signing in. */
+  pending(steps: JsonObject): boolean;
+  /** Forgets the upstream. */
+  close(): void;
 }
 
 export interface SignInsOptions {
   readonly keys: StateKeys;
   readonly clock: Clock;
-  readonly log: OperatorLog;
+  log(level: 'info' | 'warning', message: string): void;
   /** The addresses of open transports for browsers. */
   addresses(): readonly ReturnAddress[];
 }
@@ -43,15 +56,20 @@ const LOOK_MS = 1_000;
 const MARGIN_MS = 10_000;
 const MAX_FAILED = 1_000;
 const SCOPE = ['sign-in'];
+/** Names of steps, each with the mark of a sign-in: between the two, the upstream has carried out nothing of the call. */
+const BEGUN = 'sign-in ';
+const ENDED = 'signed in ';
 
 interface State {
   readonly mount: string;
+  readonly resource: string;
   readonly principal: string;
 }
 
 export class SignIns implements SignInReturns {
   readonly #options: SignInsOptions;
-  readonly #upstreams = new Map<string, UpstreamGrants>();
+  /** By mount; a mount whose target was replaced has several for a while. */
+  readonly #upstreams = new Map<string, Set<UpstreamGrants>>();
   /** The calls that wait for a browser, by mount and principal. */
   readonly #waiting = new Map<string, Set<(failure: Error | undefined) => void>>();
   /** Failed sign-ins whose callers have not accepted the question yet, by mount and principal. */
@@ -63,12 +81,23 @@ export class SignIns implements SignInReturns {
     this.#options = options;
   }
 
-  add(mount: string, grants: UpstreamGrants): void {
-    this.#upstreams.set(mount, grants);
-  }
-
-  remove(mount: string): void {
-    this.#upstreams.delete(mount);
+  /** @throws {DefinitionError} for an invalid option */
+  open(mount: string, url: URL, auth: Exclude<UpstreamAuth, false>): UpstreamSignIn {
+    const grants = new UpstreamGrants({ mount, url, auth, clock: this.#options.clock });
+    const ofMount = this.#upstreams.get(mount) ?? new Set();
+    this.#upstreams.set(mount, ofMount.add(grants));
+    return {
+      grants,
+      run: (ctx, work) => this.#run(ctx, mount, grants, work),
+      pending: (steps) =>
+        Object.keys(steps).some(
+          (step) => step.startsWith(BEGUN) && steps[`${ENDED}${step.slice(BEGUN.length)}`] === undefined,
+        ),
+      close: () => {
+        ofMount.delete(grants);
+        if (ofMount.size === 0 && this.#upstreams.get(mount) === ofMount) this.#upstreams.delete(mount);
+      },
+    };
   }
 
   close(): void {
@@ -77,28 +106,24 @@ export class SignIns implements SignInReturns {
     void this.#loopback?.then((redirects) => redirects.close());
   }
 
-  /**
-   * Makes a request of an upstream for a call, and lets its caller sign in if the upstream demands it.
-   *
-   * @param work makes the request with the authorization of the caller; undefined: that of its connection. It is repeated
-   *   only after a failure that says that nothing was carried out
-   * @throws {SignInRequired} if the caller does not sign in, or cannot; else what `work` throws
-   */
-  async run<T>(
+  async #run<T>(
     ctx: Context,
     mount: string,
+    grants: UpstreamGrants,
     work: (authorization: Authorization | undefined) => Promise<T>,
   ): Promise<T> {
-    const grants = this.#upstreams.get(mount);
-    const authorization = grants?.of(ctx.principal);
+    const authorization = grants.of(ctx.principal);
     let asked = 0;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await work(authorization);
       } catch (error) {
         const challenge = error instanceof ClientError ? error.challenge : undefined;
-        if (!grants || !authorization || !challenge || attempt > MAX_ATTEMPTS) throw error;
-        if (await authorizedSilently(authorization, challenge, ctx.signal, mount)) continue;
+        if (!authorization || !challenge || attempt > MAX_ATTEMPTS) throw error;
+        if (await authorizedSilently(authorization, challenge, ctx.signal, mount)) {
+          await grants.offerForCatalogue(ctx.principal);
+          continue;
+        }
         const person = grants.person(ctx.principal);
         asked += 1;
         if (!person || asked > MAX_SIGN_INS) throw error;
@@ -112,7 +137,10 @@ export class SignIns implements SignInReturns {
     const url = new URL(`http://127.0.0.1/?${query}`);
     const opened = keys.ring.open(url.searchParams.get('state') ?? '', SCOPE);
     const state = opened.ok ? opened.payload : undefined;
-    const grant = isState(state) ? this.#upstreams.get(state.mount)?.person(state.principal) : undefined;
+    const grants = isState(state)
+      ? [...(this.#upstreams.get(state.mount) ?? [])].findLast((each) => each.url.href === state.resource)
+      : undefined;
+    const grant = isState(state) ? grants?.person(state.principal) : undefined;
     if (!isState(state) || !grant) return signInPage(400, NO_SIGN_IN);
     const { mount, principal } = state;
     if (person === undefined)
@@ -134,7 +162,7 @@ export class SignIns implements SignInReturns {
       this.#wake(mount, principal, new SignInRequired(mount, `the sign-in failed: ${messageOf(error)}`));
       return signInPage(400, 'The sign-in failed. The program shows the reason. You can close this page.');
     }
-    await this.#upstreams.get(mount)?.signedIn(principal);
+    await grants?.offerForCatalogue(principal);
     this.#wake(mount, principal, undefined);
     return signInPage(200, 'Signed in. You can close this page.');
   }
@@ -144,12 +172,21 @@ export class SignIns implements SignInReturns {
     const redirectUrl = await this.#redirectUrl(mount, principal);
     let url: URL;
     try {
-      url = await grant.begin(challenge, redirectUrl, () => this.#seal({ mount, principal }), ctx.signal);
+      url = await grant.begin(
+        challenge,
+        redirectUrl,
+        () => this.#seal({ mount, resource: challenge.resource.href, principal }),
+        ctx.signal,
+      );
     } catch (error) {
       throw new SignInRequired(mount, `the sign-in cannot begin: ${messageOf(error)}`, error);
     }
     // A repeated run of the handler asks for the same page under the same name.
-    const name = `sign in to ${mount} ${digest(url.searchParams.get('state') ?? '').slice(0, 8)}`;
+    const mark = digest(url.searchParams.get('state') ?? '').slice(0, 8);
+    const name = `sign in to ${mount} ${mark}`;
+    // Only such a call can run again.
+    const resumable = checkpointsOf(ctx) !== undefined;
+    if (resumable) await ctx.step(`${BEGUN}${mark}`, () => true);
     const message = `[${mount}] Sign in at ${url.host}, so that this call can use ${mount} for you.`;
     try {
       const { [name]: answer } = await ctx.ask({ [name]: { elicitUrl: { message, url: url.href } } });
@@ -164,6 +201,7 @@ export class SignIns implements SignInReturns {
       );
     }
     await this.#finished(ctx, mount, grant);
+    if (resumable) await ctx.step(`${ENDED}${mark}`, () => true);
   }
 
   /** Waits until the browser of the person has returned, here or at another process. */
@@ -238,8 +276,8 @@ export class SignIns implements SignInReturns {
     );
   }
 
-  #seal({ mount, principal }: State): string {
-    return this.#options.keys.ring.seal({ mount, principal }, SCOPE);
+  #seal({ mount, resource, principal }: State): string {
+    return this.#options.keys.ring.seal({ mount, resource, principal }, SCOPE);
   }
 }
 
@@ -263,5 +301,5 @@ function keyOf(mount: string, principal: string): string {
 }
 
 function isState(value: unknown): value is State {
-  return isObject(value) && typeof value.mount === 'string' && typeof value.principal === 'string';
+  return isObject(value) && [value.mount, value.resource, value.principal].every((each) => typeof each === 'string');
 }

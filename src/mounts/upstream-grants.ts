@@ -152,9 +152,19 @@ export class UpstreamGrants {
     return this.#people.get(principal);
   }
 
-  /** Reads the catalogue with the grant of this principal from now on, if there is no other. */
-  signedIn(principal: string): Promise<void> {
-    return this.shared instanceof CatalogueGrant ? this.shared.adopt(principal) : Promise.resolve();
+  /** True if each principal has a grant of its own, so that no two may share a session. */
+  get separate(): boolean {
+    return this.#principals !== undefined;
+  }
+
+  /** True if each principal signs in. */
+  get personal(): boolean {
+    return this.#people !== undefined;
+  }
+
+  /** Reads the catalogue with the grant of this principal from now on, if there is no other that the upstream accepts. */
+  offerForCatalogue(principal: string): Promise<void> {
+    return this.shared instanceof CatalogueGrant ? this.shared.offer(principal) : Promise.resolve();
   }
 
   #make(principal: string): Authorization {
@@ -244,6 +254,8 @@ class CatalogueGrant implements Authorization {
   readonly #of: (principal: string) => Authorization | undefined;
   #current: Authorization | undefined;
   #principal: string | undefined;
+  /** True if the upstream accepts no token of the current grant. */
+  #refused = true;
   #loading: Promise<void> | undefined;
 
   constructor(tokens: TokenStore, key: string, of: (principal: string) => Authorization | undefined) {
@@ -278,10 +290,12 @@ class CatalogueGrant implements Authorization {
         if (!(error instanceof SignInNeeded)) throw error;
       }
     }
+    this.#refused = true;
     throw new SignInNeeded();
   }
 
-  async adopt(principal: string): Promise<void> {
+  async offer(principal: string): Promise<void> {
+    if (!this.#refused) return;
     const before = await this.#tokens.get(this.#entry);
     await this.#tokens.replace(this.#entry, before, principal);
     this.#use(principal);
@@ -289,10 +303,13 @@ class CatalogueGrant implements Authorization {
 
   async #load(): Promise<void> {
     if (this.#current) return;
-    this.#use((await this.#tokens.get(this.#entry)) ?? LOCAL);
+    const stored = await this.#tokens.get(this.#entry);
+    this.#use(stored ?? LOCAL);
+    this.#refused = stored === undefined;
   }
 
   #use(principal: string): void {
+    this.#refused = false;
     this.#principal = principal;
     this.#current = this.#of(principal);
   }

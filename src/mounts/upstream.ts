@@ -1,15 +1,18 @@
 /** One upstream of a mount with its connections: one for all calls, or one for each owner of calls. */
 import { isDeepStrictEqual } from 'node:util';
+import type { Authorization } from '../client/authorization.ts';
 import { ClientError } from '../client/client-errors.ts';
 import type { ConnectOptions, ConnectTarget } from '../client/client-options.ts';
 import type { Client } from '../client/connected-client.ts';
 import type { ServerInMemory } from '../client/in-memory.ts';
 import { openClient } from '../client/open-client.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
+import type { Context } from '../input/context.ts';
 import type { CallOwner } from '../input/request-context.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
 import { isExcess, type Quota, type Reservation } from '../quota.ts';
+import type { UpstreamSignIn } from './sign-ins.ts';
 
 export interface Upstream {
   readonly name: string;
@@ -32,6 +35,18 @@ export interface Upstream {
    * @throws {ClientError} `overloaded`, `unreachable` and others, always with `carriedOut: 'no'`
    */
   for(owner: CallOwner): Promise<Client>;
+  /** True if each principal signs in at the upstream. */
+  readonly signsIn: boolean;
+  /**
+   * Does a part of a call that needs the upstream, with the authorization of its caller, who signs in if the upstream demands
+   * it. The part is repeated after a sign-in.
+   *
+   * @param work passes the authorization to `Client.relay`; undefined: the connection's own
+   * @throws {SignInRequired} if the caller does not sign in; else what `work` throws
+   */
+  authorized<T>(ctx: Context, work: (authorization: Authorization | undefined) => Promise<T>): Promise<T>;
+  /** True if the caller was signing in when an earlier run of the call ended, so that the upstream had carried out nothing. */
+  signingIn(earlierSteps: JsonObject): boolean;
   /** Keeps an owner's roots, for a legacy upstream that asks for them outside of a call. */
   keepRoots(ownerKey: string, roots: JsonObject): void;
   /** The owner has ended: its connections close, or serve the next anonymous call. */
@@ -49,6 +64,8 @@ export interface UpstreamOptions {
   readonly name: string;
   readonly target: ConnectTarget | ServerInMemory;
   readonly connect: ConnectOptions;
+  /** The sign-ins at an upstream with an address. */
+  readonly signIn?: UpstreamSignIn | undefined;
   /** `everyone`: one connection for all calls, on which a legacy upstream can ask no client. Default `owner`. */
   readonly share?: 'everyone' | 'owner' | undefined;
   /** Connections of all upstreams of the server: `limits.maxUpstreamConnections`. */
@@ -148,15 +165,17 @@ class Connections implements Upstream {
 
   async for(owner: CallOwner): Promise<Client> {
     if (this.#closed) throw this.#closedError();
-    const { share } = this.#options;
+    // A session with a legacy upstream belongs to the principal whose token opened it.
+    const separate = this.#options.signIn?.grants.separate === true;
+    const everyone = this.#options.share === 'everyone' && !separate;
     const shared = this.#shared?.client;
     if (shared) this.#era = shared.server.era;
     // Each owner could be asked; without that, one connection serves all.
-    if (this.#era === undefined || this.#era === 'modern' || share === 'everyone') {
+    if (this.#era === undefined || this.#era === 'modern' || everyone) {
       const client = shared ?? (await this.catalogue());
-      if (this.#era === 'modern' || share === 'everyone') return client;
+      if (this.#era === 'modern' || everyone) return client;
     }
-    if (owner.once && !canBeAsked(owner.capabilities)) return this.#shared?.client ?? this.catalogue();
+    if (owner.once && !separate && !canBeAsked(owner.capabilities)) return this.#shared?.client ?? this.catalogue();
     const links = this.#owned.get(owner.key) ?? [];
     const known = links.find(
       ({ capabilities }) => capabilities === owner.capabilities || isDeepStrictEqual(capabilities, owner.capabilities),
@@ -167,6 +186,19 @@ class Connections implements Upstream {
       return known.client ?? this.#within(known.opening);
     }
     return this.#within(owner.once ? this.#lease(owner) : this.#own(owner).opening);
+  }
+
+  get signsIn(): boolean {
+    return this.#options.signIn?.grants.personal === true;
+  }
+
+  authorized<T>(ctx: Context, work: (authorization: Authorization | undefined) => Promise<T>): Promise<T> {
+    const { signIn } = this.#options;
+    return signIn ? signIn.run(ctx, work) : work(undefined);
+  }
+
+  signingIn(earlierSteps: JsonObject): boolean {
+    return this.#options.signIn?.pending(earlierSteps) === true;
   }
 
   keepRoots(ownerKey: string, roots: JsonObject): void {
@@ -189,6 +221,7 @@ class Connections implements Upstream {
   }
 
   async close(drainMs?: number): Promise<void> {
+    this.#options.signIn?.close();
     this.#closed = true;
     this.#sweep?.cancel();
     for (const { timer, reject } of this.#queue.splice(0)) {
@@ -284,12 +317,14 @@ class Connections implements Upstream {
   /** @throws {ClientError} if a limit is reached */
   #open(owner: CallOwner | undefined, capabilities: ClientCapabilities): Link {
     const room = this.#makeRoom();
-    const { name, quota, target, connect, maxInFlight, waitMs } = this.#options;
+    const { name, quota, target, connect, maxInFlight, signIn, waitMs } = this.#options;
+    const auth = (owner && signIn?.grants.of(owner.principal)) ?? signIn?.grants.shared;
     const slot = quota.reserve(owner?.principal ?? name);
     if (isExcess(slot)) throw this.#error('overloaded', slot.message);
     this.#count += 1;
     const options: ConnectOptions = {
       ...connect,
+      ...(auth ? { auth } : {}),
       maxInFlight,
       waitMs,
       // A server that asks outside of a call gets what its owner has given during one.

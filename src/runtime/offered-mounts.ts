@@ -3,13 +3,14 @@ import type { ListenedResources } from '../messages/remote-change.ts';
 import type { Mount, MountOptions, MountTarget } from '../mounts/mount-options.ts';
 import type { MountHost, OpenMount } from '../mounts/open-mount.ts';
 import type { SearchTools } from '../mounts/search-tools.ts';
+import type { SignIns } from '../mounts/sign-ins.ts';
 import { requestsAddress } from '../requests/requests.ts';
 import type { Bus } from '../transports/bus.ts';
 import { Openings } from './openings.ts';
 
 export interface OfferedMountsOptions {
   /** Makes the parts of the server that mounts use; called with the first mount. */
-  host(): MountHost;
+  host(): Omit<MountHost, 'loadSignIns'>;
   readonly bus: Bus;
   readonly maxMounts: number;
 }
@@ -24,6 +25,7 @@ export class OfferedMounts implements ListenedResources {
   #search: Promise<SearchTools> | undefined;
   /** Mounts that are withdrawn, or have calls in flight. */
   readonly #closing = new Set<OpenMount>();
+  #signIns: SignIns | undefined;
   #closed = false;
 
   constructor(options: OfferedMountsOptions) {
@@ -33,6 +35,11 @@ export class OfferedMounts implements ListenedResources {
   /** See `Server.mount`. */
   mount(name: string, target: MountTarget, options: MountOptions): Promise<Mount> {
     return this.#openings.add(this.#mount(name, target, options));
+  }
+
+  /** The sign-ins at upstreams; undefined while no mount needs one. */
+  get signIns(): SignIns | undefined {
+    return this.#signIns;
   }
 
   /** True if a required mount offers nothing. */
@@ -66,11 +73,12 @@ export class OfferedMounts implements ListenedResources {
   /** Closes the connections to all upstreams. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#signIns?.close();
     await Promise.all([...this.#mounts.values(), ...this.#closing].map((mount) => mount.close()));
   }
 
   async #mount(given: string, target: MountTarget, options: MountOptions): Promise<Mount> {
-    const { nameTaken, openMount } = await import('../mounts/open-mount.ts');
+    const { nameTaken, openMount, signInAddress } = await import('../mounts/open-mount.ts');
     await Promise.all([...this.#closing].filter(({ name }) => name === given).map((mount) => mount.withdraw()));
     if (this.#closed) throw new Error(`mount "${given}": the server is closed`);
     if (this.#mounts.has(given)) throw nameTaken(given);
@@ -79,9 +87,10 @@ export class OfferedMounts implements ListenedResources {
       throw new Error(`mount "${given}": there are ${maxMounts} mounts. The limit is limits.maxUpstreams`);
     this.#host ??= this.#open();
     const host = this.#host;
+    const signIns = signInAddress(target, options) && (await host.loadSignIns());
     const search = options.expose === 'search' ? await this.#loadSearch(this.#host) : undefined;
     if (this.#mounts.has(given)) throw nameTaken(given);
-    const mount = openMount(given, target, options, this.#host);
+    const mount = openMount(given, target, options, host, signIns);
     try {
       search?.add(mount.name);
     } catch (error) {
@@ -125,6 +134,17 @@ export class OfferedMounts implements ListenedResources {
     return this.#search;
   }
 
+  async #loadSignIns({ system, keys, returnAddresses }: Omit<MountHost, 'loadSignIns'>): Promise<SignIns> {
+    const { SignIns } = await import('../mounts/sign-ins.ts');
+    this.#signIns ??= new SignIns({
+      clock: system.clock,
+      log: (level, message) => system.log(level, message, { event: 'mount' }),
+      keys,
+      addresses: returnAddresses,
+    });
+    return this.#signIns;
+  }
+
   /** The upstreams learn that a client of theirs has ended. */
   #open(): MountHost {
     const { bus } = this.#options;
@@ -133,6 +153,7 @@ export class OfferedMounts implements ListenedResources {
     };
     bus.on('session.ended', ({ session }) => released(`session/${session}`));
     bus.on('connection.closed', ({ connection }) => released(requestsAddress(connection)));
-    return this.#options.host();
+    const host = this.#options.host();
+    return { ...host, loadSignIns: () => this.#loadSignIns(host) };
   }
 }

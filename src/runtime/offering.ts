@@ -51,6 +51,7 @@ import type { Store } from '../store/store.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import type { LimitedCalls } from '../tool-limits/limited-calls.ts';
 import type { Bus } from '../transports/bus.ts';
+import type { ReturnAddress } from '../transports/transport.ts';
 import { Pool } from '../workers/pool.ts';
 import type { RegisteredCapabilities } from './capabilities.ts';
 import { spawnExecutors } from './executors.ts';
@@ -93,6 +94,8 @@ export interface OfferingOptions {
   readonly watches: Quota;
   /** Counts the connections to the servers of mounts. */
   readonly upstreamConnections: Quota;
+  /** The addresses of open transports for browsers that return from a sign-in. */
+  returnAddresses(): readonly ReturnAddress[];
   /** Opens the store. */
   kept(): Promise<Store>;
   /** The admission of requests, and a way to put something in its place. */
@@ -255,6 +258,8 @@ export function spawnOffering(host: OfferingOptions): Offering {
       version: options.version,
       capabilities,
       gatherMs: limits.gatherMs,
+      keys: host.keys,
+      returnAddresses: host.returnAddresses,
       store: host.kept,
       search: { ...host.search(), catalogue: catalogues.tools, tools: registration() },
       subscriptions,

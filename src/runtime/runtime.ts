@@ -269,6 +269,7 @@ export function createRuntime(
     }),
     limited,
     keys,
+    returnAddresses: () => transports.flatMap(({ returnAddress }) => returnAddress ?? []),
     watches: quotas.watches,
     upstreamConnections: quotas.upstreamConnections,
     kept: () => keeping.open().then(() => keeping.store),
@@ -542,6 +543,9 @@ export function createRuntime(
           refusal: (code, message, id) => outbound.refusal({ code, message }, id),
           idIn,
           http: options.http,
+          get signIns() {
+            return offering.mounts.signIns;
+          },
           audit: audit?.mailbox,
           dormantSessions: kept && directory,
           sleepers: kept && directory,

@@ -8,7 +8,7 @@ export const CALL_RELAY: readonly BrokenBuild[] = [
     id: 'U-12',
     test: RESTARTS,
     file: 'src/mounts/call-relay.ts',
-    find: 'if (this.#earlier && !this.#call.repeatable) throw this.#unknown();',
+    find: 'if (this.#earlier && !this.#call.repeatable) await this.#sendOnce(this.#earlier);',
     replace: '',
     why: 'a call that a legacy upstream was carrying out is made again after a restart of the gateway',
   },

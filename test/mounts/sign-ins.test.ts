@@ -1,18 +1,17 @@
 /** Sign-ins of callers at an upstream: whose grant a call has, the question, the browser that returns, and restarts in between. */
+import { mkdtempSync, rmSync } from 'node:fs';
 import { get } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import type { Client } from '../../src/client/connected-client.ts';
-import { signInPage } from '../../src/client/oauth/browser-sign-in.ts';
+import { fileTokens } from '../../src/client/oauth/file-tokens.ts';
+import { oauth } from '../../src/client/oauth/oauth.ts';
 import { memoryTokens, type TokenStore } from '../../src/client/oauth/token-store.ts';
 import { connect as connectClient } from '../../src/client/open-client.ts';
-import { systemClock } from '../../src/clock.ts';
-import { createServer, type Server } from '../../src/index.ts';
-import { StateKeys } from '../../src/input/seal.ts';
-import { SignIns } from '../../src/mounts/sign-ins.ts';
-import { type UpstreamAuth, UpstreamGrants } from '../../src/mounts/upstream-grants.ts';
+import { createServer, type HttpOptions, http, type Server, socket } from '../../src/index.ts';
+import type { UpstreamAuth } from '../../src/mounts/upstream-grants.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import { META } from '../../src/protocol/meta.ts';
-import type { ReturnAddress } from '../../src/transports/transport.ts';
 import { SignInFixture } from '../client/sign-in-fixture.ts';
 import { suite } from '../harness/door.ts';
 import { accept, type InputRequired, SECRET, textOf } from '../input/support.ts';
@@ -20,100 +19,88 @@ import { accept, type InputRequired, SECRET, textOf } from '../input/support.ts'
 const test = suite('sign-ins at an upstream');
 const RETURN = 'https://desk.example.com/oauth/callback';
 const CAN_OPEN: JsonObject = { elicitation: { url: {} } };
+const BY_HEADER: HttpOptions = {
+  authenticate: ({ header }) => header('x-user') ?? 'anonymous',
+  allowedHosts: ['desk.example.com'],
+  signIn: { url: RETURN, identify: ({ header }) => header('x-browser') },
+};
 
 interface GatewayOptions {
-  readonly auth?: Exclude<UpstreamAuth, false>;
+  readonly auth?: UpstreamAuth;
   readonly tokens?: TokenStore;
-  readonly addresses?: readonly ReturnAddress[];
+  readonly http?: HttpOptions;
+  /** The operator has signed in with `troupe login`: the catalogue can be read. Default true. */
+  readonly operator?: boolean;
 }
 
-/** A server with one tool, which calls the tool of the same arguments at the upstream. */
+/** A server that mounts the upstream as "gh". */
 class Gateway {
   readonly told: string[] = [];
-  readonly #server: Server;
-  readonly #signIns: SignIns;
-  #upstream: Promise<Client> | undefined;
+  readonly server: Server;
+  readonly ready: Promise<unknown>;
 
-  constructor(
-    upstream: SignInFixture,
-    { auth, tokens, addresses = [{ url: RETURN, identifies: true }] }: GatewayOptions = {},
-  ) {
-    const log = (level: string, message: string): void => void this.told.push(`${level}: ${message}`);
-    const keys = new StateKeys([SECRET]);
-    this.#signIns = new SignIns({ keys, clock: systemClock, log, addresses: () => addresses });
-    const url = new URL(upstream.url);
-    const grants = new UpstreamGrants({
-      mount: 'gh',
-      url,
-      auth: auth ?? { ...(tokens ? { tokens } : {}) },
-      clock: systemClock,
-    });
-    this.#signIns.add('gh', grants);
-    this.#server = createServer({
+  constructor(upstream: SignInFixture, options: GatewayOptions = {}) {
+    const { auth, tokens = memoryTokens(), operator = auth === undefined || !('token' in Object(auth)) } = options;
+    this.server = createServer({
       name: 'desk',
       version: '1.0.0',
       keys: [SECRET],
-      log,
-      http: {
-        authenticate: ({ header }) => header('x-user') ?? 'anonymous',
-        allowedHosts: ['desk.example.com'],
-      },
+      log: (level, message) => void this.told.push(`${level}: ${message}`),
+      http: options.http ?? BY_HEADER,
     });
-    this.#server.tool('use', {}, async (_, ctx) => {
-      const { tool = 'whoami' } = ctx.meta;
-      const params = { name: String(tool), arguments: {} };
-      const result = await this.#signIns.run(ctx, 'gh', async (authorization) => {
-        this.#upstream ??= connectClient({ url, auth: grants.shared }, { eras: 'modern', log() {} });
-        this.#upstream.catch(() => {
-          this.#upstream = undefined;
-        });
-        return (await this.#upstream).relay({ method: 'tools/call', params, authorization });
-      });
-      return textOf(result);
-    });
+    const login = async (): Promise<void> => {
+      const authorize = { authorize: upstream.authorize, redirectUrl: 'http://127.0.0.1:7777/callback' };
+      const target = { url: upstream.url, auth: oauth({ tokens, ...authorize }) };
+      await (await connectClient(target, { log() {} })).close();
+      upstream.requests.length = 0;
+    };
+    this.ready = (operator && !(auth && 'grant' in auth) ? login() : Promise.resolve()).then(() =>
+      this.server.mount('gh', upstream.url, {
+        auth: auth === undefined ? { tokens } : isPlain(auth) ? { tokens, ...auth } : auth,
+      }),
+    );
   }
 
-  /** Calls the tool as this person. */
-  async call(person: string, params: JsonObject = {}, capabilities = CAN_OPEN, tool = 'whoami'): Promise<JsonObject> {
-    const body = {
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'tools/call',
-      params: {
-        name: 'use',
-        arguments: {},
-        _meta: {
-          [META.protocolVersion]: '2026-07-28',
-          [META.clientInfo]: { name: 'test', version: '1' },
-          [META.clientCapabilities]: capabilities,
-          tool,
-        },
-        ...params,
-      },
+  /** Calls a tool as this person. */
+  async call(
+    person: string,
+    params: JsonObject = {},
+    capabilities = CAN_OPEN,
+    tool = 'gh_whoami',
+  ): Promise<JsonObject> {
+    return this.request(person, 'tools/call', { name: tool, arguments: {}, ...params }, capabilities);
+  }
+
+  async request(person: string, method: string, params: JsonObject, capabilities = CAN_OPEN): Promise<JsonObject> {
+    await this.ready;
+    const _meta = {
+      [META.protocolVersion]: '2026-07-28',
+      [META.clientInfo]: { name: 'test', version: '1' },
+      [META.clientCapabilities]: capabilities,
     };
-    const response = await this.#server.fetch(
+    const response = await this.server.fetch(
       new Request('https://desk.example.com/mcp', {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
           accept: 'application/json, text/event-stream',
           'mcp-protocol-version': '2026-07-28',
-          'mcp-method': 'tools/call',
-          'mcp-name': 'use',
+          'mcp-method': method,
+          ...(typeof params.name === 'string' ? { 'mcp-name': params.name } : {}),
           host: 'desk.example.com',
           'x-user': person,
         },
-        body: JSON.stringify(body),
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }),
       }),
     );
     const text = await response.text();
-    const line = text.split('\n').find((each) => each.startsWith('data: {')) ?? `data: ${text}`;
-    const { result, error } = JSON.parse(line.slice('data: '.length));
+    const lines = text.split('\n').filter((each) => each.startsWith('data: {'));
+    const { result, error } = JSON.parse((lines.at(-1) ?? `data: ${text}`).slice('data: '.length));
     if (error) throw new Error(JSON.stringify(error));
     return result;
   }
 
-  /** Calls the tool, which must ask the person to open a page. */
+  /** Calls a tool, which must ask the person to open a page. */
   async asked(
     person: string,
     tool?: string,
@@ -138,18 +125,26 @@ class Gateway {
 
   /** Opens the page of a question, signs in, and follows the redirect as the browser of `person`. */
   async browse(url: string, person: string | undefined): Promise<number> {
-    return (await this.#signIns.receive(await signedInAt(url), person)).status;
+    return this.receive(await signedInAt(url), person);
   }
 
-  receive(query: string, person: string): Promise<{ readonly status: number }> {
-    return this.#signIns.receive(query, person);
+  async receive(query: string, person: string | undefined): Promise<number> {
+    await this.ready;
+    const headers = { host: 'desk.example.com', ...(person === undefined ? {} : { 'x-browser': person }) };
+    const response = await this.server.fetch(new Request(`${RETURN}?${query}`, { headers }));
+    const page = await response.text();
+    for (const [, value = ''] of new URLSearchParams(query))
+      assert.not(page.includes(value), 'the page shows the request');
+    return response.status;
   }
 
-  async close(): Promise<void> {
-    this.#signIns.close();
-    await this.#upstream?.then((client) => client.close()).catch(() => {});
-    await this.#server.close();
+  close(): Promise<void> {
+    return this.server.close();
   }
+}
+
+function isPlain(auth: UpstreamAuth): auth is Exclude<UpstreamAuth, false> {
+  return auth !== false && !('token' in auth) && !('headers' in auth);
 }
 
 /** Signs in, and returns the query of the redirect. */
@@ -201,7 +196,7 @@ scene('a call waits for the person who makes it, and then runs with the grant of
 });
 
 scene(
-  'two people have two grants on one connection, and no token of one is sent for the other',
+  'S-71 two people have two grants on one connection, and no token of one is sent for the other',
   async (upstream, gateway) => {
     const desk = gateway();
     for (const person of ['ada', 'bob']) {
@@ -224,7 +219,7 @@ scene(
 );
 
 scene(
-  'the browser of another person ends no sign-in: an address that was sent to a victim grants nothing',
+  'S-70 the browser of another person ends no sign-in: an address that was sent to a victim grants nothing',
   async (upstream, gateway) => {
     const desk = gateway();
     const question = await desk.asked('mallory');
@@ -236,22 +231,22 @@ scene(
 );
 
 scene(
-  'an address ends one sign-in once, and a state that this server has not sealed ends none',
+  'S-70 an address ends one sign-in once, and a state that this server has not sealed ends none',
   async (upstream, gateway) => {
     const desk = gateway();
     const question = await desk.asked('ada');
     const query = await signedInAt(question.url);
     const forged = new URLSearchParams(query);
     forged.set('state', 'ada');
-    assert.is((await desk.receive(String(forged), 'ada')).status, 400);
+    assert.is(await desk.receive(String(forged), 'ada'), 400);
     const results = await Promise.all([desk.receive(query, 'ada'), desk.receive(query, 'ada')]);
-    assert.equal(results.map(({ status }) => status).sort(), [200, 400]);
-    assert.is((await desk.receive(query, 'ada')).status, 400);
+    assert.equal([...results].sort(), [200, 400]);
+    assert.is(await desk.receive(query, 'ada'), 400);
     assert.is(upstream.tokenRequests().length, 1);
     const other = await desk.asked('bob');
     const mixed = new URLSearchParams(await signedInAt(other.url));
     mixed.set('state', String(new URL(question.url).searchParams.get('state')));
-    assert.is((await desk.receive(String(mixed), 'ada')).status, 400, 'the state of another sign-in');
+    assert.is(await desk.receive(String(mixed), 'ada'), 400, 'the state of another sign-in');
   },
 );
 
@@ -270,10 +265,10 @@ scene('the server restarts between the question, the browser and the answer', as
   const first = gateway({ tokens });
   const question = await first.asked('ada');
   await first.close();
-  const second = gateway({ tokens });
+  const second = gateway({ tokens, operator: false });
   assert.is(await second.browse(question.url, 'ada'), 200);
   await second.close();
-  const third = gateway({ tokens });
+  const third = gateway({ tokens, operator: false });
   assert.is(textOf(await third.answer('ada', question, accept({}))), 'ada');
   assert.is(upstream.tokenRequests().length, 1);
 });
@@ -293,9 +288,9 @@ scene('a call that needs more rights asks again, with the scopes so far and the 
   const first = await desk.asked('ada');
   await desk.browse(first.url, 'ada');
   await desk.answer('ada', first, accept({}));
-  const second = await desk.asked('ada', 'admin');
+  const second = await desk.asked('ada', 'gh_admin');
   assert.is(new URL(second.url).searchParams.get('scope'), 'read admin');
-  const answered = desk.answer('ada', second, accept({}), 'admin');
+  const answered = desk.answer('ada', second, accept({}), 'gh_admin');
   await desk.browse(second.url, 'ada');
   assert.is(textOf(await answered), 'done');
 });
@@ -304,6 +299,7 @@ scene(
   'an upstream that rejects every token gets a bounded number of sign-ins for one call',
   async (upstream, gateway) => {
     const desk = gateway();
+    await desk.request('ada', 'tools/list', {});
     upstream.settings.rejects = true;
     upstream.settings.refreshTokens = false;
     let result = await desk.call('ada');
@@ -334,21 +330,75 @@ scene('who declines, and whose client opens no pages, gets words', async (_, gat
   );
 });
 
-scene('nobody signs in at a server that cannot identify them', async (upstream, gateway) => {
-  for (const [person, addresses] of [
-    ['anonymous', [{ url: RETURN, identifies: true }]],
-    ['ada', [{ url: 'http://127.0.0.1:3000/oauth/callback', identifies: false }]],
-    ['ada', []],
+scene('no caller signs in at a server that cannot tell whose browser returns', async (upstream, gateway) => {
+  const { signIn: _, ...withoutPage } = BY_HEADER;
+  for (const [person, options] of [
+    ['anonymous', BY_HEADER],
+    ['ada', withoutPage],
   ] as const) {
-    const result = await gateway({ addresses }).call(person);
+    const result = await gateway({ http: options }).call(person);
     assert.is(result.isError, true);
     assert.match(textOf(result), 'http.signIn');
   }
   assert.equal(upstream.tokenRequests(), []);
 });
 
+scene('on loopback without authentication, the person at this machine signs in', async (_, gateway) => {
+  const desk = gateway({ http: {} });
+  await desk.ready;
+  const transport = http({ port: 0 });
+  await desk.server.listen(transport);
+  const opened: string[] = [];
+  const client = await connectClient(transport.url, {
+    elicitUrl: ({ url }) => {
+      opened.push(url);
+      void signedInAt(url).then((query) => fetch(`${new URL(transport.url).origin}/oauth/callback?${query}`));
+      return 'accept';
+    },
+  });
+  assert.is(textOf(await client.call('gh_whoami')), 'ada');
+  assert.is(
+    new URL(opened[0] ?? '').searchParams.get('redirect_uri'),
+    `${new URL(transport.url).origin}/oauth/callback`,
+  );
+  await client.close();
+});
+
+scene('the user of a local client returns to a loopback port, in a session and without', async (_, gateway) => {
+  for (const eras of ['legacy', 'modern'] as const) {
+    const desk = gateway({ operator: false });
+    await desk.ready;
+    const folder = mkdtempSync(join(tmpdir(), 'troupe-sign-in-'));
+    const path = join(folder, 'desk.sock');
+    await desk.server.listen(socket(path));
+    const client = await connectClient(
+      { socket: path },
+      {
+        eras,
+        elicitUrl: ({ url }) => {
+          const back = String(new URL(url).searchParams.get('redirect_uri'));
+          assert.match(back, /^http:\/\/127\.0\.0\.1:\d+\/oauth\/callback$/);
+          void signedInAt(url).then((query) => fetch(`${back}?${query}`));
+          return 'accept';
+        },
+      },
+    );
+    const listed = async (): Promise<readonly string[]> =>
+      (await client.tools({ fresh: true })).map(({ name }) => name).sort();
+    // Without a grant the upstream shows no catalogue.
+    assert.equal(await listed(), ['gh_sign_in']);
+    assert.match(textOf(await client.call('gh_sign_in')), 'Signed in to gh');
+    assert.equal(await listed(), ['gh_admin', 'gh_whoami']);
+    assert.is(textOf(await client.call('gh_whoami')), 'ada');
+    await client.close();
+    await desk.close();
+    rmSync(folder, { recursive: true });
+  }
+});
+
 scene('the reason of a failed sign-in reaches the call, and not the page', async (upstream, gateway) => {
   const desk = gateway();
+  await desk.request('ada', 'tools/list', {});
   upstream.settings.redirect = (back) => {
     back.searchParams.delete('code');
     back.searchParams.set('error', 'access_denied');
@@ -358,21 +408,98 @@ scene('the reason of a failed sign-in reaches the call, and not the page', async
   assert.match(textOf(await desk.answer('ada', question, accept({}))), 'gh: the sign-in failed: ');
 });
 
-scene('a program supplies a token for each principal', async (upstream, gateway) => {
-  const seen: (string | undefined)[] = [];
-  const desk = gateway({
-    auth: {
-      token: (principal) => {
-        seen.push(principal);
-        return undefined;
-      },
-    },
-  });
-  const result = await desk.call('ada');
+scene('a program supplies a token for each principal, and no other person signs in', async (upstream, gateway) => {
+  const tokens = new Map<string | undefined, string>();
+  for (const principal of [undefined, 'ada', 'bob']) tokens.set(principal, await mint(upstream));
+  const desk = gateway({ auth: { token: (principal) => tokens.get(principal) } });
+  assert.is(textOf(await desk.call('ada')), 'ada');
+  assert.is(textOf(await desk.call('bob')), 'ada');
+  assert.equal(tokensOf(upstream), [`Bearer ${tokens.get('ada')}`, `Bearer ${tokens.get('bob')}`]);
+  const result = await desk.call('eve');
   assert.is(result.isError, true);
-  assert.ok(seen.includes('ada') || seen.includes(undefined));
-  assert.equal(upstream.tokenRequests(), []);
+  assert.match(textOf(result), 'rejected the token of this caller');
 });
+
+scene('U-14 gateways that share a grant refresh one rotating token in turn', async (upstream, gateway) => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-sign-in-'));
+  const desks = [1, 2, 3].map((nth) => gateway({ tokens: fileTokens(join(folder, 'tokens.db')), operator: nth === 1 }));
+  const [first] = desks;
+  const question = await first?.asked('ada');
+  assert.is(await first?.browse(question?.url ?? '', 'ada'), 200);
+  for (let round = 0; round < 4; round += 1) {
+    upstream.revokeAccess();
+    const results = await Promise.all([...desks, ...desks].map((desk) => desk.call('ada')));
+    assert.equal([...new Set(results.map(textOf))], ['ada']);
+  }
+  const used = upstream
+    .tokenRequests()
+    .filter(({ params }) => params.get('grant_type') === 'refresh_token')
+    .map(({ params }) => params.get('refresh_token'));
+  assert.is(new Set(used).size, used.length, 'no refresh token is used twice');
+  rmSync(folder, { recursive: true });
+});
+
+scene('U-15 an outage of the authorization server ends no grant, and gets words', async (upstream, gateway) => {
+  const desk = gateway();
+  const question = await desk.asked('ada');
+  await desk.browse(question.url, 'ada');
+  upstream.revokeAccess();
+  upstream.settings.outage = 'failing';
+  const failed = await desk.call('ada');
+  assert.is(failed.isError, true);
+  assert.match(textOf(failed), /^gh: .*HTTP 503/, textOf(failed));
+  upstream.settings.outage = undefined;
+  assert.is(textOf(await desk.call('ada')), 'ada');
+});
+
+scene(
+  'U-15 an authorization server that lies about its name, or moves, gets no code and no token',
+  async (upstream, gateway) => {
+    const desk = gateway();
+    const question = await desk.asked('ada');
+    upstream.settings.redirect = (back) => back.searchParams.set('iss', 'https://evil.example.com');
+    assert.is(await desk.browse(question.url, 'ada'), 400);
+    assert.match(textOf(await desk.answer('ada', question, accept({}))), 'gh: the sign-in failed: ');
+    assert.equal(upstream.tokenRequests(), []);
+    upstream.settings.redirect = () => {};
+    const again = await desk.asked('ada');
+    await desk.browse(again.url, 'ada');
+    assert.is(textOf(await desk.call('ada')), 'ada');
+    upstream.revokeAccess();
+    const count = upstream.tokenRequests().length;
+    upstream.settings.resourceMetadata = { authorization_servers: ['https://elsewhere.example.invalid'] };
+    assert.match(textOf(await desk.call('ada')), /^gh: the sign-in cannot begin: /);
+    assert.is(upstream.tokenRequests().length, count, 'the refresh token stays with its issuer');
+  },
+);
+
+scene(
+  'U-19 metadata that leads to a private network, or to no page, becomes no question',
+  async (upstream, gateway) => {
+    const desk = gateway();
+    await desk.request('ada', 'tools/list', {});
+    const cases: readonly (readonly [Partial<SignInFixture['settings']>, RegExp])[] = [
+      ...[
+        'http://169.254.169.254',
+        'https://169.254.169.254',
+        'https://[::ffff:10.0.0.1]',
+        'https://10.0.0.1/tenant',
+      ].map(
+        (issuer) => [{ resourceMetadata: { authorization_servers: [issuer] } }, /169\.254|10\.0\.0\.1|::ffff/] as const,
+      ),
+      [{ issuerMetadata: { authorization_endpoint: 'javascript:alert(1)' } }, /expected an https address/],
+      [{ issuerMetadata: { token_endpoint: 'http://10.0.0.1/token' } }, /expected an https address/],
+      [{ challenge: () => 'Bearer resource_metadata="http://169.254.169.254/latest"' }, /169\.254/],
+    ];
+    const usual = { ...upstream.settings };
+    for (const [settings, expected] of cases) {
+      Object.assign(upstream.settings, usual, settings);
+      const result = await desk.call('ada');
+      assert.is(result.isError, true, JSON.stringify(settings));
+      assert.match(textOf(result), expected);
+    }
+  },
+);
 
 scene('client credentials serve every principal with one grant, without a question', async (upstream, gateway) => {
   const desk = gateway({
@@ -384,8 +511,41 @@ scene('client credentials serve every principal with one grant, without a questi
   assert.is(new Set(tokensOf(upstream)).size, 1);
 });
 
-test('a page shows nothing of the request, and allows nothing', () => {
-  const { headers, text } = signInPage(400, 'No sign-in.');
-  assert.match(String(headers['content-security-policy']), "default-src 'none'");
-  assert.match(text, 'No sign-in.');
+scene('the person who signs in first lends the catalogue, and the next one sees it', async (_, gateway) => {
+  const desk = gateway({ operator: false });
+  const names = async (person: string): Promise<unknown> => {
+    const { tools } = await desk.request(person, 'tools/list', {});
+    return Array.isArray(tools) ? tools.map((tool) => (tool as { name: string }).name).sort() : tools;
+  };
+  assert.equal(await names('ada'), ['gh_sign_in']);
+  const question = await desk.asked('ada', 'gh_sign_in');
+  const answered = desk.answer('ada', question, accept({}), 'gh_sign_in');
+  await desk.browse(question.url, 'ada');
+  assert.match(textOf(await answered), 'Signed in to gh');
+  assert.equal(await names('bob'), ['gh_admin', 'gh_whoami']);
+  // The grant that the catalogue is read with makes no call of another person.
+  await desk.asked('bob');
 });
+
+test('a mount rejects options of sign-in that it does not know', async () => {
+  const server = createServer({ name: 'desk', version: '1.0.0', log() {} });
+  for (const [auth, expected] of [
+    [{ clientID: 'x' }, 'clientID'],
+    ['token', 'expected false, { token }'],
+  ] as const)
+    try {
+      await server.mount('gh', 'https://mcp.example.com/mcp', { auth: auth as UpstreamAuth });
+      assert.unreachable();
+    } catch (error) {
+      assert.match(String(error), expected);
+    }
+  await server.close();
+});
+
+/** Obtains a token at the authorization server. */
+async function mint(upstream: SignInFixture): Promise<string> {
+  const body = new URLSearchParams({ grant_type: 'client_credentials', client_id: 'desk' });
+  const response = await fetch(`${upstream.issuer}/token`, { method: 'POST', body });
+  const { access_token: token } = (await response.json()) as { access_token: string };
+  return token;
+}
