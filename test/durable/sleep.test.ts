@@ -239,7 +239,7 @@ test('R-30: clients that disconnect while their session is read leave nothing be
       await sleepAll(stage);
       assert.is(stage.sessions(), 0);
     },
-    { server: { store: fault.store }, maxExchangesPerPrincipal: 3 },
+    { server: { store: fault.store }, maxExchanges: 3 },
   );
 });
 

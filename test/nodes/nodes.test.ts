@@ -5,9 +5,11 @@ import { systemClock } from '../../src/clock.ts';
 import { createServer, http, type Server } from '../../src/index.ts';
 import { CELLS, cellIn } from '../../src/protocol/cell.ts';
 import { isObject } from '../../src/protocol/json.ts';
+import { META } from '../../src/protocol/meta.ts';
 import { orderMachine, orderOptions } from '../handles/shop.ts';
 import { suite, timeLimit } from '../harness/door.ts';
 import { MemoryDatabase, type MemoryProcess } from '../harness/memory-nodes.ts';
+import { call } from '../http/modern.ts';
 import { type Answer, ask, type Message, openSession, type Session } from '../http/support.ts';
 
 const test = suite('nodes that share a store');
@@ -29,13 +31,13 @@ test.after(async () => {
   for (const node of open) await node.stop();
 });
 
-async function start(database: MemoryDatabase, name: string): Promise<Node> {
+async function start(database: MemoryDatabase, name: string, spread?: 'session'): Promise<Node> {
   const process = database.process(name);
   const told: string[] = [];
   const ran: string[] = [];
   const server = createServer({
     ...{ name: 'shop', version: '1.0.0', store: process.store },
-    cluster: { listen: '127.0.0.1:0', secret: SECRET },
+    cluster: { listen: '127.0.0.1:0', secret: SECRET, spread },
     log: (level, message) => void told.push(`${level}: ${message}`),
     limits: { graceMs: 1_000 },
   });
@@ -109,6 +111,32 @@ test('a session and a handle live through the death of their node, at whichever 
   // The same call again is answered and not run.
   const again = await called(session, two.url, 4, 'order_add_item', { handle, sku: 'cup', quantity: 1 });
   assert.equal(again, after);
+  assert.equal(database.violations, []);
+  await one.stop();
+  await two.stop();
+});
+
+test("with spread: 'session', one principal works at all nodes: each session, its handles and its keys are found from each node", async () => {
+  const database = new MemoryDatabase(systemClock);
+  const one = await start(database, 'one', 'session');
+  const two = await start(database, 'two', 'session');
+  const sessions = await Promise.all([one, one, one, two, two, two].map(({ url }) => openSession(url)));
+  const cells = sessions.map(({ id }) => cellIn(id) ?? -1);
+  assert.ok(new Set(cells).size > 1, String(cells));
+  assert.is(new Set(cells.map((cell) => database.ownerOf(cell))).size, 2);
+  for (const [n, session] of sessions.entries()) {
+    const made = stateIn(await called(session, one.url, 1, 'order_create', { customer: `Ada ${n}` }));
+    assert.is(cellIn(String(made.handle)), cells[n]);
+    const { handle } = made;
+    const seen = stateIn(await called(session, two.url, 2, 'order_get', { handle }));
+    assert.match(JSON.stringify(seen), `Ada ${n}`);
+  }
+  // A key is in one cell, whichever node its call enters by.
+  const meta = { [META.idempotencyKey]: 'one key of the principal, 0123456789' };
+  const paid = await Promise.all(
+    [one, two, one].map(({ url }) => call(url, 'pay', { n: 7 }, { meta }).then(messageIn)),
+  );
+  assert.is([...one.ran, ...two.ran].filter((ran) => ran === 'pay 7').length, 1, JSON.stringify(paid));
   assert.equal(database.violations, []);
   await one.stop();
   await two.stop();

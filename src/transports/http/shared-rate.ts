@@ -49,20 +49,21 @@ export class SharedRate {
   /** Reports to the owner of each key. While a key has none, each node admits by itself. */
   #report(): void {
     const { nodes, endpoint } = this.#options;
-    const byOwner = new Map<string, Record<string, number>>();
-    const own: Record<string, number> = {};
+    // Maps: a principal may be called `__proto__`.
+    const byOwner = new Map<string, Map<string, number>>();
+    const own = new Map<string, number>();
     for (const [key, amount] of this.#spent) {
       const place = nodes.placeOf(nodes.cellOf(key));
-      if (place.at === 'here') own[key] = amount;
+      if (place.at === 'here') own.set(key, amount);
       if (place.at !== 'peer') continue;
-      const amounts = byOwner.get(place.peer.node) ?? {};
-      byOwner.set(place.peer.node, amounts);
-      amounts[key] = amount;
+      const amounts = byOwner.get(place.peer.node) ?? new Map<string, number>();
+      byOwner.set(place.peer.node, amounts.set(key, amount));
     }
     this.#spent = new Map();
     this.#timer = undefined;
-    this.#lower(this.#subtract(own));
-    for (const [node, amounts] of byOwner) nodes.link.tell(node, { news: 'spent', endpoint, amounts });
+    this.#lower(this.#subtract(Object.fromEntries(own)));
+    for (const [node, amounts] of byOwner)
+      nodes.link.tell(node, { news: 'spent', endpoint, amounts: Object.fromEntries(amounts) });
   }
 
   /** @returns the tokens that each key has left, below 0 if the nodes have admitted too many requests together */

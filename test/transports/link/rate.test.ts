@@ -6,6 +6,7 @@ import { TokenBuckets } from '../../../src/token-bucket.ts';
 import { PrincipalLoad } from '../../../src/transports/http/principal-load.ts';
 import { SharedRate } from '../../../src/transports/http/shared-rate.ts';
 import type { LinkNews, NodeEntry } from '../../../src/transports/link/link-port.ts';
+import { newsIn, newsText } from '../../../src/transports/link/link-text.ts';
 import { orderMachine, orderOptions } from '../../handles/shop.ts';
 import { suite, timeLimit } from '../../harness/door.ts';
 import { call } from '../../http/modern.ts';
@@ -22,8 +23,9 @@ function loads(clock: SimulatedClock, delayMs: number, cut: () => boolean = () =
   const all: PrincipalLoad[] = [];
   for (const index of [0, 1, 2]) {
     const tell = (to: string, news: LinkNews): void => {
-      if (news.news !== 'spent' && news.news !== 'left') throw new Error('expected a report');
-      if (!cut()) clock.after(delayMs, () => all[Number(to)]?.rated(String(index), news));
+      const [arrived = news] = newsIn(`[${newsText(news)}]`) ?? [];
+      if (arrived.news !== 'spent' && arrived.news !== 'left') throw new Error('expected a report');
+      if (!cut()) clock.after(delayMs, () => all[Number(to)]?.rated(String(index), arrived));
     };
     const nodes: NodeEntry = {
       link: { tell, forward: () => ({ resume() {}, cancel() {} }) },
@@ -59,6 +61,20 @@ test('D-19: three nodes admit one rate together within a tenth over 10 s, howeve
     }
     assert.ok(asked > 10_000);
     assert.ok(admitted >= 900 && admitted <= 1_100, `${admitted} of 1000 with ${spread}`);
+  }
+});
+
+test('D-19: principals with the names of members of objects share their rate, too', async () => {
+  for (const name of ['__proto__', 'constructor']) {
+    const clock = new SimulatedClock();
+    const nodes = loads(clock, 2);
+    let admitted = 0;
+    for (let ms = 0; ms < 3_000; ms += 1) {
+      if (ms === 1_000) admitted = 0;
+      await clock.advance(1);
+      for (const node of nodes) if (node.tooOften(name, clock.now()) === undefined) admitted += 1;
+    }
+    assert.ok(admitted >= 160 && admitted <= 240, `${admitted} of 200 of ${name}`);
   }
 });
 
