@@ -4,7 +4,6 @@ import type { Limits } from '../limits.ts';
 import type { CellHolder } from '../messages/cell-holder.ts';
 import { ClusterNode } from '../nodes/cluster-node.ts';
 import type { ClusterOptions } from '../nodes/cluster-options.ts';
-import type { ClusterReport } from '../nodes/cluster-report.ts';
 import type { RuntimeLog } from '../operator-log.ts';
 import { ANONYMOUS, LOCAL } from '../quota.ts';
 import type { Nodes } from '../store/membership.ts';
@@ -59,7 +58,7 @@ export interface ClusterDependencies {
 export class Cluster implements ClusterParts, CellHolder {
   readonly cells: ClusterParts['cells'];
   readonly links: NodeLinks;
-  readonly #node: ClusterNode;
+  readonly node: ClusterNode;
   #holder: CellHolder | undefined;
 
   constructor({ listen, secret, tls, spread }: ClusterOptions, dependencies: ClusterDependencies) {
@@ -79,7 +78,7 @@ export class Cluster implements ClusterParts, CellHolder {
     const node = new ClusterNode({
       ...{ nodes, version, secret, clock, log, graceMs, metrics, links: this.links, holder: this },
     });
-    this.#node = node;
+    this.node = node;
     this.cells = cellsOf(node, spread ?? 'principal');
   }
 
@@ -98,49 +97,6 @@ export class Cluster implements ClusterParts, CellHolder {
 
   async written(): Promise<void> {
     await this.#holder?.written?.();
-  }
-
-  /** True if this process may write what belongs to a cell. */
-  owns(cell: number): boolean {
-    return this.#node.owns(cell);
-  }
-
-  /** False while the store does not answer. */
-  get connected(): boolean {
-    return this.#node.connected;
-  }
-
-  /** True if the node serves requests. */
-  get ready(): boolean {
-    return this.#node.ready;
-  }
-
-  date(): number {
-    return this.#node.date();
-  }
-
-  /** @throws {StoreError | Error} */
-  join(): Promise<void> {
-    return this.#node.join();
-  }
-
-  /** @throws {StoreError} */
-  own(): Promise<void> {
-    return this.#node.own();
-  }
-
-  /** Gives all cells to the other nodes. */
-  leave(): Promise<void> {
-    return this.#node.leave();
-  }
-
-  /** Gives up the seat. */
-  end(): Promise<void> {
-    return this.#node.end();
-  }
-
-  report(): ClusterReport {
-    return this.#node.report();
   }
 }
 

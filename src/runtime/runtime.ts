@@ -123,15 +123,16 @@ export function createRuntime(
   });
   const { inspection, incident, metrics } = system;
   const { nodes } = options.store ?? {};
-  const node =
+  const joined =
     options.cluster &&
     nodes &&
     new Cluster(options.cluster, {
       ...{ nodes, log, limits, metrics, clock: own, version: info.version },
       maxExchanges: options.http?.maxExchanges,
     });
+  const node = joined?.node;
   if (dated && node) dated.follows = () => node.date();
-  const cluster: ClusterParts | undefined = node ?? clusterOf?.(system, limits);
+  const cluster: ClusterParts | undefined = joined ?? clusterOf?.(system, limits);
   if (cluster) system.ids.chooseBy(cluster.cells);
   const bus = new Bus();
   const transports: Transport[] = [];
@@ -146,7 +147,7 @@ export function createRuntime(
   const riders: CommitRiders = { rider: undefined };
   const store = meteredStore(options.store ?? memoryStore(), clock, metrics, riders, node);
   const keeping = new StoreLifecycle({ system, store });
-  node?.holds(keeping);
+  joined?.holds(keeping);
   if (node) keeping.ownedBy(node);
   const pace = new StorePace(clock, store);
   const supervision = new Supervision({ system, store: keeping.store });
