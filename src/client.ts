@@ -23,7 +23,7 @@ export type {
 export { ClientTask } from './client/client-task.ts';
 export { Client, type CompletionReference, type ListOptions } from './client/connected-client.ts';
 export { type FileTokensOptions, fileTokens } from './client/oauth/file-tokens.ts';
-export { type OAuthOptions, oauth, type SignedOut, signOut } from './client/oauth/oauth.ts';
+export { type OAuthOptions, oauth, type SignedOut, signOut } from './client/oauth/resource-grant.ts';
 export { memoryTokens, type TokenStore } from './client/oauth/token-store.ts';
 export { connect } from './client/open-client.ts';
 export { Changes, type ChangesFilter, type ServerChange } from './client/server-changes.ts';

@@ -2,7 +2,7 @@
 import type { Authorization, Challenge } from '../client/authorization.ts';
 import { ClientError } from '../client/client-errors.ts';
 import { type LoopbackRedirects, loopbackRedirects, NO_SIGN_IN, signInPage } from '../client/oauth/browser-sign-in.ts';
-import { type PersonalGrant, SignInOver } from '../client/oauth/oauth.ts';
+import { type PersonalGrant, SignInOver } from '../client/oauth/resource-grant.ts';
 import type { Clock } from '../clock.ts';
 import type { Context } from '../input/context.ts';
 import { CannotAsk } from '../input/input-errors.ts';

@@ -1,6 +1,6 @@
 /** The grants of one upstream: one for each principal, or one for all calls, and the one that its catalogue is read with. */
 import type { Authorization, Challenge } from '../client/authorization.ts';
-import { type OAuthOptions, oauth, type PersonalGrant, personalGrant } from '../client/oauth/oauth.ts';
+import { type OAuthOptions, oauth, type PersonalGrant, personalGrant } from '../client/oauth/resource-grant.ts';
 import { memoryTokens, type TokenStore } from '../client/oauth/token-store.ts';
 import type { Clock } from '../clock.ts';
 

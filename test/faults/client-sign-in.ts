@@ -5,7 +5,7 @@ export const CLIENT_SIGN_IN: readonly BrokenBuild[] = [
   {
     id: 'U-15',
     test: 'test/client/oauth.test.ts',
-    file: 'src/client/oauth/oauth.ts',
+    file: 'src/client/oauth/resource-grant.ts',
     find: 'if (errorCode(error) === undefined || isOutage(error)) throw',
     replace: 'if (errorCode(error) === undefined) throw',
     why: 'an authorization server that is overloaded ends the grant, and a person must sign in',
@@ -14,7 +14,7 @@ export const CLIENT_SIGN_IN: readonly BrokenBuild[] = [
   {
     id: 'U-15',
     test: 'test/client/oauth.test.ts',
-    file: 'src/client/oauth/oauth.ts',
+    file: 'src/client/oauth/resource-grant.ts',
     find: 'const own = new URL(grant.issuer).origin === this.#server.origin && !resource?.issuers.length;',
     replace: 'const own = !resource?.issuers.length;',
     why: 'a resource whose metadata is gone is taken for its own authorization server, and asked for its metadata',
@@ -48,7 +48,7 @@ export const CLIENT_SIGN_IN: readonly BrokenBuild[] = [
   {
     id: 'S-51',
     test: 'test/client/oauth.test.ts',
-    file: 'src/client/oauth/oauth.ts',
+    file: 'src/client/oauth/resource-grant.ts',
     find: "    if (errorCode(error) === 'invalid_client') await this.#forgetRegistration(server);\n    return new Error(explained(error));",
     replace: '    return new Error(explained(error), { cause: error });',
     why: 'the cause of an error contains the response with its tokens',

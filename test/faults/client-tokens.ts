@@ -23,7 +23,7 @@ export const CLIENT_TOKENS: readonly BrokenBuild[] = [
   {
     id: 'U-14',
     test: 'test/client/file-tokens.test.ts',
-    file: 'src/client/oauth/oauth.ts',
+    file: 'src/client/oauth/resource-grant.ts',
     find: '      const registration = grant.client ?? (await this.#registrationFor(server));',
     replace: '      const registration = await this.#registrationFor(server);',
     why: 'a token is refreshed with the registration of a later sign-in',

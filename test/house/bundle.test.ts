@@ -68,9 +68,9 @@ if (existsSync(lib)) {
 
   test('import "troupe/client" loads no server, no channel, and the packages XState and nanoid', () => {
     const { files, packages, builtins } = loadedWith('client.js');
-    // `troupe call` shares these with the library, and `troupe/oauth` one of them.
-    const shared = ['chunk-file-tokens', 'chunk-issuer-metadata', 'chunk-oauth', 'chunk-open-client'];
-    assert.equal(files, ['chunk-actors', 'chunk-base', ...shared, 'client.js']);
+    // `troupe call` shares these with the library, mounts of a server the errors, and `troupe/oauth` the metadata.
+    const shared = ['client-errors', 'file-tokens', 'issuer-metadata', 'open-client', 'resource-grant'];
+    assert.equal(files, ['chunk-actors', 'chunk-base', ...shared.map((name) => `chunk-${name}`), 'client.js']);
     assert.equal(packages, ['nanoid']);
     assert.equal(
       builtins.filter((name) => ['node:http', 'node:https', 'node:http2', 'node:tls', 'node:zlib'].includes(name)),

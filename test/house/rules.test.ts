@@ -743,7 +743,7 @@ test('only the doors turn text into values and values into text', () => {
   // The inspector has a door of its own: to its viewers, and to the texts that it shows them.
   inside.push('src/inspector/inspector-json.ts');
   // Stored grants and proofs are no messages of MCP.
-  inside.push('src/client/oauth/oauth.ts', 'src/client/oauth/proof.ts');
+  inside.push('src/client/oauth/resource-grant.ts', 'src/client/oauth/proof.ts');
   // A source map lies beside the author's code.
   inside.push('src/authored-stack.ts');
   // A model reads a schema in the middle of a text.

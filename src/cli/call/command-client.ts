@@ -4,7 +4,7 @@ import { ClientError, ErrorResponse } from '../../client/client-errors.ts';
 import type { ConnectOptions, ConnectTarget } from '../../client/client-options.ts';
 import type { Client } from '../../client/connected-client.ts';
 import { fileTokens } from '../../client/oauth/file-tokens.ts';
-import { oauth } from '../../client/oauth/oauth.ts';
+import { oauth } from '../../client/oauth/resource-grant.ts';
 import { connect } from '../../client/open-client.ts';
 import { messageOf } from '../../protocol/json.ts';
 import { safe } from '../top/format.ts';

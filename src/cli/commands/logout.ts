@@ -1,6 +1,6 @@
 /** `troupe logout URL`: removes the stored grant of a server, and revokes it. */
 import { fileTokens } from '../../client/oauth/file-tokens.ts';
-import { signOut } from '../../client/oauth/oauth.ts';
+import { signOut } from '../../client/oauth/resource-grant.ts';
 import { tokenFile } from '../call/state-directory.ts';
 import { readOptions } from '../command-options.ts';
 import { safe } from '../top/format.ts';
