@@ -1,5 +1,5 @@
 /**
- * The lifecycle of one node: how a server comes to own cells of a shared store, loses them, and gives them up. Pure.
+ * The lifecycle of a node, which claims cells of a shared store, loses them, and gives them up. Pure.
  * `src/nodes/cluster-node.ts` acts on it.
  */
 import { setup } from 'xstate';

@@ -90,7 +90,7 @@ export function entryPath(entry: string | URL): string {
   return entry instanceof URL || entry.startsWith('file:') ? fileURLToPath(entry) : resolve(entry);
 }
 
-/** The path of the page that `troupe build` makes of a script. */
+/** The path of the page that `troupe build` writes for a script. */
 export function builtPath(source: string): string {
   return `${source.slice(0, source.length - extname(source).length)}.view.html`;
 }

@@ -147,7 +147,8 @@ export class Instance implements TurnLoopOwner {
   /**
    * Loads it from the store if needed, and serves its queued calls.
    *
-   * @returns the end of loading, also of one that fails; undefined if this call began none
+   * @returns a promise that resolves when loading has ended, also if it fails; undefined if this call does not begin to
+   *   load
    */
   wake(): Promise<void> | undefined {
     if (!this.life.has('loaded')) return this.#step('wake') ? this.#read() : undefined;

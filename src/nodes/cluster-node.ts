@@ -454,8 +454,8 @@ export class ClusterNode implements Placement {
   }
 
   /**
-   * True if this node has reached too few of the others for too long, although all reach the database. Two nodes that do not
-   * reach each other must not both withdraw, nor one that others reach because of one that they do not.
+   * True if this node has reached too few of the others for too long, although all reach the database. Of two nodes that do
+   * not reach each other, only one may withdraw. A node that reaches most of the others stays.
    */
   #isIsolated(member: Member): boolean {
     const { links, clock } = this.#options;
