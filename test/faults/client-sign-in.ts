@@ -65,7 +65,7 @@ export const CLIENT_SIGN_IN: readonly BrokenBuild[] = [
   {
     id: 'S-70',
     test: 'test/mounts/sign-ins.test.ts',
-    file: 'src/client/oauth/oauth.ts',
+    file: 'src/client/oauth/resource-grant.ts',
     find: 'if (!(await this.#tokens.replace(begun, text, undefined)) || pending.until <= this.#clock.date())',
     replace: 'if (pending.until <= this.#clock.date())',
     why: 'an address that was used ends another sign-in',
@@ -89,7 +89,7 @@ export const CLIENT_SIGN_IN: readonly BrokenBuild[] = [
   {
     id: 'U-14',
     test: 'test/mounts/sign-ins.test.ts',
-    file: 'src/client/oauth/oauth.ts',
+    file: 'src/client/oauth/resource-grant.ts',
     find: 'if (await this.#replaced(demand, refused)) return true;',
     replace: '',
     why: 'a gateway uses a refresh token that another gateway has used',

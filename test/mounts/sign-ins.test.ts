@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { fileTokens } from '../../src/client/oauth/file-tokens.ts';
-import { oauth } from '../../src/client/oauth/oauth.ts';
+import { oauth } from '../../src/client/oauth/resource-grant.ts';
 import { memoryTokens, type TokenStore } from '../../src/client/oauth/token-store.ts';
 import { connect as connectClient } from '../../src/client/open-client.ts';
 import { createServer, type HttpOptions, http, type Server, socket } from '../../src/index.ts';
