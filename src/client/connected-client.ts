@@ -113,6 +113,9 @@ export class Client {
     this.#skills = this.#listed('skills/list', 'skills', (element) => this.#readSkill(element));
   }
 
+  /** @internal Called when the user has completed a page (2025-11-25 elicitation, "Completion Notifications"). */
+  pageCompleted: ((elicitationId: string) => void) | undefined;
+
   /** @internal What the connection reports. */
   readonly events: Mailbox<ClientEvent> = { address: 'client', send: (event) => this.#event(event) };
 
@@ -843,6 +846,8 @@ export class Client {
         if (each.request?.id === subscription) each.retryMs = LISTEN_RETRY_MS;
       return;
     }
+    if (method === 'notifications/elicitation/complete' && typeof params.elicitationId === 'string')
+      return this.pageCompleted?.(params.elicitationId);
     const change = changeOf(method, params);
     if (!change) return;
     this.#invalidateBy(change);

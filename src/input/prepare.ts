@@ -151,8 +151,10 @@ export function prepareVerbatim(asked: InputRequest, { capabilities, dialect }: 
   demand(asked, capabilities);
   const { method, params } = asked;
   const read = (answer: unknown): ReadAnswer => ({ ok: true, answer });
-  if (method === 'elicitation/create' && params.mode === 'url' && dialect.elicitationIds)
-    return { request: { method, params: { elicitationId: nanoid(), ...params } }, read };
+  if (method === 'elicitation/create' && params.mode === 'url') {
+    const { elicitationId = nanoid(), ...page } = params;
+    return { request: { method, params: dialect.elicitationIds ? { elicitationId, ...page } : page }, read };
+  }
   if (method === 'sampling/createMessage' && dialect.sampledBlocks === 'one' && Array.isArray(params.messages))
     return { request: { method, params: { ...params, messages: params.messages.flatMap(blocksApart) } }, read };
   return { request: asked, read };

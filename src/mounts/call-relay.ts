@@ -28,6 +28,7 @@ import type { ClientCapabilities } from '../protocol/types.ts';
 import { GatheredProgress } from './gathered-progress.ts';
 import { OwnedRoots } from './owned-roots.ts';
 import type { Upstream } from './upstream.ts';
+import { offeredPage } from './uris.ts';
 
 export interface CallRelayOptions {
   /** The name of the mount. */
@@ -331,8 +332,15 @@ class RelayedCall {
   #translated(method: InputMethod, params: JsonObject): InputRequest {
     const { mount, maxSamplingPerCall } = this.#options;
     if (method === 'elicitation/create') {
-      const { message } = params;
-      return { method, params: { ...params, message: `[${mount}] ${typeof message === 'string' ? message : ''}` } };
+      const { message, elicitationId } = params;
+      return {
+        method,
+        params: {
+          ...params,
+          message: `[${mount}] ${typeof message === 'string' ? message : ''}`,
+          ...(typeof elicitationId === 'string' && { elicitationId: offeredPage(mount, elicitationId) }),
+        },
+      };
     }
     if (method === 'roots/list') {
       this.#rootsChanges = this.#owner.session?.rootsChanges ?? 0;

@@ -13,6 +13,7 @@ import { isObject, type JsonObject } from '../protocol/json.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
 import { isExcess, type Quota, type Reservation } from '../quota.ts';
 import type { UpstreamSignIn } from './sign-ins.ts';
+import { offeredPage } from './uris.ts';
 
 export interface Upstream {
   readonly name: string;
@@ -342,6 +343,8 @@ class Connections implements Upstream {
     link.opening.then(
       (client) => {
         link.client = client;
+        client.pageCompleted = (id) =>
+          link.owner?.session?.mailbox.send({ type: 'page completed', elicitationId: offeredPage(name, id) });
       },
       () => this.#remove(link),
     );

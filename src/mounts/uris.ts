@@ -34,6 +34,11 @@ export function toUpstream(mount: string | false, uri: string): string | undefin
   return SCHEME.test(rest) ? rest : undefined;
 }
 
+/** The id under which a client knows a page that an upstream asks its user to open: two upstreams may use the same id. */
+export function offeredPage(mount: string, elicitationId: string): string {
+  return `${mount}:${elicitationId}`;
+}
+
 /** The members of results and content blocks that hold objects with URIs. Texts, arguments and structured content do not. */
 const LISTS = ['content', 'contents', 'messages', 'resources', 'resourceTemplates', 'skills', 'tools', 'prompts'];
 
