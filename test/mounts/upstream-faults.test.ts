@@ -98,7 +98,7 @@ for (const at of ['open', 'initialize', 'tools/list'] as const)
     assert.is(hung.open, 0);
   });
 
-test('20 mounts of which all hang offer their stored catalogue as soon as the server listens', async () => {
+test('U-09 20 mounts of which all hang offer their stored catalogue as soon as the server listens', async () => {
   const path = join(folder, 'twenty.db');
   const upstreams = Array.from({ length: 20 }, (_, index) => played(offering(`t${index}`)));
   const opened = async (): Promise<{ host: Server; clock: SimulatedClock; mounts: readonly Mount[] }> => {
