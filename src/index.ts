@@ -62,6 +62,7 @@ export type {
   TaskInfo,
   TaskStarted,
 } from './middleware/middleware.ts';
+export { defineMount, type MountDefinition, type MountRegistration } from './mounts/define-mount.ts';
 export type { Mount, MountChange, MountOptions, MountTarget } from './mounts/mount-options.ts';
 export type { ClusterOptions } from './nodes/cluster-options.ts';
 export type { ClusterReport } from './nodes/cluster-report.ts';

@@ -14,6 +14,7 @@ import { launcher } from './launcher.ts';
 import type { AuthorizationRule } from './messages/authorization-rule.ts';
 import type { Middleware, RequestMethodName } from './middleware/middleware.ts';
 import { MiddlewareLinks } from './middleware/middleware-links.ts';
+import type { MountArguments, MountRegistration } from './mounts/define-mount.ts';
 import type { Mount, MountOptions, MountTarget } from './mounts/mount-options.ts';
 import type { ClusterReport } from './nodes/cluster-report.ts';
 import { errorFields } from './operator-log.ts';
@@ -80,6 +81,7 @@ export class Server {
   readonly resources: Registration<ResourceDefinition>;
   readonly prompts: PromptRegistration;
   readonly apps: AppRegistration;
+  readonly mounts: MountRegistration;
   readonly #core: Runtime;
   readonly #mount: MountedTransport;
   #opening: Promise<void> | undefined;
@@ -105,6 +107,7 @@ export class Server {
     this.resources = this.#core.resources;
     this.prompts = this.#core.prompts;
     this.apps = this.#core.apps;
+    this.mounts = this.#core.mounts;
   }
 
   /**
@@ -277,8 +280,16 @@ export class Server {
    * @throws {DefinitionError | TypeError} for an invalid or taken name, or an invalid option
    * @example await server.mount('files', { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '.'] });
    */
-  mount(name: string, target: MountTarget, options: MountOptions = {}): Promise<Mount> {
-    return this.#core.mounts.mount(name, target, options);
+  mount(name: string, target: MountTarget, options?: MountOptions): Promise<Mount>;
+  /**
+   * Offers another server of this process as a part of this one, under its own name.
+   *
+   * @throws as with a name
+   * @example await server.mount(shop, { prefix: false });
+   */
+  mount(server: Server, options?: MountOptions): Promise<Mount>;
+  mount(...given: MountArguments): Promise<Mount> {
+    return this.#core.mounts.mount(given);
   }
 
   /**

@@ -1,4 +1,5 @@
 /** Connections to a server inside the process: one memory transport serves all clients of a server. */
+import { isObject } from '../protocol/json.ts';
 import { type MemoryPeer, memory } from '../transports/memory.ts';
 import type { Transport } from '../transports/transport.ts';
 
@@ -9,6 +10,8 @@ export interface ServerInMemory {
 }
 
 const SERVER = Symbol.for('troupe.server');
+/** The inside of a server: it opens a transport itself, although the command that loaded the program listens on its behalf. */
+const INSIDE = Symbol.for('troupe.inside');
 const doors = new WeakMap<ServerInMemory, Promise<() => MemoryPeer>>();
 
 export function isServerInMemory(value: unknown): value is ServerInMemory {
@@ -20,11 +23,20 @@ export async function openInMemory(server: ServerInMemory): Promise<MemoryPeer> 
   let door = doors.get(server);
   if (!door) {
     const { transport, connect } = memory();
-    door = server.listen(transport).then(() => () => connect());
+    door = open(server, transport).then(() => () => connect());
     doors.set(server, door);
     // A server that could not listen may do so later.
     door.catch(() => doors.delete(server));
   }
-  const open = await door;
-  return open();
+  const connect = await door;
+  return connect();
+}
+
+function open(server: ServerInMemory, transport: Transport): Promise<void> {
+  const inside: unknown = Reflect.get(server, INSIDE);
+  return opens(inside) ? inside.open(transport) : server.listen(transport);
+}
+
+function opens(inside: unknown): inside is { open(transport: Transport): Promise<void> } {
+  return isObject(inside) && typeof inside.open === 'function';
 }

@@ -1,6 +1,7 @@
-/** Reads a module's definitions from its exports: the three forms of a tool, and machines, resources and prompts. */
+/** Reads a module's definitions from its exports: the three forms of a tool, and machines, resources, prompts and mounts. */
 
 import type { AnyMachine } from '../handles/define-machine.ts';
+import type { MountDefinition } from '../mounts/define-mount.ts';
 import { type AnyPrompt, type AnyTool, definedKind, type ResourceDefinition } from '../registry/define.ts';
 import { DefinitionError } from '../registry/definition-checks.ts';
 import { inModule } from '../registry/thread-module.ts';
@@ -14,9 +15,10 @@ export interface Offers {
   readonly machines: readonly AnyMachine[];
   readonly resources: readonly ResourceDefinition[];
   readonly prompts: readonly AnyPrompt[];
+  readonly mounts: readonly MountDefinition[];
 }
 
-export const NOTHING: Offers = { tools: [], machines: [], resources: [], prompts: [] };
+export const NOTHING: Offers = { tools: [], machines: [], resources: [], prompts: [], mounts: [] };
 
 /** Thrown if a module exports no definition. */
 export class NothingOffered extends DefinitionError {}
@@ -29,13 +31,13 @@ export class NothingOffered extends DefinitionError {}
  * @throws {DefinitionError} if an export is an incomplete tool; the message names what is missing
  */
 export async function readExports(exports: Exports, path: string): Promise<Offers> {
-  const offers = { tools: [], machines: [], resources: [], prompts: [] };
+  const offers = { tools: [], machines: [], resources: [], prompts: [], mounts: [] };
   const read = new Set<unknown>();
   const names = Object.keys(exports).filter((name) => name !== 'default');
   for (const name of ['default', ...names]) await collect(exports[name], name, path, offers, read);
   if (Object.values(offers).every(({ length }) => length === 0))
     throw new NothingOffered(
-      'the module exports no definition; export defineTool(…), defineMachine(…), defineResource(…) or definePrompt(…), a class or object ' +
+      'the module exports no definition; export defineTool(…), defineMachine(…), defineResource(…), definePrompt(…) or defineMount(…), a class or object ' +
         'with getName, getDefinition, validateArguments and execute, or a function with a schema (fn.schema = …); ' +
         'start the name of a helper module with "_"',
     );
@@ -47,6 +49,7 @@ interface Collected {
   readonly machines: AnyMachine[];
   readonly resources: ResourceDefinition[];
   readonly prompts: AnyPrompt[];
+  readonly mounts: MountDefinition[];
 }
 
 async function collect(
@@ -64,6 +67,7 @@ async function collect(
   else if (isDefinedMachine(value)) offers.machines.push(value);
   else if (isDefinedResource(value)) offers.resources.push(value);
   else if (isDefinedPrompt(value)) offers.prompts.push(value);
+  else if (isDefinedMount(value)) offers.mounts.push(value);
   else if (isToolObject(value)) offers.tools.push(await toolOfObject(value, name));
   else if (isToolClass(value)) offers.tools.push(await toolOfObject(new value(), name));
   else if (isToolFunction(value)) offers.tools.push(toolOfFunction(value, name, path));
@@ -72,4 +76,5 @@ async function collect(
 const isDefinedTool = (value: unknown): value is AnyTool => definedKind(value) === 'tool';
 const isDefinedMachine = (value: unknown): value is AnyMachine => definedKind(value) === 'machine';
 const isDefinedResource = (value: unknown): value is ResourceDefinition => definedKind(value) === 'resource';
+const isDefinedMount = (value: unknown): value is MountDefinition => definedKind(value) === 'mount';
 const isDefinedPrompt = (value: unknown): value is AnyPrompt => definedKind(value) === 'prompt';

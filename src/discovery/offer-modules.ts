@@ -1,6 +1,7 @@
 /** Registers the definitions of modules. Each file is one source: all of its definitions are replaced, or none. */
 
 import type { AnyMachine } from '../handles/define-machine.ts';
+import type { MountDefinition } from '../mounts/define-mount.ts';
 import type { AnyPrompt, AnyTool, ResourceDefinition } from '../registry/define.ts';
 import { NOTHING, type Offers } from './module-exports.ts';
 
@@ -14,6 +15,7 @@ export interface OfferedModules {
   readonly machines: Replaceable<AnyMachine>;
   readonly resources: Replaceable<ResourceDefinition>;
   readonly prompts: Replaceable<AnyPrompt>;
+  readonly mounts: Replaceable<MountDefinition>;
 }
 
 /**
@@ -52,11 +54,12 @@ export function withdraw(server: OfferedModules, offered: Map<string, Offers>, p
   offered.delete(path);
 }
 
-function put({ tools, machines, resources, prompts }: OfferedModules, path: string, offers: Offers): void {
+function put({ tools, machines, resources, prompts, mounts }: OfferedModules, path: string, offers: Offers): void {
   tools.replaceSource(path, offers.tools);
   machines.replaceSource(path, offers.machines);
   resources.replaceSource(path, offers.resources);
   prompts.replaceSource(path, offers.prompts);
+  mounts.replaceSource(path, offers.mounts);
 }
 
 /** Undoes a partial replacement: a file is rejected as a whole. */
@@ -72,21 +75,23 @@ function restore(server: OfferedModules, path: string, offered: Map<string, Offe
 /** The earlier definitions that the file still has; undefined if it has all of them. */
 function keep(before: Offers, next: Offers): Offers | undefined {
   const names = <D>(definitions: readonly D[], key: (definition: D) => string) => new Set(definitions.map(key));
-  const [tools, machines, resources, prompts] = [
+  const [tools, machines, resources, prompts, mounts] = [
     names(next.tools, ({ name }) => name),
     names(next.machines, ({ name }) => name),
     names(next.resources, ({ uri }) => uri),
     names(next.prompts, ({ name }) => name),
+    names(next.mounts, ({ name }) => name),
   ];
   const kept = {
     tools: before.tools.filter(({ name }) => tools.has(name)),
     machines: before.machines.filter(({ name }) => machines.has(name)),
     resources: before.resources.filter(({ uri }) => resources.has(uri)),
     prompts: before.prompts.filter(({ name }) => prompts.has(name)),
+    mounts: before.mounts.filter(({ name }) => mounts.has(name)),
   };
   return count(kept) === count(before) ? undefined : kept;
 }
 
-function count({ tools, machines, resources, prompts }: Offers): number {
-  return tools.length + machines.length + resources.length + prompts.length;
+function count(offers: Offers): number {
+  return Object.values(offers).reduce((sum, definitions) => sum + definitions.length, 0);
 }

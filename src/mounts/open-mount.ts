@@ -8,7 +8,6 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
 import type { Quota } from '../quota.ts';
-import { DefinitionError } from '../registry/definition-checks.ts';
 import type { Store } from '../store/store.ts';
 import type { ReturnAddress } from '../transports/transport.ts';
 import { type MountMail, spawnMount } from './mount-actor.ts';
@@ -250,11 +249,6 @@ function until<T>(promise: Promise<T>, clock: Clock, ms: number, signal: AbortSi
       signal?.removeEventListener('abort', abort);
     });
   });
-}
-
-/** The error for a second mount of one name. */
-export function nameTaken(name: string): DefinitionError {
-  return new DefinitionError(`mount "${name}": the name is taken by another mount: choose another name`);
 }
 
 /** Identifies a target without its secrets. Undefined for a server in this process, which lists at once. */

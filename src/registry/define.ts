@@ -246,7 +246,9 @@ export interface AnyPrompt extends PromptOptions {
 
 export const DEFINED: unique symbol = Symbol.for('troupe.defined');
 
-type DefinedKind = 'tool' | 'resource' | 'prompt' | 'machine';
+type DefinedKind = 'tool' | 'resource' | 'prompt' | 'machine' | 'mount';
+
+const KINDS: readonly DefinedKind[] = ['tool', 'resource', 'prompt', 'machine', 'mount'];
 
 export type Defined<K extends DefinedKind, D> = D & { readonly [DEFINED]: K };
 
@@ -300,7 +302,7 @@ export function definePrompt<
 export function definedKind(value: unknown): DefinedKind | undefined {
   if (!isObject(value)) return undefined;
   const kind = (value as { readonly [DEFINED]?: unknown })[DEFINED];
-  return kind === 'tool' || kind === 'resource' || kind === 'prompt' || kind === 'machine' ? kind : undefined;
+  return KINDS.find((each) => each === kind);
 }
 
 /** The location of a handler, for a thread. */

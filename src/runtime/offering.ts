@@ -252,6 +252,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
   const mounts = new OfferedMounts({
     bus,
     maxMounts: limits.maxUpstreams,
+    log: system.log,
     host: () => ({
       system,
       name: options.name,

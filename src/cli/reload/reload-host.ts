@@ -132,6 +132,7 @@ export class ReloadHost {
     for (const kind of this.#kinds()) kind.replaceSource(PROGRAM, []);
     this.#server.apps.replaceSource(PROGRAM, []);
     this.#server.machines.replaceSource(PROGRAM, []);
+    this.#server.mounts.replaceSource(PROGRAM, []);
     offer(this.#server, loaded, this.#options.log ?? commandLog() ?? stderrLog);
   }
 
@@ -186,6 +187,7 @@ export class ReloadHost {
     mine.machines.replaceSource(PROGRAM, machines.definitions());
     mine.apps.replaceSource(PROGRAM, apps.definitions());
     mine.skillsOf(program);
+    mine.mounts.replaceSource(PROGRAM, program.mounts.definitions());
     copy(tools, mine.tools);
     copy(resources, mine.resources);
     copy(prompts, mine.prompts);
@@ -226,8 +228,9 @@ function copy<D>(from: Registration<D>, to: Registration<D>): void {
   }
 }
 
-/** The receiver of the program's message: a registry that changes, or the server. */
+/** The receiver of the program's message: a registry that changes, or the server. A mount is as a change of a registry. */
 function targetOf(record: InspectionRecord): 'registry' | 'server' | undefined {
+  if (record.type === 'created' && record.kind === 'mount') return 'registry';
   if (record.type !== 'mail') return undefined;
   if (record.actor === 'server' || record.actor === 'subscriptions') return 'server';
   return record.actor.startsWith('registry/') && record.mail.type !== 'request' ? 'registry' : undefined;
