@@ -102,10 +102,16 @@ export type ClientEvent =
 /** The eras of servers that this process has met, by the target's key. */
 const eras = new Map<string, Era>();
 const MAX_ERAS = 1_000;
+/** Characters of the last lines of a program's stderr that the inspector shows. */
+const SHOWN_STDERR = 2_000;
 
 export interface ClientConnectionOptions {
   readonly system: ActorSystem;
   readonly address: string;
+  /** The actor that has the connection, if it is a part of a server. */
+  readonly parent?: string | undefined;
+  /** The name of the connection for people. Default: the target. */
+  readonly label?: string | undefined;
   /** The server as the caller named it, for errors. */
   readonly target: string;
   /** The key under which the server's era is remembered; undefined: never. */
@@ -134,9 +140,9 @@ export interface ClientConnectionOptions {
 }
 
 export function spawnClientConnection(options: ClientConnectionOptions): Actor<ClientMail> {
-  const { system, address, target } = options;
+  const { system, address, parent, target, label = target } = options;
   return spawn(
-    { kind: 'client', address, connection: address, label: target },
+    { kind: 'client', address, parent, connection: address, label },
     system,
     (self) => new ClientConnection(options, self),
   );
@@ -207,6 +213,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   }
 
   facts(): Facts {
+    const stderr = this.#channel?.stderr?.() ?? '';
     return {
       server: this.#server === undefined ? this.#options.target : `${this.#server.name} ${this.#server.version}`,
       revision: this.#server?.revision,
@@ -214,6 +221,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       waiting: this.#waiting.length,
       failures: this.#snapshot.context.failures,
       ...(this.#lastFailure === undefined ? {} : { 'last failure': this.#lastFailure.message }),
+      ...(stderr === '' ? {} : { stderr: stderr.slice(-SHOWN_STDERR) }),
     };
   }
 
@@ -387,8 +395,9 @@ class ClientConnection implements Behaviour<ClientMail> {
   #channelMail(generation: number, mail: ChannelMail): void {
     if (generation !== this.#generation) return;
     if (mail.type === 'opened' || mail.type === 'gone') return this.#self.send({ type: 'channel', generation, mail });
-    if (mail.type === 'text') this.#recordWire('in', mail.text);
-    this.#self.send(mail);
+    const wire = mail.type === 'text' ? this.#recordWire('in', mail.text) : 0;
+    if (wire === 0) this.#self.send(mail);
+    else this.#options.system.inspection.withCause(wire, () => this.#self.send(mail));
   }
 
   /** Ends the channel, if there is one; mail that it still sends is dropped. */
@@ -1245,9 +1254,11 @@ class ClientConnection implements Behaviour<ClientMail> {
     return resource && { status, header, resource };
   }
 
-  #recordWire(direction: 'in' | 'out', text: string): void {
+  /** @returns the record; 0 without a viewer */
+  #recordWire(direction: 'in' | 'out', text: string): number {
     const { inspection } = this.#options.system;
-    if (inspection.full) inspection.record({ type: 'wire', connection: this.#options.address, direction, text });
+    if (!inspection.full) return 0;
+    return inspection.record({ type: 'wire', connection: this.#options.address, direction, text });
   }
 }
 

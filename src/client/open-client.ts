@@ -1,6 +1,6 @@
 /** Connects to a server: reads the target, makes the actors of a client, and waits for the first connection. */
 import { randomInt } from 'node:crypto';
-import { createActorSystem } from '../actor/actor-system.ts';
+import { type ActorSystem, createActorSystem } from '../actor/actor-system.ts';
 import { systemClock } from '../clock.ts';
 import { guardLog, type OperatorLog, stderrLog } from '../operator-log.ts';
 import { packageVersion } from '../package-files.ts';
@@ -29,6 +29,15 @@ interface Reach {
   readonly channel: (kind: 'usual' | 'sse') => Channel;
   readonly authorization: Authorization | undefined;
   readonly resource: URL | undefined;
+}
+
+/** The server of which a connection is a part. Its inspection shows the connection. */
+export interface ClientHost {
+  readonly system: ActorSystem;
+  /** The address of the actor that has the connection. */
+  readonly parent: string;
+  /** The name of the connection for people. */
+  readonly label: string;
 }
 
 /** Warnings and errors only: a client is a guest in its program's output. */
@@ -60,17 +69,19 @@ export async function connect(target: ConnectTarget | ServerInMemory, options: C
  *
  * @param capabilities declared to the server
  * @param oneCaller all calls have one caller, who may get what the server sends without naming a call
+ * @param host the server whose actor the connection becomes. Default: a system of its own
  */
 export async function openClient(
   target: ConnectTarget | ServerInMemory,
   options: ConnectOptions,
   capabilities: ClientCapabilities,
   oneCaller: boolean,
+  host?: ClientHost,
 ): Promise<Client> {
   const settings = readSettings(options);
   const clock = options.clock ?? systemClock;
   const log = guardLog(options.log ?? quietLog, 'client');
-  const system = createActorSystem({ clock, log });
+  const system = host?.system ?? createActorSystem({ clock, log });
   if (options.inspect) system.inspection.listen(options.inspect);
   const holder: { channel?: Channel } = {};
   const reach = await reachOf(target, options, clock, settings, log);
@@ -92,6 +103,8 @@ export async function openClient(
   const connection = spawnClientConnection({
     system,
     address,
+    parent: host?.parent,
+    label: host?.label,
     target: reach.name,
     eraKey: reach.eraKey,
     firstId: firstIdOf(target),
@@ -134,7 +147,7 @@ export async function openClient(
         );
     };
     connection.stop('the client is closed');
-    system.resting.end();
+    if (!host) system.resting.end();
   };
   try {
     await client.open();

@@ -124,6 +124,7 @@ export function openMount(
       signIn: address && signIns?.open(name, address, settings.auth || {}),
       name,
       target: to,
+      host: { system, parent: `mount/${name}` },
       share: settings.share,
       quota: host.connections,
       maxConnections: settings.maxUpstreamConnections,

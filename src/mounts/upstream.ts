@@ -5,13 +5,13 @@ import { ClientError } from '../client/client-errors.ts';
 import type { ConnectOptions, ConnectTarget } from '../client/client-options.ts';
 import type { Client } from '../client/connected-client.ts';
 import type { ServerInMemory } from '../client/in-memory.ts';
-import { openClient } from '../client/open-client.ts';
+import { type ClientHost, openClient } from '../client/open-client.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
 import type { Context } from '../input/context.ts';
 import type { CallOwner } from '../input/request-context.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
-import { isExcess, type Quota, type Reservation } from '../quota.ts';
+import { ANONYMOUS, isExcess, type Quota, type Reservation } from '../quota.ts';
 import type { UpstreamSignIn } from './sign-ins.ts';
 import { offeredPage } from './uris.ts';
 
@@ -67,6 +67,8 @@ export interface UpstreamOptions {
   readonly connect: ConnectOptions;
   /** The sign-ins at an upstream with an address. */
   readonly signIn?: UpstreamSignIn | undefined;
+  /** The server of which the connections are a part. Default: each has an actor system of its own. */
+  readonly host?: Pick<ClientHost, 'system' | 'parent'> | undefined;
   /** `everyone`: one connection for all calls, on which a legacy upstream can ask no client. Default `owner`. */
   readonly share?: 'everyone' | 'owner' | undefined;
   /** Connections of all upstreams of the server: `limits.maxUpstreamConnections`. */
@@ -318,7 +320,7 @@ class Connections implements Upstream {
   /** @throws {ClientError} if a limit is reached */
   #open(owner: CallOwner | undefined, capabilities: ClientCapabilities): Link {
     const room = this.#makeRoom();
-    const { name, quota, target, connect, maxInFlight, signIn, waitMs } = this.#options;
+    const { name, quota, target, connect, host, maxInFlight, signIn, waitMs } = this.#options;
     const auth = (owner && signIn?.grants.of(owner.principal)) ?? signIn?.grants.shared;
     const slot = quota.reserve(owner?.principal ?? name);
     if (isExcess(slot)) throw this.#error('overloaded', slot.message);
@@ -331,10 +333,15 @@ class Connections implements Upstream {
       // A server that asks outside of a call gets what its owner has given during one.
       ...(capabilities.roots ? { roots: () => rootsOf(link.owner && this.#roots.get(link.owner.key)) } : {}),
     };
+    const inside = host && {
+      ...host,
+      label:
+        owner === undefined ? name : `${name} for ${owner.principal === ANONYMOUS ? 'one client' : owner.principal}`,
+    };
     const link: Link = {
       capabilities,
       owner,
-      opening: room.then(() => openClient(target, options, capabilities, owner !== undefined)),
+      opening: room.then(() => openClient(target, options, capabilities, owner !== undefined, inside)),
       client: undefined,
       usedAt: this.#clock.now(),
       rootsChanges: owner?.session?.rootsChanges ?? 0,

@@ -117,7 +117,7 @@ export const CLIENT_FAULTS: readonly BrokenBuild[] = [
     id: 'U-24',
     test: HOSTILE,
     file: 'src/client/open-client.ts',
-    find: '    system.resting.end();\n',
+    find: '    if (!host) system.resting.end();\n',
     replace: '',
     why: 'each closed client leaves a timer',
     built: true,

@@ -1,11 +1,13 @@
 /** The details of the selection. */
+import { later } from '../parts/Later.tsx';
 import { known, selection } from '../store/state.ts';
 import { ActorDetail } from './ActorDetail.tsx';
-import { ExchangeDetail } from './ExchangeDetail.tsx';
 import { RecordCard } from './RecordCard.tsx';
 import { ServerDetail } from './ServerDetail.tsx';
 import { UnseenDetail } from './UnseenDetail.tsx';
 import './detail.css';
+
+const ExchangeDetail = later('The request', async () => (await import('./ExchangeDetail.tsx')).ExchangeDetail);
 
 export function Detail() {
   const { actor, exchange, unseen, record } = selection.value;

@@ -1,5 +1,12 @@
 /** One wire exchange: request, response, duration and server actor, to copy and to send again. */
-import { exchangeWaits, hopName, statusAt, type WireExchange } from '../../../src/inspector/model/index.ts';
+import {
+  doorName,
+  exchangeWaits,
+  hopName,
+  isUpstream,
+  statusAt,
+  type WireExchange,
+} from '../../../src/inspector/model/index.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Json } from '../parts/Json.tsx';
 import { ActorLink, At, copy, Section } from '../parts/parts.tsx';
@@ -18,14 +25,20 @@ export function ExchangeDetail({ exchange }: { readonly exchange: WireExchange }
   const door = data.doorOf(exchange.connection);
   const shown = notices.filter(({ seq }) => seq <= at);
   const failed = failures.filter(({ seq }) => seq <= at);
-  const asked = asks.filter(({ seq }) => seq <= at);
+  const beyond = isUpstream(data.actor(exchange.connection));
+  const far = beyond ? 'server' : 'client';
+  const linked: readonly (readonly [string, readonly WireExchange[]])[] = [
+    ['Input requests', asks],
+    ['Relayed for', exchange.origin ? [exchange.origin] : []],
+    ['Relayed as', (exchange.relayed ?? []).filter((other) => !asks.includes(other))],
+  ];
   return (
     <article class="what">
       <header>
         <p class="kind">
           <Icon name="exchange" size={14} />
           {exchange.kind}
-          <span class="beside">{exchange.direction === 'in' ? 'from the client' : 'to the client'}</span>
+          <span class="beside">{exchange.direction === 'in' ? `from the ${far}` : `to the ${far}`}</span>
         </p>
         <h2>{exchange.target ?? exchange.method}</h2>
         <p class="stands">
@@ -44,9 +57,9 @@ export function ExchangeDetail({ exchange }: { readonly exchange: WireExchange }
           <dd class="mono">{exchange.method}</dd>
         </div>
         <div>
-          <dt>client</dt>
+          <dt>{far}</dt>
           <dd>
-            {exchange.client} <ActorLink address={door} />
+            {beyond ? null : exchange.client} <ActorLink address={door} />
           </dd>
         </div>
         {exchange.servedBy === undefined ? null : (
@@ -122,20 +135,26 @@ export function ExchangeDetail({ exchange }: { readonly exchange: WireExchange }
           <pre>{text}</pre>
         </Section>
       )}
-      {asked.length === 0 ? null : (
-        <Section title="Input requests">
-          <ul class="chain">
-            {asked.map((question) => (
-              <li key={question.key}>
-                <button type="button" class="moment" onClick={() => select({ exchange: question.key })}>
-                  <Outcome exchange={question} at={at} />
-                  <span>{question.target ?? question.method}</span>
-                </button>
-              </li>
-            ))}
-          </ul>
-        </Section>
-      )}
+      {linked.map(([title, others]) => {
+        const before = others.filter(({ seq }) => seq <= at);
+        return before.length === 0 ? null : (
+          <Section key={title} title={title}>
+            <ul class="chain">
+              {before.map((other) => (
+                <li key={other.key}>
+                  <button type="button" class="moment" onClick={() => select({ exchange: other.key })}>
+                    <Outcome exchange={other} at={at} />
+                    <span>{other.target ?? other.method}</span>
+                    {other.connection === exchange.connection ? null : (
+                      <span class="beside">{doorName(data, other.connection)}</span>
+                    )}
+                  </button>
+                </li>
+              ))}
+            </ul>
+          </Section>
+        );
+      })}
       {shown.length === 0 ? null : (
         <Section title="Notifications">
           {shown.map((notice) => (

@@ -17,6 +17,8 @@ const REFRESH_MS = 1_000;
 /** Most servers share their store with no other. */
 const Nodes = later('The list of nodes', async () => (await import('./Nodes.tsx')).Nodes);
 
+const Upstreams = later('The list of upstreams', async () => (await import('./Upstreams.tsx')).Upstreams);
+
 export function Overview() {
   const data = known();
   const rows = useMemo(
@@ -81,6 +83,7 @@ export function Overview() {
         </header>
         <Failures groups={failures} />
       </section>
+      {data.mounts ? <Upstreams /> : null}
       {nodes ? <Nodes known={nodes} /> : null}
     </div>
   );

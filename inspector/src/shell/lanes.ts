@@ -2,9 +2,11 @@
 import {
   CLIENT,
   displayName,
+  isUpstream,
   type MessageRow,
   type Model,
   PROGRESS,
+  UPSTREAM,
   type WireExchange,
 } from '../../../src/inspector/model/index.ts';
 import type { MessageLane } from '../messages/Messages.tsx';
@@ -86,8 +88,12 @@ function byKind(model: Model, row: MessageRow): MessageRow {
   return { ...row, to: kindOf(model, to), ...(from === undefined ? {} : { from: kindOf(model, from) }) };
 }
 
-const kindOf = (model: Model, actor: string): string =>
-  actor === CLIENT ? CLIENT : (model.actor(actor)?.kind ?? 'unknown');
+const kindOf = (model: Model, actor: string): string => {
+  if (actor === CLIENT) return CLIENT;
+  if (actor.startsWith(UPSTREAM)) return 'upstream';
+  const line = model.actor(actor);
+  return isUpstream(line) ? 'connection' : (line?.kind ?? 'unknown');
+};
 
 /** The order of the kinds, along the path of a message from the client. */
 const WAY = [
@@ -105,6 +111,9 @@ const WAY = [
   'subscriptions',
   'emitter',
   'server',
+  'mount',
+  'connection',
+  'upstream',
 ];
 
 export function lanesOf(model: Model, rows: readonly MessageRow[], by: 'actor' | 'kind'): readonly MessageLane[] {

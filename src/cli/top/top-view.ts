@@ -24,6 +24,7 @@ import {
   unseenOf,
   type WireExchange,
 } from '../../inspector/model/index.ts';
+import { type UpstreamLine, upstreamsOf } from '../../inspector/model/upstreams.ts';
 import { clipLine, countdown, lasting, padTo, plural, safe } from './format.ts';
 
 /** `tree` shows requests below their sessions; the other orders show one flat list. */
@@ -71,13 +72,15 @@ const PRESENT_MS = 60_000;
 const MOST_NAMES = 3;
 /** The maximum number of nodes shown. */
 const MOST_NODES = 8;
+/** The maximum number of upstreams shown. */
+const MOST_UPSTREAMS = 12;
 /** The maximum number of methods shown. */
 const MOST_METHODS = 6;
 /** The maximum share of the screen for the methods. */
 const METHODS_SHARE = 0.35;
 
 export function topView(model: Model, options: ViewOptions): readonly Line[] {
-  const top = [...header(model, options), ...nodeLines(model), line('')];
+  const top = [...header(model, options), ...nodeLines(model), ...upstreamLines(model), line('')];
   const methods = methodLines(model, options);
   const room = Math.max(3, options.rows - top.length - methods.length - 1);
   return [...top, ...listLines(rowsOf(model, options), options, room), ...methods].map(({ text, tone }) => ({
@@ -127,6 +130,20 @@ function nodeLines(model: Model): readonly Line[] {
     ...(nodes.length > most.length ? [line(`… and ${plural(nodes.length - most.length, 'node')}`, 'faint')] : []),
     ...(free > 0 ? [line(`${plural(free, 'cell')} without a node`, 'bad')] : []),
   ];
+}
+
+/** The servers behind the mounts; none for a server without mounts. */
+function upstreamLines(model: Model): readonly Line[] {
+  const lines = upstreamsOf(model);
+  const row = ({ name, state, connections, open, count, failed, p50, p99 }: UpstreamLine): Line => {
+    const times = count === 0 ? [] : [`p50 ${lasting(p50)}  p99 ${lasting(p99)}`];
+    const calls = [plural(count, 'call'), ...(failed === 0 ? [] : [`${failed} failed`]), `${open} open`];
+    const text = [`upstream ${name}`, state, plural(connections, 'connection'), ...calls, ...times].join(' · ');
+    return line(safe(text), state.startsWith('offering') ? 'plain' : 'bad');
+  };
+  const most = lines.slice(0, MOST_UPSTREAMS);
+  const more = lines.length - most.length;
+  return [...most.map(row), ...(more > 0 ? [line(`… and ${plural(more, 'upstream')}`, 'faint')] : [])];
 }
 
 function counts(model: Model, now: number): string {

@@ -3,6 +3,11 @@ import type { ActorLine } from './actor-line.ts';
 
 type Actors = ReadonlyMap<string, ActorLine>;
 
+/** True for the connection of a mount to its server. Other clients are not inside of a server. */
+export function isUpstream(line: Pick<ActorLine, 'kind' | 'parent'> | undefined): boolean {
+  return line?.kind === 'client' && line.parent !== undefined;
+}
+
 /** The actor that represents each connection. */
 export class Doors {
   readonly #doors = new Map<string, string>();

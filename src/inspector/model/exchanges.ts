@@ -25,6 +25,9 @@ const HOP_STATUS: Partial<Record<NonNullable<Hopped['end']>, WireExchange['statu
   left: 'cancelled',
 };
 
+/** Requests of a connection for itself, which a call may have led to. */
+const OF_CONNECTION: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'logging/setLevel', 'ping']);
+
 /** Maximum number of stored names of the clients on one connection. */
 const MOST_CLIENTS = 8;
 const NO_CLIENTS: ReadonlySet<string> = new Set();
@@ -88,6 +91,18 @@ export class Exchanges {
   /** The handler of an exchange threw an error. @param seq the record of the request */
   handlerFailed(seq: number, failure: HandlerFailure): void {
     for (const exchange of this.at(seq)) exchange.failures.push(failure);
+  }
+
+  /** A request was sent because of one on another connection. @param cause the record of that request */
+  relayed(seq: number, cause: number): void {
+    const [origin] = this.at(cause);
+    if (!origin) return;
+    for (const exchange of this.at(seq)) {
+      if (exchange.kind !== 'request' || OF_CONNECTION.has(exchange.method)) continue;
+      exchange.origin = origin;
+      origin.relayed ??= [];
+      origin.relayed.push(exchange);
+    }
   }
 
   /** A request crosses nodes. One that ends without a response has none. @param seq the record of the request */
@@ -165,7 +180,8 @@ export class Exchanges {
 
   #request(record: WireRecord, { id, method, message }: Extract<Message, { kind: 'request' }>, index: number): void {
     const target = targetOf(message);
-    const client = clientOf(message);
+    // The requests of a server name no client.
+    const client = record.direction === 'in' ? clientOf(message) : undefined;
     const exchange: WireExchange = {
       ...base(record, index),
       kind: 'request',

@@ -61,7 +61,8 @@ export function failuresOf(model: Model, seq: number): readonly FailureGroup[] {
   };
   for (const exchange of model.exchanges.failed) {
     const { end = 0, endAt = exchange.at } = exchange;
-    if (end > seq) continue;
+    // The call that the server relayed has failed, too.
+    if (end > seq || (exchange.origin && exchange.origin.status !== 'ok')) continue;
     add({
       kind: exchange.status === 'isError' ? 'isError' : 'error',
       what: exchange.target === undefined ? exchange.method : `${exchange.method} ${exchange.target}`,

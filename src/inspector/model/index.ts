@@ -3,6 +3,7 @@
  * input.
  */
 export { type ActorLife, ActorLine, type PendingTimer, type Since, type Standing } from './actor-line.ts';
+export { isUpstream } from './belonging.ts';
 export { type ActorChange, changes } from './changes.ts';
 export { type Coverage, KnownChart, type Visits } from './chart-coverage.ts';
 export { hasClient } from './clients.ts';
@@ -16,7 +17,7 @@ export {
   KNOWS_HIBERNATING,
 } from './hibernating.ts';
 export { type Idle, idleTimes } from './idle.ts';
-export { CLIENT, isAuthored, isMachinery, type MessageRow } from './message-rows.ts';
+export { CLIENT, isAuthored, isMachinery, type MessageRow, UPSTREAM } from './message-rows.ts';
 export { missing } from './missing.ts';
 export { Model, type ModelOptions } from './model.ts';
 export { framesOf, recordingOfModel } from './model-frames.ts';

@@ -23,17 +23,25 @@ export interface MessageRow {
 /** The other end of the wire. */
 export const CLIENT = 'client';
 
+/** The beginning of the lane of a server behind a mount. */
+export const UPSTREAM = 'upstream ';
+
 /** Facts from outside of a record: its sender, the actor of a connection, and the lifetimes of actors. */
 export interface Around {
   /** The sender of the causing record. */
   readonly sender: string | undefined;
   door(connection: string): string;
+  /** The lane of the other end of a connection. */
+  far(connection: string): string;
   alive(actor: string): boolean;
   /** True if its statechart is an author's. Troupe's own charts ignore other events on purpose. */
   authored(actor: string): boolean;
 }
 
-export function messageRow(record: TraceRecord, { sender, door, alive, authored }: Around): MessageRow | undefined {
+export function messageRow(
+  record: TraceRecord,
+  { sender, door, far, alive, authored }: Around,
+): MessageRow | undefined {
   const { seq, at } = record;
   const from = sender === undefined ? {} : { from: sender };
   switch (record.type) {
@@ -46,8 +54,8 @@ export function messageRow(record: TraceRecord, { sender, door, alive, authored 
       const name = wireName(record.message, record.text);
       const inside = door(record.connection);
       return record.direction === 'in'
-        ? { seq, at, from: CLIENT, to: inside, name, kind: 'wire' }
-        : { seq, at, from: sender ?? inside, to: CLIENT, name, kind: 'wire' };
+        ? { seq, at, from: far(record.connection), to: inside, name, kind: 'wire' }
+        : { seq, at, from: sender ?? inside, to: far(record.connection), name, kind: 'wire' };
     }
     case 'step': {
       const mark = record.handled || !authored(record.actor) ? {} : { mark: 'unhandled' as const };

@@ -15,13 +15,14 @@ import type {
   Stated,
   Stepped,
   TraceRecord,
+  Wired,
 } from '../frames.ts';
 import { ActorLine, type Since } from './actor-line.ts';
 import { Doors, Machines } from './belonging.ts';
 import { Causes } from './causes.ts';
 import { Counter, type Coverage, coverageOf, KnownChart, type Visits } from './chart-coverage.ts';
 import { Exchanges } from './exchanges.ts';
-import { actorOf, isAuthored, type MessageRow, messageRow } from './message-rows.ts';
+import { actorOf, CLIENT, isAuthored, type MessageRow, messageRow, UPSTREAM } from './message-rows.ts';
 import { LIVE } from './ordered-log.ts';
 import { Visiting, visitsUntil } from './visiting.ts';
 
@@ -47,6 +48,8 @@ export class Model {
   readonly causes = new Causes();
   readonly exchanges = new Exchanges();
   readonly gaps: GapFrame[] = [];
+  /** True once the server has a mount. */
+  mounts = false;
   /** Everything that the server offers, if a frame described it. */
   catalogue: ServerCatalogue | undefined;
   /** The server's own count of visits, if the page has requested it. */
@@ -180,6 +183,7 @@ export class Model {
     this.moments = [];
     this.troubles = [];
     this.#unconfirmed = undefined;
+    this.mounts = false;
     this.#gone = [];
     this.#dropped = 0;
     this.version += 1;
@@ -207,11 +211,12 @@ export class Model {
     const row = messageRow(record, {
       sender: this.#sender(record),
       door: (connection) => this.doorOf(connection),
+      far: (connection) => this.#farOf(connection),
       alive: (actor) => this.actors.get(actor)?.aliveAt(record.seq) !== false,
       authored: (actor) => isAuthored(this.actors.get(actor)?.kind ?? 'invoked'),
     });
     if (row) this.rows.push(row);
-    if (record.type === 'wire') return this.exchanges.wire(record);
+    if (record.type === 'wire') return this.#wire(record);
     if (record.type === 'control') return;
     if (record.type === 'hop') return this.exchanges.hop(root, record);
     const line = this.#line(record.actor);
@@ -224,6 +229,7 @@ export class Model {
     switch (record.type) {
       case 'created':
         line.created(record);
+        this.mounts ||= line.kind === 'mount';
         line.origin ??= root;
         if (line.kind === 'request') line.serves.add(root);
         this.#machines.add(line, this.actors);
@@ -252,6 +258,22 @@ export class Model {
     }
   }
 
+  #wire(record: RecordHeader & Wired): void {
+    this.exchanges.wire(record);
+    // Only a server with mounts relays requests from one connection to another.
+    if (record.direction === 'in' || !this.mounts) return;
+    const cause = this.causes
+      .because(record.seq)
+      .find((other) => other.type === 'wire' && other.connection !== record.connection);
+    if (cause) this.exchanges.relayed(record.seq, cause.seq);
+  }
+
+  /** The lane of the other end of a connection. */
+  #farOf(connection: string): string {
+    const mount = this.actors.get(this.actors.get(connection)?.parent ?? '');
+    return mount?.kind === 'mount' ? `${UPSTREAM}${mount.label ?? mount.address}` : CLIENT;
+  }
+
   #state(line: ActorLine, record: RecordHeader & Stated): void {
     const chart = this.charts.get(line.chart ?? '');
     const before = line.standings.last?.active ?? [];
@@ -274,7 +296,8 @@ export class Model {
 
   #ended(line: ActorLine, seq: number, at: number, why: string): void {
     line.gone(seq, at, why);
-    if (line.kind === 'requests' && line.connection !== undefined) this.exchanges.closed(line.connection, seq, at);
+    if ((line.kind === 'requests' || line.kind === 'client') && line.connection !== undefined)
+      this.exchanges.closed(line.connection, seq, at);
     this.#gone.push(line.address);
     while (this.#gone.length > this.#maxGone) {
       const address = this.#gone.shift() ?? '';

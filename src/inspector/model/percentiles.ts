@@ -26,7 +26,8 @@ export function timings(exchanges: readonly WireExchange[]): readonly Timing[] {
     .sort((a, b) => b.count - a.count || (a.method < b.method ? -1 : 1));
 }
 
-function timing(method: string, group: readonly WireExchange[]): Timing {
+/** The timing of ended exchanges. */
+export function timing(method: string, group: readonly WireExchange[]): Timing {
   const times = group.map(({ at, endAt }) => (endAt ?? at) - at).sort((a, b) => a - b);
   return {
     method,

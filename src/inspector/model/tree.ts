@@ -3,6 +3,7 @@
  */
 import type { ActorKind, Wait } from '../frames.ts';
 import type { ActorLine } from './actor-line.ts';
+import { isUpstream } from './belonging.ts';
 import { hibernates, hibernatingOf, hibernatingSessionsOf } from './hibernating.ts';
 import { isMachinery } from './message-rows.ts';
 import type { Model } from './model.ts';
@@ -52,7 +53,7 @@ export function actorTree(model: Model, seq: number): readonly TreeNode[] {
 /** The name of a connection's client. Modern clients have no session, and any number of them may share a connection. */
 export function doorName(model: Model, connection: string): string {
   const line = model.actor(model.doorOf(connection));
-  if (line?.kind === 'session') return displayName(line);
+  if (line?.kind === 'session' || line?.kind === 'client') return displayName(line);
   const last = textOfValue(line?.view(LIVE)?.facts.client);
   const clients = new Set([...model.exchanges.clientsOn(connection), ...(last === undefined ? [] : [last])]);
   // All HTTP clients without a session share one connection.
@@ -97,7 +98,11 @@ class Tree {
       } else push(this.#children, parent, line);
     }
     for (const exchange of model.exchanges.open(seq)) {
-      if (exchange.direction === 'in' && !this.#served.has(exchange.seq))
+      // A server asks its clients, and calls the servers behind its mounts.
+      if (
+        (exchange.direction === 'in') !== isUpstream(model.actor(exchange.connection)) &&
+        !this.#served.has(exchange.seq)
+      )
         push(this.#open, model.doorOf(exchange.connection), exchange);
     }
   }
@@ -108,6 +113,7 @@ class Tree {
     return [
       ...of('server', 'client').map((line) => this.#node(line)),
       ...this.#group('clients', clients),
+      ...this.#group('upstreams', of('mount')),
       ...this.#byName('handles', of('handle')),
       ...this.#group('tasks', of('task')),
       ...this.#byName('machines', of('machine', 'invoked')),

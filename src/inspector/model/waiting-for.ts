@@ -4,6 +4,7 @@
  */
 import type { ChartEdge, TraceRecord, Wait } from '../frames.ts';
 import { type ActorLine, isTimer, type PendingTimer } from './actor-line.ts';
+import { isUpstream } from './belonging.ts';
 import type { Model } from './model.ts';
 import { LIVE } from './ordered-log.ts';
 import { displayName } from './tree.ts';
@@ -19,6 +20,8 @@ export interface Waited extends Wait {
   readonly unconfirmed?: boolean;
 }
 
+const RESULT = 'its result';
+
 /** The beginning of the addressee of an input request that was not sent yet. */
 const NEXT_CALLER = 'the client of the next call';
 
@@ -27,6 +30,7 @@ export function waitsOf(model: Model, address: string, seq: number): readonly Wa
   const line = model.actor(address);
   if (!line?.aliveAt(seq)) return [];
   const view = line.view(seq);
+  if (isUpstream(line)) return callsBeyond(model, line, seq);
   const delays = line.running(seq).map((timer) => delayOf(model, line, timer));
   // A view is valid until the next change of its actor.
   if (view && view.seq >= (line.standing(seq)?.seq ?? 0)) {
@@ -61,6 +65,14 @@ function callsOf(model: Model, { connection }: ActorLine, seq: number): readonly
   ];
 }
 
+/** A connection to a server behind a mount waits for the responses to its calls. */
+function callsBeyond(model: Model, line: ActorLine, seq: number): readonly Waited[] {
+  return model.exchanges
+    .open(seq)
+    .filter((call) => call.direction === 'out' && call.connection === line.connection && call.origin)
+    .flatMap((call) => beyond(model, call, line, seq).map((wait) => ({ ...wait, who: wait.who ?? callName(call) })));
+}
+
 /** The deadline of a request, from its table. */
 function deadlineOf(model: Model, exchange: WireExchange, seq: number): number | undefined {
   const table = model.actor(tableOf(exchange.connection));
@@ -74,6 +86,8 @@ function callName({ method, target }: WireExchange): string {
 /** The waits of a request: its open input requests, or otherwise the actor that serves it. */
 export function exchangeWaits(model: Model, exchange: WireExchange, seq: number): readonly Waited[] {
   if (statusAt(exchange, seq) !== 'open') return [];
+  const upstream = model.actor(exchange.connection);
+  if (exchange.direction === 'out' && upstream && isUpstream(upstream)) return beyond(model, exchange, upstream, seq);
   if (exchange.direction === 'out') return [questionOf(model, exchange)];
   const serves = [...model.actors.values()].find((line) => line.serves.has(exchange.seq) && line.aliveAt(seq));
   const inner = serves ? waitsOf(model, serves.address, seq) : undefined;
@@ -83,13 +97,37 @@ export function exchangeWaits(model: Model, exchange: WireExchange, seq: number)
   return [resultOf(model, exchange, seq)];
 }
 
+/** A call to the server behind a mount waits for the people whom that server asks meanwhile, otherwise for its result. */
+function beyond(model: Model, exchange: WireExchange, upstream: ActorLine, seq: number): readonly Waited[] {
+  const name = nameOfMount(model, upstream);
+  const { origin } = exchange;
+  const call = origin && [...model.actors.values()].find((line) => line.serves.has(origin.seq) && line.aliveAt(seq));
+  const asked = (call ? (waitsOf(model, call.address, seq) ?? []) : [])
+    .concat((origin?.asks ?? []).filter((ask) => statusAt(ask, seq) === 'open').map((ask) => questionOf(model, ask)))
+    .filter(({ what, after }) => what !== RESULT && !after);
+  if (asked.length > 0) return asked.slice(0, 1).map((wait) => ({ ...wait, who: name }));
+  return [{ what: RESULT, whom: name, because: exchange.seq, unconfirmed: true }];
+}
+
+function nameOfMount(model: Model, { parent, address, label }: ActorLine): string {
+  return displayName(model.actor(parent ?? '') ?? { address, label });
+}
+
 function resultOf(model: Model, exchange: WireExchange, seq: number): Waited {
   const server = model.actor(exchange.servedBy ?? '');
+  const hop = exchange.relayed?.find((call) => statusAt(call, seq) === 'open');
+  const upstream = hop && model.actor(hop.connection);
   const until = deadlineOf(model, exchange, seq);
   return {
-    what: 'its result',
+    what: RESULT,
     because: exchange.seq,
-    ...(exchange.hop?.way === 'to' ? { whom: hopName(exchange.hop) } : server ? { whom: displayName(server) } : {}),
+    ...(exchange.hop?.way === 'to'
+      ? { whom: hopName(exchange.hop) }
+      : upstream
+        ? { whom: nameOfMount(model, upstream) }
+        : server
+          ? { whom: displayName(server) }
+          : {}),
     ...(until === undefined ? { unconfirmed: true } : { until }),
   };
 }

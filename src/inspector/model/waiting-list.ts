@@ -1,6 +1,7 @@
 /** The list of everything that waits: who, for what, for whom, until when and why; the earliest deadline first. */
 import type { ActorKind, Wait } from '../frames.ts';
 import type { ActorLine } from './actor-line.ts';
+import { isUpstream } from './belonging.ts';
 import { hibernatingOf, hibernatingSessionsOf } from './hibernating.ts';
 import { isAuthored } from './message-rows.ts';
 import type { Model } from './model.ts';
@@ -93,6 +94,7 @@ const UNLISTED: ReadonlySet<TreeNode['kind']> = new Set([
   'registry',
   'executor',
   'subscriptions',
+  'mount',
 ]);
 
 /** The final states of a task (`machines/task.ts`): its actor stays until its lifetime ends. */
@@ -107,6 +109,8 @@ function rowsOf(model: Model, node: TreeNode, client: string | undefined, seq: n
     (gone !== undefined && asleep !== true)
   )
     return [];
+  // The call that the server relays has a row.
+  if (isUpstream(model.actor(node.actor ?? node.exchange?.connection ?? ''))) return [];
   if (asleep === true) return [idleRow(model, node, client, seq)];
   // A session itself never waits while a call is open: the call has a row.
   const busy = children.some((child) => child.gone === undefined && !UNLISTED.has(child.kind));

@@ -57,6 +57,10 @@ export interface WireExchange {
   readonly failures: HandlerFailure[];
   /** The actor that served it: a handle, a task, an executor, or a registry. */
   servedBy: string | undefined;
+  /** At a gateway: the exchange on the other side, which caused this one. */
+  origin?: WireExchange;
+  /** At a gateway: the exchanges on the other side that this one has caused. */
+  relayed?: WireExchange[];
   /** The other node, if its request crosses nodes. */
   hop?: RecordHeader & Hopped;
 }
