@@ -54,6 +54,7 @@ export interface ConfiguredOptions {
   readonly maxTimeoutMs?: number;
   readonly validate?: boolean;
   readonly trust?: boolean;
+  readonly eras?: 'auto' | 'legacy' | 'modern';
   readonly scopes?: readonly string[];
 }
 
@@ -350,6 +351,7 @@ const OPTIONS: Readonly<Record<keyof ConfiguredOptions, readonly [is: (value: un
     maxTimeoutMs: [isMilliseconds, 'milliseconds, at least 1'],
     validate: [isBoolean, 'true or false'],
     trust: [isBoolean, 'true or false'],
+    eras: [oneOf('auto', 'legacy', 'modern'), '"auto", "legacy" or "modern"'],
     scopes: [isTextList, 'a list of strings'],
   };
 

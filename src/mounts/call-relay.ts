@@ -21,9 +21,9 @@ import {
 } from '../input/request-context.ts';
 import type { InputMethod, InputRequest, Reply } from '../messages/client-input.ts';
 import { ErrorCode, type ErrorCodeValue, isProtocolError, ProtocolError, ToolError } from '../protocol/errors.ts';
-import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
+import { describe, isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
-import { TASKS_EXTENSION } from '../protocol/task-params.ts';
+import { declaresTasks, TASKS_EXTENSION, tasksNotDeclared } from '../protocol/task-params.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
 import { GatheredProgress } from './gathered-progress.ts';
 import { OwnedRoots } from './owned-roots.ts';
@@ -96,7 +96,11 @@ export class CallRelay {
   async call(ctx: Context, call: RelayCall): Promise<JsonObject> {
     const { upstream } = this.#options;
     const caller = ownerOfCall(ctx);
-    const owner = { ...caller, capabilities: declaredUpstream(caller.capabilities) };
+    const modern = caller.session === undefined;
+    // A modern client declares what it takes (ext-tasks, "Capability Negotiation"). For others, the relay waits.
+    if (call.tasks === 'required' && modern && !declaresTasks(caller.capabilities))
+      throw tasksNotDeclared(`${this.#options.mount}: tool "${String(call.params.name)}"`);
+    const owner = { ...caller, capabilities: declaredUpstream(caller.capabilities, modern) };
     try {
       const client = await upstream.authorized(ctx, () => upstream.for(owner));
       return await new RelayedCall(this.#options, this.#roots, client, owner, ctx, call).run();
@@ -303,10 +307,15 @@ class RelayedCall {
       }
       return reply.result;
     }
+    if (reply?.ok)
+      throw new ProtocolError(
+        ErrorCode.InvalidParams,
+        `the response to ${method}: expected an object, got ${describe(reply.result)}`,
+      );
     // A modern upstream gets results only (2026-07-28 patterns/mrtr).
     if (method === 'elicitation/create') return { action: 'cancel' };
     throw new ToolError(
-      `${this.#options.mount}: the client did not answer ${method}${!reply || reply.ok ? '' : `: ${reply.error.message}`}. The call was not completed.`,
+      `${this.#options.mount}: the client did not answer ${method}${!reply ? '' : `: ${reply.error.message}`}. The call was not completed.`,
     );
   }
 
@@ -455,25 +464,27 @@ const ENDED: Round = { requests: {}, ended: true };
 const NAMES = { 'elicitation/create': 'elicit', 'sampling/createMessage': 'sample', 'roots/list': 'roots' } as const;
 
 /**
- * The capabilities to declare upstream: those of the client that the call can serve, and tasks, which the relay follows for
- * clients that do not take them.
+ * The capabilities to declare upstream: those of the client that the call can serve, and for the client of a session tasks,
+ * which the relay follows for clients that do not take them.
  */
-function declaredUpstream(capabilities: ClientCapabilities): ClientCapabilities {
+function declaredUpstream(capabilities: ClientCapabilities, modern: boolean): ClientCapabilities {
   // The client of a session has declared them once.
-  let declared = DECLARED.get(capabilities);
+  const known = modern ? DECLARED_BY_MODERN : DECLARED;
+  let declared = known.get(capabilities);
   if (declared) return declared;
   const { elicitation, sampling, roots, extensions } = capabilities;
   declared = {
     ...(elicitation && { elicitation }),
     ...(sampling && { sampling }),
     ...(roots && { roots }),
-    extensions: { ...extensions, [TASKS_EXTENSION]: {} },
+    ...(modern ? extensions && { extensions } : { extensions: { ...extensions, [TASKS_EXTENSION]: {} } }),
   };
-  DECLARED.set(capabilities, declared);
+  known.set(capabilities, declared);
   return declared;
 }
 
 const DECLARED = new WeakMap<ClientCapabilities, ClientCapabilities>();
+const DECLARED_BY_MODERN = new WeakMap<ClientCapabilities, ClientCapabilities>();
 
 /** The members of `_meta` that belong to the call, such as `traceparent`. */
 function passedMeta(meta: JsonObject): JsonObject | undefined {

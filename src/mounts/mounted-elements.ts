@@ -9,6 +9,7 @@ import type {
   ToolImplementation,
 } from '../executors/execution.ts';
 import type { Context } from '../input/context.ts';
+import { ownerOfCall } from '../input/request-context.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { LogFields, RuntimeLog } from '../operator-log.ts';
 import { settingsIn, VIEWS_EXTENSION } from '../protocol/extensions.ts';
@@ -442,7 +443,9 @@ export class MountedElements implements Claimant {
           `mount "${mount}": ${call.method} of ${about} failed: ${error.message}`,
           MOUNT_EVENT,
         );
-      return answerFailure({ mount, method: call.method, about }, error);
+      const { session, capabilities } = ownerOfCall(ctx);
+      const declared = session ? undefined : capabilities;
+      return answerFailure({ mount, method: call.method, about, capabilities: declared }, error);
     }
   }
 }

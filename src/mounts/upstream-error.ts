@@ -1,8 +1,9 @@
 /** The failure of a call to an upstream: what its caller may know, and the answer that the caller gets. */
 import { type CarriedOut, ClientError, ErrorResponse, type FailureReason } from '../client/client-errors.ts';
 import { ErrorCode, type ErrorCodeValue, ProtocolError } from '../protocol/errors.ts';
-import type { JsonObject } from '../protocol/json.ts';
+import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
+import type { ClientCapabilities } from '../protocol/types.ts';
 
 /** The reason for which an upstream did not answer a call. It contains no address, no command and no output of the upstream. */
 export class UpstreamError extends Error {
@@ -56,6 +57,23 @@ const OF_ONE_HOP: ReadonlySet<number> = new Set([
   ErrorCode.UnsupportedProtocolVersion,
 ]);
 
+/** True for the demand of a capability that the client itself has not declared (2026-07-28 basic, "Error Codes"). */
+function isAnswer(
+  code: number,
+  data: JsonValue | undefined,
+  declared: ClientCapabilities | undefined,
+): code is ErrorCodeValue {
+  if (code !== ErrorCode.MissingRequiredClientCapability || !declared || !isJsonObject(data)) return false;
+  return isJsonObject(data.requiredCapabilities) && misses(data.requiredCapabilities, declared);
+}
+
+function misses(required: JsonObject, declared: object): boolean {
+  return Object.entries(required).some(([name, part]) => {
+    const own: unknown = Object.hasOwn(declared, name) ? Reflect.get(declared, name) : undefined;
+    return !isObject(own) || (isJsonObject(part) && misses(part, own));
+  });
+}
+
 /** Codes of JSON-RPC and MCP that each revision has, and those that a server may define. */
 function isCode(code: number): code is ErrorCodeValue {
   return Number.isSafeInteger(code) && code !== 0 && !OF_ONE_HOP.has(code);
@@ -72,6 +90,8 @@ export interface FailedCall {
   readonly method: string;
   /** The tool, prompt or resource, as the client knows it. */
   readonly about: string | undefined;
+  /** The capabilities that a modern client declares; undefined for others, whose revisions have no error for a missing one. */
+  readonly capabilities?: ClientCapabilities | undefined;
 }
 
 /**
@@ -81,8 +101,9 @@ export interface FailedCall {
  * @returns the result of a tool call, for its model
  * @throws {ProtocolError} the error of the upstream; for other methods than tools/call, -31005 or -32603
  */
-export function answerFailure({ mount, method, about }: FailedCall, error: unknown): JsonObject {
-  if (error instanceof ErrorResponse && isCode(error.code)) throw new ProtocolError(error.code, error.text, error.data);
+export function answerFailure({ mount, method, about, capabilities }: FailedCall, error: unknown): JsonObject {
+  if (error instanceof ErrorResponse && (isCode(error.code) || isAnswer(error.code, error.data, capabilities)))
+    throw new ProtocolError(error.code, error.text, error.data);
   if (!(error instanceof ClientError)) throw error;
   const failure = new UpstreamError(mount, about === undefined ? 'it' : `"${about}"`, error);
   const { reason, carriedOut, retry, retryAfterMs } = failure;

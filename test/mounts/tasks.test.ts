@@ -137,30 +137,37 @@ for (const era of ['legacy', 'modern'] as const) {
     await close();
   });
 
-  test(`a client without tasks waits for the task of a ${era} upstream, and gets its status as progress`, async () => {
-    for (const kind of ['modern', 'session'] as const) {
-      const { open, clock, log, finish, close } = await stage(era);
-      const progress: string[] = [];
-      const client = open(({ text }) => {
-        const message = readJson(text);
-        if (isObjectInTest(message) && isObjectInTest(message.params) && message.method === 'notifications/progress')
-          progress.push(String(message.params.message));
-      });
-      const params = { name: 'up_work', arguments: {}, _meta: { progressToken: 'p' } };
-      if (kind === 'session') await client.initialize('2025-11-25', {});
-      const result =
-        kind === 'session'
-          ? client.request('tools/call', params)
-          : client.modern('tools/call', { name: 'up_work', arguments: {} }, { progressToken: 'p' });
-      await until(clock, async () => progress.includes('half way'));
-      finish();
-      const ended = (await inTime(clock, result)) as JsonObject;
-      assert.is(textOf(ended), 'worked');
-      // The task of the upstream is not the client's to know.
-      if (kind === 'session') assert.is(ended._meta, undefined);
-      assert.equal(log, ['began', 'finished']);
-      await close();
-    }
+  test(`a session without tasks waits for the task of a ${era} upstream, and gets its status as progress`, async () => {
+    const { open, clock, log, finish, close } = await stage(era);
+    const progress: string[] = [];
+    const client = open(({ text }) => {
+      const message = readJson(text);
+      if (isObjectInTest(message) && isObjectInTest(message.params) && message.method === 'notifications/progress')
+        progress.push(String(message.params.message));
+    });
+    const params = { name: 'up_work', arguments: {}, _meta: { progressToken: 'p' } };
+    await client.initialize('2025-11-25', {});
+    const result = client.request('tools/call', params);
+    await until(clock, async () => progress.includes('half way'));
+    finish();
+    const ended = (await inTime(clock, result)) as JsonObject;
+    assert.is(textOf(ended), 'worked');
+    // The task of the upstream is not the client's to know.
+    assert.is(ended._meta, undefined);
+    assert.equal(log, ['began', 'finished']);
+    await close();
+  });
+
+  test(`a modern client that does not declare tasks gets the error of a tool that needs them, of a ${era} upstream`, async () => {
+    const { open, clock, log, close } = await stage(era);
+    const called = open().modern('tools/call', { name: 'up_work', arguments: {} });
+    const error = await inTime(clock, called).catch((thrown: unknown) => thrown);
+    assert.equal(
+      [Object(error).code, Object(error).data],
+      [-32021, { requiredCapabilities: { extensions: EXTENSION.extensions } }],
+    );
+    assert.equal(log, []);
+    await close();
   });
 
   test(`a session asks for a task, and a ${era} upstream gets one call`, async () => {
@@ -197,12 +204,9 @@ for (const era of ['legacy', 'modern'] as const) {
 
 test('a failed task is a failed call', async () => {
   const { open, clock, close } = await stage('modern');
-  const client = new Modern(open());
-  const takesNone = await inTime(
-    clock,
-    client.send('tools/call', { name: 'up_fail', arguments: {} }, { elicitation: {} }),
-  );
-  assert.is(takesNone.isError, true);
-  assert.equal(EXTENSION.elicitation, {});
+  const client = open();
+  await client.initialize('2025-11-25', {});
+  const takesNone = await inTime(clock, client.request('tools/call', { name: 'up_fail', arguments: {} }));
+  assert.is(Object(takesNone).isError, true);
   await close();
 });

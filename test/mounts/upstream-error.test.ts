@@ -95,3 +95,21 @@ test('an error of another kind is thrown as it is', () => {
     (reason: unknown) => reason === error,
   );
 });
+
+test('a modern client gets the demand of a capability that it has not declared', () => {
+  const demand = new ErrorResponse('gh', ErrorCode.MissingRequiredClientCapability, 'needs sampling', {
+    requiredCapabilities: { sampling: { tools: {} } },
+  });
+  const call = { mount: 'gh', method: 'tools/call', about: 'gh_ask' };
+  const codeFor = (capabilities: JsonObject | undefined): unknown => {
+    try {
+      return answerFailure({ ...call, capabilities }, demand).isError;
+    } catch (error) {
+      return error instanceof ProtocolError && error.code;
+    }
+  };
+  assert.is(codeFor({}), -32021);
+  assert.is(codeFor({ sampling: {} }), -32021);
+  assert.is(codeFor({ sampling: { tools: {} } }), true, 'the client has it: the gateway does not');
+  assert.is(codeFor(undefined), true, 'earlier revisions have no such error');
+});
