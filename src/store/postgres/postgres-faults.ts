@@ -32,6 +32,9 @@ export function sqlStateOf(error: unknown): string | undefined {
   return /^[0-9A-Z]{5}$/.test(error.code) ? error.code : undefined;
 }
 
+/** duplicate_prepared_statement, and invalid_sql_statement_name: the statements of one connection reach several sessions. */
+const POOLED: ReadonlySet<string | undefined> = new Set(['42P05', '26000']);
+
 /** Returns whether the connection ended with this error, or must. */
 export function endsConnection(error: unknown): boolean {
   const state = sqlStateOf(error);
@@ -49,6 +52,9 @@ export function postgresError(error: unknown, what: string): StoreError {
   if (error instanceof StoreError) return error;
   const state = sqlStateOf(error);
   // Only the message: the detail of an error of PostgreSQL quotes the row.
-  const why = `${what}: ${messageOf(error)}${state === undefined ? '' : ` (${state})`}`;
+  const hint = POOLED.has(state)
+    ? '. Behind a transaction pooler, name a direct connection, too: postgres(url, { session: directUrl })'
+    : '';
+  const why = `${what}: ${messageOf(error)}${state === undefined ? '' : ` (${state})`}${hint}`;
   return new StoreError(FAULTS[state ?? ''] ?? 'failed', why);
 }

@@ -66,6 +66,14 @@ test('the states of PostgreSQL map to faults of the store, and the detail of an 
   ]);
 });
 
+test('an error of a transaction pooler names the option that is missing', () => {
+  for (const code of ['42P05', '26000'])
+    assert.match(
+      postgresError(Object.assign(new Error('prepared statement "load" already exists'), { code }), 'db').message,
+      'session: directUrl',
+    );
+});
+
 test('a text without meaning to PostgreSQL is stored and read as it was', () => {
   for (const text of ['', 'plain', 'a\0b', '\u0001z', '\0\u0001o\u0001', 'NULL', '{"a":"\\"}'])
     assert.is(fromColumnText(toColumnText(text)), text);
