@@ -102,6 +102,7 @@ const ONLY_FULL: ReadonlySet<string> = new Set([
   'test/durable/database.test.ts',
   'test/harness/postgres.test.ts',
   'test/inspector/browser/apps.test.ts',
+  'test/mounts/killed.test.ts',
   'test/store/postgres/membership.test.ts',
 ]);
 
