@@ -19,6 +19,8 @@ export interface Element<D> {
   readonly access?: ElementAccess | undefined;
   /** The clients that find it in a list; undefined: all. Calls and reads by its name are served to anyone. */
   readonly listed?: Listed | undefined;
+  /** Its annotations are claims of another server: they permit no repeat of a call. */
+  readonly untrusted?: true | undefined;
   /** The app that shows the results of a tool; true: a page of its own. */
   readonly opens?: string | true | undefined;
   /** The tool whose rules decide about a page. */

@@ -313,6 +313,7 @@ export class MountedElements implements Claimant {
     return {
       key: name,
       access: accessOf(settings),
+      ...(settings.trust ? {} : { untrusted: true }),
       ...(forViews ? { listed: 'views' } : settings.expose === 'search' ? { listed: 'search' } : {}),
       definition: {
         ...definition,

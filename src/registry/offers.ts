@@ -32,6 +32,8 @@ export interface Compiled<D, I> {
   readonly access?: ElementAccess | undefined;
   /** The clients that find it in a list; undefined: all. */
   readonly listed?: Listed | undefined;
+  /** See {@link Element}. */
+  readonly untrusted?: true | undefined;
   /** The app that shows the results of a tool; true: a page of its own. */
   readonly opens?: string | true | undefined;
   /** The tool whose rules decide about a page. */

@@ -94,7 +94,16 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
   const { registry, executors, catalogue } = options;
   const written = new Map<number, Definition>();
   const attach = (definition: Definition, source?: string) => {
-    const { key, definition: shown, implementation, access, listed, opens, opener } = options.compile(definition);
+    const {
+      key,
+      definition: shown,
+      implementation,
+      access,
+      listed,
+      opens,
+      opener,
+      untrusted,
+    } = options.compile(definition);
     const ref = options.nextRef();
     options.offered(implementation, { listed, opens });
     if (access && (access.allow || access.demands || access.scopes.length > 0)) options.guarded();
@@ -108,6 +117,7 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
       listed,
       opens,
       opener,
+      untrusted,
       source: source ?? catalogue.all().find((element) => element.key === key)?.source ?? 'code',
     };
   };

@@ -95,7 +95,9 @@ export class PlacedRequests implements RequestPlacement {
     if (operation.method !== 'tools/call') return true;
     const element = this.#options.tools.get(operation.name);
     const key = keyOf(request, operation, element?.access?.machine !== undefined);
-    return isRepeatable(element?.definition) || key !== undefined || operation.input?.state !== undefined;
+    return (
+      (element !== undefined && isRepeatable(element)) || key !== undefined || operation.input?.state !== undefined
+    );
   }
 }
 

@@ -465,7 +465,7 @@ export function createRuntime(
   };
 
   const repeatableTools = (): readonly string[] =>
-    offering.tools.catalogue.all().flatMap((tool) => (tool.enabled && isRepeatable(tool.definition) ? tool.key : []));
+    offering.tools.catalogue.all().flatMap((tool) => (tool.enabled && isRepeatable(tool) ? tool.key : []));
 
   system.telemetry?.observe?.(metrics.all(), () => void metrics.read());
   return {

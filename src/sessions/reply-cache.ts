@@ -23,6 +23,12 @@ import { RecentNames } from './recent-names.ts';
 import type { SessionRecord } from './session-record.ts';
 import type { SessionRepository } from './session-repository.ts';
 
+/** A tool whose annotations decide whether a call may be repeated, unless another server claims them. */
+export interface HintedTool {
+  readonly definition: unknown;
+  readonly untrusted?: true | undefined;
+}
+
 export interface ReplyCacheOptions {
   readonly store: Store;
   readonly system: ActorSystem;
@@ -34,7 +40,7 @@ export interface ReplyCacheOptions {
    */
   readonly lasting: ReadonlySet<string>;
   /** The tools by name, with their definitions as clients see them. */
-  readonly definitions: { get(tool: string): { readonly definition: unknown } | undefined };
+  readonly definitions: { get(tool: string): HintedTool | undefined };
   /** The actor that runs calls. */
   readonly tools: RequestTarget;
   /** Records the start of a call together with its marker; undefined without an audit. */
@@ -124,10 +130,10 @@ export class ReplyCache implements RequestTarget {
     const { operation } = request;
     if (operation.method !== 'tools/call') return this.#tools.send(mail);
     try {
-      const tool = request.hidden ? undefined : this.#options.definitions.get(operation.name)?.definition;
+      const tool = request.hidden ? undefined : this.#options.definitions.get(operation.name);
       const key = keyIn(request);
       if (leavesNothing(tool, request, operation)) return this.#tools.send(mail);
-      const call = this.#callOf(request, operation, key, isRepeatable(tool));
+      const call = this.#callOf(request, operation, key, tool !== undefined && isRepeatable(tool));
       if (!call) return this.#tools.send(mail);
       this.#take(mail, call);
     } catch (error) {
@@ -407,8 +413,8 @@ function keyIn({ meta }: RequestView): string | undefined {
   );
 }
 
-function hints(tool: unknown): Readonly<Record<string, unknown>> {
-  const annotations = isObject(tool) ? tool.annotations : undefined;
+function hints({ definition, untrusted }: HintedTool): Readonly<Record<string, unknown>> {
+  const annotations = isObject(definition) && !untrusted ? definition.annotations : undefined;
   return isObject(annotations) ? annotations : NONE;
 }
 
@@ -421,7 +427,7 @@ function whyNot({ fault, message }: StoreError): string {
 }
 
 /** True if running the tool twice has the same effect as running it once. */
-export function isRepeatable(tool: unknown): boolean {
+export function isRepeatable(tool: HintedTool): boolean {
   const { readOnlyHint, idempotentHint } = hints(tool);
   return readOnlyHint === true || idempotentHint === true;
 }
@@ -430,8 +436,10 @@ export function isRepeatable(tool: unknown): boolean {
  * True if a call needs no stored reply because it may run again. Durable effects of its handler have their own output
  * gate.
  */
-function leavesNothing(tool: unknown, request: RequestView, operation: CallTool): boolean {
-  return tool === undefined || (hints(tool).readOnlyHint === true && !mayBecomeTask(tool, request, operation));
+function leavesNothing(tool: HintedTool | undefined, request: RequestView, operation: CallTool): boolean {
+  return (
+    tool === undefined || (hints(tool).readOnlyHint === true && !mayBecomeTask(tool.definition, request, operation))
+  );
 }
 
 /** True if a call may become a task. A repeated call must then find that task and not create another. */

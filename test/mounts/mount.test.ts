@@ -215,6 +215,77 @@ test('of two mounts with one name, the one that was mounted first has it; the ot
   await Promise.all([host, one, other].map((each) => each.close()));
 });
 
+test('scopes, rules and limits of a mount restrict its elements, and nothing else', async () => {
+  const upstream = shop();
+  let refunds = 0;
+  upstream.tool('refund', () => {
+    refunds += 1;
+    return 'done';
+  });
+  const host = server('host');
+  await host.mount('scoped', upstream, { scopes: ['shop'] });
+  await host.mount('ruled', upstream, {
+    allow: ({ element, arguments: { item } }) => element.kind !== 'tool' || item !== 'tea',
+  });
+  await host.mount('limited', upstream, { only: ['re*'], limits: { perMinute: 2 } });
+  const client = await connect(host);
+  assert.equal(names(await client.tools()).sort(), [
+    'limited_refund',
+    'ruled_price',
+    'ruled_refund',
+    'scoped_price',
+    'scoped_refund',
+  ]);
+  for (const work of [
+    client.call('scoped_price', { item: 'tea' }),
+    client.read('scoped+shop://terms'),
+    client.read('scoped+shop://unlisted'),
+    client.prompt('scoped_order', { item: 'tea' }),
+    client.call('ruled_price', { item: 'tea' }),
+  ]) {
+    const error = await errorOf(work);
+    assert.is(error instanceof ErrorResponse && error.code, -31004);
+  }
+  assert.is((await client.call('ruled_price', { item: 'x' })).isError, undefined);
+  assert.is((await client.read('ruled+shop://terms')).contents.length, 1);
+  const results = [];
+  for (let call = 0; call < 3; call += 1) results.push((await client.call('limited_refund')).isError);
+  assert.equal([results, refunds], [[undefined, undefined, true], 2]);
+  await client.close();
+  await host.close();
+  await upstream.close();
+});
+
+test('validate: true checks arguments before the upstream gets them; annotations permit repeats only with trust: true', async () => {
+  const upstream = shop();
+  let calls = 0;
+  upstream.use('tools/call', (_, __, next) => {
+    calls += 1;
+    return next();
+  });
+  const host = server('host');
+  await host.mount('claims', upstream);
+  await host.mount('trusted', upstream, { trust: true, validate: true });
+  let repeatable: readonly string[] = [];
+  await host.listen({
+    name: 'probe',
+    open(opened) {
+      repeatable = opened.repeatableTools();
+      return Promise.resolve();
+    },
+    close: () => Promise.resolve(),
+  });
+  assert.equal(repeatable, ['trusted_price']);
+  const client = await connect(host);
+  assert.is((await client.call('trusted_price', { item: 'much too long' })).isError, true);
+  assert.is(calls, 0);
+  assert.is((await client.call('claims_price', { item: 'much too long' })).isError, true);
+  assert.is(calls, 1);
+  await client.close();
+  await host.close();
+  await upstream.close();
+});
+
 test('rejects an invalid or taken name and invalid options, also if the program does not wait for the mount', async () => {
   const upstream = shop();
   const host = server('host');
