@@ -43,8 +43,10 @@ export async function scanSkills(root: string, prefix: string, before?: Scan): P
   const folder = await readFolder(place, basename(place), { left: MAX_ENTRIES });
   // A skill that is the root itself has the root's name.
   const above = [...(prefix === '' ? [] : prefix.split('/')), ...(isSkill(folder) ? [folder.name] : [])];
-  const scanner = new Scanner(before);
-  await scanner.scan(folder, `skill://${above.map(encoded).join('/')}`);
+  const places: Place[] = [];
+  const placed = placeFolder(folder, `skill://${above.map(encoded).join('/')}`, 0, 0, places);
+  const scanner = new Scanner(places, before);
+  await scanner.scan(placed);
   return scanner.result();
 }
 
@@ -76,6 +78,8 @@ function isSkill({ files }: Folder): boolean {
 }
 
 class Scanner {
+  /** All files, in the order of the folders. */
+  readonly #places: readonly Place[];
   readonly #before: Scan | undefined;
   readonly #skills: ServedSkill[] = [];
   /** The files that were read in this scan: a skill in a folder of another shares them. */
@@ -84,7 +88,8 @@ class Scanner {
   readonly #directories: string[] = [];
   readonly #problems: SkillProblem[] = [];
 
-  constructor(before: Scan | undefined) {
+  constructor(places: readonly Place[], before: Scan | undefined) {
+    this.#places = places;
     this.#before = before;
   }
 
@@ -97,32 +102,36 @@ class Scanner {
     };
   }
 
-  /** @param uri the address of the folder */
-  async scan(folder: Folder, uri: string): Promise<void> {
+  async scan(placed: PlacedFolder): Promise<void> {
+    const { folder } = placed;
     this.#directories.push(folder.path);
-    if (isSkill(folder)) await this.#skill(folder, uri);
+    if (isSkill(folder)) await this.#skill(placed);
     else {
       const misspelled = folder.files.find((name) => name.toLowerCase() === SKILL_FILE.toLowerCase());
       if (misspelled !== undefined)
         this.#report(join(folder.path, misspelled), undefined, `expected the name ${SKILL_FILE}`);
     }
-    for (const inner of folder.folders) {
-      const root = uri === 'skill://' ? uri : `${uri}/`;
-      await this.scan(inner, `${root}${encoded(inner.name)}`);
-    }
+    for (const inner of placed.folders) await this.scan(inner);
   }
 
   /** Adds a skill, if it breaks no rule. */
-  async #skill(folder: Folder, uri: string): Promise<void> {
+  async #skill({ folder, uri, depth, start, end }: PlacedFolder): Promise<void> {
     const before = this.#problems.length;
     const files: ScannedFile[] = [];
     let left: number = SKILL_LIMITS.bytes;
-    for (const place of filesIn(folder, uri)) {
+    for (let at = start; at < end; at += 1) {
+      const place = this.#places[at];
+      if (!place) break;
       if (files.length === SKILL_LIMITS.files) {
         this.#report(folder.path, undefined, `expected a skill of at most ${SKILL_LIMITS.files} files, found more`);
         break;
       }
-      const file = await this.#file(place, left);
+      if (place.badDepth > depth) {
+        this.#report(place.path, undefined, 'expected a name without backslashes and control characters');
+        break;
+      }
+      const read = this.#read.get(place.path);
+      const file = read && read.size <= left ? read : await this.#file(place, left);
       if (!file) break;
       files.push(file);
       left -= file.size;
@@ -137,14 +146,12 @@ class Scanner {
     for (const file of files) this.#files.set(file.uri, file);
   }
 
-  async #file({ path, name, folder, uri }: Place, most: number): Promise<ScannedFile | undefined> {
-    if (/[\\\p{Cc}]/u.test(uri.decoded))
-      return this.#report(path, undefined, 'expected a name without backslashes and control characters');
-    const known = this.#read.get(path);
-    const before = this.#before?.files.get(uri.encoded);
+  async #file(place: Place, most: number): Promise<ScannedFile | undefined> {
+    const { path } = place;
+    const before = this.#before?.files.get(place.uri);
     try {
-      const found = known ?? (await readBytes(path, most, before?.path === path ? before : undefined));
-      const file = found && 'bytes' in found ? await described(found, { path, name, folder, uri }) : found;
+      const found = this.#read.get(path) ?? (await readBytes(path, most, before?.path === path ? before : undefined));
+      const file = found && 'bytes' in found ? await described(found, place) : found;
       if (!file || file.size > most)
         return this.#report(
           path,
@@ -169,21 +176,38 @@ interface Place {
   readonly name: string;
   /** The name of its folder. */
   readonly folder: string;
-  readonly uri: { readonly encoded: string; readonly decoded: string };
+  readonly uri: string;
+  /** The depth of the last of its folders, or of itself, whose name no address may have; 0 if there is none. */
+  readonly badDepth: number;
 }
 
-/** All files of a folder, first its own in the order of their names, then those of its folders. */
-function filesIn(folder: Folder, uri: string, decoded = ''): readonly Place[] {
-  const own = folder.files.map((name) => ({
-    path: join(folder.path, name),
-    name,
-    folder: folder.name,
-    uri: { encoded: `${uri}/${encoded(name)}`, decoded: `${decoded}/${name}` },
-  }));
-  return [
-    ...own,
-    ...folder.folders.flatMap((inner) => filesIn(inner, `${uri}/${encoded(inner.name)}`, `${decoded}/${inner.name}`)),
-  ];
+/** A folder with its address. Its files, and those of its folders, are the places from `start` to before `end`. */
+interface PlacedFolder {
+  readonly folder: Folder;
+  readonly uri: string;
+  readonly depth: number;
+  readonly start: number;
+  readonly end: number;
+  readonly folders: readonly PlacedFolder[];
+}
+
+/** Names that some system reads as several, or shows as another one. */
+const BAD_NAME = /[\\\p{Cc}]/u;
+
+/** Adds all files of a folder once: first its own in the order of their names, then those of its folders. */
+function placeFolder(folder: Folder, uri: string, depth: number, badDepth: number, places: Place[]): PlacedFolder {
+  const start = places.length;
+  const root = uri === 'skill://' ? uri : `${uri}/`;
+  const badUntil = (name: string): number => (BAD_NAME.test(name) ? depth + 1 : badDepth);
+  for (const name of folder.files)
+    places.push({
+      path: join(folder.path, name),
+      ...{ name, folder: folder.name, uri: `${root}${encoded(name)}`, badDepth: badUntil(name) },
+    });
+  const folders = folder.folders.map((inner) =>
+    placeFolder(inner, `${root}${encoded(inner.name)}`, depth + 1, badUntil(inner.name), places),
+  );
+  return { folder, uri, depth, start, end: places.length, folders };
 }
 
 /** The name of a file in an address: only letters, digits and a few marks stay as they are (RFC 3986 section 2.1). */
@@ -199,7 +223,7 @@ async function described({ bytes, signature }: FileBytes, { path, name, folder, 
   const text = name === SKILL_FILE ? textOf(bytes) : undefined;
   const unreadable = name === SKILL_FILE ? [{ line: 1, message: 'expected text in UTF-8' }] : undefined;
   return {
-    uri: uri.encoded,
+    uri,
     name,
     path,
     signature,

@@ -6,7 +6,7 @@ import { join, relative } from 'node:path';
 import * as assert from 'uvu/assert';
 import { ErrorCode } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
-import { readBytes } from '../../src/skills/skill-scan.ts';
+import { readBytes, scanSkills } from '../../src/skills/skill-scan.ts';
 import { connect, type TestClient } from '../../src/testing.ts';
 import type { Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
@@ -403,6 +403,29 @@ test('a skill with too many files or bytes, or a name that hosts reject, is left
   assert.match(all, /a\\b: expected a name without backslashes/);
   assert.match(all, /small\/skill\.md: expected the name SKILL\.md/);
   await server.close();
+});
+
+test('skills in folders of each other share their files, and each checks the names below its own folder', async () => {
+  const files: Record<string, string> = {};
+  let path = '';
+  for (let depth = 0; depth < 50; depth += 1) {
+    path += `s${depth}/`;
+    files[`${path}SKILL.md`] = skillFile(`s${depth}`);
+  }
+  files['outer/SKILL.md'] = skillFile('outer');
+  files['outer/a\\b/inner/SKILL.md'] = skillFile('inner');
+  const { path: root } = skillTree(files);
+  const { skills, files: served, problems } = await scanSkills(root, '');
+  assert.equal(
+    problems.map(({ file, message }) => `${relative(root, file)}: ${message}`),
+    ['outer/a\\b/inner/SKILL.md: expected a name without backslashes and control characters'],
+  );
+  assert.equal(
+    skills.map(({ files: own }) => own.length),
+    [1, ...Array.from({ length: 50 }, (_, depth) => 50 - depth)],
+  );
+  assert.is(new Set(skills.flatMap(({ files: own }) => own)).size, 51);
+  assert.is(served.size, 51);
 });
 
 test('several folders, prefixes, and a folder that is a skill itself; an address that is taken is left out', async () => {
