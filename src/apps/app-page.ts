@@ -45,7 +45,7 @@ export interface PageSource {
  */
 export function pageOf(server: string, { name, identity, text, ui, shown, opener }: PageSource): ServedPage {
   const hash = createHash('sha256').update(identity).digest('hex').slice(0, HASH_LENGTH);
-  const prefix = `ui://${encodeURIComponent(server)}/${name}`;
+  const prefix = `ui://${encodeURIComponent(server.toWellFormed())}/${name}`;
   const uri = `${prefix}.${hash}.html`;
   const handler: ResourceDefinition['handler'] = async (asked) => ({
     contents: [{ uri: asked.uri, mimeType: PAGE_TYPE, text: await text(), _meta: { ui } }],

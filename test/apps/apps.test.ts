@@ -56,6 +56,15 @@ test('names the page of a tool in both spellings, and keeps the rest of its _met
   await server.close();
 });
 
+test('serves a page of a server whose name has a lone surrogate', async () => {
+  const server = createServer({ name: 'team \ud800', version: '1.0.0', log: () => {} });
+  server.app('board', { html: PAGE });
+  const client = await session(server, '2025-11-25', true);
+  const [board] = itemsOf('resources/list', await client.request('resources/list'));
+  assert.match(String(board?.uri), 'ui://team%20%EF%BF%BD/board.');
+  await server.close();
+});
+
 test('serves the page under its address, with the same _meta in the list and in the contents', async () => {
   const server = boards();
   const client = await session(server, '2025-11-25', true);

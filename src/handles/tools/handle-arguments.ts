@@ -98,7 +98,7 @@ export function sendingAny(events: ReadonlyMap<string, CompiledSchema>, where: s
   const kinds = [...events].map(([type, { json }]): JsonObject => {
     const { $schema: _, ...schema } = json;
     // References within a schema resolve against its own root, so each schema needs an `$id`.
-    return { ...schema, $id: schema.$id ?? `event-${encodeURIComponent(type)}`, title: type };
+    return { ...schema, $id: schema.$id ?? `event-${encodeURIComponent(type.toWellFormed())}`, title: type };
   });
   const { json } = compileInput(
     {
