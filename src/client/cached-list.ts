@@ -27,6 +27,7 @@ export class CachedList<T> {
   readonly #options: CachedListOptions<T>;
   #elements: readonly T[] | undefined;
   #freshUntil = 0;
+  #isPublic = false;
   #listing: Promise<readonly T[]> | undefined;
   /** Counts changes: a listing that began before a change is stale when it ends. */
   #changes = 0;
@@ -38,6 +39,16 @@ export class CachedList<T> {
   /** The elements as they were listed last, fresh or not. */
   get last(): readonly T[] | undefined {
     return this.#elements;
+  }
+
+  /** Milliseconds for which the last listing stays fresh; infinite if the server announces changes. */
+  get freshForMs(): number {
+    return Math.max(0, this.#freshUntil - this.#options.clock.now());
+  }
+
+  /** True if shared caches may keep every page of the last listing (2026-07-28 "Caching"). */
+  get isPublic(): boolean {
+    return this.#isPublic;
   }
 
   /** The elements, while they are fresh. */
@@ -67,6 +78,7 @@ export class CachedList<T> {
     const elements: T[] = [];
     const cursors = new Set<string>();
     let freshUntil = Number.POSITIVE_INFINITY;
+    let isPublic = true;
     let cursor: string | undefined;
     for (let pages = 1; ; pages += 1) {
       const result = await page(cursor, options);
@@ -81,6 +93,7 @@ export class CachedList<T> {
         throw malformed(`${method}: more than ${maxElements} elements. The option is maxListed`);
       const ttl = typeof result.ttlMs === 'number' && result.ttlMs > 0 ? result.ttlMs : 0;
       freshUntil = Math.min(freshUntil, ttl > 0 ? clock.now() + ttl : announced() ? Number.POSITIVE_INFINITY : 0);
+      isPublic &&= result.cacheScope === 'public';
       const { nextCursor } = result;
       if (typeof nextCursor !== 'string') break;
       // A server that returns a cursor twice would never end.
@@ -90,6 +103,7 @@ export class CachedList<T> {
       cursor = nextCursor;
     }
     this.#elements = elements;
+    this.#isPublic = isPublic;
     this.#freshUntil = changes === this.#changes ? freshUntil : 0;
     return elements;
   }

@@ -181,6 +181,27 @@ export class Client {
     return this.#operation(async () => (this.#hasSkills ? await this.#skills.get(options) : []));
   }
 
+  /** @internal How long the last listings stay fresh, and which of them shared caches may keep. */
+  get listHints(): {
+    readonly freshForMs: number;
+    readonly isPublic: Readonly<Record<'tools' | 'resources' | 'prompts', boolean>>;
+  } {
+    const { capabilities } = this.server;
+    const listed = [
+      ...(capabilities.tools === undefined ? [] : [this.#tools]),
+      ...(capabilities.resources === undefined ? [] : [this.#resources, this.#templates]),
+      ...(capabilities.prompts === undefined ? [] : [this.#prompts]),
+    ];
+    return {
+      freshForMs: Math.min(...listed.map(({ freshForMs }) => freshForMs)),
+      isPublic: {
+        tools: this.#tools.isPublic,
+        resources: this.#resources.isPublic && this.#templates.isPublic,
+        prompts: this.#prompts.isPublic,
+      },
+    };
+  }
+
   // Calls
 
   /**

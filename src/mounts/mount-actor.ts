@@ -30,7 +30,7 @@ import { type JudgedCatalogue, PinGuard } from './pin-guard.ts';
 import { FilePins, StoredPins } from './pin-record.ts';
 import type { ReplaceableUpstream } from './replaceable-upstream.ts';
 import type { Upstream } from './upstream.ts';
-import { listUpstream, type UpstreamCatalogue } from './upstream-catalogue.ts';
+import { freshMsOf, listUpstream, type UpstreamCatalogue } from './upstream-catalogue.ts';
 import { WatchedResources } from './watched-resources.ts';
 
 export type MountMail =
@@ -298,7 +298,9 @@ class MountActor implements Behaviour<MountMail> {
     this.#offer(judged);
     const at = system.clock.date();
     this.#failure = undefined;
-    this.#step({ type, at, freshMs: Math.ceil(settings.staleMs / RENEWALS) });
+    const longestMs = Math.ceil(settings.staleMs / RENEWALS);
+    const freshMs = this.#changes ? freshMsOf(this.#changes.client, longestMs) : longestMs;
+    this.#step({ type, at, freshMs });
     this.#record.write({ at, catalogue: judged.catalogue });
     for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.resolve();
   }

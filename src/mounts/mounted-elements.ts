@@ -84,6 +84,7 @@ export interface OfferedElements {
 }
 
 const OFFERED = ['tools', 'resources', 'prompts', 'completions'] as const;
+const LISTS = { tool: 'tools', prompt: 'prompts', resource: 'resources' } as const;
 const NO_CLAIMS: MountedClaims = { tool: new Map(), prompt: new Map(), resource: new Map() };
 const MOUNT_EVENT: LogFields = { event: 'mount' };
 /** An upstream checks the arguments itself. */
@@ -102,6 +103,7 @@ export class MountedElements implements Claimant {
   #unlisted: readonly MountedResource[] = [];
   #problems: readonly string[] = [];
   #reported = '';
+  #isPublic: UpstreamCatalogue['isPublic'];
   /** The name in URIs; false if they stay as they are. */
   #space: string | false;
 
@@ -153,6 +155,7 @@ export class MountedElements implements Claimant {
       ),
     };
     this.#problems = problems;
+    this.#isPublic = catalogue.isPublic;
     this.#unlisted = catalogue.capabilities.resources === undefined ? [] : this.#templates();
     this.#options.claims.changed(this, before);
   }
@@ -278,18 +281,19 @@ export class MountedElements implements Claimant {
   }
 
   /** The elements whose names are not taken by the program or an earlier mount. */
-  #free<C>(
+  #free<C extends object>(
     kind: ClaimedKind,
     claimed: ReadonlyMap<string, C>,
     registered: ReadableCatalogue<unknown>,
     problems: string[],
-  ): C[] {
+  ): (C & { readonly ofUpstream: 'public' | 'private' })[] {
     const taken = new Map(registered.all().map(({ key, source }) => [key, source]));
-    const free: C[] = [];
+    const free: (C & { readonly ofUpstream: 'public' | 'private' })[] = [];
     for (const [key, element] of claimed) {
       const holder = this.#options.claims.holder(kind, key, this);
       const source = holder === undefined ? (taken.get(key) ?? this.#source) : `mount ${holder}`;
-      if (source === this.#source) free.push(element);
+      if (source === this.#source)
+        free.push({ ...element, ofUpstream: this.#isPublic?.[LISTS[kind]] ? 'public' : 'private' });
       else
         problems.push(
           `${kind} "${key}" is left out: it is already registered (by ${source}). Choose another prefix, or rename it`,

@@ -31,6 +31,14 @@ export interface ReadableCatalogue<D> {
   all(): readonly Element<D>[];
 }
 
+interface ListHints {
+  readonly ttlMs: number;
+  readonly scope?: 'private';
+}
+
+const NOW: ListHints = { ttlMs: 0 };
+const PRIVATE_NOW: ListHints = { ttlMs: 0, scope: 'private' };
+
 export class Catalogue<D> implements ReadableCatalogue<D> {
   readonly #noun: string;
   /** Sorted by ordinal. A replaced element keeps its ordinal and its place. */
@@ -40,6 +48,8 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
   #listVersion = 0;
   /** True if clients that show views list more than others, as of a version. */
   #more = { version: 0, forViews: false };
+  /** As of a version. */
+  #hints: { readonly version: number; readonly hints: ListHints | undefined } = { version: 0, hints: undefined };
 
   /** @param noun the element's kind in messages, such as `tool` */
   constructor(noun: string) {
@@ -53,6 +63,19 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
   /** Increases with each change that a list can show. Elements may be in no list. */
   get listVersion(): number {
     return this.#listVersion;
+  }
+
+  /**
+   * The caching hints of lists that contain elements of other servers: their lists may change at any time, and those of which one
+   * is private are (2026-07-28 "Caching"). Undefined if there are none.
+   */
+  get listHints(): ListHints | undefined {
+    if (this.#hints.version !== this.#version) {
+      const scopes = this.all().flatMap(({ enabled, ofUpstream }) => (enabled && ofUpstream) || []);
+      const hints = scopes.includes('private') ? PRIVATE_NOW : scopes.length > 0 ? NOW : undefined;
+      this.#hints = { version: this.#version, hints };
+    }
+    return this.#hints.hints;
   }
 
   /** True if clients that show views list more than others. */
@@ -180,7 +203,9 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
   #visible(source: string) {
     return [...this.#placed.values()]
       .filter(({ element }) => element.source === source)
-      .map(({ ordinal, element: { definition, enabled, listed } }) => ({ ordinal, definition, enabled, listed }));
+      .map(({ ordinal, element: { definition, enabled, listed, ofUpstream } }) => {
+        return { ordinal, definition, enabled, listed, ofUpstream };
+      });
   }
 
   #place(ordinal: number, offer: ElementOffer<D>, enabled = true): void {

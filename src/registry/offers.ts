@@ -34,6 +34,8 @@ export interface Compiled<D, I> {
   readonly listed?: Listed | undefined;
   /** See {@link Element}. */
   readonly untrusted?: true | undefined;
+  /** See {@link Element}. */
+  readonly ofUpstream?: 'public' | 'private' | undefined;
   /** The app that shows the results of a tool; true: a page of its own. */
   readonly opens?: string | true | undefined;
   /** The tool whose rules decide about a page. */

@@ -103,6 +103,7 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
       opens,
       opener,
       untrusted,
+      ofUpstream,
     } = options.compile(definition);
     const ref = options.nextRef();
     options.offered(implementation, { listed, opens });
@@ -118,6 +119,7 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
       opens,
       opener,
       untrusted,
+      ofUpstream,
       source: source ?? catalogue.all().find((element) => element.key === key)?.source ?? 'code',
     };
   };

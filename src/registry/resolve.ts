@@ -41,6 +41,7 @@ export function serveTools(
     (cursor, view, forViews): Page => ({
       of: 'tools',
       ...catalogue.slice(cursor, pageSize, isTool, view, forViews, show),
+      ...catalogue.listHints,
       ...scopeOf(view, forViews),
     }),
   );
@@ -76,6 +77,7 @@ export function servePrompts(
     (cursor, view): Page => ({
       of: 'prompts',
       ...catalogue.slice(cursor, pageSize, isPrompt, view),
+      ...catalogue.listHints,
       ...scopeOf(view, false),
     }),
   );
@@ -114,6 +116,7 @@ export function serveResources(
     (cursor, view, forViews): Page => ({
       of: 'resources',
       ...catalogue.slice(cursor, pageSize, isResource, view, forViews),
+      ...catalogue.listHints,
       ...scopeOf(view, forViews),
     }),
   );
@@ -122,6 +125,7 @@ export function serveResources(
     (cursor, view, forViews): Page => ({
       of: 'resourceTemplates',
       ...catalogue.slice(cursor, pageSize, isTemplate, view, forViews),
+      ...catalogue.listHints,
       ...scopeOf(view, forViews),
     }),
   );

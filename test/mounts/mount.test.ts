@@ -215,6 +215,33 @@ test('of two mounts with one name, the one that was mounted first has it; the ot
   await Promise.all([host, one, other].map((each) => each.close()));
 });
 
+test('a list with elements of mounts is fresh for no time, and private unless the lists of all upstreams are public', async () => {
+  const hintsOf = async (client: Client): Promise<unknown> => {
+    const { ttlMs, cacheScope } = Object(await client.request('tools/list'));
+    return { ttlMs, cacheScope };
+  };
+  const [open, guarded, old] = [shop(), shop(), shop()];
+  guarded.authorize(({ element }) => element.name !== 'nothing');
+  const host = server('host', { listTtlMs: 60_000 });
+  host.tool('own', () => 'own');
+  const client = await connect(host, { eras: 'modern' });
+  assert.equal(await hintsOf(client), { ttlMs: 60_000, cacheScope: 'public' });
+  await (await host.mount('open', open, { eras: 'modern' })).ready();
+  assert.equal(await hintsOf(client), { ttlMs: 0, cacheScope: 'public' });
+  for (const [name, target, eras] of [
+    ['guarded', guarded, 'modern'],
+    ['old', old, 'legacy'],
+  ] as const) {
+    const mount = await host.mount(name, target, { eras });
+    await mount.ready();
+    assert.equal(await hintsOf(client), { ttlMs: 0, cacheScope: 'private' }, name);
+    await mount.close();
+    assert.equal(await hintsOf(client), { ttlMs: 0, cacheScope: 'public' }, name);
+  }
+  await client.close();
+  await Promise.all([host, open, guarded, old].map((each) => each.close()));
+});
+
 test('scopes, rules and limits of a mount restrict its elements, and nothing else', async () => {
   const upstream = shop();
   let refunds = 0;
