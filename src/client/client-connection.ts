@@ -35,12 +35,13 @@ import {
   type LogLevel,
 } from '../protocol/types.ts';
 import type { Authorization, Challenge } from './authorization.ts';
-import type { Channel, ChannelFailure, ChannelMail } from './channels/channel.ts';
+import type { Channel, ChannelFailure, ChannelMail, OutgoingMessage } from './channels/channel.ts';
 import { answeredBy, ClientCodec, isJsonValue, jsonParams, NAMED, readError, readMessages } from './client-codec.ts';
 import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts';
 import type { ClientSettings, ServerLogMessage } from './client-options.ts';
 import { encodeMirrored } from './mirrored-parameters.ts';
 import { type OutgoingRequest, OutgoingRequests } from './outgoing-requests.ts';
+import type { CallPosition, UnansweredRequest } from './relayed-request.ts';
 import type { ServerAnswer, ServerRequests } from './server-requests.ts';
 
 /** The server as its client knows it. */
@@ -76,6 +77,10 @@ export type ClientMail =
   | { readonly type: 'initialized'; readonly result: unknown }
   | { readonly type: 'handshake failed'; readonly error: Error }
   | { readonly type: 'need' }
+  /** The session of another process is open. */
+  | { readonly type: 'resumed' }
+  /** A server's request that another process did not answer. */
+  | { readonly type: 'asked before'; readonly about: OutgoingRequest; readonly asked: UnansweredRequest }
   | { readonly type: 'due' }
   | { readonly type: 'waited' }
   | { readonly type: 'authorized' }
@@ -133,6 +138,8 @@ export interface ClientConnectionOptions {
   readonly serverRequests: ServerRequests;
   readonly client: Mailbox<ClientEvent>;
   readonly onLog: ((message: ServerLogMessage) => void) | undefined;
+  /** The revision of a session that another process has opened, and which the channel continues. */
+  readonly resumes?: Revision | undefined;
   /** All calls have one caller: a message that names no call may go to the newest. Otherwise it must be the only one. */
   readonly oneCaller: boolean;
   /** 0 to 1, for back-off. */
@@ -271,6 +278,10 @@ class ClientConnection implements Behaviour<ClientMail> {
         return this.#handshakeFailed(mail.error);
       case 'need':
         return this.#need();
+      case 'resumed':
+        return this.#resumed();
+      case 'asked before':
+        return this.#serverRequest(mail.asked, mail.about.id);
       case 'due':
         return this.#step({ type: 'due' });
       case 'waited':
@@ -436,6 +447,7 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   #initialize(): void {
     const { info, capabilities, revision = LATEST_LEGACY, settings } = this.#options;
+    if (this.#options.resumes !== undefined && !this.#wasReady) return this.#self.send({ type: 'resumed' });
     // The tasks of 2025-11-25 are declared apart.
     const { [TASKS_EXTENSION]: _, ...extensions } = capabilities.extensions ?? {};
     const { extensions: __, ...others } = capabilities;
@@ -450,6 +462,13 @@ class ClientConnection implements Behaviour<ClientMail> {
       settings.connectMs,
       'initialized',
     );
+  }
+
+  /** Another process has negotiated: of what the server said, the call that continues needs only the revision. */
+  #resumed(): void {
+    const { resumes } = this.#options;
+    if (resumes !== undefined && this.state() === 'negotiating.initializing')
+      this.#ready(this.#describe(resumes, 'legacy', {}, undefined));
   }
 
   #handshake(method: string, params: JsonObject, timeoutMs: number, then: 'discovered' | 'initialized'): void {
@@ -883,8 +902,7 @@ class ClientConnection implements Behaviour<ClientMail> {
         }),
       );
     }
-    this.#recordWire('out', text);
-    channel.send({
+    const message: OutgoingMessage = {
       text,
       method,
       id: request.id,
@@ -892,7 +910,10 @@ class ClientConnection implements Behaviour<ClientMail> {
       headers: modern && channel.kind === 'http' ? this.#headers(request) : undefined,
       sessionless: modern || method === 'initialize',
       authorization: request.authorization,
-    });
+    };
+    if (request.resumesAfter !== undefined) return channel.resume?.(message, request.resumesAfter);
+    this.#recordWire('out', text);
+    channel.send(message);
   }
 
   #headers(request: OutgoingRequest): Readonly<Record<string, string>> {
@@ -1147,7 +1168,10 @@ class ClientConnection implements Behaviour<ClientMail> {
     }
   }
 
-  #serverRequest({ id, method, params }: Extract<Incoming, { kind: 'request' }>, about: RequestId | undefined): void {
+  #serverRequest(
+    { id, method, params }: Omit<Extract<Incoming, { kind: 'request' }>, 'kind'>,
+    about: RequestId | undefined,
+  ): void {
     if (this.#server?.era === 'modern')
       return this.#options.log(
         'warning',
@@ -1157,14 +1181,22 @@ class ClientConnection implements Behaviour<ClientMail> {
     const call = this.#askedFor(values, about);
     // A repeat would ask once more.
     if (call) call.repeatable = false;
+    const ask = call?.ask;
+    const position = ask && this.#positionOf(call, id);
     this.#options.serverRequests.serve(
       id,
       method,
       values,
       call && (nameOf(call) ?? call.method),
       this.#self,
-      call?.ask,
+      ask && ((request, signal) => ask(request, signal, position)),
     );
+  }
+
+  /** The place of a call from which another process continues it. */
+  #positionOf({ id }: OutgoingRequest, asked: RequestId): CallPosition | undefined {
+    const at = this.#channel?.position?.(id);
+    return at && { ...at, id, asked, revision: this.#server?.revision ?? LATEST_LEGACY };
   }
 
   /**
@@ -1287,6 +1319,7 @@ export function quiet(method: string, params: JsonObject, timeoutMs: number): Ou
     onProgress: undefined,
     onLog: undefined,
     capabilities: undefined,
+    resumesAfter: undefined,
     ask: undefined,
     resolve: () => {},
     reject: () => {},

@@ -29,7 +29,7 @@ import { type CallOptions, type ClientSettings, isToolResult } from './client-op
 import { ClientTask, createdTask } from './client-task.ts';
 import { type MirroredParameter, mirroredParameters, parameterHeaders } from './mirrored-parameters.ts';
 import type { OutgoingRequest } from './outgoing-requests.ts';
-import type { AnswerAsked, RelayedRequest } from './relayed-request.ts';
+import type { AnswerAsked, RelayedRequest, UnansweredRequest } from './relayed-request.ts';
 import { Changes, type ChangesFilter, changeOf, listenParams, type ServerChange } from './server-changes.ts';
 import type { ServerRequests } from './server-requests.ts';
 import { loadSkill, readSkillEntry, type Skill } from './server-skills.ts';
@@ -350,7 +350,14 @@ export class Client {
       // A further round continues a request that has begun.
       const first = params.requestState === undefined && params.inputResponses === undefined;
       const repeatable = first && (READS.has(method) || relayed.repeatable === true);
-      const how = { repeatable, capabilities, authorization, ask };
+      const { resumes } = relayed;
+      const how = {
+        repeatable: repeatable && !resumes,
+        ...{ capabilities, authorization, ask },
+        resumesAfter: resumes?.position.lastEventId,
+        // The connection receives the questions right after the request that they belong to.
+        following: resumes?.open,
+      };
       try {
         const { name } = params;
         const result =
@@ -575,6 +582,7 @@ export class Client {
         onLog: options.onLog?.bind(options),
         capabilities: how.capabilities,
         authorization: how.authorization,
+        resumesAfter: how.resumesAfter,
         ask: how.ask,
         resolve: release
           ? (result) => {
@@ -598,6 +606,7 @@ export class Client {
       how.sent?.(request);
       if (abort) signal.addEventListener('abort', abort, { once: true });
       connection.send({ type: 'request', request });
+      for (const asked of how.following ?? []) connection.send({ type: 'asked before', about: request, asked });
     });
   }
 
@@ -939,6 +948,8 @@ interface SendOptions {
   readonly capabilities?: ClientCapabilities | undefined;
   readonly authorization?: Authorization | undefined;
   readonly ask?: AnswerAsked | undefined;
+  readonly resumesAfter?: string | undefined;
+  readonly following?: readonly UnansweredRequest[] | undefined;
   /** Receives the request before it is sent. */
   readonly sent?: (request: OutgoingRequest) => void;
 }
@@ -958,11 +969,11 @@ const READS: ReadonlySet<string> = new Set([
 
 /** Answers questions of a call until the call has ended: then the server gets an error for those that are open. */
 function askWhile(call: { ended?: AbortController }, ask: AnswerAsked): AnswerAsked {
-  return async (request, signal) => {
+  return async (request, signal, position) => {
     call.ended ??= new AbortController();
     const ended = call.ended.signal;
     try {
-      return await ask(request, AbortSignal.any([signal, ended]));
+      return await ask(request, AbortSignal.any([signal, ended]), position);
     } catch (error) {
       if (!ended.aborted) throw error;
       throw new ProtocolError(ErrorCode.InvalidRequest, `the call that ${request.method} belongs to has ended`);

@@ -16,6 +16,7 @@ import { ClientError } from './client-errors.ts';
 import { type ConnectOptions, type ConnectTarget, readSettings } from './client-options.ts';
 import { Client } from './connected-client.ts';
 import { isServerInMemory, openInMemory, type ServerInMemory } from './in-memory.ts';
+import type { CallPosition } from './relayed-request.ts';
 import { capabilitiesOf, ServerRequests } from './server-requests.ts';
 
 /** The inspector loads the client with its channel to a server in memory: one chunk. */
@@ -70,6 +71,7 @@ export async function connect(target: ConnectTarget | ServerInMemory, options: C
  * @param capabilities declared to the server
  * @param oneCaller all calls have one caller, who may get what the server sends without naming a call
  * @param host the server whose actor the connection becomes. Default: a system of its own
+ * @param resumes a call of another process in a session over HTTP: it is the first request of this client
  */
 export async function openClient(
   target: ConnectTarget | ServerInMemory,
@@ -77,6 +79,7 @@ export async function openClient(
   capabilities: ClientCapabilities,
   oneCaller: boolean,
   host?: ClientHost,
+  resumes?: CallPosition,
 ): Promise<Client> {
   const settings = readSettings(options);
   const clock = options.clock ?? systemClock;
@@ -84,7 +87,8 @@ export async function openClient(
   const system = host?.system ?? createActorSystem({ clock, log });
   if (options.inspect) system.inspection.listen(options.inspect);
   const holder: { channel?: Channel } = {};
-  const reach = await reachOf(target, options, clock, settings, log);
+  if (resumes && !isLegacyRevision(resumes.revision)) throw new TypeError('a call of a legacy session is expected');
+  const reach = await reachOf(target, options, clock, settings, log, resumes);
   const serverRequests = new ServerRequests(options, clock, log);
   count += 1;
   const address = `client/${count}`;
@@ -107,7 +111,8 @@ export async function openClient(
     label: host?.label,
     target: reach.name,
     eraKey: reach.eraKey,
-    firstId: firstIdOf(target),
+    firstId: resumes?.id ?? firstIdOf(target),
+    resumes: isLegacyRevision(resumes?.revision) ? resumes.revision : undefined,
     revision: revisionOf(target),
     settings,
     info: {
@@ -173,6 +178,7 @@ async function reachOf(
   clock: typeof systemClock,
   settings: ReturnType<typeof readSettings>,
   log: OperatorLog,
+  resumed: CallPosition | undefined,
 ): Promise<Reach> {
   const { maxMessageBytes, connectMs } = settings;
   if (isServerInMemory(target))
@@ -239,6 +245,7 @@ async function reachOf(
       maxMessageBytes,
       connectMs,
       authorization,
+      resumed,
     };
     return {
       name: `${url.origin}${url.pathname}`,

@@ -27,6 +27,8 @@ export interface OutgoingRequest {
   readonly onLog: ((message: ServerLogMessage) => void) | undefined;
   /** Declared in place of the capabilities of the connection (modern era). */
   readonly capabilities: ClientCapabilities | undefined;
+  /** Sent by another process: the stream of its response is continued after this event. */
+  readonly resumesAfter: string | undefined;
   /** Answers what a legacy server asks for this request; undefined: the client's own answerers do. */
   readonly ask: AnswerAsked | undefined;
   /** The result of the server, not yet checked. */

@@ -1,5 +1,6 @@
 /** A request that a gateway passes on for a client of its own. Types only. */
 import type { JsonObject } from '../protocol/json.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { ClientCapabilities, LogLevel } from '../protocol/types.ts';
 import type { Authorization } from './authorization.ts';
 import type { ServerLogMessage, ServerProgress } from './client-options.ts';
@@ -10,11 +11,37 @@ export interface AskedRequest {
   readonly params: JsonObject;
 }
 
+/** The place of a call in a legacy session over HTTP, from which another process continues it. */
+export interface CallPosition {
+  /** The session and its revision. */
+  readonly session: string;
+  readonly revision: string;
+  /** The id of the call. */
+  readonly id: number;
+  /** The id of the last event on the stream of the call. */
+  readonly lastEventId: string;
+  /** The id of the server's request that is open. */
+  readonly asked: RequestId;
+}
+
+/** A request of a server that has no response yet. */
+export interface UnansweredRequest extends AskedRequest {
+  readonly id: RequestId;
+}
+
+/** A call that another process has begun, and the server's requests that it did not answer. */
+export interface ResumedCall {
+  readonly position: CallPosition;
+  readonly open: readonly UnansweredRequest[];
+}
+
 /**
  * Answers a request of a legacy server, verbatim in both directions. A ProtocolError becomes the error that the server
  * gets. The signal is aborted if the server cancels its request, or if the call ends before the answer.
+ *
+ * @param position undefined where another process cannot continue the call: its stream has no event ids
  */
-export type AnswerAsked = (request: AskedRequest, signal: AbortSignal) => Promise<JsonObject>;
+export type AnswerAsked = (request: AskedRequest, signal: AbortSignal, position?: CallPosition) => Promise<JsonObject>;
 
 export interface RelayedRequest {
   readonly method: string;
@@ -39,4 +66,6 @@ export interface RelayedRequest {
   readonly authorization?: Authorization | undefined;
   /** Answers the server's requests during this call. While one is open, no call of the connection times out. */
   ask?: AnswerAsked | undefined;
+  /** Continues a call of another process in place of making one. The client must be one of that session. */
+  readonly resumes?: ResumedCall | undefined;
 }

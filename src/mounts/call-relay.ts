@@ -3,7 +3,13 @@
 import { ErrorResponse } from '../client/client-errors.ts';
 import { ClientTask, createdTask } from '../client/client-task.ts';
 import type { Client } from '../client/connected-client.ts';
-import type { AskedRequest, RelayedRequest } from '../client/relayed-request.ts';
+import type {
+  AskedRequest,
+  CallPosition,
+  RelayedRequest,
+  ResumedCall,
+  UnansweredRequest,
+} from '../client/relayed-request.ts';
 import { type Clock, LONGEST_TIMER_MS } from '../clock.ts';
 import type { Context } from '../input/context.ts';
 import { CannotAsk } from '../input/input-errors.ts';
@@ -22,6 +28,7 @@ import {
 import type { InputMethod, InputRequest, Reply } from '../messages/client-input.ts';
 import { ErrorCode, type ErrorCodeValue, isProtocolError, ProtocolError, ToolError } from '../protocol/errors.ts';
 import { describe, isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
+import { isRequestId } from '../protocol/jsonrpc.ts';
 import { META } from '../protocol/meta.ts';
 import { declaresTasks, TASKS_EXTENSION, tasksNotDeclared } from '../protocol/task-params.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
@@ -113,13 +120,15 @@ export class CallRelay {
 class RelayedCall {
   readonly #options: CallRelayOptions;
   readonly #roots: OwnedRoots;
-  readonly #client: Client;
+  #client: Client;
   readonly #owner: CallOwner;
   readonly #ctx: Context;
   readonly #call: RelayCall;
   /** The steps of earlier runs; undefined in the first run. */
   readonly #earlier: JsonObject | undefined;
   #samplings = 0;
+  /** Requests of a legacy upstream during this call. */
+  #asked = 0;
   /** The announced changes of roots when the client was last asked for them. */
   #rootsChanges = 0;
   #progress = 0;
@@ -185,6 +194,8 @@ class RelayedCall {
   async #round(round: number, sent: JsonObject): Promise<Round | { readonly final: JsonObject }> {
     const known = this.#recorded(`round ${round}`);
     if (known) return asRound(known);
+    const begun = this.#begun();
+    if (begun) return { final: await this.#resume(sent, begun) };
     if (round === 1) {
       if (this.#earlier && !this.#call.repeatable) await this.#sendOnce(this.#earlier);
       const result = await this.#exchange(sent);
@@ -244,7 +255,38 @@ class RelayedCall {
     }
   }
 
-  #send(method: string, params: JsonObject, ask: RelayedRequest['ask']): Promise<JsonObject> {
+  /** The call that an earlier process has begun in a session over HTTP, with the questions that it has recorded. */
+  #begun(): ResumedCall | undefined {
+    const open: UnansweredRequest[] = [];
+    let position: CallPosition | undefined;
+    for (let at = 1; ; at += 1) {
+      const asked = this.#recorded(`asked ${at}`);
+      if (!asked) break;
+      if (!isPosition(asked)) return undefined;
+      const { asked: id, method, params } = asked;
+      position = asked;
+      open.push({ id, method: String(method), params: isJsonObject(params) ? params : {} });
+    }
+    return position && { position, open };
+  }
+
+  /** Continues that call: answers its questions, and waits for the rest of its stream. */
+  async #resume(sent: JsonObject, begun: ResumedCall): Promise<JsonObject> {
+    const { client, release } = await this.#options.upstream.resume(this.#owner, begun.position);
+    this.#client = client;
+    try {
+      return await this.#send(this.#call.method, sent, this.#answer, begun);
+    } finally {
+      release();
+    }
+  }
+
+  #send(
+    method: string,
+    params: JsonObject,
+    ask: RelayedRequest['ask'],
+    resumes?: ResumedCall | undefined,
+  ): Promise<JsonObject> {
     const ctx = this.#ctx;
     const { clock, gatherMs, upstream } = this.#options;
     const logLevel = logLevelOf(ctx);
@@ -261,6 +303,7 @@ class RelayedCall {
           meta: passedMeta(ctx.meta),
           capabilities: this.#owner.capabilities,
           ask,
+          resumes,
           repeatable: method === this.#call.method && this.#call.repeatable,
           // The deadline of the call is that of its handler, which aborts the signal.
           ...(method.startsWith('tasks/') && method !== 'tasks/result' ? {} : { timeoutMs: LONGEST_TIMER_MS }),
@@ -320,12 +363,19 @@ class RelayedCall {
   }
 
   /** Answers a request of a legacy upstream during this call. */
-  readonly #answer = async ({ method, params }: AskedRequest, signal: AbortSignal): Promise<JsonObject> => {
+  readonly #answer = async (
+    { method, params }: AskedRequest,
+    signal: AbortSignal,
+    position?: CallPosition,
+  ): Promise<JsonObject> => {
     if (!isInputMethod(method))
       throw new ProtocolError(ErrorCode.MethodNotFound, `this client does not serve ${method.slice(0, 100)}`);
     const kept = method === 'roots/list' ? this.#roots.get(this.#owner.key) : undefined;
     if (kept) return kept;
+    this.#asked += 1;
+    const step = `asked ${this.#asked}`;
     try {
+      if (position && this.#resumable) await this.#ctx.step(step, () => ({ ...position, method, params }));
       const replies = await askVerbatim(this.#ctx, { [NAMES[method]]: this.#translated(method, params) }, signal);
       const reply = replies[NAMES[method]];
       if (reply && !reply.ok && isCode(reply.error.code))
@@ -503,6 +553,12 @@ function withoutHop({ resultType: _, ...result }: JsonObject): JsonObject {
   const { [META.serverInfo]: __, [META.relatedTask]: ___, ...meta } = result._meta;
   const { _meta: ____, ...others } = result;
   return Object.keys(meta).length === 0 ? others : { ...others, _meta: meta };
+}
+
+function isPosition(value: JsonObject): value is JsonObject & CallPosition {
+  const { session, revision, id, lastEventId, asked } = value;
+  const texts = [session, revision, lastEventId].every((each) => typeof each === 'string');
+  return texts && typeof id === 'number' && isRequestId(asked);
 }
 
 function isInputMethod(method: unknown): method is InputMethod {

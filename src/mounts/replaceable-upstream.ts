@@ -1,6 +1,7 @@
 /** The upstream of a mount, which another may replace: calls that begin go to the present one, and those of earlier ones finish. */
 import type { Authorization } from '../client/authorization.ts';
 import type { Client } from '../client/connected-client.ts';
+import type { CallPosition } from '../client/relayed-request.ts';
 import type { Clock } from '../clock.ts';
 import type { Context } from '../input/context.ts';
 import type { CallOwner } from '../input/request-context.ts';
@@ -54,6 +55,10 @@ export class ReplaceableUpstream implements Upstream {
 
   signingIn(earlierSteps: JsonObject): boolean {
     return this.#current.signingIn(earlierSteps);
+  }
+
+  resume(owner: CallOwner, position: CallPosition): ReturnType<Upstream['resume']> {
+    return this.#current.resume(owner, position);
   }
 
   keepRoots(ownerKey: string, roots: JsonObject): void {

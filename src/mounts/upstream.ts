@@ -6,6 +6,7 @@ import type { ConnectOptions, ConnectTarget } from '../client/client-options.ts'
 import type { Client } from '../client/connected-client.ts';
 import type { ServerInMemory } from '../client/in-memory.ts';
 import { type ClientHost, openClient } from '../client/open-client.ts';
+import type { CallPosition } from '../client/relayed-request.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
 import type { Context } from '../input/context.ts';
 import type { CallOwner } from '../input/request-context.ts';
@@ -48,6 +49,12 @@ export interface Upstream {
   authorized<T>(ctx: Context, work: (authorization: Authorization | undefined) => Promise<T>): Promise<T>;
   /** True if the caller was signing in when an earlier run of the call ended, so that the upstream had carried out nothing. */
   signingIn(earlierSteps: JsonObject): boolean;
+  /**
+   * A connection for one call that another process has begun, in its session. Release it when the call has ended.
+   *
+   * @throws {ClientError}
+   */
+  resume(owner: CallOwner, position: CallPosition): Promise<{ readonly client: Client; release(): void }>;
   /** Keeps an owner's roots, for a legacy upstream that asks for them outside of a call. */
   keepRoots(ownerKey: string, roots: JsonObject): void;
   /** The owner has ended: its connections close, or serve the next anonymous call. */
@@ -204,6 +211,14 @@ class Connections implements Upstream {
     return this.#options.signIn?.pending(earlierSteps) === true;
   }
 
+  async resume(owner: CallOwner, position: CallPosition): Promise<{ readonly client: Client; release(): void }> {
+    if (this.#closed) throw this.#closedError();
+    // The session is that of the other process, so that no other call of the owner uses this connection.
+    const key = `${owner.key} ${position.session} ${position.id}`;
+    const { opening } = this.#own({ ...owner, key, once: false }, position);
+    return { client: await this.#within(opening), release: () => this.released(key) };
+  }
+
   keepRoots(ownerKey: string, roots: JsonObject): void {
     if (this.#owned.has(ownerKey)) this.#roots.set(ownerKey, roots);
   }
@@ -242,8 +257,8 @@ class Connections implements Upstream {
 
   // Owners
 
-  #own(owner: CallOwner): Link {
-    const link = this.#open(owner, owner.capabilities);
+  #own(owner: CallOwner, resumes?: CallPosition): Link {
+    const link = this.#open(owner, owner.capabilities, resumes);
     this.#assign(link, owner);
     this.#sweepLater();
     return link;
@@ -318,7 +333,7 @@ class Connections implements Upstream {
   // Connections
 
   /** @throws {ClientError} if a limit is reached */
-  #open(owner: CallOwner | undefined, capabilities: ClientCapabilities): Link {
+  #open(owner: CallOwner | undefined, capabilities: ClientCapabilities, resumes?: CallPosition): Link {
     const room = this.#makeRoom();
     const { name, quota, target, connect, host, maxInFlight, signIn, waitMs } = this.#options;
     const auth = (owner && signIn?.grants.of(owner.principal)) ?? signIn?.grants.shared;
@@ -328,6 +343,7 @@ class Connections implements Upstream {
     const options: ConnectOptions = {
       ...connect,
       ...(auth ? { auth } : {}),
+      ...(resumes ? { eras: 'legacy' } : {}),
       maxInFlight,
       waitMs,
       // A server that asks outside of a call gets what its owner has given during one.
@@ -341,7 +357,7 @@ class Connections implements Upstream {
     const link: Link = {
       capabilities,
       owner,
-      opening: room.then(() => openClient(target, options, capabilities, owner !== undefined, inside)),
+      opening: room.then(() => openClient(target, options, capabilities, owner !== undefined, inside, resumes)),
       client: undefined,
       usedAt: this.#clock.now(),
       rootsChanges: owner?.session?.rootsChanges ?? 0,

@@ -13,6 +13,15 @@ export const CALL_RELAY: readonly BrokenBuild[] = [
     why: 'a call that a legacy upstream was carrying out is made again after a restart of the gateway',
   },
   {
+    id: 'U-12',
+    test: RESTARTS,
+    file: 'src/client/client-connection.ts',
+    find: 'if (request.resumesAfter !== undefined) return channel.resume?.(message, request.resumesAfter);',
+    replace: '',
+    why: 'a call in the session of a killed gateway is sent again, in place of the rest of its stream',
+    built: true,
+  },
+  {
     id: 'U-13',
     test: RESTARTS,
     file: 'src/mounts/call-relay.ts',

@@ -1,5 +1,5 @@
 /** A gateway that ends between a question and its answer, or while a task works: the call continues, or ends in words, and never runs twice. */
-import { createServer, type Mount, type Server } from 'troupe';
+import { createServer, http, type Mount, type Server } from 'troupe';
 import { SimulatedClock, settled } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../src/protocol/json.ts';
@@ -39,6 +39,8 @@ function asQuestion(said: Question | string): Question {
 const mounts: Promise<Mount>[] = [];
 
 const upstreams = new Set<Server>();
+/** Processes whose connections to upstreams over HTTP are still open. */
+const killed: Process[] = [];
 
 const gatewayTo =
   (upstream: Server) =>
@@ -49,7 +51,9 @@ const gatewayTo =
 
 test.afterEach(async () => {
   const closed = [...upstreams].map((upstream) => upstream.close());
-  await Promise.all([...closed, ...mounts.splice(0).map(async (mount) => (await mount).close())]);
+  const ended = Promise.all([...closed, ...mounts.splice(0).map(async (mount) => (await mount).close())]);
+  // A killed gateway has no time for its calls in flight.
+  await withTime(killed.splice(0), ended);
   upstreams.clear();
 });
 
@@ -131,6 +135,85 @@ test('U-12: a call of a legacy upstream in memory or over stdio ends in words, a
     String(await send(second.modern(), 'up_form', answered(question))),
     /not known whether the call was carried out/,
   );
+  assert.equal(runs, ['form']);
+  await second.server.close();
+});
+
+/** Lets the time of processes pass until something has happened that also needs sockets. */
+async function withTime<T>(processes: readonly Process[], work: Promise<T>): Promise<T> {
+  let done = false;
+  const settle = (): void => {
+    done = true;
+  };
+  work.then(settle, settle);
+  while (!done) {
+    await new Promise(setImmediate);
+    for (const { clock } of processes) await clock.advance(100);
+  }
+  return work;
+}
+
+/** Serves over HTTP, as an upstream whose sessions outlive the gateway. */
+async function overHttp(upstream: Server): Promise<(server: Server) => void> {
+  const transport = http({ port: 0 });
+  await upstream.listen(transport);
+  return (server) => {
+    upstreams.add(upstream);
+    mounts.push(server.mount('up', String(transport.url)));
+  };
+}
+
+test('U-12: a call of a legacy upstream over HTTP continues in its session, and the upstream runs it once', async () => {
+  const { server, runs } = askingServer('legacy');
+  const gateway = await overHttp(server);
+  const disk = new Disk();
+  const first = await start(disk, gateway);
+  const question = asQuestion(await send(first.modern(), 'up_form'));
+  first.kill();
+  killed.push(first);
+  const second = await start(disk, gateway);
+  assert.is(await send(second.modern(), 'up_form', answered(question)), 'S false');
+  assert.equal(runs, ['form', 'formed']);
+  await second.server.close();
+});
+
+test('U-12: a call of a legacy upstream over HTTP that asks twice is killed at each question', async () => {
+  const { server, runs } = askingServer('legacy');
+  server.tool('twice', {}, async (_, ctx) => {
+    runs.push('twice');
+    const first = await ctx.elicit({ message: 'First?', schema: FORM });
+    const second = await ctx.elicit({ message: 'Second?', schema: FORM });
+    return `${first.status} ${second.status}`;
+  });
+  const gateway = await overHttp(server);
+  const disk = new Disk();
+  const first = await start(disk, gateway);
+  const one = asQuestion(await send(first.modern(), 'up_twice'));
+  first.kill();
+  killed.push(first);
+  const second = await start(disk, gateway);
+  const two = asQuestion(await send(second.modern(), 'up_twice', answered(one)));
+  second.kill();
+  killed.push(second);
+  const third = await start(disk, gateway);
+  assert.is(await send(third.modern(), 'up_twice', answered(two)), 'accepted accepted');
+  assert.equal(runs, ['twice']);
+  await third.server.close();
+});
+
+test('U-12: a call of a legacy upstream over HTTP whose session has ended meanwhile ends in words', async () => {
+  const { server, runs } = askingServer('legacy');
+  const gateway = await overHttp(server);
+  const disk = new Disk();
+  const first = await start(disk, gateway);
+  const question = asQuestion(await send(first.modern(), 'up_form'));
+  first.kill();
+  // The session of the upstream ends with the connections of the first gateway.
+  const ended = Promise.all(mounts.splice(0).map(async (mount) => (await mount).close()));
+  await withTime([first], ended);
+  const second = await start(disk, gateway);
+  const said = await withTime([second], send(second.modern(), 'up_form', answered(question)));
+  assert.match(String(said), /not known whether .* was carried out/);
   assert.equal(runs, ['form']);
   await second.server.close();
 });

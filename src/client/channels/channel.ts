@@ -64,6 +64,10 @@ export interface Channel {
   open(host: ChannelHost): void;
   /** Sends a message. Never throws: `request failed` or `gone` reports what went wrong. */
   send(message: OutgoingMessage): void;
+  /** The session of a request, and the last event on its stream. Undefined if the stream cannot be resumed. */
+  position?(id: RequestId): { readonly session: string; readonly lastEventId: string } | undefined;
+  /** Continues the stream of a request that another process has sent. */
+  resume?(message: OutgoingMessage, lastEventId: string): void;
   /** Gives up a request: over HTTP its stream is closed. No response follows. */
   abandon(id: RequestId): void;
   /** The response of a request has arrived, so that the end of its stream is no failure. */

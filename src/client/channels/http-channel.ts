@@ -32,6 +32,8 @@ export interface HttpChannelOptions {
   /** Most milliseconds until the response begins, for requests that are no calls (the session's stream, its end). */
   readonly connectMs: number;
   readonly authorization: Authorization | undefined;
+  /** A session that another process has opened. It is not ended with this channel. */
+  readonly resumed?: { readonly session: string; readonly revision: string } | undefined;
 }
 
 /** Same-origin redirects that are followed, each with the method and body unchanged (307, 308). */
@@ -109,6 +111,8 @@ export class HttpChannel implements Channel {
   constructor(options: HttpChannelOptions) {
     this.#options = options;
     this.#url = options.url;
+    this.#session = options.resumed?.session;
+    this.#revision = options.resumed?.revision;
     // Node's agent closes idle sockets a second before the server's announced keep-alive time, so that few requests
     // meet a socket that the server closes at the same moment.
     this.#agent = new options.nodeHttp.Agent({ keepAlive: true, scheduling: 'lifo', maxFreeSockets: 64 });
@@ -126,17 +130,7 @@ export class HttpChannel implements Channel {
       this.#session = undefined;
       this.#closeStream();
     }
-    const exchange: HttpExchange = {
-      message,
-      request: undefined,
-      retry: undefined,
-      lastEventId: '',
-      retryMs: DEFAULT_RETRY_MS,
-      resumes: 0,
-      done: false,
-      began: false,
-      session: undefined,
-    };
+    const exchange = newExchange(message);
     if (message.id !== undefined) this.#exchanges.add(exchange);
     // A single call gains nothing from the wait.
     if (this.#exchanges.size <= 1) return this.#post(exchange, this.#url, 0);
@@ -157,6 +151,19 @@ export class HttpChannel implements Channel {
     if (!exchange) return;
     this.#end(exchange);
     exchange.request?.destroy();
+  }
+
+  position(id: RequestId): { readonly session: string; readonly lastEventId: string } | undefined {
+    const { session, lastEventId = '' } = this.#exchanges.get(id) ?? {};
+    return session === undefined || lastEventId === '' ? undefined : { session, lastEventId };
+  }
+
+  resume(message: OutgoingMessage, lastEventId: string): void {
+    const exchange = newExchange(message);
+    exchange.session = this.#session;
+    exchange.lastEventId = lastEventId;
+    this.#exchanges.add(exchange);
+    this.#resume(exchange);
   }
 
   listen(): void {
@@ -184,7 +191,7 @@ export class HttpChannel implements Channel {
     }
     this.#closeStream();
     // The client no longer needs the session (2025-11-25 transports, "Session Management").
-    if (session !== undefined) await this.#deleteSession();
+    if (session !== undefined && session !== this.#options.resumed?.session) await this.#deleteSession();
     this.#agent.destroy();
   }
 
@@ -542,6 +549,20 @@ export class HttpChannel implements Channel {
   #toHost(send: (host: ChannelHost) => void): void {
     if (this.#host && !this.#closed) send(this.#host);
   }
+}
+
+function newExchange(message: OutgoingMessage): HttpExchange {
+  return {
+    message,
+    request: undefined,
+    retry: undefined,
+    lastEventId: '',
+    retryMs: DEFAULT_RETRY_MS,
+    resumes: 0,
+    done: false,
+    began: false,
+    session: undefined,
+  };
 }
 
 /** The address of a URL for `node:http`; credentials in it become Basic authorization. */
