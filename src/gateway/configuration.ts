@@ -13,6 +13,7 @@ import {
   messageOf,
   shortened,
 } from '../protocol/json.ts';
+import { type CallLimits, problemOfLimits } from '../tool-limits/call-limits.ts';
 import { expandVariables, type VariableSource } from './variables.ts';
 
 /** A server that the gateway can connect to. */
@@ -42,6 +43,7 @@ export interface ConfiguredServer {
 
 /** The options of a mount that a configuration can set. */
 export interface ConfiguredOptions {
+  readonly auth?: false | ConfiguredAuth;
   readonly prefix?: false | string;
   readonly rename?: Readonly<Record<string, string>>;
   readonly only?: readonly string[];
@@ -51,11 +53,28 @@ export interface ConfiguredOptions {
   readonly expose?: 'all' | 'search';
   readonly required?: boolean;
   readonly timeoutMs?: number;
-  readonly maxTimeoutMs?: number;
+  readonly connectMs?: number;
+  readonly listMs?: number;
   readonly validate?: boolean;
   readonly trust?: boolean;
   readonly eras?: 'auto' | 'legacy' | 'modern';
   readonly scopes?: readonly string[];
+  readonly limits?: CallLimits;
+}
+
+/** OAuth at a server with an address. Without `grant`, each person signs in. */
+export interface ConfiguredAuth {
+  readonly clientId?: string;
+  /** From a variable, never in the file. */
+  readonly clientSecret?: string;
+  readonly privateKey?: string;
+  readonly algorithm?: 'ES256' | 'RS256' | 'PS256' | 'EdDSA';
+  readonly issuer?: string;
+  readonly clientName?: string;
+  readonly scopes?: readonly string[];
+  readonly grant?: 'authorization_code' | 'client_credentials';
+  readonly dpop?: 'auto' | boolean;
+  readonly signInMs?: number;
 }
 
 /** A part of the configuration that has no effect. */
@@ -219,16 +238,18 @@ class ConfigurationReader {
     const written = this.#target(path, entry);
     const target = this.#expanded(path, written);
     const timeoutMs = read(entry, path, 'timeout', isMilliseconds, 'milliseconds, at least 1');
-    const own = read(entry, path, 'troupe', isJsonObject, 'an object') ?? {};
-    checkOptions(own, [...path, 'troupe']);
-    const options = timeoutMs === undefined ? own : { timeoutMs, ...own };
+    const given = read(entry, path, 'troupe', isJsonObject, 'an object') ?? {};
+    const own = this.#authorized(given, [...path, 'troupe'], target);
+    const all: JsonObject = timeoutMs === undefined ? own : { timeoutMs, ...own };
+    const digests = { target: digest({ ...target }), options: digest(all) };
+    checkOptions(all, [...path, 'troupe']);
     return {
       name,
       key,
       target,
       shown: shownTarget(written),
-      options,
-      digests: { target: digest({ ...target }), options: digest({ ...options }) },
+      options: all,
+      digests,
     };
   }
 
@@ -271,13 +292,7 @@ class ConfigurationReader {
   }
 
   #expanded(path: readonly string[], target: ConfiguredTarget): ConfiguredTarget {
-    const text = (value: string, ...at: readonly string[]): string => {
-      try {
-        return expandVariables(value, this.#variables);
-      } catch (error) {
-        throw new FieldProblem([...path, ...at], messageOf(error));
-      }
-    };
+    const text = (value: string, ...at: readonly string[]): string => this.#replaced(value, [...path, ...at]);
     const all = (values: Readonly<Record<string, string>>, member: string): Record<string, string> =>
       Object.fromEntries(Object.entries(values).map(([name, value]) => [name, text(value, member, name)]));
     if ('socket' in target) return { socket: resolve(this.#variables.folder, text(target.socket, 'socket')) };
@@ -296,6 +311,31 @@ class ConfigurationReader {
       env: all(target.env, 'env'),
       cwd: resolve(folder, text(target.cwd, 'cwd')),
     };
+  }
+
+  /** Replaces the variables of `auth`. A secret can only be a variable. @throws {FieldProblem} */
+  #authorized(options: JsonObject, path: readonly string[], target: ConfiguredTarget): JsonObject {
+    const { auth } = options;
+    if (!isJsonObject(auth)) return options;
+    const at = [...path, 'auth'];
+    if (!('url' in target)) throw new FieldProblem(at, 'only an entry with url has auth');
+    checkMembers(auth, at, AUTH);
+    const expanded = Object.entries(auth).map(([name, value]) => {
+      if (typeof value !== 'string') return [name, value];
+      if (SECRETS.has(name) && !/^\$\{[^{}]+\}$/.test(value))
+        throw new FieldProblem([...at, name], `expected a variable such as \${NAME}: a configuration has no secrets`);
+      return [name, this.#replaced(value, [...at, name])];
+    });
+    return { ...options, auth: Object.fromEntries(expanded) };
+  }
+
+  /** @throws {FieldProblem} */
+  #replaced(value: string, path: readonly string[]): string {
+    try {
+      return expandVariables(value, this.#variables);
+    } catch (error) {
+      throw new FieldProblem(path, messageOf(error));
+    }
   }
 
   #report(path: readonly string[], message: string, off: string | undefined): void {
@@ -336,28 +376,43 @@ export function mountName(key: string): string | undefined {
   return name === '' ? undefined : name;
 }
 
-/** Troupe's own options: the check of each, and the words for what it accepts. */
-const OPTIONS: Readonly<Record<keyof ConfiguredOptions, readonly [is: (value: unknown) => boolean, expected: string]>> =
-  {
-    prefix: [(value) => value === false || isNonEmpty(value), 'false or a string'],
-    rename: [isTexts, 'an object of strings'],
-    only: [isTextList, 'a list of strings'],
-    except: [isTextList, 'a list of strings'],
-    share: [oneOf('everyone', 'owner'), '"everyone" or "owner"'],
-    pins: [oneOf('off', 'warn', 'hold'), '"off", "warn" or "hold"'],
-    expose: [oneOf('all', 'search'), '"all" or "search"'],
-    required: [isBoolean, 'true or false'],
-    timeoutMs: [isMilliseconds, 'milliseconds, at least 1'],
-    maxTimeoutMs: [isMilliseconds, 'milliseconds, at least 1'],
-    validate: [isBoolean, 'true or false'],
-    trust: [isBoolean, 'true or false'],
-    eras: [oneOf('auto', 'legacy', 'modern'), '"auto", "legacy" or "modern"'],
-    scopes: [isTextList, 'a list of strings'],
-  };
+/** The check of a value, and the words for what it accepts. */
+type Check = readonly [is: (value: unknown) => boolean, expected: string];
 
-function isOption(name: string): name is keyof ConfiguredOptions {
-  return Object.hasOwn(OPTIONS, name);
-}
+const AUTH: Readonly<Record<keyof ConfiguredAuth, Check>> = {
+  clientId: [isNonEmpty, 'a string that is not empty'],
+  clientSecret: [isNonEmpty, 'a variable'],
+  privateKey: [isNonEmpty, 'a variable'],
+  algorithm: [oneOf('ES256', 'RS256', 'PS256', 'EdDSA'), '"ES256", "RS256", "PS256" or "EdDSA"'],
+  issuer: [isNonEmpty, 'a string that is not empty'],
+  clientName: [isNonEmpty, 'a string that is not empty'],
+  scopes: [isTextList, 'a list of strings'],
+  grant: [oneOf('authorization_code', 'client_credentials'), '"authorization_code" or "client_credentials"'],
+  dpop: [(value) => value === 'auto' || isBoolean(value), '"auto", true or false'],
+  signInMs: [isMilliseconds, 'milliseconds, at least 1'],
+};
+const SECRETS: ReadonlySet<string> = new Set(['clientSecret', 'privateKey']);
+
+/** Troupe's own options: the check of each, and the words for what it accepts. */
+const OPTIONS: Readonly<Record<keyof ConfiguredOptions, Check>> = {
+  auth: [(value) => value === false || isJsonObject(value), 'false or an object'],
+  prefix: [(value) => value === false || isNonEmpty(value), 'false or a string'],
+  rename: [isTexts, 'an object of strings'],
+  only: [isTextList, 'a list of strings'],
+  except: [isTextList, 'a list of strings'],
+  share: [oneOf('everyone', 'owner'), '"everyone" or "owner"'],
+  pins: [oneOf('off', 'warn', 'hold'), '"off", "warn" or "hold"'],
+  expose: [oneOf('all', 'search'), '"all" or "search"'],
+  required: [isBoolean, 'true or false'],
+  timeoutMs: [isMilliseconds, 'milliseconds, at least 1'],
+  connectMs: [isMilliseconds, 'milliseconds, at least 1'],
+  listMs: [isMilliseconds, 'milliseconds, at least 1'],
+  validate: [isBoolean, 'true or false'],
+  trust: [isBoolean, 'true or false'],
+  eras: [oneOf('auto', 'legacy', 'modern'), '"auto", "legacy" or "modern"'],
+  scopes: [isTextList, 'a list of strings'],
+  limits: [(value) => problemOfLimits(value) === undefined, 'limits such as { "perMinute": 10 }'],
+};
 
 /**
  * Checks the member `troupe`. A wrong option turns the server off: without `only`, it would offer more than the author wants.
@@ -365,14 +420,20 @@ function isOption(name: string): name is keyof ConfiguredOptions {
  * @throws {FieldProblem}
  */
 function checkOptions(given: JsonObject, path: readonly string[]): asserts given is JsonObject & ConfiguredOptions {
+  checkMembers(given, path, OPTIONS);
+}
+
+/** @throws {FieldProblem} for the first member that is unknown, or has another type */
+function checkMembers(given: JsonObject, path: readonly string[], checks: Readonly<Record<string, Check>>): void {
+  const names = Object.keys(checks);
   for (const [name, value] of Object.entries(given)) {
-    const names = Object.keys(OPTIONS);
-    if (!isOption(name))
+    const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
+    if (!check)
       throw new FieldProblem(
         [...path, name],
         `unknown option${suggestion(name, names)}. The options are ${names.join(', ')}`,
       );
-    const [is, expected] = OPTIONS[name];
+    const [is, expected] = check;
     if (!is(value)) throw new FieldProblem([...path, name], `expected ${expected}, got ${describe(value)}`);
   }
 }

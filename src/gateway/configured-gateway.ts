@@ -1,6 +1,7 @@
 /** Mounts the servers of a configuration file, and follows its changes while calls run. */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import type { TokenStore } from '../client/oauth/token-store.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
 import { Watch } from '../file-watch.ts';
 import type { Mount, MountOptions, MountTarget } from '../mounts/mount-options.ts';
@@ -18,6 +19,8 @@ export interface GatewayOptions {
   readonly file: string;
   readonly server: GatewayServer;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The grants of sign-ins, those of `troupe login` among them. Default: memory. */
+  readonly tokens?: TokenStore;
   /** Receives one line for each thing that the operator must know. */
   say(level: OperatorLogLevel, line: string): void;
   readonly clock?: Clock;
@@ -31,6 +34,12 @@ const RETRY = { fromMs: 1_000, toMs: 60_000 } as const;
 /** The lock file of a configuration: `mcp.json` has `mcp.lock.json`. */
 export function lockFileOf(file: string): string {
   return `${resolve(file).replace(/\.jsonc?$/, '')}.lock.json`;
+}
+
+/** True if people sign in at a server, or the gateway does: its entry has an address, and no credentials of its own. */
+function signsIn({ target, options: { auth } }: ConfiguredServer): boolean {
+  if (!('url' in target) || auth === false) return false;
+  return auth !== undefined || !Object.keys(target.headers).some((name) => name.toLowerCase() === 'authorization');
 }
 
 export class Gateway {
@@ -222,7 +231,14 @@ class Place {
       return;
     }
     const patience = 'command' in wanted.target ? COMMAND_PATIENCE : {};
-    const options = { ...patience, ...wanted.options, pinFile: this.#lock };
+    const { auth, ...others } = wanted.options;
+    const { tokens } = this.#options;
+    const options = {
+      ...patience,
+      ...others,
+      pinFile: this.#lock,
+      ...(signsIn(wanted) ? { auth: { ...auth, ...(tokens && { tokens }) } } : auth === false ? { auth } : {}),
+    };
     if (!now) {
       const mount = await this.#options.server.mount(this.#name, wanted.target, options);
       this.#mount = { mount, of: wanted };

@@ -174,6 +174,29 @@ for (const [title, entry, expected] of [
 ] as const)
   test(`reports ${title}`, () => assert.match(problems({ a: entry }).join('\n'), expected));
 
+test('auth takes its secrets from variables only, and belongs to entries with url', () => {
+  const auth = { clientId: 'nightly', clientSecret: `\${TOKEN}`, grant: 'client_credentials', scopes: ['read'] };
+  const { servers } = read({
+    a: { url: 'https://x', troupe: { auth } },
+    b: { url: 'https://x', troupe: { auth: false } },
+  });
+  assert.equal(
+    servers.map(({ options }) => options.auth),
+    [{ ...auth, clientSecret: 's3cret' }, false],
+  );
+  const wrong = (entry: object): string => problems({ a: entry }).join();
+  assert.match(
+    wrong({ url: 'https://x', troupe: { auth: { clientSecret: 'abc' } } }),
+    `a.troupe.auth.clientSecret: expected a variable such as \${NAME}: a configuration has no secrets`,
+  );
+  assert.match(
+    wrong({ url: 'https://x', troupe: { auth: { privateKey: `\${GONE}` } } }),
+    'a.troupe.auth.privateKey: the environment variable GONE is not set',
+  );
+  assert.match(wrong({ command: 'x', troupe: { auth: {} } }), 'a.troupe.auth: only an entry with url has auth');
+  assert.match(wrong({ url: 'https://x', troupe: { auth: { scope: [] } } }), 'unknown option (did you mean scopes?)');
+});
+
 test('members that only describe a server are accepted', () => {
   assert.equal(problems({ a: { command: 'x', description: 'd', autoApprove: [] } }), []);
 });

@@ -567,7 +567,18 @@ const ROOMS: readonly {
   },
   {
     room: 'gateway',
-    may: ['near-miss', 'clock', 'file-watch', 'protocol', 'operator-log', 'codec', 'client', 'input', 'mounts'],
+    may: [
+      'near-miss',
+      'clock',
+      'file-watch',
+      'protocol',
+      'operator-log',
+      'tool-limits',
+      'codec',
+      'client',
+      'input',
+      'mounts',
+    ],
     packages: ['node:'],
   },
   {

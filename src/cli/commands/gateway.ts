@@ -2,6 +2,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Client } from '../../client/connected-client.ts';
+import { fileTokens } from '../../client/oauth/file-tokens.ts';
 import { type ConfiguredServer, readConfiguration } from '../../gateway/configuration.ts';
 import { Gateway } from '../../gateway/configured-gateway.ts';
 import { suggestion } from '../../near-miss.ts';
@@ -10,6 +11,7 @@ import { createServer } from '../../server.ts';
 import { stdio } from '../../transports/stdio.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
 import { type CallTarget, COMMAND_PATIENCE } from '../call/call-target.ts';
+import { tokenFile } from '../call/state-directory.ts';
 import { commandLog, LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { type CommandLine, chooseLog, readOptions } from '../command-options.ts';
 import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
@@ -169,6 +171,7 @@ async function serve(line: CommandLine, file: string): Promise<void> {
     file,
     server,
     environment: process.env,
+    tokens: fileTokens(tokenFile(values.data)),
     say: (level, text) => say(`troupe gateway: ${text}`, level === 'error' ? 'error' : 'info'),
   });
   await gateway.open();
