@@ -1,6 +1,7 @@
 /** Broken builds of mounts. */
 import type { BrokenBuild } from './broken-build.ts';
 
+const SEARCH = 'test/mounts/search.test.ts';
 const UPSTREAMS = 'test/mounts/upstream-faults.test.ts';
 
 export const MOUNT_FAULTS: readonly BrokenBuild[] = [
@@ -38,6 +39,24 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
     find: 'if (jsonLength(catalogue, maxLength) > maxLength)',
     replace: 'if (tools.length < 0)',
     why: 'a catalogue may take all memory',
+    built: true,
+  },
+  {
+    id: 'S-72',
+    test: SEARCH,
+    file: 'src/mounts/search-tools.ts',
+    find: 'return (key) => view?.hides.has(key) !== true;',
+    replace: 'return () => view === undefined || view.id.length > 0;',
+    why: 'the search shows tools that a rule hides from its caller',
+    built: true,
+  },
+  {
+    id: 'S-72',
+    test: SEARCH,
+    file: 'src/mounts/search-tools.ts',
+    find: 'if (!request.hidden) return admitted(mail);',
+    replace: 'if (admitted) return admitted(mail);',
+    why: 'the answer to a call tells the name of a hidden tool from an unknown one',
     built: true,
   },
 ];

@@ -113,7 +113,7 @@ for (const eras of ['legacy', 'modern'] as const)
     await host.close();
   });
 
-test('a rule of a tool decides whether it is found, called or suggested, and a hidden tool is as one that does not exist', async () => {
+test('S-72 a rule of a tool decides whether it is found, called or suggested, and a hidden tool is as one that does not exist', async () => {
   const upstream = server('vault');
   for (const name of ['open_vault', 'open_door']) upstream.tool(name, { description: 'Opens something.' }, () => name);
   const host = server('host');

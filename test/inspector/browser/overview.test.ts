@@ -179,6 +179,32 @@ test('while no client is connected, the page shows how to connect one', async ()
   await server.close();
 });
 
+test('a gateway has a line for each upstream, and a call leads to the call that it became', async () => {
+  const upstream = createServer({ name: 'github', version: '1.0.0', log: () => {} });
+  upstream.tool('merge', { description: 'Merges.' }, () => 'merged');
+  const gateway = createServer({ name: 'gateway', version: '1.0.0', log: () => {} });
+  await gateway.mount('gh', upstream);
+  const inspector = await openInspector(gateway);
+  const page = await browsing.page();
+  await page.goto(String(inspector.url));
+  await page.waitForSelector('.status.live');
+  const client = await join(gateway, 'claude-code', '2.1.4');
+  await tool(client, 'gh_merge');
+  const line = page.locator('.nodes li', { hasText: 'offering.current' });
+  await line.getByText('1 call, 0 failed, 0 open').waitFor();
+  await page.locator('.tree').getByText('upstreams').waitFor();
+  await page.keyboard.press('4');
+  await page.locator('.wire').getByText('gh_merge').click();
+  await page.locator('.detail h2', { hasText: 'gh_merge' }).waitFor();
+  await page.locator('.detail .chain button', { hasText: 'merge' }).click();
+  await page.locator('.detail .kind', { hasText: 'to the server' }).waitFor();
+  await page.locator('.detail h3', { hasText: 'Relayed for' }).waitFor();
+  await page.close();
+  await client.close();
+  await inspector.close();
+  await gateway.close();
+});
+
 test('no page has written an error to its console', () => {
   assert.equal(browsing.complaints, []);
 });
