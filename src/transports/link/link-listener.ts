@@ -74,6 +74,7 @@ export class AcceptedLinks {
 
   /** Accepts no more exchanges, and resolves when the responses of the others have been sent, or after a time limit. */
   async finish(): Promise<void> {
+    this.#unproven.close();
     if (this.#accepted.size === 0) return;
     for (const { session, link } of this.#accepted.values()) {
       session.close();

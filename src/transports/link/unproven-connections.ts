@@ -47,6 +47,11 @@ export class UnprovenConnections {
     this.#remove(keyOf(socket));
   }
 
+  /** Closes all: nothing of them is waited for. */
+  close(): void {
+    for (const { socket } of [...this.#unproven.values()]) socket.destroy();
+  }
+
   #remove(key: string): void {
     this.#unproven.get(key)?.late.cancel();
     this.#unproven.delete(key);

@@ -18,6 +18,7 @@ import { authOf } from '../../../src/messages/auth.ts';
 import { SimulatedClock } from '../../../src/testing.ts';
 import { LinkChannel, RECORD } from '../../../src/transports/link/link-channel.ts';
 import { LinkSignature, linkProof, newNonce } from '../../../src/transports/link/link-handshake.ts';
+import type { LinkedExchange } from '../../../src/transports/link/link-port.ts';
 import { headText } from '../../../src/transports/link/link-text.ts';
 import { suite, timeLimit } from '../../harness/door.ts';
 import { exchange, forward, type LinkedNode, linked, linkedNode, SECRET } from './support.ts';
@@ -439,7 +440,7 @@ test('a body of any length arrives whole, with its characters, under a credit of
   assert.is((await sent.done).text === text, true);
 });
 
-test('D-20 S-53: texts and bodies without end, half a preface, and peers that read nothing use bounded memory', async () => {
+test('D-20 S-53: texts and bodies without end, and half a preface, use bounded memory', async () => {
   const clock = new SimulatedClock();
   const b = await node('node-b', { clock });
   const [host = '', port = ''] = b.address.split(':');
@@ -480,6 +481,28 @@ test('D-20 S-53: texts and bodies without end, half a preface, and peers that re
   endless.session.destroy();
   const grown = process.memoryUsage().rss - before;
   assert.ok(grown < 200 * 1024 * 1024, `${grown}`);
+});
+
+test('D-20 S-53: of a peer that reads nothing, few exchanges are served, and the others once it reads', async () => {
+  const serve = ({ response }: LinkedExchange): void => response.send(200, {}, 'x'.repeat(60_000));
+  const b = await node('node-b', { serve });
+  const each = await intruder(b);
+  const { stream, signature } = await proved(each, b);
+  const { text: _none, ...head } = exchange();
+  for (let first = 1; first <= 1_000; first += 50)
+    stream.write(
+      await textOf(signature, (channel) => {
+        for (let number = first; number < first + 50; number += 1) channel.add(RECORD.exchange, number, headText(head));
+      }),
+    );
+  // The answer to a ping follows what was sent before it.
+  await new Promise((answered) => each.session.ping(answered));
+  await new Promise((answered) => each.session.ping(answered));
+  const { length } = b.exchanges.all;
+  assert.ok(length >= 100 && length < 400, `${length}`);
+  stream.resume();
+  for (let served = 0; served < 1_000; served += 1) await b.exchanges.next();
+  each.session.destroy();
 });
 
 test('D-20 S-53: connections without a proof are bounded for each address, and no node waits for them', async () => {

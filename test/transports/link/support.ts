@@ -46,6 +46,8 @@ export class Arrivals<T> {
 interface NodeOptions {
   readonly clock?: Clock;
   readonly maxExchanges?: number;
+  /** Serves each exchange; by default the test does. */
+  readonly serve?: (exchange: LinkedExchange) => void;
 }
 
 /** One node: its links, and what they report. */
@@ -65,7 +67,7 @@ export interface LinkedNode {
 
 export async function linkedNode(
   id: string,
-  { clock = systemClock, maxExchanges = 4_096, ...options }: Partial<LinkOptions> & NodeOptions = {},
+  { clock = systemClock, maxExchanges = 4_096, serve, ...options }: Partial<LinkOptions> & NodeOptions = {},
 ): Promise<LinkedNode> {
   const exchanges = new Arrivals<LinkedExchange>('an exchange from another node');
   const news = new Arrivals<{ readonly from: string; readonly news: LinkNews }>('news from another node');
@@ -74,7 +76,10 @@ export async function linkedNode(
   const dropped = new Arrivals<string>('discarded news');
   const listener: LinkListener = {
     knows: (other) => node.known?.has(other) ?? true,
-    exchange: exchanges.put,
+    exchange(each) {
+      serve?.(each);
+      exchanges.put(each);
+    },
     news: (from, each) => news.put({ from, news: each }),
     opened: opened.put,
     closed: closed.put,
