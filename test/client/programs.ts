@@ -36,6 +36,8 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
     if (params.name === 'flood') return flood(id);
     return write({ id, result: method === 'tools/call' ? { content: [] } : { contents: [] } });
   }
+  const lists = { 'tools/list': { tools: [{ name: 'work', inputSchema: { type: 'object' } }] }, 'resources/list': { resources: [] }, 'resources/templates/list': { resourceTemplates: [] } };
+  if (lists[method]) return write({ id, result: lists[method] });
   if (id !== undefined) write({ id, error: { code: -32601, message: 'unknown method' } });
 });
 async function flood(id) {

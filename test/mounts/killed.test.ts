@@ -95,17 +95,18 @@ async function worldOf(era: Era): Promise<World> {
   };
 }
 
-test('U-12: a call of a modern upstream is answered after the process was killed, and runs once', async () => {
-  const { ask, replace, runs } = await worldOf('modern');
-  const asked = await ask('tools/call', { name: 'up_form', arguments: {} });
-  assert.is(asked.resultType, 'input_required');
-  const [key = ''] = Object.keys(asked.inputRequests ?? {});
-  await replace();
-  const { requestState = '' } = asked;
-  const retry = { name: 'up_form', arguments: {}, requestState, inputResponses: { [key]: ANSWER } };
-  assert.is(textOf(await ask('tools/call', retry)), 'S');
-  assert.equal(runs, ['form', 'formed']);
-});
+for (const era of ['modern', 'legacy'] as const)
+  test(`U-12: a call of a ${era} upstream over HTTP is answered after the process was killed, and runs once`, async () => {
+    const { ask, replace, runs } = await worldOf(era);
+    const asked = await ask('tools/call', { name: 'up_form', arguments: {} });
+    assert.is(asked.resultType, 'input_required');
+    const [key = ''] = Object.keys(asked.inputRequests ?? {});
+    await replace();
+    const { requestState = '' } = asked;
+    const retry = { name: 'up_form', arguments: {}, requestState, inputResponses: { [key]: ANSWER } };
+    assert.is(textOf(await ask('tools/call', retry)), 'S');
+    assert.equal(runs, ['form', 'formed']);
+  });
 
 test('U-13: a task of a modern upstream is followed and answered over two kills, and runs once', async () => {
   const { ask, replace, runs, finish } = await worldOf('modern');

@@ -2,6 +2,7 @@
 import { createServer, type MountOptions, ProtocolError, type Server, type ServerOptions } from 'troupe';
 import { type CallOptions, type Client, ClientError, connect, ErrorResponse } from 'troupe/client';
 import * as assert from 'uvu/assert';
+import { program, runs } from '../client/programs.ts';
 import { suite } from '../harness/door.ts';
 import { assertWithin } from '../harness/pace.ts';
 import { type Era, speakLegacy } from './asking-server.ts';
@@ -210,4 +211,23 @@ test('the end of a session closes its connection to a legacy upstream, and no ot
   assert.is(await idOf(other), second);
   await other.close();
   await close();
+});
+
+test('U-01 a mounted child is killed with 100 calls in flight: each is answered, none is made twice, and the next is served', async () => {
+  const child = program('dies after 100');
+  const gateway = createServer({ name: 'gateway', version: '1.0.0', ...quiet });
+  await gateway.mount('up', child.command, { share: 'everyone', eras: 'legacy', connectMs: 60_000 });
+  const client = await connect(gateway, { eras: 'modern', ...quiet });
+  const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => client.call('up_work', { index })));
+  const unknown = /It is not known whether "up_work" was carried out/;
+  for (const { content, isError } of answers) {
+    const [block] = content;
+    assert.ok(isError === true && block?.type === 'text' && unknown.test(block.text), JSON.stringify(content));
+  }
+  assert.is(child.notes().filter((note) => note.startsWith('tools/call')).length, 100);
+  assert.equal((await client.call('up_work')).content, []);
+  await client.close();
+  await gateway.close();
+  assert.equal(child.pids().filter(runs), []);
+  child.remove();
 });
