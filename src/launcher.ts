@@ -12,6 +12,8 @@ export interface Launcher {
    * @returns a promise if the launcher serves on its behalf; undefined if the server must listen itself
    */
   listens(server: object, transports: readonly Transport[]): Promise<void> | undefined;
+  /** The servers of the program open nothing, also before they listen: the launcher serves in their place. */
+  readonly servesInstead?: true;
   /** The program discovers modules in these absolute paths. */
   reads(paths: readonly string[]): void;
   /** A server of the program closes. @param reason such as `stdin ended` @param by the origin of the request to close */

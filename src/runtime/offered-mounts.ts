@@ -1,6 +1,7 @@
 /** The mounts of a server: their code is loaded when a program mounts a server, and by no other server. */
 import { isDeepStrictEqual } from 'node:util';
 import { isServerInMemory, type ServerInMemory } from '../client/in-memory.ts';
+import { launcher } from '../launcher.ts';
 import type { ListenedResources } from '../messages/remote-change.ts';
 import type { MountArguments, MountDefinition, MountRegistration } from '../mounts/define-mount.ts';
 import type { Mount, MountTarget } from '../mounts/mount-options.ts';
@@ -157,6 +158,11 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     }
   }
 
+  /** True for the server of a program whose mounts are made by the server that a command serves in its place. */
+  get #isServedElsewhere(): boolean {
+    return !this.#opened && launcher()?.servesInstead === true;
+  }
+
   #forget(defined: Defined): void {
     const { name } = defined.definition;
     if (this.#defined.get(name) === defined) this.#defined.delete(name);
@@ -205,8 +211,8 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
       get state() {
         return mount.state;
       },
-      ready: () => mount.ready(),
-      refresh: () => mount.refresh(),
+      ready: () => (this.#isServedElsewhere ? Promise.resolve() : mount.ready()),
+      refresh: () => (this.#isServedElsewhere ? Promise.resolve() : mount.refresh()),
       approve: (element) => mount.approve(element),
       change: async (change) => {
         const searched = (): boolean => mount.settings.expose === 'search';

@@ -4,6 +4,7 @@ import { ReloadHost } from '../../src/cli/reload/reload-host.ts';
 import { Endpoints } from '../../src/cli/serving/endpoints.ts';
 import { connect } from '../../src/client.ts';
 import { createServer, type MountDefinition, type Server, type ServerOptions } from '../../src/index.ts';
+import { launchedBy } from '../../src/launcher.ts';
 import { settled } from '../../src/testing.ts';
 import { PlayedServer, text } from '../client/played-server.ts';
 import { TROUPE, Tree } from '../discovery/tree.ts';
@@ -145,6 +146,21 @@ test('a reload of the program keeps the mounts that have not changed', async () 
 function missing(): never {
   throw new Error('it does not exist');
 }
+
+test('a program of troupe dev may wait for its mounts, and dials nothing itself', async () => {
+  const upstream = played('a');
+  launchedBy({ listens: () => undefined, reads() {}, servesInstead: true });
+  try {
+    const program = server('program');
+    const mount = await program.mount('up', { name: 'up', channel: () => upstream.channel() });
+    await mount.ready();
+    await mount.refresh();
+    assert.equal([upstream.opened, mount.state], [0, 'idle']);
+    await program.close();
+  } finally {
+    launchedBy({ listens: () => undefined, reads() {} });
+  }
+});
 
 /** Waits for a cause that has begun. */
 async function eventually(condition: () => Promise<boolean>): Promise<void> {

@@ -71,6 +71,7 @@ export class Reloader {
     onModule((path) => this.#module(path));
     launchedBy({
       listens: (server, transports) => this.#takeOver(server, transports),
+      servesInstead: true,
       reads: (paths) => void this.#read(paths),
       log: commandLog(),
       page: (source) => this.#views.page(source),

@@ -35,6 +35,7 @@ export async function loadUnserved(
         return new Promise(() => {});
       },
       reads() {},
+      servesInstead: true,
       ...(page ? { page } : {}),
     });
   });
