@@ -9,13 +9,20 @@ export interface IndexedTool {
   /** Changes with the definition. */
   readonly ref: number;
   readonly definition: Tool;
+  /** The mount. */
+  readonly source: string;
 }
 
-/** Most characters of a description, and of a query, that are read. */
-const MAX_TEXT = 2_000;
+/** Most characters of a description, and of the parameters of a tool, that are indexed. */
+const MAX_TEXT = 600;
+const MAX_TITLE = 100;
+/** Most of them for all tools of one source: an upstream chooses its texts. Further tools are found by their names. */
+const MAX_SOURCE = 500_000;
+/** Most characters and words of a query that are read. */
 const MAX_QUERY = 500;
+const MAX_WORDS = 10;
 /** Tools that are indexed in one turn of the event loop. */
-const AT_ONCE = 100;
+const AT_ONCE = 25;
 /** Parameters of one tool that are indexed. */
 const MAX_PARAMETERS = 50;
 
@@ -69,6 +76,15 @@ const SYNONYMS: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 );
 
+/** The texts of a tool in the index. */
+interface IndexedDocument {
+  readonly ref: number;
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly parameters: string;
+}
+
 /** The tools that a search has found. */
 export interface Found {
   readonly tools: readonly IndexedTool[];
@@ -78,15 +94,16 @@ export interface Found {
 
 /** The index follows a list of tools: `update` adds, replaces and removes what differs. */
 export class ToolIndex {
-  readonly #tools = new Map<number, IndexedTool>();
-  readonly #search = new MiniSearch<IndexedTool>({
+  readonly #tools = new Map<number, { readonly tool: IndexedTool; readonly length: number }>();
+  readonly #search = new MiniSearch<IndexedDocument>({
     idField: 'ref',
     fields: ['name', 'title', 'description', 'parameters'],
-    extractField: (tool, field) => textOf(tool, field),
     tokenize: wordsOf,
     processTerm: (word) => (EMPTY.has(word) ? null : stem(word)),
     autoVacuum: false,
   });
+  /** The characters of each source that are indexed. */
+  readonly #indexed = new Map<string, number>();
   #updating: Promise<void> | undefined;
 
   /**
@@ -105,13 +122,22 @@ export class ToolIndex {
 
   async #update(tools: readonly IndexedTool[]): Promise<void> {
     const now = new Map(tools.map((tool) => [tool.ref, tool]));
-    for (const ref of this.#tools.keys())
+    for (const [ref, { tool, length }] of this.#tools)
       if (!now.has(ref)) {
         this.#tools.delete(ref);
+        this.#indexed.set(tool.source, (this.#indexed.get(tool.source) ?? 0) - length);
         this.#search.discard(ref);
       }
-    const added = tools.filter(({ ref }) => !this.#tools.has(ref));
-    for (const tool of added) this.#tools.set(tool.ref, tool);
+    const added: IndexedDocument[] = [];
+    for (const tool of tools) {
+      if (this.#tools.has(tool.ref)) continue;
+      const before = this.#indexed.get(tool.source) ?? 0;
+      const document = documentOf(tool, before < MAX_SOURCE);
+      const length = document.description.length + document.parameters.length;
+      this.#indexed.set(tool.source, before + length);
+      this.#tools.set(tool.ref, { tool, length });
+      added.push(document);
+    }
     await this.#search.addAllAsync(added, { chunkSize: AT_ONCE });
     // Discarded tools stay in the index until it is cleaned.
     if (this.#search.dirtCount > this.#tools.size) await this.#search.vacuum();
@@ -124,9 +150,9 @@ export class ToolIndex {
    * @param visible leaves out what the caller must not see
    */
   find(query: string, limit: number, visible: (key: string) => boolean): Found {
-    const words = [...new Map(wordsOf(query.slice(0, MAX_QUERY)).map((word) => [stem(word), word]))].filter(
-      ([, word]) => !EMPTY.has(word),
-    );
+    const words = [...new Map(wordsOf(query.slice(0, MAX_QUERY)).map((word) => [stem(word), word]))]
+      .filter(([, word]) => !EMPTY.has(word))
+      .slice(0, MAX_WORDS);
     const wanted = new Set(words.map(([root]) => root));
     const queries = words.flatMap(([root, word]) => [
       { queries: [word], ...EXACT },
@@ -136,9 +162,9 @@ export class ToolIndex {
     ]);
     const found = this.#search.search(
       { combineWith: 'OR', queries },
-      { boost: BOOST, bm25: BM25, filter: ({ id }) => visible(this.#tools.get(id)?.key ?? '') },
+      { boost: BOOST, bm25: BM25, filter: ({ id }) => visible(this.#tools.get(id)?.tool.key ?? '') },
     );
-    const tools = found.slice(0, limit).flatMap(({ id }) => this.#tools.get(id) ?? []);
+    const tools = found.slice(0, limit).flatMap(({ id }) => this.#tools.get(id)?.tool ?? []);
     return { tools, matches: found.length };
   }
 }
@@ -149,29 +175,22 @@ const BOOST = { name: 3, title: 2, description: 1.5, parameters: 0.5 };
 const EXACT = { prefix: (term: string) => term.length > 3, fuzzy: (term: string) => (term.length > 4 ? 0.2 : false) };
 const SYNONYM = { prefix: false, fuzzy: false, boostDocument: () => 0.3 };
 
-function textOf({ key, ref, definition }: IndexedTool, field: string): string | number {
+/** The texts of a tool. @param whole false for its names only */
+function documentOf({ key, ref, definition }: IndexedTool, whole: boolean): IndexedDocument {
   const { title, annotations, description = '', inputSchema } = definition;
-  switch (field) {
-    case 'name':
-      return key;
-    case 'title':
-      return title ?? annotations?.title ?? '';
-    case 'description':
-      return description.slice(0, MAX_TEXT);
-    case 'parameters': {
-      const { properties } = inputSchema;
-      if (!isObject(properties)) return '';
-      return Object.entries(properties)
-        .slice(0, MAX_PARAMETERS)
-        .map(([name, about]) =>
-          isObject(about) && typeof about.description === 'string' ? `${name} ${about.description}` : name,
-        )
-        .join(' ')
-        .slice(0, MAX_TEXT);
-    }
-    default:
-      return ref;
-  }
+  const { properties } = inputSchema;
+  const parameters = Object.entries(isObject(properties) ? properties : {})
+    .slice(0, MAX_PARAMETERS)
+    .map(([name, about]) =>
+      isObject(about) && typeof about.description === 'string' ? `${name} ${about.description}` : name,
+    );
+  return {
+    ref,
+    name: key,
+    title: (title ?? annotations?.title ?? '').slice(0, MAX_TITLE),
+    description: whole ? description.slice(0, MAX_TEXT) : '',
+    parameters: whole ? parameters.join(' ').slice(0, MAX_TEXT) : '',
+  };
 }
 
 /** Splits at everything that is no letter or digit, and in front of capitals in the middle: `listOpenPRs`, `list_open`. */

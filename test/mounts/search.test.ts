@@ -28,7 +28,7 @@ test('the right tool is among the first five for 95 of 100 queries over two hund
   assert.ok(MANY_TOOLS.length >= 200);
   assert.ok(QUERIES.length >= 60);
   const index = new ToolIndex();
-  const tools = MANY_TOOLS.map((definition, ref) => ({ key: definition.name, ref, definition }));
+  const tools = MANY_TOOLS.map((definition, ref) => ({ key: definition.name, ref, definition, source: 'mount many' }));
   await index.update(() => tools);
   const missed = QUERIES.filter(([query, tool]) => {
     assert.ok(tools.some(({ key }) => key === tool));
@@ -56,6 +56,32 @@ test('two tools and a search cost at most a twentieth of the list, counted as ch
     assert.ok(cost <= whole * 0.05, `${cost} of ${whole} tokens for "${query}"`);
   }
   await Promise.all([all.close(), few.close(), everything.close(), searched.close()]);
+});
+
+test('the texts of one upstream take a bounded part of the index, and its further tools are found by their names', async () => {
+  const index = new ToolIndex();
+  const word = (tool: number): string => `w${tool.toString(36)}q`;
+  const text = (tool: number): string => `about${tool * 7_919}`;
+  const tools = Array.from({ length: 1_000 }, (_, ref) => ({
+    key: `tool_${word(ref)}`,
+    ref,
+    source: ref < 999 ? 'mount long' : 'mount short',
+    definition: {
+      name: `tool_${word(ref)}`,
+      description: `${text(ref)} `.repeat(100),
+      inputSchema: { type: 'object' },
+    },
+  }));
+  await index.update(() => tools);
+  const first = (query: string): string | undefined => index.find(query, 1, () => true).tools[0]?.key;
+  assert.is(first(text(3)), `tool_${word(3)}`);
+  assert.is(index.find(text(998), 1, (key) => key === `tool_${word(998)}`).matches, 0);
+  assert.is(first(`tool_${word(998)}`), `tool_${word(998)}`);
+  assert.is(first(text(999)), `tool_${word(999)}`);
+  // The texts of tools that are gone count no longer.
+  await index.update(() => tools.slice(990));
+  await index.update(() => [...tools.slice(990), ...tools.slice(5, 6).map((tool) => ({ ...tool, ref: 2_000 }))]);
+  assert.is(first(text(5)), `tool_${word(5)}`);
 });
 
 for (const eras of ['legacy', 'modern'] as const)
