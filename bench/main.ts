@@ -11,6 +11,7 @@ import { measureAudit } from './parts/audit.ts';
 import { measureBroadcast } from './parts/broadcast.ts';
 import { measureClient } from './parts/client.ts';
 import { measureDurable } from './parts/durable.ts';
+import { measureGateway } from './parts/gateway.ts';
 import { measureGuard } from './parts/guard.ts';
 import { measureHop } from './parts/hop.ts';
 import { measureHttp } from './parts/http.ts';
@@ -46,6 +47,7 @@ const MEASURES: Readonly<Record<Part, (all: readonly Contender[], scale: Scale) 
   rules: measureRules,
   guard: measureGuard,
   hop: measureHop,
+  gateway: measureGateway,
   telemetry: measureTelemetry,
 };
 

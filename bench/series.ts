@@ -17,6 +17,7 @@ export const PARTS = [
   'rules',
   'guard',
   'hop',
+  'gateway',
   'telemetry',
 ] as const;
 export type Part = (typeof PARTS)[number];

@@ -2,6 +2,7 @@
 import { FLOOR, OURS } from './contenders.ts';
 import { figure, type Judged } from './goals.ts';
 import { WITH_STORE } from './parts/durable.ts';
+import { OUR_GATEWAY, WITHOUT_GATEWAY } from './parts/gateway.ts';
 import { GUARDS } from './parts/guard.ts';
 import { HOPS } from './parts/hop.ts';
 import type { Results } from './results.ts';
@@ -190,6 +191,20 @@ const TABLES: readonly Table[] = [
       { title: "owner's µs a call", measure: 'owner' },
       { title: 'both × at the owner', measure: 'cpu', beside: HOPS.local },
       { title: 'both × the bare hop', measure: 'cpu', beside: HOPS.bare },
+    ],
+  },
+  {
+    part: 'gateway',
+    title: 'Gateways',
+    note: 'Echo over HTTP through a gateway to a server of Troupe over stdio, and the same tool over HTTP without a gateway. Memory is that of the gateway’s own process after the calls. supergateway starts a process for each session, or for each call without one, which is left out; mcp-hub serves no Streamable HTTP.',
+    who: 'gateway',
+    size: 'in flight',
+    columns: [
+      { title: 'calls/s', measure: 'calls' },
+      { title: '× without', measure: 'calls', beside: WITHOUT_GATEWAY },
+      { title: '× Troupe', measure: 'calls', beside: OUR_GATEWAY },
+      { title: 'p50 ms', measure: 'p50' },
+      { title: 'memory, MB', measure: 'memory' },
     ],
   },
   {

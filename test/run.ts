@@ -103,6 +103,8 @@ const ONLY_FULL: ReadonlySet<string> = new Set([
   'test/harness/postgres.test.ts',
   'test/inspector/browser/apps.test.ts',
   'test/mounts/killed.test.ts',
+  'test/mounts/official-clients.test.ts',
+  'test/mounts/peers.test.ts',
   'test/store/postgres/membership.test.ts',
 ]);
 

@@ -108,13 +108,10 @@ export class CallRelay {
     if (call.tasks === 'required' && modern && !declaresTasks(caller.capabilities))
       throw tasksNotDeclared(`${this.#options.mount}: tool "${String(call.params.name)}"`);
     const owner = { ...caller, capabilities: declaredUpstream(caller.capabilities, modern) };
-    let relayed: RelayedCall | undefined;
     try {
       const client = await upstream.authorized(ctx, () => upstream.for(owner));
-      relayed = new RelayedCall(this.#options, this.#roots, client, owner, ctx, call);
-      return await relayed.run();
+      return await new RelayedCall(this.#options, this.#roots, client, owner, ctx, call).run();
     } finally {
-      relayed?.end();
       if (owner.once) upstream.released(owner.key);
     }
   }
@@ -135,8 +132,6 @@ class RelayedCall {
   /** The announced changes of roots when the client was last asked for them. */
   #rootsChanges = 0;
   #progress = 0;
-  /** Made with the first report of progress. */
-  #reports: GatheredProgress | undefined;
 
   constructor(
     options: CallRelayOptions,
@@ -161,10 +156,8 @@ class RelayedCall {
     const { params } = this.#call;
     let sent = params;
     for (let round = 1; round <= this.#options.maxRounds; round += 1) {
-      const begins = round === 1 && !this.#earlier;
-      const result = await (begins ? this.#exchange(sent) : this.#round(round, sent));
+      const result = await this.#round(round, sent);
       if ('final' in result) return this.#final(result.final);
-      if (begins && this.#resumable) await this.#ctx.step('round 1', () => result);
       const { requests, requestState, pages } = result;
       if (pages) {
         await this.#openPages(requests, round);
@@ -297,38 +290,32 @@ class RelayedCall {
     const ctx = this.#ctx;
     const { clock, gatherMs, upstream } = this.#options;
     const logLevel = logLevelOf(ctx);
-    // The deadline of the call is that of its handler, which aborts the signal.
-    const timeoutMs = method.startsWith('tasks/') && method !== 'tasks/result' ? undefined : LONGEST_TIMER_MS;
-    return upstream.authorized(ctx, (authorization) =>
-      this.#client.relay({
-        authorization,
-        method,
-        params,
-        signal: ctx.signal,
-        meta: passedMeta(ctx.meta),
-        capabilities: this.#owner.capabilities,
-        ask,
-        resumes,
-        repeatable: method === this.#call.method && this.#call.repeatable,
-        timeoutMs,
-        onProgress: (progress) => {
-          this.#reports ??= new GatheredProgress(clock, gatherMs, (latest) =>
-            ctx.progress(latest.progress, latest.total, latest.message),
-          );
-          this.#reports.add(progress);
-        },
-        ...(logLevel && {
-          logLevel,
-          onLog: ({ level, data, logger }) =>
-            ctx.log(level, data, logger === undefined ? upstream.name : `${upstream.name}/${logger}`),
-        }),
-      }),
+    const reports = new GatheredProgress(clock, gatherMs, ({ progress, total, message }) =>
+      ctx.progress(progress, total, message),
     );
-  }
-
-  /** Reports the last progress: the call has ended. */
-  end(): void {
-    this.#reports?.end();
+    return upstream
+      .authorized(ctx, (authorization) =>
+        this.#client.relay({
+          authorization,
+          method,
+          params,
+          signal: ctx.signal,
+          meta: passedMeta(ctx.meta),
+          capabilities: this.#owner.capabilities,
+          ask,
+          resumes,
+          repeatable: method === this.#call.method && this.#call.repeatable,
+          // The deadline of the call is that of its handler, which aborts the signal.
+          ...(method.startsWith('tasks/') && method !== 'tasks/result' ? {} : { timeoutMs: LONGEST_TIMER_MS }),
+          onProgress: (progress) => reports.add(progress),
+          ...(logLevel && {
+            logLevel,
+            onLog: ({ level, data, logger }) =>
+              ctx.log(level, data, logger === undefined ? upstream.name : `${upstream.name}/${logger}`),
+          }),
+        }),
+      )
+      .finally(() => reports.end());
   }
 
   // Questions
@@ -448,12 +435,9 @@ class RelayedCall {
   // Tasks
 
   /** Passes a result on, or follows the task that the call has become. */
-  #final(result: JsonObject): JsonObject | Promise<JsonObject> {
+  async #final(result: JsonObject): Promise<JsonObject> {
     const created = createdTask(result);
-    return created ? this.#startFollowing(created) : withoutHop(result);
-  }
-
-  async #startFollowing(created: NonNullable<ReturnType<typeof createdTask>>): Promise<JsonObject> {
+    if (!created) return withoutHop(result);
     becomeTask(this.#ctx);
     if (this.#resumable) await this.#ctx.step('task', () => ({ id: created.id }));
     return this.#follow(created.id, created.task);

@@ -126,6 +126,8 @@ class Connections implements Upstream {
   readonly #options: UpstreamOptions;
   readonly #clock: Clock;
   #shared: Link | undefined;
+  /** Declares nothing to a legacy upstream. */
+  #plain: Link | undefined;
   /** The era of the upstream, as the newest connection found it. */
   #era: 'legacy' | 'modern' | undefined;
   /** By the key of the owner. An owner whose clients declare different capabilities has several. */
@@ -161,8 +163,11 @@ class Connections implements Upstream {
   async catalogue(): Promise<Client> {
     if (this.#closed) throw this.#closedError();
     if (!this.#shared) {
-      const { extensions } = this.#options.connect;
-      const link = this.#open(undefined, extensions === undefined ? {} : { extensions });
+      const { connect, share } = this.#options;
+      const { extensions } = connect;
+      // Calls use the connection for the catalogue only if it is that of all: the upstream must not ask on it.
+      const declared = share === 'everyone' ? {} : ASKABLE;
+      const link = this.#open(undefined, extensions === undefined ? declared : { ...declared, extensions });
       this.#shared = link;
       link.opening.catch(() => {
         if (this.#shared === link) this.#shared = undefined;
@@ -185,7 +190,7 @@ class Connections implements Upstream {
       const client = shared ?? (await this.catalogue());
       if (this.#era === 'modern' || everyone) return client;
     }
-    if (owner.once && !separate && !canBeAsked(owner.capabilities)) return this.#shared?.client ?? this.catalogue();
+    if (owner.once && !separate && !canBeAsked(owner.capabilities)) return this.#unasked();
     const links = this.#owned.get(owner.key) ?? [];
     const known = links.find(
       ({ capabilities }) => capabilities === owner.capabilities || isDeepStrictEqual(capabilities, owner.capabilities),
@@ -196,6 +201,18 @@ class Connections implements Upstream {
       return known.client ?? this.#within(known.opening);
     }
     return this.#within(owner.once ? this.#lease(owner) : this.#own(owner).opening);
+  }
+
+  /** The connection to a legacy upstream for anonymous calls of clients that it cannot ask. */
+  #unasked(): Client | Promise<Client> {
+    if (!this.#plain) {
+      const link = this.#open(undefined, {});
+      this.#plain = link;
+      link.opening.catch(() => {
+        if (this.#plain === link) this.#plain = undefined;
+      });
+    }
+    return this.#plain.client ?? this.#within(this.#plain.opening);
   }
 
   get signsIn(): boolean {
@@ -249,8 +266,9 @@ class Connections implements Upstream {
     const links = [...[...this.#owned.values()].flat(), ...this.#spare.splice(0)];
     this.#owned.clear();
     this.#roots.clear();
-    if (this.#shared) links.push(this.#shared);
+    for (const link of [this.#shared, this.#plain]) if (link) links.push(link);
     this.#shared = undefined;
+    this.#plain = undefined;
     for (const link of links) this.#end(link, drainMs);
     await Promise.all(this.#closing);
   }
@@ -454,6 +472,13 @@ class Connections implements Upstream {
     return this.#error('closed', 'the mount is closed');
   }
 }
+
+/** Declared for the catalogue of a legacy upstream: some servers list certain tools only for clients that can be asked. */
+const ASKABLE: ClientCapabilities = {
+  elicitation: { form: {}, url: {} },
+  sampling: { tools: {} },
+  roots: { listChanged: true },
+};
 
 /** Of a connection that is no longer counted. */
 const REMOVED = -1;

@@ -37,6 +37,7 @@ const TITLES: Readonly<Record<Part, string>> = {
   rules: 'Scopes and rules',
   guard: 'Guards',
   hop: 'A hop between nodes',
+  gateway: 'Gateways',
   telemetry: 'Telemetry',
 };
 /** These parts take three quarters of the time: they start many processes or open many connections. */
@@ -48,6 +49,7 @@ const SLOW: readonly Part[] = [
   'rules',
   'guard',
   'hop',
+  'gateway',
   'telemetry',
   'audit',
 ];
@@ -78,7 +80,7 @@ test('a part that it does not know is refused with those that it knows', () => {
   assert.is(status, 2);
   assert.is(
     said,
-    '--only: expected one of http, stdio, sessions, lists, start, streams, broadcast, large, durable, audit, client, rules, guard, hop, telemetry, got https\n',
+    '--only: expected one of http, stdio, sessions, lists, start, streams, broadcast, large, durable, audit, client, rules, guard, hop, gateway, telemetry, got https\n',
   );
 });
 
