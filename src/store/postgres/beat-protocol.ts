@@ -2,9 +2,6 @@
 import type { StoreFault } from '../store.ts';
 import type { ClusterRead } from './cluster-tables.ts';
 
-/** Milliseconds from one beat to the next. */
-export const BEAT_MS = 500;
-
 export interface BeatStart {
   /** With its password: the thread opens its own connection. */
   readonly url: string;

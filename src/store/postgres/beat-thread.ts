@@ -5,15 +5,18 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock, type Timer } from '../../clock.ts';
 import type { StoreError } from '../store.ts';
-import { BEAT_MS, type BeatStart, type FromBeat, SHARED, type ToBeat } from './beat-protocol.ts';
-import { type ClusterRead, ClusterTables, LEASE_MS } from './cluster-tables.ts';
+import { type BeatStart, type FromBeat, SHARED, type ToBeat } from './beat-protocol.ts';
+import { BEAT_MS, type ClusterRead, ClusterTables, LEASE_MS } from './cluster-tables.ts';
 import { PostgresAddress } from './postgres-address.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { postgresError } from './postgres-faults.ts';
 import { type ConnectionOwner, ReconnectingConnection } from './reconnecting-connection.ts';
 
-/** Milliseconds between two answers above which the connection counts as interrupted. */
-const BREAK_MS = 2 * BEAT_MS;
+/**
+ * Milliseconds between two answers above which the connection counts as interrupted. While the database stood still for
+ * less, the lease of no node has ended: its last beat was one interval older.
+ */
+const BREAK_MS = LEASE_MS - BEAT_MS;
 /** Milliseconds in which the database must accept a connection, and answer a statement. */
 const ANSWER_MS = 5_000;
 /** Milliseconds without a beat after which the node assumes that it is fenced. An outage of the database may take as long. */
@@ -96,8 +99,9 @@ class Beats implements ConnectionOwner {
     const connection = this.#connection.current;
     if (systemClock.now() - this.#answered > OUTAGE_MS)
       return this.#lose(`the database has not answered for ${OUTAGE_MS / 1_000} s`);
+    if (!connection || systemClock.now() - this.#answered > BREAK_MS) this.#unsteady();
     // A second beat behind one without an answer would prove nothing.
-    if (!connection || this.#beating) return this.#unsteady();
+    if (!connection || this.#beating) return;
     // A lost connection is opened again, and other errors are not final: the time without an answer decides.
     this.#beat(connection).catch(() => this.#unsteady());
   }

@@ -7,6 +7,8 @@ import { lockKey } from './postgres-schema.ts';
 
 /** Milliseconds without a beat after which a node may be fenced. */
 export const LEASE_MS = 2_000;
+/** Milliseconds from one beat to the next. */
+export const BEAT_MS = 500;
 /** Milliseconds for which the event loop of a node may be blocked before the node may be fenced. */
 const STALL_MS = 10_000;
 /** Milliseconds for the former connection of this node to end. */
@@ -238,7 +240,7 @@ SELECT n, epoch, node FROM given UNION ALL SELECT NULL, NULL, NULL FROM self`,
       'fence',
       `WITH dead AS MATERIALIZED (
   SELECT n.id FROM ${schema}.node n WHERE n.id = $1 AND NOT n.fenced
-    AND EXISTS (SELECT FROM ${schema}.beat WHERE node = $2 AND at > clock_timestamp() - interval '${LEASE_MS / 2} ms')
+    AND EXISTS (SELECT FROM ${schema}.beat WHERE node = $2 AND at > clock_timestamp() - interval '${LEASE_MS - BEAT_MS} ms')
     AND (SELECT backend_start FROM pg_stat_get_activity(pg_backend_pid())) < clock_timestamp() - interval '${LEASE_MS} ms'
     AND (pg_try_advisory_xact_lock_shared(n.lock) OR EXISTS (SELECT FROM ${schema}.beat b WHERE b.node = n.id AND ${lease} < clock_timestamp()))),
 fenced AS (UPDATE ${schema}.node n SET fenced = true FROM dead WHERE n.id = dead.id RETURNING n.id)

@@ -6,8 +6,15 @@ import { messageOf } from '../../protocol/json.ts';
 import type { Member, MemberEvents, Nodes, Peer } from '../membership.ts';
 import { StoreError } from '../store.ts';
 import { startStoreThread } from '../store-thread.ts';
-import { BEAT_MS, type BeatStart, type FromBeat, SHARED, type ToBeat } from './beat-protocol.ts';
-import { type ChangedCell, type ClusterRead, ClusterTables, LEASE_MS, type LiveNode } from './cluster-tables.ts';
+import { type BeatStart, type FromBeat, SHARED, type ToBeat } from './beat-protocol.ts';
+import {
+  BEAT_MS,
+  type ChangedCell,
+  type ClusterRead,
+  ClusterTables,
+  LEASE_MS,
+  type LiveNode,
+} from './cluster-tables.ts';
 import type { PostgresAddress } from './postgres-address.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { postgresError } from './postgres-faults.ts';

@@ -18,7 +18,7 @@ import { type StaticNode, staticNodes } from './static-nodes.ts';
 import { Arrivals } from './support.ts';
 
 const test = suite('changes between nodes');
-timeLimit(60_000);
+timeLimit(atScale({ quick: 60_000, full: 300_000, proof: 3_600_000 }));
 
 function define({ machines, resources }: Runtime): void {
   resources.register(defineResource({ uri: 'notes://a', handler: () => 'a note' }));
