@@ -72,6 +72,7 @@ export async function connect(target: ConnectTarget | ServerInMemory, options: C
  * @param oneCaller all calls have one caller, who may get what the server sends without naming a call
  * @param host the server whose actor the connection becomes. Default: a system of its own
  * @param resumes a call of another process in a session over HTTP: it is the first request of this client
+ * @param signal ends the opening
  */
 export async function openClient(
   target: ConnectTarget | ServerInMemory,
@@ -80,6 +81,7 @@ export async function openClient(
   oneCaller: boolean,
   host?: ClientHost,
   resumes?: CallPosition,
+  signal?: AbortSignal,
 ): Promise<Client> {
   const settings = readSettings(options);
   const clock = options.clock ?? systemClock;
@@ -154,11 +156,16 @@ export async function openClient(
     connection.stop('the client is closed');
     if (!host) system.resting.end();
   };
+  const abort = (): void => void client.close(1);
+  signal?.addEventListener('abort', abort);
+  if (signal?.aborted) abort();
   try {
     await client.open();
   } catch (error) {
     await client.close();
     throw error;
+  } finally {
+    signal?.removeEventListener('abort', abort);
   }
   return client;
 }

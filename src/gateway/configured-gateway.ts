@@ -1,6 +1,6 @@
 /** Mounts the servers of a configuration file, and follows its changes while calls run. */
-import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { readFileSync, realpathSync } from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
 import type { TokenStore } from '../client/oauth/token-store.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
 import { Watch } from '../file-watch.ts';
@@ -36,6 +36,11 @@ export function lockFileOf(file: string): string {
   return `${resolve(file).replace(/\.jsonc?$/, '')}.lock.json`;
 }
 
+function isSame(one: ConfiguredServer | undefined, other: ConfiguredServer | undefined): boolean {
+  const [a, b] = [one?.digests, other?.digests];
+  return a?.target === b?.target && a?.options === b?.options;
+}
+
 /** True if people sign in at a server, or the gateway does: its entry has an address, and no credentials of its own. */
 function signsIn({ target, options: { auth } }: ConfiguredServer): boolean {
   if (!('url' in target) || auth === false) return false;
@@ -45,6 +50,8 @@ function signsIn({ target, options: { auth } }: ConfiguredServer): boolean {
 export class Gateway {
   readonly #options: GatewayOptions;
   readonly #file: string;
+  /** The file behind links. */
+  #real = '';
   readonly #lock: string;
   readonly #clock: Clock;
   readonly #places = new Map<string, Place>();
@@ -62,7 +69,9 @@ export class Gateway {
     this.#lock = lockFileOf(options.file);
     this.#clock = options.clock ?? systemClock;
     this.#watch = new Watch({
-      matters: (path) => path === this.#file || path === this.#lock,
+      // A volume of Kubernetes replaces the link `..data` to the directory of its files.
+      matters: (path) =>
+        path === this.#file || path === this.#lock || basename(path) === '..data' || path === this.#real,
       onChange: (paths) => this.#changed(paths),
       say: (line) => this.#say('info', line),
       clock: this.#clock,
@@ -77,6 +86,8 @@ export class Gateway {
   async open(): Promise<void> {
     this.#watch.directory(dirname(this.#file));
     this.#text = readFileSync(this.#file, 'utf8');
+    this.#real = realpathSync(this.#file);
+    this.#watch.directory(dirname(this.#real));
     const configuration = this.#read(this.#text);
     for (const { name, shown } of configuration.servers) this.#say('info', `${name}: ${shown}`);
     for (const name of configuration.disabled) this.#say('info', `${name}: disabled`);
@@ -112,7 +123,7 @@ export class Gateway {
 
   #changed(paths: ReadonlySet<string>): void {
     if (paths.has(this.#lock)) for (const place of this.#places.values()) place.pinsChanged();
-    if (paths.has(this.#file)) this.reload();
+    if (paths.size > (paths.has(this.#lock) ? 1 : 0)) this.reload();
   }
 
   /** Reads the configuration again, and applies it if its text is another one. A problem is reported, and changes nothing. */
@@ -173,6 +184,8 @@ class Place {
   }
 
   want(server: ConfiguredServer | undefined): void {
+    // An edit of another server must not begin this change again.
+    if (this.#working && isSame(server, this.#wanted)) return;
     this.#wanted = server;
     this.#overtaken.abort();
     this.#working ??= this.#work().finally(() => {
@@ -216,9 +229,7 @@ class Place {
   }
 
   #done(): boolean {
-    const { digests } = this.#wanted ?? {};
-    const now = this.#mount?.of.digests;
-    return digests?.target === now?.target && digests?.options === now?.options;
+    return isSame(this.#wanted, this.#mount?.of);
   }
 
   async #step(wanted: ConfiguredServer | undefined): Promise<void> {

@@ -108,6 +108,8 @@ interface Link {
   /** Rejects if the connection cannot be opened. */
   readonly opening: Promise<Client>;
   client: Client | undefined;
+  /** Ends the opening. */
+  readonly abort: AbortController;
   usedAt: number;
   /** The announcements of other roots that the upstream has received. */
   rootsChanges: number;
@@ -372,11 +374,15 @@ class Connections implements Upstream {
       label:
         owner === undefined ? name : `${name} for ${owner.principal === ANONYMOUS ? 'one client' : owner.principal}`,
     };
+    const abort = new AbortController();
     const link: Link = {
       capabilities,
       owner,
-      opening: room.then(() => openClient(target, options, capabilities, owner !== undefined, inside, resumes)),
+      opening: room.then(() =>
+        openClient(target, options, capabilities, owner !== undefined, inside, resumes, abort.signal),
+      ),
       client: undefined,
+      abort,
       usedAt: this.#clock.now(),
       rootsChanges: owner?.session?.rootsChanges ?? 0,
       slot,
@@ -414,6 +420,7 @@ class Connections implements Upstream {
   /** Closes a connection. */
   #end(link: Link, drainMs?: number): Promise<void> {
     this.#remove(link);
+    link.abort.abort();
     const closed = link.client ? link.client.close(drainMs) : link.opening.then((client) => client.close());
     const ended = closed.catch(() => {}).then(() => void this.#closing.delete(ended));
     this.#closing.add(ended);

@@ -1,7 +1,8 @@
 /** The gateway follows its configuration while calls run. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer as createNetServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createServer, type Server, socket } from 'troupe';
 import { type Client, connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
@@ -150,6 +151,45 @@ test('the watch applies a file that an editor replaces', () =>
   staged({ x: { socket: 'a' } }, async (stage, client) => {
     stage.write({ x: { socket: 'a' }, y: { socket: 'c' } });
     await lists(client, ['x_slow', 'x_who', 'y_slow', 'y_who']);
+  }));
+
+test('the watch follows a link to the file', () =>
+  staged({ x: { socket: 'a' } }, async (stage, client) => {
+    const real = join(stage.directory, 'elsewhere', 'real.json');
+    mkdirSync(dirname(real));
+    renameSync(stage.file, real);
+    symlinkSync(real, stage.file);
+    const linked = new Gateway({ file: stage.file, server: stage.host, environment: {}, say() {} });
+    stage.gateway.close();
+    await linked.open();
+    writeFileSync(real, JSON.stringify({ mcpServers: { z: { socket: join(stage.directory, 'c') } } }));
+    await lists(client, ['x_slow', 'x_who', 'z_slow', 'z_who']);
+    linked.close();
+  }));
+
+test('an edit of another server does not begin a change again', () =>
+  staged({ x: { socket: 'a' }, y: { socket: 'b' } }, async (stage, client) => {
+    let connections = 0;
+    let connected = (): void => {};
+    const reached = new Promise<void>((resolve) => {
+      connected = resolve;
+    });
+    const silent = createNetServer(() => {
+      connections += 1;
+      connected();
+    });
+    await new Promise<void>((resolve) => void silent.listen(join(stage.directory, 'silent'), resolve));
+    stage.write({ x: { socket: 'silent' }, y: { socket: 'b' } });
+    stage.gateway.reload();
+    await reached;
+    stage.write({ x: { socket: 'silent' } });
+    stage.gateway.reload();
+    await lists(client, ['x_slow', 'x_who']);
+    assert.is(connections, 1);
+    assert.is(await text(client, 'x_who'), 'a');
+    await stage.edit({ x: { socket: 'b' } });
+    assert.is(await text(client, 'x_who'), 'b');
+    silent.close();
   }));
 
 const EDITS = SCALE === 'quick' ? 24 : 100;

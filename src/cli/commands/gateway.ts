@@ -8,6 +8,7 @@ import { Gateway } from '../../gateway/configured-gateway.ts';
 import { suggestion } from '../../near-miss.ts';
 import { packageVersion } from '../../package-files.ts';
 import { createServer } from '../../server.ts';
+import { isLoopback } from '../../transports/http/host-guard.ts';
 import { stdio } from '../../transports/stdio.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
 import { type CallTarget, COMMAND_PATIENCE } from '../call/call-target.ts';
@@ -15,12 +16,13 @@ import { tokenFile } from '../call/state-directory.ts';
 import { commandLog, LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { type CommandLine, chooseLog, readOptions } from '../command-options.ts';
 import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
+import { readHttpAddress } from '../serving/http-address.ts';
 import { INSPECTING, INSPECTING_HELP, readInspecting } from '../serving/inspecting-options.ts';
 import { watchLoop } from '../serving/loop-watch.ts';
 import { chosenStore } from '../serving/served-store.ts';
 import { drainOnSignal } from '../serving/stop-signals.ts';
 import { STORE_HELP, STORE_OPTIONS } from '../serving/store-option.ts';
-import { say, UsageError } from '../usage.ts';
+import { inCommand, say, UsageError } from '../usage.ts';
 
 const OPTIONS = {
   ...ENDPOINTS,
@@ -186,10 +188,20 @@ async function serve(line: CommandLine, file: string): Promise<void> {
       connect: () => endpoints.connectHelp(server),
     });
   }
+  warnOfStrangers(values);
   await server.listen(...transports);
   watchLoop(server, undefined, false);
   if (!endpoints.none) drainOnSignal(server, () => gateway.close());
   endpoints.announce(server);
+}
+
+/** A configuration cannot say who may call. */
+function warnOfStrangers(values: CommandLine['values']): void {
+  const address = inCommand('gateway', () => readHttpAddress(values));
+  if (!address || isLoopback(address.host)) return;
+  say(
+    `troupe gateway: everyone who reaches ${address.host} can call these servers with the credentials of this gateway. Put a proxy that authenticates in front of it, or mount the servers in a program with createServer({ http: { auth } })`,
+  );
 }
 
 /** The target of a command that connects once. */
