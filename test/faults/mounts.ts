@@ -2,6 +2,7 @@
 import type { BrokenBuild } from './broken-build.ts';
 
 const SEARCH = 'test/mounts/search.test.ts';
+const MOUNTS = 'test/mounts/mount.test.ts';
 const UPSTREAMS = 'test/mounts/upstream-faults.test.ts';
 
 export const MOUNT_FAULTS: readonly BrokenBuild[] = [
@@ -57,6 +58,24 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
     find: 'if (!request.hidden) return admitted(mail);',
     replace: 'if (admitted) return admitted(mail);',
     why: 'the answer to a call tells the name of a hidden tool from an unknown one',
+    built: true,
+  },
+  {
+    id: 'S-73',
+    test: MOUNTS,
+    file: 'src/mounts/name-claims.ts',
+    find: 'if (claimant === of) return undefined;',
+    replace: "if (claimant.mount !== '') return undefined;",
+    why: 'a server that answers quickly takes the names of a mount before it',
+    built: true,
+  },
+  {
+    id: 'S-73',
+    test: MOUNTS,
+    file: 'src/mounts/mounted-elements.ts',
+    find: '...(settings.trust ? {} : { untrusted: true }),',
+    replace: '',
+    why: 'a claim of a mounted server lets a call run twice',
     built: true,
   },
 ];

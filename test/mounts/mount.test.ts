@@ -184,7 +184,7 @@ for (const eras of ['legacy', 'modern'] as const)
       await closeAll(clock, ...clients, host, upstream);
     });
 
-test('of two mounts with one name, the one that was mounted first has it; the other gets it when the first goes', async () => {
+test('S-73 of two mounts with one name, the one that was mounted first has it; the other gets it when the first goes', async () => {
   const log: string[] = [];
   const [one, other] = [server('one'), server('other')];
   one.tool('a', () => 'one');
@@ -283,7 +283,7 @@ test('scopes, rules and limits of a mount restrict its elements, and nothing els
   await upstream.close();
 });
 
-test('validate: true checks arguments before the upstream gets them; annotations permit repeats only with trust: true', async () => {
+test('S-73 annotations of an upstream permit repeats only with trust: true; validate: true checks arguments before it gets them', async () => {
   const upstream = shop();
   let calls = 0;
   upstream.use('tools/call', (_, __, next) => {
