@@ -108,10 +108,13 @@ export class CallRelay {
     if (call.tasks === 'required' && modern && !declaresTasks(caller.capabilities))
       throw tasksNotDeclared(`${this.#options.mount}: tool "${String(call.params.name)}"`);
     const owner = { ...caller, capabilities: declaredUpstream(caller.capabilities, modern) };
+    let relayed: RelayedCall | undefined;
     try {
       const client = await upstream.authorized(ctx, () => upstream.for(owner));
-      return await new RelayedCall(this.#options, this.#roots, client, owner, ctx, call).run();
+      relayed = new RelayedCall(this.#options, this.#roots, client, owner, ctx, call);
+      return await relayed.run();
     } finally {
+      relayed?.end();
       if (owner.once) upstream.released(owner.key);
     }
   }
@@ -132,6 +135,8 @@ class RelayedCall {
   /** The announced changes of roots when the client was last asked for them. */
   #rootsChanges = 0;
   #progress = 0;
+  /** Made with the first report of progress. */
+  #reports: GatheredProgress | undefined;
 
   constructor(
     options: CallRelayOptions,
@@ -156,8 +161,10 @@ class RelayedCall {
     const { params } = this.#call;
     let sent = params;
     for (let round = 1; round <= this.#options.maxRounds; round += 1) {
-      const result = await this.#round(round, sent);
+      const begins = round === 1 && !this.#earlier;
+      const result = await (begins ? this.#exchange(sent) : this.#round(round, sent));
       if ('final' in result) return this.#final(result.final);
+      if (begins && this.#resumable) await this.#ctx.step('round 1', () => result);
       const { requests, requestState, pages } = result;
       if (pages) {
         await this.#openPages(requests, round);
@@ -290,32 +297,38 @@ class RelayedCall {
     const ctx = this.#ctx;
     const { clock, gatherMs, upstream } = this.#options;
     const logLevel = logLevelOf(ctx);
-    const reports = new GatheredProgress(clock, gatherMs, ({ progress, total, message }) =>
-      ctx.progress(progress, total, message),
-    );
-    return upstream
-      .authorized(ctx, (authorization) =>
-        this.#client.relay({
-          authorization,
-          method,
-          params,
-          signal: ctx.signal,
-          meta: passedMeta(ctx.meta),
-          capabilities: this.#owner.capabilities,
-          ask,
-          resumes,
-          repeatable: method === this.#call.method && this.#call.repeatable,
-          // The deadline of the call is that of its handler, which aborts the signal.
-          ...(method.startsWith('tasks/') && method !== 'tasks/result' ? {} : { timeoutMs: LONGEST_TIMER_MS }),
-          onProgress: (progress) => reports.add(progress),
-          ...(logLevel && {
-            logLevel,
-            onLog: ({ level, data, logger }) =>
-              ctx.log(level, data, logger === undefined ? upstream.name : `${upstream.name}/${logger}`),
-          }),
+    // The deadline of the call is that of its handler, which aborts the signal.
+    const timeoutMs = method.startsWith('tasks/') && method !== 'tasks/result' ? undefined : LONGEST_TIMER_MS;
+    return upstream.authorized(ctx, (authorization) =>
+      this.#client.relay({
+        authorization,
+        method,
+        params,
+        signal: ctx.signal,
+        meta: passedMeta(ctx.meta),
+        capabilities: this.#owner.capabilities,
+        ask,
+        resumes,
+        repeatable: method === this.#call.method && this.#call.repeatable,
+        timeoutMs,
+        onProgress: (progress) => {
+          this.#reports ??= new GatheredProgress(clock, gatherMs, (latest) =>
+            ctx.progress(latest.progress, latest.total, latest.message),
+          );
+          this.#reports.add(progress);
+        },
+        ...(logLevel && {
+          logLevel,
+          onLog: ({ level, data, logger }) =>
+            ctx.log(level, data, logger === undefined ? upstream.name : `${upstream.name}/${logger}`),
         }),
-      )
-      .finally(() => reports.end());
+      }),
+    );
+  }
+
+  /** Reports the last progress: the call has ended. */
+  end(): void {
+    this.#reports?.end();
   }
 
   // Questions
@@ -435,9 +448,12 @@ class RelayedCall {
   // Tasks
 
   /** Passes a result on, or follows the task that the call has become. */
-  async #final(result: JsonObject): Promise<JsonObject> {
+  #final(result: JsonObject): JsonObject | Promise<JsonObject> {
     const created = createdTask(result);
-    if (!created) return withoutHop(result);
+    return created ? this.#startFollowing(created) : withoutHop(result);
+  }
+
+  async #startFollowing(created: NonNullable<ReturnType<typeof createdTask>>): Promise<JsonObject> {
     becomeTask(this.#ctx);
     if (this.#resumable) await this.#ctx.step('task', () => ({ id: created.id }));
     return this.#follow(created.id, created.task);
