@@ -33,7 +33,13 @@ export class Openings {
   add<T>(done: Promise<T>): Promise<T> {
     const promise = new AwaitedPromise<T>((resolve, reject) => void done.then(resolve, reject));
     promise.ignore();
-    this.#opening.add({ done, promise });
+    const opening = { done, promise };
+    this.#opening.add(opening);
+    // Work that ended well is nothing to wait for: a server that is open begins more of it, and opens no further transport.
+    done.then(
+      () => this.#opening.delete(opening),
+      () => {},
+    );
     return promise;
   }
 
