@@ -534,23 +534,21 @@ const NAMES = { 'elicitation/create': 'elicit', 'sampling/createMessage': 'sampl
  * which the relay follows for clients that do not take them.
  */
 function declaredUpstream(capabilities: ClientCapabilities, modern: boolean): ClientCapabilities {
-  // The client of a session has declared them once.
-  const known = modern ? DECLARED_BY_MODERN : DECLARED;
-  let declared = known.get(capabilities);
-  if (declared) return declared;
+  // The client of a session has declared them once, and a modern one declares them with each request.
+  const known = modern ? undefined : DECLARED.get(capabilities);
+  if (known) return known;
   const { elicitation, sampling, roots, extensions } = capabilities;
-  declared = {
+  const declared = {
     ...(elicitation && { elicitation }),
     ...(sampling && { sampling }),
     ...(roots && { roots }),
     ...(modern ? extensions && { extensions } : { extensions: { ...extensions, [TASKS_EXTENSION]: {} } }),
   };
-  known.set(capabilities, declared);
+  if (!modern) DECLARED.set(capabilities, declared);
   return declared;
 }
 
 const DECLARED = new WeakMap<ClientCapabilities, ClientCapabilities>();
-const DECLARED_BY_MODERN = new WeakMap<ClientCapabilities, ClientCapabilities>();
 
 /** The members of `_meta` that belong to the call, such as `traceparent`. */
 function passedMeta(meta: JsonObject): JsonObject | undefined {
