@@ -77,6 +77,8 @@ export type ClientMail =
   | { readonly type: 'initialized'; readonly result: unknown }
   | { readonly type: 'handshake failed'; readonly error: Error }
   | { readonly type: 'need' }
+  /** Another process continues what is in flight: the server must not learn that this one ends. */
+  | { readonly type: 'leave' }
   /** The session of another process is open. */
   | { readonly type: 'resumed' }
   /** A server's request that another process did not answer. */
@@ -278,6 +280,8 @@ class ClientConnection implements Behaviour<ClientMail> {
         return this.#handshakeFailed(mail.error);
       case 'need':
         return this.#need();
+      case 'leave':
+        return this.#channel?.leave?.();
       case 'resumed':
         return this.#resumed();
       case 'asked before':

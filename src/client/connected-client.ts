@@ -141,6 +141,11 @@ export class Client {
     return this.#parts.state();
   }
 
+  /** @internal Leaves the session to another process. Close the client afterwards. */
+  leave(): void {
+    this.#parts.connection.send({ type: 'leave' });
+  }
+
   /** @internal True while a call, a listing or a subscription is under way. */
   get busy(): boolean {
     return this.#operations > 0;

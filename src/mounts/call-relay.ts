@@ -132,6 +132,8 @@ class RelayedCall {
   #samplings = 0;
   /** Requests of a legacy upstream during this call. */
   #asked = 0;
+  /** Another process can continue the call in its session. */
+  #recordedPosition = false;
   /** The announced changes of roots when the client was last asked for them. */
   #rootsChanges = 0;
   #progress = 0;
@@ -288,6 +290,15 @@ class RelayedCall {
     }
   }
 
+  /** If this process ends and the next one continues the call, the upstream keeps the session and the question. */
+  #leaveOnEnd(): void {
+    const client = this.#client;
+    // Before the client's own listener, which cancels the call.
+    this.#ctx.signal.addEventListener('abort', () => {
+      if (this.#recordedPosition && continuesElsewhere(this.#ctx)) client.leave();
+    });
+  }
+
   #send(
     method: string,
     params: JsonObject,
@@ -297,6 +308,7 @@ class RelayedCall {
     const ctx = this.#ctx;
     const { clock, gatherMs, upstream } = this.#options;
     const logLevel = logLevelOf(ctx);
+    if (ask && this.#resumable && this.#client.server.era === 'legacy') this.#leaveOnEnd();
     // The deadline of the call is that of its handler, which aborts the signal.
     const timeoutMs = method.startsWith('tasks/') && method !== 'tasks/result' ? undefined : LONGEST_TIMER_MS;
     return upstream.authorized(ctx, (authorization) =>
@@ -388,7 +400,10 @@ class RelayedCall {
     this.#asked += 1;
     const step = `asked ${this.#asked}`;
     try {
-      if (position && this.#resumable) await this.#ctx.step(step, () => ({ ...position, method, params }));
+      if (position && this.#resumable) {
+        await this.#ctx.step(step, () => ({ ...position, method, params }));
+        this.#recordedPosition = true;
+      }
       const replies = await askVerbatim(this.#ctx, { [NAMES[method]]: this.#translated(method, params) }, signal);
       const reply = replies[NAMES[method]];
       if (reply && !reply.ok && isCode(reply.error.code))

@@ -22,6 +22,15 @@ export const CALL_RELAY: readonly BrokenBuild[] = [
     built: true,
   },
   {
+    id: 'U-12',
+    test: RESTARTS,
+    file: 'src/mounts/call-relay.ts',
+    find: 'if (this.#recordedPosition && continuesElsewhere(this.#ctx)) client.leave();',
+    replace: 'if (!this.#recordedPosition && continuesElsewhere(this.#ctx)) client.leave();',
+    why: 'a gateway that stops cancels the call that its next process would continue',
+    built: true,
+  },
+  {
     id: 'U-13',
     test: RESTARTS,
     file: 'src/mounts/call-relay.ts',

@@ -177,6 +177,19 @@ test('U-12: a call of a legacy upstream over HTTP continues in its session, and 
   await second.server.close();
 });
 
+test('U-12: a gateway that stops leaves the call of a legacy upstream over HTTP to the next process', async () => {
+  const { server, runs } = askingServer('legacy');
+  const gateway = await overHttp(server);
+  const disk = new Disk();
+  const first = await start(disk, gateway);
+  const question = asQuestion(await send(first.modern(), 'up_form'));
+  await withTime([first], first.server.close());
+  const second = await start(disk, gateway);
+  assert.is(await withTime([second], send(second.modern(), 'up_form', answered(question))), 'S false');
+  assert.equal(runs, ['form', 'formed']);
+  await second.server.close();
+});
+
 test('U-12: a call of a legacy upstream over HTTP that asks twice is killed at each question', async () => {
   const { server, runs } = askingServer('legacy');
   server.tool('twice', {}, async (_, ctx) => {

@@ -68,6 +68,8 @@ export interface Channel {
   position?(id: RequestId): { readonly session: string; readonly lastEventId: string } | undefined;
   /** Continues the stream of a request that another process has sent. */
   resume?(message: OutgoingMessage, lastEventId: string): void;
+  /** Closes at once and tells the server nothing, so that another process can continue the session. */
+  leave?(): void;
   /** Gives up a request: over HTTP its stream is closed. No response follows. */
   abandon(id: RequestId): void;
   /** The response of a request has arrived, so that the end of its stream is no failure. */

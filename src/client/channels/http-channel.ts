@@ -166,6 +166,12 @@ export class HttpChannel implements Channel {
     this.#resume(exchange);
   }
 
+  leave(): void {
+    // A channel without a session ends none.
+    this.#session = undefined;
+    void this.close();
+  }
+
   listen(): void {
     if (this.#stream || this.#closed) return;
     this.#stream = {
