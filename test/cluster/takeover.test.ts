@@ -19,8 +19,8 @@ const PAUSE_MS = 50;
 const WARM = 10;
 /** A client that waits for so long waits for ever. */
 const NEVER_MS = 30_000;
-/** Longer than any delay of a beat, and shorter than an outage after which a node gives up its seat. */
-const UNREADY_MS = 10_000;
+/** Longer than the delay of a beat. Later, the store itself would report that its connection has had no answer for 5 s. */
+const UNREADY_MS = 2_500;
 /** The goals for a takeover after a kill, and for one after a pause or a cut, which begins at the end of the lease. */
 const GOALS = { killP99Ms: 250, killMs: 500, leaseMs: LEASE_MS + 500 };
 
