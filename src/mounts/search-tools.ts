@@ -144,7 +144,7 @@ export class SearchTools implements Pick<RequestAdmission, 'admit'> {
     const lines: string[] = [];
     let length = 0;
     for (const { key, definition } of tools) {
-      const line = `${signature(key, definition)}\n  ${oneLine(definition.description ?? '', MAX_LINE)}`;
+      const line = `${signature(key, definition)}\n  ${oneLine(definition.description, MAX_LINE)}`;
       length += line.length;
       if (length > MAX_RESULT && lines.length > 0) break;
       lines.push(line);
@@ -185,10 +185,10 @@ function signature(key: string, { inputSchema }: Tool): string {
 }
 
 /** The whole definition, within the bound of a result. */
-function whole({ name, title, description = '', inputSchema, outputSchema }: Tool): string {
+function whole({ name, title, description, inputSchema, outputSchema }: Tool): string {
   const parts = [
     `${name}${title === undefined ? '' : ` (${oneLine(title, MAX_LINE)})`}`,
-    description,
+    typeof description === 'string' ? description : '',
     `Input: ${schemaText(inputSchema)}`,
     ...(outputSchema ? [`Output: ${schemaText(outputSchema)}`] : []),
   ];
@@ -197,8 +197,8 @@ function whole({ name, title, description = '', inputSchema, outputSchema }: Too
 }
 
 /** The start of a text on one line: a description must not look like another tool. */
-function oneLine(text: string, most: number): string {
-  const line = text.replace(/\s+/g, ' ').trim();
+function oneLine(text: unknown, most: number): string {
+  const line = (typeof text === 'string' ? text : '').replace(/\s+/g, ' ').trim();
   return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
 }
 

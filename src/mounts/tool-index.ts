@@ -177,7 +177,7 @@ const SYNONYM = { prefix: false, fuzzy: false, boostDocument: () => 0.3 };
 
 /** The texts of a tool. @param whole false for its names only */
 function documentOf({ key, ref, definition }: IndexedTool, whole: boolean): IndexedDocument {
-  const { title, annotations, description = '', inputSchema } = definition;
+  const { title, annotations, description, inputSchema } = definition;
   const { properties } = inputSchema;
   const parameters = Object.entries(isObject(properties) ? properties : {})
     .slice(0, MAX_PARAMETERS)
@@ -187,10 +187,15 @@ function documentOf({ key, ref, definition }: IndexedTool, whole: boolean): Inde
   return {
     ref,
     name: key,
-    title: (title ?? annotations?.title ?? '').slice(0, MAX_TITLE),
-    description: whole ? description.slice(0, MAX_TEXT) : '',
+    title: text(title ?? annotations?.title).slice(0, MAX_TITLE),
+    description: whole ? text(description).slice(0, MAX_TEXT) : '',
     parameters: whole ? parameters.join(' ').slice(0, MAX_TEXT) : '',
   };
+}
+
+/** An upstream may send something else in place of a text. */
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }
 
 /** Splits at everything that is no letter or digit, and in front of capitals in the middle: `listOpenPRs`, `list_open`. */

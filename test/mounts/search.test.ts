@@ -218,3 +218,20 @@ test('a schema that doubles at each level ends in a bounded time, and its signat
   await client.close();
   await host.close();
 });
+
+test('definitions whose texts are no texts hide no other tool from the search', async () => {
+  const index = new ToolIndex();
+  const odd = { title: { toString: 1 }, description: null, annotations: null } as never as JsonObject;
+  const inputSchema = { type: 'object', properties: { a: { description: { toString: 1 } } } } as const;
+  const good = { name: 'tea', description: 'Brews tea.', inputSchema: { type: 'object' } } as const;
+  const tools = [
+    { key: 'odd', ref: 1, definition: { ...odd, name: 'odd', inputSchema } },
+    { key: 'odder', ref: 2, definition: { ...odd, name: 'odder', description: 7, title: 7, inputSchema } },
+    { key: 'tea', ref: 3, definition: good },
+  ] as never;
+  await index.update(() => tools);
+  assert.equal(
+    index.find('brew', 5, () => true).tools.map(({ key }) => key),
+    ['tea'],
+  );
+});
