@@ -1131,13 +1131,13 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'notifications/progress': {
         const token = values.progressToken;
         const request = typeof token === 'number' || typeof token === 'string' ? this.#requests.get(token) : undefined;
-        if (!request || typeof values.progress !== 'number') return;
+        if (!request || !isFiniteNumber(values.progress)) return;
         this.#requests.extend(request);
         const { progress, total, message } = values;
         guarded(() =>
           request.onProgress?.({
             progress,
-            total: typeof total === 'number' ? total : undefined,
+            total: isFiniteNumber(total) ? total : undefined,
             message: typeof message === 'string' ? message : undefined,
           }),
         );
@@ -1185,8 +1185,9 @@ class ClientConnection implements Behaviour<ClientMail> {
     const call = this.#askedFor(values, about);
     // A repeat would ask once more.
     if (call) call.repeatable = false;
-    const ask = call?.ask;
-    const position = ask && this.#positionOf(call, id);
+    // A connection of several callers declares that it can be asked nothing: the caller of the newest call is not the one meant.
+    const ask = call && this.#options.oneCaller ? call.ask : undefined;
+    const position = call && ask && this.#positionOf(call, id);
     this.#options.serverRequests.serve(
       id,
       method,
@@ -1220,13 +1221,14 @@ class ClientConnection implements Behaviour<ClientMail> {
     return second ? calls.findLast((call) => call.ask !== undefined) : only;
   }
 
-  /** The listener for a log message: of the call whose stream it is, else of the only call that listens. */
+  /** The listener for a log message: of the call whose stream it is, else of the only call. Relayed calls have other callers. */
   #listenerOf(level: LogLevel, about: RequestId | undefined): ((message: ServerLogMessage) => void) | undefined {
     const named = about === undefined ? undefined : this.#requests.get(about);
-    const calls = (named ? [named] : this.#requests.values()).filter((call) => call.onLog !== undefined);
-    if (calls.length === 0) return this.#options.onLog;
+    const calls = (named ? [named] : this.#requests.values()).filter(({ ask, onLog }) => onLog ?? ask);
+    const listening = calls.filter(({ onLog }) => onLog !== undefined);
+    if (listening.length === 0) return this.#options.onLog;
     if (calls.length > 1 && !this.#options.oneCaller) return this.#options.onLog;
-    return calls.findLast(({ logLevel }) => logLevel === undefined || isSevere(level, logLevel))?.onLog;
+    return listening.findLast(({ logLevel }) => logLevel === undefined || isSevere(level, logLevel))?.onLog;
   }
 
   // Ends
@@ -1355,4 +1357,9 @@ function jsonOf(value: object): JsonObject {
   const members: Record<string, JsonObject[string]> = {};
   for (const [key, member] of Object.entries(value)) if (isJsonValue(member)) members[key] = member;
   return members;
+}
+
+/** JSON can contain numbers that become Infinity, such as 1e999. */
+function isFiniteNumber(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value);
 }

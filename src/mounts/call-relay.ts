@@ -134,6 +134,9 @@ class RelayedCall {
   #asked = 0;
   /** Another process can continue the call in its session. */
   #recordedPosition = false;
+  /** Those without an answer: requests that are open at the same time are one round. */
+  #open = 0;
+  #rounds = 0;
   /** The announced changes of roots when the client was last asked for them. */
   #rootsChanges = 0;
   #progress = 0;
@@ -397,7 +400,12 @@ class RelayedCall {
       throw new ProtocolError(ErrorCode.MethodNotFound, `this client does not serve ${method.slice(0, 100)}`);
     const kept = method === 'roots/list' ? this.#roots.get(this.#owner.key) : undefined;
     if (kept) return kept;
+    const { maxRounds } = this.#options;
+    if (this.#open === 0) this.#rounds += 1;
+    if (this.#rounds > maxRounds || this.#asked >= maxRounds * MAX_QUESTIONS)
+      throw new ProtocolError(ErrorCode.Overloaded, `one call may ask in at most ${maxRounds} rounds`);
     this.#asked += 1;
+    this.#open += 1;
     const step = `asked ${this.#asked}`;
     try {
       if (position && this.#resumable) {
@@ -412,6 +420,8 @@ class RelayedCall {
     } catch (error) {
       if (error instanceof CannotAsk) throw new ProtocolError(ErrorCode.MethodNotFound, error.message);
       throw isProtocolError(error) ? error : new ProtocolError(ErrorCode.InternalError, messageOf(error));
+    } finally {
+      this.#open -= 1;
     }
   };
 
@@ -419,7 +429,9 @@ class RelayedCall {
   #translated(method: InputMethod, params: JsonObject): InputRequest {
     const { mount, maxSamplingPerCall } = this.#options;
     if (method === 'elicitation/create') {
-      const { message, elicitationId } = params;
+      const { message, elicitationId, mode, url } = params;
+      // A page of another scheme could start a program of the user (MCP elicitation, "Safe URL Handling").
+      if (mode === 'url' && !isWebPage(url)) throw this.#cannot('asks to open a page that is not http or https');
       return {
         method,
         params: {
@@ -492,7 +504,12 @@ class RelayedCall {
           this.#report(result.statusMessage);
           return result;
         },
-        answerAll: (requests) => this.#ask(isJsonObject(requests) ? requests : {}),
+        answerAll: (requests) => {
+          this.#rounds += 1;
+          if (this.#rounds > this.#options.maxRounds)
+            throw this.#cannot(`asks for input more than ${this.#options.maxRounds} times in one call`);
+          return this.#ask(isJsonObject(requests) ? requests : {});
+        },
         busy: (work) => work(),
       },
       created,
@@ -615,4 +632,8 @@ function pagesIn(data: JsonValue | undefined): JsonObject | undefined {
 /** The codes of another server are not in our list. */
 function isCode(code: number): code is ErrorCodeValue {
   return Number.isSafeInteger(code);
+}
+
+function isWebPage(url: unknown): boolean {
+  return typeof url === 'string' && /^https?:\/\//i.test(url) && URL.canParse(url);
 }

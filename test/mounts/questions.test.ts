@@ -1,5 +1,5 @@
 /** Questions of an upstream in detail: what is declared, what is counted, remembered and translated, and what cannot be asked. */
-import { createServer, type Mount, type Server } from 'troupe';
+import { createServer, type Mount, type MountOptions, type Server } from 'troupe';
 import { settled, TestClient } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import type { Channel, ChannelHost, OutgoingMessage } from '../../src/client/channels/channel.ts';
@@ -127,7 +127,11 @@ class Scripted implements Channel {
   }
 
   say(message: JsonObject): void {
-    this.#host?.send({ type: 'text', text: JSON.stringify({ jsonrpc: '2.0', ...message }), about: undefined });
+    this.text(JSON.stringify({ jsonrpc: '2.0', ...message }));
+  }
+
+  text(text: string): void {
+    this.#host?.send({ type: 'text', text, about: undefined });
   }
 
   /** Sends a request to the gateway. @returns its response */
@@ -155,9 +159,12 @@ interface ScriptedStage {
   open(onMessage?: (message: { readonly text: string }) => void): TestClient;
 }
 
-async function scripted(serve: ConstructorParameters<typeof Scripted>[0]): Promise<ScriptedStage> {
+async function scripted(
+  serve: ConstructorParameters<typeof Scripted>[0],
+  options: MountOptions = {},
+): Promise<ScriptedStage> {
   const gateway = createServer({ name: 'gateway', version: '1.0.0', log() {} });
-  const mount = await gateway.mount('up', { name: 'scripted', channel: () => new Scripted(serve) });
+  const mount = await gateway.mount('up', { name: 'scripted', channel: () => new Scripted(serve) }, options);
   const { transport, connect: open } = memory();
   await gateway.listen(transport);
   return { gateway, mount, open: (onMessage) => new TestClient(open(), onMessage ? { onMessage } : {}) };
@@ -261,6 +268,106 @@ test("the error of a session reaches the upstream as the session's, and an unkno
   const codes = errors.map((error) => (isObjectInTest(error as JsonObject) ? (error as JsonObject).code : error));
   assert.equal(codes, [-1, -32601, -32601]);
   assert.equal((errors[0] as JsonObject).message, 'User rejected sampling');
+  await client.close();
+  await gateway.close();
+});
+
+test('progress that is no finite number is dropped, and the call has its result', async () => {
+  const { gateway } = await scripted((_method, params, upstream) => {
+    const token = isObjectInTest(params._meta) ? params._meta.progressToken : undefined;
+    for (const progress of ['1', '1e999'])
+      upstream.text(
+        `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${token},"progress":${progress},"total":1e999}}`,
+      );
+    return DONE;
+  });
+  const client = await connect(gateway, { log() {} });
+  const reported: unknown[] = [];
+  const result = await client.call(
+    'up_go',
+    {},
+    { onProgress: ({ progress, total }) => reported.push([progress, total]) },
+  );
+  assert.is(textOf(result), 'done');
+  assert.equal(reported, [[1, undefined]]);
+  await client.close();
+  await gateway.close();
+});
+
+test('an upstream that all share can ask no client, and its log messages reach no caller while another has a call', async () => {
+  const waiting: (() => void)[] = [];
+  const asked: unknown[] = [];
+  const { gateway } = await scripted(
+    async (_method, { arguments: args }, upstream) => {
+      if (isObjectInTest(args) && args.first === true) await new Promise<void>((go) => waiting.push(go));
+      else {
+        asked.push((await upstream.request('q1', 'elicitation/create', { message: 'Who?' })).error);
+        upstream.say({ method: 'notifications/message', params: { level: 'error', data: 'of the second' } });
+        for (const go of waiting) go();
+      }
+      return DONE;
+    },
+    { share: 'everyone' },
+  );
+  const put: unknown[] = [];
+  const logged: unknown[] = [];
+  const elicit = () => {
+    put.push('asked');
+    return 'cancel' as const;
+  };
+  const [one, other] = await Promise.all([1, 2].map(() => connect(gateway, { eras: 'modern', log() {}, elicit })));
+  const first = one?.call('up_go', { first: true }, { logLevel: 'debug', onLog: ({ data }) => logged.push(data) });
+  while (waiting.length === 0) await settled();
+  assert.is(textOf((await other?.call('up_go')) as never), 'done');
+  assert.is(textOf((await first) as never), 'done');
+  assert.equal(put, []);
+  assert.equal(logged, []);
+  assert.is((asked[0] as JsonObject).code, -32601);
+  await Promise.all([one?.close(), other?.close()]);
+  await gateway.close();
+});
+
+test('only a web page is passed on as a page: another scheme could start a program', async () => {
+  for (const url of ['javascript:alert(1)', 'file:///etc/passwd', 7]) {
+    const errors: unknown[] = [];
+    const page = { mode: 'url', elicitationId: 'e1', url, message: 'Open' };
+    const { gateway } = await scripted(async (_method, { arguments: args }, upstream) => {
+      if (isObjectInTest(args) && args.first === true)
+        return { error: { code: -32042, message: 'first', data: { elicitations: [page] } } };
+      errors.push((await upstream.request('q1', 'elicitation/create', page)).error);
+      return DONE;
+    });
+    const opened: unknown[] = [];
+    const elicitUrl = (given: unknown) => {
+      opened.push(given);
+      return 'accept' as const;
+    };
+    const client = await connect(gateway, { log() {}, elicitUrl });
+    assert.is(await said(client, 'up_go'), 'done');
+    assert.match(String((errors[0] as JsonObject).message), /http or https/);
+    const pages = await client.call('up_go', { first: true });
+    assert.is(pages.isError, true);
+    assert.not.match(textOf(pages), 'alert');
+    assert.equal(opened, []);
+    await client.close();
+    await gateway.close();
+  }
+});
+
+test('a legacy upstream asks in at most maxRounds rounds, too', async () => {
+  let answered = 0;
+  const { gateway } = await scripted(
+    async (_method, _params, upstream) => {
+      for (let at = 0; at < 20; at += 1)
+        if ((await upstream.request(`q${at}`, 'elicitation/create', { message: 'Again?', requestedSchema: {} })).result)
+          answered += 1;
+      return DONE;
+    },
+    { maxRounds: 3 },
+  );
+  const client = await connect(gateway, { log() {}, elicit: () => 'decline' });
+  assert.is(await said(client, 'up_go'), 'done');
+  assert.is(answered, 3);
   await client.close();
   await gateway.close();
 });
