@@ -222,8 +222,14 @@ export class MountedElements implements Claimant {
         limits: compileLimits(settings.limits),
         relayed: true,
         handler: async (_, ctx) => {
-          await upstream.authorized(ctx, () => upstream.catalogue());
-          await new Promise<void>((resolve, reject) => actor.send({ type: 'refresh', listed: { resolve, reject } }));
+          try {
+            await upstream.authorized(ctx, () => upstream.catalogue());
+            await new Promise<void>((resolve, reject) => actor.send({ type: 'refresh', listed: { resolve, reject } }));
+          } catch (error) {
+            if (ctx.signal.aborted || !(error instanceof ClientError)) throw error;
+            // The message of a connection's error has the address of the upstream.
+            return answerFailure({ mount, method: 'tools/call', about: key }, error);
+          }
           return { content: [{ type: 'text', text: `Signed in to ${mount}. Its tools are listed now.` }] };
         },
       },

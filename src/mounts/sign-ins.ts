@@ -120,7 +120,7 @@ export class SignIns implements SignInReturns {
       } catch (error) {
         const challenge = error instanceof ClientError ? error.challenge : undefined;
         if (!authorization || !challenge || attempt > MAX_ATTEMPTS) throw error;
-        if (await authorizedSilently(authorization, challenge, ctx.signal, mount)) {
+        if (await this.#authorizedSilently(authorization, challenge, ctx.signal, mount)) {
           await grants.offerForCatalogue(ctx.principal);
           continue;
         }
@@ -159,7 +159,7 @@ export class SignIns implements SignInReturns {
       await grant.finish(url, this.#closing.signal);
     } catch (error) {
       if (error instanceof SignInOver) return signInPage(400, NO_SIGN_IN);
-      this.#wake(mount, principal, new SignInRequired(mount, `the sign-in failed: ${messageOf(error)}`));
+      this.#wake(mount, principal, this.#failure(mount, 'the sign-in failed: ', error));
       return signInPage(400, 'The sign-in failed. The program shows the reason. You can close this page.');
     }
     await grants?.offerForCatalogue(principal);
@@ -179,7 +179,7 @@ export class SignIns implements SignInReturns {
         ctx.signal,
       );
     } catch (error) {
-      throw new SignInRequired(mount, `the sign-in cannot begin: ${messageOf(error)}`, error);
+      throw this.#failure(mount, 'the sign-in cannot begin: ', error);
     }
     // A repeated run of the handler asks for the same page under the same name.
     const mark = digest(url.searchParams.get('state') ?? '').slice(0, 8);
@@ -276,24 +276,41 @@ export class SignIns implements SignInReturns {
     );
   }
 
+  async #authorizedSilently(
+    authorization: Authorization,
+    challenge: Challenge,
+    signal: AbortSignal,
+    mount: string,
+  ): Promise<boolean> {
+    try {
+      await authorization.authorize(challenge, signal);
+      return true;
+    } catch (error) {
+      if (error instanceof SignInNeeded) return false;
+      throw this.#failure(mount, '', error);
+    }
+  }
+
+  /** A failure for the caller, who gets no address, and for the log, which has the whole. */
+  #failure(mount: string, what: string, error: unknown): SignInRequired {
+    const message = messageOf(error);
+    this.#options.log('warning', `${mount}: sign-in: ${message}`);
+    return new SignInRequired(mount, `${what}${withoutAddresses(message)}`, error);
+  }
+
   #seal({ mount, resource, principal }: State): string {
     return this.#options.keys.ring.seal({ mount, resource, principal }, SCOPE);
   }
 }
 
-async function authorizedSilently(
-  authorization: Authorization,
-  challenge: Challenge,
-  signal: AbortSignal,
-  mount: string,
-): Promise<boolean> {
-  try {
-    await authorization.authorize(challenge, signal);
-    return true;
-  } catch (error) {
-    if (error instanceof SignInNeeded) return false;
-    throw new SignInRequired(mount, messageOf(error), error);
-  }
+/**
+ * The text without the addresses that errors of connections contain: URLs, IP addresses, and the host after a code of the
+ * operating system.
+ */
+function withoutAddresses(text: string): string {
+  return text
+    .replace(/\b(E[A-Z_]{4,})\s+\S+/g, '$1')
+    .replace(/[^\s()"',]*(?:\/\/|\d\.\d+\.\d+\.\d|::|:\d)[^\s()"',]*|\S+(?= has no address)/g, '…');
 }
 
 function keyOf(mount: string, principal: string): string {

@@ -448,6 +448,7 @@ scene('U-15 an outage of the authorization server ends no grant, and gets words'
   const failed = await desk.call('ada');
   assert.is(failed.isError, true);
   assert.match(textOf(failed), /^gh: .*HTTP 503/, textOf(failed));
+  assert.not.match(textOf(failed), '127.0.0.1');
   upstream.settings.outage = undefined;
   assert.is(textOf(await desk.call('ada')), 'ada');
 });
@@ -468,7 +469,9 @@ scene(
     upstream.revokeAccess();
     const count = upstream.tokenRequests().length;
     upstream.settings.resourceMetadata = { authorization_servers: ['https://elsewhere.example.invalid'] };
-    assert.match(textOf(await desk.call('ada')), /^gh: the sign-in cannot begin: /);
+    const moved = textOf(await desk.call('ada'));
+    assert.match(moved, /^gh: the sign-in cannot begin: /);
+    assert.not.match(moved, 'elsewhere.example');
     assert.is(upstream.tokenRequests().length, count, 'the refresh token stays with its issuer');
   },
 );
@@ -485,11 +488,12 @@ scene(
         'https://[::ffff:10.0.0.1]',
         'https://10.0.0.1/tenant',
       ].map(
-        (issuer) => [{ resourceMetadata: { authorization_servers: [issuer] } }, /169\.254|10\.0\.0\.1|::ffff/] as const,
+        (issuer) =>
+          [{ resourceMetadata: { authorization_servers: [issuer] } }, /expected an https address|is private/] as const,
       ),
       [{ issuerMetadata: { authorization_endpoint: 'javascript:alert(1)' } }, /expected an https address/],
       [{ issuerMetadata: { token_endpoint: 'http://10.0.0.1/token' } }, /expected an https address/],
-      [{ challenge: () => 'Bearer resource_metadata="http://169.254.169.254/latest"' }, /169\.254/],
+      [{ challenge: () => 'Bearer resource_metadata="http://169.254.169.254/latest"' }, /expected an https address/],
     ];
     const usual = { ...upstream.settings };
     for (const [settings, expected] of cases) {
@@ -497,6 +501,7 @@ scene(
       const result = await desk.call('ada');
       assert.is(result.isError, true, JSON.stringify(settings));
       assert.match(textOf(result), expected);
+      assert.not.match(textOf(result), /169\.254|10\.0\.0\.1|::ffff/);
     }
   },
 );
@@ -525,6 +530,16 @@ scene('the person who signs in first lends the catalogue, and the next one sees 
   assert.equal(await names('bob'), ['gh_admin', 'gh_whoami']);
   // The grant that the catalogue is read with makes no call of another person.
   await desk.asked('bob');
+});
+
+scene('the tool to sign in says nothing of the address of an upstream that is down', async (upstream, gateway) => {
+  const desk = gateway({ operator: false });
+  await desk.request('ada', 'tools/list', {});
+  await upstream.close();
+  const down = await desk.call('ada', {}, CAN_OPEN, 'gh_sign_in');
+  assert.is(down.isError, true);
+  assert.match(textOf(down), 'was not carried out');
+  assert.not.match(textOf(down), '127.0.0.1');
 });
 
 test('a mount rejects options of sign-in that it does not know', async () => {
