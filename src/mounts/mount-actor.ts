@@ -136,6 +136,7 @@ class MountActor implements Behaviour<MountMail> {
       ...{ upstream: options.upstream, clock: system.clock, gatherMs },
       updated: (uri) => options.subscriptions.send({ type: 'resource updated', uri: this.#elements.offeredUri(uri) }),
     });
+    options.upstream.follow(this.#watched);
     this.#record = new CatalogueRecord({ mount: name, targetKey, clock: system.clock });
     this.#snapshot = initialTransition(mountMachine, { backOff: BACK_OFF, gatherMs, staleMs: settings.staleMs })[0];
   }

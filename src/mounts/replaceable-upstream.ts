@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts';
 import type { Context } from '../input/context.ts';
 import type { CallOwner } from '../input/request-context.ts';
 import type { JsonObject } from '../protocol/json.ts';
-import type { Upstream } from './upstream.ts';
+import type { ConnectionFollower, Upstream } from './upstream.ts';
 
 /** Milliseconds before an upstream that was replaced is closed: a call may have its connection, and not be sent yet. */
 const SETTLE_MS = 1_000;
@@ -18,6 +18,7 @@ export class ReplaceableUpstream implements Upstream {
   #current: Upstream;
   /** Replaced, with calls in flight. */
   readonly #draining = new Set<Upstream>();
+  #follower: ConnectionFollower | undefined;
   #closed = false;
 
   constructor(first: Upstream, clock: Clock) {
@@ -61,6 +62,11 @@ export class ReplaceableUpstream implements Upstream {
     return this.#current.resume(owner, position);
   }
 
+  follow(follower: ConnectionFollower): void {
+    this.#follower = follower;
+    for (const upstream of this.#all()) upstream.follow(follower);
+  }
+
   keepRoots(ownerKey: string, roots: JsonObject): void {
     for (const upstream of this.#all()) upstream.keepRoots(ownerKey, roots);
   }
@@ -75,6 +81,7 @@ export class ReplaceableUpstream implements Upstream {
     if (this.#closed) return void next.close();
     const before = this.#current;
     this.#current = next;
+    if (this.#follower) next.follow(this.#follower);
     this.#draining.add(before);
     this.#clock.after(SETTLE_MS, () => {
       void before.close(DRAIN_MS).finally(() => this.#draining.delete(before));

@@ -16,6 +16,12 @@ import { ANONYMOUS, isExcess, type Quota, type Reservation } from '../quota.ts';
 import type { UpstreamSignIn } from './sign-ins.ts';
 import { offeredPage } from './uris.ts';
 
+/** Follows the connections on which calls run. */
+export interface ConnectionFollower {
+  opened(client: Client): void;
+  closed(client: Client): void;
+}
+
 export interface Upstream {
   readonly name: string;
   /** `idle`, `closed`, or the state of the shared connection (docs/client.md, "Connections"). */
@@ -55,6 +61,8 @@ export interface Upstream {
    * @throws {ClientError}
    */
   resume(owner: CallOwner, position: CallPosition): Promise<{ readonly client: Client; release(): void }>;
+  /** Receives the connections to a legacy upstream that calls of owners use, those that are open already first. */
+  follow(follower: ConnectionFollower): void;
   /** Keeps an owner's roots, for a legacy upstream that asks for them outside of a call. */
   keepRoots(ownerKey: string, roots: JsonObject): void;
   /** The owner has ended: its connections close, or serve the next anonymous call. */
@@ -140,6 +148,7 @@ class Connections implements Upstream {
   readonly #queue: Waiting[] = [];
   readonly #roots = new Map<string, JsonObject>();
   readonly #closing = new Set<Promise<void>>();
+  #follower: ConnectionFollower | undefined;
   #count = 0;
   #sweep: Timer | undefined;
   #closed = false;
@@ -236,6 +245,13 @@ class Connections implements Upstream {
     const key = `${owner.key} ${position.session} ${position.id}`;
     const { opening } = this.#own({ ...owner, key, once: false }, position);
     return { client: await this.#within(opening), release: () => this.released(key) };
+  }
+
+  follow(follower: ConnectionFollower): void {
+    this.#follower = follower;
+    for (const { client } of [...[...this.#owned.values()].flat(), ...this.#spare])
+      if (client?.server.era === 'legacy') follower.opened(client);
+    if (this.#plain?.client) follower.opened(this.#plain.client);
   }
 
   keepRoots(ownerKey: string, roots: JsonObject): void {
@@ -392,6 +408,8 @@ class Connections implements Upstream {
         link.client = client;
         client.pageCompleted = (id) =>
           link.owner?.session?.mailbox.send({ type: 'page completed', elicitationId: offeredPage(name, id) });
+        if (link !== this.#shared && link.usedAt !== REMOVED && client.server.era === 'legacy')
+          this.#follower?.opened(client);
       },
       () => this.#remove(link),
     );
@@ -431,6 +449,7 @@ class Connections implements Upstream {
     if (link.usedAt === REMOVED) return;
     link.usedAt = REMOVED;
     this.#count -= 1;
+    if (link.client) this.#follower?.closed(link.client);
     link.slot.release();
     const spare = this.#spare.indexOf(link);
     if (spare !== -1) this.#spare.splice(spare, 1);

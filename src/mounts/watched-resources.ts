@@ -1,12 +1,15 @@
-/** The resources of one upstream that clients of its mount watch: one subscription upstream for all of them. */
+/**
+ * The resources of one upstream that clients of its mount watch: one subscription upstream for all of them on each connection. A
+ * legacy server may report a change only on the connection whose call made it.
+ */
 import type { Client } from '../client/connected-client.ts';
 import type { Changes } from '../client/server-changes.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { isObject } from '../protocol/json.ts';
-import type { Upstream } from './upstream.ts';
+import type { ConnectionFollower, Upstream } from './upstream.ts';
 
 export interface WatchedResourcesOptions {
-  readonly upstream: Upstream;
+  readonly upstream: Pick<Upstream, 'catalogue'>;
   readonly clock: Clock;
   /** Milliseconds in which clients that begin or cease to watch are gathered into one subscription. */
   readonly gatherMs: number;
@@ -17,10 +20,11 @@ export interface WatchedResourcesOptions {
 /** Milliseconds after which an upstream that could not be reached is asked again. */
 const RETRY_MS = 10_000;
 
-export class WatchedResources {
+export class WatchedResources implements ConnectionFollower {
   readonly #options: WatchedResourcesOptions;
   readonly #watched = new Set<string>();
-  #changes: Changes | undefined;
+  /** The connections to follow, with what each reports. The catalogue's is among them once something is watched. */
+  readonly #followed = new Map<Client, Changes | undefined>();
   #timer: Timer | undefined;
   /** Counts subscriptions: one that was opened for an earlier set of resources is not used. */
   #generation = 0;
@@ -51,12 +55,22 @@ export class WatchedResources {
     if (this.#watched.size > 0) this.#subscribeAfter(0);
   }
 
+  /** Calls of an owner use this connection from now on. It is followed before the first of them is sent. */
+  opened(client: Client): void {
+    this.#followed.set(client, this.#changesOf(client));
+  }
+
+  closed(client: Client): void {
+    this.#followed.get(client)?.end();
+    this.#followed.delete(client);
+  }
+
   close(): void {
     this.#generation += 1;
     this.#watched.clear();
     this.#timer?.cancel();
-    this.#changes?.end();
-    this.#changes = undefined;
+    for (const changes of this.#followed.values()) changes?.end();
+    this.#followed.clear();
   }
 
   #subscribeAfter(ms: number): void {
@@ -66,7 +80,7 @@ export class WatchedResources {
     });
   }
 
-  /** Subscribes to the resources that are watched now, then ends the subscription before. */
+  /** Subscribes to the resources that are watched now, then ends the subscriptions before. */
   async #subscribe(): Promise<void> {
     this.#generation += 1;
     const generation = this.#generation;
@@ -79,10 +93,18 @@ export class WatchedResources {
       return;
     }
     if (generation !== this.#generation) return;
-    const before = this.#changes;
-    this.#changes = client && subscribes(client) ? client.changes({ resources: [...this.#watched] }) : undefined;
-    if (this.#changes) void this.#follow(this.#changes);
-    before?.end();
+    for (const each of new Set([...this.#followed.keys(), ...(client ? [client] : [])])) {
+      const before = this.#followed.get(each);
+      this.#followed.set(each, this.#changesOf(each));
+      before?.end();
+    }
+  }
+
+  #changesOf(client: Client): Changes | undefined {
+    if (this.#watched.size === 0 || !subscribes(client)) return undefined;
+    const changes = client.changes({ resources: [...this.#watched] });
+    void this.#follow(changes);
+    return changes;
   }
 
   async #follow(changes: Changes): Promise<void> {

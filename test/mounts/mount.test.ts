@@ -3,6 +3,8 @@ import { createServer, type ServerOptions } from 'troupe';
 import { type Client, connect, ErrorResponse } from 'troupe/client';
 import { SimulatedClock, settled } from 'troupe/testing';
 import * as assert from 'uvu/assert';
+import { MemoryChannel } from '../../src/client/channels/memory-channel.ts';
+import { openInMemory } from '../../src/client/in-memory.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('mounts');
@@ -183,6 +185,39 @@ for (const eras of ['legacy', 'modern'] as const)
       if (eras === 'legacy') assert.is(watched.at(-1), 'resources/unsubscribe shop://stock');
       await closeAll(clock, ...clients, host, upstream);
     });
+
+test('a client that watches a resource receives a change that a legacy upstream reports only on the connection of its call', async () => {
+  const clock = new SimulatedClock();
+  // One server for each connection, as a program over stdio is.
+  const made: ReturnType<typeof server>[] = [];
+  const host = server('host', { clock });
+  const target = {
+    name: 'notes',
+    channel: () => {
+      const upstream = server('notes', { clock });
+      upstream.resource('notes://1', () => '1');
+      upstream.tool('write', () => {
+        upstream.resourceUpdated('notes://1');
+        return 'written';
+      });
+      made.push(upstream);
+      return new MemoryChannel({ clock, connect: () => openInMemory(upstream) });
+    },
+  };
+  await host.mount('notes', target, { eras: 'legacy' });
+  const client = await connect(host, { eras: 'legacy', elicit: () => 'decline' });
+  const seen: string[] = [];
+  const changes = client.changes({ resources: ['notes+notes://1'] });
+  void (async () => {
+    for await (const change of changes) if (change.type === 'resource') seen.push(change.uri);
+  })();
+  await clock.advance(1_000);
+  assert.equal(seen, []);
+  await client.call('notes_write');
+  await clock.advance(1_000);
+  assert.equal([seen, made.length], [['notes+notes://1'], 2]);
+  await closeAll(clock, client, host, ...made);
+});
 
 test('S-73 of two mounts with one name, the one that was mounted first has it; the other gets it when the first goes', async () => {
   const log: string[] = [];
