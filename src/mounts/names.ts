@@ -30,10 +30,15 @@ export interface NameOptions {
 /**
  * Checks the name of a mount. It becomes a prefix of names and the start of URI schemes.
  *
- * @throws {DefinitionError} if it is not 1 to 24 lower-case letters, digits and `-`, the first of them a letter
+ * @throws {DefinitionError} if it is not 1 to 24 lower-case letters, digits and `-`, the first of them a letter, or if it is
+ *   `ui` or `skill`
  * @example checkMountName('gh') // 'gh'
  */
 export function checkMountName(name: string): string {
+  if (name === 'ui' || name === 'skill')
+    throw new DefinitionError(
+      `mount "${name}": expected another name: URIs of this scheme name views or skills of other mounts`,
+    );
   if (typeof name === 'string' && MOUNT_NAME.test(name)) return name;
   throw new DefinitionError(
     `mount ${describe(name)}: a name has 1 to 24 lower-case letters, digits and "-", and starts with a letter, such as "gh"`,

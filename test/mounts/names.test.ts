@@ -22,6 +22,8 @@ names('accepts what can start a scheme and a name, and rejects the rest in words
   for (const name of ['a', 'gh', 'a-1', 'a'.repeat(24)]) assert.is(checkMountName(name), name);
   for (const name of ['', 'A', '1a', '-a', 'a_b', 'a.b', 'a+b', 'a b', 'a'.repeat(25)])
     assert.throws(() => checkMountName(name), /1 to 24 lower-case letters/);
+  // `ui:` and `//gh/board` would be a view of the mount gh.
+  for (const name of ['ui', 'skill']) assert.throws(() => checkMountName(name), /of other mounts/);
 });
 
 names('prefix, rename, only and except decide what is offered', () => {

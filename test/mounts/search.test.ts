@@ -175,6 +175,8 @@ test('changes of an upstream reach the search and no list, and the last mount ta
   upstream.tool('coffee', { description: 'Brews coffee.' }, () => 'coffee');
   await first.refresh();
   assert.match(textOf(await client.call('find_tools', { query: 'coffee' })), /^shop_coffee\(\)/);
+  host.tools.disable('shop_coffee');
+  assert.not.match(textOf(await client.call('find_tools', { query: 'shop_coffee' })), /Brews coffee/);
   upstream.tools.remove('coffee');
   await first.refresh();
   assert.not.match(textOf(await client.call('find_tools', { query: 'coffee' })), /coffee\(\)/);
