@@ -138,7 +138,7 @@ export class SearchTools implements Pick<RequestAdmission, 'admit'> {
   async #find({ query, limit = USUAL }: { query: string; limit?: number }, ctx: Context): Promise<CallToolResult> {
     const visible = this.#visibleTo(ctx);
     const exact = this.#host.catalogue.get(query.trim());
-    if (exact?.enabled && exact.listed === 'search' && visible(exact.key)) return text(whole(exact.definition));
+    if (exact?.listed === 'search' && visible(exact.key)) return text(whole(exact.definition));
     const { tools, matches } = await this.#matching(query, limit, visible);
     if (tools.length === 0) return text(`No tool matches "${oneLine(query, MAX_LINE)}". Use other words.`);
     const lines: string[] = [];
