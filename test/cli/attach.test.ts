@@ -523,6 +523,7 @@ test('it does not load the server or any package', () => {
     'global-registry.ts',
     'json-log.ts',
     'make-directory.ts',
+    'near-miss.ts',
     'node-name.ts',
     'package-files.ts',
     'protocol',

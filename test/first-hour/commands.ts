@@ -33,6 +33,10 @@ export const COMMANDS: readonly CommandStep[] = [
   // The server that it starts ends five seconds after this client has left.
   step(`node_modules/.bin/troupe attach --spawn server.ts --idle-exit 5000 <<EOF\n${INITIALIZE}\nEOF`, OPENED),
   step('npx troupe install server.ts --client cursor --yes && cat ~/.cursor/mcp.json', '…added "tables"…"run"…'),
+  step(
+    `node_modules/.bin/troupe gateway ~/.cursor/mcp.json <<EOF\n${INITIALIZE}\nEOF`,
+    '…"serverInfo":{"name":"troupe-gateway"…',
+  ),
   step('npx troupe uninstall server.ts --yes && cat ~/.cursor/mcp.json', '…removed "tables"…"mcpServers": {}…'),
   step('touch audit.jsonl && npx troupe audit audit.jsonl --since 1h'),
   step('npx troupe build server.ts', '…has no view with an entry'),
