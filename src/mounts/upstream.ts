@@ -456,13 +456,15 @@ class Connections implements Upstream {
     const key = link.owner?.key;
     const links = key === undefined ? undefined : this.#owned.get(key);
     if (!links?.includes(link) || key === undefined) return;
-    if (link.owner?.once) this.#leased -= 1;
     const others = links.filter((each) => each !== link);
     if (others.length > 0) this.#owned.set(key, others);
     else {
       this.#owned.delete(key);
       this.#roots.delete(key);
     }
+    if (!link.owner?.once) return;
+    this.#leased -= 1;
+    this.#serveNext();
   }
 
   /** Closes the connections of owners that have been unused for `idleMs`. */

@@ -1,14 +1,17 @@
 /** The connections of one upstream: shared where it is modern, one for each owner where it is legacy. */
 import * as assert from 'uvu/assert';
+import { MemoryChannel } from '../../src/client/channels/memory-channel.ts';
 import { ClientError } from '../../src/client/client-errors.ts';
 import type { ConnectOptions } from '../../src/client/client-options.ts';
 import type { Client } from '../../src/client/connected-client.ts';
+import { openInMemory } from '../../src/client/in-memory.ts';
+import { systemClock } from '../../src/clock.ts';
 import type { CallOwner } from '../../src/input/request-context.ts';
 import { openUpstream, type Upstream, type UpstreamOptions } from '../../src/mounts/upstream.ts';
 import type { ClientCapabilities } from '../../src/protocol/types.ts';
 import { Quota } from '../../src/quota.ts';
 import { createServer, type Server } from '../../src/server.ts';
-import { SimulatedClock } from '../../src/testing/simulated-clock.ts';
+import { SimulatedClock, settled } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('connections of an upstream');
@@ -156,6 +159,32 @@ test('further anonymous calls wait for a connection, in order and for a bounded 
   assert.equal([error.reason, error.carriedOut], ['overloaded', 'no']);
   assert.match(error.message, 'upstreamWaitMs');
   await close();
+});
+
+test('a call that waits gets the turn of one whose connection cannot be opened', async () => {
+  const server = createServer({ name: 'files', version: '1.0.0', log() {} });
+  const refused: ((error: Error) => void)[] = [];
+  let open = true;
+  const target = {
+    name: 'files',
+    channel: () =>
+      new MemoryChannel({
+        clock: systemClock,
+        connect: () => (open ? openInMemory(server) : new Promise((_, reject) => void refused.push(reject))),
+      }),
+  };
+  const { upstream, close } = stage('legacy', { target });
+  await Promise.all(Array.from({ length: 31 }, (_, call) => upstream.for(owner(`call/${call}`))));
+  open = false;
+  const failing = refusal(upstream.for(owner('call/failing')));
+  await settled();
+  open = true;
+  const next = upstream.for(owner('call/next'));
+  for (const reject of refused) reject(new Error('no'));
+  assert.is((await failing).carriedOut, 'no');
+  assert.is((await next).state, 'ready');
+  await close();
+  await server.close();
 });
 
 test('a limit closes the connection that was unused longest, and rejects a call if all are in use', async () => {

@@ -61,11 +61,12 @@ export class MemoryChannel implements Channel {
 
   #gone(reason: string): void {
     const host = this.#host;
+    const carriedOut = this.#peer ? 'unknown' : 'no';
     this.#host = undefined;
     this.#peer = undefined;
     host?.send({
       type: 'gone',
-      failure: { reason: 'closed', message: `the connection ended: ${reason}`, carriedOut: 'unknown' },
+      failure: { reason: 'closed', message: `the connection ended: ${reason}`, carriedOut },
       final: false,
     });
   }
