@@ -1,4 +1,6 @@
 /** Calls a server over HTTP: keeps a number of requests in flight, one on each keep-alive connection, and looks at each answer. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { HttpConnection } from './http-connection.ts';
 import { initialize, initialized } from './http-requests.ts';
 import { type Measured, measured } from './measured.ts';
@@ -19,6 +21,16 @@ export type Check = (body: string, id: number) => string | undefined;
 export function isEcho(text: string): Check {
   const holds = `"${text}"`;
   return (body, id) => (body.includes(`"id":${id}`) && body.includes(holds) ? undefined : 'expected the echo');
+}
+
+/** A port of this machine that nothing listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address ? address.port : 0;
 }
 
 /** Opens a session as a client does, on a connection of its own. @returns its id */

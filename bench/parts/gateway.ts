@@ -1,11 +1,10 @@
 /** Echo over HTTP through gateways to one server over stdio, beside the same server over HTTP without a gateway. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Contender } from '../contenders.ts';
-import { callAll, isEcho, openSession } from '../http.ts';
+import { callAll, freePort, isEcho, openSession } from '../http.ts';
 import { echo } from '../http-requests.ts';
 import { inTurns, type Runner, tell, warmUp } from '../rounds.ts';
 import type { Scale } from '../scale.ts';
@@ -116,13 +115,4 @@ function residentMegabytes(pid: number | undefined): number {
   } catch {
     return 0;
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  if (!address || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
