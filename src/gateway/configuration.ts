@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, resolve, sep } from 'node:path';
 import { CommentedJsonError, readCommentedJson } from '../codec/commented-json.ts';
 import { digest } from '../input/seal.ts';
+import type { UpstreamOAuth } from '../mounts/upstream-grants.ts';
 import { suggestion } from '../near-miss.ts';
 import {
   describe,
@@ -62,20 +63,8 @@ export interface ConfiguredOptions {
   readonly limits?: CallLimits;
 }
 
-/** OAuth at a server with an address. Without `grant`, each person signs in. */
-export interface ConfiguredAuth {
-  readonly clientId?: string;
-  /** From a variable, never in the file. */
-  readonly clientSecret?: string;
-  readonly privateKey?: string;
-  readonly algorithm?: 'ES256' | 'RS256' | 'PS256' | 'EdDSA';
-  readonly issuer?: string;
-  readonly clientName?: string;
-  readonly scopes?: readonly string[];
-  readonly grant?: 'authorization_code' | 'client_credentials';
-  readonly dpop?: 'auto' | boolean;
-  readonly signInMs?: number;
-}
+/** OAuth at a server with an address. Without `grant`, each person signs in. Secrets come from variables, never from the file. */
+export type ConfiguredAuth = Omit<UpstreamOAuth, 'tokens' | 'assertion' | 'exchange'>;
 
 /** A part of the configuration that has no effect. */
 export interface ConfigurationProblem {

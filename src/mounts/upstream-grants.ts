@@ -33,7 +33,7 @@ export interface UpstreamOAuth
   };
 }
 
-/** Tokens that the program obtains by itself. */
+/** Tokens from a function of the program. */
 export interface UpstreamTokens {
   /**
    * Returns the token of a principal at this upstream, without "Bearer". Called for each request.

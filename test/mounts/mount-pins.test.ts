@@ -51,6 +51,23 @@ async function staged(options: MountOptions, run: (stage: Stage) => Promise<void
   }
 }
 
+/** A call that is in flight until `finish`. */
+async function slowCall({ client, mount, upstream }: Pick<Stage, 'client' | 'mount' | 'upstream'>) {
+  let finish = (_: string): void => {};
+  const begun = new Promise<void>((begin) => {
+    upstream.tool('slow', () => {
+      begin();
+      return new Promise<string>((resolve) => {
+        finish = resolve;
+      });
+    });
+  });
+  await mount.refresh();
+  const call = client.call('shop_slow');
+  await begun;
+  return { call, finish };
+}
+
 test('U-18: a tool that changed between two lists is held until it is approved', () =>
   staged({ pins: 'hold' }, async (stage) => {
     const { client, mount, log } = stage;
@@ -125,18 +142,7 @@ test('other options apply in place, and an invalid one changes nothing', () =>
 
 test('another target takes the place of the present one: calls in flight finish there', () =>
   staged({}, async ({ client, mount, upstream, host }) => {
-    let finish = (_: string): void => {};
-    const begun = new Promise<void>((begin) => {
-      upstream.tool('slow', () => {
-        begin();
-        return new Promise<string>((resolve) => {
-          finish = resolve;
-        });
-      });
-    });
-    await mount.refresh();
-    const call = client.call('shop_slow');
-    await begun;
+    const { call, finish } = await slowCall({ client, mount, upstream });
     const other = named('other');
     other.tool('price', { description: 'The price.' }, () => '4');
     await mount.change({ options: {}, target: other });
@@ -159,18 +165,7 @@ test('a target that cannot be listed changes nothing', () =>
 
 test('a closed mount frees its name at once, and its calls in flight finish', () =>
   staged({}, async ({ client, mount, upstream, host }) => {
-    let finish = (_: string): void => {};
-    const begun = new Promise<void>((begin) => {
-      upstream.tool('slow', () => {
-        begin();
-        return new Promise<string>((resolve) => {
-          finish = resolve;
-        });
-      });
-    });
-    await mount.refresh();
-    const call = client.call('shop_slow');
-    await begun;
+    const { call, finish } = await slowCall({ client, mount, upstream });
     const closing = mount.close();
     const again = await host.mount('shop', upstream);
     await again.ready();
