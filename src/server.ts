@@ -16,6 +16,7 @@ import type { Middleware, RequestMethodName } from './middleware/middleware.ts';
 import { MiddlewareLinks } from './middleware/middleware-links.ts';
 import type { MountArguments, MountRegistration } from './mounts/define-mount.ts';
 import type { Mount, MountOptions, MountTarget } from './mounts/mount-options.ts';
+import { checkClusterOptions } from './nodes/cluster-options.ts';
 import type { ClusterReport } from './nodes/cluster-report.ts';
 import { errorFields } from './operator-log.ts';
 import { checkOptions, type ServerOptions } from './options.ts';
@@ -95,9 +96,10 @@ export class Server {
     const cluster = options.cluster ?? launcher()?.cluster?.();
     const provided = store !== options.store || cluster !== options.cluster;
     this.options = provided ? { ...options, ...(store && { store }), ...(cluster && { cluster }) } : options;
+    if (cluster && cluster !== options.cluster) checkClusterOptions(cluster);
     if (cluster && !store?.nodes)
       throw new TypeError(
-        `createServer: cluster: expected a store that several processes share, such as postgres(url), got ${store?.name ?? 'none'}`,
+        `createServer: cluster: expected a store that several processes share, such as postgres(url), got ${store?.name ?? 'none'}. Name a PostgreSQL database with the option store, with --store or with TROUPE_STORE`,
       );
     this.#core = createRuntime(this.options, this.info);
     // Now, so that an invalid option is reported here and not to the first client.

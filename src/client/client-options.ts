@@ -2,9 +2,9 @@
 import type { Clock } from '../clock.ts';
 import type { InspectionListener } from '../inspection/records.ts';
 import type { OperatorLog } from '../operator-log.ts';
-import { describe, isObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
+import { describe, type JsonObject, type JsonValue } from '../protocol/json.ts';
 import type { LegacyRevision } from '../protocol/revisions.ts';
-import type { CallToolResult, LogLevel } from '../protocol/types.ts';
+import type { LogLevel } from '../protocol/types.ts';
 import type { Authorization } from './authorization.ts';
 import type { Channel } from './channels/channel.ts';
 import type { StdioCommand } from './channels/stdio-channel.ts';
@@ -219,9 +219,4 @@ export function readSettings(options: ConnectOptions): ClientSettings {
     maxSkillFiles: number('maxSkillFiles'),
     maxSkillBytes: number('maxSkillBytes'),
   };
-}
-
-/** Recognizes the result of a tool call by its outer shape. */
-export function isToolResult(value: unknown): value is CallToolResult {
-  return isObject(value) && Array.isArray(value.content);
 }

@@ -1,11 +1,11 @@
 /** A task of a server, as a client follows it: polls its status, answers its input requests, and returns its result. */
 import type { Clock } from '../clock.ts';
 import { isJsonObject, isObject, type JsonObject } from '../protocol/json.ts';
+import { isToolResult } from '../protocol/result-shape.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { TaskStatus } from '../protocol/task-params.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import { ClientError, ErrorResponse } from './client-errors.ts';
-import { isToolResult } from './client-options.ts';
 
 /** The requests that a task needs of its client. */
 export interface TaskRequests {

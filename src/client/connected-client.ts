@@ -8,6 +8,7 @@ import type { OperatorLog } from '../operator-log.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
+import { isToolResult } from '../protocol/result-shape.ts';
 import { SKILLS_EXTENSION, type SkillEntry } from '../protocol/skills.ts';
 import type {
   CallToolResult,
@@ -25,7 +26,7 @@ import type { Authorization } from './authorization.ts';
 import { CachedList } from './cached-list.ts';
 import type { ClientEvent, ClientMail, ConnectedServer, ServerNotification } from './client-connection.ts';
 import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts';
-import { type CallOptions, type ClientSettings, isToolResult } from './client-options.ts';
+import type { CallOptions, ClientSettings } from './client-options.ts';
 import { ClientTask, createdTask } from './client-task.ts';
 import { type MirroredParameter, mirroredParameters, parameterHeaders } from './mirrored-parameters.ts';
 import type { OutgoingRequest } from './outgoing-requests.ts';
@@ -98,6 +99,8 @@ export class Client {
   /** The number of iterables that watch each resource of a legacy server. */
   readonly #watched = new Map<string, number>();
   #operations = 0;
+  /** Those of them that wait for a change. */
+  #readers = 0;
   #abandoned = 0;
   #hold: Timer | undefined;
   #closing: Promise<void> | undefined;
@@ -146,9 +149,9 @@ export class Client {
     this.#parts.connection.send({ type: 'leave' });
   }
 
-  /** @internal True while a call, a listing or a subscription is under way. */
+  /** @internal True while a call or a listing is under way. Reading changes is no work of the server. */
   get busy(): boolean {
-    return this.#operations > 0;
+    return this.#operations > this.#readers;
   }
 
   /** @internal The number of relayed calls without a response: what the server sends for them may still arrive. */
@@ -395,7 +398,14 @@ export class Client {
         this.#subscribe(changes);
       },
       stop: (changes) => this.#unsubscribe(changes),
-      hold: (work) => this.#operation(work),
+      hold: async (work) => {
+        this.#readers += 1;
+        try {
+          return await this.#operation(work);
+        } finally {
+          this.#readers -= 1;
+        }
+      },
     });
   }
 

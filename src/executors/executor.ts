@@ -40,6 +40,8 @@ export function spawnExecutor<I extends Labelled, T, R>(options: ExecutorOptions
 class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>> {
   readonly #options: ExecutorOptions<I, T, R>;
   readonly #implementations = new Map<number, I>();
+  /** The implementations of requests that {@link ExecutorOptions.resumes} may send again. */
+  readonly #delayed = new WeakMap<RequestView, I>();
   #waiting = 0;
 
   readonly #self: Mailbox<ExecutorMail<I, T>>;
@@ -73,8 +75,12 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
 
   readonly #execute = (mail: Extract<ExecutorMail<I, T>, { type: 'execute' }>): void => {
     const { request, ref, target } = mail;
-    if (this.#options.resumes(request, request.continues ? () => this.#self.send(mail) : never)) return;
-    const implementation = this.#implementations.get(ref);
+    const implementation = this.#implementations.get(ref) ?? this.#delayed.get(request);
+    if (this.#options.resumes(request, request.continues ? () => this.#self.send(mail) : never)) {
+      // Its source may replace the implementation while what the request continues is read.
+      if (implementation) this.#delayed.set(request, implementation);
+      return;
+    }
     // Read during the turn: a promise that settles later has lost the turn's cause.
     const { cause } = this.#options.system.inspection;
     if (!implementation) {

@@ -3,7 +3,8 @@
 import type { Context } from '../input/context.ts';
 import { CannotAsk } from '../input/input-errors.ts';
 import { isProtocolError } from '../protocol/errors.ts';
-import { isObject, type JsonValue } from '../protocol/json.ts';
+import type { JsonValue } from '../protocol/json.ts';
+import { isToolResult } from '../protocol/result-shape.ts';
 import { isThenable } from '../protocol/thenable.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import { wasCut } from '../results/envelope.ts';
@@ -93,11 +94,6 @@ function finish(
   return isThenable(checked)
     ? checked.then((value) => conform(call, result, value, policy))
     : conform(call, result, checked, policy);
-}
-
-/** Recognizes the result of another server by its outer shape: its members are not checked. */
-function isToolResult(value: unknown): value is CallToolResult {
-  return isObject(value) && Array.isArray(value.content);
 }
 
 /** @throws {TypeError} for a result of which JSON would lose a part */

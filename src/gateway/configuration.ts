@@ -1,6 +1,8 @@
 /** Reads a configuration of MCP servers as Claude Desktop, Claude Code, Cursor and VS Code write it. */
+import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, resolve, sep } from 'node:path';
+import { parseEnv } from 'node:util';
 import { CommentedJsonError, readCommentedJson } from '../codec/commented-json.ts';
 import { digest } from '../input/seal.ts';
 import type { UpstreamOAuth } from '../mounts/upstream-grants.ts';
@@ -56,6 +58,18 @@ export interface ConfiguredOptions {
   readonly timeoutMs?: number;
   readonly connectMs?: number;
   readonly listMs?: number;
+  readonly probeMs?: number;
+  readonly firstListMs?: number;
+  readonly staleMs?: number;
+  readonly upstreamWaitMs?: number;
+  readonly upstreamIdleMs?: number;
+  readonly maxUpstreamConnections?: number;
+  readonly maxUpstreamInFlight?: number;
+  readonly maxListPages?: number;
+  readonly maxListed?: number;
+  readonly maxListBytes?: number;
+  readonly maxRounds?: number;
+  readonly maxSamplingPerCall?: number;
   readonly validate?: boolean;
   readonly trust?: boolean;
   readonly eras?: 'auto' | 'legacy' | 'modern';
@@ -81,6 +95,8 @@ export interface GatewayConfiguration {
   /** The names of disabled servers. */
   readonly disabled: readonly string[];
   readonly problems: readonly ConfigurationProblem[];
+  /** The paths of the files with variables (`envFile`), which may not exist. */
+  readonly files: ReadonlySet<string>;
 }
 
 /** The configuration cannot be read. */
@@ -105,6 +121,7 @@ const MEMBERS: ReadonlySet<string> = new Set([
   'command',
   'args',
   'env',
+  'envFile',
   'cwd',
   'type',
   'url',
@@ -125,6 +142,8 @@ const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
   'name',
   'version',
 ]);
+/** The members of an entry with a command only. */
+const OF_COMMANDS = ['args', 'env', 'envFile', 'cwd'] as const;
 const TYPES: Readonly<Record<string, 'command' | 'url'>> = {
   stdio: 'command',
   http: 'url',
@@ -162,6 +181,7 @@ class ConfigurationReader {
   readonly #problems: ConfigurationProblem[] = [];
   readonly #servers = new Map<string, ConfiguredServer>();
   readonly #disabled: string[] = [];
+  readonly #files = new Set<string>();
 
   constructor(text: string, { file, environment }: ConfigurationSource) {
     this.#file = file;
@@ -188,7 +208,12 @@ class ConfigurationReader {
         );
       for (const [key, entry] of Object.entries(entries)) this.#entry(list, key, entry);
     }
-    return { servers: [...this.#servers.values()], disabled: this.#disabled, problems: this.#problems };
+    return {
+      servers: [...this.#servers.values()],
+      disabled: this.#disabled,
+      problems: this.#problems,
+      files: this.#files,
+    };
   }
 
   #entry(list: string, key: string, entry: JsonValue | undefined): void {
@@ -225,7 +250,7 @@ class ConfigurationReader {
     }
     this.#unknown(path, entry);
     const written = this.#target(path, entry);
-    const target = this.#expanded(path, written);
+    const target = this.#withFile(path, entry, this.#expanded(path, written));
     const timeoutMs = read(entry, path, 'timeout', isMilliseconds, 'milliseconds, at least 1');
     const given = read(entry, path, 'troupe', isJsonObject, 'an object') ?? {};
     const own = this.#authorized(given, [...path, 'troupe'], target);
@@ -264,8 +289,7 @@ class ConfigurationReader {
             .join(' or ') || 'no type'
         } for an entry with ${way}, got ${describe(type)}`,
       );
-    const others =
-      way === 'command' ? ['headers'] : way === 'url' ? ['args', 'env', 'cwd'] : ['args', 'env', 'cwd', 'headers'];
+    const others = way === 'command' ? ['headers'] : [...OF_COMMANDS, ...(way === 'url' ? [] : ['headers'])];
     const wrong = others.find((member) => entry[member] !== undefined);
     if (wrong !== undefined) throw new FieldProblem([...path, wrong], `an entry with ${way} has no ${wrong}`);
     const value = read(entry, path, way, isNonEmpty, 'a string that is not empty') ?? '';
@@ -300,6 +324,22 @@ class ConfigurationReader {
       env: all(target.env, 'env'),
       cwd: resolve(folder, text(target.cwd, 'cwd')),
     };
+  }
+
+  /** Adds the variables of `envFile`, as VS Code does: those of `env` have precedence. @throws {FieldProblem} */
+  #withFile(path: readonly string[], entry: JsonObject, target: ConfiguredTarget): ConfiguredTarget {
+    const written = read(entry, path, 'envFile', isNonEmpty, 'a string that is not empty');
+    if (written === undefined || !('command' in target)) return target;
+    const at = [...path, 'envFile'];
+    const file = resolve(this.#variables.folder, this.#replaced(written, at));
+    this.#files.add(file);
+    try {
+      const entries = Object.entries(parseEnv(readFileSync(file, 'utf8')));
+      const variables = Object.fromEntries(entries.flatMap(([name, value]) => (isText(value) ? [[name, value]] : [])));
+      return { ...target, env: { ...variables, ...target.env } };
+    } catch (error) {
+      throw new FieldProblem(at, `the file cannot be read: ${messageOf(error)}`);
+    }
   }
 
   /** Replaces the variables of `auth`. A secret can only be a variable. @throws {FieldProblem} */
@@ -396,6 +436,18 @@ const OPTIONS: Readonly<Record<keyof ConfiguredOptions, Check>> = {
   timeoutMs: [isMilliseconds, 'milliseconds, at least 1'],
   connectMs: [isMilliseconds, 'milliseconds, at least 1'],
   listMs: [isMilliseconds, 'milliseconds, at least 1'],
+  probeMs: [isMilliseconds, 'milliseconds, at least 1'],
+  firstListMs: [isMilliseconds, 'milliseconds, at least 1'],
+  staleMs: [isMilliseconds, 'milliseconds, at least 1'],
+  upstreamWaitMs: [isMilliseconds, 'milliseconds, at least 1'],
+  upstreamIdleMs: [isMilliseconds, 'milliseconds, at least 1'],
+  maxUpstreamConnections: [isCount, 'a whole number, at least 1'],
+  maxUpstreamInFlight: [isCount, 'a whole number, at least 1'],
+  maxListPages: [isCount, 'a whole number, at least 1'],
+  maxListed: [isCount, 'a whole number, at least 1'],
+  maxListBytes: [isCount, 'a whole number, at least 1'],
+  maxRounds: [isCount, 'a whole number, at least 1'],
+  maxSamplingPerCall: [isCount, 'a whole number, at least 1'],
   validate: [isBoolean, 'true or false'],
   trust: [isBoolean, 'true or false'],
   eras: [oneOf('auto', 'legacy', 'modern'), '"auto", "legacy" or "modern"'],
@@ -453,6 +505,10 @@ function isBoolean(value: unknown): value is boolean {
 }
 
 function isMilliseconds(value: unknown): value is number {
+  return isCount(value);
+}
+
+function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1;
 }
 

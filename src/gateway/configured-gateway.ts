@@ -58,6 +58,8 @@ export class Gateway {
   readonly #watch: Watch;
   /** The text of the last configuration that was read, whether it was valid or not. */
   #text = '';
+  /** Files with variables that the configuration names. */
+  #files: ReadonlySet<string> = new Set();
   /** The server listens, or is about to: it lists what is mounted before, and mounts list themselves from now on. */
   #listens = false;
   /** The problems that were reported last. */
@@ -71,7 +73,7 @@ export class Gateway {
     this.#watch = new Watch({
       // A volume of Kubernetes replaces the link `..data` to the directory of its files.
       matters: (path) =>
-        path === this.#file || path === this.#lock || basename(path) === '..data' || path === this.#real,
+        [this.#file, this.#lock, this.#real].includes(path) || this.#files.has(path) || basename(path) === '..data',
       onChange: (paths) => this.#changed(paths),
       say: (line) => this.#say('info', line),
       clock: this.#clock,
@@ -118,19 +120,25 @@ export class Gateway {
     const reported = lines.join('\n');
     if (reported !== this.#reported) for (const line of lines) this.#say('warning', line);
     this.#reported = reported;
+    this.#files = configuration.files;
+    for (const path of this.#files) this.#watch.file(path);
     return configuration;
   }
 
   #changed(paths: ReadonlySet<string>): void {
     if (paths.has(this.#lock)) for (const place of this.#places.values()) place.pinsChanged();
-    if (paths.size > (paths.has(this.#lock) ? 1 : 0)) this.reload();
+    if (paths.size > (paths.has(this.#lock) ? 1 : 0)) this.reload([...paths].some((path) => this.#files.has(path)));
   }
 
-  /** Reads the configuration again, and applies it if its text is another one. A problem is reported, and changes nothing. */
-  reload(): void {
+  /**
+   * Reads the configuration again, and applies it if its text is another one. A problem is reported, and changes nothing.
+   *
+   * @param variables true if a file with variables has changed
+   */
+  reload(variables = false): void {
     try {
       const text = readFileSync(this.#file, 'utf8');
-      if (text === this.#text) return;
+      if (text === this.#text && !variables) return;
       this.#text = text;
       this.#apply(this.#read(text));
     } catch (error) {

@@ -16,6 +16,7 @@ import { makeInteractive } from '../requests/active-request.ts';
 import { Unanswered } from './input-errors.ts';
 import { rejectingMailbox } from './input-request.ts';
 import type { ModelAnswers } from './model-answers.ts';
+import { RecordedReplies } from './recorded-replies.ts';
 import type { RequestLog } from './request-log.ts';
 import { sealState } from './request-state.ts';
 import type { StateKeys } from './seal.ts';
@@ -67,6 +68,8 @@ export class InteractiveRequestEntry implements SuspendedRequest, InteractiveRun
   readonly request: RequestView;
   readonly run: HandlerRun;
   readonly memory: HeldMemory;
+  /** The replies of its client so far. */
+  readonly replies: RecordedReplies;
   /** The span of the request that asked first. */
   readonly #trace: string | undefined;
   round: number;
@@ -82,6 +85,7 @@ export class InteractiveRequestEntry implements SuspendedRequest, InteractiveRun
     this.request = request;
     this.run = run;
     this.memory = memory;
+    this.replies = new RecordedReplies(request.recorded?.replies ?? {}, memory);
     this.round = request.recorded?.round ?? 0;
     this.#trace = request.recorded?.trace ?? request.span?.traceparent;
     this.#services = services;

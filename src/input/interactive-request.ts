@@ -26,7 +26,6 @@ import { Unanswered } from './input-errors.ts';
 import { type PendingInput, refuseInput } from './input-request.ts';
 import { PendingInputs } from './input-requests.ts';
 import type { InteractiveRequestEntry } from './interactive-request-entry.ts';
-import { RecordedReplies } from './recorded-replies.ts';
 
 /** The initial snapshot, shared by all because snapshots are immutable. */
 const INITIAL = initialTransition(interactiveRequestMachine)[0];
@@ -50,7 +49,6 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   readonly #entry: InteractiveRequestEntry;
   readonly #self: Mailbox<InteractiveRequestMail>;
   readonly #open: PendingInputs;
-  readonly #replies: RecordedReplies;
   #snapshot = INITIAL;
   #request: RequestView;
   #round: number;
@@ -62,13 +60,12 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   #task: Mailbox<TaskMail> | undefined;
 
   constructor(entry: InteractiveRequestEntry, self: Mailbox<InteractiveRequestMail>) {
-    const { request, memory } = entry;
+    const { request } = entry;
     const { recorded } = request;
     this.#entry = entry;
     this.#self = self;
     this.#request = request;
     this.#round = entry.round;
-    this.#replies = new RecordedReplies(recorded?.replies ?? {}, memory);
     this.#open = new PendingInputs(entry, self.address, () => this.#request);
     if (recorded?.waits) this.#step({ type: 'restore' });
     request.signal.addEventListener('abort', () => this.#aborted(request), { once: true });
@@ -144,7 +141,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     if (this.#snapshot.hasTag('ended')) return this.#refuse(questions);
     for (const question of questions) {
       const { key } = question;
-      const recorded = this.#replies.ask(key);
+      const recorded = this.#entry.replies.ask(key);
       if (recorded !== undefined) {
         question.reply({ ok: true, result: recorded });
         continue;
@@ -208,7 +205,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
 
   #requireInput(questions: readonly Question[], request: RequestView): void {
     const requests = Object.fromEntries(questions.map(({ key, request: input }) => [key, input]));
-    const state = this.#entry.suspend(this.#round, this.#replies.all, request);
+    const state = this.#entry.suspend(this.#round, this.#entry.replies.all, request);
     const outcome: Outcome = { ok: true, result: { kind: 'input', requests, state } };
     const storing = this.#entry.store(this.#round - 1, outcome, false);
     if (storing) this.#reportStored(storing, request, outcome);
@@ -255,7 +252,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     if (!open) return;
     this.#audit(open.question, reply);
     // A task has counted it.
-    const full = reply.ok ? this.#replies.add(key, reply.result, this.#task && 'counted') : undefined;
+    const full = reply.ok ? this.#entry.replies.add(key, reply.result, this.#task && 'counted') : undefined;
     if (full === undefined) return open.reply(reply);
     open.reply({ ok: false, error: wireError(ErrorCode.Overloaded, `the answer does not fit: ${full}`) });
   }

@@ -5,6 +5,7 @@ import { type Clock, eachInSlices, SlicedQueue } from '../clock.ts';
 import type { Limits } from '../limits.ts';
 import type { AuditMail } from '../messages/audit-messages.ts';
 import type { CellHolder } from '../messages/cell-holder.ts';
+import type { RecordedReply } from '../messages/client-input.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { HeldMemory, RequestView } from '../messages/request-view.ts';
@@ -124,12 +125,14 @@ export class InteractiveRequests implements CellHolder {
     return memory;
   }
 
-  /** Returns the id of an interactive request in the store, and its last round. */
+  /** Returns the id of an interactive request in the store, its last round, and the replies so far. */
   identityOf(
     conversation: Mailbox<InteractiveRequestMail>,
-  ): { readonly id: string; readonly round: number } | undefined {
+  ): { readonly id: string; readonly round: number; readonly replies: RecordedReply['replies'] } | undefined {
     const id = this.#ids.get(conversation);
-    return id === undefined ? undefined : { id, round: this.#services.entries.get(id)?.round ?? 0 };
+    if (id === undefined) return undefined;
+    const { round = 0, replies } = this.#services.entries.get(id) ?? {};
+    return { id, round, replies: replies?.all ?? {} };
   }
 
   /** The id of the interactive request that a request continues by its state; undefined for a state that cannot be read. */
@@ -215,6 +218,8 @@ export class InteractiveRequests implements CellHolder {
     const live = this.#services.entries.get(state.id);
     if (state.until <= system.clock.date() || (!live && requestLog.isExpired(state.until)))
       throw refused(`its question expired after ${limits.askMs} ms`);
+    // It was answered with the task that it has become, which the store has.
+    if (live?.ending === 'task' && requestLog.durable) return false;
     if (live) {
       if (live.until === undefined || live.round !== state.round) throw answeredAlready();
       live.mailbox.send({ type: 'resumed', request, responses });
@@ -229,7 +234,8 @@ export class InteractiveRequests implements CellHolder {
     if (request.settled) return;
     try {
       if (this.#passOn(state, request, responses)) return;
-      if (taken === 'yes') throw answeredAlready();
+      const isTask = this.#services.entries.has(state.id);
+      if (taken === 'yes' || (taken === 'no' && isTask)) throw answeredAlready();
       if (taken !== 'no') return request.requests.send({ type: 'answer', request, outcome: taken });
       this.#record(state, request, responses);
       again();

@@ -102,7 +102,7 @@ export function ownerOfCall(ctx: Context): CallOwner {
 }
 
 /**
- * Gives a call more time while it waits for something outside of its server, such as a person who signs in.
+ * Gives a call another time from now on, such as more while it waits for a person who signs in.
  *
  * @returns gives the call its own time again
  */

@@ -85,6 +85,9 @@ const HOP_META: ReadonlySet<string> = new Set([
   META.relatedTask,
 ]);
 
+/** Members of the `_meta` of a question that a client gets (2026-07-28 basic, "_meta"). */
+const TRACE_META = ['traceparent', 'tracestate'] as const;
+
 /** Relays the calls of one mount. */
 export class CallRelay {
   readonly #options: CallRelayOptions;
@@ -426,7 +429,8 @@ class RelayedCall {
   };
 
   /** The question as the client gets it: it learns which server asks (MCP elicitation, "Security Considerations"). */
-  #translated(method: InputMethod, params: JsonObject): InputRequest {
+  #translated(method: InputMethod, given: JsonObject): InputRequest {
+    const params = withoutServerMeta(given);
     const { mount, maxSamplingPerCall } = this.#options;
     if (method === 'elicitation/create') {
       const { message, elicitationId, mode, url } = params;
@@ -596,9 +600,28 @@ function passedMeta(meta: JsonObject): JsonObject | undefined {
 /** Removes what a result says of its hop alone (2026-07-28 basic, "Results"): this server says it of itself. */
 function withoutHop({ resultType: _, ...result }: JsonObject): JsonObject {
   if (!isJsonObject(result._meta)) return result;
-  const { [META.serverInfo]: __, [META.relatedTask]: ___, ...meta } = result._meta;
-  const { _meta: ____, ...others } = result;
+  // Only this server says how it failed to reach an upstream.
+  const {
+    [META.serverInfo]: _server,
+    [META.relatedTask]: _task,
+    [META.upstreamFailure]: _failure,
+    ...meta
+  } = result._meta;
+  const { _meta: _all, ...others } = result;
   return Object.keys(meta).length === 0 ? others : { ...others, _meta: meta };
+}
+
+/**
+ * The params of a question without its `task`, because a mount declares no tasks of clients, and with no more of its `_meta` than the
+ * trace. The other members would speak to the client in the name of this server: a token of progress that it does not relay, the
+ * id of a task that it does not have, the vendor's word that a user need not be asked. `baggage` would reach other servers.
+ */
+function withoutServerMeta({ _meta: meta, task: _task, ...params }: JsonObject): JsonObject {
+  if (!isJsonObject(meta)) return params;
+  const trace = Object.fromEntries(
+    TRACE_META.flatMap((member) => (isText(meta[member]) ? [[member, meta[member]]] : [])),
+  );
+  return Object.keys(trace).length === 0 ? params : { ...params, _meta: trace };
 }
 
 function isPosition(value: JsonObject): value is JsonObject & CallPosition {
@@ -627,6 +650,10 @@ function pagesIn(data: JsonValue | undefined): JsonObject | undefined {
     .slice(0, MAX_QUESTIONS)
     .map((page, index) => [`page-${index + 1}`, { method: 'elicitation/create', params: { ...page, mode: 'url' } }]);
   return Object.fromEntries(asked);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
 }
 
 /** The codes of another server are not in our list. */

@@ -124,8 +124,11 @@ class MountActor implements Behaviour<MountMail> {
   #waiters: Waiter[] = [];
   /** The callers that wait until a catalogue is offered. */
   #first: Waiter[] = [];
-  /** The connection that reports changes, and their stream. */
+  /** The connection of the catalogue, and the changes that it reports. */
   #changes: { readonly client: Client; readonly changes: Changes } | undefined;
+
+  /** The changes that connections to a legacy upstream report: it may announce what a call changes only there. */
+  readonly #changesOfOwners = new Map<Client, Changes>();
 
   constructor(options: MountActorOptions, self: Mailbox<MountMail>) {
     const { name, targetKey, system, settings, gatherMs } = options;
@@ -136,7 +139,17 @@ class MountActor implements Behaviour<MountMail> {
       ...{ upstream: options.upstream, clock: system.clock, gatherMs },
       updated: (uri) => options.subscriptions.send({ type: 'resource updated', uri: this.#elements.offeredUri(uri) }),
     });
-    options.upstream.follow(this.#watched);
+    options.upstream.follow({
+      opened: (client) => {
+        this.#watched.opened(client);
+        if (!this.#closed) this.#changesOfOwners.set(client, this.#listChanges(client));
+      },
+      closed: (client) => {
+        this.#watched.closed(client);
+        this.#changesOfOwners.get(client)?.end();
+        this.#changesOfOwners.delete(client);
+      },
+    });
     this.#record = new CatalogueRecord({ mount: name, targetKey, clock: system.clock });
     this.#snapshot = initialTransition(mountMachine, { backOff: BACK_OFF, gatherMs, staleMs: settings.staleMs })[0];
   }
@@ -407,10 +420,15 @@ class MountActor implements Behaviour<MountMail> {
       .then((judged) => this.#self.send({ type: moved ? 'moved' : 'judged', judged, done: () => done.resolve() }));
   }
 
-  /** Receives the changes of an upstream, once for each connection. */
+  /** Follows the connection of the catalogue. */
   #follow(client: Client): void {
     if (this.#changes?.client === client) return;
     this.#changes?.changes.end();
+    this.#changes = { client, changes: this.#listChanges(client) };
+  }
+
+  /** Receives the changes of lists that a connection reports. */
+  #listChanges(client: Client): Changes {
     const { tools, prompts, resources } = client.server.capabilities;
     const announces = (capability: unknown): boolean => isObject(capability) && capability.listChanged === true;
     const changes = client.changes({
@@ -418,12 +436,12 @@ class MountActor implements Behaviour<MountMail> {
       prompts: announces(prompts),
       resourceList: announces(resources),
     });
-    this.#changes = { client, changes };
     const follow = async (): Promise<void> => {
       for await (const _ of changes) this.#self.send({ type: 'changed' });
     };
     // A server without subscriptions is listed again after a while.
     follow().catch(() => {});
+    return changes;
   }
 
   // The end
@@ -442,6 +460,8 @@ class MountActor implements Behaviour<MountMail> {
     this.#listings += 1;
     this.#changes?.changes.end();
     this.#changes = undefined;
+    for (const changes of this.#changesOfOwners.values()) changes.end();
+    this.#changesOfOwners.clear();
     this.#watched.close();
     for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.reject(this.#closedError());
     this.#record.written().then(closed, closed);

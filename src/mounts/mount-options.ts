@@ -27,7 +27,7 @@ export interface MountOptions extends NameOptions, Guarded {
   readonly share?: 'everyone' | 'owner' | undefined;
   /** The eras to speak with the upstream, as for `connect`. Default `auto`. */
   readonly eras?: 'auto' | 'legacy' | 'modern' | undefined;
-  /** Deadline of a call. Default: that of the server, `limits.timeoutMs`. */
+  /** Deadline of a call, a read, a prompt and a completion. Default: that of the server, `limits.timeoutMs`. */
   readonly timeoutMs?: number | undefined;
   /**
    * `search`: no list contains the tools; `find_tools` finds them, and `call_tool` calls them (docs/gateway.md). Default `all`.

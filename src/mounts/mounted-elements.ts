@@ -1,5 +1,6 @@
 /** The elements of one mount in the registries: the upstream's definitions, with the names and URIs of the mount. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { ClientError, ErrorResponse } from '../client/client-errors.ts';
 import type { Clock } from '../clock.ts';
 import type {
@@ -9,7 +10,7 @@ import type {
   ToolImplementation,
 } from '../executors/execution.ts';
 import type { Context } from '../input/context.ts';
-import { ownerOfCall } from '../input/request-context.ts';
+import { ownerOfCall, prolong } from '../input/request-context.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { LogFields, RuntimeLog } from '../operator-log.ts';
 import { settingsIn, VIEWS_EXTENSION } from '../protocol/extensions.ts';
@@ -22,12 +23,13 @@ import { accessOf, type Compiled } from '../registry/offers.ts';
 import type { Registration } from '../registry/registration.ts';
 import { compileInput } from '../schema/compile-schema.ts';
 import type { CompiledSchema } from '../schema/schema.ts';
-import { compileLimits } from '../tool-limits/call-limits.ts';
+import { type CompiledLimits, compileLimits } from '../tool-limits/call-limits.ts';
 import { CallRelay, type RelayCall } from './call-relay.ts';
 import { describeInvisible, visibleDefinition } from './invisible-characters.ts';
 import type { MountSettings } from './mount-options.ts';
 import type { Claimant, ClaimedKind, NameClaims } from './name-claims.ts';
 import { OfferedNames } from './names.ts';
+import { throttledLog } from './throttled-log.ts';
 import type { Upstream } from './upstream.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
 import { answerFailure } from './upstream-error.ts';
@@ -96,6 +98,10 @@ export class MountedElements implements Claimant {
   #tools: OfferedNames;
   #prompts: OfferedNames;
   #relay: CallRelay;
+  /** Compiled once: a listing must not begin the counts of callers again. */
+  #limits: CompiledLimits | undefined;
+  /** For the failures of calls, which clients cause. */
+  readonly #logFailure: RuntimeLog;
   /** The elements of the catalogue, by their offered names. */
   claims: MountedClaims = NO_CLAIMS;
   /** Undefined until something was offered. */
@@ -116,15 +122,18 @@ export class MountedElements implements Claimant {
     this.#prompts = new OfferedNames(mount, settings);
     this.#space = settings.prefix === false ? false : mount;
     options.claims.add(this);
+    this.#limits = compileLimits(settings.limits);
+    this.#logFailure = throttledLog(options.log, options.clock);
     this.#relay = relayOf(options);
   }
 
   /** Takes other options. They apply to the next catalogue. @throws {DefinitionError} for invalid names */
   configure(settings: MountSettings): void {
-    const { mount } = this.#options;
+    const { mount, settings: before } = this.#options;
     this.#tools = new OfferedNames(mount, settings);
     this.#prompts = new OfferedNames(mount, settings);
     this.#space = settings.prefix === false ? false : mount;
+    if (!isDeepStrictEqual(settings.limits, before.limits)) this.#limits = compileLimits(settings.limits);
     this.#options = { ...this.#options, settings };
     this.#relay = relayOf(this.#options);
   }
@@ -219,7 +228,7 @@ export class MountedElements implements Claimant {
         timeoutMs: settings.timeoutMs,
         rerun: undefined,
         task: 'never',
-        limits: compileLimits(settings.limits),
+        limits: this.#limits,
         relayed: true,
         handler: async (_, ctx) => {
           try {
@@ -337,7 +346,7 @@ export class MountedElements implements Claimant {
         timeoutMs: settings.timeoutMs,
         rerun: undefined,
         task: tasks === 'never' ? tasks : 'allowed',
-        limits: compileLimits(settings.limits),
+        limits: this.#limits,
         relayed: true,
         handler: (args, ctx) =>
           this.#call(ctx, name, {
@@ -442,14 +451,16 @@ export class MountedElements implements Claimant {
 
   /** @param about the tool, prompt or resource as the client knows it */
   async #call(ctx: Context, about: string, call: RelayCall): Promise<JsonObject> {
-    const { mount } = this.#options;
+    const { mount, settings } = this.#options;
+    // The definition of a tool has its deadline; other elements have none.
+    if (settings.timeoutMs !== undefined && call.method !== 'tools/call') prolong(ctx, settings.timeoutMs);
     try {
       return rewriteUris(this.#space, await this.#relay.call(ctx, call));
     } catch (error) {
       // The client has cancelled the call, or its deadline has passed.
       if (ctx.signal.aborted) throw ctx.signal.reason;
       if (error instanceof ClientError && !(error instanceof ErrorResponse))
-        this.#options.log(
+        this.#logFailure(
           'warning',
           `mount "${mount}": ${call.method} of ${about} failed: ${error.message}`,
           MOUNT_EVENT,

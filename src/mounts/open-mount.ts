@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts';
 import type { StateKeys } from '../input/seal.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
+import type { LogFields } from '../operator-log.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
 import type { Quota } from '../quota.ts';
 import type { Store } from '../store/store.ts';
@@ -24,6 +25,7 @@ import { checkMountName } from './names.ts';
 import { ReplaceableUpstream } from './replaceable-upstream.ts';
 import type { SearchHost } from './search-tools.ts';
 import type { SignIns } from './sign-ins.ts';
+import { throttledLog } from './throttled-log.ts';
 import { openUpstream, type Upstream } from './upstream.ts';
 import { listUpstream } from './upstream-catalogue.ts';
 
@@ -85,6 +87,7 @@ const OF_CONNECTIONS = [
   'maxListed',
 ] as const;
 const STEPS = 1_000_000;
+const MOUNT_EVENT: LogFields = { event: 'mount' };
 
 /**
  * The address at which callers of a mount may have to sign in.
@@ -118,6 +121,8 @@ export function openMount(
   const settings = readMountOptions(name, options);
   const { system, registrations, capabilities, gatherMs, subscriptions } = host;
   host.claims ??= new NameClaims();
+  // The problems of a connection are those of its upstream, which can cause any number of them.
+  const logProblem = throttledLog(system.log, system.clock);
   const open = (to: MountTarget, settings: MountSettings, signIns: SignIns | undefined): Upstream => {
     const address = signInAddress(to, settings);
     return openUpstream({
@@ -135,7 +140,8 @@ export function openMount(
         name: host.name,
         version: host.version,
         clock: system.clock,
-        log: (level, message, fields) => system.log(level, `mount "${name}": ${message}`, fields ?? { event: 'mount' }),
+        log: (level, message, fields) =>
+          (level === 'info' ? system.log : logProblem)(level, `mount "${name}": ${message}`, fields ?? MOUNT_EVENT),
         connectMs: settings.connectMs,
         probeMs: settings.probeMs,
         ...(settings.eras === undefined ? {} : { eras: settings.eras }),

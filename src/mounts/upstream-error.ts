@@ -50,11 +50,12 @@ const WHY: Readonly<Record<FailureReason, string>> = {
   'too many rounds': 'the server asked for input too often',
 };
 
-/** Members of the specification whose codes describe one hop: the client would take them for an answer of this server. */
+/** Codes that describe one hop: the client would take them for an answer of this server. */
 const OF_ONE_HOP: ReadonlySet<number> = new Set([
   ErrorCode.HeaderMismatch,
   ErrorCode.MissingRequiredClientCapability,
   ErrorCode.UnsupportedProtocolVersion,
+  ErrorCode.UpstreamUnavailable,
 ]);
 
 /** True for the demand of a capability that the client itself has not declared (2026-07-28 basic, "Error Codes"). */
@@ -103,7 +104,7 @@ export interface FailedCall {
  */
 export function answerFailure({ mount, method, about, capabilities }: FailedCall, error: unknown): JsonObject {
   if (error instanceof ErrorResponse && (isCode(error.code) || isAnswer(error.code, error.data, capabilities)))
-    throw new ProtocolError(error.code, error.text, error.data);
+    throw new ProtocolError(error.code, error.text, ownData(error));
   if (!(error instanceof ClientError)) throw error;
   const failure = new UpstreamError(mount, about === undefined ? 'it' : `"${about}"`, error);
   const { reason, carriedOut, retry, retryAfterMs } = failure;
@@ -126,6 +127,12 @@ export function answerFailure({ mount, method, about, capabilities }: FailedCall
     failure.message,
     data,
   );
+}
+
+/** The data of an upstream's error. Of -32603, `upstream` and `carriedOut` are this server's words. */
+function ownData({ code, data }: ErrorResponse): JsonValue | undefined {
+  const claims = isJsonObject(data) && (data.upstream !== undefined || data.carriedOut !== undefined);
+  return code === ErrorCode.InternalError && claims ? undefined : data;
 }
 
 function whyOf(error: ClientError): string {

@@ -46,6 +46,8 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
   #nextOrdinal = 0;
   #version = 0;
   #listVersion = 0;
+  /** The keys that were disabled when their source dropped them: a source cannot enable what an operator has disabled. */
+  readonly #disabled = new Map<string, Set<string>>();
   /** True if clients that show views list more than others, as of a version. */
   #more = { version: 0, forViews: false };
   /** As of a version. */
@@ -115,7 +117,7 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
 
   setEnabled(key: string, enabled: boolean): Registered {
     const placed = this.#placed.get(key);
-    if (!placed) return this.#unknown(key);
+    if (!placed) return enabled && this.#enableDropped(key) ? { ok: true, gone: [] } : this.#unknown(key);
     if (placed.element.enabled === enabled) return { ok: true, gone: [] };
     this.#placed.set(key, { ...placed, element: { ...placed.element, enabled } });
     return this.#changed([]);
@@ -131,11 +133,13 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
   clear(): Registered {
     const gone = this.all().map(({ ref }) => ref);
     this.#placed.clear();
+    this.#disabled.clear();
     return gone.length === 0 ? { ok: true, gone } : this.#changed(gone);
   }
 
   /**
-   * Replaces all elements of one source, or none. Elements that remain keep their place and their enabled state. If no
+   * Replaces all elements of one source, or none. Elements that remain keep their place, and a
+   * disabled one stays disabled, also if its source drops it and offers it again. If no
    * client can see a difference, the version stays the same and only the implementations are replaced.
    */
   replaceSource(source: string, offers: readonly ElementOffer<D>[]): Registered {
@@ -153,10 +157,11 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     const looked = this.#visible(source);
     const isListed = ({ listed }: { readonly listed: Listed | undefined }): boolean =>
       listed === undefined || listed === 'views';
-    for (const { key } of before) if (!keys.has(key)) this.#placed.delete(key);
+    for (const { key, enabled } of before) if (!keys.has(key)) this.#drop(key, source, enabled);
     for (const offer of offers) {
       const placed = this.#placed.get(offer.key);
-      this.#place(placed?.ordinal ?? this.#nextOrdinal++, offer, placed?.element.enabled);
+      const enabled = placed ? placed.element.enabled : !this.#forgetDropped(offer.key, source);
+      this.#place(placed?.ordinal ?? this.#nextOrdinal++, offer, enabled);
     }
     const gone = before.map(({ ref }) => ref);
     const looks = this.#visible(source);
@@ -206,6 +211,27 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
       .map(({ ordinal, element: { definition, enabled, listed, ofUpstream } }) => {
         return { ordinal, definition, enabled, listed, ofUpstream };
       });
+  }
+
+  #drop(key: string, source: string, enabled: boolean): void {
+    this.#placed.delete(key);
+    if (enabled) return;
+    const dropped = this.#disabled.get(source);
+    if (dropped) dropped.add(key);
+    else this.#disabled.set(source, new Set([key]));
+  }
+
+  /** @returns true if the element was disabled when the source dropped it */
+  #forgetDropped(key: string, source: string): boolean {
+    const dropped = this.#disabled.get(source);
+    if (!dropped?.delete(key)) return false;
+    if (dropped.size === 0) this.#disabled.delete(source);
+    return true;
+  }
+
+  /** @returns true if a source had dropped it */
+  #enableDropped(key: string): boolean {
+    return [...this.#disabled.keys()].filter((source) => this.#forgetDropped(key, source)).length > 0;
   }
 
   #place(ordinal: number, offer: ElementOffer<D>, enabled = true): void {

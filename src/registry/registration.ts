@@ -24,7 +24,7 @@ export interface Registration<Definition> {
   update(definition: Definition): void;
   /** Enables a disabled element. */
   enable(key: string): void;
-  /** Hides an element from lists and calls without removing it. */
+  /** Hides an element from lists and calls without removing it, also after its source has dropped it and offers it again. */
   disable(key: string): void;
   remove(key: string): void;
   /** Removes all elements. */

@@ -47,11 +47,12 @@ export function needAjv(): void {
 }
 
 /**
- * Loads ajv if a registered schema needs it. Call this while the process is idle, so that the first check does not wait.
+ * Loads ajv if a registered schema needs it. Call this while the process is idle, so that the first check does not wait;
+ * a node of a cluster calls it before it joins.
  * A failure is reported by that check.
  */
-export function preloadAjv(): void {
-  if (needed) loadAjv().catch(() => {});
+export async function preloadAjv(): Promise<void> {
+  if (needed) await loadAjv().catch(() => {});
 }
 
 /**

@@ -1,7 +1,10 @@
 /** The configuration of a gateway: the files of four clients, variables, and problems that turn off one server. */
-import { homedir } from 'node:os';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { readConfiguration } from '../../src/gateway/configuration.ts';
+import { readMountOptions } from '../../src/mounts/mount-options.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('the configuration of a gateway');
@@ -223,6 +226,51 @@ test('names become names of mounts, and the later of two equal names is off', ()
   );
 });
 
+test('envFile adds variables, env has precedence, and a file that is missing turns off its server only', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'gateway-env-'));
+  writeFileSync(join(directory, 'some.env'), '# keys\nA=1\nB="two words"\nexport C=3\n');
+  const entries = {
+    a: { command: 'x', envFile: `\${workspaceFolder}/some.env`, env: { A: '0' } },
+    b: { command: 'x', envFile: 'none.env' },
+    c: { url: 'https://example.com/mcp', envFile: 'some.env' },
+    d: { command: 'x' },
+  };
+  const { servers, problems: found, files } = read(entries, join(directory, 'mcp.json'));
+  const [a, d] = servers;
+  assert.equal(a && 'env' in a.target ? a.target.env : undefined, { A: '0', B: 'two words', C: '3' });
+  // The values of a file are in no log.
+  assert.is(a?.shown, 'x (with A set)');
+  assert.is(d?.name, 'd');
+  assert.equal(
+    found.map(({ field, off }) => [field, off]),
+    [
+      ['mcpServers.b.envFile', 'b'],
+      ['mcpServers.c.envFile', 'c'],
+    ],
+  );
+  assert.equal([...files], [join(directory, 'some.env'), join(directory, 'none.env')]);
+  rmSync(directory, { recursive: true });
+});
+
+test('each bound of a mount can be set, as a whole number of at least 1', () => {
+  const bounds = [
+    ...['timeoutMs', 'connectMs', 'listMs', 'probeMs', 'firstListMs', 'staleMs', 'upstreamWaitMs', 'upstreamIdleMs'],
+    ...['maxUpstreamConnections', 'maxUpstreamInFlight', 'maxListPages', 'maxListed', 'maxListBytes', 'maxRounds'],
+    'maxSamplingPerCall',
+  ];
+  for (const bound of bounds) {
+    const [server] = read({ a: { command: 'x', troupe: { [bound]: 7 } } }).servers;
+    assert.equal(server?.options, { [bound]: 7 });
+    // The mount knows the option.
+    assert.is(Reflect.get(readMountOptions('a', { [bound]: 7 }), bound), 7);
+    for (const wrong of [0, 1.5, '7'])
+      assert.match(
+        problems({ a: { command: 'x', troupe: { [bound]: wrong } } })[0] ?? '',
+        `off mcpServers.a.troupe.${bound}`,
+      );
+  }
+});
+
 test('a disabled server is not mounted, whatever its variables', () => {
   const { servers, disabled, problems } = read({ a: { command: `\${GONE}`, disabled: true } });
   assert.equal([servers, disabled, problems], [[], ['a'], []]);
@@ -284,5 +332,5 @@ test('reads every escape and number of JSON', () => {
 });
 
 test('a configuration without servers is accepted', () => {
-  assert.equal(readText('{ "mcpServers": {} }'), { servers: [], disabled: [], problems: [] });
+  assert.equal(readText('{ "mcpServers": {} }'), { servers: [], disabled: [], problems: [], files: new Set() });
 });

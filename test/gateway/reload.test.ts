@@ -133,6 +133,22 @@ test('a server that cannot be reached takes no place, and a later edit overtakes
     assert.is(await text(client, 'x_who'), 'b');
   }));
 
+test('a change of an envFile is applied as one of the configuration', () =>
+  staged({ x: { socket: 'a' } }, async (stage, client) => {
+    const file = join(stage.directory, 'x.env');
+    writeFileSync(file, 'WHO=a');
+    // A command that does not exist: its mount has the variables, and lists nothing.
+    const entry = { command: join(stage.directory, 'none'), envFile: 'x.env' };
+    await stage.edit({ x: { socket: 'a' }, y: entry });
+    const before = stage.said.length;
+    stage.gateway.reload();
+    assert.is(stage.said.length, before);
+    writeFileSync(file, 'WHO=b');
+    stage.gateway.reload(true);
+    assert.ok(stage.said.slice(before).some((line) => line.startsWith('y: changes to')));
+    assert.is(await text(client, 'x_who'), 'a');
+  }));
+
 test('a configuration that does not parse changes nothing, and its line is reported', () =>
   staged({ x: { socket: 'a' } }, async (stage, client) => {
     writeFileSync(stage.file, '{\n  "mcpServers": {\n    "x": }\n}');

@@ -1,7 +1,9 @@
 /** The two legs of a call through a gateway: cancellation, progress, log messages, trace context, failures, and the end of a client. */
 import { createServer, type MountOptions, ProtocolError, type Server, type ServerOptions } from 'troupe';
 import { type CallOptions, type Client, ClientError, connect, ErrorResponse } from 'troupe/client';
+import { SimulatedClock, settled } from 'troupe/testing';
 import * as assert from 'uvu/assert';
+import type { Channel, ChannelHost } from '../../src/client/channels/channel.ts';
 import { program, runs } from '../client/programs.ts';
 import { suite } from '../harness/door.ts';
 import { assertWithin } from '../harness/pace.ts';
@@ -157,6 +159,36 @@ for (const downstream of ERAS)
       if (era === 'modern') assert.equal(info, { name: 'gateway', version: '1.0.0' });
       await close();
     });
+
+    test(`S-74 ${pairing}: only this gateway says how a call to an upstream failed`, async () => {
+      const forged = { upstream: 'bank', reason: 'closed', carriedOut: 'no', retry: true };
+      const { client, close } = await legs(downstream, era, (server) => {
+        server.tool('pay', {}, () => ({
+          content: [{ type: 'text', text: 'paid' }],
+          isError: true,
+          _meta: { 'io.troupe/upstream-failure': forged, 'example.com/own': 1 },
+        }));
+        server.resource('notes://1', {}, () => {
+          throw new ProtocolError(-32603, 'no note', forged);
+        });
+        server.resource('notes://2', {}, () => {
+          throw new ProtocolError(-31005, 'no note', forged);
+        });
+      });
+      const { _meta: meta } = await client.call('up_pay');
+      assert.is(meta?.['example.com/own'], 1);
+      assert.not.ok(meta && 'io.troupe/upstream-failure' in meta);
+      const errorOf = async (uri: string): Promise<unknown> => {
+        const error: unknown = await client.read(uri).catch((reason: unknown) => reason);
+        return error instanceof ErrorResponse ? { code: error.code, data: error.data } : error;
+      };
+      assert.equal(await errorOf('up+notes://1'), { code: -32603, data: undefined });
+      assert.equal(await errorOf('up+notes://2'), {
+        code: -31005,
+        data: { upstream: 'up', reason: 'error response', carriedOut: 'no', retry: false },
+      });
+      await close();
+    });
   }
 
 test('a call on an upstream that has ended is answered in words, without its address, and the log has the reason', async () => {
@@ -174,6 +206,62 @@ test('a call on an upstream that has ended is answered in words, without its add
   assert.match(String(error), '-31005');
   assert.ok(log.some((message) => message.includes('tools/call of up_add failed')));
   await close();
+});
+
+test('the failures of calls and the broken messages of an upstream fill no log: 20 of each at once, and one in 10 s with the number of the others', async () => {
+  const clock = new SimulatedClock();
+  const log: string[] = [];
+  let broken = (): void => {};
+  const channel = (): Channel => {
+    let host: ChannelHost | undefined;
+    broken = () => host?.send({ type: 'text', text: '{"jsonrpc":"2.0","id":{}}', about: undefined });
+    const results: Readonly<Record<string, string>> = {
+      'server/discover': `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"},"ttlMs":0,"cacheScope":"private"}`,
+      'tools/list': `{"resultType":"complete","tools":[{"name":"go","inputSchema":{"type":"object"}}],"ttlMs":0,"cacheScope":"private"}`,
+    };
+    return {
+      kind: 'stream',
+      open(to) {
+        host = to;
+        to.send({ type: 'opened' });
+      },
+      send({ text }) {
+        const { id, method } = JSON.parse(text);
+        const known = results[method];
+        const answer = known === undefined ? '"result":"no object"' : `"result":${known}`;
+        host?.send({ type: 'text', text: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${answer}}`, about: undefined });
+      },
+      abandon() {},
+      answered() {},
+      async close() {
+        host = undefined;
+      },
+    };
+  };
+  const gateway = createServer({
+    name: 'gateway',
+    version: '1.0.0',
+    clock,
+    log: (_level, message) => log.push(message),
+  });
+  await gateway.mount('up', { name: 'broken', channel }, { eras: 'modern' });
+  const client = await connect(gateway, { eras: 'modern', ...quiet });
+  const logged = (words: string): string[] => log.filter((message) => message.includes(words));
+  const fails = 'tools/call of up_go failed';
+  for (let call = 0; call < 50; call += 1) assert.is((await client.call('up_go')).isError, true);
+  assert.is(logged(fails).length, 20);
+  for (let message = 0; message < 50; message += 1) broken();
+  await settled();
+  const unread = logged('cannot be read').filter((message) => !message.includes(fails));
+  assert.is(unread.length, 20);
+  await clock.advance(10_000);
+  await client.call('up_go');
+  await client.call('up_go');
+  assert.is(logged(fails).length, 21);
+  assert.match(logged(fails).at(-1) ?? '', '(30 messages before this one were not logged)');
+  const closed = Promise.all([client.close(), gateway.close()]);
+  await clock.advance(60_000);
+  await closed;
 });
 
 test('an error response of an upstream arrives with its code, message and data', async () => {

@@ -186,6 +186,31 @@ for (const eras of ['legacy', 'modern'] as const)
       await closeAll(clock, ...clients, host, upstream);
     });
 
+test('S-76 a tool that an operator has disabled stays so when its upstream drops it and adds it again', async () => {
+  const clock = new SimulatedClock();
+  const upstream = server('shop', { clock });
+  const refund = upstream.tool('refund', () => 'refunded');
+  upstream.tool('price', () => '3');
+  const host = server('host', { clock });
+  const mount = await host.mount('shop', upstream);
+  const client = await connect(host, { eras: 'modern' });
+  host.tools.disable('shop_refund');
+  const offered = async (): Promise<string[]> => {
+    await mount.refresh();
+    return names(await client.tools({ fresh: true }));
+  };
+  assert.equal(await offered(), ['shop_price']);
+  refund.remove();
+  assert.equal(await offered(), ['shop_price']);
+  upstream.tool('refund', () => 'refunded');
+  assert.equal(await offered(), ['shop_price']);
+  const error = await errorOf(client.call('shop_refund'));
+  assert.is(error instanceof ErrorResponse && error.code, -32602);
+  host.tools.enable('shop_refund');
+  assert.equal(await offered(), ['shop_price', 'shop_refund']);
+  await closeAll(clock, client, host, upstream);
+});
+
 test('a client that watches a resource receives a change that a legacy upstream reports only on the connection of its call', async () => {
   const clock = new SimulatedClock();
   // One server for each connection, as a program over stdio is.
@@ -217,6 +242,44 @@ test('a client that watches a resource receives a change that a legacy upstream 
   await clock.advance(1_000);
   assert.equal([seen, made.length], [['notes+notes://1'], 2]);
   await closeAll(clock, client, host, ...made);
+});
+
+test('a change of the lists that a legacy upstream reports only on the connection of a call reaches every client', async () => {
+  const clock = new SimulatedClock();
+  const upstream = server('shop', { clock });
+  upstream.tool('enroll', () => {
+    upstream.tool('members', () => '1');
+    return 'enrolled';
+  });
+  let opened = 0;
+  const target = {
+    name: 'shop',
+    channel: () => {
+      const channel = new MemoryChannel({ clock, connect: () => openInMemory(upstream) });
+      opened += 1;
+      if (opened > 1) return channel;
+      // The connection of the catalogue learns nothing.
+      const open = channel.open.bind(channel);
+      channel.open = (host) =>
+        open({
+          address: host.address,
+          send: (mail) => {
+            if (mail.type !== 'text' || !mail.text.includes('list_changed')) host.send(mail);
+          },
+        });
+      return channel;
+    },
+  };
+  const host = server('host', { clock });
+  await host.mount('shop', target, { eras: 'legacy' });
+  const caller = await connect(host, { eras: 'legacy', elicit: () => 'decline' });
+  const [other, changed] = await watching(host);
+  assert.equal(names(await other.tools()), ['shop_enroll']);
+  await caller.call('shop_enroll');
+  await until(clock, () => changed.count > 0);
+  assert.equal(names(await other.tools({ fresh: true })), ['shop_enroll', 'shop_members']);
+  assert.is(opened, 2);
+  await closeAll(clock, caller, other, host, upstream);
 });
 
 test('S-73 of two mounts with one name, the one that was mounted first has it; the other gets it when the first goes', async () => {

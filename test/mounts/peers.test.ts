@@ -67,8 +67,6 @@ else {
   for (const peer of PEERS)
     for (const era of ERAS)
       for (const way of ['stdio', 'http'] as const) {
-        // Its tools ask the first session of its process, which is that of the catalogue.
-        if (way === 'http' && peer.file === 'fastmcp.mjs') continue;
         // A legacy upstream has a session for each client with a session, one for each call of others, and one that is listed.
         const modern = peer.era === 'modern';
         const behind = { gathers: true, oneSession: modern || era === 'legacy', listsIt: modern };

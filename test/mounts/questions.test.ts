@@ -5,11 +5,11 @@ import * as assert from 'uvu/assert';
 import type { Channel, ChannelHost, OutgoingMessage } from '../../src/client/channels/channel.ts';
 import { type Client, type ConnectOptions, connect } from '../../src/client.ts';
 import { memory } from '../../src/index.ts';
-import type { JsonObject } from '../../src/protocol/json.ts';
+import type { JsonObject, JsonValue } from '../../src/protocol/json.ts';
 import { isObjectInTest, readJson } from '../../src/testing/test-json.ts';
 import { suite } from '../harness/door.ts';
 import { textOf } from '../input/support.ts';
-import type { Era } from './asking-server.ts';
+import { type Era, FORM } from './asking-server.ts';
 import { type Stage, stageOf } from './stage.ts';
 
 const test = suite('questions of an upstream');
@@ -88,11 +88,16 @@ class Scripted implements Channel {
   readonly kind = 'stream';
   #host: ChannelHost | undefined;
   readonly #serve: (method: string, params: JsonObject, upstream: Scripted) => JsonObject | Promise<JsonObject>;
+  readonly #era: Era;
   /** The responses of the gateway, by id. */
   readonly responses = new Map<unknown, JsonObject>();
 
-  constructor(serve: (method: string, params: JsonObject, upstream: Scripted) => JsonObject | Promise<JsonObject>) {
+  constructor(
+    serve: (method: string, params: JsonObject, upstream: Scripted) => JsonObject | Promise<JsonObject>,
+    era: Era = 'legacy',
+  ) {
     this.#serve = serve;
+    this.#era = era;
   }
 
   open(host: ChannelHost): void {
@@ -110,7 +115,19 @@ class Scripted implements Channel {
     }
     if (id === undefined) return;
     const handshake: Readonly<Record<string, JsonObject>> = {
-      'server/discover': { error: { code: -32601, message: 'unknown' } },
+      'server/discover':
+        this.#era === 'legacy'
+          ? { error: { code: -32601, message: 'unknown' } }
+          : {
+              result: {
+                resultType: 'complete',
+                supportedVersions: ['2026-07-28'],
+                capabilities: { tools: {} },
+                serverInfo: { name: 'scripted', version: '1' },
+                ttlMs: 0,
+                cacheScope: 'private',
+              },
+            },
       initialize: {
         result: {
           protocolVersion: '2025-11-25',
@@ -162,9 +179,10 @@ interface ScriptedStage {
 async function scripted(
   serve: ConstructorParameters<typeof Scripted>[0],
   options: MountOptions = {},
+  era: Era = 'legacy',
 ): Promise<ScriptedStage> {
   const gateway = createServer({ name: 'gateway', version: '1.0.0', log() {} });
-  const mount = await gateway.mount('up', { name: 'scripted', channel: () => new Scripted(serve) }, options);
+  const mount = await gateway.mount('up', { name: 'scripted', channel: () => new Scripted(serve, era) }, options);
   const { transport, connect: open } = memory();
   await gateway.listen(transport);
   return { gateway, mount, open: (onMessage) => new TestClient(open(), onMessage ? { onMessage } : {}) };
@@ -271,6 +289,80 @@ test("the error of a session reaches the upstream as the session's, and an unkno
   await client.close();
   await gateway.close();
 });
+
+for (const [downstream, upstream] of PAIRINGS)
+  test(`S-75 of the _meta of a question only the trace context passes, from a ${upstream} upstream to a ${downstream} client`, async () => {
+    const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: 'a=b' };
+    const hidden = {
+      baggage: 'user=bob',
+      progressToken: 7,
+      'io.modelcontextprotocol/related-task': { taskId: 'other' },
+      'io.troupe/upstream-failure': {},
+      'example.com/approval': 'not needed',
+    };
+    const questions = [
+      { method: 'elicitation/create', params: { message: 'Who?', requestedSchema: FORM } },
+      { method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } },
+      { method: 'roots/list', params: {} },
+    ].map(({ method, params }) => ({
+      method,
+      params: { ...params, task: { ttl: 1 }, _meta: { ...trace, ...hidden } },
+    }));
+    const { gateway, open } = await scripted(
+      async (_method, params, server) => {
+        if (upstream === 'legacy')
+          for (const { method, params: of } of questions) await server.request(method, method, of);
+        else if (params.inputResponses === undefined)
+          return { result: { resultType: 'input_required', inputRequests: { ...questions }, requestState: 's' } };
+        return { result: { ...DONE.result, resultType: 'complete' } };
+      },
+      {},
+      upstream,
+    );
+    const asked = new Map<unknown, JsonObject>();
+    const see = (question: JsonValue | undefined): void => {
+      if (isObjectInTest(question) && isObjectInTest(question.params)) asked.set(question.method, question.params);
+    };
+    const capabilities = { elicitation: {}, sampling: {}, roots: {} };
+    const reply = (method: unknown): JsonObject =>
+      method === 'roots/list'
+        ? { roots: [] }
+        : method === 'elicitation/create'
+          ? { action: 'decline' }
+          : { role: 'assistant', model: 'm', content: { type: 'text', text: 'hi' } };
+    const client = open(({ text }) => {
+      const message = readJson(text);
+      if (!isObjectInTest(message) || !questions.some(({ method }) => method === message.method)) return;
+      see(message);
+      client.raw(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: reply(message.method) }));
+    });
+    if (downstream === 'legacy') {
+      await client.initialize('2025-11-25', capabilities);
+      assert.is(textOf(await client.callTool('up_go')), 'done');
+    } else {
+      const call = { name: 'up_go', arguments: {} };
+      const meta = { 'io.modelcontextprotocol/clientCapabilities': capabilities };
+      let result = await client.modern('tools/call', call, meta);
+      while (isObjectInTest(result) && result.resultType === 'input_required') {
+        const { inputRequests, requestState } = result;
+        assert.ok(isObjectInTest(inputRequests));
+        const inputResponses: Record<string, JsonObject> = {};
+        for (const [key, question] of Object.entries(inputRequests)) {
+          see(question);
+          inputResponses[key] = reply(isObjectInTest(question) && question.method);
+        }
+        result = await client.modern('tools/call', { ...call, inputResponses, requestState }, meta);
+      }
+      assert.is(textOf(result), 'done');
+    }
+    assert.is(asked.size, 3);
+    for (const params of asked.values()) {
+      assert.equal(params._meta, trace);
+      assert.not.ok('task' in params);
+    }
+    await client.close();
+    await gateway.close();
+  });
 
 test('progress that is no finite number is dropped, and the call has its result', async () => {
   const { gateway } = await scripted((_method, params, upstream) => {

@@ -262,75 +262,62 @@ async function until(clock: SimulatedClock, reached: () => Promise<boolean>): Pr
   throw new Error('not reached');
 }
 
-test('U-13: a working task of a modern upstream is followed by the next process', async () => {
+/** Starts a task of an upstream through a gateway that ends: while the task works, or once it asks. */
+async function inNextProcess(era: Era, tool: 'work' | 'ask', ends: 'killed' | 'stopped' = 'killed') {
   const clock = new SimulatedClock();
-  const { server, runs, finish } = worker('modern', clock);
-  const disk = new Disk();
-  const first = await start(disk, gatewayTo(server), {}, clock);
-  const id = idOf(await first.modern('ada').call('up_work'));
-  await settled();
-  first.kill();
-  const second = await start(disk, gatewayTo(server), {}, clock);
-  const client = second.modern('ada');
-  assert.is(await client.status(id), 'working');
-  finish();
-  await until(clock, async () => (await client.status(id)) !== 'working');
-  assert.is(await client.said(id), 'worked');
-  assert.equal(runs, ['work']);
-  await second.server.close();
-});
-
-test('U-13: a task of a modern upstream that asks is answered in the next process', async () => {
-  const clock = new SimulatedClock();
-  const { server, runs } = worker('modern', clock);
+  const { server, runs, finish } = worker(era, clock);
   const disk = new Disk();
   const first = await start(disk, gatewayTo(server), {}, clock);
   const before = first.modern('ada');
-  const id = idOf(await before.call('up_ask'));
-  await until(clock, async () => (await before.status(id)) === 'input_required');
-  first.kill();
+  const id = idOf(await before.call(`up_${tool}`));
+  if (tool === 'ask') await until(clock, async () => (await before.status(id)) === 'input_required');
+  else await settled();
+  if (ends === 'killed') first.kill();
+  else await first.server.close();
   const second = await start(disk, gatewayTo(server), {}, clock);
   const client = second.modern('ada');
+  return {
+    client,
+    id,
+    finish,
+    /** Resolves when the task has ended, with its text. The upstream has run the tool once. */
+    async said(): Promise<string> {
+      await until(clock, async () => {
+        const status = await client.status(id);
+        return status !== 'working' && status !== 'input_required';
+      });
+      const text = await client.said(id);
+      assert.equal(runs, [tool]);
+      await second.server.close();
+      return text;
+    },
+  };
+}
+
+test('U-13: a working task of a modern upstream is followed by the next process', async () => {
+  const { client, id, finish, said } = await inNextProcess('modern', 'work');
+  assert.is(await client.status(id), 'working');
+  finish();
+  assert.is(await said(), 'worked');
+});
+
+test('U-13: a task of a modern upstream that asks is answered in the next process', async () => {
+  const { client, id, said } = await inNextProcess('modern', 'ask');
   const { inputRequests } = await client.get(id);
   const [key = ''] = Object.keys(inputRequests ?? {});
   await client.update(id, { [key]: accept({ size: 'S' }) });
-  await until(clock, async () => (await client.status(id)) === 'completed');
-  assert.is(await client.said(id), 'S');
-  assert.equal(runs, ['ask']);
-  await second.server.close();
+  assert.is(await said(), 'S');
 });
 
 test('U-13: a task that a legacy upstream knows only in its session ends in words', async () => {
-  const clock = new SimulatedClock();
-  const { server, runs } = worker('legacy', clock);
-  const disk = new Disk();
-  const first = await start(disk, gatewayTo(server), {}, clock);
-  const id = idOf(await first.modern('ada').call('up_work'));
-  await settled();
-  first.kill();
-  const second = await start(disk, gatewayTo(server), {}, clock);
-  const client = second.modern('ada');
-  await until(clock, async () => (await client.status(id)) !== 'working');
-  assert.match(await client.said(id), /not known whether the call was carried out/);
-  assert.equal(runs, ['work']);
-  await second.server.close();
+  const { said } = await inNextProcess('legacy', 'work');
+  assert.match(await said(), /not known whether the call was carried out/);
 });
 
 test('U-13: a gateway that stops does not cancel the task that the next process follows', async () => {
-  const clock = new SimulatedClock();
-  const { server, runs, finish } = worker('modern', clock);
-  const disk = new Disk();
-  const first = await start(disk, gatewayTo(server), {}, clock);
-  const id = idOf(await first.modern('ada').call('up_work'));
-  await settled();
-  await first.server.close();
-  const second = await start(disk, gatewayTo(server), {}, clock);
-  const client = second.modern('ada');
+  const { finish, said } = await inNextProcess('modern', 'work', 'stopped');
   finish();
-  await until(clock, async () => (await client.status(id)) !== 'working');
-  assert.is(await client.said(id), 'worked');
-  assert.equal(runs, ['work']);
-  await second.server.close();
+  assert.is(await said(), 'worked');
 });
 
 test('U-20: with a full disk a question is not put: the call fails, and later calls are served', async () => {

@@ -226,6 +226,25 @@ test('a connection of an owner closes after idleMs without a call', async () => 
   await close();
 });
 
+test('a connection whose changes are read is unused without a call: it closes after idleMs, and serves the next anonymous call', async () => {
+  const { upstream, clock, close } = stage('legacy', { idleMs: 1_000 });
+  const idle = await upstream.for(owner('session/idle'));
+  const leased = await upstream.for(owner('call/1'));
+  const read = [idle, leased].map((client) => client.changes({ tools: true }));
+  const reading = read.map((changes) => changes.next());
+  await call(leased, 'add');
+  upstream.released('call/1');
+  assert.is(await upstream.for(owner('call/2')), leased);
+  // With that of the catalogue.
+  assert.is(upstream.connections, 3);
+  await clock.advance(2_000);
+  assert.is(upstream.connections, 2);
+  upstream.released('call/2');
+  for (const changes of read) changes.end();
+  await Promise.all(reading);
+  await close();
+});
+
 test('a connection that cannot be opened is tried again by the next call', async () => {
   const server = createServer({ name: 'files', version: '1.0.0', log() {} });
   const missing = { command: '/no/such/program' };

@@ -43,6 +43,37 @@ test('a disabled element is neither listed nor found, and comes back in its plac
   assert.equal(keys(catalogue), ['a', 'b']);
 });
 
+test('an element that its source drops and offers again is still disabled, until it is enabled', () => {
+  const catalogue = new Catalogue<string>('tool');
+  const offered = (source: string, ...names: string[]) =>
+    catalogue.replaceSource(
+      source,
+      names.map((name) => offer(name, source)),
+    );
+  offered('up', 'a', 'b');
+  catalogue.setEnabled('a', false);
+  offered('up', 'b');
+  offered('up');
+  const { version } = catalogue;
+  offered('up', 'a');
+  assert.equal([keys(catalogue), catalogue.get('a')], [[], undefined]);
+  assert.is(catalogue.version, version + 1);
+  offered('up');
+  // The element of another source is another one.
+  offered('other', 'a');
+  assert.equal(keys(catalogue), ['a']);
+  offered('other');
+  assert.is(catalogue.setEnabled('a', true).ok, true);
+  assert.is(catalogue.setEnabled('a', true).ok, false);
+  offered('up', 'a');
+  assert.equal(keys(catalogue), ['a']);
+  // What is removed by its name is forgotten.
+  catalogue.setEnabled('a', false);
+  catalogue.remove('a');
+  offered('up', 'a');
+  assert.equal(keys(catalogue), ['a']);
+});
+
 test('the version grows with each change and with nothing else', () => {
   const catalogue = filled('a');
   const { version } = catalogue;

@@ -6,12 +6,16 @@ import { logger, serve } from '../serve/fastmcp.mjs';
 import { FORM, SAMPLING } from './script.mjs';
 
 const server = new FastMCP({ name: 'fastmcp', version: '1.0.0', logger, instructions: 'Ask for tea.' });
-/** The only session: tools reach their client through it, once FastMCP has listed the client's roots. */
 const connected = new Promise((resolve) => {
   server.on('connect', ({ session }) => resolve(session));
 });
-async function ready() {
-  const session = await connected;
+/**
+ * The session of a call, once FastMCP has listed its client's roots: tools reach their client through it. Over stdio there is one
+ * session, without an id; over HTTP, that of the first client may be one that only lists.
+ */
+async function ready({ sessionId }) {
+  const first = await connected;
+  const session = server.sessions.find((each) => each.sessionId === sessionId) ?? first;
   await session.waitForReady();
   return session;
 }
@@ -37,12 +41,15 @@ server.addTool({
 });
 server.addTool({
   name: 'sample',
-  async execute() {
-    const { content } = await (await ready()).requestSampling(SAMPLING);
+  async execute(_args, call) {
+    const { content } = await (await ready(call)).requestSampling(SAMPLING);
     return content.text;
   },
 });
-server.addTool({ name: 'roots', execute: async () => (await ready()).roots.map(({ uri }) => uri).join() });
+server.addTool({
+  name: 'roots',
+  execute: async (_args, call) => (await ready(call)).roots.map(({ uri }) => uri).join(),
+});
 server.addTool({
   name: 'grow',
   async execute() {

@@ -15,7 +15,7 @@ import { type CallTarget, COMMAND_PATIENCE } from '../call/call-target.ts';
 import { tokenFile } from '../call/state-directory.ts';
 import { commandLog, LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { type CommandLine, chooseLog, readOptions } from '../command-options.ts';
-import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
+import { ENDPOINTS, ENDPOINTS_HELP, Endpoints } from '../serving/endpoints.ts';
 import { readHttpAddress } from '../serving/http-address.ts';
 import { INSPECTING, INSPECTING_HELP, readInspecting } from '../serving/inspecting-options.ts';
 import { watchLoop } from '../serving/loop-watch.ts';
@@ -43,20 +43,7 @@ stdin and stdout, or to many clients over HTTP or a socket. CONFIG is a file of
 Claude Desktop, Claude Code or Cursor (mcpServers) or of VS Code (servers). It is
 watched: changes apply while calls run.
 
-  --http [HOST:]PORT     serve over HTTP; HOST defaults to 127.0.0.1, port 0
-                         chooses a free port
-  --path PATH            path of the HTTP endpoint (/mcp)
-  --allow-host NAMES     accepted Host names, separated by commas; required if
-                         HOST is not a loopback address
-  --allow-origin ORIGINS
-                         web origins that may call the server from a browser,
-                         separated by commas
-  --socket PATH          serve on a unix domain socket, or on Windows a named
-                         pipe; clients that start a command use
-                         troupe attach PATH
-  --metrics [HOST:]PORT  serve metrics for Prometheus at /metrics of this port
-  --drain-delay MS       serve on for MS milliseconds after a stop signal while
-                         /readyz is 503 (0)
+${ENDPOINTS_HELP}
   --name NAME            name of the server, as clients see it (troupe-gateway)
   --diff                 connect to the servers, compare their tools and prompts
                          with the lock file, print the differences, and exit

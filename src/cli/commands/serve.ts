@@ -10,7 +10,7 @@ import { type CommandLine, chooseLog, readAddress, readOptions, wholeNumber } fr
 import { FleetMember, fleetIdentity } from '../fleet/fleet-member.ts';
 import type { NodeIdentity } from '../fleet/fleet-messages.ts';
 import { CLUSTER_HELP, CLUSTER_OPTIONS, type ClusterChoice, readCluster } from '../serving/cluster-option.ts';
-import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
+import { ENDPOINTS, ENDPOINTS_HELP, Endpoints } from '../serving/endpoints.ts';
 import { readHttpAddress } from '../serving/http-address.ts';
 import { INSPECTING, INSPECTING_HELP, type Inspecting, readInspecting } from '../serving/inspecting-options.ts';
 import { watchLoop } from '../serving/loop-watch.ts';
@@ -37,24 +37,10 @@ Serves many clients over HTTP, on a socket, or both. One process serves them and
 is not restarted after a crash. With --nodes, several processes serve one port,
 and crashed ones are restarted.
 
-  --http [HOST:]PORT     serve over HTTP; HOST defaults to 127.0.0.1, port 0
-                         chooses a free port
-  --path PATH            path of the HTTP endpoint (/mcp)
-  --allow-host NAMES     accepted Host names, separated by commas; required if
-                         HOST is not a loopback address
-  --allow-origin ORIGINS
-                         web origins that may call the server from a browser,
-                         separated by commas
-  --socket PATH          serve on a unix domain socket, or on Windows a named
-                         pipe such as \\\\.\\pipe\\NAME; clients that start a
-                         command use troupe attach PATH
-  --metrics [HOST:]PORT  serve metrics for Prometheus at /metrics of this port;
-                         HOST defaults to 127.0.0.1
+${ENDPOINTS_HELP}
   --max-connections N    maximum number of clients on the socket (256)
   --idle-exit MS         exit when no client has been connected to the socket
                          for MS milliseconds (never)
-  --drain-delay MS       serve on for MS milliseconds after a stop signal while
-                         /readyz is 503, so that a balancer learns of it (0)
   --nodes N              serve with N processes on the port of --http. A crashed
                          process is restarted. SIGHUP replaces them one after
                          the other with the new version of the program

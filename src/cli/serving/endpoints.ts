@@ -1,4 +1,4 @@
-/** `--http`, `--socket` and their options: where `troupe serve` and `troupe dev` serve many clients. */
+/** `--http`, `--socket` and their options: where `troupe serve`, `troupe gateway` and `troupe dev` serve many clients. */
 import type { ConnectHelp, ConnectWay } from '../../inspector/frames.ts';
 import type { Server } from '../../server.ts';
 import { type ConnectionSource, type HttpTransport, receiveFrom } from '../../transports/http/http.ts';
@@ -18,6 +18,23 @@ export const ENDPOINTS = {
   metrics: '[HOST:]PORT',
   'drain-delay': 'MS',
 } as const;
+
+/** Their part of the help of serve and gateway. */
+export const ENDPOINTS_HELP = `  --http [HOST:]PORT     serve over HTTP; HOST defaults to 127.0.0.1, port 0
+                         chooses a free port
+  --path PATH            path of the HTTP endpoint (/mcp)
+  --allow-host NAMES     accepted Host names, separated by commas; required if
+                         HOST is not a loopback address
+  --allow-origin ORIGINS
+                         web origins that may call the server from a browser,
+                         separated by commas
+  --socket PATH          serve on a unix domain socket, or on Windows a named
+                         pipe such as \\\\.\\pipe\\NAME; clients that start a
+                         command use troupe attach PATH
+  --metrics [HOST:]PORT  serve metrics for Prometheus at /metrics of this port;
+                         HOST defaults to 127.0.0.1
+  --drain-delay MS       serve on for MS milliseconds after a stop signal while
+                         /readyz is 503, so that a balancer learns of it (0)`;
 
 export class Endpoints {
   readonly #command: string;
