@@ -11,6 +11,8 @@ export type NodeEvent =
   | { type: 'joined' }
   /** The database has given no seat, or does not respond. */
   | { type: 'refused' }
+  /** This node and most of the others reach each other. */
+  | { type: 'linked' }
   /** The data of the first cells is in memory. */
   | { type: 'settled' }
   /** The node is fenced, or must assume so: it may commit nothing more. */
@@ -41,7 +43,12 @@ export const nodeMachine = setup({
     },
     joining: {
       description: 'it asks the database for a seat, under a new id',
-      on: { joined: 'settling', refused: 'outside', leave: 'gone' },
+      on: { joined: 'linking', refused: 'outside', leave: 'gone' },
+    },
+    linking: {
+      description: 'it waits until it and most of the other nodes reach each other, and claims nothing before',
+      tags: ['member'],
+      on: { linked: 'settling', isolate: 'withdrawing', lost: 'losing', leave: 'leaving' },
     },
     settling: {
       description: 'it claims its first cells and reads their data',

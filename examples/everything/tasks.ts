@@ -1,4 +1,7 @@
-/** Tools whose calls outlive their requests: always, or if they take long. */
+/**
+ * Tools whose calls outlive their requests: always, or if they take long. With a durable store their tasks also outlive the
+ * process: a second run has no second effect (`rerun`).
+ */
 import { setTimeout } from 'node:timers/promises';
 import { ErrorCode, ProtocolError, type Server } from 'troupe';
 import * as z from 'zod';
@@ -17,6 +20,7 @@ export function addTasks(server: Server): void {
       description: 'Computes for the given number of seconds. A long computation becomes a task.',
       input: z.object({ seconds: z.number().min(0).max(600), label: z.string().default('it') }),
       task: 'allowed',
+      rerun: true,
     },
     async ({ seconds, label }, ctx) => {
       ctx.progress(0, seconds, `computing ${label}`);
@@ -26,7 +30,7 @@ export function addTasks(server: Server): void {
   );
   server.tool(
     'failing_job',
-    { description: 'A task whose tool fails. It completes with an error result.', task: 'required' },
+    { description: 'A task whose tool fails. It completes with an error result.', task: 'required', rerun: true },
     async (_, ctx) => {
       await setTimeout(1_000, undefined, { signal: ctx.signal });
       throw new Error('the job has failed');
@@ -34,7 +38,7 @@ export function addTasks(server: Server): void {
   );
   server.tool(
     'protocol_error_job',
-    { description: 'A task that fails with a protocol error.', task: 'required' },
+    { description: 'A task that fails with a protocol error.', task: 'required', rerun: true },
     async () => {
       throw new ProtocolError(ErrorCode.InternalError, 'the job cannot be run at all');
     },
@@ -45,6 +49,7 @@ export function addTasks(server: Server): void {
       description: 'A task that asks for confirmation. It deletes nothing.',
       input: z.object({ filename: z.string() }),
       task: 'required',
+      rerun: true,
     },
     async ({ filename }, ctx) => {
       const answer = await ctx.elicit({ message: `Delete ${filename}?`, schema: CONFIRM });
@@ -53,7 +58,7 @@ export function addTasks(server: Server): void {
   );
   server.tool(
     'multi_input',
-    { description: 'A task with two simultaneous input requests.', task: 'required' },
+    { description: 'A task with two simultaneous input requests.', task: 'required', rerun: true },
     async (_, ctx) => {
       const { name, confirm } = await ctx.ask({
         name: { elicit: { message: 'What is your name?', schema: z.object({ name: z.string() }) } },
@@ -64,7 +69,11 @@ export function addTasks(server: Server): void {
   );
   server.tool(
     'test_tool_with_task',
-    { description: 'Asks for a name, then continues as a task if the client supports tasks.', task: 'allowed' },
+    {
+      description: 'Asks for a name, then continues as a task if the client supports tasks.',
+      task: 'allowed',
+      rerun: true,
+    },
     async (_, ctx) => {
       const { user_name: answer } = await ctx.ask({
         user_name: { elicit: { message: 'What is your name?', schema: z.object({ name: z.string() }) } },

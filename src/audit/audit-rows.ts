@@ -1,4 +1,7 @@
-/** Audit records in the durable store: actors of about 1,000 records, which expire together. */
+/**
+ * Audit records in the durable store: actors of about 1,000 records, which expire together. Each process that shares a store
+ * writes rows of its own.
+ */
 import { nanoid } from 'nanoid';
 import type { Clock, Timer } from '../clock.ts';
 import type { CommitRider } from '../store/commit-rider.ts';
@@ -17,7 +20,12 @@ const MAX_AGE_MS = DAY_MS;
 const JOIN_MS = 20;
 const NOTHING: readonly Write[] = [];
 const PREFIX = 'server/audit/';
+/** Of the number of a row. */
+const DIGITS = 9;
 const NAME = 'audit';
+
+/** The part of a store that contains records. */
+export type StoredEvents = Pick<Store, 'list' | 'events'>;
 
 /** The row that takes the records of now. */
 interface OpenRow {
@@ -39,6 +47,8 @@ interface Deferred {
 export class AuditRows implements AuditDestination, CommitRider {
   readonly #store: Store;
   readonly #clock: Clock;
+  /** Names this process in the ids of its rows. */
+  readonly #writer = nanoid();
   #open: OpenRow | undefined;
   #rows = 0;
   #texts: string[] = [];
@@ -126,7 +136,7 @@ export class AuditRows implements AuditDestination, CommitRider {
     this.#rows += 1;
     const row: ActorRow = {
       // Numbered, because rows of one millisecond are listed in the order of their ids.
-      id: `${PREFIX}${String(this.#rows).padStart(9, '0')}-${nanoid()}`,
+      id: `${PREFIX}${String(this.#rows).padStart(DIGITS, '0')}-${this.#writer}`,
       kind: 'server',
       name: NAME,
       principal: '',
@@ -153,11 +163,11 @@ function ignored(): void {}
 /**
  * Reads the latest records that are selected, the oldest first.
  *
- * @param since milliseconds since 1970: older rows are not read
+ * @param since milliseconds since 1970: rows without later records are not read
  * @throws {StoreError}
  */
 export async function readAuditRows(
-  store: Store,
+  store: StoredEvents,
   since: number,
   limit: number,
   select: (record: AuditRecord) => boolean,
@@ -169,15 +179,34 @@ export async function readAuditRows(
     if (page.length < MAX_RECORDS) break;
   }
   let found: readonly AuditRecord[] = [];
-  for (const row of rows.reverse()) {
-    if (row.created + MAX_AGE_MS < since || found.length >= limit) break;
-    found = [...(await recordsOf(store, row.id)).filter(select), ...found];
+  for (const { row, until } of latestFirst(rows)) {
+    const oldest = found.length < limit ? undefined : found[0];
+    if (until < since || (oldest && until < Date.parse(oldest.at))) break;
+    const more = (await recordsOf(store, row.id)).filter(select);
+    // Records of two processes, or of two rows around a clock that was set back, are in the order of their times.
+    found = [...more, ...found].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).slice(-limit);
   }
-  // Records of two processes, or of two rows around a clock that was set back, are in the order of their times.
-  return [...found].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).slice(-limit);
+  return found;
 }
 
-async function recordsOf(store: Store, actor: string): Promise<readonly AuditRecord[]> {
+/**
+ * The rows with the times after which they have no record, the latest first. A process fills one row after the other; those of
+ * several processes overlap.
+ */
+function latestFirst(rows: readonly ActorRow[]): readonly { readonly row: ActorRow; readonly until: number }[] {
+  const next = new Map<string, number>();
+  return [...rows]
+    .reverse()
+    .map((row) => {
+      const writer = row.id.slice(PREFIX.length + DIGITS);
+      const until = next.get(writer) ?? row.created + MAX_AGE_MS;
+      next.set(writer, row.created);
+      return { row, until };
+    })
+    .sort((a, b) => b.until - a.until);
+}
+
+async function recordsOf(store: StoredEvents, actor: string): Promise<readonly AuditRecord[]> {
   const records: AuditRecord[] = [];
   for (let last = 0; ; ) {
     const events = await store.events(actor, '', last, MAX_RECORDS);

@@ -18,7 +18,7 @@ import {
   isAuditEvent,
   selects,
 } from './audit-record.ts';
-import { AuditRows, readAuditRows } from './audit-rows.ts';
+import { AuditRows, readAuditRows, type StoredEvents } from './audit-rows.ts';
 import { AuditedCalls } from './audited-calls.ts';
 
 export interface AuditServices {
@@ -107,7 +107,7 @@ export class Audit {
 }
 
 /** Reads records from a store. @throws {TypeError | RangeError | StoreError} */
-export async function readStoredAudit(store: Store, query: AuditQuery): Promise<readonly AuditRecord[]> {
+export async function readStoredAudit(store: StoredEvents, query: AuditQuery): Promise<readonly AuditRecord[]> {
   const { since, limit, select } = selectionOf(query);
   return readAuditRows(store, since, limit, select);
 }

@@ -19,9 +19,13 @@ export class ChangeListeners {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Reports a change. `view` is called only if there is a listener. */
-  changed({ principal }: HandleRecord, type: HandleChange['type'], view: () => HandleView): void {
-    if (this.#listeners.size > 0) this.#notify({ type, view: view(), principal });
+  /** Reports a change. Only a listener that needs the view calls `view`. */
+  changed(
+    { name: machine, handle, principal }: HandleRecord,
+    type: HandleChange['type'],
+    view: () => HandleView,
+  ): void {
+    this.#notify({ type, machine, handle, principal, view });
   }
 
   /**
@@ -34,9 +38,8 @@ export class ChangeListeners {
     const now = isoOf(Math.round(date));
     const none = { state: null, view: undefined, accepts: [], version: 0 };
     this.#notify({
-      type: 'gone',
-      principal,
-      view: { handle, machine, status: 'ended', ...none, created: createdAt, expires: now },
+      ...{ type: 'gone', machine, handle, principal },
+      view: () => ({ handle, machine, status: 'ended', ...none, created: createdAt, expires: now }),
     });
   }
 

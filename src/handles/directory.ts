@@ -265,13 +265,17 @@ export class HandleDirectory implements InstanceDirectory {
       if (rows.length < PAGE) break;
     }
     const most = limits.maxHandles * MOST_EXAMINED;
+    const now = this.#host.date();
+    const overdue = new Set<string>();
     for (const { actor, due } of await store.timers(Number.MAX_SAFE_INTEGER, most, cells)) {
       const entry = this.#entries.get(actor);
       // The earliest timer comes first.
-      if (entry?.status === 'active' && !this.#expired.has(entry) && !this.#timerQueue.has(actor))
-        this.#timerQueue.add(actor, due);
+      if (entry?.status !== 'active' || this.#expired.has(entry) || this.#timerQueue.has(actor)) continue;
+      if (due <= now) overdue.add(actor);
+      else if (!overdue.has(actor)) this.#timerQueue.add(actor, due);
     }
     if (this.#phase === 'restoring') this.#phase = 'open';
+    for (const actor of overdue) this.#activate(actor);
     for (const entry of taken)
       if (entry.atWork && entry.status === 'active' && !this.#expired.has(entry)) this.#activate(entry.id);
   }

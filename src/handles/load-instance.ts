@@ -63,6 +63,12 @@ export function storageError(error: unknown, incident: string): HandleError {
   });
 }
 
+/** The error for a call whose key could not be persisted, so that the call did not begin. */
+export function callNotBegun(cause: StoreError): HandleError {
+  const why = cause.fault === 'full' ? 'the disk of this server is full' : 'the store of this server does not respond';
+  return new HandleError('storage', `${why}. Nothing has happened. Try again later`, { cause });
+}
+
 /** The instance is leaving memory and has not served the call. The call may be repeated. */
 export class Deactivating extends HandleError {
   constructor() {

@@ -67,8 +67,11 @@ export interface HandlePage {
 
 /** A durable change of an instance. */
 export interface HandleChange {
-  readonly view: HandleView;
+  readonly machine: string;
+  readonly handle: string;
   readonly principal: string;
+  /** Returns the view after the change. Call it in the listener only: creating it takes time, and the next change replaces it. */
+  view(): HandleView;
   /** `gone`: it expired, or was deleted after its end. */
   readonly type: 'created' | 'changed' | 'gone';
 }

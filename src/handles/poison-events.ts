@@ -15,13 +15,18 @@ import {
 import { isObject, messageOf } from '../protocol/json.ts';
 import { running } from '../requests/running.ts';
 import { fromText, toText } from '../store/serialize.ts';
-import type { Store } from '../store/store.ts';
+import type { ActorRow, Store, Write } from '../store/store.ts';
 import type { QueuedCall } from './bounded-mailbox.ts';
 
 /** The activity of an instance without a call: its timers, the results of its invocations, its start. */
 export const OWN_ACTIVITY = 'by itself';
 
-const ACTOR = 'server/suspects';
+const NAME = 'suspects';
+/** Each record has an actor of its own, so that nodes that write at once do not overwrite each other's. */
+const PREFIX = 'server/suspects/';
+const VERSION = '2';
+/** Records that are read at a time. */
+const READS = 1_000;
 /** Length in characters up to which an event is stored literally; a longer one is stored as a digest. */
 const LONGEST = 2_000;
 
@@ -90,13 +95,14 @@ export class PoisonEvents {
     const { last } = notes;
     if (last === undefined) return;
     const crashed = hasCrashed(notes.by, previous?.());
-    const record = this.#records.died(keyOf(last), { crashed, at: Math.round(date()), factsOf: () => undefined });
+    const key = keyOf(last);
+    const record = this.#records.died(key, { crashed, at: Math.round(date()), factsOf: () => undefined });
     log(
       'error',
       `the previous process died while it processed ${inWords(last)} (${deathsOf(record)} times so far${crashed ? '' : '; it may have been killed from outside'})`,
       { event: 'crash' },
     );
-    await this.#write();
+    await this.#write(key);
     notes.clear();
   }
 
@@ -128,7 +134,8 @@ export class PoisonEvents {
   /** Clears the unexplained deaths during an event that the process has survived. */
   survived(id: string, call: QueuedCall): void {
     if (this.#records.size === 0 || call.type !== 'event') return;
-    if (this.#records.survived(keyOf(toText([id, whatOf(call)])))) this.#writeSoon();
+    const key = keyOf(toText([id, whatOf(call)]));
+    if (this.#records.survived(key)) this.#writeSoon(key);
   }
 
   /**
@@ -142,7 +149,7 @@ export class PoisonEvents {
     const found = this.#records.find(key);
     if (!found || !isPoison(found)) return;
     this.#records.describe(key, { incident, id, what: inWords(mark), own: call === undefined });
-    this.#writeSoon();
+    this.#writeSoon(key);
   }
 
   /** Lists everything that is quarantined until an operator releases it. */
@@ -158,7 +165,7 @@ export class PoisonEvents {
   release(incident: string): QuarantinedEvent | undefined {
     const found = this.#records.release((_, { facts }) => facts?.incident === incident);
     if (!found) return undefined;
-    this.#writeSoon();
+    this.#writeSoon(found[0]);
     this.#forget(found[0]);
     return quarantinedEvent(...found);
   }
@@ -192,22 +199,11 @@ export class PoisonEvents {
     }
   }
 
-  async #write(): Promise<void> {
-    const now = Math.round(this.#deps.date());
-    const row = { id: ACTOR, kind: 'server', name: 'suspects', principal: '', status: 'live', created: now } as const;
-    await this.#deps.store.commit([
-      { type: 'actor', actor: { ...row, expires: now + REMEMBERED_MS } },
-      { type: 'snapshot', actor: ACTOR, version: '1', data: toText(this.#stored()) },
-    ]);
-  }
-
-  #stored(): Readonly<Record<string, StoredRecord>> {
-    return Object.fromEntries(
-      [...this.#records.records()].map(([key, { crashes, unexplained, at, facts }]) => [
-        key,
-        { times: crashes, unsure: unexplained, at, setAside: facts },
-      ]),
-    );
+  /** Writes the record of a work, or deletes it. */
+  async #write(key: string): Promise<void> {
+    const id = PREFIX + key;
+    const record = this.#records.find(key);
+    await this.#deps.store.commit(record ? writesOf(id, record) : [{ type: 'forget', actor: id }]);
   }
 
   /** Other processes must not count the ends of processes again that an operator has released. */
@@ -222,26 +218,53 @@ export class PoisonEvents {
       );
   }
 
-  #writeSoon(): void {
-    this.#write().catch((error: unknown) =>
-      this.#deps.log('warning', `cannot persist ${ACTOR}: ${messageOf(error)}`, errorFields('store', error)),
+  #writeSoon(key: string): void {
+    this.#write(key).catch((error: unknown) =>
+      this.#deps.log('warning', `cannot persist ${PREFIX}${key}: ${messageOf(error)}`, errorFields('store', error)),
     );
   }
 
   async #load(store: Store): Promise<void> {
     try {
-      const stored = await store.load(ACTOR);
-      const records = stored?.snapshot ? fromText(stored.snapshot.data, ACTOR) : {};
-      for (const [key, record] of Object.entries(isObject(records) ? records : {})) {
-        if (!isStoredRecord(record)) continue;
-        const { times, unsure = 0, at, setAside } = record;
-        this.#records.restore(key, { crashes: times, unexplained: unsure, at, facts: setAside });
+      for (let after: ActorRow | undefined; ; ) {
+        const rows = await store.list({ kind: 'server', name: NAME, after, limit: READS });
+        await Promise.all(rows.map(({ id }) => this.#loadOne(store, id)));
+        after = rows.at(-1);
+        if (rows.length < READS) return;
       }
     } catch (error) {
-      // Counting starts again from zero.
-      this.#deps.log('warning', `${ACTOR} cannot be read: ${messageOf(error)}`, errorFields('store', error));
+      this.#unread(PREFIX, error);
     }
   }
+
+  async #loadOne(store: Store, id: string): Promise<void> {
+    try {
+      const { snapshot } = (await store.load(id)) ?? {};
+      const record = snapshot?.version === VERSION ? fromText(snapshot.data, id) : undefined;
+      if (!isStoredRecord(record)) return;
+      const { times, unsure = 0, at, setAside } = record;
+      const facts = { crashes: times, unexplained: unsure, at, facts: setAside };
+      this.#records.restore(id.slice(PREFIX.length), facts);
+    } catch (error) {
+      this.#unread(id, error);
+    }
+  }
+
+  /** Counting starts again from zero. */
+  #unread(id: string, error: unknown): void {
+    this.#deps.log('warning', `${id} cannot be read: ${messageOf(error)}`, errorFields('store', error));
+  }
+}
+
+function writesOf(id: string, record: PoisonRecord<Quarantine | undefined>): readonly Write[] {
+  const { crashes, unexplained, at, facts } = record;
+  const stored: StoredRecord = { times: crashes, unsure: unexplained, at, setAside: facts };
+  const created = Math.round(at);
+  const row = { id, kind: 'server', name: NAME, principal: '', status: 'live', created } as const;
+  return [
+    { type: 'actor', actor: { ...row, expires: created + REMEMBERED_MS } },
+    { type: 'snapshot', actor: id, version: VERSION, data: toText(stored) },
+  ];
 }
 
 function quarantinedEvent(digest: string, record: PoisonRecord<Quarantine | undefined>): QuarantinedEvent | undefined {

@@ -19,6 +19,8 @@ export interface CellHolder {
    * nothing of them to clients; it lets go within the current turn
    */
   drop(cells: ReadonlySet<number>, flush: boolean): Promise<void>;
+  /** The cells with work that ends when this process lets go of them, such as a task: they do not move to even out shares. */
+  working?(): Iterable<number>;
   /** Resolves when all commits that are in flight now have ended: another process may then read what they wrote. */
   written?(): Promise<void>;
 }

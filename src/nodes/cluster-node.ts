@@ -23,8 +23,10 @@ export interface NodeLinksPort {
   /** Closes all links. */
   leave(): void;
   peers(peers: readonly Peer[]): void;
-  /** True if a link to this node is open. Absent: all nodes reach each other. */
+  /** True if this node and the other one reach each other. Absent: all nodes do. */
   reaches?(node: string): boolean;
+  /** The reason why they do not. */
+  failure?(node: string): string | undefined;
   close(): Promise<void>;
 }
 
@@ -70,8 +72,16 @@ const ISOLATED_MS = 10_000;
 /** The same if it reaches half of them, and the additional time of the one with the lesser id: one of two withdraws. */
 const HALF_ISOLATED_MS = 11_000;
 const SECOND_MS = 3_000;
-/** Milliseconds until a node that withdrew joins again. */
+/**
+ * The same for a node that has just joined, which claims no cells before. It is less, so that a node that others cannot
+ * reach withdraws before those that serve.
+ */
+const LINKING_MS = 8_000;
+/** Milliseconds after which the log reports that this node and another one do not reach each other. */
+const UNREACHED_MS = 3_000;
+/** Milliseconds until a node that withdrew joins again, and one that withdrew before it claimed any cell. */
 const WITHDRAWN_MS = 30_000;
+const UNLINKED_MS = 10_000;
 /** Milliseconds that the start waits for the first cells, while other nodes give up theirs. */
 const FIRST_CELLS_MS = 5_000;
 
@@ -98,6 +108,8 @@ export class ClusterNode implements Placement {
   #round: Timer | undefined;
   /** Since when this node has reached at most half of the others. */
   #isolatedSince: number | undefined;
+  /** Since when this node and these others have not reached each other; undefined once the log has it. */
+  readonly #unreached = new Map<string, number | undefined>();
   /** The date of the database less the monotonic time, since the last seat. */
   #offset: number | undefined;
 
@@ -136,6 +148,7 @@ export class ClusterNode implements Placement {
 
   /** Claims cells, and resolves when the data of the first ones is in memory. @throws {StoreError} */
   async own(): Promise<void> {
+    if (!(await this.#link())) return;
     await this.#reconcile();
     const late = this.#delay(FIRST_CELLS_MS);
     await this.#cells.until(() => this.#cells.size > 0 || !this.#member, late.over);
@@ -204,13 +217,9 @@ export class ClusterNode implements Placement {
 
   /** The cluster as this node sees it. */
   report(): ClusterReport {
-    const counts = new Map<string, number>();
-    let free = 0;
-    for (let cell = 0; cell < CELLS; cell += 1) {
-      const owner = this.#member?.ownerOf(cell);
-      if (owner === undefined || (owner !== this.#member?.id && !this.#peersById.has(owner))) free += 1;
-      else counts.set(owner, (counts.get(owner) ?? 0) + 1);
-    }
+    const counts = this.#countsOf();
+    let free = CELLS;
+    for (const [owner, cells] of counts) if (owner === this.#member?.id || this.#peersById.has(owner)) free -= cells;
     const cellsOf = (peer: Peer) => ({ ...peer, cells: counts.get(peer.node) ?? 0 });
     const { version } = this.#options;
     const self = this.#member && {
@@ -227,6 +236,16 @@ export class ClusterNode implements Placement {
       free,
       nodes: [...(self ? [cellsOf(self)] : []), ...[...this.#peersById.values()].map(cellsOf)],
     };
+  }
+
+  /** The number of cells of each owner, dead ones included. */
+  #countsOf(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (let cell = 0; cell < CELLS; cell += 1) {
+      const owner = this.#member?.ownerOf(cell);
+      if (owner !== undefined) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+    }
+    return counts;
   }
 
   /**
@@ -248,9 +267,10 @@ export class ClusterNode implements Placement {
     try {
       await member.retire();
       while (this.#member === member && this.#cells.size > 0) {
-        const heirs = this.#heirs();
-        if (heirs.length === 0) break;
-        const shares = sharesOf(heirs);
+        const [reached, all] = [this.#heirs(), this.#stay()];
+        if (all.length === 0) break;
+        // Of a node that is cut off, every other one is a better owner.
+        const shares = sharesOf(reached.length > 0 ? reached : all);
         const group = this.#quietFirst(this.#cells.here).slice(0, GROUP);
         await this.#giveUp(group, shares, Math.max(0, end - clock.now()), true);
       }
@@ -308,6 +328,33 @@ export class ClusterNode implements Placement {
     this.#nextRound();
   }
 
+  /**
+   * Waits until this node and most of the others reach each other. A node with a wrong secret or address claims nothing: the
+   * requests for its cells would fail.
+   *
+   * @returns false if it withdraws, or has lost its seat
+   */
+  async #link(): Promise<boolean> {
+    const { clock } = this.#options;
+    const member = this.#member;
+    if (!member) return false;
+    const end = clock.now() + LINKING_MS;
+    while (member === this.#member && isMost(this.#missing().length, this.#stay().length)) {
+      if (clock.now() >= end) {
+        void this.#withdraw(member);
+        return false;
+      }
+      await this.#delay(LOOK_MS).over;
+    }
+    return member === this.#member && this.#step('linked');
+  }
+
+  /** The other nodes that stay, and that this node does not reach. */
+  #missing(): readonly string[] {
+    const { links } = this.#options;
+    return this.#stay().filter((node) => links.reaches?.(node) === false);
+  }
+
   /** Joins again under another id. */
   async #rejoin(): Promise<void> {
     const [first, most] = REJOIN_MS;
@@ -324,17 +371,51 @@ export class ClusterNode implements Placement {
 
   #settled(): void {
     if (this.#member && this.#step('settled'))
-      this.#options.log('info', `node ${this.#member.id} serves ${this.#cells.size} of ${CELLS} cells`, {
-        event: 'cluster',
-      });
+      this.#log(
+        'info',
+        `node ${this.#member.id} serves ${this.#cells.size} of ${CELLS} cells${this.#stay().length > 0 ? ', and gets its share within seconds' : ''}`,
+      );
   }
 
   #changed(member: Member | undefined): void {
     if (!member || member !== this.#member) return;
     const peers = member.peers();
+    const before = this.#peersById;
     this.#peersById = new Map(peers.map((peer) => [peer.node, peer]));
+    this.#logPeers(before);
     this.#options.links.peers(peers);
     void this.#reconcile();
+  }
+
+  #logPeers(before: ReadonlyMap<string, Peer>): void {
+    for (const { node, address } of this.#peersById.values())
+      if (!before.has(node)) this.#log('info', `node ${node} at ${address} has joined`);
+    for (const { node, address } of before.values()) {
+      if (this.#peersById.has(node)) continue;
+      const cells = this.#countsOf().get(node);
+      // A node that leaves has given its cells away before.
+      if (cells === undefined) this.#log('info', `node ${node} at ${address} has left`);
+      else this.#log('warning', `node ${node} at ${address} is dead. Other nodes take over its ${cells} cells`);
+    }
+  }
+
+  /** Reports, once, each node that this one does not reach for some time. */
+  #logUnreached(): void {
+    const now = this.#options.clock.now();
+    const missing = this.#missing();
+    for (const node of this.#unreached.keys()) if (!missing.includes(node)) this.#unreached.delete(node);
+    for (const node of missing) {
+      if (!this.#unreached.has(node)) this.#unreached.set(node, now);
+      const since = this.#unreached.get(node);
+      if (since === undefined || now - since < UNREACHED_MS) continue;
+      this.#unreached.set(node, undefined);
+      const address = this.#peersById.get(node)?.address;
+      this.#log('warning', `node ${node} at ${address} and this node do not reach each other: ${this.#reason(node)}`);
+    }
+  }
+
+  #reason(node: string): string {
+    return this.#options.links.failure?.(node) ?? 'the link is not open';
   }
 
   #nextRound(): void {
@@ -345,6 +426,7 @@ export class ClusterNode implements Placement {
       this.#nextRound();
       void this.#reconcile();
       this.#giveSurplus();
+      this.#logUnreached();
       if (this.#isIsolated(member)) void this.#withdraw(member);
     });
   }
@@ -376,8 +458,14 @@ export class ClusterNode implements Placement {
   }
 
   /** The other nodes that stay. */
-  #heirs(): readonly string[] {
+  #stay(): readonly string[] {
     return [...this.#peersById.values()].filter(({ leaving }) => !leaving).map(({ node }) => node);
+  }
+
+  /** Those of them that get cells: requests for the cells of the others would fail. */
+  #heirs(): readonly string[] {
+    const { links } = this.#options;
+    return this.#stay().filter((node) => links.reaches?.(node) !== false);
   }
 
   async #claim(member: Member, cells: readonly number[]): Promise<void> {
@@ -409,10 +497,12 @@ export class ClusterNode implements Placement {
       if (member === this.#member) this.#cells.set(owned, 'here');
     } catch (error) {
       if (member !== this.#member) return;
-      await this.#options.holder.drop(new Set(owned), false);
+      this.#failed(`this node could not read ${owned.length} cells; the next round tries again`, error);
+      await this.#options.holder
+        .drop(new Set(owned), false)
+        .catch((error: unknown) => this.#failed('this node could not discard the data of its cells', error));
       // Still owned: the next round reads it again.
       if (member === this.#member) this.#cells.set(owned, 'other');
-      this.#failed(`this node could not read ${owned.length} cells; the next round tries again`, error);
     }
   }
 
@@ -427,13 +517,16 @@ export class ClusterNode implements Placement {
     }
   }
 
-  /** Gives up some cells that other nodes should own: first those without requests. */
+  /** Gives up some cells that other nodes should own and that do no work: first those without requests. */
   #giveSurplus(): void {
     const member = this.#member;
     if (!member || !this.ready || !this.#state.has('claiming')) return;
     const { clock } = this.#options;
     const shares = this.#sharesNow(member);
-    const surplus = this.#cells.here.filter((cell) => shares[cell] !== member.id);
+    const foreign = this.#cells.here.filter((cell) => shares[cell] !== member.id);
+    if (foreign.length === 0) return;
+    const working = this.#working();
+    const surplus = foreign.filter((cell) => !working.has(cell));
     let group = surplus.filter((cell) => this.#cells.requests(cell) === 0).slice(0, this.#surplus);
     const began = clock.now();
     if (group.length === 0 && began >= this.#busyAt) {
@@ -453,15 +546,18 @@ export class ClusterNode implements Placement {
     );
   }
 
+  #working(): ReadonlySet<number> {
+    return new Set(this.#options.holder.working?.());
+  }
+
   /**
    * True if this node has reached too few of the others for too long, although all reach the database. Of two nodes that do
    * not reach each other, only one may withdraw. A node that reaches most of the others stays.
    */
   #isIsolated(member: Member): boolean {
-    const { links, clock } = this.#options;
-    const others = [...this.#peersById.values()].filter(({ leaving }) => !leaving).map(({ node }) => node);
-    const missing = others.filter((node) => links.reaches?.(node) === false);
-    if (missing.length === 0 || 2 * missing.length < others.length) {
+    const { clock } = this.#options;
+    const [others, missing] = [this.#stay(), this.#missing()];
+    if (!isMost(missing.length, others.length)) {
       this.#isolatedSince = undefined;
       return false;
     }
@@ -473,11 +569,15 @@ export class ClusterNode implements Placement {
 
   /** Gives up all cells and the seat, and joins again later. */
   async #withdraw(member: Member): Promise<void> {
+    const pauseMs = this.#state.has('claiming') ? WITHDRAWN_MS : UNLINKED_MS;
     if (!this.#step('isolate')) return;
     this.#isolatedSince = undefined;
-    this.#options.log('error', `node ${member.id} withdraws: it does not reach the links of other nodes`, {
-      event: 'cluster',
-    });
+    const [others, missing] = [this.#stay(), this.#missing()];
+    const reasons = missing.map((node) => `${node} at ${this.#peersById.get(node)?.address}: ${this.#reason(node)}`);
+    this.#log(
+      'error',
+      `node ${member.id} withdraws: it reaches ${others.length - missing.length} of ${others.length} other nodes. ${reasons.join('; ')}`,
+    );
     await this.#giveUpAll(member);
     if (member !== this.#member || this.#state.has('ended')) return;
     this.#round?.cancel();
@@ -497,7 +597,7 @@ export class ClusterNode implements Placement {
     this.#options.links.leave();
     await member.leave().catch((error: unknown) => this.#failed('this node could not give up its seat', error));
     if (!this.#step('released')) return;
-    await this.#delay(WITHDRAWN_MS).over;
+    await this.#delay(pauseMs).over;
     await this.#rejoin();
   }
 
@@ -512,7 +612,7 @@ export class ClusterNode implements Placement {
    * @param group the cells
    * @param shares the next owner of each cell
    * @param graceMs milliseconds that the requests in flight have
-   * @param interrupts whether a cell moves although its requests have not ended by then; otherwise it stays
+   * @param interrupts whether a cell moves although its requests and tasks have not ended by then; otherwise it stays
    * @throws {StoreError} if the store cannot change the owners; this node then serves the cells again
    */
   async #giveUp(
@@ -529,7 +629,8 @@ export class ClusterNode implements Placement {
     await this.#cells.until(() => group.every(isQuiet), late.over);
     late.timer.cancel();
     if (member !== this.#member) return;
-    const cells = interrupts ? group : group.filter(isQuiet);
+    const working = interrupts ? undefined : this.#working();
+    const cells = working ? group.filter((cell) => isQuiet(cell) && !working.has(cell)) : group;
     if (cells.length < group.length)
       this.#cells.set(
         group.filter((cell) => !cells.includes(cell)),
@@ -547,8 +648,9 @@ export class ClusterNode implements Placement {
         if (member === this.#member) await member.release(inherited, heir);
       }
     } catch (error) {
-      // Nothing of them may stay in memory: the next round takes up those that this node still owns.
-      await this.#options.holder.drop(new Set(cells), false);
+      // Nothing of them may stay in memory: the next round takes up those that this node still owns. A seat that is lost
+      // has discarded them, and they may be data of the next one.
+      if (member === this.#member) await this.#options.holder.drop(new Set(cells), false);
       throw error;
     } finally {
       if (member === this.#member) this.#cells.set(cells, 'other');
@@ -613,13 +715,7 @@ export class ClusterNode implements Placement {
     this.#cells.set(cells, 'other');
     this.#peersById = new Map();
     this.#options.links.leave();
-    this.#options.log(
-      'error',
-      `node ${member.id} has lost its ${cells.size} cells, and discards what it has of them: ${why}`,
-      {
-        event: 'cluster',
-      },
-    );
+    this.#log('error', `node ${member.id} has lost its ${cells.size} cells, and discards what it has of them: ${why}`);
     void this.#discard(cells, dropped);
   }
 
@@ -656,10 +752,19 @@ export class ClusterNode implements Placement {
     return { timer: this.#options.clock.after(ms, end), over };
   }
 
+  #log(level: 'info' | 'warning' | 'error', what: string): void {
+    this.#options.log(level, what, { event: 'cluster' });
+  }
+
   #failed(what: string, error: unknown): void {
     if (this.#state.final) return;
     this.#options.log('warning', `${what}: ${messageOf(error)}`, errorFields('store', error));
   }
+}
+
+/** True for half of them or more; false for none. */
+function isMost(missing: number, others: number): boolean {
+  return missing > 0 && 2 * missing >= others;
 }
 
 const HERE: Place = { at: 'here' };

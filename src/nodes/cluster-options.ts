@@ -25,6 +25,8 @@ export interface ClusterOptions {
 
 const NAMES: ReadonlySet<string> = new Set<keyof ClusterOptions>(['listen', 'secret', 'spread', 'tls']);
 const LEAST_SECRET = 32;
+/** Addresses that other nodes cannot connect to. */
+const EVERY_ADDRESS: ReadonlySet<string | undefined> = new Set(['0.0.0.0', '[::]', '*']);
 
 /** @throws {TypeError | RangeError} if an option is missing, unknown or invalid */
 export function checkClusterOptions(options: ClusterOptions): void {
@@ -32,10 +34,10 @@ export function checkClusterOptions(options: ClusterOptions): void {
   if (!isObject(options)) throw new TypeError(`${where}: expected { listen, secret }, got ${describe(options)}`);
   checkOptionNames(`${where}.`, options, NAMES);
   const { listen, secret, spread, tls } = options;
-  const port = typeof listen === 'string' ? /^(?:[^\s:]+|\[[\da-f:]+\]):(\d{1,5})$/i.exec(listen)?.[1] : undefined;
-  if (port === undefined || Number(port) > 65_535)
+  const [, host, port] = (typeof listen === 'string' && /^([^\s:]+|\[[\da-f:]+\]):(\d{1,5})$/i.exec(listen)) || [];
+  if (port === undefined || Number(port) > 65_535 || EVERY_ADDRESS.has(host))
     throw new TypeError(
-      `${where}.listen: expected the address of the link, such as "10.0.0.5:7400", got ${describe(listen)}`,
+      `${where}.listen: expected the address at which the other nodes reach this one, such as "10.0.0.5:7400", got ${describe(listen)}`,
     );
   if (typeof secret !== 'string') throw new TypeError(`${where}.secret: expected a string, got ${typeof secret}`);
   // Never include the secret, because errors are logged.

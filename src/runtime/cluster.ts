@@ -95,6 +95,10 @@ export class Cluster implements ClusterParts, CellHolder {
     await this.#holder?.drop(cells, flush);
   }
 
+  working(): Iterable<number> {
+    return this.#holder?.working?.() ?? [];
+  }
+
   async written(): Promise<void> {
     await this.#holder?.written?.();
   }

@@ -104,8 +104,13 @@ export class NodeLinks implements NodeEntry, LinkListener {
     else exchange.notMine();
   }
 
+  /** True if this node and the other one have opened their links to each other. */
   reaches(node: string): boolean {
-    return this.link.reaches(node);
+    return this.failure(node) === undefined;
+  }
+
+  failure(node: string): string | undefined {
+    return this.link.failure(node);
   }
 
   knows(node: string): boolean | Promise<boolean> {

@@ -58,8 +58,6 @@ export class PlacedRequests implements RequestPlacement {
       case 'tasks/cancel':
       case 'tasks/result':
         return cellIn(operation.taskId);
-      case 'tasks/list':
-        return this.cellOfSession(client.principal);
       case 'tools/call':
         return this.#cellOfCall(request, operation);
       case 'resources/read':

@@ -28,6 +28,11 @@ interface ListenedResource {
   waits: boolean;
 }
 
+interface RecentChange {
+  readonly at: number;
+  readonly change: RemoteChange;
+}
+
 /** Most changes that wait for one node. More are sent before the coalescing time is over. */
 const MOST_COLLECTED = 1_000;
 /** Milliseconds for which a node that begins to listen learns of an earlier change: its question was on its way. */
@@ -42,8 +47,9 @@ export class RemoteChanges implements ListenedResources {
   readonly #listened = new Map<string, ListenedResource>();
   /** The nodes that have listeners, by the URI of a resource of this node. */
   readonly #watchers = new Map<string, Set<string>>();
-  /** The last changes of handles of this node, the oldest first. */
-  readonly #recent = new Map<string, { readonly at: number; readonly change: RemoteChange }>();
+  /** The last changes of handles of this node, by URI, in two halves: the older half is dropped as a whole. */
+  #recent = new Map<string, RecentChange>();
+  #lessRecent: ReadonlyMap<string, RecentChange> = new Map();
   /** The changes to tell, by node and subject. */
   readonly #collecting = new Map<string, Map<string, RemoteChange>>();
   #timer: Timer | undefined;
@@ -122,7 +128,7 @@ export class RemoteChanges implements ListenedResources {
       case 'watch':
         for (const uri of news.topics) {
           this.#watchers.set(uri, (this.#watchers.get(uri) ?? new Set()).add(from));
-          const recent = this.#recent.get(uri);
+          const recent = this.#recent.get(uri) ?? this.#lessRecent.get(uri);
           if (recent && this.#options.clock.now() - recent.at < RECENT_MS) this.#collect(from, recent.change);
         }
         return;
@@ -172,10 +178,11 @@ export class RemoteChanges implements ListenedResources {
       for (const node of this.#options.peers()) this.#collect(node, change);
       return;
     }
-    this.#recent.delete(uri);
+    if (this.#recent.size >= MOST_RECENT / 2) {
+      this.#lessRecent = this.#recent;
+      this.#recent = new Map();
+    }
     this.#recent.set(uri, { at: this.#options.clock.now(), change });
-    const [oldest = ''] = this.#recent.size > MOST_RECENT ? this.#recent.keys() : [];
-    this.#recent.delete(oldest);
     for (const node of this.#watchers.get(uri) ?? []) this.#collect(node, change);
   }
 

@@ -148,7 +148,8 @@ export function createRuntime(
   const store = meteredStore(options.store ?? memoryStore(), clock, metrics, riders, node);
   const keeping = new StoreLifecycle({ system, store });
   joined?.holds(keeping);
-  if (node) keeping.ownedBy(node);
+  // Other nodes give cells to a node that has joined: the requests for them would wait while its modules load.
+  if (node) keeping.ownedBy({ join: () => preloadAjv().then(() => node.join()), own: () => node.own() });
   const pace = new StorePace(clock, store);
   const supervision = new Supervision({ system, store: keeping.store });
   keeping.restoring(supervision.restore);
@@ -219,6 +220,7 @@ export function createRuntime(
     interactive,
     requestLog,
     records: keeping.store.durable ? new TaskRecords({ system, store: keeping.store, requestLog, limits }) : undefined,
+    shared: cluster !== undefined,
     capabilities,
     subscriptions: subscriptions.mailbox,
   });
@@ -231,7 +233,7 @@ export function createRuntime(
   supervision.releases(handles);
   keeping.restoring(() => handles.restore());
   keeping.taking(handles);
-  handles.onChange(({ view: { machine, handle }, principal }) => {
+  handles.onChange(({ machine, handle, principal }) => {
     // A handle without an owner is visible to anyone who knows its id, so its changes are broadcast.
     const owner = principal === ANONYMOUS ? {} : { owner: principal };
     for (const uri of [handleUri(machine, handle), chartUri(machine, handle)])

@@ -74,6 +74,10 @@ export class StoreLifecycle implements CellHolder {
     else await Promise.all(holders.map((holder) => holder.drop(cells, false)));
   }
 
+  *working(): Iterable<number> {
+    for (const holder of this.#holders) yield* holder.working?.() ?? [];
+  }
+
   async written(): Promise<void> {
     await this.#options.store.written?.();
   }

@@ -12,7 +12,7 @@ import type {
   TimerRow,
   Write,
 } from './store.ts';
-import { gone, notNewer, StoreError } from './store.ts';
+import { gone, inOrder, notNewer, StoreError } from './store.ts';
 
 /** Maximum number of dead letters; the oldest are evicted. */
 const MAX_DEAD_LETTERS = 1_000;
@@ -231,12 +231,6 @@ class MemoryStore implements Store {
 
 function lengthOf({ mail, error }: DeadLetter): number {
   return mail.length + error.length;
-}
-
-/** The oldest first; of two equally old ones, by id. */
-function inOrder(a: ActorRow, b: ActorRow): number {
-  if (a.created !== b.created) return a.created - b.created;
-  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
 }
 
 function closed(): StoreError {

@@ -285,8 +285,14 @@ export interface ListQuery {
   /** Only actors of these cells. All actors if undefined, also those without a cell. */
   readonly cells?: readonly number[] | undefined;
   /** The last row of the previous page. */
-  readonly after?: ActorRow | undefined;
+  readonly after?: Pick<ActorRow, 'created' | 'id'> | undefined;
   readonly limit: number;
+}
+
+/** The order of lists: the oldest first; of two equally old actors, by id. */
+export function inOrder(a: Pick<ActorRow, 'created' | 'id'>, b: Pick<ActorRow, 'created' | 'id'>): number {
+  if (a.created !== b.created) return a.created - b.created;
+  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
 }
 
 export interface StreamRow {

@@ -12,7 +12,7 @@ import { ErrorCode } from '../protocol/errors.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { ActorRow, Store, Write } from '../store/store.ts';
-import { StoreError } from '../store/store.ts';
+import { inOrder, StoreError } from '../store/store.ts';
 
 /** The stored data of a task besides the state of its actor. */
 export interface TaskRecord {
@@ -46,7 +46,8 @@ export interface TaskRecordsOptions {
 const VERSION = '1';
 const CALL = 'call';
 
-interface StoredTask {
+/** A task that was read. */
+export interface StoredTask {
   readonly record: TaskRecord;
   readonly task: TaskSnapshot;
 }
@@ -68,10 +69,16 @@ export class TaskRecords {
    *
    * @throws {Error} if it cannot be persisted; in that case there is no task
    */
-  create(record: TaskRecord, task: TaskSnapshot, request: RequestView, more: readonly Write[]): Promise<void> {
-    const actor = actorOf(record.id);
+  create(
+    record: TaskRecord,
+    task: TaskSnapshot,
+    { request, replies }: { readonly request: RequestView; readonly replies: StoredCall['replies'] },
+    more: readonly Write[],
+  ): Promise<void> {
+    const actor = actorOfTask(record.id);
     const expires = expiryOf(record);
-    const call: Write = { type: 'reply', actor, request: CALL, data: toText(callOf(request)), expires };
+    const data = toText({ ...callOf(request), replies });
+    const call: Write = { type: 'reply', actor, request: CALL, data, expires };
     return this.#options.store.commit([...this.#writes(record, task), call, ...more]);
   }
 
@@ -87,7 +94,7 @@ export class TaskRecords {
 
   forget({ id, identity, round }: TaskRecord): void {
     const { requestLog, store, system } = this.#options;
-    const writes: Write[] = [{ type: 'forget', actor: actorOf(id) }];
+    const writes: Write[] = [{ type: 'forget', actor: actorOfTask(id) }];
     if (round === 0) writes.push(requestLog.deletion(identity));
     store
       .commit(writes)
@@ -106,44 +113,69 @@ export class TaskRecords {
     const found: StoredTask[] = [];
     const now = system.clock.date();
     const rows = await store.list({ kind: 'task', cells, limit: limits.maxTasks });
-    const live = rows.filter(({ expires }) => expires === undefined || expires > now);
+    const live = rows.filter((row) => isLive(row, now));
     while (live.length > 0)
-      found.push(...(await Promise.all(live.splice(0, READS).map((row) => this.#readOne(row)))).flat());
+      for (const task of await Promise.all(live.splice(0, READS).map((row) => this.read(row))))
+        if (task) found.push(task);
     return found;
   }
 
-  /** @returns an empty list for a task that cannot be read */
-  async #readOne(row: ActorRow): Promise<readonly StoredTask[]> {
+  /**
+   * The rows of the tasks of these owners at all nodes, oldest first.
+   *
+   * @param after the last row of the previous page
+   * @throws {StoreError}
+   */
+  async list(
+    owners: readonly string[],
+    after: Pick<ActorRow, 'created' | 'id'> | undefined,
+    limit: number,
+  ): Promise<readonly ActorRow[]> {
+    const { store } = this.#options;
+    const rows = owners.map((principal) => store.list({ kind: 'task', principal, after, limit }));
+    return (await Promise.all(rows)).flat().sort(inOrder).slice(0, limit);
+  }
+
+  /**
+   * Reads a task. One that is damaged is logged.
+   *
+   * @returns undefined if it is damaged, has expired, or was deleted after it was listed
+   * @throws {StoreError}
+   */
+  async read(row: ActorRow): Promise<StoredTask | undefined> {
+    if (!isLive(row, this.#options.system.clock.date())) return undefined;
     try {
-      return [await this.#read(row)];
+      return await this.#read(row);
     } catch (error) {
       if (error instanceof StoreError && error.fault !== 'corrupt') throw error;
+      if (this.#unread.has(row.id)) return undefined;
       this.#unread.add(row.id);
       this.#options.system.log('error', `cannot recover a task of tool "${row.name}": ${messageOf(error)}`, {
         ...errorFields('store', error),
         element: `tool ${row.name}`,
       });
-      return [];
+      return undefined;
     }
   }
 
   /** True if the store has damaged data of this task, so that it could not be restored. */
   isDamaged(id: string): boolean {
-    const actor = actorOf(id);
+    const actor = actorOfTask(id);
     return this.#unread.has(actor) || this.#options.store.isDamaged?.(actor) === true;
   }
 
   /** @throws {StoreError} */
   async call({ id }: TaskRecord): Promise<StoredCall> {
-    const text = await this.#options.store.reply(actorOf(id), CALL);
+    const text = await this.#options.store.reply(actorOfTask(id), CALL);
     const call = text === undefined ? undefined : fromText(text, 'the stored call of a task');
     if (!isCall(call)) throw damaged('its call');
     return call;
   }
 
-  async #read(row: ActorRow): Promise<StoredTask> {
+  async #read(row: ActorRow): Promise<StoredTask | undefined> {
     const stored = await this.#options.store.load(row.id);
-    const { snapshot } = stored ?? {};
+    if (!stored) return undefined;
+    const { snapshot } = stored;
     if (!snapshot) throw damaged('its snapshot');
     if (snapshot.version !== VERSION)
       throw new StoreError('corrupt', `expected a snapshot of version ${VERSION}, got one of ${snapshot.version}`);
@@ -151,7 +183,7 @@ export class TaskRecords {
     if (!isTaskCallData(kept)) throw damaged('its snapshot');
     const { session, identity, round, ordinal, ttlMs, trace, task, needed = [] } = kept;
     const { name: tool, principal: owner, created } = row;
-    const id = row.id.slice(PREFIX.length);
+    const id = idOfTask(row);
     return { record: { id, tool, owner, session, identity, round, ordinal, ttlMs, trace, created, needed }, task };
   }
 
@@ -159,7 +191,7 @@ export class TaskRecords {
     const { id, tool, owner, session, identity, round, ordinal, ttlMs, trace, created } = record;
     // Absent in the snapshots of earlier versions.
     const needed = record.needed.length === 0 ? undefined : record.needed;
-    const actor = actorOf(id);
+    const actor = actorOfTask(id);
     const row = { id: actor, kind: 'task', name: tool, principal: owner, created, expires: expiryOf(record) } as const;
     const kept = (now: TaskSnapshot): string =>
       toText({ session, identity, round, ordinal, ttlMs, trace, needed, task: now });
@@ -185,8 +217,16 @@ export class TaskRecords {
 
 const PREFIX = 'task/';
 
-function actorOf(id: string): string {
+export function actorOfTask(id: string): string {
   return PREFIX + id;
+}
+
+export function idOfTask({ id }: Pick<ActorRow, 'id'>): string {
+  return id.slice(PREFIX.length);
+}
+
+function isLive({ expires }: ActorRow, now: number): boolean {
+  return expires === undefined || expires > now;
 }
 
 export function expiryOf({ created, ttlMs }: TaskRecord): number {

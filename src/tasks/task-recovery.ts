@@ -45,7 +45,8 @@ export class TaskRecovery {
       const checkpoint = await requestLog.checkpoint(record.identity);
       if (requestLog.isLeaving(record.id)) return;
       requestLog.retain(record.identity, expiryOf(record));
-      const recorded = { id: record.identity, round: record.round, replies: task.replies(), steps, checkpoint };
+      const replies = { ...call.replies, ...task.replies() };
+      const recorded = { id: record.identity, round: record.round, replies, steps, checkpoint };
       const request = replayRequest(record, call, recorded, done);
       this.#recovering.set(request, { entry, statusAtCrash });
       tools.send({ type: 'request', request });

@@ -13,20 +13,22 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { Capabilities } from '../messages/offered-capabilities.ts';
 import type { RequestMail, RequestTarget } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
-import type { Outcome, TaskState } from '../messages/results.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { TaskSnapshot } from '../messages/task-snapshot.ts';
-import { isOfCells } from '../protocol/cell.ts';
+import { cellIn, isOfCells } from '../protocol/cell.ts';
+import type { WireError } from '../protocol/errors.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import { damagedTask, declaresTasks, tasksNotDeclared, unknownTask } from '../protocol/task-params.ts';
 import { isThenable } from '../protocol/thenable.ts';
 import type { Excess } from '../quota.ts';
 import { respond } from '../requests/respond.ts';
+import { StoreError } from '../store/store.ts';
 import { type CallMode, callModeOf, type TaskSupport, unfit } from './call-mode.ts';
 import { DelayedCalls } from './delayed-calls.ts';
 import { spawnTask } from './task.ts';
 import { release, TaskEntry, type TaskReservation, type TaskServices } from './task-entry.ts';
+import { sharedTaskPage, taskPage } from './task-pages.ts';
 import { expiryOf, firstOf, type TaskRecord, type TaskRecords } from './task-records.ts';
 import { TaskRecovery } from './task-recovery.ts';
 import { ownerOf, ownersOf, type TaskTable } from './task-table.ts';
@@ -38,6 +40,8 @@ export interface TasksOptions {
   readonly requestLog: RequestLog;
   /** The durable tasks; undefined if tasks end with the process. */
   readonly records: TaskRecords | undefined;
+  /** True if other nodes have tasks in the same store. */
+  readonly shared: boolean;
   /** The table of all tasks; only this service changes it. */
   readonly table: TaskTable;
   readonly capabilities: Pick<Capabilities, 'offers'>;
@@ -166,6 +170,13 @@ export class Tasks implements RequestTarget, CellHolder {
     return Promise.resolve();
   }
 
+  *working(): Iterable<number> {
+    for (const { running, record, task } of this.#table.all()) {
+      const cell = running && task.look().status === 'working' ? cellIn(record.id) : undefined;
+      if (cell !== undefined) yield cell;
+    }
+  }
+
   /**
    * Runs a call that is a task or may become one.
    *
@@ -230,7 +241,7 @@ export class Tasks implements RequestTarget, CellHolder {
       throw tasksNotDeclared(operation.method);
     switch (operation.method) {
       case 'tasks/list':
-        return respond(request, this.#list(request, operation.cursor));
+        return this.#list(request, operation.cursor);
       case 'tasks/get':
       case 'tasks/update':
       case 'tasks/cancel':
@@ -251,12 +262,16 @@ export class Tasks implements RequestTarget, CellHolder {
   }
 
   /** Lists the tasks of a client, without those whose scopes it lacks. */
-  #list({ client, auth }: RequestView, cursor: string | undefined): Outcome {
+  #list(request: RequestView, cursor: string | undefined): void {
+    const { limits, records, shared, system } = this.#options;
+    const { client, auth } = request;
     const has = (scope: string): boolean => auth?.scopes.includes(scope) === true;
-    const all = ownersOf(client).flatMap((owner) => [...this.#table.of(owner)]);
-    const tasks = all.filter(({ record }) => record.needed.every(has));
-    const own = tasks.sort((a, b) => a.record.ordinal - b.record.ordinal);
-    return pageOf(own, cursor, this.#options.limits.pageSize, this.#table.newest);
+    const query = { owners: ownersOf(client), cursor, size: limits.pageSize, has };
+    if (!records || !shared) return respond(request, taskPage(this.#table, query));
+    sharedTaskPage({ table: this.#table, records, pollMs: limits.taskPollMs }, query).then(
+      (outcome) => respond(request, outcome),
+      (error: unknown) => respond(request, { ok: false, error: unlisted(error, system) }),
+    );
   }
 
   /**
@@ -287,7 +302,7 @@ export class Tasks implements RequestTarget, CellHolder {
   #create(request: RequestView, carrier: HandlerRun, ttlMs: number): Promise<void> | undefined {
     const { system, limits, interactive, records, requestLog } = this.#options;
     const conversation = interactive.interact(request, carrier);
-    const { id: identity, round } = interactive.identityOf(conversation) ?? { id: '', round: 0 };
+    const { id: identity, round, replies } = interactive.identityOf(conversation) ?? { id: '', round: 0, replies: {} };
     this.#table.newest += 1;
     const record: TaskRecord = {
       // With its question, which has the steps of its call.
@@ -325,7 +340,7 @@ export class Tasks implements RequestTarget, CellHolder {
       expires,
     );
     return records
-      .create(record, first, request, [...requestLog.retain(identity, expires), ...more])
+      .create(record, first, { request, replies }, [...requestLog.retain(identity, expires), ...more])
       .then(() => {
         if (!request.settled) return begin();
         throw new ProtocolError(ErrorCode.InvalidRequest, 'the request ended before it became a task');
@@ -366,33 +381,9 @@ function noRoom({ message }: Excess): ProtocolError {
   );
 }
 
-interface Listed {
-  readonly task: { look(): TaskState };
-  /** Its position in lists; later tasks have greater numbers. */
-  readonly record: { readonly ordinal: number };
-}
-
-/**
- * @param newest the greatest ordinal so far
- * @throws {ProtocolError} for an unknown cursor
- */
-function pageOf(all: Iterable<Listed>, cursor: string | undefined, pageSize: number, newest: number): Outcome {
-  const after = cursor === undefined ? 0 : readCursor(cursor, newest);
-  const tasks: TaskState[] = [];
-  let last = after;
-  for (const { task, record } of all) {
-    if (record.ordinal <= after) continue;
-    if (tasks.length === pageSize)
-      return { ok: true, result: { kind: 'tasks', tasks, nextCursor: `t${last.toString(36)}` } };
-    tasks.push(task.look());
-    last = record.ordinal;
-  }
-  return { ok: true, result: { kind: 'tasks', tasks, nextCursor: undefined } };
-}
-
-function readCursor(cursor: string, newest: number): number {
-  const [, digits] = /^t([0-9a-z]{1,10})$/.exec(cursor) ?? [];
-  const ordinal = digits === undefined ? Number.NaN : Number.parseInt(digits, 36);
-  if (ordinal <= newest) return ordinal;
-  throw new ProtocolError(ErrorCode.InvalidParams, 'params.cursor: unknown cursor. Start again without one.');
+/** The error for a list that the store cannot answer. */
+function unlisted(error: unknown, system: ActorSystem): WireError {
+  if (error instanceof StoreError && error.fault === 'busy')
+    return toWireError(new ProtocolError(ErrorCode.Overloaded, `the tasks cannot be listed: ${error.message}`), '');
+  return toWireError(error, isProtocolError(error) ? '' : system.incident('tasks/list', error));
 }

@@ -18,6 +18,7 @@ import type {
   Write,
 } from '../store/store.ts';
 import { StoreError } from '../store/store.ts';
+import { writtenActor } from '../store/written-actor.ts';
 import type { Metrics } from './metrics.ts';
 
 /** Returns the store itself if its data does not outlive the process: its commits take no time. */
@@ -159,22 +160,11 @@ class MeteredStore implements MeasuredStore {
  */
 function foreignIn(writes: readonly Write[], owner: CellOwner): string | undefined {
   for (const write of writes) {
-    const actor = actorOf(write);
+    // A dead letter is this process's own.
+    if (write.type === 'dead letter') continue;
+    const actor = writtenActor(write);
     const cell = actor.startsWith('question/') ? undefined : cellOfActor(actor);
     if (cell !== undefined && !owner.owns(cell)) return actor;
   }
   return undefined;
-}
-
-function actorOf(write: Write): string {
-  switch (write.type) {
-    case 'actor':
-      return write.actor.id;
-    case 'timer':
-      return write.timer.actor;
-    case 'dead letter':
-      return '';
-    default:
-      return write.actor;
-  }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { AuditFile, readAuditFile } from '../../src/audit/audit-file.ts';
-import { AuditRows, readAuditRows } from '../../src/audit/audit-rows.ts';
+import { AuditRows, readAuditRows, type StoredEvents } from '../../src/audit/audit-rows.ts';
 import { type AuditRecord, createServer, http, type JsonObject, type ServerOptions, sqlite } from '../../src/index.ts';
 import { INTERNALS } from '../../src/runtime/internals.ts';
 import type { CommitRiders } from '../../src/store/commit-rider.ts';
@@ -579,5 +579,53 @@ test('the store: rows of 1,000 records, which expire after 30 days, and a reject
   assert.is((await read()).length, 1_502);
   await store.sweep(clock.date() + 31 * 86_400_000 + 1);
   assert.is((await read()).length, 0);
+  await store.close();
+});
+
+test('the latest records of several processes are read, although one of them began its row before all rows of the other', async () => {
+  const clock = new SimulatedClock();
+  const store = sqlite(join(folder, 'processes.db'));
+  await store.open({ clock, log: () => {} });
+  const processes = [0, 1].map(() => {
+    const riders: CommitRiders = { rider: undefined };
+    const rows = new AuditRows(meteredStore(store, clock, new Metrics(), riders), clock);
+    riders.rider = rows;
+    return rows;
+  });
+  let written = 0;
+  const write = async (process: number, count: number): Promise<void> => {
+    const at = new Date(clock.date()).toISOString();
+    const records = Array.from({ length: count }, () => {
+      written += 1;
+      return processes[process]?.write({ at, node: '', event: 'call', ms: written }, true);
+    });
+    await Promise.all(records);
+    await clock.advance(1_000);
+  };
+  await write(0, 1);
+  // Three rows.
+  for (const count of [1_000, 1_000, 500]) await write(1, count);
+  await write(0, 2);
+  let reads = 0;
+  const counted: StoredEvents = {
+    list: (query) => store.list(query),
+    events(...of) {
+      reads += 1;
+      return store.events(...of);
+    },
+  };
+  const latest = async (limit: number, since = Number.NEGATIVE_INFINITY): Promise<readonly unknown[]> =>
+    (await readAuditRows(counted, since, limit, () => true)).map(({ ms }) => ms);
+  assert.equal(await latest(4), [2_500, 2_501, 2_502, 2_503]);
+  reads = 0;
+  assert.equal(await latest(2), [2_502, 2_503]);
+  // The full rows of a process end where its next row begins: they are not read.
+  assert.is(reads, 2);
+  await latest(10_000, clock.date() - 1_000);
+  assert.is(reads, 4);
+  assert.equal(
+    await latest(10_000),
+    Array.from({ length: 2_503 }, (_, n) => n + 1),
+  );
   await store.close();
 });

@@ -525,6 +525,8 @@ test('it does not load the server or any package', () => {
     'make-directory.ts',
     'near-miss.ts',
     'node-name.ts',
+    // The check of `--cluster`.
+    'nodes',
     'package-files.ts',
     'protocol',
     'transports',

@@ -77,8 +77,10 @@ test('prints the records of a directory of --data, while its server runs and aft
 
 test('names what is wrong with its arguments', async () => {
   for (const [args, expected] of [
-    [[], 'expected FILE or --data DIR, got none'],
-    [['audit.jsonl', '--data', '.'], 'expected FILE or --data DIR, got both'],
+    [[], 'expected FILE, --data DIR or --store URL, got none'],
+    [['audit.jsonl', '--data', '.'], 'expected FILE, --data DIR or --store URL, got FILE and another'],
+    [['audit.jsonl', '--store', 'postgres://a@b/c'], 'expected FILE, --data DIR or --store URL, got FILE and another'],
+    [['--data', '.', '--store', 'postgres://a@b/c'], 'expected --data or --store, got both'],
     [['gone.jsonl'], 'expected FILE, got gone.jsonl: no such file'],
     [['audit.jsonl', '--since', 'soon'], '--since: expected a date, or a time such as 30m, 12h or 7d, got soon'],
     [['.'], 'expected FILE, got the directory .. For durable state, use --data'],

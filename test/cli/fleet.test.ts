@@ -216,7 +216,7 @@ for (const [title, options, expected] of [
   [
     'with the address of no port',
     ['--http', '0', '--cluster', 'here'],
-    /--cluster: expected PORT or HOST:PORT.*got here/,
+    /--cluster: expected the address at which the other nodes reach this one, such as "10.0.0.5:7400", got string "here"/,
   ],
   [
     'with a secret that is not read',
@@ -230,7 +230,10 @@ for (const [title, options, expected] of [
       ['run', 'server.mjs'],
     ]) {
       const given = command[0] === 'run' ? options.filter((word) => !['--http', '0'].includes(word)) : options;
-      const server = new Cli([...command, ...given], { cwd: tree.path });
+      const server = new Cli([...command, ...given], {
+        cwd: tree.path,
+        env: { TROUPE_CLUSTER_SECRET: 's'.repeat(32) },
+      });
       assert.is(await server.exit, 2);
       assert.match(server.err, expected);
     }

@@ -2,12 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { StdioCommand } from 'troupe/client';
+import { freePort } from '../harness/free-port.ts';
 
 const FOLDER = fileURLToPath(new URL('../../bench/peers/', import.meta.url));
 
@@ -65,15 +65,6 @@ export async function serveEverything(): Promise<ServedPeer> {
   });
   await line(child, child.stderr, /listening on port/);
   return { url: `http://127.0.0.1:${port}/mcp`, close: () => ended(child, () => child.kill('SIGKILL')) };
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  if (!address || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 /** The first line that fits. The others are dropped, so that the pipe never fills up. */

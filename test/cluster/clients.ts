@@ -7,6 +7,8 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Longest wait for one response. A node that is paused while it has the request never answers. */
 const ANSWER_MS = 1_500;
 const RETRY_MS = 5;
+/** Entries of a ledger before its client begins another: a call writes all of them, and must cost the same after hours. */
+const MAX_ENTRIES = 200;
 const ACCEPTS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /** What went wrong that never may. */
@@ -22,11 +24,14 @@ export abstract class LedgerClient {
   readonly principal: string;
   readonly url: string;
   readonly violations: Violations;
-  /** The nonces that were acknowledged. */
+  /** The nonces that were acknowledged, of the present ledger. */
   readonly acknowledged = new Set<string>();
   /** The call that is on its way, its attempts, and the end of the last one: what a client that is never served waits for. */
   pending = '';
   #handle: string | undefined;
+  #ledgers = 0;
+  #adding = 0;
+  #turningOver: Promise<void> | undefined;
   #nonces = 0;
 
   constructor(url: string, principal: string, violations: Violations) {
@@ -46,16 +51,24 @@ export abstract class LedgerClient {
   }
 
   async create(): Promise<void> {
-    const { handle } = await this.until('ledger_create', { idempotencyKey: `${this.principal} create` });
+    this.#ledgers += 1;
+    const { handle } = await this.until('ledger_create', {
+      idempotencyKey: `${this.principal} create ${this.#ledgers}`,
+    });
     this.#handle = String(handle).replace(/^.*\//, '');
   }
 
   /** Adds one entry. Resolves when that is acknowledged. */
   async add(): Promise<void> {
+    // A comparison beside a call in flight would miss its entry.
+    if (this.acknowledged.size >= MAX_ENTRIES && this.#adding === 0) this.#turningOver ??= this.#turnOver();
+    await this.#turningOver;
+    this.#adding += 1;
     this.#nonces += 1;
     const nonce = `${this.principal}-${this.#nonces}`;
     await this.until('ledger_add', { handle: this.#handle, nonce, idempotencyKey: nonce });
     this.acknowledged.add(nonce);
+    this.#adding -= 1;
   }
 
   /** Compares the ledger with what was acknowledged: each entry once. */
@@ -70,6 +83,14 @@ export abstract class LedgerClient {
       );
     const lost = [...this.acknowledged].filter((nonce) => !known.has(nonce));
     if (lost.length > 0) this.violations.add(`${this.principal}: acknowledged and lost: ${lost.join()}`);
+  }
+
+  /** Ends a ledger as the test ends: with a comparison. */
+  async #turnOver(): Promise<void> {
+    await this.check();
+    this.acknowledged.clear();
+    await this.create();
+    this.#turningOver = undefined;
   }
 
   /** Repeats a call until it has an answer. @returns its structured content */

@@ -2,15 +2,21 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import pg from 'pg';
+import { sharesOf } from '../../src/nodes/shares.ts';
 import { compiled } from '../harness/compiled.ts';
-import { freePort, type Postgres, startPostgres } from '../harness/postgres.ts';
+import { freePort } from '../harness/free-port.ts';
+import { type Postgres, startPostgres } from '../harness/postgres.ts';
 import { TcpProxy } from '../harness/tcp-proxy.ts';
-import { Balancer } from './balancer.ts';
+import { Balancer, type BalancerOptions } from './balancer.ts';
 
 const SECRET = 'the secret that all nodes of the stage share';
 const START_MS = 30_000;
+/** Milliseconds within which the nodes settle also on a busy machine. */
+const SETTLE_MS = 60_000;
+/** Characters of a node's log in an error. */
+const LOG_LENGTH = 2_000;
 
-export interface StageOptions {
+export interface StageOptions extends BalancerOptions {
   /** Default: 3. */
   readonly nodes?: number;
   /** The program of a node, in TypeScript: see test/fixtures/cluster/node.ts for its arguments. */
@@ -114,11 +120,11 @@ export interface ClusterState {
 }
 
 export class ClusterStage {
-  readonly postgres: Postgres;
-  readonly database: string;
   readonly nodes: readonly StageNode[];
   readonly balancer: Balancer;
-  readonly #client: pg.Client;
+  #postgres: Postgres;
+  #database: string;
+  #client: pg.Client;
 
   private constructor(
     postgres: Postgres,
@@ -127,9 +133,9 @@ export class ClusterStage {
     balancer: Balancer,
     client: pg.Client,
   ) {
-    this.postgres = postgres;
+    this.#postgres = postgres;
     this.#client = client;
-    this.database = database;
+    this.#database = database;
     this.nodes = nodes;
     this.balancer = balancer;
   }
@@ -139,6 +145,7 @@ export class ClusterStage {
     program = 'test/fixtures/cluster/node.ts',
     env = {},
     fsync = false,
+    resends = false,
   }: StageOptions = {}): Promise<ClusterStage> {
     const postgres = await startPostgres({ fsync });
     const database = await postgres.database();
@@ -150,9 +157,11 @@ export class ClusterStage {
       const words = [compiled(program), through, String(ports.http), String(ports.link), SECRET];
       nodes.push(new StageNode(ports, cable, words, env));
     }
-    const client = new pg.Client({ connectionString: database });
-    await client.connect();
-    const balancer = await Balancer.open(nodes.map(({ port }) => port));
+    const client = await clientOf(database);
+    const balancer = await Balancer.open(
+      nodes.map(({ port }) => port),
+      { resends },
+    );
     const stage = new ClusterStage(postgres, database, nodes, balancer, client);
     try {
       await Promise.all(nodes.map((node) => node.start()));
@@ -167,6 +176,30 @@ export class ClusterStage {
   /** The endpoint behind the balancer. */
   get url(): string {
     return `http://127.0.0.1:${this.balancer.port}/mcp`;
+  }
+
+  /** The primary. */
+  get postgres(): Postgres {
+    return this.#postgres;
+  }
+
+  /** The URL of the primary, past all cables. */
+  get database(): string {
+    return this.#database;
+  }
+
+  /**
+   * Promotes a standby of the primary, and leads all cables to it. Resolves when it accepts writes.
+   *
+   * @param how `lead` closes what led to the former primary, and `divert` leaves it as it is
+   */
+  async failOver(standby: Postgres, how: 'lead' | 'divert' = 'lead'): Promise<void> {
+    await standby.promote();
+    for (const { cable } of this.nodes) cable[how](standby.port);
+    this.#database = this.#database.replace(`:${this.#postgres.port}/`, `:${standby.port}/`);
+    this.#postgres = standby;
+    await this.#client.end().catch(() => {});
+    this.#client = await clientOf(this.#database);
   }
 
   /** Asks the database, on a connection of the stage's own. */
@@ -192,13 +225,42 @@ export class ClusterStage {
   /**
    * Resolves when living nodes own all cells, as many nodes as there are processes, each has its share, and all were
    * connected for longer than the lease, before which none may judge another.
+   *
+   * @throws {Error} with the state and the end of each node's log if they do not within `limitMs`
    */
-  async settled(count = this.nodes.length): Promise<void> {
+  async settled(count = this.nodes.length, limitMs = SETTLE_MS): Promise<void> {
     const young = `SELECT FROM pg_stat_activity WHERE application_name = 'troupe beat' AND backend_start > clock_timestamp() - interval '3 s'`;
+    const began = performance.now();
     for (;;) {
-      const { alive, owners } = await this.state();
+      const state = await this.state();
+      const { alive, owners } = state;
       const shared = alive.length === count && new Set(owners).size === count && !owners.includes(undefined);
       if (shared && (await this.query(young)).length === 0) return;
+      if (performance.now() - began > limitMs)
+        throw new Error(`${count} nodes did not settle within ${limitMs} ms: ${this.#described(state)}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  #described({ alive, fenced, owners }: ClusterState): string {
+    const cells = new Map<number | undefined, number>();
+    for (const owner of owners) cells.set(owner, (cells.get(owner) ?? 0) + 1);
+    const owned = Array.from(cells, ([port, number]) => `${port ?? 'no living node'}: ${number}`).join(', ');
+    const logs = this.nodes.map(
+      ({ linkPort, pid, exitCode, log }) =>
+        `\n--- link port ${linkPort}, process ${pid}, exit code ${exitCode ?? 'none'}\n${log.slice(-LOG_LENGTH)}`,
+    );
+    return `alive ${alive.join(', ') || 'none'}; fenced ${fenced.join(', ') || 'none'}; cells by the link port of their owner ${owned || 'none'}${logs.join('')}`;
+  }
+
+  /** Resolves when the node that should own this cell does: it moves no more while the nodes stay the same. */
+  async atRest(cell: number): Promise<void> {
+    const end = performance.now() + SETTLE_MS;
+    for (;;) {
+      const { alive } = await this.state();
+      const [row] = await this.query(`SELECT node FROM troupe.cell WHERE n = ${cell}`);
+      if (row?.node === sharesOf(alive)[cell]) return;
+      if (performance.now() > end) throw new Error(`cell ${cell} is at ${row?.node} after ${SETTLE_MS} ms`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
@@ -228,4 +290,12 @@ WHERE node IN (SELECT id FROM troupe.node WHERE NOT fenced AND address LIKE '%:$
     await this.#client.end();
     await this.postgres.stop();
   }
+}
+
+async function clientOf(database: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: database });
+  // Its server may be killed while nobody asks.
+  client.on('error', () => {});
+  await client.connect();
+  return client;
 }

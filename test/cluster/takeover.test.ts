@@ -5,18 +5,16 @@ import { timeLimit } from '../harness/door.ts';
 import { assertFigure } from '../harness/pace.ts';
 import { postgresSuite } from '../harness/postgres.ts';
 import { atScale, SCALE } from '../harness/scale.ts';
-import { type LedgerClient, LegacyClient, ModernClient, Violations } from './clients.ts';
+import { type LedgerClient, LegacyClient, ModernClient } from './clients.ts';
+import { Crowd, outages } from './crowd.ts';
 import { ClusterStage, type StageNode } from './stage.ts';
 
 const test = postgresSuite('takeover');
 const KILLS = atScale({ quick: 1, full: 10, proof: 100 });
 const PAUSES = atScale({ quick: 0, full: 3, proof: 20 });
 const LEASE_MS = 2_000;
-/** Clients of each era, and milliseconds between two calls of one: their work leaves the machine time for the nodes. */
+/** Clients of each era. */
 const CLIENTS = atScale({ quick: 4, full: 8, proof: 8 });
-const PAUSE_MS = 50;
-/** Calls of each client before the first fault: code that has never run is slow. */
-const WARM = 10;
 /** A client that waits for so long waits for ever. */
 const NEVER_MS = 30_000;
 /** Longer than the delay of a beat. Later, the store itself would report that its connection has had no answer for 5 s. */
@@ -29,70 +27,10 @@ timeLimit(120_000 + KILLS * 20_000);
 let stage: ClusterStage;
 let crowd: Crowd;
 
-/** Clients of both eras that add to their ledgers without a pause. */
-class Crowd {
-  readonly violations = new Violations();
-  readonly clients: readonly LedgerClient[];
-  readonly #legacy: readonly LegacyClient[];
-  readonly #waiting = new Map<LedgerClient, (() => void)[]>();
-  #running = true;
-  #loops: Promise<unknown> = Promise.resolve();
-
-  constructor(url: string, each: number) {
-    const indexes = Array.from({ length: each }, (_, index) => index);
-    this.#legacy = indexes.map((index) => new LegacyClient(url, `legacy${index}`, this.violations));
-    this.clients = [
-      ...this.#legacy,
-      ...indexes.map((index) => new ModernClient(url, `modern${index}`, this.violations)),
-    ];
-  }
-
-  async start(): Promise<void> {
-    await Promise.all(this.#legacy.map((client) => client.open()));
-    await Promise.all(this.clients.map((client) => client.create()));
-    this.#loops = Promise.all(this.clients.map((client) => this.#loop(client)));
-  }
-
-  /** Resolves when a call that this client sends from now on is acknowledged. */
-  served(client: LedgerClient): Promise<void> {
-    return new Promise((resolve) => {
-      // The call that is on its way now was sent before.
-      this.#waiting.set(client, [...(this.#waiting.get(client) ?? []), () => this.#next(client, resolve)]);
-    });
-  }
-
-  /** The clients whose ledgers this node owns. */
-  async of(node: StageNode): Promise<readonly LedgerClient[]> {
-    const { owners } = await stage.state();
-    return this.clients.filter(({ cell }) => owners[cell] === node.linkPort);
-  }
-
-  /** Compares all ledgers with what was acknowledged. */
-  async stop(): Promise<void> {
-    this.#running = false;
-    await this.#loops;
-    for (const client of this.clients) await client.check();
-    assert.equal(this.violations.found, []);
-  }
-
-  async #loop(client: LedgerClient): Promise<void> {
-    while (this.#running) {
-      await client.add();
-      await pause(PAUSE_MS);
-      for (const resolve of this.#waiting.get(client)?.splice(0) ?? []) resolve();
-    }
-  }
-
-  #next(client: LedgerClient, resolve: () => void): void {
-    this.#waiting.set(client, [...(this.#waiting.get(client) ?? []), resolve]);
-  }
-}
-
 test.before(async () => {
   stage = await ClusterStage.open();
   crowd = new Crowd(stage.url, CLIENTS);
   await crowd.start();
-  for (let calls = 0; calls < WARM; calls += 1) await Promise.all(crowd.clients.map((client) => crowd.served(client)));
 });
 test.after(async () => {
   await crowd.stop();
@@ -109,6 +47,12 @@ async function victim(): Promise<StageNode> {
   const [most] = counted.sort((one, other) => other.clients - one.clients);
   if (!most) throw new Error('there is no node');
   return most.node;
+}
+
+/** The clients whose ledgers this node owns. */
+async function clientsOf(node: StageNode): Promise<readonly LedgerClient[]> {
+  const { owners } = await stage.state();
+  return crowd.clients.filter(({ cell }) => owners[cell] === node.linkPort);
 }
 
 /** Resolves when the database has fenced so many nodes. */
@@ -130,25 +74,6 @@ async function unready(node: StageNode): Promise<void> {
   }
 }
 
-/** The milliseconds from a fault until a call that each of these clients sends right after it is acknowledged, in order. */
-async function outages(clients: readonly LedgerClient[], fault: () => unknown): Promise<readonly number[]> {
-  const began = performance.now();
-  await fault();
-  const all = clients.map(async (client) => {
-    const waited = new AbortController();
-    const late = pause(NEVER_MS, undefined, { signal: waited.signal }).then(
-      () => {
-        throw new Error(`${client.principal} is not served after ${NEVER_MS} ms: ${client.pending}`);
-      },
-      () => {},
-    );
-    await Promise.race([client.add(), late]);
-    waited.abort();
-    return performance.now() - began;
-  });
-  return (await Promise.all(all)).sort((a, b) => a - b);
-}
-
 function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
@@ -158,12 +83,20 @@ function report(id: string, sorted: readonly number[]): void {
   process.stdout.write(`${id}: ${sorted.length} takeovers, p50 / p99 / max: ${shown} ms\n`);
 }
 
+test('a wait for nodes that do not come ends, with the living nodes, the owners of all cells and the logs', async () => {
+  const { alive } = await stage.state();
+  const error = await stage.settled(alive.length + 1, 0).catch((error: Error) => error);
+  assert.instance(error, Error);
+  for (const part of [...alive, ...stage.nodes.flatMap(({ linkPort }) => [`${linkPort}: `, `link port ${linkPort}, `])])
+    assert.ok(String(error).includes(part), `${part} is not in ${String(error)}`);
+});
+
 test(`D-01: after each of ${KILLS} kills another node serves before the lease ends, and nothing acknowledged is lost or doubled`, async () => {
   const before = (await stage.state()).fenced.length;
   const all: number[] = [];
   for (let round = 0; round < KILLS; round += 1) {
     const node = await victim();
-    const clients = await crowd.of(node);
+    const clients = await clientsOf(node);
     const kill = async (): Promise<void> => {
       await node.kill();
       await stage.extendLease(node);
@@ -187,7 +120,7 @@ if (SCALE !== 'quick') {
     const all: number[] = [];
     for (let round = 0; round < PAUSES; round += 1) {
       const node = await victim();
-      const clients = await crowd.of(node);
+      const clients = await clientsOf(node);
       const { fenced } = await stage.state();
       // A stream of a session that this node owns, at the port of the node.
       const session = await ownSession(node);
@@ -215,7 +148,7 @@ if (SCALE !== 'quick') {
 
   test('D-04: a node that is cut off from its database acknowledges nothing, and another node takes over', async () => {
     const node = await victim();
-    const clients = await crowd.of(node);
+    const clients = await clientsOf(node);
     const { fenced } = await stage.state();
     const all = await outages(clients, () => {
       node.cable.cut();
@@ -240,7 +173,7 @@ if (SCALE !== 'quick') {
       await Promise.all(crowd.clients.map((client) => crowd.served(client)));
     }
     assert.is((await stage.state()).fenced.length, fenced.length);
-    const clients = await crowd.of(node);
+    const clients = await clientsOf(node);
     const occupy = (): Promise<void> => {
       stage.balancer.takeOut(node.port);
       return block(node, 12_000);

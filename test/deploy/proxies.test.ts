@@ -1,8 +1,7 @@
 /** The configurations of nginx and Caddy in examples/deploy: a real proxy passes streams as they come, for long, with their headers. */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type ClientRequest, type IncomingMessage, request as send } from 'node:http';
-import { createServer as listener } from 'node:net';
+import { type ClientRequest, type IncomingMessage, createServer as nodeServer, request as send } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { createServer, http } from '../../src/index.ts';
 import { suite } from '../harness/door.ts';
+import { freePort } from '../harness/free-port.ts';
 import { SCALE } from '../harness/scale.ts';
 import { EventReader } from '../http/sse.ts';
 
@@ -29,14 +29,6 @@ test.after(() => {
 });
 
 const has = (command: string, arg: string): boolean => spawnSync(command, [arg]).status === 0;
-
-async function freePort(): Promise<number> {
-  const server = listener();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address ? address.port : 0;
-}
 
 /** Replaces a part of a recipe. @throws {Error} if the recipe does not have it, so that a test never changes more than it says */
 function replaced(text: string, part: string, by: string): string {
@@ -241,6 +233,55 @@ async function proxied(start: (port: number, upstream: number) => void | Promise
   await server.close();
 }
 
+/** Starts nginx with the recipe for nodes at these ports. */
+function startBalancer(name: string, port: number, nodes: readonly number[], change: (site: string) => string): void {
+  let site = replaced(change(readFileSync(nodesConf, 'utf8')), 'listen 80;', `listen 127.0.0.1:${port};`);
+  nodes.forEach((node, index) => {
+    site = replaced(site, `server node-${index + 1}:3000 `, `server 127.0.0.1:${node} `);
+  });
+  const started = spawnSync('nginx', ['-p', temporary, '-c', nginxConf(name, site)], { encoding: 'utf8' });
+  assert.is(started.status, 0, started.stderr);
+  const pid = Number(readFileSync(join(temporary, `${name}.pid`), 'utf8'));
+  stops.push(() => process.kill(pid, 'SIGTERM'));
+}
+
+/** A node dies of the first arrival of each request; the next node answers. */
+async function sentAgain(): Promise<void> {
+  const arrived: string[] = [];
+  const nodes = nodeServer(async (request, response) => {
+    let body = '';
+    for await (const piece of request) body += piece;
+    const first = !arrived.includes(body);
+    arrived.push(body);
+    if (first) request.socket.destroy();
+    else response.writeHead(200).end();
+  });
+  await new Promise<void>((resolve) => nodes.listen(0, '127.0.0.1', resolve));
+  stops.push(() => nodes.close());
+  const address = nodes.address();
+  const node = typeof address === 'object' && address ? address.port : 0;
+  const port = await freePort();
+  // All nodes are one server here, which must not be left out.
+  startBalancer('again', port, [node, node, node], (site) => site.replaceAll('max_fails=1', 'max_fails=0'));
+  const session = { 'mcp-session-id': 'Ab.of-ada' };
+  const modern = (method: string) => ({ 'mcp-protocol-version': '2026-07-28', 'mcp-method': method });
+  const kinds: readonly (readonly [string, Record<string, string>, string, boolean])[] = [
+    ['a call in a session', session, '/mcp', true],
+    ['initialize', {}, '/mcp', true],
+    ['a read of 2026-07-28', modern('resources/read'), '/mcp', true],
+    ['tasks/cancel of 2026-07-28', modern('tasks/cancel'), '/mcp', true],
+    ['a call of 2026-07-28', modern('tools/call'), '/mcp', false],
+    ['a call of 2026-07-28 that names a session', { ...modern('tools/call'), ...session }, '/mcp', false],
+    ['a message of 2024-11-05', {}, '/mcp?sessionId=Ab.of-ada', false],
+  ];
+  for (const [kind, headers, path, again] of kinds) {
+    arrived.length = 0;
+    const { response } = await ask(port, headers, kind, path);
+    response.resume();
+    assert.equal([response.statusCode, arrived.length], again ? [200, 2] : [502, 1], kind);
+  }
+}
+
 /** A request goes to the only node that listens, and a stream passes as it comes. */
 async function balanced(): Promise<void> {
   const server = createServer({ name: 's', version: '1', log: () => {} });
@@ -249,15 +290,7 @@ async function balanced(): Promise<void> {
   await server.listen(transport);
   stops.push(() => void server.close());
   const [port, down, alsoDown] = [await freePort(), await freePort(), await freePort()];
-  const nodes = [down, Number(new URL(transport.url).port), alsoDown];
-  let site = replaced(readFileSync(nodesConf, 'utf8'), 'listen 80;', `listen 127.0.0.1:${port};`);
-  nodes.forEach((node, index) => {
-    site = replaced(site, `server node-${index + 1}:3000 `, `server 127.0.0.1:${node} `);
-  });
-  const started = spawnSync('nginx', ['-p', temporary, '-c', nginxConf('nodes', site)], { encoding: 'utf8' });
-  assert.is(started.status, 0, started.stderr);
-  const pid = Number(readFileSync(join(temporary, 'nodes.pid'), 'utf8'));
-  stops.push(() => process.kill(pid, 'SIGTERM'));
+  startBalancer('nodes', port, [down, Number(new URL(transport.url).port), alsoDown], (site) => site);
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
   for (let id = 1; id <= 6; id += 1)
     assert.is(await status(port, '/mcp', message('initialize', params, id)), 200, `request ${id}`);
@@ -267,6 +300,10 @@ async function balanced(): Promise<void> {
 
 if (has('nginx', '-v')) {
   test('nginx of examples/nodes passes each request to a node that listens', balanced);
+  test(
+    'nginx of examples/nodes sends a request to another node if the first one dies, unless it may run twice',
+    sentAgain,
+  );
   test('nginx accepts its configuration', () => {
     const [key, certificate] = [join(temporary, 'key'), join(temporary, 'certificate')];
     const made = spawnSync('openssl', [

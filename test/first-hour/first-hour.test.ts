@@ -7,9 +7,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
+import { freePort } from '../harness/free-port.ts';
 import { SCALE } from '../harness/scale.ts';
 import { COMMANDS } from './commands.ts';
-import { FirstHour, freePort } from './first-hour.ts';
+import { FirstHour } from './first-hour.ts';
 import { Examples, stepsOf } from './steps.ts';
 
 const test = suite('the first hour');

@@ -1,6 +1,5 @@
 /** The folder of somebody who tries Troupe for the first time: empty, with a home of its own, and with a shell. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -69,13 +68,4 @@ export class FirstHour {
 
 function makeScratch(): string {
   return mkdtempSync(join(tmpdir(), 'troupe-first-hour-'));
-}
-
-export async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  if (!address || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }

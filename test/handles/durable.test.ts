@@ -138,7 +138,7 @@ test('a delay that fell due while no process was there fires at once', async () 
   await settled();
   const late = await first.again({ laterMs: 3_600_000 });
   const changes: string[] = [];
-  late.handles.onChange(({ view }) => changes.push(String(view.state)));
+  late.handles.onChange(({ view }) => changes.push(String(view().state)));
   await late.clock.advance(1);
   assert.equal(changes, ['shipped']);
   assert.is((await late.handles.get('order', handle, ALICE)).status, 'done');
@@ -182,6 +182,61 @@ test('thousands of timers that fell due load some instances at a time: the first
   assert.ok(firedAtLast > 0, 'every instance was read before the first timer fired');
 });
 
+test('a delay that fires creates a view only for a listener that reads it', async () => {
+  let [views, changes] = [0, 0];
+  const machine = setup({}).createMachine({
+    initial: 'waiting',
+    states: { waiting: { after: { 60000: 'late' } }, late: {} },
+  });
+  const view = (): object => {
+    views += 1;
+    return {};
+  };
+  const { handles, clock } = await stage([{ name: 'bell', machine, version: '1', events: [], view }]);
+  await handles.create('bell', {}, ALICE);
+  views = 0;
+  let reads = false;
+  handles.onChange((change) => {
+    changes += 1;
+    if (reads) assert.is(change.view().state, 'late');
+  });
+  await clock.advance(60_001);
+  assert.equal([changes, views], [1, 0]);
+  await handles.create('bell', {}, ALICE);
+  reads = true;
+  [changes, views] = [0, 0];
+  await clock.advance(60_001);
+  assert.equal([changes, views], [1, 1]);
+});
+
+test('an instance with an overdue delay and a later one is loaded once, and the later one fires in its time', async () => {
+  const store = disk();
+  const machine = setup({}).createMachine({
+    type: 'parallel',
+    states: {
+      soon: { initial: 'waiting', states: { waiting: { after: { 60000: 'over' } }, over: {} } },
+      later: { initial: 'waiting', states: { waiting: { after: { 90000: 'over' } }, over: {} } },
+    },
+  });
+  const first = await stage([{ name: 'bell', machine, version: '1', events: [] }], { store });
+  const { handle } = await first.handles.create('bell', {}, ALICE);
+  let loads = 0;
+  const counted: Store = {
+    ...store,
+    load(actor) {
+      if (actor.startsWith('handle/')) loads += 1;
+      return store.load(actor);
+    },
+  };
+  const { handles, clock } = await first.again({ laterMs: 70_000, store: counted });
+  await clock.advance(1);
+  const state = async (): Promise<unknown> => (await handles.get('bell', handle, ALICE)).state;
+  assert.equal(await state(), { soon: 'over', later: 'waiting' });
+  await clock.advance(20_000);
+  assert.equal(await state(), { soon: 'over', later: 'over' });
+  assert.is(loads, 1);
+});
+
 test('a delay wakes an instance that hibernates', async () => {
   const work = new Work();
   const { handles, clock, inspection } = await stage([orderKind(orderMachine(work.logic))]);
@@ -194,7 +249,7 @@ test('a delay wakes an instance that hibernates', async () => {
   unlisten();
   assert.equal(live, []);
   const changes: string[] = [];
-  handles.onChange(({ view }) => changes.push(String(view.state)));
+  handles.onChange(({ view }) => changes.push(String(view().state)));
   await clock.advance(11_000);
   assert.equal(changes, ['shipped']);
 });

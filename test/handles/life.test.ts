@@ -128,7 +128,7 @@ test('a handle expires without use and at the end of its lifetime, and an expire
   const { handles, clock } = await stage([kind]);
   const { handle } = await handles.create('order', {}, ALICE);
   const gone: string[] = [];
-  handles.onChange(({ type, view }) => void (type === 'gone' && gone.push(view.handle)));
+  handles.onChange(({ type, handle }) => void (type === 'gone' && gone.push(handle)));
   for (let n = 0; n < 4; n += 1) {
     await clock.advance(2_400_000);
     await handles.get('order', handle, ALICE);

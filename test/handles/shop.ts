@@ -94,7 +94,9 @@ export async function withShop(
     await run({
       server,
       clock,
-      client: (principal) => new TestClient(connect(principal === undefined ? {} : { principal })),
+      // The first picture loads the layout of charts, which takes seconds on a busy machine.
+      client: (principal) =>
+        new TestClient(connect(principal === undefined ? {} : { principal }), { deadlineMs: 30_000 }),
     });
   } finally {
     const closing = server.close();

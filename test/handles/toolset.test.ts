@@ -4,9 +4,11 @@ import { createMachine } from 'xstate';
 import { z } from 'zod';
 import { createServer, type JsonObject, type Server } from '../../src/index.ts';
 import type { CallToolResult } from '../../src/protocol/types.ts';
-import type { TestClient } from '../../src/testing.ts';
+import { StoreError } from '../../src/store/store.ts';
+import { ErrorAnswer, type TestClient } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 import { orderMachine, orderOptions, withShop } from './shop.ts';
+import { disk } from './support.ts';
 
 const test = suite('a machine as a toolset');
 
@@ -59,6 +61,41 @@ test('a machine gives one tool for each event, and those that create, get, list 
     assert.is(hints.get('order_get').readOnlyHint, true);
     assert.is(hints.get('order_end').destructiveHint, true);
   }));
+
+test('R-18: while the store is away, calls of a client that can be asked have not happened, without an incident for each', async () => {
+  const store = disk();
+  const logged: string[] = [];
+  await withShop(
+    async ({ client }) => {
+      const ada = client();
+      const meta = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } };
+      const call = (name: string, args: JsonObject): Promise<unknown> =>
+        ada.modern('tools/call', { name, arguments: args }, meta);
+      const { handle } = Object(Object(await call('order_create', { customer: 'Ada' })).structuredContent);
+      for (const fault of ['busy', 'full', 'failed'] as const) {
+        store.fails = new StoreError(fault, 'the database is away');
+        for (const [name, args] of [
+          ['order_create', { customer: 'Ada' }],
+          ['order_add_item', { handle, sku: 'tea' }],
+        ] as const) {
+          try {
+            await call(name, args);
+            assert.unreachable(name);
+          } catch (error) {
+            assert.instance(error, ErrorAnswer);
+            const { code, data, message } = error as ErrorAnswer;
+            assert.equal([code, data], [-32603, { reason: 'storage' }]);
+            assert.match(message, 'Nothing has happened. Try again later');
+            assert.not.match(message, 'step');
+          }
+        }
+      }
+      store.fails = undefined;
+      assert.equal(logged, []);
+    },
+    { store, log: (level, message) => void logged.push(`${level}: ${message}`) },
+  );
+});
 
 test('lists are the same for every client, in both eras, whatever there is behind handles', () =>
   withShop(async ({ client }) => {

@@ -1,13 +1,13 @@
 /** A throw-away PostgreSQL for tests: a temporary data directory, a port of its own on loopback, ended with its process. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import pg from 'pg';
 import { type Suite, suite } from './door.ts';
+import { freePort } from './free-port.ts';
 
 const DEBIAN = '/usr/lib/postgresql';
 const USER = 'troupe';
@@ -45,39 +45,32 @@ rm -rf "$1"`;
 export interface PostgresOptions {
   /** Whether a commit waits for the disk, as in production. True by default. */
   readonly fsync?: boolean;
-  /** More settings of the server, such as `{ max_connections: 20 }`. */
+  /** More settings of the server, such as `{ max_connections: 20 }`. A standby has those of its primary. */
   readonly settings?: Readonly<Record<string, string | number>>;
 }
 
 /** Starts a server with an empty database. It ends with this process, whatever ends that. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
+  return startServer(options, 'initdb', ['-U', USER, '--auth=trust', '--no-sync', '--locale=C', '--encoding=UTF8']);
+}
+
+/** Starts a server in a directory of its own, which this program fills. */
+async function startServer(options: PostgresOptions, program: string, words: readonly string[]): Promise<Postgres> {
   if (programs === undefined) throw new Error('no PostgreSQL: its initdb was not found');
   const owner = unprivileged();
   const folder = mkdtempSync(join(tmpdir(), 'troupe-postgres-'));
   if (owner.uid !== undefined && owner.gid !== undefined) chownSync(folder, owner.uid, owner.gid);
   const guardian = spawn('sh', ['-c', GUARDIAN, 'sh', folder], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
-  const data = join(folder, 'data');
-  const initdb = ['-D', data, '-U', USER, '--auth=trust', '--no-sync', '--locale=C', '--encoding=UTF8'];
-  const made = spawnSync(join(programs, 'initdb'), initdb, { ...owner, encoding: 'utf8', cwd: folder });
-  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+  const filling = spawn(join(programs, program), ['-D', join(folder, 'data'), ...words], {
+    ...owner,
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const [[code], error] = await Promise.all([once(filling, 'exit'), text(filling.stderr)]);
+  if (code !== 0) throw new Error(`${program} failed: ${error}`);
   const server = new Postgres(programs, folder, owner, await freePort(), options, guardian);
   await server.start();
   return server;
-}
-
-/**
- * A port that is free, below those that the system gives to outgoing connections: it stays free until its server starts, and
- * while that starts again.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(10_000, 32_000);
-    const server = createServer().listen(port, '127.0.0.1');
-    const free = await once(server, 'listening').catch(() => undefined);
-    if (!free) continue;
-    await new Promise((closed) => server.close(closed));
-    return port;
-  }
 }
 
 /** One server. It keeps its port and its data from one start to the next. */
@@ -169,8 +162,25 @@ export class Postgres {
   }
 
   /** Ends the server at once, as a crash does: its next start recovers from the log. */
-  async kill(): Promise<void> {
-    await this.#end('SIGQUIT');
+  async kill(signal: 'SIGQUIT' | 'SIGKILL' = 'SIGQUIT'): Promise<void> {
+    await this.#end(signal);
+  }
+
+  /** Starts a standby with the data of this server. From then on, no commit is acknowledged before the standby has it. */
+  async standby(): Promise<Postgres> {
+    const from = `host=127.0.0.1 port=${this.port} user=${USER} application_name=standby`;
+    const words = ['-d', from, '--write-recovery-conf', '--checkpoint=fast', '--no-sync', '--wal-method=stream'];
+    const standby = await startServer(this.#options, 'pg_basebackup', words);
+    await this.query(`ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
+    await this.query('SELECT pg_reload_conf()');
+    const synchronous = `SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`;
+    while ((await this.query(synchronous)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    return standby;
+  }
+
+  /** Makes a standby the primary. Resolves when it accepts writes. */
+  async promote(): Promise<void> {
+    await this.query('SELECT pg_promote()');
   }
 
   /** Ends the server, and deletes its data. */
@@ -183,7 +193,7 @@ export class Postgres {
     await gone;
   }
 
-  async #end(signal: 'SIGQUIT' | 'SIGINT'): Promise<void> {
+  async #end(signal: 'SIGQUIT' | 'SIGINT' | 'SIGKILL'): Promise<void> {
     const server = this.#server;
     if (!server) return;
     this.#server = undefined;
@@ -212,9 +222,10 @@ function started(server: ChildProcess): Promise<void> {
       else ready();
     };
     const onExit = (code: number | null): void => settle(new Error(`PostgreSQL ended with ${code}: ${log}`));
-    const onLog = (text: string): void => {
-      log += text;
-      if (log.includes('ready to accept connections')) settle();
+    const onLog = (line: string): void => {
+      log += line;
+      // A standby is read-only.
+      if (/ready to accept (?:read-only )?connections/.test(log)) settle();
     };
     const timer = setTimeout(() => settle(new Error(`PostgreSQL did not start in ${START_MS} ms: ${log}`)), START_MS);
     server.once('error', settle).once('exit', onExit);

@@ -5,7 +5,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 export class TcpProxy {
   readonly port: number;
   readonly #server: Server;
-  readonly #target: number;
+  #target: number;
   readonly #sockets = new Set<Socket>();
   #whole = true;
 
@@ -35,6 +35,18 @@ export class TcpProxy {
   heal(): void {
     this.#whole = true;
     for (const socket of this.#sockets) socket.resume();
+  }
+
+  /** Further connections lead to another port, and pass. Those that are there stay as they are, such as cut. */
+  divert(target: number): void {
+    this.#target = target;
+    this.#whole = true;
+  }
+
+  /** Further connections lead to another port. Those that are there are closed. */
+  lead(target: number): void {
+    this.divert(target);
+    this.reset();
   }
 
   /** Closes all connections; further ones are accepted. */

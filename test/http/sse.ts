@@ -19,7 +19,7 @@ const DEADLINE_MS = 20_000;
  * @example const { id, data } = await answer.events.next();
  */
 export class EventReader {
-  /** Every event so far, taken or not. */
+  /** Every event so far, taken or not, since the last {@link forget}. */
   readonly seen: SseEvent[] = [];
   /** Every comment so far, without its colon and the space after it. */
   readonly comments: string[] = [];
@@ -47,6 +47,12 @@ export class EventReader {
         waiting.settle(event);
       } else if (this.over) waiting.fail(new Error(`the stream ended before another event; ${this.#told()}`));
     });
+  }
+
+  /** Drops the events that were taken, where there are too many to keep. */
+  forget(): void {
+    this.seen.splice(0, this.#taken);
+    this.#taken = 0;
   }
 
   /** The next event with data, its data parsed. @throws as {@link next} does */

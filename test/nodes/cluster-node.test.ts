@@ -65,6 +65,7 @@ class Stage {
         leave() {},
         peers() {},
         reaches: (node) => !this.unreachable.some((pair) => pair.includes(node) && pair.includes(process.id)),
+        failure: (node) => (this.unreachable.flat().includes(node) ? 'connect ECONNREFUSED' : undefined),
         close: () => Promise.resolve(),
       },
       log: (level, message) => void log.push(`${level}: ${message}`),
@@ -478,4 +479,111 @@ test('cells that could not be given up are discarded and served again by the sam
   assert.ok(two.holder.cells.size > 300);
   assert.is(one.node.report().moving + two.node.report().moving, 0);
   stage.check();
+});
+
+test('D-05: a node that joins and that others do not reach claims nothing and gets nothing, says why, and joins once they reach it', async () => {
+  const stage = new Stage();
+  const [one, two] = [await stage.start('one'), await stage.start('two')];
+  await stage.pass(60_000);
+  stage.unreachable = [
+    ['three-1', 'one-1'],
+    ['three-1', 'two-1'],
+  ];
+  const starting = stage.start('three');
+  for (let ms = 0; ms < 12_000; ms += 1_000) {
+    await stage.pass(1_000);
+    assert.is(stage.database.cells.filter(({ node }) => node?.startsWith('three')).length, 0);
+    assert.equal([stage.free(), one.node.ready, two.node.ready], [0, true, true]);
+  }
+  const three = await starting;
+  assert.is(three.node.ready, false);
+  assert.match(
+    three.log.join('\n'),
+    'node three-1 withdraws: it reaches 0 of 2 other nodes. one-1 at one:1: connect ECONNREFUSED; two-1 at two:1: connect ECONNREFUSED',
+  );
+  assert.match(
+    one.log.join('\n'),
+    'node three-1 at three:1 and this node do not reach each other: connect ECONNREFUSED',
+  );
+  await stage.pass(10_000);
+  assert.is(three.process.id, 'three-2');
+  await stage.pass(60_000);
+  assert.ok(three.holder.cells.size > 200, String(three.holder.cells.size));
+  stage.check();
+});
+
+test('a node that leaves gives its cells to the nodes that it reaches', async () => {
+  const stage = new Stage();
+  const one = await stage.start('one');
+  for (const name of ['two', 'three']) await stage.start(name);
+  await stage.pass(60_000);
+  stage.unreachable = [['one-1', 'two-1']];
+  await stage.pass(1_000);
+  const had = [...one.holder.cells];
+  void one.node.leave();
+  await stage.pass(100);
+  assert.equal([...new Set(had.map((cell) => stage.database.ownerOf(cell)))], ['three-1']);
+});
+
+test('cells that an earlier seat could not give up stay with the next seat, which serves them', async () => {
+  const stage = new Stage();
+  const one = await stage.start('one');
+  let fail = (_: Error): void => {};
+  one.holder.written = () =>
+    new Promise((_, reject) => {
+      fail = reject;
+    });
+  const two = await stage.start('two');
+  await stage.pass(3_000);
+  assert.ok(one.node.report().moving > 0);
+  two.process.kill();
+  const row = stage.database.nodes.get('one-1');
+  if (row) row.fenced = true;
+  await stage.pass(20_000);
+  assert.is(one.process.id, 'one-2');
+  assert.is(one.holder.cells.size, CELLS);
+  // The earlier seat learns only now that its commits have failed.
+  fail(new Error('the connection is lost'));
+  await stage.pass(0);
+  assert.is(one.holder.cells.size, one.node.report().cells);
+  stage.check();
+});
+
+test('cells whose data can be neither read nor discarded are read again in the next round', async () => {
+  const stage = new Stage();
+  const holder = new Holder();
+  const [take, drop] = [holder.take.bind(holder), holder.drop.bind(holder)];
+  let fails = true;
+  holder.take = (cells) => (fails ? Promise.reject(new Error('the database is away')) : take(cells));
+  holder.drop = (cells, flush) => (fails ? Promise.reject(new Error('a session is stuck')) : drop(cells, flush));
+  const one = await stage.start('one', holder);
+  assert.match(one.log.join('\n'), 'could not read 1024 cells; the next round tries again: the database is away');
+  fails = false;
+  await stage.pass(3_000);
+  assert.is(one.holder.cells.size, CELLS);
+  assert.is(one.node.ready, true);
+});
+
+test('the log has each node that joins, leaves and dies', async () => {
+  const stage = new Stage();
+  const one = await stage.start('one');
+  const [two, three] = [await stage.start('two'), await stage.start('three')];
+  await stage.pass(30_000);
+  const had = three.holder.cells.size;
+  void two.node.leave().then(() => two.node.end());
+  await stage.pass(5_000);
+  const cells = three.holder.cells.size;
+  assert.ok(cells > had);
+  three.process.kill();
+  void one.node.closed('three-1');
+  await stage.pass(1_000);
+  assert.equal(
+    one.log.filter((line) => /two-1|three-1/.test(line)),
+    [
+      'info: node two-1 at two:1 has joined',
+      'info: node three-1 at three:1 has joined',
+      'info: node two-1 at two:1 has left',
+      `warning: node three-1 at three:1 is dead. Other nodes take over its ${cells} cells`,
+    ],
+  );
 });

@@ -7,10 +7,11 @@ import { sharesOf } from '../../src/nodes/shares.ts';
 import { CELLS, cellIn } from '../../src/protocol/cell.ts';
 import { isObject } from '../../src/protocol/json.ts';
 import { META } from '../../src/protocol/meta.ts';
+import { TASKS_EXTENSION } from '../../src/protocol/task-params.ts';
 import { suite, timeLimit } from '../harness/door.ts';
 import { MemoryDatabase, type MemoryProcess } from '../harness/memory-nodes.ts';
 import { atScale } from '../harness/scale.ts';
-import { call, type Modern } from '../http/modern.ts';
+import { call, type Modern, send } from '../http/modern.ts';
 import { type Answer, ask, type Message, openSession } from '../http/support.ts';
 
 const test = suite('continuity across nodes');
@@ -24,15 +25,18 @@ interface Node {
   readonly process: MemoryProcess;
   readonly url: string;
   readonly ran: string[];
+  /** Ends the calls of `wait` at this node. */
+  readonly ends: (() => void)[];
 }
 
 async function start(database: MemoryDatabase, name: string): Promise<Node> {
   const process = database.process(name);
   const ran: string[] = [];
+  const ends: (() => void)[] = [];
   const server = createServer({
     ...{ name: 'continuity', version: '1.0.0', store: process.store, log: () => {} },
     cluster: { listen: '127.0.0.1:0', secret: SECRET },
-    limits: { graceMs: 1_000 },
+    limits: { graceMs: 1_000, taskAfterMs: 250 },
   });
   server.tool('count', { input: z.object({ to: z.number() }) }, ({ to }, { progress }) => {
     for (let done = 1; done <= to; done += 1) progress(done, to);
@@ -47,14 +51,24 @@ async function start(database: MemoryDatabase, name: string): Promise<Node> {
     const { status } = await ctx.elicit({ message: 'Which size?', schema: z.object({ size: z.number() }) });
     return `${status} ${n}`;
   });
+  server.tool('ship', { task: 'allowed', rerun: true }, async (_, ctx) => {
+    const answer = await ctx.elicit({ message: 'Where to?', schema: z.object({ city: z.string() }) });
+    await new Promise<void>((resolve) => ends.push(resolve));
+    return answer.status === 'accepted' ? `accepted ${answer.content.city}` : answer.status;
+  });
   server.tool('pay', { input: z.object({ n: z.number() }) }, ({ n }) => {
     ran.push(`pay ${n}`);
     return `paid ${n}`;
   });
+  server.tool('wait', { input: z.object({ n: z.number() }) }, async ({ n }) => {
+    ran.push(`wait ${n}`);
+    await new Promise<void>((resolve) => ends.push(resolve));
+    return `waited ${n}`;
+  });
   const authenticate = ({ header }: { header(name: string): string | undefined }): string => header('x-user') ?? 'ann';
   const transport = http({ port: 0, authenticate });
   await server.listen(transport);
-  return { server, process, ran, url: transport.url };
+  return { server, process, ran, ends, url: transport.url };
 }
 
 /** Waits for a cause that shows itself to a look. */
@@ -188,6 +202,55 @@ test('D-17: a question that one node asks is answered at another, also after the
   await stop(one, two);
 });
 
+test('D-17: a question that was answered before its call became a task is not asked again after the death of the node', async () => {
+  const database = new MemoryDatabase(systemClock);
+  const one = await start(database, 'one');
+  const meta = { [META.clientCapabilities]: { elicitation: { form: {} }, extensions: { [TASKS_EXTENSION]: {} } } };
+  const first = async (): Promise<Message['result']> =>
+    (await messageIn(await call(one.url, 'ship', {}, { meta }))).result;
+  let question = await first();
+  // On a busy machine the call may become a task before it asks.
+  while (question?.inputRequests === undefined) question = await first();
+  const [name = ''] = Object.keys(Object(question?.inputRequests));
+  const inputResponses = { [name]: { action: 'accept', content: { city: 'Oslo' } } };
+  const params = { requestState: question?.requestState, inputResponses };
+  const { result: created } = await messageIn(await call(one.url, 'ship', {}, { meta, params }));
+  const taskId = String(created?.taskId);
+  const two = await start(database, 'two');
+  await kill(database, one, [two]);
+  const look = async (): Promise<Message> =>
+    messageIn(await send(two.url, 'tasks/get', { params: { taskId }, headers: { 'mcp-name': taskId }, meta }));
+  let looked = await look();
+  while (looked.result?.status === 'working') {
+    for (const end of two.ends) end();
+    looked = await look();
+  }
+  assert.is(looked.result?.status, 'completed', JSON.stringify(looked));
+  assert.match(JSON.stringify(looked), 'accepted Oslo');
+  assert.equal(database.violations, []);
+  for (const end of one.ends) end();
+  await stop(one, two);
+});
+
+test('D-18: a call that is sent again with its answers, because its response was lost, is answered with the task that it became', async () => {
+  const database = new MemoryDatabase(systemClock);
+  const one = await start(database, 'one');
+  const two = await start(database, 'two');
+  const meta = { [META.clientCapabilities]: { elicitation: { form: {} }, extensions: { [TASKS_EXTENSION]: {} } } };
+  const { result: question } = await messageIn(await call(one.url, 'ship', {}, { meta }));
+  const [name = ''] = Object.keys(Object(question?.inputRequests));
+  const inputResponses = { [name]: { action: 'accept', content: { city: 'Oslo' } } };
+  const params = { requestState: question?.requestState, inputResponses };
+  const answered = async ({ url }: Node): Promise<Message> => messageIn(await call(url, 'ship', {}, { meta, params }));
+  const { result: created } = await answered(one);
+  assert.is(created?.resultType, 'task');
+  for (const node of [two, one]) assert.equal((await answered(node)).result?.taskId, created?.taskId);
+  assert.is(one.ends.length + two.ends.length, 1, 'it runs once');
+  for (const end of [...one.ends, ...two.ends]) end();
+  assert.equal(database.violations, []);
+  await stop(one, two);
+});
+
 test('D-18: the cells of one principal are the same at every node', async () => {
   const database = new MemoryDatabase(systemClock);
   const one = await start(database, 'one');
@@ -195,4 +258,43 @@ test('D-18: the cells of one principal are the same at every node', async () => 
   const sessions = await Promise.all([one, two].map(({ url }) => openSession(url)));
   assert.is(new Set(sessions.map(({ id }) => cellIn(id))).size, 1);
   await stop(one, two);
+});
+
+test('a call of a session that a balancer sends once more, to another node, runs at most once', async () => {
+  const database = new MemoryDatabase(systemClock);
+  const one = await start(database, 'one');
+  const two = await start(database, 'two');
+  const all = [one, two];
+  const { headers } = await openSession(one.url, '2025-11-25');
+  const post = (node: Node, id: number, name: string) =>
+    ask(node.url, {
+      headers,
+      body: { jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: { n: id } } },
+    }).then(messageIn);
+  const begun = async (id: number): Promise<Node> => {
+    await until('the call begins', () => counted(all, `wait ${id}`) === 1);
+    return one.ran.includes(`wait ${id}`) ? one : two;
+  };
+
+  // The node that has forwarded the call dies: its owner still runs it.
+  const forwarded = post(one, 1, 'wait');
+  const owner = await begun(1);
+  const other = owner === one ? two : one;
+  assert.match(textIn(await post(other, 1, 'wait')), 'id 1 is in flight');
+  for (const end of owner.ends) end();
+  assert.match(textIn(await forwarded), 'waited 1');
+  assert.match(textIn(await post(other, 1, 'wait')), 'waited 1');
+
+  // The owner dies: after a call whose response is lost, and during a call.
+  assert.match(textIn(await post(owner, 2, 'pay')), 'paid 2');
+  void post(owner, 3, 'wait').catch(() => {});
+  await begun(3);
+  await kill(database, owner, [other]);
+  assert.match(textIn(await post(other, 2, 'pay')), 'paid 2');
+  assert.match(textIn(await post(other, 3, 'wait')), 'It may have run and will not run again');
+
+  assert.equal([counted(all, 'wait 1'), counted(all, 'pay 2'), counted(all, 'wait 3')], [1, 1, 1]);
+  assert.equal(database.violations, []);
+  for (const end of owner.ends) end();
+  await stop(...all);
 });

@@ -1,15 +1,20 @@
 /** Servers that share a database: whatever one of them has begun, the others serve, continue and count, also after its death. */
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { systemClock } from '../../src/clock.ts';
 import { createServer, http, type Server } from '../../src/index.ts';
+import { sharesOf } from '../../src/nodes/shares.ts';
 import { CELLS, cellIn } from '../../src/protocol/cell.ts';
 import { isObject } from '../../src/protocol/json.ts';
 import { META } from '../../src/protocol/meta.ts';
+import { TASKS_EXTENSION } from '../../src/protocol/task-params.ts';
 import { orderMachine, orderOptions } from '../handles/shop.ts';
+import { compiled } from '../harness/compiled.ts';
 import { suite, timeLimit } from '../harness/door.ts';
 import { MemoryDatabase, type MemoryProcess } from '../harness/memory-nodes.ts';
-import { call } from '../http/modern.ts';
+import { call, send } from '../http/modern.ts';
 import { type Answer, ask, type Message, openSession, type Session } from '../http/support.ts';
 
 const test = suite('nodes that share a store');
@@ -23,6 +28,8 @@ interface Node {
   readonly url: string;
   readonly told: string[];
   readonly ran: string[];
+  /** Ends the calls of `bake` at this node. */
+  readonly ends: (() => void)[];
   stop(): Promise<void>;
 }
 
@@ -35,6 +42,7 @@ async function start(database: MemoryDatabase, name: string, spread?: 'session')
   const process = database.process(name);
   const told: string[] = [];
   const ran: string[] = [];
+  const ends: (() => void)[] = [];
   const server = createServer({
     ...{ name: 'shop', version: '1.0.0', store: process.store },
     cluster: { listen: '127.0.0.1:0', secret: SECRET, spread },
@@ -46,11 +54,15 @@ async function start(database: MemoryDatabase, name: string, spread?: 'session')
     ran.push(`pay ${n}`);
     return `${name} paid ${n}`;
   });
+  server.tool('bake', { task: 'required' }, async () => {
+    await new Promise<void>((resolve) => ends.push(resolve));
+    return 'baked';
+  });
   const authenticate = ({ header }: { header(name: string): string | undefined }): string => header('x-user') ?? 'ann';
   const transport = http({ port: 0, authenticate });
   await server.listen(transport);
   const node: Node = {
-    ...{ server, process, told, ran, url: transport.url },
+    ...{ server, process, told, ran, ends, url: transport.url },
     async stop() {
       open.delete(node);
       if (process.state === 'killed') process.clear();
@@ -170,6 +182,42 @@ test('a node that stops gives its cells away first: no request fails, and no ses
     ['two-1'],
   );
   await two.stop();
+});
+
+test('a node that joins gets a cell with a working task only when the task has ended', async () => {
+  const database = new MemoryDatabase(systemClock);
+  const one = await start(database, 'one');
+  const meta = { [META.clientCapabilities]: { extensions: { [TASKS_EXTENSION]: {} } } };
+  const shares = sharesOf([one.process.id, 'two-1']);
+  let task = '';
+  // A task of a call without a session is in any cell of its node.
+  while (shares[cellIn(task) ?? -1] !== 'two-1') {
+    const { result, error } = await messageIn(await call(one.url, 'bake', {}, { meta }));
+    assert.type(result?.taskId, 'string', JSON.stringify(error ?? result));
+    task = String(result?.taskId);
+  }
+  const status = async (node: Node): Promise<unknown> => {
+    const looked = await send(node.url, 'tasks/get', { params: { taskId: task }, headers: { 'mcp-name': task }, meta });
+    return (await messageIn(looked)).result?.status;
+  };
+  const two = await start(database, 'two');
+  assert.is(two.process.id, 'two-1');
+  const share = shares.filter((node) => node === 'two-1').length;
+  await until('all of its share without tasks', () => Number(two.server.cluster()?.cells) >= share - 1);
+  assert.is(await status(two), 'working');
+  for (const end of one.ends) end();
+  await until('its share', () => two.server.cluster()?.cells === share);
+  assert.is(await status(two), 'completed');
+  assert.equal(database.violations, []);
+  await one.stop();
+  await two.stop();
+});
+
+test('a node has loaded what its calls need when it serves: a call for a cell that has moved to it does not wait for modules', async () => {
+  const thread = new Worker(compiled('test/fixtures/cluster/loaded.ts'));
+  const [loaded] = await once(thread, 'message');
+  assert.equal(loaded, { before: false, serving: true });
+  await once(thread, 'exit');
 });
 
 test('a zombie commits nothing, answers nothing of its sessions, and joins again', async () => {

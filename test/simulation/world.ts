@@ -2,6 +2,7 @@
 import { createServer, type MemoryPeer, memory, type Server } from '../../src/index.ts';
 import { messageOf } from '../../src/protocol/json.ts';
 import { connect, SimulatedClock } from '../../src/testing.ts';
+import { loadRoutes } from '../../src/transports/http/endpoint.ts';
 import { Book, type Happening, isTerminal } from './book.ts';
 import { type Breaks, BrokenWire } from './breaks.ts';
 import { Client } from './client.ts';
@@ -81,6 +82,7 @@ let warm: Promise<void> | undefined;
 
 /** What is loaded with the first call of a process takes real time, which no seed decides: it is over before the first world begins. */
 async function warmUp(): Promise<void> {
+  await loadRoutes();
   const server = createServer({ name: 'warm', version: '1.0.0' });
   const schema = { type: 'object', properties: { word: { type: 'string' } }, required: ['word'] } as const;
   server.tool('warm', { input: schema }, ({ word }) => word);

@@ -133,6 +133,7 @@ export function program(args: readonly string[], env: Readonly<Record<string, st
   const hearers: ((line: string) => void)[] = [];
   let rest = '';
   let errors = '';
+  let isOver = false;
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     const parts = (rest + text).split('\n');
     rest = parts.pop() ?? '';
@@ -147,6 +148,7 @@ export function program(args: readonly string[], env: Readonly<Record<string, st
   });
   const ended = new Promise<void>((resolve) => {
     child.once('exit', () => {
+      isOver = true;
       for (const hearer of hearers.splice(0)) hearer(`ended: ${errors}`);
       resolve();
     });
@@ -159,6 +161,7 @@ export function program(args: readonly string[], env: Readonly<Record<string, st
     line() {
       const line = lines.shift();
       if (line !== undefined) return Promise.resolve(line);
+      if (isOver) return Promise.resolve(`ended: ${errors}`);
       return new Promise((resolve) => hearers.push(resolve));
     },
   };

@@ -50,8 +50,8 @@ async function obey(): Promise<void> {
   await store.open(known);
   say('open');
   let n = 0;
+  let reported = 0;
   for await (const line of createInterface({ input: process.stdin })) {
-    const said = known.lines.length;
     try {
       if (line === 'write') {
         n += 1;
@@ -70,7 +70,9 @@ async function obey(): Promise<void> {
     } catch (error) {
       say(error instanceof StoreError ? error.fault : `unexpected: ${String(error)}`);
     }
-    if (known.lines.length > said) process.stderr.write(`${known.lines.slice(said).join('\n')}\n`);
+    // Also what the store has logged since the previous command: its thread may end between two of them.
+    if (known.lines.length > reported) process.stderr.write(`${known.lines.slice(reported).join('\n')}\n`);
+    reported = known.lines.length;
   }
 }
 

@@ -1,4 +1,4 @@
-/** `troupe audit [FILE]`: prints the records of an audit log from its file, or from the durable state of a server. */
+/** `troupe audit [FILE]`: prints the records of an audit log from its file, or from the durable state of a server or cluster. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -11,21 +11,35 @@ import {
 import { readFileAudit, readStoredAudit } from '../../audit/server-audit.ts';
 import { isoOf, systemClock } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
-import { StoreError } from '../../store/store.ts';
+import type { PostgresAddress } from '../../store/postgres/postgres-address.ts';
+import type { PostgresSnapshot } from '../../store/postgres/postgres-snapshot.ts';
+import { type Store, StoreError } from '../../store/store.ts';
 import { readOptions, wholeNumber } from '../command-options.ts';
+import { databaseAddress } from '../serving/served-store.ts';
+import { STORE_HELP, STORE_OPTIONS, type StoreOptions } from '../serving/store-option.ts';
 import { safe } from '../top/format.ts';
 import { say, UsageError } from '../usage.ts';
 
-const OPTIONS = { data: 'DIR', principal: 'NAME', element: 'NAME', event: 'NAME', since: 'TIME', limit: 'N', json: '' };
+const OPTIONS = {
+  ...STORE_OPTIONS,
+  principal: 'NAME',
+  element: 'NAME',
+  event: 'NAME',
+  since: 'TIME',
+  limit: 'N',
+  json: '',
+};
 
 const HELP = `Usage: troupe audit FILE [--principal NAME] [--element NAME] [--event NAME]
                          [--since TIME] [--limit N] [--json]
        troupe audit --data DIR [the same]
+       troupe audit --store URL [the same]
 
 Prints the latest records of an audit log, the oldest first: of a file, with its
-rotated predecessors, or of the durable state in DIR. Its server may run: the
-command writes nothing to its store, and shows what is there now.
+rotated predecessors, or of durable state. The servers may run: the command
+writes nothing to their store, and shows what is there now.
 
+${STORE_HELP}
   --principal NAME       only records of this principal
   --element NAME         only records of this element: refund, or "tool refund"
   --event NAME           only records of this event: call, denied, limited, …
@@ -53,7 +67,7 @@ export async function main(args: readonly string[]): Promise<void> {
   };
   const json = values.json !== undefined;
   try {
-    const records = await read(file, values.data, query);
+    const records = await read(file, values, query);
     process.stdout.write(records.map((record) => `${json ? JSON.stringify(record) : textOf(record)}\n`).join(''));
   } catch (error) {
     if (error instanceof UsageError) throw error;
@@ -70,12 +84,13 @@ export async function main(args: readonly string[]): Promise<void> {
 /** @throws {UsageError | StoreError} */
 async function read(
   file: string | undefined,
-  directory: string | undefined,
+  options: StoreOptions,
   query: AuditQuery,
 ): Promise<readonly AuditRecord[]> {
-  if ((file === undefined) === (directory === undefined))
-    throw new UsageError(`troupe audit: expected FILE or --data DIR, got ${file === undefined ? 'none' : 'both'}`);
+  const { data, store } = options;
   if (file !== undefined) {
+    if (data !== undefined || store !== undefined)
+      throw new UsageError(`troupe audit: expected FILE, --data DIR or --store URL, got FILE and another`);
     if (!existsSync(file)) throw new UsageError(`troupe audit: expected FILE, got ${safe(file)}: no such file`);
     if (statSync(file).isDirectory())
       throw new UsageError(
@@ -85,9 +100,21 @@ async function read(
       say(`troupe audit: ${safe(name)}: skipped ${lines} ${lines === 1 ? 'line' : 'lines'} without an audit record`);
     return readFileAudit(file, query, damaged);
   }
-  const path = join(directory ?? '', 'troupe.db');
-  if (!existsSync(path))
-    throw new UsageError(`troupe audit: --data: there is no durable state in ${safe(directory ?? '')}`);
+  const address = await databaseAddress('audit', options);
+  if (!address && data === undefined)
+    throw new UsageError('troupe audit: expected FILE, --data DIR or --store URL, got none');
+  const snapshot = address ? await inDatabase(address) : await inDirectory(data ?? '');
+  try {
+    return await readStoredAudit(snapshot, query);
+  } finally {
+    await snapshot.close();
+  }
+}
+
+/** @throws {UsageError | StoreError} */
+async function inDirectory(directory: string): Promise<Store> {
+  const path = join(directory, 'troupe.db');
+  if (!existsSync(path)) throw new UsageError(`troupe audit: --data: there is no durable state in ${safe(directory)}`);
   // Loads a database.
   const { sqliteSnapshot } = await import('../../store/sqlite/sqlite.ts');
   const store = sqliteSnapshot(path);
@@ -95,11 +122,14 @@ async function read(
     clock: systemClock,
     log: (level, message) => level !== 'info' && say(`troupe audit: ${message}`),
   });
-  try {
-    return await readStoredAudit(store, query);
-  } finally {
-    await store.close();
-  }
+  return store;
+}
+
+/** @throws {StoreError} */
+async function inDatabase(address: PostgresAddress): Promise<PostgresSnapshot> {
+  // Loads the driver.
+  const { PostgresSnapshot } = await import('../../store/postgres/postgres-snapshot.ts');
+  return PostgresSnapshot.open(address);
 }
 
 /** @throws {UsageError} */

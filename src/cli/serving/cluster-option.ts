@@ -1,17 +1,17 @@
 /** Parses `--cluster HOST:PORT`: the server becomes a node of the cluster that shares its store. */
 import { readFileSync } from 'node:fs';
+import { checkClusterOptions } from '../../nodes/cluster-options.ts';
 import { messageOf } from '../../protocol/json.ts';
-import { readAddress } from '../command-options.ts';
-import { inCommand, UsageError } from '../usage.ts';
+import { UsageError } from '../usage.ts';
 
 /** The options of run and serve. */
 export const CLUSTER_OPTIONS = { cluster: 'HOST:PORT', 'cluster-secret-file': 'PATH' } as const;
 
 /** Their part of the help of these commands. */
-export const CLUSTER_HELP = `  --cluster HOST:PORT    share the database of --store with other nodes, which reach
-                         this one at HOST:PORT; port 0 chooses a free port. The
-                         variable TROUPE_CLUSTER_SECRET has the secret of all
-                         nodes, of at least 32 characters
+export const CLUSTER_HELP = `  --cluster HOST:PORT    share the database of --store with other nodes, which
+                         reach this one at HOST:PORT, so never 0.0.0.0; port 0
+                         chooses a free port. The variable TROUPE_CLUSTER_SECRET
+                         has the secret of all nodes, of at least 32 characters
   --cluster-secret-file PATH
                          the file with this secret, instead of the variable`;
 
@@ -47,9 +47,18 @@ export function readCluster(command: string, values: ClusterValues, place?: Flee
     if (file !== undefined) throw new UsageError(`troupe ${command}: --cluster-secret-file needs --cluster`);
     return undefined;
   }
-  const { host, port } = inCommand(command, () => readAddress('--cluster', given, '7400'));
-  const ownPort = place && port !== 0 ? port + 2 * place.index + (place.generation % 2) : port;
-  return { listen: `${host.includes(':') ? `[${host}]` : host}:${ownPort}`, secret: secretOf(command, file) };
+  const [, host, port] = /^(.+):(\d+)$/.exec(given) ?? [];
+  const offset = place && Number(port) !== 0 ? 2 * place.index + (place.generation % 2) : 0;
+  const listen = host === undefined ? given : `${host}:${Number(port) + offset}`;
+  const choice = { listen, secret: secretOf(command, file) };
+  try {
+    checkClusterOptions(choice);
+  } catch (error) {
+    const source = file === undefined ? SECRET_VARIABLE : '--cluster-secret-file';
+    const why = messageOf(error).replace(/^createServer: cluster\./, '');
+    throw new UsageError(`troupe ${command}: ${why.replace(/^listen/, '--cluster').replace(/^secret/, source)}`);
+  }
+  return choice;
 }
 
 function secretOf(command: string, file: string | undefined): string {

@@ -1,7 +1,8 @@
-/** The store of `--data DIR` and `--store URL`, for servers without a store of their own. */
+/** The store of `--data DIR` and `--store URL`: for servers without a store of their own, and for commands that read it. */
 import { join, resolve } from 'node:path';
 import { makeDirectory } from '../../make-directory.ts';
 import { messageOf } from '../../protocol/json.ts';
+import type { PostgresAddress } from '../../store/postgres/postgres-address.ts';
 import type { Store } from '../../store/store.ts';
 import { say, UsageError } from '../usage.ts';
 import { STORE_VARIABLE, type StoreOptions, storeUrl } from './store-option.ts';
@@ -13,8 +14,11 @@ import { STORE_VARIABLE, type StoreOptions, storeUrl } from './store-option.ts';
  * @throws {UsageError} if the directory cannot be created, or the URL is none
  */
 export async function chosenStore(command: string, options: StoreOptions): Promise<Store | undefined> {
-  const url = storeUrl(command, options);
-  if (url !== undefined) return postgresStore(command, url, options.store);
+  const address = await databaseAddress(command, options);
+  if (address) {
+    const { postgres } = await import('../../store/postgres/postgres.ts');
+    return postgres(address.url);
+  }
   const { data } = options;
   if (data === undefined) return undefined;
   const path = resolve(data);
@@ -30,17 +34,25 @@ export async function chosenStore(command: string, options: StoreOptions): Promi
   return sqlite(join(path, 'troupe.db'));
 }
 
-/** @param given the option as it was written; undefined if the variable named the database */
-async function postgresStore(command: string, url: string, given: string | undefined): Promise<Store> {
-  const option = given === undefined ? STORE_VARIABLE : '--store';
+/**
+ * Reads the address of `--store URL` or of its variable.
+ *
+ * @returns undefined without both
+ * @throws {UsageError} if the URL is none
+ */
+export async function databaseAddress(command: string, options: StoreOptions): Promise<PostgresAddress | undefined> {
+  const url = storeUrl(command, options);
+  if (url === undefined) return undefined;
+  const { store: given } = options;
   if (given !== undefined && URL.canParse(given) && new URL(given).password !== '')
     say(
       `troupe ${command}: --store: other users of this machine can read the password in the list of processes: set the variable ${STORE_VARIABLE} instead`,
     );
-  const { postgres } = await import('../../store/postgres/postgres.ts');
+  const { PostgresAddress } = await import('../../store/postgres/postgres-address.ts');
   try {
-    return postgres(url);
+    return new PostgresAddress(url);
   } catch (error) {
+    const option = given === undefined ? STORE_VARIABLE : '--store';
     throw new UsageError(`troupe ${command}: ${option}: ${messageOf(error).replace(/^postgres: url: /, '')}`);
   }
 }

@@ -6,8 +6,10 @@ import type { Context } from '../../input/context.ts';
 import type { HandleView } from '../../messages/handle-messages.ts';
 import { describe, isJsonObject } from '../../protocol/json.ts';
 import type { CallToolResult } from '../../protocol/types.ts';
+import { StoreError } from '../../store/store.ts';
 import { handleUri } from '../handle-record.ts';
 import type { Handles } from '../handles.ts';
+import { callNotBegun } from '../load-instance.ts';
 import type { Caller } from '../machine-definition.ts';
 import { answerRefused, answerWith, answerWithList, type Naming } from './handle-answer.ts';
 import type { Called, CalledAny, Paging } from './handle-arguments.ts';
@@ -93,5 +95,10 @@ async function ownKey(ctx: Context): Promise<string | undefined> {
   const { era, capabilities } = ctx.client;
   const { elicitation, sampling, roots } = capabilities;
   if (era !== 'modern' || !(elicitation ?? sampling ?? roots)) return undefined;
-  return ctx.step('troupe.call', () => nanoid());
+  try {
+    return await ctx.step('troupe.call', () => nanoid());
+  } catch (error) {
+    if (error instanceof Error && error.cause instanceof StoreError) throw callNotBegun(error.cause);
+    throw error;
+  }
 }

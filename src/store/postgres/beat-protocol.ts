@@ -1,6 +1,7 @@
 /** The messages between a member and the thread that proves to the database that its node is alive. */
 import type { StoreFault } from '../store.ts';
 import type { ClusterRead } from './cluster-tables.ts';
+import type { Timeline } from './primary-timeline.ts';
 
 export interface BeatStart {
   /** With its password: the thread opens its own connection. */
@@ -27,6 +28,8 @@ export type FromBeat =
   | { readonly type: 'joined'; readonly read: ClusterRead }
   | { readonly type: 'refused'; readonly fault: StoreFault; readonly message: string }
   | { readonly type: 'beat'; readonly beat: number; readonly read: ClusterRead }
+  /** The thread has connected, to a primary on this timeline. */
+  | { readonly type: 'primary'; readonly timeline: Timeline }
   | { readonly type: 'lost'; readonly why: string };
 
 export interface ToBeat {

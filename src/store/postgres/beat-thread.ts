@@ -10,6 +10,7 @@ import { BEAT_MS, type ClusterRead, ClusterTables, LEASE_MS } from './cluster-ta
 import { PostgresAddress } from './postgres-address.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { postgresError } from './postgres-faults.ts';
+import { PrimaryTimeline } from './primary-timeline.ts';
 import { type ConnectionOwner, ReconnectingConnection } from './reconnecting-connection.ts';
 
 /**
@@ -30,6 +31,7 @@ class Beats implements ConnectionOwner {
   readonly #shared: Int32Array;
   readonly #tables: ClusterTables;
   readonly #start: BeatStart;
+  readonly #primary = new PrimaryTimeline();
   readonly #connection: ReconnectingConnection;
   #joined = false;
   #ended = false;
@@ -48,7 +50,7 @@ class Beats implements ConnectionOwner {
     this.#tables = new ClusterTables(start.schema, start.node);
     const address = new PostgresAddress(start.url);
     const options = { connectMs: ANSWER_MS, answerMs: ANSWER_MS, prepares: true, application: 'troupe beat' };
-    this.#connection = new ReconnectingConnection(address, options, this);
+    this.#connection = new ReconnectingConnection(address, options, this.#primary, this);
   }
 
   async join(): Promise<void> {
@@ -67,6 +69,8 @@ class Beats implements ConnectionOwner {
   }
 
   async prepare(connection: PostgresConnection): Promise<void> {
+    // A beat that a crash of the database loses is written again half a second later.
+    await connection.run('SET synchronous_commit = off');
     await this.#tables.prepare(connection);
     await this.#tables.hold(connection);
     if (!this.#joined) await this.#tables.join(connection, this.#start.address, this.#start.version);
@@ -77,7 +81,10 @@ class Beats implements ConnectionOwner {
     this.#next();
   }
 
-  up(): void {}
+  up(): void {
+    const timeline = this.#primary.newest;
+    if (timeline) post({ type: 'primary', timeline });
+  }
 
   down(): void {
     this.#unsteady();

@@ -61,8 +61,6 @@ export class ClusterTables {
 
   /** Prepares a connection for the other statements. */
   async prepare(connection: PostgresConnection): Promise<void> {
-    // A beat that a crash of the database loses is written again half a second later.
-    await connection.run('SET synchronous_commit = off');
     await connection.run(`SET lock_timeout = ${LOCK_WAIT_MS}`);
   }
 

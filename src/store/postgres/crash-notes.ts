@@ -3,7 +3,7 @@ import type { Worker } from 'node:worker_threads';
 import { SharedMark } from '../shared-mark.ts';
 import type { EndedMark } from '../store.ts';
 import { startStoreThread } from '../store-thread.ts';
-import { fromColumnText, toColumnText } from './array-literal.ts';
+import { fromColumnText, toColumnText } from './column-text.ts';
 import type { PostgresAddress } from './postgres-address.ts';
 import type { AskReader } from './postgres-reads.ts';
 

@@ -2,13 +2,14 @@
 import { SlicedQueue, systemClock, type Timer } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
 import { type ActorRow, type ReplyWrite, type Stored, StoreError, type StoreHost, type Write } from '../store.ts';
-import { toColumnText } from './array-literal.ts';
+import { toColumnText } from './column-text.ts';
 import { type FoldedClaim, GroupFold, needsHeads } from './group-fold.ts';
 import { LayerStatements } from './layer-statement.ts';
 import type { PostgresAddress } from './postgres-address.ts';
 import type { PostgresConnection, ResultRow } from './postgres-connection.ts';
 import { endsConnection, postgresError } from './postgres-faults.ts';
 import type { PostgresOptions } from './postgres-options.ts';
+import type { PrimaryTimeline } from './primary-timeline.ts';
 import { type ConnectionOwner, ReconnectingConnection } from './reconnecting-connection.ts';
 import { StoreSession } from './store-session.ts';
 import { StreamHeads } from './stream-heads.ts';
@@ -27,6 +28,15 @@ interface FoldedJob {
   readonly job: WriteJob;
   readonly claim: FoldedClaim | undefined;
 }
+
+/**
+ * Turns of the event loop between a group of several batches and the next one. In these turns handlers end whose markers
+ * are durable, and clients that got their responses send their next requests: their writes then join the group, which
+ * costs the database as much with one batch as with many.
+ */
+const GATHERING_TURNS = 3;
+/** With this many waiting batches the next group leaves at once. */
+const MANY = 256;
 
 export class GroupWriter implements ConnectionOwner {
   readonly queue: WriteQueue;
@@ -47,12 +57,20 @@ export class GroupWriter implements ConnectionOwner {
   #gaveUp: StoreError | undefined;
   /** The reason why there is no connection. */
   #down: StoreError | undefined;
+  /** The last rejected database that was logged since the connection was lost. */
+  #rejection = '';
   /** Runs from the loss of the connection until waiting jobs are rejected; then new ones are rejected, too. */
   #outage: Timer | undefined;
   #isOver = false;
   #hold: Timer | undefined;
 
-  constructor(address: PostgresAddress, options: PostgresOptions, host: StoreHost, application: string) {
+  constructor(
+    address: PostgresAddress,
+    options: PostgresOptions,
+    primary: PrimaryTimeline,
+    host: StoreHost,
+    application: string,
+  ) {
     this.#label = address.label;
     this.#options = options;
     this.#host = host;
@@ -65,6 +83,7 @@ export class GroupWriter implements ConnectionOwner {
     this.#connection = new ReconnectingConnection(
       address,
       { connectMs: options.connectMs, answerMs: options.answerMs, prepares: true, application },
+      primary,
       this,
     );
   }
@@ -85,6 +104,7 @@ export class GroupWriter implements ConnectionOwner {
     this.#hold = undefined;
     if (this.#down) this.#host.log('info', `${this.#label}: connected again`);
     this.#down = undefined;
+    this.#rejection = '';
     this.#isOver = false;
     this.#heads.reset();
     this.#runSoon();
@@ -98,6 +118,12 @@ export class GroupWriter implements ConnectionOwner {
       if (!this.#running) this.queue.reject(this.#away());
     });
     if (this.queue.waits) this.#hold ??= systemClock.hold();
+  }
+
+  rejected(reason: StoreError): void {
+    if (reason.message === this.#rejection) return;
+    this.#rejection = reason.message;
+    this.#host.log('error', `${reason.message}; connecting again`);
   }
 
   gaveUp(reason: StoreError): void {
@@ -199,15 +225,22 @@ WHERE a.kind IS NULL`,
     while (this.queue.waits) {
       const connection = this.#connection.current;
       if (!connection) break;
-      const outcomes = await this.#write(connection, this.queue.take());
+      const jobs = this.queue.take();
+      const outcomes = await this.#write(connection, jobs);
       for (const outcome of outcomes) this.#outcomes.add(outcome);
       this.queue.end();
       await this.#trim(connection);
+      if (jobs.length > 1) await this.#gather();
     }
     this.#running = false;
     if (this.#isOver) this.queue.reject(this.#away());
     // The connection may have come up, or a job may have come, in between.
     else if (this.queue.waits && this.#connection.current) this.#runSoon();
+  }
+
+  async #gather(): Promise<void> {
+    for (let turn = 0; turn < GATHERING_TURNS && this.queue.size < MANY; turn += 1)
+      await new Promise<void>((resolve) => systemClock.soon(resolve));
   }
 
   /** One transaction. If a batch spoils it, each batch gets one of its own. */

@@ -1,27 +1,21 @@
 /** The SQL of a layer: one statement whose parts are common table expressions over arrays. It locks the row of the node first. */
 import { cellOfActor } from '../../protocol/cell.ts';
-import { ArrayLiteral } from './array-literal.ts';
+import { ArrayParameter, type ColumnType } from './array-parameter.ts';
 import type { PreparedStatement, SqlValue } from './postgres-connection.ts';
 import type { WriteLayer } from './write-layer.ts';
 
-/** A kind of column: its type in PostgreSQL. */
-type ColumnType = 'text' | 'bigint' | 'smallint' | 'int' | 'float8';
-
 /** Rows for one part of the statement. */
 class Rows {
-  readonly columns: readonly ArrayLiteral[];
+  readonly columns: readonly ArrayParameter[];
   size = 0;
 
   constructor(types: readonly ColumnType[]) {
-    this.columns = types.map(() => new ArrayLiteral());
+    this.columns = types.map((type) => new ArrayParameter(type));
   }
 
   add(...values: readonly (string | number | undefined)[]): void {
     this.size += 1;
-    for (const [index, value] of values.entries()) {
-      if (typeof value === 'string') this.columns[index]?.addText(value);
-      else this.columns[index]?.addNumber(value);
-    }
+    for (const [index, value] of values.entries()) this.columns[index]?.add(value);
   }
 }
 
@@ -139,7 +133,7 @@ export class LayerStatements {
       this.#known.set(key, statement);
     }
     const values: SqlValue[] = node === undefined ? [] : [node];
-    for (const name of names) for (const column of rows[name].columns) values.push(String(column));
+    for (const name of names) for (const column of rows[name].columns) values.push(column.toBuffer());
     return [statement, values];
   }
 

@@ -12,7 +12,7 @@ export class PostgresAddress {
     // Neither the text nor the parser's error is part of this one: both contain the password.
     if (!parsed)
       throw new TypeError(
-        `postgres: ${option}: expected the URL of a database, such as postgres://user@host/database, got ${typeof url === 'string' ? 'another text' : typeof url}`,
+        `postgres: ${option}: expected the URL of a database on one host, such as postgres://user@host/database, got ${typeof url === 'string' ? 'another text' : typeof url}`,
       );
     this.#url = url;
     this.label = labelOf(parsed);
@@ -27,11 +27,12 @@ export class PostgresAddress {
 function parse(url: unknown): URL | undefined {
   if (typeof url !== 'string' || !/^postgres(?:ql)?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
   const parsed = new URL(url);
-  const { username, pathname, search, hash } = parsed;
+  const { username, hostname, pathname, search, hash } = parsed;
   // A password with a /, ? or # that is not encoded ends the host early: the user is the host then, and the label would
   // contain the password.
   const isCut = username === '' && (pathname.includes('@') || /^\?[^=]*@/.test(search) || hash.includes('@'));
-  return isCut ? undefined : parsed;
+  // The driver connects to one host: it would look up both names as one.
+  return isCut || hostname.includes(',') ? undefined : parsed;
 }
 
 function labelOf({ hostname, port, pathname, searchParams }: URL): string {

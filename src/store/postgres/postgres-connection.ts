@@ -12,8 +12,8 @@ export interface PreparedStatement {
   readonly text: string;
 }
 
-/** A parameter. Arrays are literals of PostgreSQL: see {@link ArrayLiteral}. */
-export type SqlValue = string | number | boolean | null;
+/** A parameter. Bytes are in PostgreSQL's binary format: see `ArrayParameter`. */
+export type SqlValue = string | number | boolean | null | Buffer;
 export type ResultRow = readonly unknown[];
 
 export interface ConnectionOptions {

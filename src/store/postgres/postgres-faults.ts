@@ -47,14 +47,21 @@ export function mayConnectLater(error: unknown): boolean {
   return !REFUSED.test(sqlStateOf(error) ?? '');
 }
 
+/** Returns the remedy for an error whose message names none. */
+function hintFor(state: string | undefined): string {
+  if (POOLED.has(state))
+    return '. Behind a transaction pooler, name a direct connection, too: postgres(url, { session: directUrl })';
+  // insufficient_privilege
+  if (state === '42501')
+    return '. A role that may not create a schema needs one that it owns: CREATE SCHEMA troupe AUTHORIZATION role';
+  return '';
+}
+
 /** The store's error for one of the driver. @param what names the action, such as `db/shop: the batch was not written` */
 export function postgresError(error: unknown, what: string): StoreError {
   if (error instanceof StoreError) return error;
   const state = sqlStateOf(error);
   // Only the message: the detail of an error of PostgreSQL quotes the row.
-  const hint = POOLED.has(state)
-    ? '. Behind a transaction pooler, name a direct connection, too: postgres(url, { session: directUrl })'
-    : '';
-  const why = `${what}: ${messageOf(error)}${state === undefined ? '' : ` (${state})`}${hint}`;
+  const why = `${what}: ${messageOf(error)}${state === undefined ? '' : ` (${state})`}${hintFor(state)}`;
   return new StoreError(FAULTS[state ?? ''] ?? 'failed', why);
 }

@@ -18,6 +18,7 @@ import {
 import type { PostgresAddress } from './postgres-address.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { postgresError } from './postgres-faults.ts';
+import type { PrimaryTimeline } from './primary-timeline.ts';
 import { ReconnectingConnection } from './reconnecting-connection.ts';
 import type { WriteFence } from './write-fence.ts';
 
@@ -35,6 +36,8 @@ export interface Seat {
   readonly schema: string;
   /** Milliseconds for joining. */
   readonly joinMs: number;
+  /** Shared with the store: what one connection learns of a promotion, all know. */
+  readonly primary: PrimaryTimeline;
   readonly fence: WriteFence;
 }
 
@@ -86,7 +89,7 @@ class PostgresMember implements Member {
     this.#hear = hear;
     this.#tables = new ClusterTables(seat.schema, this.id);
     const options = { connectMs: ANSWER_MS, answerMs: ANSWER_MS, prepares: true, application: 'troupe member' };
-    this.#connection = new ReconnectingConnection(seat.address, options, {
+    this.#connection = new ReconnectingConnection(seat.address, options, seat.primary, {
       prepare: (connection) => this.#tables.prepare(connection),
       up: () => {},
       down: () => {},
@@ -214,7 +217,8 @@ class PostgresMember implements Member {
         act();
       };
       thread.on('message', (mail: FromBeat) => {
-        if (mail.type === 'refused') settle(() => refused(new StoreError(mail.fault, mail.message)));
+        if (mail.type === 'primary') this.#seat.primary.learn(mail.timeline);
+        else if (mail.type === 'refused') settle(() => refused(new StoreError(mail.fault, mail.message)));
         else if (mail.type === 'lost') {
           settle(() => refused(new StoreError('fenced', mail.why)));
           this.#lose(mail.why);

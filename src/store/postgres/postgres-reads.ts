@@ -7,12 +7,13 @@ import {
   type JournalEvent,
   type ListQuery,
   type Stored,
-  type StoredKind,
   StoreError,
   type StreamRow,
   type TimerRow,
 } from '../store.ts';
-import { ArrayLiteral, fromColumnText, toColumnText } from './array-literal.ts';
+import { isStoredKind } from '../stored-kind.ts';
+import { ArrayParameter } from './array-parameter.ts';
+import { fromColumnText, toColumnText } from './column-text.ts';
 import { GatheredReads } from './gathered-reads.ts';
 import type { PreparedStatement, ResultRow, SqlValue } from './postgres-connection.ts';
 
@@ -20,13 +21,6 @@ import type { PreparedStatement, ResultRow, SqlValue } from './postgres-connecti
 export type AskReader = (statement: PreparedStatement, values: readonly SqlValue[]) => Promise<readonly ResultRow[]>;
 
 const ACTOR = 'id, kind, name, principal, status, created, expires';
-const KINDS: Readonly<Record<StoredKind, true>> = {
-  handle: true,
-  session: true,
-  task: true,
-  question: true,
-  server: true,
-};
 
 export class PostgresReads {
   readonly #ask: AskReader;
@@ -46,11 +40,11 @@ export class PostgresReads {
 
   /** The rows of these actors; those that do not exist have none. */
   async #rowsOf(ids: readonly string[]): Promise<ReadonlyMap<string, ResultRow>> {
-    const literal = new ArrayLiteral();
-    for (const id of ids) literal.addText(id);
+    const array = new ArrayParameter('text');
+    for (const id of ids) array.add(id);
     const text = `SELECT ${ACTOR}, version, snapshot, (SELECT json_agg(json_build_array(timer, due, data))::text FROM ${this.#schema}.timer WHERE actor = id)
 FROM ${this.#schema}.actor WHERE id = ANY($1::text[]) AND kind IS NOT NULL`;
-    const rows = await this.#ask({ name: 'load', text }, [String(literal)]);
+    const rows = await this.#ask({ name: 'load', text }, [array.toBuffer()]);
     return new Map(rows.map((row) => [fromColumnText(textIn(row[0])), row]));
   }
 
@@ -63,7 +57,7 @@ FROM ${this.#schema}.actor WHERE id = ANY($1::text[]) AND kind IS NOT NULL`;
     };
     if (name !== undefined) add((place) => `name = ${place}`, toColumnText(name));
     if (principal !== undefined) add((place) => `principal = ${place}`, toColumnText(principal));
-    if (cells) add((place) => `cell = ANY(${place}::smallint[])`, numbers(cells));
+    if (cells) add((place) => `cell = ANY(${place}::smallint[])`, cellArray(cells));
     if (after) {
       values.push(after.created, toColumnText(after.id));
       where.push(`(created, id) > ($${values.length - 1}::float8, $${values.length}::text)`);
@@ -123,7 +117,7 @@ FROM ${this.#schema}.event e WHERE e.actor = $1 GROUP BY e.stream`;
   async timers(until: number, limit: number, cells?: readonly number[]): Promise<readonly TimerRow[]> {
     const some = cells ? ' AND cell = ANY($3::smallint[])' : '';
     const text = `SELECT actor, timer, due, data FROM ${this.#schema}.timer WHERE due <= $1${some} ORDER BY due LIMIT $2`;
-    const values = [until, limit, ...(cells ? [numbers(cells)] : [])];
+    const values = [until, limit, ...(cells ? [cellArray(cells)] : [])];
     const rows = await this.#ask({ name: cells ? 'timers of cells' : 'timers', text }, values);
     return rows.map(([actor, timer, due, data]) => ({
       actor: fromColumnText(textIn(actor)),
@@ -149,10 +143,10 @@ FROM ${this.#schema}.event e WHERE e.actor = $1 GROUP BY e.stream`;
   }
 }
 
-function numbers(values: readonly number[]): string {
-  const literal = new ArrayLiteral();
-  for (const value of values) literal.addNumber(value);
-  return String(literal);
+function cellArray(cells: readonly number[]): Buffer {
+  const array = new ArrayParameter('smallint');
+  for (const cell of cells) array.add(cell);
+  return array.toBuffer();
 }
 
 function textIn(value: unknown): string {
@@ -160,13 +154,9 @@ function textIn(value: unknown): string {
   throw new StoreError('corrupt', `the database: expected a text, got ${value === null ? 'NULL' : typeof value}`);
 }
 
-function isKind(text: string): text is StoredKind {
-  return Object.hasOwn(KINDS, text);
-}
-
 function actorRow([id, kind, name, principal, status, created, expires]: ResultRow): ActorRow {
   const known = textIn(kind);
-  if (!isKind(known)) throw new StoreError('corrupt', `the actor ${textIn(id)}: unknown kind ${known}`);
+  if (!isStoredKind(known)) throw new StoreError('corrupt', `the actor ${textIn(id)}: unknown kind ${known}`);
   return {
     id: fromColumnText(textIn(id)),
     kind: known,

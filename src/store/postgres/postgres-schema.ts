@@ -15,8 +15,14 @@ export function lockKey(schema: string, purpose: 'schema' | 'store' | 'sweep' | 
 /** Creates the tables if there are none. @throws {StoreError} `foreign` for tables of others, or of a later version */
 export async function ensureSchema(connection: PostgresConnection, schema: string, label: string): Promise<void> {
   if ((await versionOf(connection, schema)) === undefined) await create(connection, schema, label);
+  await checkSchema(connection, schema, label);
+}
+
+/** @throws {StoreError} `foreign` if there are no tables of a store, or those of a later version */
+export async function checkSchema(connection: PostgresConnection, schema: string, label: string): Promise<void> {
   const version = await versionOf(connection, schema);
   if (version === VERSION) return;
+  if (version === undefined) throw new StoreError('foreign', `${label}: schema ${schema}: there is no store`);
   throw new StoreError(
     'foreign',
     `${label}: schema ${schema}: expected version ${VERSION} of the store, got version ${version}. Upgrade this package, or choose another schema`,
@@ -62,7 +68,8 @@ FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind
  * page an update touches no index. Each event has the number of the event before it, so that a gap is detected.
  */
 function tablesOf(schema: string): string {
-  const often = 'fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02';
+  const vacuum = 'autovacuum_vacuum_scale_factor = 0.02';
+  const often = `fillfactor = 70, ${vacuum}`;
   return `
 CREATE TABLE ${schema}.store(version int NOT NULL, holder text);
 INSERT INTO ${schema}.store(version) VALUES(${VERSION});
@@ -76,13 +83,14 @@ CREATE INDEX actor_principal ON ${schema}.actor(principal, kind, created, id);
 CREATE INDEX actor_expires ON ${schema}.actor(expires) WHERE expires IS NOT NULL;
 
 CREATE TABLE ${schema}.event(actor text COLLATE "C", stream text COLLATE "C", seq bigint, previous bigint NOT NULL, kind text NOT NULL,
-  data text NOT NULL, PRIMARY KEY(actor, stream, seq)) WITH (autovacuum_vacuum_scale_factor = 0.02);
+  data text NOT NULL, PRIMARY KEY(actor, stream, seq)) WITH (${vacuum});
 -- Only streams of which events were deleted.
 CREATE TABLE ${schema}.stream(actor text COLLATE "C", stream text COLLATE "C", purged bigint NOT NULL, PRIMARY KEY(actor, stream))
   WITH (${often});
 
+-- A reply replaces the marker of its call, and is two to three times as long.
 CREATE TABLE ${schema}.reply(actor text COLLATE "C", request text COLLATE "C", data text NOT NULL, expires double precision NOT NULL,
-  PRIMARY KEY(actor, request)) WITH (${often});
+  PRIMARY KEY(actor, request)) WITH (fillfactor = 30, ${vacuum});
 CREATE INDEX reply_expires ON ${schema}.reply(expires);
 
 CREATE TABLE ${schema}.timer(actor text COLLATE "C", timer text COLLATE "C", cell smallint, due double precision NOT NULL, data text NOT NULL,

@@ -20,6 +20,7 @@ import type { PostgresAddress } from './postgres-address.ts';
 import type { PostgresOptions } from './postgres-options.ts';
 import { PostgresReads } from './postgres-reads.ts';
 import { PostgresSweep } from './postgres-sweep.ts';
+import { PrimaryTimeline } from './primary-timeline.ts';
 import { ReaderPool } from './reader-pool.ts';
 import type { WriteFence } from './write-fence.ts';
 
@@ -30,6 +31,7 @@ export interface StoreAddresses {
 }
 
 export class OpenedPostgres {
+  readonly #primary = new PrimaryTimeline();
   readonly #writer: GroupWriter;
   readonly #readers: ReaderPool;
   readonly #reads: PostgresReads;
@@ -42,8 +44,8 @@ export class OpenedPostgres {
     this.#session = session;
     this.#options = options;
     const application = `troupe ${hostname()}:${process.pid}`;
-    this.#writer = new GroupWriter(session, options, host, application);
-    this.#readers = new ReaderPool(reads, options, application);
+    this.#writer = new GroupWriter(session, options, this.#primary, host, application);
+    this.#readers = new ReaderPool(reads, options, this.#primary, application);
     const ask = this.#readers.ask.bind(this.#readers);
     this.#reads = new PostgresReads(options.schema, ask, options.readers);
     this.#sweep = new PostgresSweep(options, ask);
@@ -71,7 +73,7 @@ export class OpenedPostgres {
   async join(self: Parameters<Nodes['join']>[0], hear: MemberEvents): Promise<Member> {
     const { PostgresNodes } = await import('./postgres-member.ts');
     const { schema, lockMs } = this.#options;
-    const seat = { address: this.#session, schema, joinMs: lockMs, fence: this.fence };
+    const seat = { address: this.#session, schema, joinMs: lockMs, primary: this.#primary, fence: this.fence };
     return new PostgresNodes(seat).join(self, hear);
   }
 

@@ -1,6 +1,6 @@
 /** Deletes what has expired, in pieces: each is one statement under an advisory lock, so that two nodes never delete the same rows. */
 
-import { fromColumnText } from './array-literal.ts';
+import { fromColumnText } from './column-text.ts';
 import type { PostgresOptions } from './postgres-options.ts';
 import type { AskReader } from './postgres-reads.ts';
 import { lockKey } from './postgres-schema.ts';

@@ -5,6 +5,7 @@ import type { PostgresAddress } from './postgres-address.ts';
 import type { PreparedStatement, ResultRow, SqlValue } from './postgres-connection.ts';
 import { postgresError } from './postgres-faults.ts';
 import type { PostgresOptions } from './postgres-options.ts';
+import type { PrimaryTimeline } from './primary-timeline.ts';
 import { ReconnectingConnection } from './reconnecting-connection.ts';
 
 /** One connection, and the number of reads that it works on. */
@@ -12,7 +13,13 @@ class Reader {
   readonly connection: ReconnectingConnection;
   load = 0;
 
-  constructor(pool: ReaderPool, address: PostgresAddress, options: PostgresOptions, application: string) {
+  constructor(
+    pool: ReaderPool,
+    address: PostgresAddress,
+    options: PostgresOptions,
+    primary: PrimaryTimeline,
+    application: string,
+  ) {
     this.connection = new ReconnectingConnection(
       address,
       // Behind a pooler, another statement may reach another session.
@@ -22,6 +29,7 @@ class Reader {
         prepares: options.session === undefined,
         application,
       },
+      primary,
       pool,
     );
   }
@@ -30,12 +38,15 @@ class Reader {
 export class ReaderPool {
   readonly #options: PostgresOptions;
   readonly #readers: readonly Reader[];
-  #up: (() => void)[] = [];
+  readonly #up = new Set<() => void>();
   #closed = false;
 
-  constructor(address: PostgresAddress, options: PostgresOptions, application: string) {
+  constructor(address: PostgresAddress, options: PostgresOptions, primary: PrimaryTimeline, application: string) {
     this.#options = options;
-    this.#readers = Array.from({ length: options.readers }, () => new Reader(this, address, options, application));
+    this.#readers = Array.from(
+      { length: options.readers },
+      () => new Reader(this, address, options, primary, application),
+    );
   }
 
   async open(): Promise<void> {
@@ -53,7 +64,7 @@ export class ReaderPool {
   }
 
   up(): void {
-    for (const resolve of this.#up.splice(0)) resolve();
+    for (const resolve of [...this.#up]) resolve();
   }
 
   down(): void {}
@@ -101,11 +112,14 @@ export class ReaderPool {
     if (left <= 0) throw this.#away();
     const hold = systemClock.hold();
     await new Promise<void>((resolve) => {
-      const late = systemClock.after(left, resolve);
-      this.#up.push(() => {
+      const end = (): void => {
+        // Also after the deadline: an outage may take hours.
+        this.#up.delete(end);
         late.cancel();
         resolve();
-      });
+      };
+      const late = systemClock.after(left, end);
+      this.#up.add(end);
     });
     hold.cancel();
   }

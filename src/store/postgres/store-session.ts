@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../clock.ts';
 import { StoreError, type StoreHost } from '../store.ts';
-import type { PostgresConnection } from './postgres-connection.ts';
+import type { PostgresConnection, SqlValue } from './postgres-connection.ts';
 import type { PostgresOptions } from './postgres-options.ts';
 import { ensureSchema, lockKey } from './postgres-schema.ts';
 
@@ -28,6 +28,8 @@ export class StoreSession {
   /** Identifies this process as the last one that had the store to itself. */
   readonly #self = randomUUID();
   #prepared = false;
+  /** The process id and the start of the session of the last connection, as the database has them. */
+  #session: readonly SqlValue[] | undefined;
 
   constructor(label: string, options: PostgresOptions, host: StoreHost) {
     this.#label = label;
@@ -40,6 +42,7 @@ export class StoreSession {
     await this.#check(connection);
     await connection.run(`${SETTINGS}; SET statement_timeout = ${this.#options.answerMs}`);
     if (!this.#prepared) await ensureSchema(connection, this.#options.schema, this.#label);
+    await this.#endFormer(connection);
     await this.#lock(connection);
     await this.#hold(connection);
     this.#prepared = true;
@@ -57,7 +60,11 @@ export class StoreSession {
     if (Number(version) < OLDEST)
       throw new StoreError('foreign', `${this.#label}: expected PostgreSQL 14 or later, got ${String(version)}`);
     // After a failover the old address may lead to a standby for a while.
-    if (readOnly === 'on') throw new StoreError('failed', `${this.#label} is read-only, as a standby is`);
+    if (readOnly === 'on')
+      throw new StoreError(
+        'failed',
+        `${this.#label} is read-only, as a standby is. Name the primary, or turn default_transaction_read_only off`,
+      );
     if (this.#prepared) return;
     if (fsync === 'off')
       this.#warn('fsync is off: after a crash of its machine, acknowledged data is lost or damaged. Turn it on');
@@ -70,6 +77,26 @@ export class StoreSession {
       this.#warn(
         `the clock of this machine is ${Math.abs(off)} ms ${off > 0 ? 'ahead of' : 'behind'} the database's. Synchronize both`,
       );
+  }
+
+  /**
+   * Ends the session of the connection before, whose end the database may not have noticed: it would keep the lock, as
+   * long as it waits for a client that is gone, or for a standby that is away.
+   */
+  async #endFormer(connection: PostgresConnection): Promise<void> {
+    if (this.#session)
+      await connection.query(
+        {
+          name: 'end former session',
+          text: 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND backend_start = $2::timestamptz',
+        },
+        this.#session,
+      );
+    const [row = []] = await connection.query({
+      name: 'session',
+      text: 'SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()',
+    });
+    this.#session = [Number(row[0]), String(row[1])];
   }
 
   /** The lock ends with the session. Nodes share it, so that a process without `cluster` is kept out. */
@@ -91,7 +118,7 @@ WHERE l.locktype = 'advisory' AND l.granted AND (l.classid::bigint << 32 | l.obj
     const [application = 'unknown', address] = holder ?? [];
     throw new StoreError(
       'locked',
-      `${this.#label}, schema ${this.#options.schema}: another process has the store open (${String(application)}, ${String(address ?? 'local')}). Stop it, or share the store with createServer({ cluster })`,
+      `${this.#label}, schema ${this.#options.schema}: another process has the store open (${String(application)}, ${String(address ?? 'local')}). Stop it, or share the store: give each process --cluster or createServer({ cluster })`,
     );
   }
 

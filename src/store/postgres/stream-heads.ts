@@ -1,6 +1,7 @@
 /** The last event of each stream of the actors that this process writes, cached so that a group is checked before it is sent. */
 
-import { ArrayLiteral, fromColumnText } from './array-literal.ts';
+import { ArrayParameter } from './array-parameter.ts';
+import { fromColumnText } from './column-text.ts';
 import type { PostgresConnection, PreparedStatement } from './postgres-connection.ts';
 
 /** Approximate cost of a row beside its data. */
@@ -58,13 +59,13 @@ UNION ALL SELECT id, NULL, covered, 0, 0, 0 FROM ${schema}.actor WHERE id = ANY(
 
   /** Reads actors into the cache. @throws the driver's error */
   async read(connection: PostgresConnection, actors: Iterable<string>): Promise<void> {
-    const ids = new ArrayLiteral();
+    const ids = new ArrayParameter('text');
     if (this.#actors.size > MAX_ACTORS) this.reset();
     for (const actor of actors) {
       this.clear(actor);
-      ids.addText(actor);
+      ids.add(actor);
     }
-    for (const [id, stream, last, events, bytes, purged] of await connection.query(this.#statement, [String(ids)])) {
+    for (const [id, stream, last, events, bytes, purged] of await connection.query(this.#statement, [ids.toBuffer()])) {
       const actor = fromColumnText(String(id));
       const heads = this.#actors.get(actor) ?? this.clear(actor);
       if (stream === null) {

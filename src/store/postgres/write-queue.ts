@@ -1,6 +1,8 @@
 /** The batches that wait for the database or are on their way to it: bounded, in order. */
+
 import { type ReplyWrite, StoreError, type Write } from '../store.ts';
 import { lengthOfWrites } from '../write-length.ts';
+import { writtenActor } from '../written-actor.ts';
 import type { PostgresOptions } from './postgres-options.ts';
 
 /** A batch, or the claim of a reply. */
@@ -56,7 +58,7 @@ export class WriteQueue {
       return Promise.reject(this.#busy('maxWaitingLength', maxWaitingLength, 'characters'));
     this.#length += length;
     this.#added += 1;
-    for (const write of writes) this.#newest.set(actorOf(write), this.#added);
+    for (const write of writes) this.#newest.set(writtenActor(write), this.#added);
     return new Promise((resolve, reject) => void this.#waiting.push({ writes, claim, length, resolve, reject }));
   }
 
@@ -133,18 +135,5 @@ export class WriteQueue {
 
   #busy(name: string, most: number, what: string): StoreError {
     return new StoreError('busy', `${most} ${what} are waiting for the store (${name}). Retry when some have finished`);
-  }
-}
-
-function actorOf(write: Write): string {
-  switch (write.type) {
-    case 'actor':
-      return write.actor.id;
-    case 'timer':
-      return write.timer.actor;
-    case 'dead letter':
-      return write.letter.actor;
-    default:
-      return write.actor;
   }
 }

@@ -2,7 +2,8 @@
 import { ofCells } from '../../protocol/cell.ts';
 import { type ChecksumPart, rowSum } from '../checksum.ts';
 import type { KnownKeys } from '../known-keys.ts';
-import type { ActorRow, DeadLetter, ListQuery, Stored, StoredKind, StoreError, TimerRow } from '../store.ts';
+import type { ActorRow, DeadLetter, ListQuery, Stored, StoreError, TimerRow } from '../store.ts';
+import { isStoredKind } from '../stored-kind.ts';
 import {
   bytes,
   bytesColumn,
@@ -31,13 +32,6 @@ export const ACTOR_ROW = columns(
 );
 export const TIMER_ROW = columns('b:actor', 'b:timer', 'n:due', 'b:data', 'n:crc');
 export const REPLY_ROW = columns('b:actor', 'b:request', 'b:data', 'n:expires', 'n:crc');
-const KINDS: Readonly<Record<StoredKind, true>> = {
-  handle: true,
-  session: true,
-  task: true,
-  question: true,
-  server: true,
-};
 
 /** The result of a list: the intact rows, and the ids of the damaged ones. */
 export interface ListedRows {
@@ -441,17 +435,13 @@ function checked(crc: unknown, parts: readonly ChecksumPart[], what: string, dat
   if (rowSum(parts, data) !== crc) throw damaged(what);
 }
 
-function isKind(text: string): text is StoredKind {
-  return Object.hasOwn(KINDS, text);
-}
-
 export function readActorRow(row: SqlRow): ActorRow {
   const id = string(row[0], 'an actor');
   const [kind, name, principal, status] = [1, 2, 3, 4].map((index) => string(row[index], id));
   const created = number(row[5], id);
   const expires = row[6] === null ? undefined : number(row[6], id);
   checked(row[7], ['actor', id, kind, name, principal, status, created, expires], `the actor ${id}`);
-  if (kind === undefined || !isKind(kind)) throw damaged(`the actor ${id}`);
+  if (kind === undefined || !isStoredKind(kind)) throw damaged(`the actor ${id}`);
   return { id, kind, name: name ?? '', principal: principal ?? '', status: status ?? '', created, expires };
 }
 

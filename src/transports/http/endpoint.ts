@@ -19,10 +19,10 @@ import {
   type LoadExcess,
   REJECTED,
 } from './http-authenticator.ts';
-import { HttpConnections } from './http-connections.ts';
 import type { Headers, HttpRequest } from './http-message.ts';
 import type { ResolvedHttpOptions } from './http-options.ts';
-import { HTTP_METHODS, McpRoutes, namesStream, type RouteAnswers, SSE_METHODS } from './mcp-routes.ts';
+import type { OpenRoutes, RouteAnswers } from './mcp-routes.ts';
+import { HTTP_METHODS, namesStream, SSE_METHODS } from './methods-of-paths.ts';
 import { PrincipalLoad } from './principal-load.ts';
 import { SignInRoute } from './sign-in-route.ts';
 
@@ -51,6 +51,16 @@ const DECISION_MS = 15_000;
 /** Clients and proxies may cache a document for an hour. */
 const DOCUMENT_CACHE = 'public, max-age=3600';
 
+let loadingRoutes: Promise<typeof import('./mcp-routes.ts')> | undefined;
+
+/**
+ * Loads the routes, once for all endpoints. On demand: many servers have no HTTP and would pay for the import at each start.
+ */
+export function loadRoutes(): Promise<typeof import('./mcp-routes.ts')> {
+  loadingRoutes ??= import('./mcp-routes.ts');
+  return loadingRoutes;
+}
+
 export class Endpoint implements RouteAnswers {
   readonly #options: EndpointOptions;
   readonly #guard: HostGuard;
@@ -59,9 +69,7 @@ export class Endpoint implements RouteAnswers {
   readonly #signIns: SignInRoute;
   /** The path at which a GET opens HTTP+SSE whatever its headers are; undefined if it equals the endpoint's path. */
   readonly #ssePath: string | undefined;
-  #open:
-    | { readonly host: TransportHost; readonly connections: HttpConnections; readonly routes: McpRoutes }
-    | undefined;
+  #open: OpenRoutes | undefined;
   /** Ends the wait of each request that is being authenticated. */
   readonly #undecided = new Set<() => void>();
   #draining = false;
@@ -81,10 +89,11 @@ export class Endpoint implements RouteAnswers {
     this.#ssePath = beside === options.path ? undefined : beside;
   }
 
-  open(host: TransportHost): void {
+  async open(host: TransportHost): Promise<void> {
+    const { openRoutes } = await loadRoutes();
+    if (this.#closed) return;
     const cluster = isClustered(host) ? this.#enter(host) : undefined;
-    const connections = new HttpConnections(this.#options, this.#load, host, this, this.#authenticator, cluster);
-    this.#open = { host, connections, routes: new McpRoutes(connections, this.#load, this) };
+    this.#open = openRoutes(host, this.#options, this.#load, this, this.#authenticator, cluster);
   }
 
   /** Asks clients to close their connections, and serves every request. */
@@ -360,13 +369,7 @@ export class Endpoint implements RouteAnswers {
     this.#route(open, request, query, old, auth);
   }
 
-  #route(
-    { routes }: { readonly routes: McpRoutes },
-    request: HttpRequest,
-    query: string,
-    old: boolean,
-    auth: Auth | undefined,
-  ): void {
+  #route({ routes }: OpenRoutes, request: HttpRequest, query: string, old: boolean, auth: Auth | undefined): void {
     const principal = auth?.principal ?? ANONYMOUS;
     const excess = request.method === 'DELETE' ? undefined : this.#load.begin(principal);
     if (excess) return this.#tooMuch(request, principal, excess);

@@ -213,9 +213,9 @@ class NodeTransport implements RelocatableTransport, ReceivingTransport, Connect
     }
     // Import on demand: many servers have no port and would pay for the import at each start.
     const { createServer } = await import('node:http');
+    await endpoint.open(host);
     if (this.#closing) return;
     this.#lingering.open(host.clock);
-    endpoint.open(host);
     const server = createServer(
       {
         headersTimeout: HEADERS_MS,

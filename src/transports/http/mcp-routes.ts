@@ -4,29 +4,42 @@ import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
 import { messageOf } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { isLegacyRevision, isModernRevision, SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
+import type { TransportHost } from '../transport.ts';
 import { EVENT_STREAM } from './event-stream.ts';
+import type { EndpointNodes, ForwardingHost } from './forwarded-request.ts';
 import type { HostRefusal } from './host-guard.ts';
-import type { HttpConnections } from './http-connections.ts';
+import type { HttpAuthenticator } from './http-authenticator.ts';
+import { HttpConnections } from './http-connections.ts';
 import type { Body, BodyFault, CommonHeaders, Headers, HttpRequest } from './http-message.ts';
+import type { ResolvedHttpOptions } from './http-options.ts';
 import type { HttpSession } from './http-session.ts';
+import { HTTP_METHODS, STREAM } from './methods-of-paths.ts';
 import { accepts, asksForEvents, foreignCharset, isJson } from './negotiate.ts';
 import type { PrincipalLoad } from './principal-load.ts';
-
-export const HTTP_METHODS = 'GET, POST, DELETE, OPTIONS';
-/** The methods of a path that serves only HTTP+SSE of 2024-11-05. */
-export const SSE_METHODS = 'GET, POST, OPTIONS';
-
-/** The query parameter of a POST that names its stream of 2024-11-05. */
-const STREAM = /(?:^|&)sse=([^&]*)/;
-
-/** True if a POST is for a stream of 2024-11-05. */
-export function namesStream(query: string): boolean {
-  return STREAM.test(query);
-}
 
 /** Rejects a request, and provides the headers of every response. */
 export interface RouteAnswers extends CommonHeaders {
   refuse(request: HttpRequest, refusal: HostRefusal, code?: ErrorCodeValue, id?: RequestId): void;
+}
+
+/** An open endpoint: its connections, and the routes to them. */
+export interface OpenRoutes {
+  readonly host: TransportHost;
+  readonly connections: HttpConnections;
+  readonly routes: McpRoutes;
+}
+
+/** Opens the connections of an endpoint. It loads this module when it opens: a server without HTTP does not. */
+export function openRoutes(
+  host: TransportHost,
+  options: ResolvedHttpOptions,
+  load: PrincipalLoad,
+  answers: RouteAnswers & Pick<ForwardingHost, 'leaving' | 'refuse'>,
+  authenticator: HttpAuthenticator | undefined,
+  cluster: EndpointNodes | undefined,
+): OpenRoutes {
+  const connections = new HttpConnections(options, load, host, answers, authenticator, cluster);
+  return { host, connections, routes: new McpRoutes(connections, load, answers) };
 }
 
 /** Callers have counted one exchange for each POST and GET; a rejection gives it back. */

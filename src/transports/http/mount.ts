@@ -23,9 +23,9 @@ export class MountedTransport implements Transport {
     this.#endpoint = new Endpoint({ ...resolved, loopback: !resolved.allowedHosts, mounted: true });
   }
 
-  open(host: TransportHost): void {
+  async open(host: TransportHost): Promise<void> {
     this.#lingering.open(host.clock);
-    this.#endpoint.open(host);
+    await this.#endpoint.open(host);
   }
 
   get returnAddress(): ReturnAddress | undefined {

@@ -2,6 +2,7 @@
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
 import type { Clock, Timer } from '../../clock.ts';
 import { InFlightTable } from '../../in-flight-table.ts';
+import { messageOf } from '../../protocol/json.ts';
 import { type AnsweredBy, ForwardedAnswer } from './forwarded-answer.ts';
 import { LINK_WINDOW, LinkChannel, type LinkRecords, MAX_HEAD_BYTES, RECORD } from './link-channel.ts';
 import { CreditedBody } from './link-credit.ts';
@@ -39,6 +40,8 @@ export class DialedLink {
   #session: ClientHttp2Session | undefined;
   #timer: Timer | undefined;
   #retryMs = RETRY_MS;
+  /** The reason why the last attempt failed, or the link closed. */
+  #failure: string | undefined;
   readonly #news = new NewsQueue();
   /** True while the peer receives news. */
   #delivering = false;
@@ -55,23 +58,43 @@ export class DialedLink {
     return this.#open !== undefined;
   }
 
+  /** The reason why it is not ready. */
+  get failure(): string | undefined {
+    return this.ready ? undefined : (this.#failure ?? 'it has not answered yet');
+  }
+
   get #open(): OpenLink | undefined {
     return this.#dialed?.usable ? this.#dialed : undefined;
   }
 
   #connect(): void {
     const { clock, connect } = this.#options;
-    const session = connect(this.#peer.address);
+    let session: ClientHttp2Session;
+    try {
+      session = connect(this.#peer.address);
+    } catch (error) {
+      // The address comes from the database, where a node of another version has written it.
+      this.#failure = messageOf(error);
+      return this.#lost();
+    }
     this.#session = session;
-    this.#timer = clock.after(CONNECT_MS, () => session.destroy());
-    session.on('error', ignore);
+    this.#timer = clock.after(CONNECT_MS, () => this.#end(session, `no answer within ${CONNECT_MS} ms`));
+    session.on('error', (error) => {
+      this.#failure = messageOf(error);
+    });
     session.once('close', () => this.#lost());
     session.once('connect', () => this.#greet(session));
+  }
+
+  #end(session: ClientHttp2Session, why: string): void {
+    this.#failure = why;
+    session.destroy();
   }
 
   /** Proves itself and checks the proof of the peer. Only then is anything sent. */
   #greet(session: ClientHttp2Session): void {
     const { secret } = this.#options;
+    this.#failure = 'another server has this address, or only one of the nodes uses TLS';
     const [dialer, listener, dialerNonce] = [this.#self, this.#peer.node, newNonce()];
     const hello = { 'link-from': dialer, 'link-to': listener, 'link-nonce': dialerNonce };
     this.#ask(session, '/hello', hello, (headers, stream) => {
@@ -79,7 +102,9 @@ export class DialedLink {
       const listenerNonce = nonceIn(headers['link-nonce']);
       if (listenerNonce === undefined) return session.destroy();
       const terms: LinkTerms = { dialer, listener, dialerNonce, listenerNonce };
-      if (!isLinkProof(headers['link-proof'], secret, 'listener', terms)) return session.destroy();
+      if (!isLinkProof(headers['link-proof'], secret, 'listener', terms))
+        return this.#end(session, 'the nodes have different secrets (TROUPE_CLUSTER_SECRET or cluster.secret)');
+      this.#failure = 'it did not accept this node';
       const proof = { ':method': 'POST', 'link-proof': linkProof(secret, 'dialer', terms) };
       this.#ask(session, '/link', proof, (_headers, stream) => this.#opened(session, stream, terms));
     });
@@ -96,6 +121,7 @@ export class DialedLink {
     session.settings({ initialWindowSize: LINK_WINDOW });
     session.setLocalWindowSize(LINK_WINDOW);
     this.#retryMs = RETRY_MS;
+    this.#failure = 'the link has closed';
     this.#timer?.cancel();
     this.#ping(session);
     this.#deliver();
@@ -121,7 +147,7 @@ export class DialedLink {
   #ping(session: ClientHttp2Session): void {
     if (session.destroyed || this.#closed) return;
     const { clock } = this.#options;
-    const late = clock.after(PONG_MS, () => session.destroy());
+    const late = clock.after(PONG_MS, () => this.#end(session, `no answer within ${PONG_MS} ms`));
     session.ping(() => {
       late.cancel();
       if (!session.destroyed) this.#timer = clock.after(PING_MS, () => this.#ping(session));

@@ -67,6 +67,12 @@ export class AcceptedLinks {
     server.on('sessionError', ignore);
   }
 
+  /** True if this node has opened a link to here. */
+  has(node: string): boolean {
+    for (const { link } of this.#accepted.values()) if (link?.from === node) return true;
+    return false;
+  }
+
   /** Closes the connections from these nodes, or from all. */
   close(leaves: (node: string) => boolean = () => true): void {
     for (const { session, link } of [...this.#accepted.values()]) if (leaves(link?.from ?? '')) session.destroy();

@@ -1,8 +1,8 @@
 /** The links of this node to all others: one port that it listens on, and one connection to each. */
 import { connect as connectTcp, type Server } from 'node:net';
 import type { Clock } from '../../clock.ts';
-import { DialedLink, type DialedLinkOptions } from './dialed-link.ts';
-import { AcceptedLinks } from './link-listener.ts';
+import type { DialedLink, DialedLinkOptions } from './dialed-link.ts';
+import type { AcceptedLinks } from './link-listener.ts';
 import type {
   ForwardedExchange,
   Forwarding,
@@ -49,38 +49,42 @@ export class Links implements LinkPort {
   readonly #options: LinkOptions;
   readonly #host: LinkHost;
   readonly #dialed = new Map<string, DialedLink>();
-  readonly #accepted: AcceptedLinks;
-  #dialing: DialedLinkOptions | undefined;
+  #accepted: AcceptedLinks | undefined;
+  /** Opens a link to another node; undefined until this node listens. */
+  #dial: ((self: string, peer: LinkPeer) => DialedLink) | undefined;
   #server: Server | undefined;
   #self: string | undefined;
+  /** The address for other nodes. */
+  #address = '';
 
   constructor(options: LinkOptions, host: LinkHost) {
     this.#options = options;
     this.#host = host;
-    const { clock, listener, maxMessageBytes, maxExchanges } = host;
-    const { secret, tls } = options;
-    const self = (): string | undefined => this.#self;
-    const secure = tls !== undefined;
-    this.#accepted = new AcceptedLinks({ secret, secure, maxMessageBytes, maxExchanges, clock, listener, self });
   }
 
   /** Listens. @returns the address for other nodes */
   async open(): Promise<string> {
     const { listen, secret, tls } = this.#options;
-    const { clock, listener, maxExchanges } = this.#host;
+    const { clock, listener, maxMessageBytes, maxExchanges } = this.#host;
     const { host, port } = addressIn(listen);
     // Import on demand: a server without a cluster does not load them.
     const { connect, createServer, createSecureServer } = await import('node:http2');
     const { connect: connectTls } = await import('node:tls');
+    const { AcceptedLinks } = await import('./link-listener.ts');
+    const { DialedLink } = await import('./dialed-link.ts');
+    const secure = tls !== undefined;
     const limits = { maxSessionMemory: MAX_SESSION_MEMORY, unknownProtocolTimeout: 1_000 };
     const settings = { ...SETTINGS, maxConcurrentStreams: STREAMS };
     const trust = tls && { ...pem(tls), requestCert: true, rejectUnauthorized: true };
     const server = trust
       ? createSecureServer({ ...limits, settings, ...trust })
       : createServer({ ...limits, settings });
-    this.#accepted.attach(server);
-    this.#dialing = {
-      ...{ secret, secure: tls !== undefined, clock, listener, maxExchanges },
+    const self = (): string | undefined => this.#self;
+    const accepted = new AcceptedLinks({ secret, secure, maxMessageBytes, maxExchanges, clock, listener, self });
+    accepted.attach(server);
+    this.#accepted = accepted;
+    const dialing: DialedLinkOptions = {
+      ...{ secret, secure, clock, listener, maxExchanges },
       connect: (address) => {
         // The peer is identified by the handshake, which is bound to its id; the certificate admits it to the cluster.
         const checks = tls && { ...pem(tls), ALPNProtocols: ['h2'], checkServerIdentity: () => undefined };
@@ -92,6 +96,7 @@ export class Links implements LinkPort {
         return connect(`${scheme}://${address}`, { ...limits, settings: SETTINGS, createConnection: () => socket });
       },
     };
+    this.#dial = (own, peer) => new DialedLink(own, peer, dialing);
     await new Promise<void>((resolve, reject) => {
       server.once('error', (error) => reject(new Error(`cluster: cannot listen on ${listen}: ${error.message}`)));
       server.listen({ host, port }, resolve);
@@ -99,7 +104,8 @@ export class Links implements LinkPort {
     server.on('error', (error) => this.#host.log('error', `link: ${error.message}`));
     this.#server = server;
     const bound = server.address();
-    return `${listen.slice(0, listen.lastIndexOf(':'))}:${bound && typeof bound === 'object' ? bound.port : port}`;
+    this.#address = `${listen.slice(0, listen.lastIndexOf(':'))}:${bound && typeof bound === 'object' ? bound.port : port}`;
+    return this.#address;
   }
 
   /** Takes part under this id. All links of an earlier id close. */
@@ -113,27 +119,33 @@ export class Links implements LinkPort {
     this.#self = undefined;
     for (const link of this.#dialed.values()) link.close();
     this.#dialed.clear();
-    this.#accepted.close();
+    this.#accepted?.close();
   }
 
   /** All other nodes that are not fenced: opens links to new ones, and closes links of nodes that are gone or fenced. */
   peers(peers: readonly LinkPeer[]): void {
-    const [self, dialing] = [this.#self, this.#dialing];
-    if (self === undefined || !dialing) return;
+    const [self, dial] = [this.#self, this.#dial];
+    if (self === undefined || !dial) return;
     const nodes = new Set(peers.map(({ node }) => node));
     for (const [node, link] of this.#dialed) {
       if (nodes.has(node)) continue;
       this.#dialed.delete(node);
       link.close();
     }
-    this.#accepted.close((node) => node !== '' && !nodes.has(node));
-    for (const peer of peers)
-      if (!this.#dialed.has(peer.node)) this.#dialed.set(peer.node, new DialedLink(self, peer, dialing));
+    this.#accepted?.close((node) => node !== '' && !nodes.has(node));
+    for (const peer of peers) if (!this.#dialed.has(peer.node)) this.#dialed.set(peer.node, dial(self, peer));
   }
 
   /** True if a link to this node is open. */
   reaches(node: string): boolean {
     return this.#dialed.get(node)?.ready === true;
+  }
+
+  /** The reason why this node and another one do not reach each other; undefined if both have opened their links. */
+  failure(node: string): string | undefined {
+    const link = this.#dialed.get(node);
+    if (!link) return 'it is no node of the cluster';
+    return link.failure ?? (this.#accepted?.has(node) ? undefined : `it does not reach this node at ${this.#address}`);
   }
 
   forward(node: string, exchange: ForwardedExchange, listener: ForwardListener): Forwarding {
@@ -151,7 +163,7 @@ export class Links implements LinkPort {
   async close(): Promise<void> {
     const server = this.#server;
     const closed = server && new Promise<void>((resolve) => server.close(() => resolve()));
-    await this.#accepted.finish();
+    await this.#accepted?.finish();
     this.leave();
     await closed;
   }

@@ -29,7 +29,8 @@ export class UnprovenConnections {
     this.#makeRoom(network);
     const late = this.#clock.after(HANDSHAKE_MS, () => socket.destroy());
     this.#unproven.set(key, { socket, network, late });
-    socket.once('close', () => this.#remove(key));
+    // A peer that resets a connection may open the next one from the same port before the end of this one is reported.
+    socket.once('close', () => this.#unproven.get(key)?.socket === socket && this.#remove(key));
   }
 
   #makeRoom(network: string): void {

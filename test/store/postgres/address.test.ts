@@ -1,7 +1,8 @@
 /** The address and the options of a store in PostgreSQL: no text contains the password. */
 import { inspect } from 'node:util';
 import * as assert from 'uvu/assert';
-import { ArrayLiteral, fromColumnText, toColumnText } from '../../../src/store/postgres/array-literal.ts';
+import { ArrayParameter, type ColumnType } from '../../../src/store/postgres/array-parameter.ts';
+import { fromColumnText, toColumnText } from '../../../src/store/postgres/column-text.ts';
 import { PostgresAddress } from '../../../src/store/postgres/postgres-address.ts';
 import { postgresError } from '../../../src/store/postgres/postgres-faults.ts';
 import { resolvePostgresOptions } from '../../../src/store/postgres/postgres-options.ts';
@@ -30,7 +31,8 @@ test('a text that is no address is rejected without quoting it', () => {
   const unencoded = ['1/s3cret', '1?s3cret', '1#s3cret'].map((password) => `postgres://ann:${password}@db/shop`);
   const unfinished = ['postgres:ann:s3cret@db/shop', 'postgres:/ann:s3cret@db/shop'];
   const others = ['', 'db/shop:s3cret', 'mysql://ann:s3cret@db/shop', 'postgres://ann:s3cret@db:port/shop'];
-  for (const url of [...others, ...unencoded, ...unfinished]) {
+  const twoHosts = ['postgres://ann:s3cret@db1,db2/shop', 'postgres://ann:s3cret@db1:5432,db2:5432/shop'];
+  for (const url of [...others, ...unencoded, ...unfinished, ...twoHosts]) {
     try {
       new PostgresAddress(url, 'session');
       assert.unreachable(url);
@@ -77,8 +79,27 @@ test('an error of a transaction pooler names the option that is missing', () => 
 test('a text without meaning to PostgreSQL is stored and read as it was', () => {
   for (const text of ['', 'plain', 'a\0b', '\u0001z', '\0\u0001o\u0001', 'NULL', '{"a":"\\"}'])
     assert.is(fromColumnText(toColumnText(text)), text);
-  const literal = new ArrayLiteral();
-  for (const text of ['', 'NULL', 'a"b\\c', 'x\0', undefined]) literal.addText(text);
-  assert.is(String(literal), '{"","NULL","a\\"b\\\\c","x\u0001z",NULL}');
-  assert.is(String(new ArrayLiteral()), '{}');
+});
+
+test('an array is sent as the bytes that PostgreSQL reads, without an escape', () => {
+  const head = (size: number, id: number, hasNull = 0): string =>
+    [1, hasNull, id, size, 1].map((number) => number.toString(16).padStart(8, '0')).join('');
+  const cases: readonly (readonly [ColumnType, readonly (string | number | undefined)[], string])[] = [
+    ['text', [], '000000000000000000000019'],
+    ['text', ['', 'a"\\'], `${head(2, 25)}0000000000000003${Buffer.from('a"\\').toString('hex')}`],
+    ['text', ['é\0', undefined], `${head(2, 25, 1)}00000004c3a9017affffffff`],
+    ['smallint', [1_023], `${head(1, 21)}0000000203ff`],
+    ['int', [-2], `${head(1, 23)}00000004fffffffe`],
+    ['bigint', [Number.MAX_SAFE_INTEGER], `${head(1, 20)}00000008001fffffffffffff`],
+    ['float8', [1.5, undefined], `${head(2, 701, 1)}000000083ff8000000000000ffffffff`],
+  ];
+  for (const [type, values, expected] of cases) {
+    const array = new ArrayParameter(type);
+    for (const value of values) array.add(value);
+    assert.is(array.toBuffer().toString('hex'), expected);
+  }
+  const long = new ArrayParameter('text');
+  for (let n = 0; n < 1_000; n += 1) long.add('€'.repeat(10));
+  assert.is(long.toBuffer().length, 20 + 1_000 * (4 + 30));
+  assert.throws(() => new ArrayParameter('bigint').add(1.5), /1\.5/);
 });

@@ -9,6 +9,7 @@ import { PostgresAddress } from '../../../src/store/postgres/postgres-address.ts
 import { PostgresConnection } from '../../../src/store/postgres/postgres-connection.ts';
 import { PostgresNodes } from '../../../src/store/postgres/postgres-member.ts';
 import { ensureSchema } from '../../../src/store/postgres/postgres-schema.ts';
+import { PrimaryTimeline } from '../../../src/store/postgres/primary-timeline.ts';
 import { WriteFence } from '../../../src/store/postgres/write-fence.ts';
 import { StoreError } from '../../../src/store/store.ts';
 import { until } from '../../client/programs.ts';
@@ -30,7 +31,8 @@ const members: Member[] = [];
 const children: ChildProcess[] = [];
 
 test.before(async () => {
-  server = await startPostgres({ fsync: false });
+  // What a commit leaves to the database's own time is not written within a test.
+  server = await startPostgres({ fsync: false, settings: { wal_writer_delay: 10_000 } });
 });
 test.beforeEach(async () => {
   url = await server.database();
@@ -58,7 +60,11 @@ async function join(address = '127.0.0.1:7401', through = url): Promise<Joined> 
   const lost: string[] = [];
   let changes = 0;
   const fence = new WriteFence(() => {});
-  const nodes = new PostgresNodes({ address: new PostgresAddress(through), schema: 'troupe', joinMs: 10_000, fence });
+  const primary = new PrimaryTimeline();
+  const nodes = new PostgresNodes({
+    ...{ address: new PostgresAddress(through), schema: 'troupe', joinMs: 10_000 },
+    ...{ primary, fence },
+  });
   const member = await nodes.join(
     { address, version: '1.0.0' },
     {
@@ -309,6 +315,14 @@ test('a node that was paused within a commit is fenced all the same', async () =
   await commit.query('SELECT id FROM troupe.node WHERE id = $1 AND NOT fenced FOR SHARE', [id]);
   await fenced(a.member, id);
   await ended;
+});
+
+test('D-03, N1: a node still owns the cell that it has claimed right before the database is killed', async () => {
+  const a = await join();
+  assert.equal(await a.member.claim([7], undefined), [7]);
+  await server.kill();
+  await server.start();
+  assert.equal(await server.query('SELECT node FROM troupe.cell WHERE n = 7', url), [{ node: a.member.id }]);
 });
 
 test('D-03: no node is fenced when the database is killed and started again', async () => {

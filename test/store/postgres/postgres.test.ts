@@ -62,6 +62,26 @@ test('a second process is rejected as locked, and its error names the first; aft
   assert.is(await faultOf(second.commit([event('a', 's', 3)])), 'failed');
 });
 
+test('a batch that follows on the end of a group joins the next group, with the batches that waited for it', async () => {
+  const url = await server.database();
+  const store = await open(url);
+  const following = ['a', 'b'].map(async (id) => {
+    await store.commit([event(id, 's', 1)]);
+    // A client sends its next request in a later turn.
+    await new Promise(setImmediate);
+    await store.commit([event(id, 's', 2)]);
+  });
+  // The first group leaves in this turn.
+  await new Promise(setImmediate);
+  await Promise.all([...following, store.commit([event('c', 's', 1)])]);
+  const rows = await server.query('SELECT xmin::text AS id FROM troupe.event ORDER BY seq, actor', url);
+  const transactions = [...new Set(rows.map(({ id }) => id))];
+  assert.equal(
+    rows.map(({ id }) => transactions.indexOf(id)),
+    [0, 0, 1, 1, 1],
+  );
+});
+
 test('two schemas of one database are two stores', async () => {
   const url = await server.database();
   const [one, two] = [await open(url), await open(url, { schema: 'other' })];
@@ -78,6 +98,22 @@ test('tables of others and of a later version are foreign, and stay as they are'
   assert.is(await faultOf(open(other)), 'foreign');
   const tables = await server.query(`SELECT relname FROM pg_class WHERE relnamespace = 'troupe'::regnamespace`, other);
   assert.equal(tables, [{ relname: 'theirs' }]);
+});
+
+test('a role that may not create the schema is rejected with the statement that helps, after which the store opens', async () => {
+  const url = new URL(await server.database());
+  await server.query('CREATE ROLE clerk LOGIN', url.href);
+  const clerk = Object.assign(new URL(url), { username: 'clerk' });
+  try {
+    await open(clerk.href);
+    assert.unreachable();
+  } catch (error) {
+    assert.ok(error instanceof StoreError);
+    assert.match(error.message, 'permission denied for database');
+    assert.match(error.message, 'CREATE SCHEMA troupe AUTHORIZATION role');
+  }
+  await server.query('CREATE SCHEMA troupe AUTHORIZATION clerk', url.href);
+  await (await open(clerk.href)).commit([actor('a')]);
 });
 
 test('a batch that deletes an actor and creates it again is one transaction, beside others in its group', async () => {
@@ -119,6 +155,30 @@ test('R-01: of many claims of one call, also in one group with other writes of i
   const others = await Promise.all([store.claim(claim('x', 'q')), store.claim(claim('y', 'q'))]);
   assert.equal(others, [undefined, 'x']);
   assert.equal(await Promise.all([store.claim(claim('z', 'q')), store.claim(claim('w', 'q'))]), ['x', 'x']);
+});
+
+test('a reply stays in the page of its marker, so that no index is written for it', async () => {
+  const url = await server.database();
+  const store = await open(url);
+  const pages = async (): Promise<readonly unknown[]> =>
+    (await server.query('SELECT (ctid::text::point)[0] AS page FROM troupe.reply ORDER BY request', url)).map(
+      ({ page }) => page,
+    );
+  const write = (length: number): Promise<void> =>
+    store.commit(
+      Array.from({ length: 500 }, (_, n) => ({
+        type: 'reply',
+        actor: `session/Ab.${'s'.repeat(43)}`,
+        request: String(n).padStart(43, '0'),
+        data: 'x'.repeat(length),
+        expires: 9e12,
+      })),
+    );
+  await write(60);
+  const markers = await pages();
+  await write(250);
+  assert.ok(new Set(markers).size > 10);
+  assert.equal(await pages(), markers);
 });
 
 test('a text that PostgreSQL cannot store comes back as it was, and spoils no group', async () => {

@@ -65,6 +65,41 @@ test('a question survives a restart without any configuration: the secret that s
   await two.server.close();
 });
 
+test('a call continues although its tool is replaced while its question is read from the store', async () => {
+  const disk = new Disk();
+  const ask = (server: Server, version: string): void =>
+    server.tools.update({
+      name: 'buy',
+      handler: async (_, ctx) => `${nameIn(await ctx.elicit(NAME))}, ${version}`,
+    });
+  const one = await start(disk, (server) => {
+    server.tool('buy', {}, () => '');
+    ask(server, 'a');
+  });
+  const asked = stateOf(await call(one.modern(), 'buy'));
+  one.kill();
+  const two = await start(disk, (server) => {
+    server.tool('buy', {}, () => '');
+    ask(server, 'b');
+  });
+  const answered = bring(two, asked, ANA);
+  let isAnswered = false;
+  const end = (): void => {
+    isAnswered = true;
+  };
+  answered.then(end, end);
+  // As a mounted server does that is listed again at the start.
+  while (!isAnswered) {
+    for (let tick = 0; tick < 50; tick += 1) {
+      ask(two.server, 'b');
+      await Promise.resolve();
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.is(textOf(await answered), 'Ana, b');
+  await two.server.close();
+});
+
 test('S-12: a state that was answered runs nothing after a restart: an older one is refused, the last is answered with what it was', async () => {
   const disk = new Disk();
   const w = world();

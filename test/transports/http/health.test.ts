@@ -84,7 +84,7 @@ test('S-38: the address passes for health only', () => {
   assert.is(status('/nowhere', { host: 'mcp.example.com' }), 404);
 });
 
-test('S-38: the reasons for which a server is not ready are for clients on the same machine', () => {
+test('S-38: the reasons for which a server is not ready are for clients on the same machine', async () => {
   class UnreadyHost extends RecordingHost {
     override readiness(): Readiness {
       return { ready: false, reasons: ['store read-only'] };
@@ -98,7 +98,7 @@ test('S-38: the reasons for which a server is not ready are for clients on the s
     ...resolveHttpOptions({ host: '0.0.0.0', allowedHosts: ['mcp.example.com'] }),
     ...{ loopback: false, mounted: false },
   });
-  open.open(new UnreadyHost());
+  await open.open(new UnreadyHost());
   const asked = (remoteAddress: string | undefined, accept = 'application/json', url = '/readyz'): Sent =>
     get(open, url, { host: 'mcp.example.com', accept }, { localAddress: '10.1.2.3', remoteAddress });
   for (const here of ['127.0.0.1', '::1', '::ffff:127.0.0.1'])

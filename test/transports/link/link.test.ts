@@ -548,3 +548,47 @@ test('a node that ends serves the exchanges that have arrived, and the others ma
   assert.is((await late.done).failure, 'unreachable');
   await closing;
 });
+
+test('a node learns why a link does not open: another secret, no server, another server, no answer, an address that is none, one direction only', async () => {
+  const clock = new SimulatedClock();
+  const one = await node('one', { clock });
+  const two = await node('two', { secret: `${SECRET}, and another one` });
+  const three = await node('three');
+  const silent = createServer().listen(0, '127.0.0.1');
+  const gone = createServer().listen(0, '127.0.0.1');
+  await Promise.all([once(silent, 'listening'), once(gone, 'listening')]);
+  const portOf = (server: typeof silent): string => {
+    const bound = server.address();
+    return `127.0.0.1:${bound && typeof bound === 'object' ? bound.port : 0}`;
+  };
+  const refused = portOf(gone);
+  gone.close();
+  await once(gone, 'close');
+  const connected = once(silent, 'connection');
+  one.links.peers([
+    { node: 'two', address: two.address },
+    { node: 'not-three', address: three.address },
+    { node: 'three', address: three.address },
+    { node: 'refused', address: refused },
+    { node: 'silent', address: portOf(silent) },
+    { node: 'nowhere', address: 'no address' },
+  ]);
+  await one.opened.next();
+  const closed = new Set<string>();
+  while (closed.size < 4) closed.add(await one.closed.next());
+  await connected;
+  await clock.advance(3_000);
+  while (!closed.has('silent')) closed.add(await one.closed.next());
+  const why = (other: string): string => one.links.failure(other) ?? 'linked';
+  assert.match(why('two'), 'the nodes have different secrets');
+  assert.match(why('not-three'), 'another server has this address');
+  assert.match(why('refused'), 'ECONNREFUSED');
+  assert.match(why('silent'), 'no answer within 3000 ms');
+  assert.match(why('nowhere'), 'expected an address with a port, such as "10.0.0.5:7400", got "no address"');
+  assert.match(why('three'), `it does not reach this node at ${one.address}`);
+  assert.match(why('four'), 'it is no node of the cluster');
+  three.links.peers([{ node: 'one', address: one.address }]);
+  await three.opened.next();
+  assert.is(why('three'), 'linked');
+  silent.close();
+});

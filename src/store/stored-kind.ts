@@ -1,0 +1,14 @@
+/** Recognizes the kind of an actor in a row of a database. */
+import type { StoredKind } from './store.ts';
+
+const KINDS: Readonly<Record<StoredKind, true>> = {
+  handle: true,
+  session: true,
+  task: true,
+  question: true,
+  server: true,
+};
+
+export function isStoredKind(text: string): text is StoredKind {
+  return Object.hasOwn(KINDS, text);
+}
