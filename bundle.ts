@@ -119,7 +119,14 @@ function literalsIn(node: unknown, found: [number, number][] = []): [number, num
 /** Spaces that separate nothing: beside these marks, and in front of a line. By the one before `require`, publint finds CommonJS. */
 const SPACES = / ?(=>|===|!==|\?\?|&&|\|\||[=,:?{}])(?: (?!require\())?|^\t+/gm;
 
-/** Removes indentation and spaces, an eighth of the code. Lines stay, because Node prints the line that threw. */
+/** A character that is not ASCII. They stand in literals, because comments are left out. */
+const BEYOND_ASCII = /[^\0-\x7f]/g;
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/**
+ * Removes indentation and spaces, an eighth of the code. Lines stay, because Node prints the line that threw. Escapes what is
+ * not ASCII: one such character makes V8 hold and read two bytes for each character of the file.
+ */
 const condensed: Plugin = {
   name: 'troupe:condensed',
   generateBundle(_, files) {
@@ -132,7 +139,7 @@ const condensed: Plugin = {
         written += code.slice(at, start).replace(SPACES, '$1') + code.slice(start, end);
         at = end;
       }
-      file.code = written + code.slice(at).replace(SPACES, '$1');
+      file.code = (written + code.slice(at).replace(SPACES, '$1')).replace(BEYOND_ASCII, escaped);
     }
   },
 };

@@ -3,8 +3,18 @@ import { FLOOR, OURS, SDK_1, SDK_2 } from './contenders.ts';
 import { AUDITED, AUDITED_SIZE } from './parts/audit.ts';
 import { CHANGES } from './parts/broadcast.ts';
 import { CLIENT_WAYS, OFFICIAL_CLIENT } from './parts/client.ts';
-import { type DurableWay, FLOOR_WITH_THREAD, WITH_STORE, WRITE } from './parts/durable.ts';
+import {
+  DATABASE_CALLS,
+  DATABASE_SIZE,
+  type DurableWay,
+  FLOOR_WITH_THREAD,
+  WITH_POSTGRES,
+  WITH_STORE,
+  WRITE,
+} from './parts/durable.ts';
+import { OUR_GATEWAY, WITHOUT_GATEWAY } from './parts/gateway.ts';
 import { GUARD_SIZE, GUARDS, type Guard } from './parts/guard.ts';
+import { CALM, HOP_SIZE, HOPS } from './parts/hop.ts';
 import { RULED, RULED_SIZE, type Ruled } from './parts/rules.ts';
 import { LATER_NODE, RUN, RUN_TYPES, SCRIPT, THIS_NODE } from './parts/start.ts';
 import { ALL_SPANS, SCRAPED, TRACED_SIZE, TRACED_WAY, WITHOUT_SDK } from './parts/telemetry.ts';
@@ -286,6 +296,50 @@ function goals(all: readonly Series[]): readonly Goal[] {
         },
       }),
     ),
+    {
+      measure: `a call that a node forwards, ${HOP_SIZE} in flight`,
+      bound: 'at least',
+      value: 0.5,
+      unit: '× a call at its owner, for the same processor time',
+      read: (find) => ratio(find(hop('cpu', 'local')), find(hop('cpu', 'forwarded'))),
+    },
+    ...HOP_DELAYS.map(
+      ([measure, value, name]): Goal => ({
+        measure: `a call that a node forwards, ${CALM} calls/s, ${name}`,
+        bound: 'at most',
+        value,
+        unit: 'ms more than at its owner',
+        read: (find) => difference(find(hop(measure, 'forwarded')), find(hop(measure, 'local'))),
+      }),
+    ),
+    ...GATEWAY_SHARES.map(
+      ([way, who, value]): Goal => ({
+        measure: `a gateway to stdio, ${way}, 32 in flight`,
+        bound: 'at least',
+        value,
+        unit: who === WITHOUT_GATEWAY ? `× ${who}` : `× ${who}'s`,
+        read: (find) => ratio(find(calls('gateway', OUR_GATEWAY, way, 32)), find(calls('gateway', who, way, 32))),
+      }),
+    ),
+    ...(['session', 'modern'] as const).flatMap((way): readonly Goal[] => {
+      const key = (measure: string, who: string, size: number): Key => ({ part: 'gateway', measure, who, way, size });
+      return [
+        {
+          measure: `a gateway to stdio, ${way}, 1 in flight, p50`,
+          bound: 'at most',
+          value: 0.25,
+          unit: 'ms more than without it',
+          read: (find) => difference(find(key('p50', OUR_GATEWAY, 1)), find(key('p50', WITHOUT_GATEWAY, 1))),
+        },
+        {
+          measure: `memory of a gateway after 32 in flight, ${way}`,
+          bound: 'at most',
+          value: 150,
+          unit: 'MB',
+          read: (find) => spreadOf(find(key('memory', OUR_GATEWAY, 32))),
+        },
+      ];
+    }),
     ...GUARDED.map(([guard, figure, bound, value, other]): Goal => {
       const of = (who: string): Key => ({ part: 'guard', measure: figure, who, way: 'modern', size: GUARD_SIZE });
       return {
@@ -295,6 +349,25 @@ function goals(all: readonly Series[]): readonly Goal[] {
         unit: `× ${GUARDS[other]}`,
         read: (find) => ratio(find(of(GUARDS[guard])), find(of(GUARDS[other]))),
       };
+    }),
+    ...DATABASE_CALLS.flatMap(({ way }): readonly Goal[] => {
+      const of = (measure: string, who: string): Key => ({ part: 'durable', measure, who, way, size: DATABASE_SIZE });
+      return [
+        {
+          measure: `in PostgreSQL: ${way}, ${DATABASE_SIZE} in flight`,
+          bound: 'at least',
+          value: 1.2,
+          unit: '× in a file',
+          read: (find) => ratio(find(of('calls', WITH_POSTGRES)), find(of('calls', WITH_STORE))),
+        },
+        {
+          measure: `in PostgreSQL: ${way}, ${DATABASE_SIZE} in flight, processor time of the server`,
+          bound: 'at most',
+          value: 1,
+          unit: '× in a file',
+          read: (find) => ratio(find(of('cpu', WITH_POSTGRES)), find(of('cpu', WITH_STORE))),
+        },
+      ];
     }),
   ];
 }
@@ -329,10 +402,37 @@ const GUARDED = [
   ['rejected', 'cpu', 'at most', 1.3, 'bare'],
 ] as const satisfies readonly (readonly [Guard, 'calls' | 'cpu', Goal['bound'], number, Guard])[];
 
+/** What a hop may add in milliseconds, where no node is busy. */
+const HOP_DELAYS = [
+  ['calmP50', 0.3, 'p50'],
+  ['calmP99', 3, 'p99'],
+] as const;
+
+/** Calls through a gateway, as a share of those without one and of those through others: at least so much. */
+const GATEWAY_SHARES = [
+  ['session', WITHOUT_GATEWAY, 0.45],
+  ['session', 'mcp-proxy', 1.5],
+  ['session', 'supergateway', 1.5],
+  ['modern', 'mcp-proxy', 2],
+] as const;
+
+function hop(measure: string, where: keyof typeof HOPS): Key {
+  return { part: 'hop', measure, who: HOPS[where], way: 'session', size: HOP_SIZE };
+}
+
 /** The first answer of ours beside that of the bare script on the same Node. */
 function slower(find: Find, way: string, node: number): Spread | undefined {
   const first = (who: string, way: string): Key => ({ part: 'start', measure: 'first answer', who, way, size: node });
   return ratio(find(first(OURS, way)), find(first(FLOOR, SCRIPT)));
+}
+
+/** One less the other, round by round. */
+function difference(one: Series | undefined, other: Series | undefined): Spread | undefined {
+  return one && other && spread(one.rounds.map((value, round) => minus(value, other.rounds[round])));
+}
+
+function minus(value: number | null, other: number | null | undefined): number | null {
+  return value === null || other === null || other === undefined ? null : value - other;
 }
 
 function spreadOf(series: Series | undefined): Spread | undefined {

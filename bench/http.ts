@@ -90,6 +90,8 @@ export function wanting(amount: Amount, started: number): (begun: number) => boo
  * Calls until the amount is done, on `inFlight` connections that are opened before the clock starts.
  *
  * @param prepare the bytes that one connection sends; asked once for each
+ * @param most calls for each second that all connections send together; default: a connection sends the next one as
+ *   soon as it has an answer
  * @throws {Error} when an answer is not 200, or fails the check
  */
 export async function callAll(
@@ -98,6 +100,7 @@ export async function callAll(
   amount: Amount,
   inFlight: number,
   prepare: (connection: number) => Sendable,
+  most = Number.POSITIVE_INFINITY,
 ): Promise<Measured> {
   // Opened anew for each run: a server closes connections that were idle while the others had their turn.
   const connections = await Promise.all(Array.from({ length: inFlight }, () => HttpConnection.open(url)));
@@ -112,11 +115,19 @@ export async function callAll(
       for (const [index, connection] of connections.entries()) {
         const call = prepare(index);
         let sentAt = 0;
+        let turns = 0;
         const next = (): void => {
           sent += 1;
           open += 1;
-          sentAt = performance.now();
-          connection.send(call.withId(sent));
+          const id = sent;
+          const send = (): void => {
+            sentAt = performance.now();
+            connection.send(call.withId(id));
+          };
+          const dueIn = started + ((turns * inFlight + index) / most) * 1_000 - performance.now();
+          turns += 1;
+          if (dueIn > 0) setTimeout(send, dueIn);
+          else send();
         };
         connection.heard((status, body, head) => {
           const fault = status === 200 ? check(body, call.id) : 'expected 200';

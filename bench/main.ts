@@ -87,18 +87,23 @@ for (const part of parts) {
   }
   process.stderr.write(`${part}: ${((performance.now() - began) / 1_000).toFixed(0)} s\n`);
 }
-const results: Results = {
-  machine: machine(),
-  scale: scale.name,
-  generator:
-    scale.name === 'full' && (await findWrk())
-      ? 'wrk, after a pass in which each answer was looked at'
-      : 'our own generator, which looks at each answer',
-  runs: [{ parts, at: new Date().toISOString(), load: Math.round(load * 100) / 100, repeated: repeated() }],
-  series,
-};
+const generator =
+  scale.name === 'full' && (await findWrk())
+    ? 'wrk, after a pass in which each answer was looked at'
+    : 'our own generator, which looks at each answer';
+const at = new Date().toISOString();
 const judged = judge(series, scale.name === 'quick');
-process.stdout.write(`${show(results, judged)}\n`);
+const results: Results = {
+  runs: [
+    {
+      ...{ parts, at, machine: machine(), scale: scale.name, generator },
+      ...{ load: Math.round(load * 100) / 100, repeated: repeated() },
+    },
+  ],
+  series,
+  goals: judged,
+};
+process.stdout.write(`${show(results)}\n`);
 if (scale.name === 'full' || values.write) keep(results);
 // Of a machine that only sees whether the suite works, the figures say nothing; that something failed does.
 failed ||= series.some(({ who, rounds }) => (who === OURS || who === FLOOR) && rounds.includes(null));

@@ -10,6 +10,10 @@ export interface Run {
   readonly parts: readonly Part[];
   /** When it ended, in ISO 8601. */
   readonly at: string;
+  readonly machine: Machine;
+  readonly scale: string;
+  /** What made the load of the HTTP echo. */
+  readonly generator: string;
   /** How much else the machine had to do before it: the load of the last minute, 0 where the system does not tell. */
   readonly load: number;
   /** Turns that were made again because the machine's host kept its processors from it. */
@@ -17,10 +21,6 @@ export interface Run {
 }
 
 export interface Results {
-  readonly machine: Machine;
-  readonly scale: string;
-  /** What made the load of the HTTP echo. */
-  readonly generator: string;
   readonly runs: readonly Run[];
   readonly series: readonly Series[];
   readonly goals?: readonly Judged[];
@@ -31,22 +31,25 @@ const PAGE = new URL('../docs/performance.md', import.meta.url);
 const BEGIN = '<!-- npm run bench writes what follows -->';
 const END = '<!-- up to here -->';
 
-/** Writes both. The parts that this run did not measure stay as they were in the file. */
-export function keep(results: Results): void {
-  const parts = new Set(results.series.map(({ part }) => part));
-  const there = before();
-  const series = [...(there?.series ?? []).filter(({ part }) => !parts.has(part)), ...results.series];
-  const runs = (there?.runs ?? [])
+/** Adds a run to those before it, whose figures of the parts that it measured it replaces. */
+export function merged(there: Results | undefined, { runs, series }: Results): Results {
+  const parts = new Set(series.map(({ part }) => part));
+  const kept = (there?.runs ?? [])
     .map((run) => ({ ...run, parts: run.parts.filter((part) => !parts.has(part)) }))
     .filter((run) => run.parts.length > 0);
-  const goals = judge(series);
-  const whole = { ...results, runs: [...runs, ...results.runs], series, goals };
+  const all = [...(there?.series ?? []).filter(({ part }) => !parts.has(part)), ...series];
+  return { runs: [...kept, ...runs], series: all, goals: judge(all) };
+}
+
+/** Writes both. */
+export function keep(results: Results): void {
+  const whole = merged(before(), results);
   writeFileSync(FILE, written(whole));
   const page = readFileSync(PAGE, 'utf8');
   const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)];
   if (from < 0 || to < from)
     throw new Error(`docs/performance.md: expected the lines "${BEGIN}" and "${END}", and the tables go between them`);
-  writeFileSync(PAGE, `${page.slice(0, from + BEGIN.length)}\n\n${show(whole, goals)}\n\n${page.slice(to)}`);
+  writeFileSync(PAGE, `${page.slice(0, from + BEGIN.length)}\n\n${show(whole)}\n\n${page.slice(to)}`);
 }
 
 /** A series on a line, and no digit that says nothing. */
@@ -60,6 +63,7 @@ function rounded(_: string, value: unknown): unknown {
   return typeof value === 'number' ? Number(value.toPrecision(5)) : value;
 }
 
-function before(): Results | undefined {
+/** The results of the runs before this one. */
+export function before(): Results | undefined {
   return existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : undefined;
 }

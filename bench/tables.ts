@@ -4,8 +4,8 @@ import { figure, type Judged } from './goals.ts';
 import { WITH_STORE } from './parts/durable.ts';
 import { OUR_GATEWAY, WITHOUT_GATEWAY } from './parts/gateway.ts';
 import { GUARDS } from './parts/guard.ts';
-import { HOPS } from './parts/hop.ts';
-import type { Results } from './results.ts';
+import { CALM, HOPS } from './parts/hop.ts';
+import type { Results, Run } from './results.ts';
 import { type Part, ratio, type Series, spread } from './series.ts';
 
 interface Column {
@@ -111,7 +111,7 @@ const TABLES: readonly Table[] = [
   {
     part: 'large',
     title: 'An argument of 10 MB over HTTP',
-    note: 'Peers that refuse bodies of more than 4 MB by default are told to take them, where they can be.',
+    note: 'Peers that refuse bodies of more than 4 MB by default are configured to accept them, if they can be.',
     columns: [
       { title: 'ms', measure: 'call' },
       { title: '× the floor', measure: 'call', beside: FLOOR },
@@ -121,12 +121,14 @@ const TABLES: readonly Table[] = [
   {
     part: 'durable',
     title: 'A store in a file, beside none',
-    note: 'The same server with `sqlite(…)` and without, and its writes in a session with `postgres(…)` on the same machine, over HTTP. *read* calls a tool with `readOnlyHint`; *put* one with `idempotentHint`, whose reply is stored while its response leaves; *write* one without, whose marker is durable before it runs, and whose reply is before its response leaves. A write in a session is known by its id, a modern one by its idempotency key. The floor is a `node:http` server, without and with a thread that makes the same two group commits for each call.',
+    note: 'The same server with `sqlite(…)` and without, over HTTP; with 64 in flight with `sqlite(…)` and with `postgres(…)` on the same machine. *read* calls a tool with `readOnlyHint`; *put* one with `idempotentHint`, whose reply is stored while its response leaves; *write* one without, whose marker is durable before it runs, and whose reply is before its response leaves. A write in a session is known by its id, a modern one by its idempotency key. The floor is a `node:http` server, without and with a thread that makes the same two group commits for each call.',
     size: 'in flight',
     columns: [
       { title: 'calls/s', measure: 'calls' },
       { title: '× without a store', measure: 'calls', beside: OURS },
+      { title: '× in a file', measure: 'calls', beside: WITH_STORE },
       ...TIMES,
+      { title: "database's µs a call", measure: 'database' },
       { title: 'growth of the file, bytes a call', measure: 'growth' },
     ],
   },
@@ -191,6 +193,8 @@ const TABLES: readonly Table[] = [
       { title: "owner's µs a call", measure: 'owner' },
       { title: 'both × at the owner', measure: 'cpu', beside: HOPS.local },
       { title: 'both × the bare hop', measure: 'cpu', beside: HOPS.bare },
+      { title: `p50 ms at ${CALM} calls/s`, measure: 'calmP50' },
+      { title: `p99 ms at ${CALM} calls/s`, measure: 'calmP99' },
     ],
   },
   {
@@ -220,24 +224,26 @@ const TABLES: readonly Table[] = [
   },
 ];
 
-/** All tables, with a line on the machine and one on each run first. */
-export function show({ machine, scale, generator, runs, series }: Results, judged: readonly Judged[]): string {
-  const { node, cores, cpu, gigabytes, platform } = machine;
+/** All tables, with a line on each run first. */
+export function show({ runs, series, goals = [] }: Results): string {
   const lines = [
-    `Node ${node.replace(/^v/, '')}, ${cores} cores (${cpu}), ${gigabytes} GB, ${platform}; ${scale} run; HTTP echo by ${generator}. Medians of all rounds, in brackets the least and the most; shares are taken round by round. A turn during which the machine’s host kept its processors from it for more than a fiftieth of the time is made again, three times at most.`,
+    'Medians of all rounds, in brackets the least and the most; shares are taken round by round. A turn during which the machine’s host kept its processors from it for more than a fiftieth of the time is made again, three times at most.',
     '',
-    ...runs.map(
-      ({ parts, at, load, repeated }) =>
-        `- ${at.slice(0, 10)}: ${parts.join(', ')}; load of the machine before it ${load}, turns made again ${repeated}`,
-    ),
+    ...runs.map(runLine),
     '',
-    ...goalTable(judged),
+    ...goalTable(goals),
   ];
   for (const table of TABLES) {
     const rows = series.filter(({ part }) => part === table.part);
     if (rows.length > 0) lines.push('', `### ${table.title}`, '', table.note, '', ...tableOf(table, rows));
   }
   return lines.join('\n');
+}
+
+function runLine({ parts, at, machine, scale, generator, load, repeated }: Run): string {
+  const { node, cores, cpu, gigabytes, platform } = machine;
+  const echo = parts.includes('http') ? `; HTTP echo by ${generator}` : '';
+  return `- ${at.slice(0, 10)}: ${parts.join(', ')}; ${scale} run; Node ${node.replace(/^v/, '')}, ${cores} cores (${cpu}), ${gigabytes} GB, ${platform}${echo}; load of the machine before it ${load}, turns made again ${repeated}`;
 }
 
 function goalTable(judged: readonly Judged[]): readonly string[] {

@@ -99,9 +99,11 @@ const ONLY_FULL: ReadonlySet<string> = new Set([
   'test/apps/browser/tool.test.ts',
   'test/bench/suite.test.ts',
   'test/cli/store-option.test.ts',
+  'test/cli/stored-audit.test.ts',
   'test/client/peers.test.ts',
   'test/clients/v1-http.test.ts',
   'test/clients/v2.test.ts',
+  'test/cluster/promotion.test.ts',
   'test/cluster/takeover.test.ts',
   'test/durable/database.test.ts',
   'test/durable/deadly.test.ts',
@@ -114,6 +116,7 @@ const ONLY_FULL: ReadonlySet<string> = new Set([
   'test/mounts/peers.test.ts',
   'test/simulation/nodes.test.ts',
   'test/store/damage.test.ts',
+  'test/store/postgres/failover.test.ts',
   'test/store/postgres/membership.test.ts',
 ]);
 

@@ -1,9 +1,13 @@
-/** Calls of a server with a store in a file beside the same server without one: those that change nothing, and those that may, and the floor of these. */
+/**
+ * Calls of a server with a store in a file beside the same server without one: those that change nothing, and those that
+ * may, and the floor of these; and those that may beside the same in PostgreSQL.
+ */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { programs, startPostgres } from '../../test/harness/postgres.ts';
 import { FLOOR, OURS } from '../contenders.ts';
+import { familyMicros } from '../family.ts';
 import { callAll, isEcho, openSessions } from '../http.ts';
 import { type Caller, type PreparedCall, request, type Way } from '../http-requests.ts';
 import type { Measured } from '../measured.ts';
@@ -28,6 +32,10 @@ const CALLS = [
 
 /** A call that may have done something, in a session. */
 export const WRITE = CALLS[3];
+/** The calls that are measured in PostgreSQL, too: those that write. */
+export const DATABASE_CALLS = [CALLS[2], CALLS[3], CALLS[4]] as const;
+/** Those in flight. */
+export const DATABASE_SIZE = 64;
 
 export type DurableWay = (typeof CALLS)[number]['way'];
 
@@ -49,14 +57,11 @@ export async function measureDurable(_contenders: unknown, scale: Scale): Promis
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   const sizes = scale.inFlight.filter((size) => size > 1);
   const file = (way: string): string => join(folder, `${way}-${Date.now()}.db`);
-  // Where there is none, the rows are missing.
-  const database = programs === undefined ? undefined : await startPostgres();
   const runners: readonly Runner<Running>[] = [
     ...CALLS.flatMap((call): readonly Runner<Running>[] => [
       { who: OURS, way: call.way, start: () => startCalls(call, undefined) },
       { who: WITH_STORE, way: call.way, start: () => startCalls(call, file(call.way)) },
     ]),
-    ...(database ? [{ who: WITH_POSTGRES, way: WRITE.way, start: () => startCalls(WRITE, database.url) }] : []),
     { who: FLOOR, way: WRITE.way, start: () => startFloor('none') },
     { who: FLOOR_WITH_THREAD, way: WRITE.way, start: () => startFloor(file('floor')) },
   ];
@@ -74,11 +79,38 @@ export async function measureDurable(_contenders: unknown, scale: Scale): Promis
         return { calls: perSecond, p50, p99, cpu: micros / calls, growth: (bytesOf(running.file) - before) / calls };
       },
     });
+    if (programs === undefined) process.stderr.write('durable: no PostgreSQL, so its calls are not measured\n');
+    else await besidePostgres(gathering, scale, file);
   } finally {
     rmSync(folder, { recursive: true, force: true });
-    await database?.stop();
   }
   return gathering.all;
+}
+
+/** The calls that write, in a file and in PostgreSQL. Its processor time is that of all its processes. */
+async function besidePostgres(gathering: Gathering, scale: Scale, file: (way: string) => string): Promise<void> {
+  const database = await startPostgres();
+  try {
+    await inTurns({
+      gathering,
+      figures: { calls: '/s', p50: 'ms', p99: 'ms', cpu: 'µs', database: 'µs' },
+      runners: DATABASE_CALLS.flatMap((call): readonly Runner<Running>[] => [
+        { who: WITH_STORE, way: call.way, start: () => startCalls(call, file(`beside ${call.way}`)) },
+        { who: WITH_POSTGRES, way: call.way, start: async () => startCalls(call, await database.database()) },
+      ]),
+      sizes: [DATABASE_SIZE],
+      rounds: scale.rounds,
+      prepare: (running) => warmUp(scale.warmMs, (ms) => callFor(running, ms, DATABASE_SIZE)),
+      async turn(running, size) {
+        const before = familyMicros(database.pid);
+        const [{ perSecond, p50, p99, calls }, micros] = await costing(running, () => callFor(running, scale.ms, size));
+        const used = familyMicros(database.pid) - before;
+        return { calls: perSecond, p50, p99, cpu: micros / calls, database: used / calls };
+      },
+    });
+  } finally {
+    await database.stop();
+  }
 }
 
 export async function startCalls(

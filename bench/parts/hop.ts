@@ -14,6 +14,8 @@ export const HOPS = {
 
 /** Requests in flight. */
 export const HOP_SIZE = 32;
+/** Calls for each second of the second run, in which no node is busy. */
+export const CALM = 1_000;
 /** Calls until both nodes have compiled what they need: after 4,000, a hop cost up to four times as much. */
 const WARM_CALLS = 20_000;
 const TEXT = 'x'.repeat(64);
@@ -34,11 +36,11 @@ export async function measureHop(_contenders: unknown, scale: Scale): Promise<re
   const runners = (['local', 'forwarded', 'bare'] as const).map(
     (hop): Runner<Nodes> => ({ who: HOPS[hop], way: 'session', start: () => start(hop) }),
   );
-  const call = ({ url, session }: Nodes, amount: Amount) =>
-    callAll(url, isEcho(TEXT), amount, HOP_SIZE, () => echo(url, { way: 'session', session }, TEXT));
+  const call = ({ url, session }: Nodes, amount: Amount, most?: number) =>
+    callAll(url, isEcho(TEXT), amount, HOP_SIZE, () => echo(url, { way: 'session', session }, TEXT), most);
   await inTurns({
     gathering,
-    figures: { calls: '/s', p50: 'ms', entry: 'µs', owner: 'µs', cpu: 'µs' },
+    figures: { calls: '/s', p50: 'ms', entry: 'µs', owner: 'µs', cpu: 'µs', calmP50: 'ms', calmP99: 'ms' },
     runners,
     sizes: [HOP_SIZE],
     rounds: scale.rounds,
@@ -49,7 +51,8 @@ export async function measureHop(_contenders: unknown, scale: Scale): Promise<re
       const { calls, perSecond, p50 } = await call(running, { ms: scale.ms });
       const after = await used();
       const [entry, owner] = [(after[0] - before[0]) / calls, (after[1] - before[1]) / calls];
-      return { calls: perSecond, p50, entry, owner, cpu: entry + owner };
+      const calm = await call(running, { ms: scale.ms }, CALM);
+      return { calls: perSecond, p50, entry, owner, cpu: entry + owner, calmP50: calm.p50, calmP99: calm.p99 };
     },
   });
   return gathering.all;

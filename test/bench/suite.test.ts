@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { hasPeers } from '../../bench/contenders.ts';
 import { judge } from '../../bench/goals.ts';
+import { before, merged, type Results, type Run } from '../../bench/results.ts';
 import { PARTS, type Part, ratio, type Series } from '../../bench/series.ts';
 import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
@@ -110,4 +111,33 @@ test('a goal is met or missed by its share, and one without figures is not judge
       missedBy: 0.5,
     },
   ]);
+});
+
+const machine = { cores: 2, cpu: 'one', gigabytes: 24, node: 'v20.20.2', platform: 'linux x64' };
+const ran = (parts: readonly Part[], cpu: string): Run => ({
+  ...{ parts, at: '2026-11-22T00:00:00.000Z', machine: { ...machine, cpu }, scale: 'full' },
+  ...{ generator: 'wrk', load: 0, repeated: 0 },
+});
+
+test('the figures of a part that a run does not measure stay with the machine that measured them', () => {
+  const start: Series = { ...calls('floor', 'script', [30]), part: 'start', measure: 'first answer', size: 20 };
+  const earlier: Results = {
+    runs: [ran(['http', 'start'], 'first')],
+    series: [start, calls('floor', 'modern', [100])],
+  };
+  const { runs, series } = merged(earlier, {
+    runs: [ran(['http'], 'second')],
+    series: [calls('floor', 'modern', [200])],
+  });
+  assert.equal(
+    runs.map(({ parts, machine: { cpu } }) => `${cpu}: ${parts.join()}`),
+    ['first: start', 'second: http'],
+  );
+  assert.equal(series, [start, calls('floor', 'modern', [200])]);
+});
+
+test('the results that are kept name the Node of each start', () => {
+  const starts = before()?.series.filter(({ part }) => part === 'start') ?? [];
+  assert.ok(starts.length > 0);
+  for (const { who, way, size } of starts) assert.ok(size >= 20, `${who}, ${way}: Node ${size}`);
 });

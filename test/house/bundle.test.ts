@@ -1,7 +1,7 @@
 /** The files and packages that each entry point of the bundle loads at its start (docs/adr/0018). */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import * as assert from 'uvu/assert';
@@ -57,6 +57,18 @@ if (existsSync(lib)) {
     assert.equal(requiredBy('chunk-actors'), ['xstate']);
   });
 
+  test('the files of the library contain only ASCII, which V8 holds in one byte a character', () => {
+    // The files of an earlier build, which a running process may still import.
+    const stale = readFileSync(join(lib, '.npmignore'), 'utf8').split('\n');
+    const files = readdirSync(lib, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.js'));
+    const built = files.filter((file) => !stale.includes(`/${file.split(sep).join('/')}`));
+    assert.ok(built.length > 50);
+    assert.equal(
+      built.filter((file) => /[^\0-\x7f]/.test(readFileSync(join(lib, file), 'utf8'))),
+      [],
+    );
+  });
+
   test('a server without postgres() loads nothing of it, and only its chunk loads the package pg, when a store opens', () => {
     const files = readdirSync(lib).filter((file) => file.endsWith('.js'));
     const loading = files.filter((file) => /import\("pg"\)/.test(readFileSync(join(lib, file), 'utf8')));
@@ -64,6 +76,14 @@ if (existsSync(lib)) {
     const names = loading.map((file) => file.replace(/-[\w-]{8}\.js$/, ''));
     for (const entry of files.filter((file) => !file.startsWith('chunk-')))
       for (const name of loadedWith(entry).files) assert.not.ok(names.includes(name), `${entry} loads ${name}`);
+  });
+
+  test('a server loads the routes of HTTP when an endpoint opens, and the links between nodes when its node listens', () => {
+    const core = readFileSync(join(lib, latest('chunk-core')), 'utf8');
+    for (const name of ['mcp-routes', 'link-listener', 'dialed-link'])
+      assert.match(core, new RegExp(`import\\("\\./chunk-${name}-[^"]+"\\)`), name);
+    for (const entry of ['index.js', 'command-worker.js'])
+      for (const file of loadedWith(entry).files) assert.not.match(file, /mcp-routes|link-listener|dialed-link/, entry);
   });
 
   test('import "troupe/client" loads no server, no channel, and the packages XState and nanoid', () => {

@@ -382,6 +382,7 @@ const ROOMS: readonly {
       'machines',
       'protocol',
       'quota',
+      'token-bucket',
       'charts',
       'messages',
       'operator-log',
@@ -584,6 +585,7 @@ const ROOMS: readonly {
   {
     room: 'cli',
     may: [
+      'nodes',
       'near-miss',
       'tool-signature',
       'gateway',
