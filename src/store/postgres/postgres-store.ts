@@ -78,7 +78,7 @@ export class OpenedPostgres {
   }
 
   get impairment(): 'not open' | undefined {
-    return this.#writer.impairment && 'not open';
+    return this.#writer.impairment || !this.#readers.isConnected ? 'not open' : undefined;
   }
 
   caughtUp(): Promise<void> | undefined {

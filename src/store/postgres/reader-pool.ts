@@ -72,6 +72,11 @@ export class ReaderPool {
   /** The writer's connection fails in the same way, and logs it. */
   gaveUp(): void {}
 
+  /** True while at least one of its connections is there. */
+  get isConnected(): boolean {
+    return this.#readers.some(({ connection }) => connection.current);
+  }
+
   /** @throws {StoreError} */
   async ask(statement: PreparedStatement, values: readonly SqlValue[]): Promise<readonly ResultRow[]> {
     let end: number | undefined;

@@ -104,6 +104,23 @@ test('D-03: a commit that hangs because the standby is away has an unknown outco
   await store.close();
 });
 
+test('D-03: a store is not ready before it can read again', async () => {
+  const cable = await TcpProxy.open(primary.port);
+  const store: Store = postgres(url.replace(`:${primary.port}/`, `:${cable.port}/`), { session: url, outageMs: 50 });
+  await store.open(host());
+  await store.commit([actor('reads')]);
+  cable.cut();
+  cable.reset();
+  await until(() => store.impairment?.() === 'not open');
+  await store.commit([event('reads', 's', 1)]);
+  assert.match(await faultOf(store.load('reads')), /^busy: /);
+  cable.heal();
+  await until(() => store.impairment?.() === undefined);
+  assert.is((await store.events('reads', 's', 0, 9)).length, 1);
+  await store.close();
+  await cable.close();
+});
+
 test('D-03: a store follows a promotion although its connections to the former primary hang, and never returns to that one', async () => {
   const [writes, reads] = [await TcpProxy.open(primary.port), await TcpProxy.open(primary.port)];
   const through = (cable: TcpProxy): string => url.replace(`:${primary.port}/`, `:${cable.port}/`);
