@@ -2,21 +2,22 @@
 import { writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
 import * as assert from 'uvu/assert';
-import { sharesOf } from '../../src/nodes/shares.ts';
 import { Cli, TROUPE } from '../cli/cli.ts';
 import { Tree } from '../discovery/tree.ts';
 import { assertFigure } from '../harness/pace.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../harness/postgres.ts';
 import { atScale, SCALE } from '../harness/scale.ts';
 import { modern } from '../http/modern.ts';
+import { placementOf } from './placement.ts';
 
 const test = postgresSuite('rolling deployments of nodes');
 
 /** Clients of each era. */
 const CLIENTS = atScale({ quick: 1, full: 5, proof: 10 });
 const NODES = 3;
+/** Milliseconds in which the cells reach the nodes after the first one. */
+const SHARED_MS = 60_000;
 /** As long as a takeover after a death may take. */
 const LATE_MS = 250;
 /**
@@ -167,24 +168,25 @@ class Client {
   }
 }
 
-let database: Postgres | undefined;
-test.before(async () => {
-  if (SCALE !== 'quick') database = await startPostgres({ fsync: false });
-});
-test.after(() => database?.stop());
+let database: Postgres;
 
 if (SCALE === 'quick') test.skip('D-10', 'npm run test:full runs it');
-else
+else {
+  test.before(async () => {
+    database = await startPostgres({ fsync: false });
+  });
+  test.after(() => database.stop());
+
   test('D-10 a new version is deployed node after node: no call fails, nothing is lost, each session continues', async () => {
     const tree = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': program(1) });
     const env = {
-      TROUPE_STORE: await database?.database(),
+      TROUPE_STORE: await database.database(),
       TROUPE_CLUSTER_SECRET: 'a secret of this test, 32 characters',
     };
     const fleet = new Cli(['serve', 'server.mjs', '--http', '0', '--nodes', String(NODES)], { cwd: tree.path, env });
     await fleet.until(() => fleet.err.split(' serves (process').length > NODES, 'all nodes');
     // The cells that move to the nodes after the first one are not part of the deployment.
-    await shared(env.TROUPE_STORE);
+    await shared(database, env.TROUPE_STORE);
     const url = /at (http:\S+);/.exec(fleet.err)?.[1] ?? '';
     const clients = Array.from({ length: 2 * CLIENTS }, (_, at) => new Client(url, `p${at}`, at % 2 === 0));
     await Promise.all(clients.map((client) => client.open()));
@@ -215,19 +217,18 @@ else
     fleet.process.kill('SIGTERM');
     assert.is(await fleet.exit, 0);
   });
+}
 
-/** Resolves when each cell is at the node that should own it. */
-async function shared(database: string | undefined): Promise<void> {
-  const client = new pg.Client({ connectionString: database });
-  await client.connect();
-  for (let isShared = false; !isShared; ) {
-    const nodes = await client.query<{ id: string }>('SELECT id FROM troupe.node WHERE NOT fenced');
-    const cells = await client.query<{ node: string | null }>('SELECT node FROM troupe.cell ORDER BY n');
-    const shares = sharesOf(nodes.rows.map(({ id }) => id));
-    isShared = nodes.rows.length === NODES && cells.rows.every(({ node }, cell) => node === shares[cell]);
-    if (!isShared) await pause(50);
+/** Resolves when each node owns its share of the cells. @throws {Error} if they do not within {@link SHARED_MS} */
+async function shared(server: Postgres, url: string): Promise<void> {
+  const end = performance.now() + SHARED_MS;
+  for (;;) {
+    const { nodes, misplaced } = await placementOf((text) => server.query(text, url));
+    if (nodes.length === NODES && misplaced.length === 0) return;
+    if (performance.now() > end)
+      throw new Error(`${nodes.length} of ${NODES} nodes, ${misplaced.length} cells elsewhere after ${SHARED_MS} ms`);
+    await pause(50);
   }
-  await client.end();
 }
 
 /** The time that this share of the calls did not exceed. */

@@ -2,12 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import pg from 'pg';
-import { sharesOf } from '../../src/nodes/shares.ts';
 import { compiled } from '../harness/compiled.ts';
 import { freePort } from '../harness/free-port.ts';
 import { type Postgres, startPostgres } from '../harness/postgres.ts';
 import { TcpProxy } from '../harness/tcp-proxy.ts';
 import { Balancer, type BalancerOptions } from './balancer.ts';
+import { placementOf } from './placement.ts';
 
 const SECRET = 'the secret that all nodes of the stage share';
 const START_MS = 30_000;
@@ -257,10 +257,9 @@ export class ClusterStage {
   async atRest(cell: number): Promise<void> {
     const end = performance.now() + SETTLE_MS;
     for (;;) {
-      const { alive } = await this.state();
-      const [row] = await this.query(`SELECT node FROM troupe.cell WHERE n = ${cell}`);
-      if (row?.node === sharesOf(alive)[cell]) return;
-      if (performance.now() > end) throw new Error(`cell ${cell} is at ${row?.node} after ${SETTLE_MS} ms`);
+      const { misplaced } = await placementOf((text) => this.query(text));
+      if (!misplaced.includes(cell)) return;
+      if (performance.now() > end) throw new Error(`cell ${cell} is not where it should be after ${SETTLE_MS} ms`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
