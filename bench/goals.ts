@@ -18,7 +18,7 @@ import { CALM, HOP_SIZE, HOPS } from './parts/hop.ts';
 import { RULED, RULED_SIZE, type Ruled } from './parts/rules.ts';
 import { LATER_NODE, RUN, RUN_TYPES, SCRIPT, THIS_NODE } from './parts/start.ts';
 import { ALL_SPANS, SCRAPED, TRACED_SIZE, TRACED_WAY, WITHOUT_SDK } from './parts/telemetry.ts';
-import { type Part, ratio, type Series, type Spread, spread } from './series.ts';
+import { difference, type Part, ratio, type Series, type Spread, spread } from './series.ts';
 
 export interface Judged {
   readonly measure: string;
@@ -424,15 +424,6 @@ function hop(measure: string, where: keyof typeof HOPS): Key {
 function slower(find: Find, way: string, node: number): Spread | undefined {
   const first = (who: string, way: string): Key => ({ part: 'start', measure: 'first answer', who, way, size: node });
   return ratio(find(first(OURS, way)), find(first(FLOOR, SCRIPT)));
-}
-
-/** One less the other, round by round. */
-function difference(one: Series | undefined, other: Series | undefined): Spread | undefined {
-  return one && other && spread(one.rounds.map((value, round) => minus(value, other.rounds[round])));
-}
-
-function minus(value: number | null, other: number | null | undefined): number | null {
-  return value === null || other === null || other === undefined ? null : value - other;
 }
 
 function spreadOf(series: Series | undefined): Spread | undefined {

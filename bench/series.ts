@@ -49,14 +49,31 @@ export function spread(values: readonly (number | null)[]): Spread | undefined {
   return { median: median(there), least: Math.min(...there), most: Math.max(...there) };
 }
 
-/** One beside the other, round by round: what slows the machine for a while hits both. */
+/** One divided by the other, round by round: what slows the machine for a while hits both. */
 export function ratio(one: Series | undefined, other: Series | undefined): Spread | undefined {
-  if (!one || !other) return undefined;
-  return spread(
-    one.rounds.map((value, round) => {
-      const beside = other.rounds[round];
-      return value === null || beside === null || beside === undefined || beside === 0 ? null : value / beside;
-    }),
+  return byRound(one, other, (value, beside) => (beside === 0 ? null : value / beside));
+}
+
+/** One less the other, round by round. */
+export function difference(one: Series | undefined, other: Series | undefined): Spread | undefined {
+  return byRound(one, other, (value, beside) => value - beside);
+}
+
+/** What a comparison yields for the rounds in which neither failed. */
+function byRound(
+  one: Series | undefined,
+  other: Series | undefined,
+  compare: (value: number, beside: number) => number | null,
+): Spread | undefined {
+  return (
+    one &&
+    other &&
+    spread(
+      one.rounds.map((value, round) => {
+        const beside = other.rounds[round] ?? null;
+        return value === null || beside === null ? null : compare(value, beside);
+      }),
+    )
   );
 }
 
