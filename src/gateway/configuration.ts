@@ -251,7 +251,7 @@ class ConfigurationReader {
     this.#unknown(path, entry);
     const written = this.#target(path, entry);
     const target = this.#withFile(path, entry, this.#expanded(path, written));
-    const timeoutMs = read(entry, path, 'timeout', isMilliseconds, 'milliseconds, at least 1');
+    const timeoutMs = read(entry, path, 'timeout', ...MILLISECONDS);
     const given = read(entry, path, 'troupe', isJsonObject, 'an object') ?? {};
     const own = this.#authorized(given, [...path, 'troupe'], target);
     const all: JsonObject = timeoutMs === undefined ? own : { timeoutMs, ...own };
@@ -408,6 +408,9 @@ export function mountName(key: string): string | undefined {
 /** The check of a value, and the words for what it accepts. */
 type Check = readonly [is: (value: unknown) => boolean, expected: string];
 
+const COUNT = [isCount, 'a whole number, at least 1'] as const;
+const MILLISECONDS = [isCount, 'milliseconds, at least 1'] as const;
+
 const AUTH: Readonly<Record<keyof ConfiguredAuth, Check>> = {
   clientId: [isNonEmpty, 'a string that is not empty'],
   clientSecret: [isNonEmpty, 'a variable'],
@@ -418,7 +421,7 @@ const AUTH: Readonly<Record<keyof ConfiguredAuth, Check>> = {
   scopes: [isTextList, 'a list of strings'],
   grant: [oneOf('authorization_code', 'client_credentials'), '"authorization_code" or "client_credentials"'],
   dpop: [(value) => value === 'auto' || isBoolean(value), '"auto", true or false'],
-  signInMs: [isMilliseconds, 'milliseconds, at least 1'],
+  signInMs: MILLISECONDS,
 };
 const SECRETS: ReadonlySet<string> = new Set(['clientSecret', 'privateKey']);
 
@@ -433,21 +436,21 @@ const OPTIONS: Readonly<Record<keyof ConfiguredOptions, Check>> = {
   pins: [oneOf('off', 'warn', 'hold'), '"off", "warn" or "hold"'],
   expose: [oneOf('all', 'search'), '"all" or "search"'],
   required: [isBoolean, 'true or false'],
-  timeoutMs: [isMilliseconds, 'milliseconds, at least 1'],
-  connectMs: [isMilliseconds, 'milliseconds, at least 1'],
-  listMs: [isMilliseconds, 'milliseconds, at least 1'],
-  probeMs: [isMilliseconds, 'milliseconds, at least 1'],
-  firstListMs: [isMilliseconds, 'milliseconds, at least 1'],
-  staleMs: [isMilliseconds, 'milliseconds, at least 1'],
-  upstreamWaitMs: [isMilliseconds, 'milliseconds, at least 1'],
-  upstreamIdleMs: [isMilliseconds, 'milliseconds, at least 1'],
-  maxUpstreamConnections: [isCount, 'a whole number, at least 1'],
-  maxUpstreamInFlight: [isCount, 'a whole number, at least 1'],
-  maxListPages: [isCount, 'a whole number, at least 1'],
-  maxListed: [isCount, 'a whole number, at least 1'],
-  maxListBytes: [isCount, 'a whole number, at least 1'],
-  maxRounds: [isCount, 'a whole number, at least 1'],
-  maxSamplingPerCall: [isCount, 'a whole number, at least 1'],
+  timeoutMs: MILLISECONDS,
+  connectMs: MILLISECONDS,
+  listMs: MILLISECONDS,
+  probeMs: MILLISECONDS,
+  firstListMs: MILLISECONDS,
+  staleMs: MILLISECONDS,
+  upstreamWaitMs: MILLISECONDS,
+  upstreamIdleMs: MILLISECONDS,
+  maxUpstreamConnections: COUNT,
+  maxUpstreamInFlight: COUNT,
+  maxListPages: COUNT,
+  maxListed: COUNT,
+  maxListBytes: COUNT,
+  maxRounds: COUNT,
+  maxSamplingPerCall: COUNT,
   validate: [isBoolean, 'true or false'],
   trust: [isBoolean, 'true or false'],
   eras: [oneOf('auto', 'legacy', 'modern'), '"auto", "legacy" or "modern"'],
@@ -502,10 +505,6 @@ function isNonEmpty(value: unknown): value is string {
 
 function isBoolean(value: unknown): value is boolean {
   return typeof value === 'boolean';
-}
-
-function isMilliseconds(value: unknown): value is number {
-  return isCount(value);
 }
 
 function isCount(value: unknown): value is number {

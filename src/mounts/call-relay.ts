@@ -619,7 +619,7 @@ function withoutHop({ resultType: _, ...result }: JsonObject): JsonObject {
 function withoutServerMeta({ _meta: meta, task: _task, ...params }: JsonObject): JsonObject {
   if (!isJsonObject(meta)) return params;
   const trace = Object.fromEntries(
-    TRACE_META.flatMap((member) => (isText(meta[member]) ? [[member, meta[member]]] : [])),
+    TRACE_META.flatMap((member) => (typeof meta[member] === 'string' ? [[member, meta[member]]] : [])),
   );
   return Object.keys(trace).length === 0 ? params : { ...params, _meta: trace };
 }
@@ -650,10 +650,6 @@ function pagesIn(data: JsonValue | undefined): JsonObject | undefined {
     .slice(0, MAX_QUESTIONS)
     .map((page, index) => [`page-${index + 1}`, { method: 'elicitation/create', params: { ...page, mode: 'url' } }]);
   return Object.fromEntries(asked);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
 }
 
 /** The codes of another server are not in our list. */
