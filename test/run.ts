@@ -92,15 +92,19 @@ async function runInside(files: readonly string[]): Promise<void> {
 
 /**
  * Files that `npm test` leaves to `npm run test:full`, because each takes many seconds of the processor and another file of
- * its subject is quick: of views the order, of the page its overview, of nodes outages and continuity, of clients v1 and v2-http.
+ * its subject is quick: of views the order, of the page its overview, of `troupe run` its programs and restarts, of nodes outages
+ * and continuity, of clients v1 and v2-http, of floods the overload, of retention the store's contract.
  */
 const ONLY_FULL: ReadonlySet<string> = new Set([
   'test/apps/browser/machine.test.ts',
   'test/apps/browser/tool.test.ts',
   'test/bench/suite.test.ts',
+  'test/cli/pipes.test.ts',
   'test/cli/store-option.test.ts',
   'test/cli/stored-audit.test.ts',
+  'test/cli/supervised.test.ts',
   'test/client/peers.test.ts',
+  'test/clients/mcp-remote.test.ts',
   'test/clients/v1-http.test.ts',
   'test/clients/v2.test.ts',
   'test/cluster/promotion.test.ts',
@@ -108,16 +112,21 @@ const ONLY_FULL: ReadonlySet<string> = new Set([
   'test/durable/database.test.ts',
   'test/durable/deadly.test.ts',
   'test/examples/nodes.test.ts',
+  'test/examples/order-kill.test.ts',
   'test/harness/postgres.test.ts',
+  'test/inspector/browser/acts.test.ts',
   'test/inspector/browser/apps.test.ts',
   'test/inspector/browser/looks.test.ts',
+  'test/inspector/browser/sharing.test.ts',
   'test/mounts/killed.test.ts',
   'test/mounts/official-clients.test.ts',
   'test/mounts/peers.test.ts',
+  'test/security/flood.test.ts',
   'test/simulation/nodes.test.ts',
   'test/store/damage.test.ts',
   'test/store/postgres/failover.test.ts',
   'test/store/postgres/membership.test.ts',
+  'test/store/retention.test.ts',
 ]);
 
 interface Job {
