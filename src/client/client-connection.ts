@@ -444,9 +444,10 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   #probe(): void {
     const { settings } = this.#options;
-    const stream = this.#channel?.kind === 'stream';
+    // Only silence of a server of unknown era shows something: a legacy server may ignore the probe. Others are merely slow.
+    const silenceShows = this.#channel?.kind === 'stream' && this.#knownEra() === undefined;
     this.#server = undefined;
-    this.#handshake('server/discover', {}, stream ? settings.probeMs : settings.connectMs, 'discovered');
+    this.#handshake('server/discover', {}, silenceShows ? settings.probeMs : settings.connectMs, 'discovered');
   }
 
   #initialize(): void {
@@ -582,9 +583,9 @@ class ClientConnection implements Behaviour<ClientMail> {
           return this.#attemptFailed(error, true);
         return this.#legacyServer();
       }
-      // A legacy server may ignore what it does not know. Over HTTP, silence shows nothing.
-      if (error instanceof ClientError && error.reason === 'timed out' && this.#channel?.kind === 'stream')
-        return this.#legacyServer();
+      // A legacy server may ignore what it does not know. Over HTTP, and to a client without that era, silence shows nothing.
+      const silence = error instanceof ClientError && error.reason === 'timed out' && this.#channel?.kind === 'stream';
+      if (silence && this.#options.settings.eras === 'auto') return this.#legacyServer();
     }
     if (error instanceof ErrorResponse) {
       const { code } = error;

@@ -1,7 +1,12 @@
 /** A client of each era over each transport: lists, calls, input, progress, cancellation, changes, and the end. */
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer as createSocketServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createServer, http } from 'troupe';
-import { type ConnectTarget, connect, ErrorResponse } from 'troupe/client';
+import { type Channel, type ConnectTarget, connect, ErrorResponse } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
@@ -301,6 +306,61 @@ for (const eras of ERAS)
     await client.close();
     assert.is(client.state, 'closed');
   });
+
+test('a client that speaks only the modern era takes silence for slowness, not for a legacy server', async () => {
+  const clock = new SimulatedClock();
+  let asked = (): void => {};
+  const probe = new Promise<void>((resolve) => {
+    asked = resolve;
+  });
+  const silent: Channel = {
+    kind: 'stream',
+    open: (host) => host.send({ type: 'opened' }),
+    send: () => asked(),
+    abandon() {},
+    answered() {},
+    async close() {},
+  };
+  const failed = failure(connect({ channel: () => silent, name: 'silent' }, { eras: 'modern', clock, log() {} }));
+  await probe;
+  await clock.advance(10_000);
+  const { reason, message } = await failed;
+  assert.is(reason, 'timed out');
+  assert.match(message, 'server/discover');
+});
+
+test('a local server that is remembered as modern may answer slowly, and stays modern', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'remembered-'));
+  const path = join(folder, 'server');
+  const arrived: { readonly socket: Socket; readonly id: unknown }[] = [];
+  let came = (): void => {};
+  const server = createSocketServer((socket) => {
+    socket.on('data', (text) => {
+      arrived.push({ socket, id: JSON.parse(String(text)).id });
+      came();
+    });
+  });
+  server.listen(path);
+  await once(server, 'listening');
+  const discover = async (clock: SimulatedClock, afterMs: number): Promise<string> => {
+    const asked = new Promise<void>((resolve) => {
+      came = resolve;
+    });
+    const connecting = connect({ socket: path }, { clock, log() {} });
+    await asked;
+    await clock.advance(afterMs);
+    const [probe] = arrived.splice(0);
+    const result = { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: {}, ttlMs: 0 };
+    probe?.socket.write(`${JSON.stringify({ jsonrpc: '2.0', id: probe.id, result })}\n`);
+    const client = await connecting;
+    await client.close();
+    return client.server.era;
+  };
+  assert.is(await discover(new SimulatedClock(), 0), 'modern');
+  assert.is(await discover(new SimulatedClock(), 9_999), 'modern');
+  server.close();
+  rmSync(folder, { recursive: true });
+});
 
 for (const eras of ['auto', 'legacy', 'modern'] as const)
   test(`a server that asks to try again later is not taken for one of the other era (eras: ${eras})`, async () => {

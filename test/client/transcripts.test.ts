@@ -117,7 +117,6 @@ class Play {
   readonly #channel = new ScriptedChannel();
   readonly #values: Values;
   readonly #check: (direction: 'in' | 'out', text: string) => void;
-  readonly #eras: 'auto' | 'legacy' | 'modern' = 'auto';
   /** Outcomes that no line has looked at, oldest first. */
   readonly #outcomes: Promise<JsonValue>[] = [];
   #client: Client | undefined;
@@ -190,7 +189,7 @@ class Play {
     const name = String(first);
     const object: JsonObject = isJson(second) ? second : {};
     const { signal } = this.#abort;
-    if (verb === 'connect') return this.#connect();
+    if (verb === 'connect') return this.#connect(first === 'modern' ? first : 'auto');
     const client = this.#client;
     if (!client) throw new Error(`▶ ${verb}: not connected`);
     switch (verb) {
@@ -230,13 +229,13 @@ class Play {
     }
   }
 
-  async #connect(): Promise<unknown> {
+  async #connect(eras: 'auto' | 'modern'): Promise<unknown> {
     this.#client = await connect(
       { channel: () => this.#channel, name: 'scripted' },
       {
         name: 'reader',
         version: '1.0.0',
-        eras: this.#eras,
+        eras,
         clock: this.#clock,
         log: () => {},
         elicit: () => ({ size: 'small' }),
