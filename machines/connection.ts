@@ -22,6 +22,10 @@ export type ConnectionEvent =
   | { type: 'opened'; era?: 'modern' | 'legacy' | undefined }
   /** The server does not know the modern era, so that `initialize` follows. */
   | { type: 'legacy' }
+  /** The server does not answer the probe: it is legacy and ignores it, or it is slow. */
+  | { type: 'silent' }
+  /** The server rejects `initialize`. */
+  | { type: 'rejected' }
   /** The server rejects the revision of the probe and names a common one: the probe is sent again, once. */
   | { type: 'other revision' }
   /** The server ended the channel before it answered the probe. */
@@ -140,13 +144,18 @@ export const connectionMachine = setup({
           description: '`server/discover` waits for its response',
           on: {
             legacy: 'initializing',
+            silent: 'guessing',
             'other revision': 'reprobing',
             'probe killed': '#connection.reopening',
           },
         },
         reprobing: {
-          description: '`server/discover` again, with a revision that the server named',
-          on: { legacy: 'initializing', 'probe killed': '#connection.reopening' },
+          description: '`server/discover` again: the server named another revision, or was slow',
+          on: { legacy: 'initializing', silent: 'initializing', 'probe killed': '#connection.reopening' },
+        },
+        guessing: {
+          description: '`initialize` waits for its response from a server that was silent',
+          on: { rejected: { target: 'reprobing', description: 'it was slow, and is not legacy' } },
         },
         initializing: {
           description: '`initialize` waits for its response',

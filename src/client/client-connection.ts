@@ -346,6 +346,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'negotiating.probing':
       case 'negotiating.reprobing':
         return this.#probe();
+      case 'negotiating.guessing':
       case 'negotiating.initializing':
         return this.#initialize();
       case 'authorizing':
@@ -472,8 +473,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   /** Another process has negotiated: of what the server said, the call that continues needs only the revision. */
   #resumed(): void {
     const { resumes } = this.#options;
-    if (resumes !== undefined && this.state() === 'negotiating.initializing')
-      this.#ready(this.#describe(resumes, 'legacy', {}, undefined));
+    if (resumes !== undefined && this.#initializing) this.#ready(this.#describe(resumes, 'legacy', {}, undefined));
   }
 
   #handshake(method: string, params: JsonObject, timeoutMs: number, then: 'discovered' | 'initialized'): void {
@@ -507,8 +507,13 @@ class ClientConnection implements Behaviour<ClientMail> {
     return state === 'negotiating.probing' || state === 'negotiating.reprobing';
   }
 
+  get #initializing(): boolean {
+    const state = this.state();
+    return state === 'negotiating.initializing' || state === 'negotiating.guessing';
+  }
+
   #initialized(result: unknown): void {
-    if (this.state() !== 'negotiating.initializing') return;
+    if (!this.#initializing) return;
     const version = isObject(result) ? result.protocolVersion : undefined;
     if (!isObject(result) || typeof version !== 'string')
       return this.#attemptFailed(
@@ -585,8 +590,10 @@ class ClientConnection implements Behaviour<ClientMail> {
       }
       // A legacy server may ignore what it does not know. Over HTTP, and to a client without that era, silence shows nothing.
       const silence = error instanceof ClientError && error.reason === 'timed out' && this.#channel?.kind === 'stream';
-      if (silence && this.#options.settings.eras === 'auto') return this.#legacyServer();
+      if (silence && this.#options.settings.eras === 'auto') return this.#step({ type: 'silent' });
     }
+    if (error instanceof ErrorResponse && this.#snapshot.can({ type: 'rejected' }))
+      return this.#step({ type: 'rejected' });
     if (error instanceof ErrorResponse) {
       const { code } = error;
       const final = code === ErrorCode.InvalidParams || code === ErrorCode.UnsupportedProtocolVersion;

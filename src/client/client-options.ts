@@ -75,7 +75,7 @@ export interface ConnectOptions {
   readonly maxTimeoutMs?: number;
   /** Milliseconds for the connection to open. Default 10,000. */
   readonly connectMs?: number;
-  /** Milliseconds after which a local server that does not answer the probe for its era counts as legacy. Default 3,000. */
+  /** Milliseconds after which a local server that does not answer the probe for its era is taken for a legacy one. Default 3,000. */
   readonly probeMs?: number;
   /** Milliseconds that a call waits for a lost connection. Default 10,000. */
   readonly waitMs?: number;

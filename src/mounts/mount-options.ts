@@ -53,7 +53,7 @@ export interface MountOptions extends NameOptions, Guarded {
   readonly maxUpstreamInFlight?: number | undefined;
   /** The longest opening of a connection. Default 10,000. */
   readonly connectMs?: number | undefined;
-  /** The time after which a local server that does not answer the probe for its era counts as legacy. Default 3,000. */
+  /** The time after which a local server that does not answer the probe for its era is taken for a legacy one. Default 3,000. */
   readonly probeMs?: number | undefined;
   /** The time that a call waits for a connection. Default 10,000. */
   readonly upstreamWaitMs?: number | undefined;

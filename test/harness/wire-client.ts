@@ -2,7 +2,7 @@
 import { isObject } from '../../src/protocol/json.ts';
 import type { RequestId } from '../../src/protocol/jsonrpc.ts';
 import { META } from '../../src/protocol/meta.ts';
-import { isLegacyRevision, LATEST_MODERN, type Revision } from '../../src/protocol/revisions.ts';
+import { isLegacyRevision, LATEST_LEGACY, LATEST_MODERN, type Revision } from '../../src/protocol/revisions.ts';
 import { complain, type Direction, official, requestFaults, typed, wireChecker } from './wire.ts';
 import { officialSchema } from './wire-schemas.ts';
 
@@ -36,7 +36,10 @@ function sentFaults(message: unknown, revision: Revision, asked: Map<RequestId, 
   if (!isObject(message)) return ['expected an object'];
   const params = isObject(message.params) ? message.params : {};
   const meta = isObject(params._meta) ? params._meta : {};
-  const spoken = meta[META.protocolVersion] === undefined ? revision : LATEST_MODERN;
+  const named = meta[META.protocolVersion] !== undefined;
+  // Both eras ask a server of unknown era for its own, whatever the conversation turns out to be.
+  const opens = message.method === 'initialize' && !isLegacyRevision(revision);
+  const spoken = named ? LATEST_MODERN : opens ? LATEST_LEGACY : revision;
   const faults = typed('JSONRPCMessage', message, spoken);
   if (typeof message.method === 'string') {
     if (message.id !== undefined) return [...faults, ...requestFaults(message.method, message, spoken)];
