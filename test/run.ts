@@ -170,6 +170,8 @@ async function runAll(words: readonly string[]): Promise<void> {
       const fails = result.code !== 0 && result.ended.every(({ totals: { failed } }) => failed === 0);
       const died = result.current ?? (fails ? job.files.at(-1) : undefined);
       if (died !== undefined) broken.add(relative(root, died));
+      if (died !== undefined && result.signal)
+        process.stdout.write(`\n${relative(root, died)}: its process was ended by ${result.signal}\n`);
       const rest = job.files.slice(result.ended.length + (result.current === undefined ? 0 : 1));
       if (rest.length > 0) queue.push({ files: rest, seconds: 0 });
     }
@@ -251,6 +253,7 @@ function sharesProcess(file: string): boolean {
 
 interface JobResult {
   readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
   readonly output: string;
   readonly ended: readonly Extract<Report, { kind: 'end' }>[];
   /** The file that was running when the process died. */
@@ -276,7 +279,7 @@ function runJob(files: readonly string[]): Promise<JobResult> {
       if (report.kind === 'end') ended.push(report);
       current = report.kind === 'begin' ? report.file : undefined;
     });
-    child.on('close', (code) => done({ code, output, ended, current }));
+    child.on('close', (code, signal) => done({ code, signal, output, ended, current }));
   });
 }
 

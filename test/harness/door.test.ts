@@ -40,3 +40,9 @@ test('a good file passes, and its skipped test is reported with its reason', () 
   assert.is(last, '2 passed, 0 failed, 1 skipped');
   assert.match(output, /skipped: first: needs what is not here \(it is not here\)/);
 });
+
+test('a file whose process is killed fails, and its signal is named', () => {
+  const { code, output } = run('signal');
+  assert.is(code, 1);
+  assert.match(output, /signal\.ts: its process was ended by SIGKILL/);
+});
