@@ -62,6 +62,7 @@ async function runInside(files: readonly string[]): Promise<void> {
   const { runRegistered } = await import('./harness/door.ts');
   const tell = (report: Report): void => void process.send?.(report);
   let used = 0;
+  const active: (readonly string[])[] = [];
   for (const file of files) {
     process.stdout.write(`\n${relative(root, file)}\n`);
     tell({ kind: 'begin', file });
@@ -78,16 +79,28 @@ async function runInside(files: readonly string[]): Promise<void> {
     const before = used;
     used = processorSeconds();
     tell({ kind: 'end', file, totals, seconds: (performance.now() - began) / 1000, processor: used - before });
+    active.push(process.getActiveResourcesInfo());
   }
   process.disconnect?.();
   // A test that leaves a timer or a socket behind fails its process, but does not hold up the run.
   setTimeout(() => {
-    const left = process.getActiveResourcesInfo().join(', ');
     process.stderr.write(
-      `${files.map((file) => relative(root, file)).join(', ')}: still active after the tests: ${left}\n`,
+      `\n${relative(root, files.at(-1) ?? '')}: still active after the tests: ${leftBehind(files, active)}\n`,
     );
     process.exit(1);
   }, LINGER_MS).unref();
+}
+
+/** What keeps the process alive, and for each kind the file since which as many are there: probably the one that left them. */
+function leftBehind(files: readonly string[], active: readonly (readonly string[])[]): string {
+  const count = (all: readonly string[], kind: string): number => all.filter((each) => each === kind).length;
+  const left = process.getActiveResourcesInfo();
+  return [...new Set(left)]
+    .map((kind) => {
+      const before = active.findLastIndex((all) => count(all, kind) < count(left, kind));
+      return `${count(left, kind)} ${kind} since ${relative(root, files[before + 1] ?? 'the end')}`;
+    })
+    .join(', ');
 }
 
 /**
