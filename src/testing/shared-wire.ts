@@ -15,6 +15,8 @@ export class SharedWireChannel implements Channel {
   #host: ChannelHost | undefined;
   /** Texts that arrived before the typed client opened the channel. */
   #early: string[] = [];
+  /** Why the connection ended, which it may do before the typed client opens the channel. */
+  #ended: string | undefined;
 
   /** @param session the result of `initialize` of a session that the test has opened: it is not opened twice */
   constructor(wire: SharedWire, session: JsonObject | undefined) {
@@ -26,6 +28,7 @@ export class SharedWireChannel implements Channel {
     this.#host = host;
     host.send({ type: 'opened' });
     for (const text of this.#early.splice(0)) this.receive(text);
+    if (this.#ended !== undefined) this.end(this.#ended);
   }
 
   send({ text, method, id }: OutgoingMessage): void {
@@ -49,6 +52,7 @@ export class SharedWireChannel implements Channel {
   end(reason: string): void {
     const host = this.#host;
     this.#host = undefined;
+    this.#ended ??= reason;
     host?.send({ type: 'gone', failure: { reason: 'closed', message: reason, carriedOut: 'unknown' }, final: true });
   }
 

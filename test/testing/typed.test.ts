@@ -1,7 +1,9 @@
 /** The typed methods of the test client, in both eras, beside its raw methods on one wire. */
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
+import type { ChannelMail } from '../../src/client/channels/channel.ts';
 import { createServer, type Server } from '../../src/index.ts';
+import { SharedWireChannel } from '../../src/testing/shared-wire.ts';
 import {
   connect,
   ErrorAnswer,
@@ -222,6 +224,15 @@ test('a typed method fails at once when the connection closes, and so do later o
   wire.end('went away');
   assert.match((await waiting).message, 'the connection is closed (went away)');
   assert.match((await failure(client.readResource('note://1'))).message, 'the connection is closed (went away)');
+});
+
+test('a wire that has ended before the typed client opens its channel ends the client at once', () => {
+  const channel = new SharedWireChannel({ raw: () => {} }, undefined);
+  channel.end('went away');
+  const mail: ChannelMail[] = [];
+  channel.open({ address: 'client', send: (each) => mail.push(each) });
+  const failure = { reason: 'closed', message: 'went away', carriedOut: 'unknown' };
+  assert.equal(mail, [{ type: 'opened' }, { type: 'gone', failure, final: true }]);
 });
 
 test('a function that answers is set before the first typed method, because it declares a capability', () =>
