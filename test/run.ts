@@ -105,14 +105,18 @@ function leftBehind(files: readonly string[], active: readonly (readonly string[
 
 /**
  * Files that `npm test` leaves to `npm run test:full`, because each takes many seconds of the processor and another file of
- * its subject is quick: of views the order, of the page its overview, of `troupe run` its programs and restarts, of nodes outages
- * and continuity, of clients v1 and v2-http, of floods the overload, of retention the store's contract.
+ * its subject is quick: of views the order, of the page its overview, of `troupe run` its programs and restarts, of errors at a
+ * start the options, of nodes outages and continuity, of clients v1 and v2-http, of floods the overload, of retention the store's
+ * contract, of examples the order, of the first hour the tutorial.
  */
 const ONLY_FULL: ReadonlySet<string> = new Set([
   'test/apps/browser/machine.test.ts',
   'test/apps/browser/tool.test.ts',
   'test/bench/suite.test.ts',
+  'test/cli/long-lived.test.ts',
   'test/cli/pipes.test.ts',
+  'test/cli/responses.test.ts',
+  'test/cli/startup-errors.test.ts',
   'test/cli/store-option.test.ts',
   'test/cli/stored-audit.test.ts',
   'test/cli/supervised.test.ts',
@@ -126,10 +130,13 @@ const ONLY_FULL: ReadonlySet<string> = new Set([
   'test/durable/deadly.test.ts',
   'test/examples/nodes.test.ts',
   'test/examples/order-kill.test.ts',
+  'test/examples/refund.test.ts',
+  'test/first-hour/migration.test.ts',
   'test/harness/postgres.test.ts',
   'test/inspector/browser/acts.test.ts',
   'test/inspector/browser/apps.test.ts',
   'test/inspector/browser/looks.test.ts',
+  'test/inspector/browser/page.test.ts',
   'test/inspector/browser/sharing.test.ts',
   'test/mounts/killed.test.ts',
   'test/mounts/official-clients.test.ts',

@@ -15,7 +15,7 @@ export class SharedWireChannel implements Channel {
   #host: ChannelHost | undefined;
   /** Texts that arrived before the typed client opened the channel. */
   #early: string[] = [];
-  /** Why the connection ended, which it may do before the typed client opens the channel. */
+  /** The reason for the end of the connection. It may end before the typed client opens the channel. */
   #ended: string | undefined;
 
   /** @param session the result of `initialize` of a session that the test has opened: it is not opened twice */

@@ -81,7 +81,7 @@ test('stdout carries only the protocol: output of a loading module goes to stder
   const noise = `console.log('from console.log');\nprocess.stdout.write('from write\\n');\n`;
   for (const text of [
     noise + program('await server.listen(stdio());'),
-    noise + `export const hi = Object.assign(() => 'hello', { schema: { type: 'object' } });`,
+    `${noise}export const hi = Object.assign(() => 'hello', { schema: { type: 'object' } });`,
   ]) {
     const cli = open(new Tree({ 'package.json': PACKAGE, 'server.mjs': text }), 'server.mjs');
     await cli.initialize();
