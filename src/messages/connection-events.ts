@@ -35,6 +35,10 @@ export interface Exchange {
    * sets it.
    */
   storesReply?: boolean;
+  /** True if running its request twice has the same effect as running it once. The core sets it. */
+  repeatable?: boolean;
+  /** The messages of an earlier run of its request, which ended with its process; undefined for a first run. */
+  readonly earlier?: readonly string[] | undefined;
   /** True while a rule decides about its request: its response must not begin. The core sets it. */
   undecided?: boolean;
   /** The entry that has forwarded it; undefined for an exchange of this node's own client. */

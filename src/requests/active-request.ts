@@ -164,6 +164,11 @@ export function setRecorded(request: RequestView, recorded: RecordedReply): void
   activeRequestOf(request).recorded = recorded;
 }
 
+/** Sets the progress that an earlier run has reported last. */
+export function setProgress(request: RequestView, progress: number): void {
+  activeRequestOf(request).progress = progress;
+}
+
 /** Sets the account of the memory that its handler makes the server retain. */
 export function setMemory(request: RequestView, memory: HeldMemory): void {
   activeRequestOf(request).memory = memory;

@@ -132,8 +132,10 @@ export class ReplyCache implements RequestTarget {
     try {
       const tool = request.hidden ? undefined : this.#options.definitions.get(operation.name);
       const key = keyIn(request);
-      if (leavesNothing(tool, request, operation)) return this.#tools.send(mail);
-      const call = this.#callOf(request, operation, key, tool !== undefined && isRepeatable(tool));
+      const repeatable = tool !== undefined && isRepeatable(tool);
+      if (repeatable && request.exchange) request.exchange.repeatable = true;
+      if (leavesNothing(tool, request, operation) && !wasInterrupted(request)) return this.#tools.send(mail);
+      const call = this.#callOf(request, operation, key, repeatable);
       if (!call) return this.#tools.send(mail);
       this.#take(mail, call);
     } catch (error) {
@@ -242,14 +244,17 @@ export class ReplyCache implements RequestTarget {
       storesReply(request);
       return respond(request, before.outcome);
     }
-    if (before && !before.outcome && !repeatable)
+    const again = wasInterrupted(request);
+    // A call that ends its process runs again once: its marker is stored first.
+    const isUnknown = again ? !repeatable || before !== undefined : !repeatable && before && !before.outcome;
+    if (isUnknown)
       throw new ProtocolError(
         ErrorCode.InvalidRequest,
         `${name}: this call started before, and its outcome is unknown, because the server restarted or the call was cancelled. It may have run and will not run again. Check its effects before you send a new call`,
       );
     // If the store is failing, repeatable calls still run (R-18); storing them has no benefit.
-    if (repeatable && session?.failing) return this.#tools.send(mail);
-    if (!repeatable && !marked) return this.#mark(mail, call);
+    if (repeatable && !again && session?.failing) return this.#tools.send(mail);
+    if ((!repeatable || again) && !marked) return this.#mark(mail, call);
     this.#run(mail, call);
   }
 
@@ -445,6 +450,11 @@ function leavesNothing(tool: HintedTool | undefined, request: RequestView, opera
 /** True if a call may become a task. A repeated call must then find that task and not create another. */
 function mayBecomeTask(tool: unknown, { client }: RequestView, { task }: CallTool): boolean {
   return task !== undefined || (client.dialect.tasks === 'extension' && isObject(tool) && tool.execution !== undefined);
+}
+
+/** True if an earlier run of the call ended with its process. Its client resumes the stream of its response. */
+function wasInterrupted({ exchange }: RequestView): boolean {
+  return exchange?.earlier !== undefined;
 }
 
 /** Marks that the response of this request waits for the replies that its session stores. */

@@ -29,7 +29,12 @@ interface Node {
   readonly ends: (() => void)[];
 }
 
-async function start(database: MemoryDatabase, name: string): Promise<Node> {
+/** @param survey whether that tool may run twice, and how often it reports progress */
+async function start(
+  database: MemoryDatabase,
+  name: string,
+  survey = { readOnlyHint: true, reports: 2 },
+): Promise<Node> {
   const process = database.process(name);
   const ran: string[] = [];
   const ends: (() => void)[] = [];
@@ -64,6 +69,13 @@ async function start(database: MemoryDatabase, name: string): Promise<Node> {
     ran.push(`wait ${n}`);
     await new Promise<void>((resolve) => ends.push(resolve));
     return `waited ${n}`;
+  });
+  const { reports, ...annotations } = survey;
+  server.tool('survey', { input: z.object({ n: z.number() }), annotations }, async ({ n }, ctx) => {
+    ran.push(`survey ${n}`);
+    for (let done = 1; done <= reports; done += 1) ctx.progress(done, reports);
+    await new Promise<void>((resolve) => ends.push(resolve));
+    return `surveyed ${n}`;
   });
   const authenticate = ({ header }: { header(name: string): string | undefined }): string => header('x-user') ?? 'ann';
   const transport = http({ port: 0, authenticate });
@@ -296,5 +308,73 @@ test('a call of a session that a balancer sends once more, to another node, runs
   assert.equal([counted(all, 'wait 1'), counted(all, 'pay 2'), counted(all, 'wait 3')], [1, 1, 1]);
   assert.equal(database.violations, []);
   for (const end of owner.ends) end();
+  await stop(...all);
+});
+
+/** The events of a survey: a progress is its number, and any other message its text. */
+function surveyed({ events }: Answer): Promise<readonly unknown[]> {
+  return events.rest().then((rest) =>
+    rest
+      .filter(({ data }) => data)
+      .map(({ data = '' }) => {
+        const { params, ...message }: Message = JSON.parse(data);
+        return params?.progress ?? textIn(message);
+      }),
+  );
+}
+
+test('D-01: a call of a tool that may run twice runs again when its client resumes its stream at another node, once', async () => {
+  const database = new MemoryDatabase(systemClock);
+  const one = await start(database, 'one');
+  const { headers } = await openSession(one.url, '2025-11-25');
+  const resume = ({ url }: Node, id: string | undefined): Promise<Answer> =>
+    ask(url, { method: 'GET', headers: { ...headers, 'last-event-id': id } });
+  /** Begins a survey. @returns the id of the event with its second progress */
+  const begin = async ({ url }: Node, n: number): Promise<string | undefined> => {
+    const params = { name: 'survey', arguments: { n }, _meta: { progressToken: n } };
+    const answer = await ask(url, { headers, body: { jsonrpc: '2.0', id: n, method: 'tools/call', params } });
+    for (;;) {
+      const { id, data } = await answer.events.next();
+      if (!data || JSON.parse(data).params.progress < 2) continue;
+      answer.cut();
+      return id;
+    }
+  };
+  const ids = [await begin(one, 1), await begin(one, 2), await begin(one, 3)];
+
+  const two = await start(database, 'two', { readOnlyHint: true, reports: 3 });
+  await kill(database, one, [two]);
+  const [first, second] = await Promise.all([resume(two, ids[0]), resume(two, ids[1])]);
+  await until('both surveys', () => two.ends.length === 2);
+  two.ends[two.ran.indexOf('survey 1')]?.();
+  // The first run has reported 1 and 2: what is reported next must be more.
+  assert.equal(await surveyed(first), [3, '[{"type":"text","text":"surveyed 1"}]']);
+  second.cut();
+
+  // The node of a second run dies, too. A call that ends its process would end the next one.
+  const three = await start(database, 'three');
+  await kill(database, two, [three]);
+  assert.match(String((await surveyed(await resume(three, ids[1]))).at(-1)), 'its outcome is unknown');
+
+  // A new version of the tool may not run twice.
+  const four = await start(database, 'four', { readOnlyHint: false, reports: 2 });
+  await kill(database, three, [four]);
+  assert.match(String((await surveyed(await resume(four, ids[2]))).at(-1)), 'its outcome is unknown');
+  assert.match(String((await surveyed(await resume(four, ids[0]))).at(-1)), 'surveyed 1');
+  const last = await begin(four, 4);
+  const five = await start(database, 'five');
+  await kill(database, four, [five]);
+  assert.match(
+    String((await surveyed(await resume(five, last))).at(-1)),
+    'the server restarted while this request ran',
+  );
+
+  const all = [one, two, three, four, five];
+  assert.equal(
+    [1, 2, 3, 4].map((n) => counted(all, `survey ${n}`)),
+    [2, 2, 1, 1],
+  );
+  assert.equal(database.violations, []);
+  for (const { ends } of all) for (const end of ends) end();
   await stop(...all);
 });

@@ -16,7 +16,7 @@ test('S-05: 100,000 mutated ids lead to no event of another session', () => {
     maxReplayBytes: 1_000_000,
     retryMs: 1_000,
     sessionIdleMs: 1_000,
-    lost: () => '',
+    interrupted: () => undefined,
     unreadable: () => {},
     pace: () => {},
   };
@@ -24,7 +24,7 @@ test('S-05: 100,000 mutated ids lead to no event of another session', () => {
     new HttpSession({ id, principal: 'ann', dialect: DIALECTS['2025-11-25'], keeper: undefined }, host, 0);
   const [mine, theirs] = [open('mine'), open('theirs')];
   const idsOf = (session: HttpSession): string[] => {
-    const stream = session.open('session', undefined);
+    const stream = session.open('session', undefined, undefined);
     for (let seq = 1; seq < 10; seq += 1) stream.send(`${seq}`);
     const { id } = stream;
     return Array.from({ length: 10 }, (_, seq) => `${id}_${seq}`);

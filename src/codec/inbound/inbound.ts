@@ -27,7 +27,8 @@ import { type Params, readInitialize } from '../../protocol/operations.ts';
 import { isLegacyRevision, LATEST_LEGACY, LATEST_MODERN } from '../../protocol/revisions.ts';
 import { statusOfRefusal } from '../../protocol/status.ts';
 import type { ClientCapabilities, Implementation } from '../../protocol/types.ts';
-import { IncomingRequest } from '../../requests/active-request.ts';
+import { IncomingRequest, setProgress } from '../../requests/active-request.ts';
+import { lastProgressIn } from './earlier-progress.ts';
 import { announces, checkKnownRevision, checkRevisionHeader, checkStandardHeaders } from './mirrored-headers.ts';
 import type { ParseLimits } from './parse.ts';
 import { messageEnvelopeOf, parseText } from './parse.ts';
@@ -416,6 +417,8 @@ export class Inbound {
       this.#bytes,
       exchange ? exchange.auth : this.#auth,
     );
+    const progress = exchange?.earlier && lastProgressIn(exchange.earlier, this.#options);
+    if (progress !== undefined) setProgress(request, progress);
     const gate: Mailbox<SessionMail | RequestsMail> =
       client.session && request.operation.method !== 'initialize' ? client.session.mailbox : requests;
     const { placement } = this.#options;

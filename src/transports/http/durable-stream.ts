@@ -17,6 +17,18 @@ export interface DurableStreamOptions {
   pace(slow: boolean): void;
 }
 
+/** The request that a stream was to answer, when its process ended. */
+export interface InterruptedRequest {
+  readonly id: RequestId;
+  /** Its text; undefined if it may not run twice. */
+  readonly text: string | undefined;
+  /** The messages that the stream has so far. */
+  readonly sent: readonly string[];
+}
+
+/** The longest request that a stream stores, in characters. The client of a longer one gets an error. */
+const MAX_STORED_REQUEST = 16_384;
+
 export class DurableStream implements ClientStream {
   readonly id: string;
   readonly #options: DurableStreamOptions;
@@ -35,15 +47,22 @@ export class DurableStream implements ClientStream {
   #abandoned = false;
 
   /**
-   * A new stream if nothing of it is stored. @param request the request that it answers; undefined for a session's own
-   * stream
+   * A new stream if nothing of it is stored.
+   *
+   * @param request the request that it answers; undefined for a session's own stream
+   * @param text of that request, if another process may run it again
    */
-  constructor(options: DurableStreamOptions, request: RequestId | undefined, before: readonly StoredEvent[] = []) {
+  constructor(
+    options: DurableStreamOptions,
+    request: RequestId | undefined,
+    text: string | undefined,
+    before: readonly StoredEvent[] = [],
+  ) {
     const { resumable, keeper } = options;
     this.#options = options;
     this.id = resumable.id;
     this.#seq = before.at(-1)?.seq ?? 1;
-    if (before.length === 0) keeper.event(this.id, 1, 'opened', nameOf(request));
+    if (before.length === 0) keeper.event(this.id, 1, 'opened', openingOf(request, text));
     const messages = before.filter(({ kind }) => kind !== 'opened' && kind !== 'end');
     this.#durable = new EventStream(
       resumable,
@@ -64,30 +83,28 @@ export class DurableStream implements ClientStream {
   /**
    * Restores a stream that an earlier process, or an earlier activation of its session, began.
    *
-   * @param own whether it is the session's own stream, which continues. A stream that answers a request and has no end
-   * lost its request with the process
-   * @param lost the text of the error for a request whose process died
+   * @param own whether it is the session's own stream, which continues
+   * @returns `interrupted` is the request of a stream that has no end: its process ended before
    */
   static again(
     options: DurableStreamOptions,
     before: readonly StoredEvent[],
     own: boolean,
-    lost: (request: RequestId) => string,
     now: number,
-  ): DurableStream {
-    const stream = new DurableStream(options, undefined, before);
-    if (own) return stream;
+  ): { readonly stream: DurableStream; readonly interrupted?: InterruptedRequest | undefined } {
+    const stream = new DurableStream(options, undefined, undefined, before);
+    if (own) return { stream };
+    const [first] = before;
     const last = before.at(-1)?.kind;
-    if (last === 'last' || last === 'end') {
+    const ended = last === 'last' || last === 'end';
+    if (ended) {
       stream.#ended = true;
       stream.#durable.finish(now);
-      return stream;
+      return { stream };
     }
-    const [first] = before;
     const request = first?.kind === 'opened' ? requestOf(first.data) : undefined;
-    if (request !== undefined) stream.send(lost(request), false, true);
-    stream.finish(now);
-    return stream;
+    if (!request) stream.finish(now);
+    return { stream, interrupted: request && { ...request, sent: before.slice(1).map(({ data }) => data) } };
   }
 
   get finished(): boolean {
@@ -203,12 +220,24 @@ export class DurableStream implements ClientStream {
   }
 }
 
-/** A request's id in the form of the `opened` event. It is not JSON, because only the codecs parse JSON. */
-function nameOf(id: RequestId | undefined): string {
-  return id === undefined ? '' : `${typeof id === 'string' ? 's' : 'n'}${id}`;
+/**
+ * A request in the form of the `opened` event: its id, or `r`, the length of its id, the id and the text. It is not JSON,
+ * because only the codecs parse JSON.
+ */
+function openingOf(id: RequestId | undefined, text: string | undefined): string {
+  if (id === undefined) return '';
+  const name = `${typeof id === 'string' ? 's' : 'n'}${id}`;
+  return text === undefined || text.length > MAX_STORED_REQUEST ? name : `r${name.length} ${name}${text}`;
 }
 
-function requestOf(name: string): RequestId | undefined {
-  if (name === '') return undefined;
+function requestOf(opening: string): Pick<InterruptedRequest, 'id' | 'text'> | undefined {
+  if (opening === '') return undefined;
+  if (!opening.startsWith('r')) return { id: idOf(opening), text: undefined };
+  const at = opening.indexOf(' ') + 1;
+  const end = at + Number(opening.slice(1, at));
+  return { id: idOf(opening.slice(at, end)), text: opening.slice(end) };
+}
+
+function idOf(name: string): RequestId {
   return name.startsWith('n') ? Number(name.slice(1)) : name.slice(1);
 }

@@ -50,8 +50,10 @@ export interface IncomingPost {
   readonly accepts: { readonly json: boolean; readonly sse: boolean };
   readonly connection: ConnectionId;
   readonly session: HttpSession | undefined;
-  /** Its text, for the case that another node must serve it. Undefined without a cluster. */
+  /** Its text, for the case that another node must serve it, or another process run it again. */
   readonly text: string | undefined;
+  /** The stream that its answer continues, for a request that runs again. */
+  readonly continues?: { readonly stream: ClientStream; readonly earlier: readonly string[] } | undefined;
 }
 
 /** The status of an answer that the byte quota has no room for. */
@@ -68,6 +70,8 @@ export class PostExchange implements Exchange, HttpListener, Open {
   readonly streams: boolean;
   request: RequestId | undefined = undefined;
   storesReply = false;
+  repeatable = false;
+  readonly earlier: readonly string[] | undefined;
   undecided = false;
   neededScopes: readonly string[] | undefined = undefined;
   readonly openedAt: number;
@@ -83,7 +87,7 @@ export class PostExchange implements Exchange, HttpListener, Open {
   before: Open | undefined;
   after: Open | undefined;
   readonly host: ExchangeHost;
-  /** Until the core has accepted its message. */
+  /** Until the core has accepted its message, or until its stream stores it. */
   text: string | undefined;
   /** Another node serves its message, or may serve it. */
   elsewhere = false;
@@ -101,8 +105,12 @@ export class PostExchange implements Exchange, HttpListener, Open {
   #unread: Reservation | undefined;
   #ended = false;
 
-  constructor({ id, principal, request, accepts, connection, session, text }: IncomingPost, host: ExchangeHost) {
+  constructor(
+    { id, principal, request, accepts, connection, session, text, continues }: IncomingPost,
+    host: ExchangeHost,
+  ) {
     this.id = id;
+    this.earlier = continues?.earlier;
     this.text = text;
     this.principal = principal;
     this.connection = connection;
@@ -114,11 +122,22 @@ export class PostExchange implements Exchange, HttpListener, Open {
     this.#json = accepts.json && host.response !== 'sse';
     this.#sse = accepts.sse && host.response !== 'json';
     this.streams = accepts.sse;
-    this.#response.listener = this;
+    if (!continues) {
+      this.#response.listener = this;
+      return;
+    }
+    // The request for the rest of its stream has the response.
+    this.#stream = continues.stream;
+    this.#gone = true;
   }
 
   get resourceMetadata(): string | undefined {
     return this.host.authenticator?.resourceMetadata;
+  }
+
+  /** True if its stream may have to store its text. */
+  get mayStore(): boolean {
+    return this.session !== undefined && (this.repeatable || this.undecided);
   }
 
   get incoming(): HttpRequest {
@@ -294,13 +313,17 @@ export class PostExchange implements Exchange, HttpListener, Open {
 
   #begin(retryMs?: number): void {
     this.#stream =
-      this.session?.open(this, this.request) ??
+      this.session?.open(this, this.request, this.repeatable ? this.text : undefined) ??
       new EventStream(undefined, (slow) => this.host.pace(this.connection, this, slow));
     this.#response.begin(200, this.#headers(EVENT_STREAM, 200));
     this.#stream.attach(this.#response, retryMs);
   }
 
   #whole(status: number, text: string, bytes?: Bytes): void {
+    if (this.earlier) {
+      this.#stream?.send(text, false, true);
+      return this.#settle();
+    }
     this.settled = true;
     const keeper = this.session?.keeper;
     if (!keeper) return this.#answer(status, JSON_BODY, text, bytes);

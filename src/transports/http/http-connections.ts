@@ -5,10 +5,12 @@ import type { LeavingCells } from '../../messages/cell-holder.ts';
 import type { ConnectionEvents, ConnectionId, Exchange, Reader } from '../../messages/connection-events.ts';
 import { isOfCells } from '../../protocol/cell.ts';
 import { ErrorCode } from '../../protocol/errors.ts';
+import { messageOf } from '../../protocol/json.ts';
 import type { NodeEntry } from '../link/link-port.ts';
 import type { TransportHost } from '../transport.ts';
+import type { InterruptedRequest } from './durable-stream.ts';
 import type { ClientStream } from './event-stream.ts';
-import { type ExchangeHost, PostExchange } from './exchange.ts';
+import { type ExchangeHost, type IncomingPost, PostExchange } from './exchange.ts';
 import { type EndpointNodes, ForwardedRequest, type ForwardingHost, type Misplaced } from './forwarded-request.ts';
 import { GetStream } from './get-stream.ts';
 import type { HttpAuthenticator } from './http-authenticator.ts';
@@ -17,13 +19,17 @@ import type { ResolvedHttpOptions } from './http-options.ts';
 import { HttpSession, type HttpSessionDeps } from './http-session.ts';
 import { endOf, OpenList } from './open-list.ts';
 import type { PrincipalLoad } from './principal-load.ts';
-import { SessionWakeup, storedTexts, UNSAVED } from './session-wakeup.ts';
+import { SessionWakeup, UNSAVED } from './session-wakeup.ts';
 import { SseStream, type SseStreamDeps } from './sse-2024-11-05.ts';
 import { Sweeper } from './sweeper.ts';
 
 /** The request may have had effects, so its client must learn that it has run. */
 const UNREAD =
   'the request has ended, but its response does not fit beside those that clients have not read. Read responses faster, or request less at once';
+
+/** The error for a request whose process died and that may not run again, for a client that resumes its stream. */
+const LOST =
+  'the server restarted while this request ran. The request may or may not have completed; its outcome is unknown';
 
 /** The state of a stream after a given event. */
 export type EndedConnection = 'the rest' | 'no more' | 'unknown';
@@ -67,7 +73,8 @@ export class HttpConnections {
       retained: host.retained,
       pace,
       gone: (stream) => this.#oldGone(stream),
-      ...storedTexts(host),
+      interrupted: (session, stream, request, resuming) => this.#runAgain(session, stream, request, resuming),
+      unreadable: (error) => host.log('error', `http: cannot replay a stream: ${messageOf(error)}`),
     };
     this.#forwarding = cluster && {
       ...{ host, ...cluster },
@@ -145,24 +152,63 @@ export class HttpConnections {
     principal: string,
     session: HttpSession | undefined,
   ): void {
-    this.#lastExchange += 1;
     // The client may have disconnected while the session was read: nothing reports that again.
     const { gone } = request.response;
+    this.#lastExchange += 1;
     const connection = session?.connection ?? this.#shared;
-    const kept = this.#forwarding && !session ? text : undefined;
-    const exchange = new PostExchange(
-      { id: this.#lastExchange, principal, request, accepts, connection, session, text: kept },
-      this.#exchanges,
-    );
+    const mayLeave = session ? session.keeper !== undefined : this.#forwarding !== undefined;
+    const kept = mayLeave ? text : undefined;
+    const post = { id: this.#lastExchange, principal, request, accepts, connection, session, text: kept };
+    const exchange = this.#serve(post, text);
+    if (exchange.text !== undefined && !exchange.elsewhere && !exchange.mayStore) exchange.text = undefined;
+    exchange.admitted();
+    if (gone) exchange.closed();
+  }
+
+  #serve(post: IncomingPost, text: string): PostExchange {
+    const { connection, session } = post;
+    const exchange = new PostExchange(post, this.#exchanges);
     this.#open.add(exchange);
     if (session) {
       session.busy += 1;
       if (this.#forwarding && session.cell !== undefined) exchange.enter(session.cell);
     }
     this.host.bus.emit('connection.text', { connection, text, exchange });
-    if (exchange.text !== undefined && !exchange.elsewhere) exchange.text = undefined;
-    exchange.admitted();
-    if (gone) exchange.closed();
+    return exchange;
+  }
+
+  /**
+   * Runs a request again whose process ended before its answer, on the stream that its client resumes. A request that may
+   * not run twice gets an error.
+   *
+   * @returns the exchange of the second run
+   */
+  #runAgain(
+    session: HttpSession,
+    stream: ClientStream,
+    { id, text, sent }: InterruptedRequest,
+    request: HttpRequest,
+  ): Exchange | undefined {
+    const { connection, principal } = session;
+    if (text === undefined || this.#load.begin(principal)) {
+      stream.send(this.host.refusal(ErrorCode.InternalError, LOST, id), false, true);
+      stream.finish(this.host.clock.now());
+      return undefined;
+    }
+    this.#lastExchange += 1;
+    const accepts = { json: false, sse: true };
+    const continues = { stream, earlier: sent };
+    const post = {
+      id: this.#lastExchange,
+      principal,
+      request,
+      accepts,
+      connection,
+      session,
+      text: undefined,
+      continues,
+    };
+    return this.#serve(post, text);
   }
 
   /** True if another node serves a request for this cell, or may serve it. */

@@ -9,9 +9,9 @@ import { cellIn } from '../../protocol/cell.ts';
 import type { Dialect } from '../../protocol/dialects/index.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import type { Quota } from '../../quota.ts';
-import { DurableStream, type DurableStreamOptions } from './durable-stream.ts';
+import { DurableStream, type DurableStreamOptions, type InterruptedRequest } from './durable-stream.ts';
 import { type ClientStream, EventStream, type ReplayRoom, type Resumable } from './event-stream.ts';
-import type { HttpResponse } from './http-message.ts';
+import type { HttpRequest, HttpResponse } from './http-message.ts';
 import { retryText } from './sse.ts';
 
 /** Length of a stream's id: 72 random bits, so that event ids cannot be guessed. */
@@ -51,8 +51,17 @@ export interface HttpSessionDeps {
   readonly retained: Quota;
   readonly retryMs: number;
   readonly sessionIdleMs: number;
-  /** The text of the error for a request whose process died. */
-  lost(request: RequestId): string;
+  /**
+   * Continues a stream whose request was interrupted, for a client that resumes it.
+   *
+   * @returns the exchange of its second run, if there is one
+   */
+  interrupted(
+    session: HttpSession,
+    stream: ClientStream,
+    request: InterruptedRequest,
+    resuming: HttpRequest,
+  ): Reader | undefined;
   /** Reports that a stored stream cannot be read. */
   unreadable(error: unknown): void;
   /** Reports that a reader of this connection is slow, or that it has caught up. */
@@ -98,15 +107,20 @@ export class HttpSession implements ReplayRoom {
     this.#host = host;
   }
 
-  /** Opens a new resumable stream. @param request the request that it answers */
-  open(reader: Reader, request: RequestId | undefined, own = false): ClientStream {
+  /**
+   * Opens a new resumable stream.
+   *
+   * @param request the request that it answers
+   * @param text of that request, if another process may run it again
+   */
+  open(reader: Reader, request: RequestId | undefined, text: string | undefined, own = false): ClientStream {
     const id = own ? `${OWN}${nanoid(STREAM_ID_LENGTH)}` : nanoid(STREAM_ID_LENGTH);
     const resumable = this.#resumable(id);
     const pace = (slow: boolean): void => this.#host.pace(this.connection, reader, slow);
     const { keeper } = this;
     return this.#add(
       id,
-      keeper ? new DurableStream({ resumable, keeper, pace }, request) : new EventStream(resumable, pace),
+      keeper ? new DurableStream({ resumable, keeper, pace }, request, text) : new EventStream(resumable, pace),
     );
   }
 
@@ -119,12 +133,12 @@ export class HttpSession implements ReplayRoom {
   }
 
   /** Restores the stream of an event id, if it is stored and no client has resumed it yet. */
-  bringBack(eventId: string, now: number): Promise<unknown> | undefined {
+  bringBack(eventId: string, now: number, resuming: HttpRequest): Promise<unknown> | undefined {
     const id = streamOf(eventId);
-    return this.#asleep?.has(id) ? this.#again(id, now) : undefined;
+    return this.#asleep?.has(id) ? this.#again(id, now, resuming) : undefined;
   }
 
-  async #again(id: string, now: number): Promise<ClientStream | undefined> {
+  async #again(id: string, now: number, resuming?: HttpRequest): Promise<ClientStream | undefined> {
     const { keeper } = this;
     if (!keeper) return undefined;
     let before: readonly StoredEvent[];
@@ -142,9 +156,15 @@ export class HttpSession implements ReplayRoom {
     this.#asleep?.delete(id);
     if (found || before.length === 0) return found;
     const own = id.startsWith(OWN);
-    const pace = own ? (slow: boolean): void => this.#host.pace(this.connection, 'session', slow) : nothing;
+    let reader: Reader | undefined = own ? 'session' : undefined;
+    const pace = (slow: boolean): void => {
+      if (reader) this.#host.pace(this.connection, reader, slow);
+    };
     const options: DurableStreamOptions = { resumable: this.#resumable(id), keeper, pace };
-    return this.#add(id, DurableStream.again(options, before, own, this.#host.lost, now));
+    const { stream, interrupted } = DurableStream.again(options, before, own, now);
+    this.#add(id, stream);
+    if (interrupted && resuming) reader = this.#host.interrupted(this, stream, interrupted, resuming);
+    return stream;
   }
 
   #resumable(id: string): Resumable {
@@ -290,7 +310,7 @@ export class HttpSession implements ReplayRoom {
 
   /** The stream of the session's own messages, created on demand. */
   #mine(): ClientStream {
-    this.#own ??= this.open('session', undefined, true);
+    this.#own ??= this.open('session', undefined, undefined, true);
     return this.#own;
   }
 
@@ -333,5 +353,3 @@ export class HttpSession implements ReplayRoom {
 function streamOf(eventId: string): string {
   return eventId.slice(0, Math.max(0, eventId.lastIndexOf('_')));
 }
-
-const nothing = (): void => {};

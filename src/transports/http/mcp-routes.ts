@@ -279,7 +279,7 @@ export class McpRoutes {
       return;
     }
     const resume = (): void => this.#resume(session, request, lastEventId, headers, refuse);
-    const fetching = session.bringBack(lastEventId, this.#connections.host.clock.now());
+    const fetching = session.bringBack(lastEventId, this.#connections.host.clock.now(), request);
     if (!fetching) return resume();
     session.busy += 1;
     fetching

@@ -1,14 +1,9 @@
 /** Restores hibernating sessions from the store, each once, even if several requests arrive for it at a time. */
 import type { ConnectionId } from '../../messages/connection-events.ts';
 import type { DormantSessions } from '../../messages/dormant-sessions.ts';
-import { ErrorCode } from '../../protocol/errors.ts';
-import { messageOf } from '../../protocol/json.ts';
 import type { TransportHost } from '../transport.ts';
 import { HttpSession, type HttpSessionDeps } from './http-session.ts';
 
-/** The error for a request whose process died, for a client that resumes its stream. */
-const LOST =
-  'the server restarted while this request ran. The request may or may not have completed; its outcome is unknown';
 /** The error if the store rejects the data that a response rests on. */
 export const UNSAVED = 'the server cannot persist the result, so it cannot send it. Retry later with the same id';
 
@@ -77,12 +72,4 @@ export class SessionWakeup {
   end(): void {
     this.#closed = true;
   }
-}
-
-/** The messages about streams of a dead process: for their clients, and for the operator. */
-export function storedTexts(host: TransportHost): Pick<HttpSessionDeps, 'lost' | 'unreadable'> {
-  return {
-    lost: (request) => host.refusal(ErrorCode.InternalError, LOST, request),
-    unreadable: (error) => host.log('error', `http: cannot replay a stream: ${messageOf(error)}`),
-  };
 }
