@@ -2,6 +2,8 @@
 import type { AnyQuestion, Sampled, Server } from 'troupe';
 import * as z from 'zod';
 
+/** A call whose process ends during its stream runs again, and asks again. */
+const READ_ONLY = { readOnlyHint: true };
 const NAME = { message: 'What is your name?', schema: z.object({ name: z.string() }) };
 const CONFIRM = { message: 'Please confirm', schema: z.object({ ok: z.boolean() }) };
 
@@ -67,23 +69,27 @@ export function addAsks(server: Server): void {
 function addUser(server: Server): void {
   server.tool(
     'test_elicitation',
-    { description: 'Asks the user for a name and an address.', input: z.object({ message: z.string() }) },
+    {
+      description: 'Asks the user for a name and an address.',
+      input: z.object({ message: z.string() }),
+      annotations: READ_ONLY,
+    },
     async ({ message }, ctx) => `User response: ${told(await ctx.elicit({ message, schema: PERSON }))}`,
   );
   server.tool(
     'test_elicitation_sep1034_defaults',
-    { description: 'Asks the user with a prefilled form.' },
+    { description: 'Asks the user with a prefilled form.', annotations: READ_ONLY },
     async (_, ctx) =>
       `Elicitation completed: ${told(await ctx.elicit({ message: 'Is this right?', schema: DEFAULTS }))}`,
   );
   server.tool(
     'test_elicitation_sep1330_enums',
-    { description: 'Asks the user with every kind of choice field.' },
+    { description: 'Asks the user with every kind of choice field.', annotations: READ_ONLY },
     async (_, ctx) => `Elicitation completed: ${told(await ctx.elicit({ message: 'Choose.', schema: CHOICES }))}`,
   );
   server.tool(
     'test_streaming_elicitation',
-    { description: 'Reports progress, then asks the user.' },
+    { description: 'Reports progress, then asks the user.', annotations: READ_ONLY },
     async (_, ctx) => {
       ctx.progress(1, 2, 'about to ask');
       return told(await ctx.elicit(CONFIRM));
@@ -110,7 +116,7 @@ function addUser(server: Server): void {
 function addModelAndRoots(server: Server): void {
   server.tool(
     'test_sampling',
-    { description: "Asks the client's model.", input: z.object({ prompt: z.string() }) },
+    { description: "Asks the client's model.", input: z.object({ prompt: z.string() }), annotations: READ_ONLY },
     async ({ prompt }, ctx) => `LLM response: ${saidBy(await ctx.sample(question(prompt, 100)))}`,
   );
   server.tool(

@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ErrorCode, ProtocolError, type Server } from 'troupe';
 import { JSON_SCHEMA_2020_12 } from './json-schema.ts';
 
+/** A call whose process ends during its stream runs again. */
+const READ_ONLY = { readOnlyHint: true };
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;
 
 export function addTools(server: Server): void {
@@ -14,33 +16,45 @@ export function addTools(server: Server): void {
 }
 
 function addTalkative(server: Server): void {
-  server.tool('test_tool_with_logging', { description: 'Logs three messages while it runs.' }, async (_, ctx) => {
-    ctx.log.info('Tool execution started');
-    await sleep(50, undefined, { signal: ctx.signal });
-    ctx.log.info('Tool processing data');
-    await sleep(50, undefined, { signal: ctx.signal });
-    ctx.log.info('Tool execution completed');
-    return 'Logged three messages.';
-  });
+  server.tool(
+    'test_tool_with_logging',
+    { description: 'Logs three messages while it runs.', annotations: READ_ONLY },
+    async (_, ctx) => {
+      ctx.log.info('Tool execution started');
+      await sleep(50, undefined, { signal: ctx.signal });
+      ctx.log.info('Tool processing data');
+      await sleep(50, undefined, { signal: ctx.signal });
+      ctx.log.info('Tool execution completed');
+      return 'Logged three messages.';
+    },
+  );
 
-  server.tool('test_logging_tool', { description: 'Logs one message.' }, (_, ctx) => {
+  server.tool('test_logging_tool', { description: 'Logs one message.', annotations: READ_ONLY }, (_, ctx) => {
     ctx.log.info('A message for clients that asked for messages');
     return 'Logged one message.';
   });
 
-  server.tool('log_each_level', { description: 'Logs one message of each level, with structured data.' }, (_, ctx) => {
-    for (const [severity, level] of LEVELS.entries()) ctx.log(level, { severity }, 'everything');
-    return 'Logged eight messages.';
-  });
+  server.tool(
+    'log_each_level',
+    { description: 'Logs one message of each level, with structured data.', annotations: READ_ONLY },
+    (_, ctx) => {
+      for (const [severity, level] of LEVELS.entries()) ctx.log(level, { severity }, 'everything');
+      return 'Logged eight messages.';
+    },
+  );
 
-  server.tool('test_tool_with_progress', { description: 'Reports progress three times.' }, async (_, ctx) => {
-    ctx.progress(0, 100, 'begins');
-    await sleep(50, undefined, { signal: ctx.signal });
-    ctx.progress(50, 100, 'half of it');
-    await sleep(50, undefined, { signal: ctx.signal });
-    ctx.progress(100, 100, 'all of it');
-    return 'Reported progress.';
-  });
+  server.tool(
+    'test_tool_with_progress',
+    { description: 'Reports progress three times.', annotations: READ_ONLY },
+    async (_, ctx) => {
+      ctx.progress(0, 100, 'begins');
+      await sleep(50, undefined, { signal: ctx.signal });
+      ctx.progress(50, 100, 'half of it');
+      await sleep(50, undefined, { signal: ctx.signal });
+      ctx.progress(100, 100, 'all of it');
+      return 'Reported progress.';
+    },
+  );
 
   server.tool(
     'print',
@@ -130,7 +144,7 @@ function addForHttp(server: Server): void {
 
   server.tool(
     'test_reconnection',
-    { description: 'Closes the stream during the call. The client reconnects for the result.' },
+    { description: 'Closes the stream during the call. The client reconnects for the result.', annotations: READ_ONLY },
     async (_, ctx) => {
       const comeBackAfterMs = 50;
       ctx.closeStream(comeBackAfterMs);

@@ -10,6 +10,7 @@ import type { CallPosition } from '../client/relayed-request.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
 import type { Context } from '../input/context.ts';
 import type { CallOwner } from '../input/request-context.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
 import { ANONYMOUS, isExcess, type Quota, type Reservation } from '../quota.ts';
@@ -121,6 +122,8 @@ interface Link {
   usedAt: number;
   /** The announcements of other roots that the upstream has received. */
   rootsChanges: number;
+  /** The upstream has asked for roots when they were not known. */
+  rootsWanted: boolean;
   readonly slot: Reservation;
 }
 
@@ -308,12 +311,32 @@ class Connections implements Upstream {
     else this.#owned.set(owner.key, [link]);
   }
 
-  /** The session has announced other roots since its last call. */
-  #announceRoots(link: Link, { key, session }: CallOwner): void {
-    if (session === undefined || session.rootsChanges === link.rootsChanges) return;
-    link.rootsChanges = session.rootsChanges;
-    this.#roots.delete(key);
-    link.client?.rootsChanged();
+  /** Announces roots that the session has changed since its last call, or that the upstream has asked for in vain. */
+  #announceRoots(link: Link, { key, session, capabilities: { roots } }: CallOwner): void {
+    const changed = session !== undefined && session.rootsChanges !== link.rootsChanges;
+    const wanted = link.rootsWanted && isObject(roots) && roots.listChanged === true;
+    link.rootsWanted = false;
+    if (changed) {
+      link.rootsChanges = session.rootsChanges;
+      this.#roots.delete(key);
+    }
+    if (changed || wanted) link.client?.rootsChanged();
+  }
+
+  /**
+   * The roots for an upstream that asks outside of a call: what the owner has given during one.
+   *
+   * @throws {ProtocolError} if it has given none: an empty list would be remembered as its roots
+   */
+  #rootsFor(link: Link): ReturnType<typeof rootsOf> {
+    if (!link.owner) return [];
+    const kept = this.#roots.get(link.owner.key);
+    if (kept) return rootsOf(kept);
+    link.rootsWanted = true;
+    throw new ProtocolError(
+      ErrorCode.InternalError,
+      'the roots of this client are not known yet: ask again during one of its calls',
+    );
   }
 
   /** A connection for one anonymous call: of an earlier call, new, or that of the next call that ends. */
@@ -382,8 +405,7 @@ class Connections implements Upstream {
       ...(resumes ? { eras: 'legacy' } : {}),
       maxInFlight,
       waitMs,
-      // A server that asks outside of a call gets what its owner has given during one.
-      ...(capabilities.roots ? { roots: () => rootsOf(link.owner && this.#roots.get(link.owner.key)) } : {}),
+      ...(capabilities.roots ? { roots: () => this.#rootsFor(link) } : {}),
     };
     const inside = host && {
       ...host,
@@ -401,6 +423,7 @@ class Connections implements Upstream {
       abort,
       usedAt: this.#clock.now(),
       rootsChanges: owner?.session?.rootsChanges ?? 0,
+      rootsWanted: false,
       slot,
     };
     link.opening.then(
@@ -516,8 +539,8 @@ function canBeAsked({ elicitation, roots, sampling }: ClientCapabilities): boole
   return elicitation !== undefined || roots !== undefined || sampling !== undefined;
 }
 
-function rootsOf(kept: JsonObject | undefined): { readonly uri: string; readonly name?: string }[] {
-  const listed = Array.isArray(kept?.roots) ? kept.roots : [];
+function rootsOf(kept: JsonObject): { readonly uri: string; readonly name?: string }[] {
+  const listed = Array.isArray(kept.roots) ? kept.roots : [];
   return listed.flatMap((root) => {
     if (!isObject(root) || typeof root.uri !== 'string') return [];
     return [typeof root.name === 'string' ? { uri: root.uri, name: root.name } : { uri: root.uri }];

@@ -89,6 +89,8 @@ class Scripted implements Channel {
   #host: ChannelHost | undefined;
   readonly #serve: (method: string, params: JsonObject, upstream: Scripted) => JsonObject | Promise<JsonObject>;
   readonly #era: Era;
+  /** The methods of the notifications of the gateway. */
+  readonly notified: string[] = [];
   /** The responses of the gateway, by id. */
   readonly responses = new Map<unknown, JsonObject>();
 
@@ -113,7 +115,7 @@ class Scripted implements Channel {
       this.responses.set(id, message);
       return;
     }
-    if (id === undefined) return;
+    if (id === undefined) return void this.notified.push(method);
     const handshake: Readonly<Record<string, JsonObject>> = {
       'server/discover':
         this.#era === 'legacy'
@@ -187,6 +189,36 @@ async function scripted(
   await gateway.listen(transport);
   return { gateway, mount, open: (onMessage) => new TestClient(open(), onMessage ? { onMessage } : {}) };
 }
+
+test('an upstream that asks for roots outside of a call gets them once they are known, and no empty list before', async () => {
+  let upstream: Scripted | undefined;
+  let asks = false;
+  const { gateway, open } = await scripted(async (_method, _params, server) => {
+    upstream = server;
+    if (asks) await server.request('in a call', 'roots/list', {});
+    return { result: { content: [] } };
+  });
+  const roots = [{ uri: 'file:///tea' }];
+  const client = open(({ text }) => {
+    const { id, method } = Object(readJson(text));
+    if (method === 'roots/list') client.raw(JSON.stringify({ jsonrpc: '2.0', id, result: { roots } }));
+  });
+  await client.initialize('2025-11-25', { roots: { listChanged: true } });
+  const ask = (id: string): Promise<JsonObject> | undefined => upstream?.request(id, 'roots/list', {});
+  const changes = (): number =>
+    upstream?.notified.filter((method) => method === 'notifications/roots/list_changed').length ?? 0;
+  await client.callTool('up_go');
+  assert.match(String(Object(Object(await ask('too early')).error).message), 'ask again during one of its calls');
+  assert.is(changes(), 0);
+  asks = true;
+  await client.callTool('up_go');
+  assert.is(changes(), 1);
+  assert.equal(Object(await ask('later')).result, { roots });
+  await client.callTool('up_go');
+  assert.is(changes(), 1);
+  await client.close();
+  await gateway.close();
+});
 
 const PAGES = {
   error: {
