@@ -78,6 +78,20 @@ test('R-35: a rejected request whose error was lost in a crash still gets a resp
   assert.equal(errors(session.lost('gone').toAgent), [[3, -32603, 'gone']]);
 });
 
+test('R-38: a server that answers a probe with an internal error does not count as one that responds', () => {
+  const session = opened();
+  const answered = (answer: object): boolean => {
+    const { responses } = session;
+    const { id } = JSON.parse(session.probe());
+    assert.is(session.received(line({ id, ...answer })), 'drop');
+    return session.responses > responses;
+  };
+  assert.is(answered({ error: { code: -32603, message: 'Internal error' } }), false);
+  assert.is(answered({ result: {} }), true);
+  // A server of a revision without `ping` works, too.
+  assert.is(answered({ error: { code: -32601, message: 'unknown' } }), true);
+});
+
 test('rejections without an id do not count if the server also fails to answer a probe', () => {
   const session = opened();
   const reject = (number: number): void => {

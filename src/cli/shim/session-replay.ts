@@ -37,6 +37,7 @@ export interface LostRequests {
 
 const OVERLOADED = -31_001;
 const SHUTTING_DOWN = -31_003;
+const INTERNAL_ERROR = -32_603;
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 // Repeated from protocol/meta.ts, which would load five more modules: a shim must start fast.
@@ -219,7 +220,9 @@ export class SessionReplay {
     const failed = seen.error !== undefined;
     const own = this.#ownIds.delete(key);
     const asked = this.#open.find(key, failed);
-    if (own || asked) {
+    // A server that cannot serve a `ping` may serve nothing else.
+    const works = !own || seen.error?.code !== INTERNAL_ERROR;
+    if (works && (own || asked)) {
       this.responses += 1;
       this.#open.trust();
     }
