@@ -24,7 +24,12 @@ export function addTasks(server: Server): void {
     },
     async ({ seconds, label }, ctx) => {
       ctx.progress(0, seconds, `computing ${label}`);
-      if (seconds > 0) await setTimeout(seconds * 1_000, undefined, { signal: ctx.signal });
+      // A second run continues after the last second that the first one has recorded.
+      for (let done = 0; done < seconds; done += 1)
+        await ctx.step(`second ${done + 1}`, async () => {
+          await setTimeout(Math.min(seconds - done, 1) * 1_000, undefined, { signal: ctx.signal });
+          return done + 1;
+        });
       return `computed ${label}`;
     },
   );
