@@ -390,12 +390,13 @@ export class ClusterNode implements Placement {
   #logPeers(before: ReadonlyMap<string, Peer>): void {
     for (const { node, address } of this.#peersById.values())
       if (!before.has(node)) this.#log('info', `node ${node} at ${address} has joined`);
-    for (const { node, address } of before.values()) {
+    for (const { node, address, leaving } of before.values()) {
       if (this.#peersById.has(node)) continue;
       const cells = this.#countsOf().get(node);
-      // A node that leaves has given its cells away before.
-      if (cells === undefined) this.#log('info', `node ${node} at ${address} has left`);
-      else this.#log('warning', `node ${node} at ${address} is dead. Other nodes take over its ${cells} cells`);
+      const taken = cells === undefined ? '' : `. Other nodes take over its ${cells} cells`;
+      // A node that leaves gives its cells away before. It may get more from nodes that do not know yet that it leaves.
+      if (cells === undefined || leaving) this.#log('info', `node ${node} at ${address} has left${taken}`);
+      else this.#log('warning', `node ${node} at ${address} is dead${taken}`);
     }
   }
 

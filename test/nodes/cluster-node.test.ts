@@ -564,6 +564,27 @@ test('cells whose data can be neither read nor discarded are read again in the n
   assert.is(one.node.ready, true);
 });
 
+test('a node that leaves with cells that it has not given away is not reported as dead', async () => {
+  const stage = new Stage();
+  const [one, two] = [await stage.start('one'), await stage.start('two')];
+  await stage.pass(30_000);
+  two.holder.drop = () => new Promise(() => {});
+  void two.node.leave();
+  await stage.pass(2_000);
+  two.process.kill();
+  void one.node.closed('two-1');
+  await stage.pass(5_000);
+  const had = CELLS - sharesOf(['one-1', 'two-1']).filter((node) => node === 'one-1').length;
+  assert.equal(
+    one.log.filter((line) => line.includes('two-1')),
+    [
+      'info: node two-1 at two:1 has joined',
+      `info: node two-1 at two:1 has left. Other nodes take over its ${had} cells`,
+    ],
+  );
+  assert.is(one.holder.cells.size, CELLS);
+});
+
 test('the log has each node that joins, leaves and dies', async () => {
   const stage = new Stage();
   const one = await stage.start('one');
