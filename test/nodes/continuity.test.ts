@@ -71,7 +71,7 @@ async function start(
     return `waited ${n}`;
   });
   const { reports, ...annotations } = survey;
-  server.tool('survey', { input: z.object({ n: z.number() }), annotations }, async ({ n }, ctx) => {
+  server.tool('survey', { input: z.object({ n: z.number(), note: z.string() }), annotations }, async ({ n }, ctx) => {
     ran.push(`survey ${n}`);
     for (let done = 1; done <= reports; done += 1) ctx.progress(done, reports);
     await new Promise<void>((resolve) => ends.push(resolve));
@@ -330,8 +330,8 @@ test('D-01: a call of a tool that may run twice runs again when its client resum
   const resume = ({ url }: Node, id: string | undefined): Promise<Answer> =>
     ask(url, { method: 'GET', headers: { ...headers, 'last-event-id': id } });
   /** Begins a survey. @returns the id of the event with its second progress */
-  const begin = async ({ url }: Node, n: number): Promise<string | undefined> => {
-    const params = { name: 'survey', arguments: { n }, _meta: { progressToken: n } };
+  const begin = async ({ url }: Node, n: number, note = ''): Promise<string | undefined> => {
+    const params = { name: 'survey', arguments: { n, note }, _meta: { progressToken: n } };
     const answer = await ask(url, { headers, body: { jsonrpc: '2.0', id: n, method: 'tools/call', params } });
     for (;;) {
       const { id, data } = await answer.events.next();
@@ -341,6 +341,7 @@ test('D-01: a call of a tool that may run twice runs again when its client resum
     }
   };
   const ids = [await begin(one, 1), await begin(one, 2), await begin(one, 3)];
+  const long = await begin(one, 5, 'x'.repeat(16_384));
 
   const two = await start(database, 'two', { readOnlyHint: true, reports: 3 });
   await kill(database, one, [two]);
@@ -350,6 +351,8 @@ test('D-01: a call of a tool that may run twice runs again when its client resum
   // The first run has reported 1 and 2: what is reported next must be more.
   assert.equal(await surveyed(first), [3, '[{"type":"text","text":"surveyed 1"}]']);
   second.cut();
+  // The arguments of the longest call are not stored.
+  assert.match(String((await surveyed(await resume(two, long))).at(-1)), 'the server restarted while this request ran');
 
   // The node of a second run dies, too. A call that ends its process would end the next one.
   const three = await start(database, 'three');
@@ -371,8 +374,8 @@ test('D-01: a call of a tool that may run twice runs again when its client resum
 
   const all = [one, two, three, four, five];
   assert.equal(
-    [1, 2, 3, 4].map((n) => counted(all, `survey ${n}`)),
-    [2, 2, 1, 1],
+    [1, 2, 3, 4, 5].map((n) => counted(all, `survey ${n}`)),
+    [2, 2, 1, 1, 1],
   );
   assert.equal(database.violations, []);
   for (const { ends } of all) for (const end of ends) end();

@@ -9,14 +9,21 @@ const METHOD = 'notifications/progress';
  * The last progress among the messages of an earlier run.
  *
  * @param sent the messages, the oldest first
+ * @param token the progress token of the request: the stream of a batch has the progress of several
  * @returns undefined if it reported none
  */
-export function lastProgressIn(sent: readonly string[], limits: ParseLimits): number | undefined {
+export function lastProgressIn(
+  sent: readonly string[],
+  token: string | number | undefined,
+  limits: ParseLimits,
+): number | undefined {
+  if (token === undefined) return undefined;
   for (const text of sent.toReversed()) {
     const parsed = text.includes(METHOD) ? parseText(text, limits) : undefined;
     const message = parsed?.ok ? readIncoming(parsed.value) : undefined;
     if (message?.kind !== 'notification' || message.method !== METHOD || !isObject(message.params)) continue;
-    if (typeof message.params.progress === 'number') return message.params.progress;
+    const { progress, progressToken } = message.params;
+    if (progressToken === token && typeof progress === 'number') return progress;
   }
   return undefined;
 }

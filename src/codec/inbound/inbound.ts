@@ -402,13 +402,15 @@ export class Inbound {
     const { inspection } = system;
     const exchange = this.#exchange;
     if (exchange) exchange.request = message.id;
+    const operation = method.served.read(message.params);
+    const token = readProgressToken(message.params);
     const request = new IncomingRequest(
       message.id,
-      method.served.read(message.params),
+      operation,
       method.served.by,
       client,
       metaOf(message.params),
-      readProgressToken(message.params),
+      token,
       batch,
       requests,
       inspection.cause,
@@ -417,7 +419,7 @@ export class Inbound {
       this.#bytes,
       exchange ? exchange.auth : this.#auth,
     );
-    const progress = exchange?.earlier && lastProgressIn(exchange.earlier, this.#options);
+    const progress = exchange?.earlier && lastProgressIn(exchange.earlier, token, this.#options);
     if (progress !== undefined) setProgress(request, progress);
     const gate: Mailbox<SessionMail | RequestsMail> =
       client.session && request.operation.method !== 'initialize' ? client.session.mailbox : requests;

@@ -26,8 +26,8 @@ export interface InterruptedRequest {
   readonly sent: readonly string[];
 }
 
-/** The longest request that a stream stores, in characters. The client of a longer one gets an error. */
-const MAX_STORED_REQUEST = 16_384;
+/** The longest request that a stream may store, in characters. The client of a longer one gets an error. */
+export const MAX_STORED_REQUEST = 16_384;
 
 export class DurableStream implements ClientStream {
   readonly id: string;
@@ -227,7 +227,7 @@ export class DurableStream implements ClientStream {
 function openingOf(id: RequestId | undefined, text: string | undefined): string {
   if (id === undefined) return '';
   const name = `${typeof id === 'string' ? 's' : 'n'}${id}`;
-  return text === undefined || text.length > MAX_STORED_REQUEST ? name : `r${name.length} ${name}${text}`;
+  return text === undefined ? name : `r${name.length} ${name}${text}`;
 }
 
 function requestOf(opening: string): Pick<InterruptedRequest, 'id' | 'text'> | undefined {

@@ -8,7 +8,7 @@ import { ErrorCode } from '../../protocol/errors.ts';
 import { messageOf } from '../../protocol/json.ts';
 import type { NodeEntry } from '../link/link-port.ts';
 import type { TransportHost } from '../transport.ts';
-import type { InterruptedRequest } from './durable-stream.ts';
+import { type InterruptedRequest, MAX_STORED_REQUEST } from './durable-stream.ts';
 import type { ClientStream } from './event-stream.ts';
 import { type ExchangeHost, type IncomingPost, PostExchange } from './exchange.ts';
 import { type EndpointNodes, ForwardedRequest, type ForwardingHost, type Misplaced } from './forwarded-request.ts';
@@ -156,8 +156,10 @@ export class HttpConnections {
     const { gone } = request.response;
     this.#lastExchange += 1;
     const connection = session?.connection ?? this.#shared;
-    const mayLeave = session ? session.keeper !== undefined : this.#forwarding !== undefined;
-    const kept = mayLeave ? text : undefined;
+    const isKept = session
+      ? session.keeper !== undefined && text.length <= MAX_STORED_REQUEST
+      : this.#forwarding !== undefined;
+    const kept = isKept ? text : undefined;
     const post = { id: this.#lastExchange, principal, request, accepts, connection, session, text: kept };
     const exchange = this.#serve(post, text);
     if (exchange.text !== undefined && !exchange.elsewhere && !exchange.mayStore) exchange.text = undefined;
