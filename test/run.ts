@@ -107,7 +107,7 @@ function leftBehind(files: readonly string[], active: readonly (readonly string[
  * Files that `npm test` leaves to `npm run test:full`, because each takes many seconds of the processor and another file of
  * its subject is quick: of views the order, of the page its overview, of `troupe run` its programs and restarts, of errors at a
  * start the options, of nodes outages and continuity, of clients v1 and v2-http, of floods the overload, of retention the store's
- * contract, of examples the order, of the first hour the tutorial.
+ * contract, of examples the order, of the first hour the tutorial, of a shutdown the server's.
  */
 const ONLY_FULL: ReadonlySet<string> = new Set([
   'test/apps/browser/machine.test.ts',
@@ -137,11 +137,13 @@ const ONLY_FULL: ReadonlySet<string> = new Set([
   'test/inspector/browser/apps.test.ts',
   'test/inspector/browser/looks.test.ts',
   'test/inspector/browser/page.test.ts',
+  'test/inspector/browser/server-view.test.ts',
   'test/inspector/browser/sharing.test.ts',
   'test/mounts/killed.test.ts',
   'test/mounts/official-clients.test.ts',
   'test/mounts/peers.test.ts',
   'test/security/flood.test.ts',
+  'test/shutdown/process.test.ts',
   'test/simulation/nodes.test.ts',
   'test/store/damage.test.ts',
   'test/store/postgres/failover.test.ts',
