@@ -224,9 +224,10 @@ async function proxied(start: (port: number, upstream: number) => void | Promise
 
   // Only the endpoint is public, and a token of another is the server's to reject.
   for (const path of ['/healthz', '/readyz', '/metrics', '/']) assert.is(await status(port, path), 404, path);
-  // The server rejects a long body before it is sent. Caddy may report that as 502, because it was still sending.
-  const tooLong = await status(port, '/mcp', `"${'x'.repeat(4 * 1024 * 1024)}"`);
-  assert.ok(tooLong === 413 || tooLong === 502, String(tooLong));
+  // The server rejects a long body before it is sent. Caddy may report that as 502, because it was still sending, or end the
+  // connection on which this client is still sending.
+  const tooLong = await status(port, '/mcp', `"${'x'.repeat(4 * 1024 * 1024)}"`).catch(({ code }) => code);
+  assert.ok([413, 502, 'ECONNRESET', 'EPIPE'].includes(tooLong), String(tooLong));
   const { response } = await ask(port, { authorization: 'Bearer of-eve' }, message('ping', {}, 9));
   response.resume();
   assert.is(response.statusCode, 401);
