@@ -10,7 +10,7 @@ import { readFileAudit, readStoredAudit } from '../../src/audit/server-audit.ts'
 import { systemClock } from '../../src/clock.ts';
 import { type AuditRecord, sqlite } from '../../src/index.ts';
 import { compiled } from '../harness/compiled.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { conclusive, suite, timeLimit } from '../harness/door.ts';
 import { atScale, PROOF } from '../harness/scale.ts';
 
 const test = suite('a required audit, killed');
@@ -56,7 +56,7 @@ async function kill(to: string, way: string, point: string, count: number): Prom
       (await recordsOf(folder, to)).flatMap((record) => (record.outcome === 'started' ? String(record.arguments) : [])),
     );
     const missing = effects.filter((number) => !started.has(number));
-    assert.equal(missing, [], `${to} ${way} ${point} ${count}: effects without a record`);
+    conclusive(() => assert.equal(missing, [], `${to} ${way} ${point} ${count}: effects without a record`));
     if (point === 'handler') assert.ok(started.has(String(count)));
     if (point !== OUTSIDE) assert.ok(effects.length >= count - 1);
   } finally {

@@ -7,8 +7,10 @@ import { judge } from '../../bench/goals.ts';
 import { before, merged, type Results, type Run } from '../../bench/results.ts';
 import { PARTS, type Part, ratio, type Series } from '../../bench/series.ts';
 import { compiled } from '../harness/compiled.ts';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
+
+fullOnly('runs all parts of the benchmark');
 
 const test = suite('the benchmark');
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -4,10 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
-import { suite, timeLimit } from '../harness/door.ts';
+import { fullOnly, suite, timeLimit } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
 import { isBuilt } from './cli.ts';
 import { type Answer, Talker, textOf } from './talker.ts';
+
+fullOnly('makes 2,400 calls of one process; the quick test of `troupe run` is run.test.ts');
 
 timeLimit(600_000);
 const all = suite('a long-lived agent');

@@ -1,9 +1,11 @@
 /** `troupe run`: a server that loses its pipes, or writes stray output to them, while the agent is connected. */
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
 import { Cli, isBuilt } from './cli.ts';
+
+fullOnly('closes each pipe of each program; the quick test of `troupe run` is run.test.ts');
 
 const all = suite('the pipes of troupe run');
 function test(title: string, body: () => Promise<void> | void): void {

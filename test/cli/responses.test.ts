@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import { Cli, isBuilt } from './cli.ts';
+
+fullOnly('starts a program for each response; the quick test of `troupe run` is run.test.ts');
 
 const all = suite('one response');
 

@@ -6,9 +6,11 @@ import * as assert from 'uvu/assert';
 import { startupError } from '../../src/cli/startup-error.ts';
 import { OWN } from '../../src/package-files.ts';
 import { Tree } from '../discovery/tree.ts';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import { SCALE } from '../harness/scale.ts';
 import { Cli, TROUPE } from './cli.ts';
+
+fullOnly('starts a program for each error; the quick test of errors at a start is options.test.ts');
 
 const test = suite('startup errors of the command');
 

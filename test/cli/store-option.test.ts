@@ -2,8 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
+import { fullOnly } from '../harness/door.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../harness/postgres.ts';
 import { Cli, TROUPE } from './cli.ts';
+
+fullOnly('starts a database; the quick test of `troupe run` is run.test.ts');
 
 const test = postgresSuite('--store');
 

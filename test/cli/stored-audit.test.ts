@@ -2,8 +2,11 @@
 import * as assert from 'uvu/assert';
 import { createServer, postgres, type Server } from '../../src/index.ts';
 import { connect, type TestClient } from '../../src/testing.ts';
+import { fullOnly } from '../harness/door.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../harness/postgres.ts';
 import { Cli } from './cli.ts';
+
+fullOnly('starts a database; the quick test of the audit is audit.test.ts');
 
 const test = postgresSuite('troupe audit --store');
 const PASSWORD = 's3cret-of-the-database';

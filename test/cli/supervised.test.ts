@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import { assertWithin } from '../harness/pace.ts';
 import { Cli, isBuilt } from './cli.ts';
+
+fullOnly('kills and replaces programs; the quick test of `troupe run` is run.test.ts');
 
 const all = suite('troupe run, supervised');
 function test(title: string, body: () => Promise<void> | void): void {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Client, type ConnectOptions, connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import {
   ANSWERS,
   converse,
@@ -17,6 +17,8 @@ import {
   textOf,
 } from './conversation.ts';
 import { havePeers, peerCommand, processesOf, serveEverything, servePeer } from './peers.ts';
+
+fullOnly('starts servers of other projects; the quick tests of the client use our own');
 
 const test = suite('the client with other servers');
 

@@ -2,7 +2,7 @@
 import type { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import * as assert from 'uvu/assert';
 import type { LegacyRevision } from '../../src/protocol/revisions.ts';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import { everything, type Served } from './http-wire.ts';
 import { mcpRemote } from './mcp-remote.ts';
 import { failure, type OfficialClient } from './official.ts';
@@ -10,6 +10,8 @@ import { scenario } from './scenario.ts';
 import { textOf } from './stage.ts';
 import { asking, connected } from './v1.ts';
 import { StdioWire } from './wire.ts';
+
+fullOnly('starts mcp-remote; the quick tests of clients of others are v1.test.ts and v2-http.test.ts');
 
 /** Between the client and the proxy; the server ends with the proxy. */
 class ProxyWire extends StdioWire {

@@ -1,11 +1,13 @@
 /** The official client of version 1 against the everything server, over HTTP, at each revision that it speaks. */
 import * as assert from 'uvu/assert';
 import { LEGACY_REVISIONS, type LegacyRevision } from '../../src/protocol/revisions.ts';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
 import { everything } from './http-wire.ts';
 import { scenarioOverHttp, scenarioOverSse } from './over-http.ts';
 import { connectV1Http, connectV1Sse } from './v1.ts';
+
+fullOnly('the quick test over HTTP is v2-http.test.ts');
 
 const WHO = '@modelcontextprotocol/sdk';
 /** Quick: the first and the last of HTTP. Over stdio, all of them have their turn at each scale. */

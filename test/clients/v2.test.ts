@@ -1,9 +1,11 @@
 /** The official client of version 2 against the everything server, over real stdio, in both eras. */
 import * as assert from 'uvu/assert';
 import { LEGACY_REVISIONS } from '../../src/protocol/revisions.ts';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import { EVERYTHING, scenario } from './scenario.ts';
 import { connectV2 } from './v2.ts';
+
+fullOnly('the quick tests of clients of others are v1.test.ts and v2-http.test.ts');
 
 for (const revision of LEGACY_REVISIONS)
   scenario('@modelcontextprotocol/client', revision, () => connectV2(EVERYTHING, { initialize: revision }));

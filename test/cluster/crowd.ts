@@ -1,6 +1,8 @@
 /** Clients of both eras that add to their ledgers without a pause, and keep the books. */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
+import { conclusive } from '../harness/door.ts';
 import { type LedgerClient, LegacyClient, ModernClient, Violations } from './clients.ts';
 
 /** Milliseconds between two calls of one client: their work leaves the machine time for the nodes. */
@@ -49,7 +51,7 @@ export class Crowd {
     this.#running = false;
     await this.#loops;
     for (const client of this.clients) await client.check();
-    assert.equal(this.violations.found, []);
+    conclusive(() => assert.equal(this.violations.found, []));
   }
 
   async #loop(client: LedgerClient): Promise<void> {

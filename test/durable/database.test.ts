@@ -1,11 +1,13 @@
 /** A server whose store is in PostgreSQL: its process is killed, its database is killed, or both. */
 import * as assert from 'uvu/assert';
-import { timeLimit } from '../harness/door.ts';
+import { conclusive, fullOnly, timeLimit } from '../harness/door.ts';
 import { assertFigure } from '../harness/pace.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../harness/postgres.ts';
 import { atScale } from '../harness/scale.ts';
 import { openSession, type Session, textIn } from '../http/support.ts';
 import { DurableServer } from './process.ts';
+
+fullOnly('kills processes beside a database; the quick tests of nodes are outages.test.ts and continuity.test.ts');
 
 const test = postgresSuite('a server on PostgreSQL');
 const KILLS = atScale({ quick: 1, full: 5, proof: 50 });
@@ -59,7 +61,7 @@ async function repeatAll(session: Session, round: string, results: ReadonlyMap<n
     if (known !== undefined) assert.is(textIn(again), known);
   }
   const keys = server.ran().filter((key) => key.startsWith(`${round}-`));
-  assert.is(new Set(keys).size, keys.length, 'a call ran twice');
+  conclusive(() => assert.is(new Set(keys).size, keys.length, 'a call ran twice'));
 }
 
 /** Resolves when the server is ready. @returns milliseconds */

@@ -10,10 +10,12 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { isObject, type JsonObject } from '../../src/protocol/json.ts';
 import { META } from '../../src/protocol/meta.ts';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../harness/postgres.ts';
 import { atScale, SCALE } from '../harness/scale.ts';
 import { textOf } from '../input/support.ts';
+
+fullOnly('ends processes; the quick tests of nodes are outages.test.ts and continuity.test.ts');
 
 const test = suite('deadly events');
 const FIXTURE = fileURLToPath(new URL('../fixtures/durable/bomb.mjs', import.meta.url));

@@ -11,9 +11,11 @@ import { z } from 'zod';
 import server from '../../examples/nodes/server.ts';
 import { Cli } from '../cli/cli.ts';
 import { compiled } from '../harness/compiled.ts';
-import { timeLimit } from '../harness/door.ts';
+import { fullOnly, timeLimit } from '../harness/door.ts';
 import { postgresSuite, startPostgres } from '../harness/postgres.ts';
 import { atScale } from '../harness/scale.ts';
+
+fullOnly('starts the nodes of the example; the quick test of the examples is order.test.ts');
 
 const KILLS = atScale({ quick: 1, full: 5, proof: 100 });
 

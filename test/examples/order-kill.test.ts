@@ -1,10 +1,12 @@
 /** `examples/order` is killed at random moments while it sells: no event that it acknowledged is lost, each order is charged once, and what waits fires. */
 import * as assert from 'uvu/assert';
 import { META } from '../../src/protocol/meta.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { conclusive, fullOnly, suite, timeLimit } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
 import { call } from '../http/modern.ts';
 import { type OrderShop, openShop } from './order-shop.ts';
+
+fullOnly('kills the example; its quick test is order.test.ts');
 
 const KILLS = atScale({ quick: 2, full: 10, proof: 100 });
 /** How many requests a process answers before it is killed, at most, and how many milliseconds it then still has. */
@@ -157,7 +159,9 @@ test(`R-01: killed ${KILLS} times: no acknowledged event is lost, each order is 
     const shipped: string[] = [];
     for (const { handle, customer, items, paid } of orders) {
       const { state, view } = await ended(url, handle);
-      assert.equal(Object(view).items.slice(0, items.length), items, `order ${handle} has what was acknowledged`);
+      conclusive(() =>
+        assert.equal(Object(view).items.slice(0, items.length), items, `order ${handle} has what was acknowledged`),
+      );
       if (paid) assert.is(state, 'shipped', `order ${handle}`);
       if (state === 'shipped') shipped.push(customer);
       else assert.is(state, 'cancelled', `order ${handle}`);

@@ -14,9 +14,11 @@ import { CallToolResultSchema, ElicitRequestSchema } from '@modelcontextprotocol
 import * as assert from 'uvu/assert';
 import { META } from '../../src/protocol/meta.ts';
 import { command } from '../clients/wire.ts';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import { answered, send } from '../http/modern.ts';
 import { textIn } from '../http/support.ts';
+
+fullOnly('starts the example; the quick test of the examples is order.test.ts');
 
 const test = suite('examples/refund');
 

@@ -7,8 +7,10 @@ import type { JsonValue } from 'troupe';
 import { type Client, connect, ErrorResponse, type StdioCommand } from 'troupe/client';
 import * as assert from 'uvu/assert';
 import { compileProgram } from '../harness/compiled.ts';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import { stepsOf } from './steps.ts';
+
+fullOnly('installs packages; the quick test of the first hour is its tutorial');
 
 const test = suite('the migration pages');
 

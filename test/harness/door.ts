@@ -31,12 +31,43 @@ const PROMISE = process.env.TROUPE_PROMISE;
 /** A broken build that hangs is found by this limit. */
 const USUAL_LIMIT_MS = PROMISE === undefined ? 300_000 : 60_000;
 
+/** Characters of the first failure of a file in the report of a run. */
+const FAILURE_LENGTH = 300;
+
 /** Longest that one test may take, in milliseconds, unless its file says otherwise with `timeLimit`. */
 let limit = USUAL_LIMIT_MS;
 
 /** Sets the limit of each test of the file that is loading, in milliseconds. */
 export function timeLimit(ms: number): void {
   limit = ms;
+}
+
+/**
+ * Declares that `npm test` leaves the file to `npm run test:full`. The runner reads the declaration in the text of the file.
+ *
+ * @param why the costs of the file, and the quick test of its subject
+ * @example fullOnly('kills 10 processes; the quick one is takeover.test.ts');
+ */
+export function fullOnly(_why: string): void {}
+
+/** A failure that another run of its file cannot excuse. */
+class Conclusive extends Error {
+  override readonly name = 'Conclusive';
+}
+
+/**
+ * Runs a check whose failure counts, even if the file passes when it runs again alone: a lost acknowledged effect, or a world
+ * that a simulation found.
+ *
+ * @throws the error of the check, marked
+ * @example conclusive(() => assert.equal(lost, []));
+ */
+export function conclusive(check: () => void): void {
+  try {
+    check();
+  } catch (error) {
+    throw new Conclusive(error instanceof Error ? error.message : String(error), { cause: error });
+  }
 }
 
 /**
@@ -72,6 +103,10 @@ export interface Totals {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
+  /** The first failure, in one line. */
+  readonly failure: string | undefined;
+  /** Whether one of the failures is conclusive. */
+  readonly conclusive: boolean;
 }
 
 /**
@@ -80,7 +115,7 @@ export interface Totals {
  * of ours that counts, and the count, not uvu's exit code, decides.
  */
 export async function runRegistered(): Promise<Totals> {
-  const totals = { passed: 0, failed: 0, skipped: 0 };
+  const totals = { passed: 0, failed: 0, skipped: 0, failure: undefined as string | undefined, conclusive: false };
   const runnable = promisedFirst(registered.splice(0));
   const allowed = limit;
   // The next file of this process begins with the usual limit.
@@ -105,6 +140,10 @@ export async function runRegistered(): Promise<Totals> {
         const after = index === cases.length - 1 ? await attempt(allowed, () => inTurn(hooks.after)) : undefined;
         const problem = failure ?? cleanup ?? after;
         totals[problem ? 'failed' : 'passed'] += 1;
+        if (problem) {
+          totals.failure ??= `${title}: ${problem.message}`.replace(/\s+/g, ' ').slice(0, FAILURE_LENGTH);
+          totals.conclusive ||= problem instanceof Conclusive;
+        }
         if (problem && namesPromise(title)) {
           process.stdout.write(`FAIL ${title}: ${problem.stack}\n`);
           process.exit(1);

@@ -6,7 +6,10 @@ import pg from 'pg';
 import * as assert from 'uvu/assert';
 import { until } from '../client/programs.ts';
 import { compiled } from './compiled.ts';
+import { fullOnly } from './door.ts';
 import { postgresSuite, startPostgres } from './postgres.ts';
+
+fullOnly('starts several databases; the tests of the store start one');
 
 const test = postgresSuite('postgres harness');
 

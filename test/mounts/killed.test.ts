@@ -10,10 +10,12 @@ import { isObject, type JsonObject } from '../../src/protocol/json.ts';
 import { META } from '../../src/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../src/protocol/task-params.ts';
 import { compiled } from '../harness/compiled.ts';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import { SELF, send } from '../http/modern.ts';
 import { accept, textOf } from '../input/support.ts';
 import { type Era, FORM, speakLegacy } from './asking-server.ts';
+
+fullOnly('kills gateways; the quick test of a restart is restarts.test.ts');
 
 const test = suite('a gateway that is killed');
 

@@ -7,7 +7,9 @@ import { textOf } from '../clients/stage.ts';
 import { asking, connected, connectV1, connectV1Http } from '../clients/v1.ts';
 import { connectV2, connectV2Http } from '../clients/v2.ts';
 import { StdioWire } from '../clients/wire.ts';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
+
+fullOnly('starts clients of other projects; the quick test of a gateway is mount.test.ts');
 
 const test = suite('official clients behind a gateway');
 const GATEWAY = 'test/fixtures/mounts/everything.ts';

@@ -23,7 +23,9 @@ import {
   serveEverything,
   servePeer,
 } from '../client/peers.ts';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
+
+fullOnly('starts servers of other projects; the quick test of a gateway is mount.test.ts');
 
 const test = suite('a gateway in front of other servers');
 const ERAS = ['legacy', 'modern'] as const;

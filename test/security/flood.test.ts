@@ -5,10 +5,12 @@ import { loadavg } from 'node:os';
 import * as assert from 'uvu/assert';
 import type { Amount, Flooded, Kind, Order } from '../fixtures/supervision/flooder.ts';
 import { compiled } from '../harness/compiled.ts';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import { atScale, PROOF } from '../harness/scale.ts';
 import { call } from '../http/modern.ts';
 import { Hosted } from '../workers/hosted.ts';
+
+fullOnly('floods a server in each way; the quick test is the one of overload');
 
 const test = suite('floods');
 const FULL = PROOF;

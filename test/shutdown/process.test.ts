@@ -4,8 +4,10 @@ import { type CallToolResult, ErrorCode } from '../../src/index.ts';
 import { ErrorAnswer, type TestClient } from '../../src/testing.ts';
 import { errorOf } from '../crash/support.ts';
 import { SELF } from '../fuzz/messages.ts';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import { spawnServer } from './child.ts';
+
+fullOnly('stops programs; the quick test of a shutdown is the one of the server');
 
 const test = suite('shutdown of a process');
 const posix = process.platform !== 'win32';

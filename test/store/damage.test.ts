@@ -5,9 +5,11 @@ import { gunzipSync } from 'node:zlib';
 import * as assert from 'uvu/assert';
 import { sqlite } from '../../src/store/sqlite/sqlite.ts';
 import { type JournalEvent, StoreError, type Write } from '../../src/store/store.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { fullOnly, suite, timeLimit } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
 import { actor, event, folder, host, type Opened, openHere, random } from './support.ts';
+
+fullOnly('damages a file in many places; the quick test is the contract of the store');
 
 timeLimit(600_000);
 const test = suite('damage');

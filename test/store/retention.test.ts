@@ -3,8 +3,10 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import type { StoreQuery } from '../../src/store/sqlite/sqlite-protocol.ts';
-import { suite, timeLimit } from '../harness/door.ts';
+import { fullOnly, suite, timeLimit } from '../harness/door.ts';
 import { actor, event, folder, full, openHere, random } from './support.ts';
+
+fullOnly('fills a database; the quick test is the contract of the store');
 
 timeLimit(600_000);
 const test = suite('retention');

@@ -4,11 +4,14 @@ import { fileURLToPath } from 'node:url';
 import type { McpUiHostContext } from '@modelcontextprotocol/ext-apps/app-bridge';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { fullOnly } from '../../harness/door.ts';
 import { assertFigure, assertWithin } from '../../harness/pace.ts';
 import { SCALE } from '../../harness/scale.ts';
 import { violationsIn } from './axe.ts';
 import { type BrowserHost, CAPABLE, openInHost } from './host.ts';
 import { order, orderPage, ScriptedServer } from './scripted.ts';
+
+fullOnly('opens many pages; the quick browser test of views is order.test.ts');
 
 const test = browserSuite('the page of a machine');
 const browsing = new Browsing();

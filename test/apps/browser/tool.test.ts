@@ -5,9 +5,12 @@ import type { ToolPage } from '../../../src/apps/view-definition.ts';
 import { formFieldsOf } from '../../../src/input/form-model.ts';
 import { isObject } from '../../../src/protocol/json.ts';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { fullOnly } from '../../harness/door.ts';
 import { violationsIn } from './axe.ts';
 import { openInHost } from './host.ts';
 import { pageOf } from './scripted.ts';
+
+fullOnly('opens many pages; the quick browser test of views is order.test.ts');
 
 const test = browserSuite('the page of a tool');
 const browsing = new Browsing();

@@ -4,8 +4,11 @@ import { tmpdir } from 'node:os';
 import { join as joinPath } from 'node:path';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { fullOnly } from '../../harness/door.ts';
 import { handleOf, type Stage, stage, tool } from './stage.ts';
 import { activeOf, choose, open, short } from './visit.ts';
+
+fullOnly('opens many pages; the quick test of the page is overview.test.ts');
 
 const test = browserSuite('actions of a reader');
 const browsing = new Browsing();

@@ -1,5 +1,4 @@
 /** The simulated chat client: views of a server in a frame of another origin, with the differences between hosts. */
-
 import type { Page } from 'playwright-core';
 import { createServer } from 'troupe';
 import { openInspector } from 'troupe/inspector';
@@ -7,6 +6,9 @@ import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { orderMachine, SKU, totalOf } from '../../../examples/order/order.ts';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { fullOnly } from '../../harness/door.ts';
+
+fullOnly('opens many pages; the quick test of the page is overview.test.ts');
 
 const test = browserSuite('the simulated chat client');
 const browsing = new Browsing();

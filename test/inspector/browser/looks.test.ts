@@ -4,10 +4,13 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { fullOnly } from '../../harness/door.ts';
 import { assertWithin } from '../../harness/pace.ts';
 import { SCALE } from '../../harness/scale.ts';
 import { type Stage, stage } from './stage.ts';
 import { choose, short } from './visit.ts';
+
+fullOnly('opens many pages; the quick test of the page is overview.test.ts');
 
 const test = browserSuite('the looks of the page');
 const browsing = new Browsing();

@@ -1,8 +1,11 @@
 /** The page in a real browser, against a real server with real clients: what it shows is what is. */
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { fullOnly } from '../../harness/door.ts';
 import { handleOf, type Stage, stage, tool } from './stage.ts';
 import { activeOf, choose, open, short, takenOf } from './visit.ts';
+
+fullOnly('opens many pages; the quick test of the page is overview.test.ts');
 
 const test = browserSuite('the page');
 const browsing = new Browsing();

@@ -9,6 +9,9 @@ import { openInspector } from 'troupe/inspector';
 import * as assert from 'uvu/assert';
 import everything from '../../../examples/everything/server.ts';
 import { Browsing, browserSuite, type Look } from '../../harness/browser.ts';
+import { fullOnly } from '../../harness/door.ts';
+
+fullOnly('opens many pages; the quick test of the page is overview.test.ts');
 
 const test = browserSuite('the view of the server');
 const browsing = new Browsing();

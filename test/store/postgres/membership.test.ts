@@ -15,10 +15,13 @@ import { StoreError } from '../../../src/store/store.ts';
 import { until } from '../../client/programs.ts';
 import type { Command, Report } from '../../fixtures/postgres/member.ts';
 import { compiled } from '../../harness/compiled.ts';
+import { fullOnly } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
 import { atScale } from '../../harness/scale.ts';
 import { TcpProxy } from '../../harness/tcp-proxy.ts';
+
+fullOnly('races for the rows of a database; the quick test is the contract of the store');
 
 const test = postgresSuite('membership in PostgreSQL');
 const LEASE_MS = 2_000;

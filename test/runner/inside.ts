@@ -1,0 +1,54 @@
+/** The process of a job: loads and runs one test file after the other, and reports each to the runner. */
+import { relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { compiled } from '../harness/compiled.ts';
+import { runRegistered, type Totals } from '../harness/door.ts';
+import { root } from './plan.ts';
+import { processorSeconds, type Report } from './reports.ts';
+
+/** Longest that a process may live on after its tests, in milliseconds. */
+const LINGER_MS = 5_000;
+
+export async function runInside(files: readonly string[]): Promise<void> {
+  const tell = (report: Report): void => void process.send?.(report);
+  let used = 0;
+  const active: (readonly string[])[] = [];
+  for (const file of files) {
+    process.stdout.write(`\n${relative(root, file)}\n`);
+    tell({ kind: 'begin', file });
+    const began = performance.now();
+    let totals: Totals = { passed: 0, failed: 1, skipped: 0, failure: 'did not run', conclusive: false };
+    try {
+      await import(pathToFileURL(compiled(file)).href);
+      totals = await runRegistered();
+    } catch (error) {
+      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      process.stderr.write(`${file} did not run: ${reason}\n`);
+    }
+    if (totals.failed > 0) process.exitCode = 1;
+    const before = used;
+    used = processorSeconds();
+    tell({ kind: 'end', file, totals, seconds: (performance.now() - began) / 1000, processor: used - before });
+    active.push(process.getActiveResourcesInfo());
+  }
+  process.disconnect?.();
+  // A test that leaves a timer or a socket behind fails its process, but does not hold up the run.
+  setTimeout(() => {
+    process.stderr.write(
+      `\n${relative(root, files.at(-1) ?? '')}: still active after the tests: ${leftBehind(files, active)}\n`,
+    );
+    process.exit(1);
+  }, LINGER_MS).unref();
+}
+
+/** What keeps the process alive, and for each kind the file since which as many are there: probably the one that left them. */
+function leftBehind(files: readonly string[], active: readonly (readonly string[])[]): string {
+  const count = (all: readonly string[], kind: string): number => all.filter((each) => each === kind).length;
+  const left = process.getActiveResourcesInfo();
+  return [...new Set(left)]
+    .map((kind) => {
+      const before = active.findLastIndex((all) => count(all, kind) < count(left, kind));
+      return `${count(left, kind)} ${kind} since ${relative(root, files[before + 1] ?? 'the end')}`;
+    })
+    .join(', ');
+}

@@ -1,0 +1,128 @@
+/** Runs a job of test files in a process, and judges how that process ended. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import spawn from 'cross-spawn';
+import { compiled } from '../harness/compiled.ts';
+import { type Job, root } from './plan.ts';
+import type { Ended, Report } from './reports.ts';
+
+/** The environment variable by which the processes of a job are found when it has ended. */
+const MARK = 'TROUPE_TEST_JOB';
+/** Longest that a process of a job may take to end after the job, in milliseconds. */
+const ENDING_MS = 10_000;
+
+/** A file that failed. */
+export interface Failure {
+  readonly file: string;
+  /** The first of its failures, in one line. */
+  readonly reason: string;
+  /** A failure that another run cannot excuse: a leaked process, a lost acknowledged effect, a simulated world. */
+  readonly conclusive: boolean;
+}
+
+export interface JobResult {
+  readonly output: string;
+  readonly ended: readonly Ended[];
+  readonly failures: readonly Failure[];
+  /** The files after one that ended the process. */
+  readonly rest: readonly string[];
+}
+
+let started = 0;
+
+export async function runJob({ files }: Job): Promise<JobResult> {
+  const mark = `${process.pid}-${++started}`;
+  const { output, ended, current, code, signal } = await endOf(files, mark);
+  const failures: Failure[] = ended
+    .filter(({ totals }) => totals.failed > 0)
+    .map(({ file, totals: { failure, conclusive } }) => ({ file, reason: failure ?? 'failed', conclusive }));
+  // A process that died takes the file that it was in with it. One that fails after its tests, all of which passed, counts as its last file.
+  const died = current ?? (code !== 0 && failures.length === 0 ? files.at(-1) : undefined);
+  let text = output;
+  if (died !== undefined) {
+    const reason = signal ? `its process was ended by ${signal}` : `its process ended with ${code}`;
+    failures.push({ file: died, reason, conclusive: false });
+    if (signal) text += `\n${relative(root, died)}: ${reason}\n`;
+  }
+  for (const [pid, command] of await leaked(mark)) {
+    const reason = `leaked process ${pid}: ${command}`;
+    text += `\n${files.map((file) => relative(root, file)).join(', ')}: ${reason}\n`;
+    failures.push({ file: files.at(-1) ?? '', reason, conclusive: true });
+    kill(pid);
+  }
+  return { output: text, ended, failures, rest: files.slice(ended.length + (current === undefined ? 0 : 1)) };
+}
+
+interface End {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly output: string;
+  readonly ended: readonly Ended[];
+  /** The file that was running when the process ended. */
+  readonly current: string | undefined;
+}
+
+function endOf(files: readonly string[], mark: string): Promise<End> {
+  return new Promise((done) => {
+    const child = spawn(process.execPath, [compiled('test/run.ts'), '--inside', ...files], {
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: { ...process.env, NODE_NO_WARNINGS: '1', [MARK]: mark },
+    });
+    let output = '';
+    let current: string | undefined;
+    const ended: Ended[] = [];
+    const gather = (text: string): void => {
+      output += text;
+    };
+    child.stdout?.setEncoding('utf8').on('data', gather);
+    child.stderr?.setEncoding('utf8').on('data', gather);
+    child.on('message', (message) => {
+      const report = message as Report;
+      if (report.kind === 'end') ended.push(report);
+      current = report.kind === 'begin' ? report.file : undefined;
+    });
+    child.on('close', (code, signal) => done({ code, signal, output, ended, current }));
+  });
+}
+
+/** The processes that a job leaves, with their commands. A process that is ending gets its time. */
+async function leaked(mark: string): Promise<Map<number, string>> {
+  const until = performance.now() + ENDING_MS;
+  for (;;) {
+    const alive = processesOf(mark);
+    if (alive.size === 0 || performance.now() > until) return alive;
+    await new Promise((done) => setTimeout(done, 100));
+  }
+}
+
+/** The living processes that inherited the mark of a job. Only Linux shows the environment of other processes. */
+function processesOf(mark: string): Map<number, string> {
+  const found = new Map<number, string>();
+  if (!existsSync('/proc/self/environ')) return found;
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const environment = readFileSync(join('/proc', pid, 'environ'), 'utf8');
+      if (!environment.split('\0').includes(`${MARK}=${mark}`)) continue;
+      const state = /^\d+ \(.*\) (\w)/s.exec(readFileSync(join('/proc', pid, 'stat'), 'utf8'))?.[1];
+      // A zombie has ended; the process that adopted it has not asked for its exit code yet.
+      if (state === 'Z') continue;
+      found.set(
+        Number(pid),
+        readFileSync(join('/proc', pid, 'cmdline'), 'utf8')
+          .replaceAll('\0', ' ')
+          .trim(),
+      );
+    } catch {
+      // The process ended in between, or belongs to another user.
+    }
+  }
+  return found;
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended in the meantime.
+  }
+}

@@ -1,0 +1,84 @@
+/** The test files of a run, and their division into processes. */
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const tests = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+/** The folder of the checkout. */
+export const root = dirname(tests);
+
+/** A file that takes this many seconds gains little from a shared process, and alone it starts when it is its turn. */
+const LONG_S = 8;
+/** Seconds of a file that was never timed. */
+const UNKNOWN_S = 0.5;
+/** Tests wait for about half of their time (for timers, disks, other processes): two lanes a core leave a core idle now and then. */
+export const LANES = Math.ceil(2.5 * availableParallelism());
+
+/** The declaration of a file that `npm test` leaves to `npm run test:full`. It is read, not run: the file need not be loaded. */
+const FULL_ONLY = /^fullOnly\(/m;
+
+/**
+ * The names of what a file can change in its process for the files after it, such as a hook of the module loader, and of what
+ * the files before it change for its measurements. A file that has one of them, itself or in a file of the tests that it
+ * imports, runs in a process of its own.
+ */
+const PROCESS =
+  /node:(?:inspector|v8)\b|playwright|\bpreloadAjv\b|\.discover\(|(?<![.\w])process\.(?:emit|stdin|memoryUsage|chdir|execArgv|title|getActiveResourcesInfo)\b|(?<![.\w])process\.(?:on|once)\('(?!exit')|(?<![.\w])process\.(?:exitCode|env\.\w+|stdout\.write|stderr\.write) = |delete process\.env|\bgc\(|Object\.assign\(globalThis|globalThis\.\w+ = |console\.\w+ = |\bError\.\w+ = /;
+
+export interface Job {
+  readonly files: readonly string[];
+  /** Seconds that the files took when they were last timed: only their order matters. */
+  readonly seconds: number;
+}
+
+/** The files below the given files and folders, or all of the scale. @throws Error for a path that does not exist */
+export function filesOf(paths: readonly string[], full: boolean): string[] {
+  if (paths.length === 0) return testFiles(tests).filter((file) => full || !FULL_ONLY.test(readFileSync(file, 'utf8')));
+  return paths.flatMap((path) => {
+    if (!existsSync(path)) throw new Error(`there is no test file ${path}`);
+    return statSync(path).isDirectory() ? testFiles(path) : [path];
+  });
+}
+
+function testFiles(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.ts') && !file.includes('fixtures'))
+    .sort()
+    .map((file) => join(folder, file));
+}
+
+/** The slowest first, so that no long file is left over at the end; files that share a process are dealt out evenly. */
+export function jobsOf(files: readonly string[], expected: ReadonlyMap<string, number>, sharing: boolean): Job[] {
+  const slow = (file: string): number => expected.get(relative(root, file)) ?? UNKNOWN_S;
+  const shared: { files: string[]; seconds: number }[] = Array.from({ length: LANES }, () => ({
+    files: [],
+    seconds: 0,
+  }));
+  const alone: Job[] = [];
+  for (const file of [...files].sort((a, b) => slow(b) - slow(a))) {
+    if (!sharing || slow(file) >= LONG_S || !sharesProcess(file)) {
+      alone.push({ files: [file], seconds: slow(file) });
+      continue;
+    }
+    const least = shared.reduce((a, b) => (b.seconds < a.seconds ? b : a));
+    least.files.push(file);
+    least.seconds += slow(file);
+  }
+  return [...alone, ...shared.filter((job) => job.files.length > 0)].sort((a, b) => b.seconds - a.seconds);
+}
+
+function sharesProcess(file: string): boolean {
+  const seen = new Set<string>();
+  const look = (path: string): boolean => {
+    if (seen.has(path)) return true;
+    seen.add(path);
+    const text = readFileSync(path, 'utf8');
+    if (PROCESS.test(text)) return false;
+    return [...text.matchAll(/from '(\.[^']+\.ts)'/g)]
+      .map(([, from = '']) => resolve(dirname(path), from))
+      .filter((from) => from.startsWith(tests) && existsSync(from) && from !== join(tests, 'harness', 'door.ts'))
+      .every(look);
+  };
+  return look(file);
+}

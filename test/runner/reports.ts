@@ -1,0 +1,34 @@
+/** The messages that the process of a job of test files sends to the runner. */
+import { readFileSync } from 'node:fs';
+import type { Totals } from '../harness/door.ts';
+
+export type Report =
+  | { readonly kind: 'begin'; readonly file: string }
+  | {
+      readonly kind: 'end';
+      readonly file: string;
+      readonly totals: Totals;
+      readonly seconds: number;
+      /** Processor seconds, those of ended child processes included. The first file of a process includes its start. */
+      readonly processor: number;
+    };
+
+export type Ended = Extract<Report, { kind: 'end' }>;
+
+/** Linux counts processor time in hundredths of a second. */
+const TICKS = 100;
+
+/** Processor seconds of this process and of its ended children. The pages of a browser are not in it: they are no children of a process that waits for them. */
+export function processorSeconds(): number {
+  if (process.platform !== 'linux') {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000_000;
+  }
+  const stat = readFileSync('/proc/self/stat', 'utf8');
+  // utime, stime, cutime and cstime: proc(5) counts them from the name, which is in brackets.
+  const times = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 15);
+  return times.reduce((sum, ticks) => sum + Number(ticks), 0) / TICKS;
+}

@@ -1,0 +1,81 @@
+/** The judgement of a run: a late file does not refuse a change, a wrong one does. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { compiled } from '../harness/compiled.ts';
+import { suite } from '../harness/door.ts';
+import { objections } from './flaky.ts';
+import { root } from './plan.ts';
+
+const test = suite('runner');
+
+interface Run {
+  readonly code: number | null;
+  readonly output: string;
+  readonly last: string;
+}
+
+/** Runs fixtures as the runner of all files does: each file that fails runs again, alone. */
+function run(...fixtures: readonly string[]): Run {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-runner-'));
+  const files = fixtures.map((name) => join(root, 'test/fixtures/runner', `${name}.test.ts`));
+  const { status, stdout } = spawnSync(process.execPath, [compiled('test/run.ts'), '--rerun', ...files], {
+    cwd: root,
+    encoding: 'utf8',
+    env: { ...process.env, TROUPE_FIXTURE_MARK: join(folder, 'ran') },
+  });
+  rmSync(folder, { recursive: true });
+  return { code: status, output: stdout, last: stdout.trim().split('\n').at(-1) ?? '' };
+}
+
+/** Whether a process runs. One that ended stays as a zombie until the process that adopted it asks for its exit code. */
+function runs(pid: string): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+test('a file that passes when it runs again alone leaves the run green, and is printed as flaky', () => {
+  const { code, output, last } = run('flaky');
+  assert.match(output, 'flaky: test/fixtures/runner/flaky.test.ts (first failure: passes when it runs again: late)');
+  assert.is(last, '1 passed, 0 failed, 0 skipped');
+  assert.is(code, 0);
+});
+
+test('a file that fails again makes the run red', () => {
+  const { code, output, last } = run('wrong');
+  assert.match(output, 'not green: test/fixtures/runner/wrong.test.ts');
+  assert.is(last, '0 passed, 1 failed, 0 skipped');
+  assert.is(code, 1);
+});
+
+test('a conclusive failure is not run again', () => {
+  const { code, output, last } = run('conclusive');
+  assert.match(output, 'conclusive.test.ts: not run again: loses an effect in its first run');
+  assert.is(last, '0 passed, 1 failed, 0 skipped');
+  assert.is(code, 1);
+});
+
+if (process.platform === 'linux')
+  test('a process that a file leaves makes the run red, and is ended', () => {
+    const { code, output } = run('leaking');
+    const [, pid] = /leaking\.test\.ts: leaked process (\d+): .*setInterval/.exec(output) ?? [];
+    assert.ok(pid, output);
+    assert.is(code, 1);
+    assert.is(runs(pid), false);
+  });
+else test.skip('a process that a file leaves makes the run red', 'only Linux shows whose process it is');
+
+for (const [title, flaky, history, red] of [
+  ['one flaky file is tolerated', ['a'], [], 0],
+  ['two flaky files in one run are not', ['a', 'b'], [], 1],
+  ['one file in two of five runs is not', ['a'], [['a'], [], [], []], 1],
+  ['one file in the first and the last of six runs is tolerated', ['a'], [['a'], [], [], [], []], 0],
+  ['other files in other runs are tolerated', ['a'], [['b'], ['c']], 0],
+  ['a run without flaky files is green after any history', [], [['a'], ['a']], 0],
+] as const)
+  test(title, () => assert.is(objections(flaky, history).length, red));
