@@ -1,5 +1,4 @@
 /** Clients of both eras that add to their ledgers without a pause, and keep the books. */
-
 import { setTimeout as pause } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { conclusive } from '../harness/door.ts';

@@ -1,9 +1,13 @@
 /** The one door to uvu: suites register here, and nothing that goes wrong in one can pass for success. */
+import { SCALE } from './scale.ts';
+
 type Callback = () => Promise<void> | void;
 
 /** A suite of tests. Call it with a title and a body; `before`, `after` and `each` guard their errors. */
 export interface Suite {
   (title: string, body: Callback): void;
+  /** A test that `npm test` leaves to `npm run test:full`: what it costs is more than what it adds to the quick tests of its subject. */
+  full(title: string, body: Callback): void;
   skip(title: string, why: string): void;
   before(hook: Callback): void;
   after(hook: Callback): void;
@@ -20,6 +24,8 @@ interface Registered {
   readonly name: string;
   readonly cases: Case[];
   readonly skipped: { title: string; why: string }[];
+  /** Tests that are left to the full run. */
+  left: number;
   readonly hooks: Record<'before' | 'after' | 'beforeEach' | 'afterEach', Callback[]>;
 }
 
@@ -33,6 +39,9 @@ const USUAL_LIMIT_MS = PROMISE === undefined ? 300_000 : 60_000;
 
 /** Characters of the first failure of a file in the report of a run. */
 const FAILURE_LENGTH = 300;
+
+/** Seconds from which the costs of a run name a test. */
+const SLOW_S = 0.4;
 
 /** Longest that one test may take, in milliseconds, unless its file says otherwise with `timeLimit`. */
 let limit = USUAL_LIMIT_MS;
@@ -73,16 +82,19 @@ export function conclusive(check: () => void): void {
 /**
  * Opens a suite. It runs when the runner has loaded the file; there is no `.run()` to forget.
  *
+ * @param missing what the suite needs and this machine lacks: one line says that all its tests are skipped
  * @example const test = suite('emitter'); test('sends progress before its result', () => {});
  */
-export function suite(name: string): Suite {
+export function suite(name: string, missing?: string): Suite {
   const mine: Registered = {
     name,
     cases: [],
     skipped: [],
+    left: 0,
     hooks: { before: [], after: [], beforeEach: [], afterEach: [] },
   };
   registered.push(mine);
+  if (missing !== undefined) return absent(mine, missing);
   const add = (title: string, body: Callback): void => {
     if (/\bshould\b/i.test(title))
       throw new Error(`test title "${title}": say it as a fact in the present tense, without "should"`);
@@ -91,11 +103,29 @@ export function suite(name: string): Suite {
     mine.cases.push({ title, body });
   };
   return Object.assign(add, {
+    full: (title: string, body: Callback) => {
+      if (SCALE !== 'quick' || PROMISE !== undefined) add(title, body);
+      else mine.left += 1;
+    },
     skip: (title: string, why: string) => void mine.skipped.push({ title, why }),
     before: (hook: Callback) => void mine.hooks.before.push(hook),
     after: (hook: Callback) => void mine.hooks.after.push(hook),
     beforeEach: (hook: Callback) => void mine.hooks.beforeEach.push(hook),
     afterEach: (hook: Callback) => void mine.hooks.afterEach.push(hook),
+  });
+}
+
+/** A suite whose tests are all skipped. */
+function absent(mine: Registered, missing: string): Suite {
+  mine.skipped.push({ title: 'all tests', why: missing });
+  const ignore = (): void => {};
+  return Object.assign((): void => {}, {
+    full: ignore,
+    skip: ignore,
+    before: ignore,
+    after: ignore,
+    beforeEach: ignore,
+    afterEach: ignore,
   });
 }
 
@@ -107,6 +137,8 @@ export interface Totals {
   readonly failure: string | undefined;
   /** Whether one of the failures is conclusive. */
   readonly conclusive: boolean;
+  /** The tests that took long, with their seconds. */
+  readonly slow: readonly { readonly title: string; readonly seconds: number }[];
 }
 
 /**
@@ -115,12 +147,20 @@ export interface Totals {
  * of ours that counts, and the count, not uvu's exit code, decides.
  */
 export async function runRegistered(): Promise<Totals> {
-  const totals = { passed: 0, failed: 0, skipped: 0, failure: undefined as string | undefined, conclusive: false };
+  const slow: { title: string; seconds: number }[] = [];
+  const totals = {
+    passed: 0,
+    failed: 0,
+    skipped: 0,
+    failure: undefined as string | undefined,
+    conclusive: false,
+    slow,
+  };
   const runnable = promisedFirst(registered.splice(0));
   const allowed = limit;
   // The next file of this process begins with the usual limit.
   limit = USUAL_LIMIT_MS;
-  if (runnable.every(({ cases, skipped }) => cases.length + skipped.length === 0))
+  if (runnable.every(({ cases, skipped, left }) => cases.length + skipped.length + left === 0))
     throw new Error('no test was registered: does the file call suite(…) and add tests to it?');
   // uvu reads these once, when it is first imported: run when told, from one queue.
   Object.assign(globalThis, { UVU_DEFER: 1, UVU_QUEUE: [[null]], UVU_INDEX: 0 });
@@ -133,6 +173,7 @@ export async function runRegistered(): Promise<Totals> {
     let before: Promise<Error | undefined> | undefined;
     for (const [index, { title, body }] of cases.entries()) {
       run(title, async () => {
+        const began = performance.now();
         before ??= attempt(allowed, () => inTurn(hooks.before));
         const blocked = await before;
         const failure = blocked ?? (await attempt(allowed, () => inTurn([...hooks.beforeEach, body])));
@@ -140,6 +181,8 @@ export async function runRegistered(): Promise<Totals> {
         const after = index === cases.length - 1 ? await attempt(allowed, () => inTurn(hooks.after)) : undefined;
         const problem = failure ?? cleanup ?? after;
         totals[problem ? 'failed' : 'passed'] += 1;
+        const seconds = (performance.now() - began) / 1_000;
+        if (seconds >= SLOW_S) slow.push({ title, seconds });
         if (problem) {
           totals.failure ??= `${title}: ${problem.message}`.replace(/\s+/g, ' ').slice(0, FAILURE_LENGTH);
           totals.conclusive ||= problem instanceof Conclusive;

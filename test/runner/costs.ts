@@ -65,14 +65,14 @@ export function folderTable(ended: readonly Ended[]): string {
   return ['\n files  tests  seconds  processor    before  folder', ...lines, ''].join('\n');
 }
 
-/** Each file with its seconds and processor seconds, the most expensive first. */
+/** Each file with its seconds and processor seconds, the most expensive first, and its slow tests. */
 export function fileTable(ended: readonly Ended[]): string {
   const lines = [...ended]
     .sort((a, b) => b.processor - a.processor)
-    .map(
-      ({ file, seconds, processor }) =>
-        `${seconds.toFixed(2).padStart(8)} ${processor.toFixed(2).padStart(9)}  ${relative(root, file)}`,
-    );
+    .flatMap(({ file, seconds, processor, totals }) => [
+      `${seconds.toFixed(2).padStart(8)} ${processor.toFixed(2).padStart(9)}  ${relative(root, file)}`,
+      ...totals.slow.map((test) => `${test.seconds.toFixed(2).padStart(8)}              ${test.title}`),
+    ]);
   return ['\n seconds processor', ...lines, ''].join('\n');
 }
 
