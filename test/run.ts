@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { join, relative, resolve } from 'node:path';
 import spawn from 'cross-spawn';
 import { compile } from './harness/compiled.ts';
+import { firstSeed } from './harness/scale.ts';
 import { fileTable, folderTable, slowFiles, writeCosts } from './runner/costs.ts';
 import { objections, readHistory, remember } from './runner/flaky.ts';
 import { runInside } from './runner/inside.ts';
@@ -27,6 +28,7 @@ async function runAll(words: readonly string[]): Promise<void> {
   const named = words.filter((word) => !word.startsWith('--')).map((path) => resolve(path));
   const all = named.length === 0;
   const files = filesOf(named, scale !== 'quick');
+  if (scale === 'full') process.stdout.write(`the simulations begin with seed ${firstSeed('full')}\n`);
   const began = performance.now();
   const check = words.includes('--check') ? runCheck() : undefined;
   await compile();

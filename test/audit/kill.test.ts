@@ -17,7 +17,7 @@ const test = suite('a required audit, killed');
 const FIXTURE = compiled('test/fixtures/audit/paying.ts');
 /** The fixture never kills itself at this point: its parent does, at any time. */
 const OUTSIDE = 'outside';
-const KILLS = atScale({ quick: 0, full: 2, proof: 40 });
+const KILLS = atScale({ quick: 0, full: 1, proof: 40 });
 const POINTS = atScale({
   quick: ['effect'],
   full: ['handler', 'effect', 'answered'],

@@ -98,7 +98,7 @@ all.after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const CLIENTS = atScale({ quick: 4, full: 20, proof: 20 });
+const CLIENTS = atScale({ quick: 4, full: 4, proof: 20 });
 
 test(`${CLIENTS} official clients share one process, each with its own name, log level, progress and cancellation`, async () => {
   const path = freshPath();
@@ -173,7 +173,7 @@ test('an agent that is killed does not affect the others', async () => {
   server.process.kill('SIGKILL');
 });
 
-const SURVIVORS = atScale({ quick: 3, full: 8, proof: 8 });
+const SURVIVORS = atScale({ quick: 3, full: 3, proof: 8 });
 
 test('after the server is killed, requests in flight get an error, later ones a response, and the sessions continue', async () => {
   const path = freshPath();
@@ -205,7 +205,7 @@ test('after the server is killed, requests in flight get an error, later ones a 
   for (const code of await Promise.all(some.map((cli) => cli.end()))) assert.is(code, 0);
 });
 
-const AT_ONCE = atScale({ quick: 5, full: 10, proof: 10 });
+const AT_ONCE = atScale({ quick: 5, full: 5, proof: 10 });
 
 test(`${AT_ONCE} agents at once start one server, which exits some time after the last agent`, async () => {
   const path = freshPath();

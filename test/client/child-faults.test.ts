@@ -45,7 +45,7 @@ test('U-01 a child is killed with 100 calls in flight: each has one outcome, rea
 });
 
 test('U-02 a child floods both streams and answers with a line that is too long: the memory is bounded, and the call fails', async () => {
-  const rounds = atScale({ quick: 30, full: 100, proof: 1_000 });
+  const rounds = atScale({ quick: 30, full: 30, proof: 1_000 });
   const server = program(`floods ${rounds}`);
   let logged = 0;
   const client = await connect(server.command, {

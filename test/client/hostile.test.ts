@@ -172,7 +172,7 @@ test('U-11 a flood of announcements becomes one change for each thing', async ()
 });
 
 test('U-24 connections that open and close over memory leave no timers, and the server has no session of them', async () => {
-  const cycles = atScale({ quick: 200, full: 1_000, proof: 1_000 });
+  const cycles = atScale({ quick: 200, full: 200, proof: 1_000 });
   const fixture = await reachable();
   const clock = new SimulatedClock();
   const open = (): number => process.getActiveResourcesInfo().filter((name) => name !== 'Immediate').length;
@@ -193,7 +193,7 @@ test('U-24 connections that open and close over memory leave no timers, and the 
 });
 
 test('U-24 connections that open and close over HTTP leave no sockets and no timers', async () => {
-  const cycles = atScale({ quick: 50, full: 200, proof: 200 });
+  const cycles = atScale({ quick: 50, full: 50, proof: 200 });
   const fixture = await reachable();
   const clock = new SimulatedClock();
   const sockets = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;

@@ -9,7 +9,7 @@ import { postgresSuite } from '../harness/postgres.ts';
 import { atScale, SCALE } from '../harness/scale.ts';
 import { ClusterStage } from './stage.ts';
 
-const KILLS = atScale({ quick: 0, full: 5, proof: 100 });
+const KILLS = atScale({ quick: 0, full: 1, proof: 100 });
 
 timeLimit(60_000 + KILLS * 15_000);
 const test = postgresSuite('official clients of nodes');

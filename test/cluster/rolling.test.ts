@@ -14,7 +14,7 @@ import { placementOf } from './placement.ts';
 const test = postgresSuite('rolling deployments of nodes');
 
 /** Clients of each era. */
-const CLIENTS = atScale({ quick: 1, full: 5, proof: 10 });
+const CLIENTS = atScale({ quick: 1, full: 1, proof: 10 });
 const NODES = 3;
 /** Milliseconds in which the cells reach the nodes after the first one. */
 const SHARED_MS = 60_000;

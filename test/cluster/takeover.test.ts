@@ -12,11 +12,11 @@ import { ClusterStage, type StageNode } from './stage.ts';
 fullOnly('kills nodes; the quick tests of nodes are outages.test.ts and continuity.test.ts');
 
 const test = postgresSuite('takeover');
-const KILLS = atScale({ quick: 1, full: 10, proof: 100 });
-const PAUSES = atScale({ quick: 0, full: 3, proof: 20 });
+const KILLS = atScale({ quick: 1, full: 1, proof: 100 });
+const PAUSES = atScale({ quick: 0, full: 1, proof: 20 });
 const LEASE_MS = 2_000;
 /** Clients of each era. */
-const CLIENTS = atScale({ quick: 4, full: 8, proof: 8 });
+const CLIENTS = atScale({ quick: 4, full: 4, proof: 8 });
 /** A client that waits for so long waits for ever. */
 const NEVER_MS = 30_000;
 /** Longer than the delay of a beat. Later, the store itself would report that its connection has had no answer for 5 s. */

@@ -10,9 +10,9 @@ import { DurableServer } from './process.ts';
 fullOnly('kills processes beside a database; the quick tests of nodes are outages.test.ts and continuity.test.ts');
 
 const test = postgresSuite('a server on PostgreSQL');
-const KILLS = atScale({ quick: 1, full: 5, proof: 50 });
-const CALLS = atScale({ quick: 20, full: 50, proof: 200 });
-const SESSIONS = atScale({ quick: 20, full: 200, proof: 1_000 });
+const KILLS = atScale({ quick: 1, full: 1, proof: 50 });
+const CALLS = atScale({ quick: 20, full: 20, proof: 200 });
+const SESSIONS = atScale({ quick: 20, full: 20, proof: 1_000 });
 const PAUSE_MS = 10;
 timeLimit(atScale({ quick: 60_000, full: 300_000, proof: 1_200_000 }));
 

@@ -17,7 +17,7 @@ import { atScale } from '../harness/scale.ts';
 
 fullOnly('starts the nodes of the example; the quick test of the examples is order.test.ts');
 
-const KILLS = atScale({ quick: 1, full: 5, proof: 100 });
+const KILLS = atScale({ quick: 1, full: 1, proof: 100 });
 
 timeLimit(60_000 + KILLS * 10_000);
 const test = postgresSuite('examples/nodes');

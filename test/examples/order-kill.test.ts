@@ -8,7 +8,7 @@ import { type OrderShop, openShop } from './order-shop.ts';
 
 fullOnly('kills the example; its quick test is order.test.ts');
 
-const KILLS = atScale({ quick: 2, full: 10, proof: 100 });
+const KILLS = atScale({ quick: 2, full: 2, proof: 100 });
 /** How many requests a process answers before it is killed, at most, and how many milliseconds it then still has. */
 const LIFE = { answers: 40, ms: 15 };
 /** How many orders are on their way at once. */

@@ -1,6 +1,6 @@
 /**
- * The scale of a test run. `quick` (npm test) runs every test, with few repetitions; `full` (npm run test:full) repeats what proves
- * the whole system: all seeds, every kill; `proof` (npm run test:faults) takes hours.
+ * The scale of a test run. `quick` (npm test) has a test of each promise; `full` (npm run test:full) runs all tests, each proof of
+ * the whole system once; `proof` (npm run test:proof) repeats them: all seeds, every kill. It takes hours.
  */
 export type Scale = 'quick' | 'full' | 'proof';
 
@@ -12,6 +12,16 @@ export const SCALE: Scale = asked;
 
 /** True at the scale that takes hours. */
 export const PROOF = SCALE === 'proof';
+
+const DAY_MS = 86_400_000;
+
+/** The first seed of the simulated worlds. The date chooses it for the full run, so that each day sees other worlds. */
+export const FIRST_SEED = firstSeed(SCALE);
+
+/** The first seed at a scale: of today, for the full run. */
+export function firstSeed(scale: Scale): number {
+  return scale === 'full' ? Math.floor(Date.now() / DAY_MS) * 1_000 : 1;
+}
 
 /** The value for the scale of this run. @example const KILLS = atScale({ quick: 2, full: 10, proof: 100 }); */
 export function atScale<T>(values: Readonly<Record<Scale, T>>): T {

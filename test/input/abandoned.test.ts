@@ -5,7 +5,7 @@ import { atScale } from '../harness/scale.ts';
 import { abandonQuestions, canWeigh, WAIT } from './abandoning.ts';
 
 const test = suite('abandoned questions');
-const QUESTIONS = atScale({ quick: 8_000, full: 20_000, proof: 20_000 });
+const QUESTIONS = atScale({ quick: 8_000, full: 8_000, proof: 20_000 });
 
 if (!canWeigh) test.skip('the heap', 'this Node does not let us collect garbage');
 else

@@ -13,7 +13,7 @@ import { ask, openSession, type Session } from '../http/support.ts';
 
 const test = postgresSuite('nodes on PostgreSQL');
 const FIXTURE = compiled('test/fixtures/nodes/bells.ts');
-const TIMERS = atScale({ quick: 60, full: 300, proof: 10_000 });
+const TIMERS = atScale({ quick: 60, full: 60, proof: 10_000 });
 const PRINCIPALS = 20;
 const LANES = 32;
 const TEN_MINUTES = 600_000;
@@ -26,7 +26,7 @@ const ATTEMPTS = 4;
 const LATE_MS = 40_000;
 timeLimit(atScale({ quick: 150_000, full: 300_000, proof: 600_000 }));
 
-const OUTAGE_MS = atScale({ quick: 3_000, full: 10_000, proof: 28_000 });
+const OUTAGE_MS = atScale({ quick: 3_000, full: 3_000, proof: 28_000 });
 const PAUSE_MS = 20;
 
 const folder = mkdtempSync(join(tmpdir(), 'troupe-nodes-'));

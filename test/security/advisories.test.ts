@@ -65,7 +65,7 @@ test('CVE-2026-27896: beside the key that counts, its likeness changes nothing, 
     assert.equal((await answered(await call(url, 'echo', args))).content, [{ type: 'text', text: 'x' }]);
   }));
 
-const IDS = atScale({ quick: 100_000, full: 1_000_000, proof: 1_000_000 });
+const IDS = atScale({ quick: 100_000, full: 100_000, proof: 1_000_000 });
 
 test(`CVE-2025-6515: of ${IDS} session ids none comes twice, and every character is used as often as any other`, () =>
   serving(async ({ url }) => {
@@ -165,7 +165,7 @@ test('CVE-2025-53365: R-06: a client that leaves after any byte that it sent or 
   ));
 
 /** Rounds of ten thousand refused requests and a thousand health checks. */
-const ROUNDS = atScale({ quick: 2, full: 10, proof: 10 });
+const ROUNDS = atScale({ quick: 2, full: 2, proof: 10 });
 
 test(`GHSA-9pj6-vhgr-3mwh, python-sdk 0f12dae: ${ROUNDS * 10_000} refused requests, and health checks, leave no session and no timer`, () =>
   serving(async ({ url, clock, sessions }) => {

@@ -14,9 +14,9 @@ fullOnly('damages a file in many places; the quick test is the contract of the s
 timeLimit(600_000);
 const test = suite('damage');
 const place = folder();
-const FLIPS = atScale({ quick: 30, full: 60, proof: 1_000 });
+const FLIPS = atScale({ quick: 30, full: 30, proof: 1_000 });
 /** Each so many of the rejected starts is mended: a start is a thread, whose start is what it costs. */
-const MENDED = atScale({ quick: 5, full: 1, proof: 1 });
+const MENDED = atScale({ quick: 5, full: 5, proof: 1 });
 const EVENTS = 20;
 const PAGE = 4_096;
 test.after(place.remove);

@@ -79,7 +79,7 @@ test('an export opens as a file, without a server, and shows the same', async ()
 });
 
 /** A browser opens six connections to a server: eight tabs with a stream each would have none for the last two. */
-const TABS = atScale({ quick: 3, full: 8, proof: 8 });
+const TABS = atScale({ quick: 3, full: 3, proof: 8 });
 
 test(`${TABS} tabs are live at once, over one stream`, async () => {
   const reader = await browsing.reader();

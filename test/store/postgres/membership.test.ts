@@ -26,7 +26,7 @@ fullOnly('races for the rows of a database; the quick test is the contract of th
 const test = postgresSuite('membership in PostgreSQL');
 const LEASE_MS = 2_000;
 /** One of several nodes that race wins each cell. */
-const RACES = atScale({ quick: 300, full: 10_000, proof: 10_000 });
+const RACES = atScale({ quick: 300, full: 300, proof: 10_000 });
 
 let server: Postgres;
 let url: string;
