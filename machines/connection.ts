@@ -124,7 +124,19 @@ export const connectionMachine = setup({
           { guard: 'knownLegacy', target: 'negotiating.initializing', description: 'remembered as legacy' },
           { target: 'negotiating.probing' },
         ],
+        unauthorized: [
+          { guard: 'tokenRejected', target: 'idle', actions: 'forgetSignIns' },
+          { target: 'admitting', description: 'the channel opens for a token only' },
+        ],
         failed: RETRY,
+      },
+    },
+    admitting: {
+      description: 'a token is requested, without which no channel opens',
+      tags: ['waiting'],
+      on: {
+        authorized: { target: 'connecting', actions: 'countSignIn' },
+        refused: { target: 'idle', actions: 'forgetSignIns' },
       },
     },
     reopening: {

@@ -36,6 +36,7 @@ import {
 } from '../protocol/types.ts';
 import type { Authorization, Challenge } from './authorization.ts';
 import type { Channel, ChannelFailure, ChannelMail, OutgoingMessage } from './channels/channel.ts';
+import { isLostSession } from './channels/lost-session.ts';
 import { answeredBy, ClientCodec, isJsonValue, jsonParams, NAMED, readError, readMessages } from './client-codec.ts';
 import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts';
 import type { ClientSettings, ServerLogMessage } from './client-options.ts';
@@ -270,6 +271,8 @@ class ClientConnection implements Behaviour<ClientMail> {
         return this.#opened(mail.era);
       case 'gone':
         return this.#gone(mail.failure, mail.final);
+      case 'token rejected':
+        return this.#tokenRejected(mail.challenge);
       case 'gap':
         return this.#options.client.send({ type: 'gap' });
       case 'discovered':
@@ -349,11 +352,13 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'negotiating.guessing':
       case 'negotiating.initializing':
         return this.#initialize();
+      case 'admitting':
       case 'authorizing':
       case 'reauthorizing':
         return this.#authorize();
       case 'ready':
         return this.#flush();
+      case 'idle':
       case 'unauthorized':
       case 'suspended': {
         const error =
@@ -588,6 +593,8 @@ class ClientConnection implements Behaviour<ClientMail> {
           return this.#attemptFailed(error, true);
         return this.#legacyServer();
       }
+      // An answer that is no message shows no modern server either (2026-07-28 versioning, "Backward Compatibility").
+      if (error instanceof ClientError && error.reason === 'malformed') return this.#legacyServer();
       // A legacy server may ignore what it does not know. Over HTTP, and to a client without that era, silence shows nothing.
       const silence = error instanceof ClientError && error.reason === 'timed out' && this.#channel?.kind === 'stream';
       if (silence && this.#options.settings.eras === 'auto') return this.#step({ type: 'silent' });
@@ -655,6 +662,12 @@ class ClientConnection implements Behaviour<ClientMail> {
   #gone(failure: ChannelFailure, final: boolean): void {
     const { client, random, settings, system } = this.#options;
     const error = this.#failureError(failure);
+    if (failure.kind === 'unauthorized' && this.#snapshot.can({ type: 'unauthorized' })) {
+      this.#challenge = { status: failure.status, header: failure.challenge };
+      this.#lastFailure = error;
+      this.#retireChannel();
+      return this.#step({ type: 'unauthorized' });
+    }
     const open = this.#snapshot.can({ type: 'gone', at: 0, jitter: 0 });
     const killed =
       this.#snapshot.can({ type: 'probe killed' }) && settings.eras === 'auto' && error.reason === 'closed';
@@ -709,6 +722,14 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#step({ type: 'unauthorized' });
   }
 
+  /** A call in flight needs another token for its stream. The connection signs in, as for a call. */
+  #tokenRejected(header: string | undefined): void {
+    if (!this.#snapshot.hasTag('serving') || !this.#snapshot.can({ type: 'unauthorized' })) return;
+    this.#challenge = { status: 401, header };
+    this.#lastFailure = this.#failureError({ kind: 'unauthorized', status: 401, challenge: header });
+    this.#step({ type: 'unauthorized' });
+  }
+
   #authorized(): void {
     const at = this.#options.system.clock.now();
     this.#authorizing = undefined;
@@ -719,6 +740,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       return { request, since: at };
     });
     this.#step({ type: 'authorized', era: this.#knownEra() });
+    this.#channel?.authorized?.();
   }
 
   #endSignIn(): void {
@@ -961,7 +983,8 @@ class ClientConnection implements Behaviour<ClientMail> {
     const error = this.#failureError(failure);
     switch (failure.kind) {
       case 'session lost':
-        if (request.attempts >= MAX_ATTEMPTS) return this.#reject(request, error);
+        // HTTP 400 may mean something else: one new session shows it.
+        if (request.attempts >= (failure.status === 400 ? 2 : MAX_ATTEMPTS)) return this.#reject(request, error);
         // The server carried nothing out, so each request is sent again in the new session, which one of them opens.
         if (request.id > this.#sessionStart && this.#snapshot.can({ type: 'session lost' })) {
           this.#wait(request);
@@ -1066,6 +1089,13 @@ class ClientConnection implements Behaviour<ClientMail> {
       if (request?.method === 'initialize' && incoming.kind === 'response' && (status === 404 || status === 405)) {
         this.#requests.take(request.id);
         this.#unknownEra(request, status);
+      } else if (request && status === 400 && incoming.kind === 'response' && this.#losesSession(request, incoming)) {
+        this.#channel?.answered(request.id);
+        this.#requestFailed(request.id, {
+          kind: 'session lost',
+          status,
+          text: `: ${readError(incoming.error).message}`,
+        });
       } else this.#incoming(incoming, about, whole);
     }
     const unanswered = whole && about !== undefined ? this.#requests.take(about) : undefined;
@@ -1078,6 +1108,12 @@ class ClientConnection implements Behaviour<ClientMail> {
           carriedOut: 'yes',
         }),
       );
+  }
+
+  /** HTTP 400 with a JSON-RPC error may say that the session is unknown. The modern era has no sessions. */
+  #losesSession(request: OutgoingRequest, { error }: Extract<Incoming, { kind: 'response' }>): boolean {
+    if (this.#server?.era !== 'legacy' || isHandshake(request) || error === undefined) return false;
+    return isLostSession(readError(error));
   }
 
   /** A response that is too long still ends its request. */
@@ -1272,11 +1308,19 @@ class ClientConnection implements Behaviour<ClientMail> {
   #failureError(failure: ChannelFailure): ClientError {
     switch (failure.kind) {
       case 'session lost':
-        return this.#error({
-          reason: 'closed',
-          message: 'the server has forgotten the session (HTTP 404)',
-          carriedOut: 'no',
-        });
+        return this.#error(
+          failure.status === 400
+            ? {
+                reason: 'refused',
+                message: `the server responded with HTTP 400${failure.text ?? ''}`,
+                carriedOut: 'no',
+              }
+            : {
+                reason: 'closed',
+                message: `the server has forgotten the session (HTTP ${failure.status})`,
+                carriedOut: 'no',
+              },
+        );
       case 'unauthorized':
         return this.#error({
           reason: failure.status === 403 ? 'forbidden' : 'unauthorized',

@@ -239,15 +239,18 @@ async function reachOf(
         `connect: expected an http or https URL, got ${url.protocol}//. For a program, pass { command, args }`,
       );
     const authorization = auth ?? options.auth;
-    const [{ HttpChannel, nodeHttpFor }, { HttpSseChannel }] = await Promise.all([
+    const [{ HttpChannel }, { HttpSseChannel }, { nodeHttpFor }, { readHeaders }] = await Promise.all([
       import('./channels/http-channel.ts'),
       import('./channels/http-sse-channel.ts'),
+      import('./channels/http-origin.ts'),
+      import('../outgoing-http/header-text.ts'),
     ]);
     const nodeHttp = await nodeHttpFor(url);
     const channelOptions = {
       url,
       nodeHttp,
-      headers: lowerCase(headers),
+      headers: readHeaders('connect: headers', headers),
+      log,
       clock,
       maxMessageBytes,
       connectMs,
@@ -281,10 +284,6 @@ async function reachOf(
       resource: undefined,
     };
   }
-}
-
-function lowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 function invalid(target: unknown): TypeError {

@@ -3,9 +3,37 @@ import type { BrokenBuild } from './broken-build.ts';
 
 const CHILD = 'test/client/child-faults.test.ts';
 const HTTP = 'test/client/http-faults.test.ts';
+const REQUESTS = 'test/client/http-requests.test.ts';
 const HOSTILE = 'test/client/hostile.test.ts';
 
 export const CLIENT_FAULTS: readonly BrokenBuild[] = [
+  {
+    id: 'S-79',
+    test: REQUESTS,
+    file: 'src/client/channels/http-origin.ts',
+    find: '// Node rejects headers that it cannot send, such as a token with a line break.',
+    replace: 'throw error;',
+    why: 'a header that Node rejects throws past the reader of a channel',
+    built: true,
+  },
+  {
+    id: 'S-79',
+    test: REQUESTS,
+    file: 'src/client/channels/http-origin.ts',
+    find: "request.on('close', () =>",
+    replace: "request.on('closed', () =>",
+    why: 'a status of 101 leaves its call without an answer',
+    built: true,
+  },
+  {
+    id: 'S-88',
+    test: REQUESTS,
+    file: 'src/client/channels/http-channel.ts',
+    find: 'Math.max(SHORTEST_RETRY_MS, ms)',
+    replace: 'Math.max(0, ms)',
+    why: 'a server makes the client poll without a pause',
+    built: true,
+  },
   {
     id: 'U-01',
     test: CHILD,

@@ -50,6 +50,7 @@ const ROOMS: readonly {
   { room: 'html-page', may: [], packages: ['node:'] },
   { room: 'machines', may: [], packages: ['xstate'] },
   { room: 'near-miss', may: [], packages: [] },
+  { room: 'outgoing-http', may: [], packages: ['node:'] },
   { room: 'make-directory', may: [], packages: ['node:'] },
   { room: 'package-files', may: [], packages: ['node:'] },
   { room: 'poison-registry', may: [], packages: [] },
@@ -355,6 +356,7 @@ const ROOMS: readonly {
     room: 'client',
     may: [
       'make-directory',
+      'outgoing-http',
       'clock',
       'frontmatter',
       'package-files',

@@ -71,6 +71,7 @@ test('every state is reached, and each of them can become ready again, or is clo
     states.set(pathOf(step.before), next.add(pathOf(step.after)));
   }
   assert.equal([...states.keys()].sort(), [
+    'admitting',
     'authorizing',
     'backingOff',
     'closed',
@@ -111,6 +112,7 @@ test('calls wait exactly where a connection is under way, and every such state e
   assert.equal(tagged('serving'), ['ready']);
   assert.equal(tagged('timed'), ['backingOff', 'suspended']);
   assert.equal(tagged('waiting'), [
+    'admitting',
     'authorizing',
     'backingOff',
     'connecting',

@@ -42,13 +42,15 @@ export type ChannelMail =
   | { readonly type: 'request failed'; readonly id: RequestId; readonly failure: ChannelFailure }
   /** The channel could not open, or broke. Nothing follows. */
   | { readonly type: 'gone'; readonly failure: ChannelFailure; readonly final: boolean }
+  /** The stream of a call cannot be resumed with the present token. The channel continues when `authorized` is called. */
+  | { readonly type: 'token rejected'; readonly challenge: string | undefined }
   /** A stream that carries messages outside of any request was interrupted: messages may be missing. */
   | { readonly type: 'gap' };
 
 export type ChannelFailure =
   | (CallFailure & { readonly kind?: undefined })
-  /** HTTP 404 for a request of a session: the server has forgotten the session, and carried nothing out. */
-  | { readonly kind: 'session lost' }
+  /** The server does not know the session of the request, and carried nothing out. `text`: its explanation, if it is not HTTP 404. */
+  | { readonly kind: 'session lost'; readonly status: number; readonly text?: string | undefined }
   /** HTTP 401, or 403 with `insufficient_scope`. Nothing was carried out. */
   | { readonly kind: 'unauthorized'; readonly status: 401 | 403; readonly challenge: string | undefined }
   /** The response shows a server that does not know this era: a status of 4xx without a JSON-RPC error. */
@@ -74,6 +76,8 @@ export interface Channel {
   abandon(id: RequestId): void;
   /** The response of a request has arrived, so that the end of its stream is no failure. */
   answered(id: RequestId): void;
+  /** Another token is there: streams that the server rejected open again. */
+  authorized?(): void;
   /** Legacy sessions over HTTP: opens the stream for messages outside of any request. */
   listen?(): void;
   /** Ends the channel, within a bounded time. Nothing is reported afterwards. */

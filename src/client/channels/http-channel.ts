@@ -1,24 +1,16 @@
 /** The HTTP channel of a client: one POST for each message, streams for responses, and the resumption of cut streams. */
 import { Buffer } from 'node:buffer';
-import type { Agent, AgentOptions, ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
+import type { Agent, ClientRequest } from 'node:http';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import type { Clock, Timer } from '../../clock.ts';
 import { InFlightTable } from '../../in-flight-table.ts';
+import type { OperatorLog } from '../../operator-log.ts';
+import { isHeaderValue } from '../../outgoing-http/header-text.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import type { Authorization } from '../authorization.ts';
 import type { CallFailure, CarriedOut } from '../client-errors.ts';
 import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from './channel.ts';
-
-/** `node:http` or `node:https`, as far as a channel uses it. */
-export interface NodeHttp {
-  readonly Agent: new (options: AgentOptions) => Agent;
-  request(options: RequestOptions): ClientRequest;
-}
-
-/** The module for the addresses of one origin. Only the one that is needed is loaded. */
-export function nodeHttpFor({ protocol }: URL): Promise<NodeHttp> {
-  return protocol === 'https:' ? import('node:https') : import('node:http');
-}
+import { discard, HttpOrigin, type NodeHttp, type OriginResponse } from './http-origin.ts';
 
 export interface HttpChannelOptions {
   readonly url: URL;
@@ -32,39 +24,24 @@ export interface HttpChannelOptions {
   /** Most milliseconds until the response begins, for requests that are no calls (the session's stream, its end). */
   readonly connectMs: number;
   readonly authorization: Authorization | undefined;
+  readonly log: OperatorLog;
   /** A session that another process has opened. It is not ended with this channel. */
   readonly resumed?: { readonly session: string; readonly revision: string } | undefined;
 }
 
-/** Same-origin redirects that are followed, each with the method and body unchanged (307, 308). */
-const MAX_REDIRECTS = 3;
 /** Attempts to resume a cut stream, with no event in between. */
 const MAX_RESUMES = 5;
 const DEFAULT_RETRY_MS = 1_000;
-const LONGEST_RETRY_MS = 30_000;
+/** The shortest delay before a stream is resumed: `retry: 0` would poll without a pause. */
+const SHORTEST_RETRY_MS = 200;
+/** The longest delay of a timer, in milliseconds. The client waits as long as the server asks (2025-11-25 transports); the call has its deadline. */
+const LONGEST_RETRY_MS = 2_147_483_647;
+/** The longest delay between attempts to open the stream of a session, unless the server asks for a longer one. */
+const LONGEST_BACK_OFF_MS = 30_000;
 /** Bytes of a response that is no message, read for the error message. */
 const EXCERPT_BYTES = 2_048;
-/** Longest body without meaning that is read to its end. */
-const DISCARDED_BYTES = 65_536;
 /** Milliseconds for the end of a session to reach the server. */
 const DELETE_MS = 2_000;
-
-/** Errors before anything was sent. */
-const NOT_SENT: ReadonlySet<string> = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EADDRNOTAVAIL',
-  'CERT_HAS_EXPIRED',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-  'EPROTO',
-]);
 
 /** One request of the client and its response: its stream may be cut and resumed. */
 interface HttpExchange {
@@ -77,10 +54,10 @@ interface HttpExchange {
   retryMs: number;
   /** Consecutive attempts to resume without an event. */
   resumes: number;
+  /** The server rejected the token for the resumption of the stream. */
+  parked: boolean;
   /** The response has arrived, or the request was given up. */
   done: boolean;
-  /** The response began, so the server received the request. */
-  began: boolean;
   /** The session of the request; undefined for a request of none. */
   session: string | undefined;
 }
@@ -92,30 +69,34 @@ interface SessionStream {
   lastEventId: string;
   retryMs: number;
   failures: number;
+  /** The authorization that the server rejected for this stream. The stream opens again with another one. */
+  rejected: string | undefined;
 }
 
 export class HttpChannel implements Channel {
   readonly kind = 'http';
   readonly #options: HttpChannelOptions;
   readonly #agent: Agent;
+  readonly #origin: HttpOrigin;
   readonly #exchanges = new InFlightTable<HttpExchange>(({ message }) => message.id ?? '');
-  #url: URL;
   #host: ChannelHost | undefined;
   #session: string | undefined;
   #revision: string | undefined;
   #stream: SessionStream | undefined;
   #closed = false;
-  /** Messages of this turn of the event loop. */
+  /** `notifications/initialized` has no response yet. */
+  #introduces = false;
+  /** Messages of this turn of the event loop, or after `notifications/initialized`. */
   readonly #unsent: HttpExchange[] = [];
 
   constructor(options: HttpChannelOptions) {
     this.#options = options;
-    this.#url = options.url;
     this.#session = options.resumed?.session;
     this.#revision = options.resumed?.revision;
     // Node's agent closes idle sockets a second before the server's announced keep-alive time, so that few requests
     // meet a socket that the server closes at the same moment.
     this.#agent = new options.nodeHttp.Agent({ keepAlive: true, scheduling: 'lifo', maxFreeSockets: 64 });
+    this.#origin = new HttpOrigin({ ...options, agent: this.#agent });
   }
 
   /** HTTP has no connection of its own: the first request finds out whether the server is there. */
@@ -127,13 +108,18 @@ export class HttpChannel implements Channel {
   send(message: OutgoingMessage): void {
     this.#revision = message.revision ?? this.#revision;
     if (message.method === 'initialize') {
+      this.#introduces = false;
       this.#session = undefined;
+      this.#origin.startOver();
       this.#closeStream();
     }
     const exchange = newExchange(message);
     if (message.id !== undefined) this.#exchanges.add(exchange);
+    if (this.#introduces) return void this.#unsent.push(exchange);
+    // Another socket may overtake this notification, and many servers reject requests that arrive before it.
+    this.#introduces = message.method === 'notifications/initialized';
     // A single call gains nothing from the wait.
-    if (this.#exchanges.size <= 1) return this.#post(exchange, this.#url, 0);
+    if (this.#exchanges.size <= 1) return this.#post(exchange);
     this.#unsent.push(exchange);
     if (this.#unsent.length === 1) this.#options.clock.soon(this.#sendTurn);
   }
@@ -143,7 +129,7 @@ export class HttpChannel implements Channel {
    * With 32 calls in flight, a call takes 0.72 to 0.83 of the client's processor time (docs/performance.md).
    */
   readonly #sendTurn = (): void => {
-    for (const exchange of this.#unsent.splice(0)) if (!exchange.done) this.#post(exchange, this.#url, 0);
+    for (const exchange of this.#unsent.splice(0)) if (!exchange.done) this.#post(exchange);
   };
 
   abandon(id: RequestId): void {
@@ -180,6 +166,7 @@ export class HttpChannel implements Channel {
       lastEventId: '',
       retryMs: DEFAULT_RETRY_MS,
       failures: 0,
+      rejected: undefined,
     };
     this.#openStream(this.#stream);
   }
@@ -187,6 +174,7 @@ export class HttpChannel implements Channel {
   async close(): Promise<void> {
     if (this.#closed) return;
     // Messages of this turn still leave, such as a cancellation.
+    this.#introduces = false;
     this.#sendTurn();
     this.#closed = true;
     this.#host = undefined;
@@ -203,93 +191,85 @@ export class HttpChannel implements Channel {
 
   // Requests
 
-  #post(exchange: HttpExchange, url: URL, redirects: number): void {
-    const authorized = this.#authorizationOf(exchange)?.headers('POST', url, this.#options.url);
-    if (authorized instanceof Promise) {
-      authorized.then(
-        (headers) => {
-          if (!exchange.done) this.#transmit(exchange, url, redirects, headers);
-        },
-        (error: unknown) => this.#fail(exchange, unreachable(error, 'no')),
-      );
-    } else this.#transmit(exchange, url, redirects, authorized);
-  }
-
-  #transmit(
-    exchange: HttpExchange,
-    url: URL,
-    redirects: number,
-    authorization: Readonly<Record<string, string>> | undefined,
-  ): void {
+  #post(exchange: HttpExchange): void {
     if (this.#closed) return;
     const { message } = exchange;
-    const headers: Record<string, string | number> = {
-      ...this.#options.headers,
-      ...authorization,
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      'content-length': Buffer.byteLength(message.text),
-      ...message.headers,
-    };
-    if (message.revision !== undefined) headers['mcp-protocol-version'] = message.revision;
-    if (this.#session !== undefined && !message.sessionless) {
-      headers['mcp-session-id'] = this.#session;
-      exchange.session = this.#session;
-    }
-    const request = this.#start('POST', url, headers);
-    exchange.request = request;
-    request.on('response', (response) => {
-      exchange.began = true;
-      this.#authorizationOf(exchange)?.observe?.(url, response.headers, response.statusCode, this.#options.url);
-      this.#receive(exchange, response, url, redirects);
+    const { connectMs, clock } = this.#options;
+    const opens = message.method === 'initialize';
+    let authorization: string | undefined;
+    this.#origin.send({
+      method: 'POST',
+      body: message.text,
+      authorization: this.#authorizationOf(exchange),
+      opens,
+      headers: () => {
+        const headers: Record<string, string | number> = {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          'content-length': Buffer.byteLength(message.text),
+          ...message.headers,
+        };
+        if (message.revision !== undefined) headers['mcp-protocol-version'] = message.revision;
+        if (this.#session !== undefined && !message.sessionless) {
+          headers['mcp-session-id'] = this.#session;
+          exchange.session = this.#session;
+        }
+        return headers;
+      },
+      wanted: () => !exchange.done && !this.#closed,
+      started: (request) => {
+        exchange.request = request;
+        authorization = authorizationOf(request);
+        // A notification has no caller whose deadline would end it.
+        if (message.id !== undefined) return;
+        const late = clock.after(connectMs, () => request.destroy());
+        request.on('close', () => late.cancel());
+      },
+      response: (response) => {
+        if (response.status < 300 && !message.sessionless) this.#accepted(authorization);
+        this.#receive(exchange, response);
+        this.#introduced(message);
+      },
+      failed: (failure) => {
+        this.#fail(exchange, failure);
+        this.#introduced(message);
+      },
     });
-    request.on('error', (error) =>
-      this.#fail(exchange, unreachable(error, carriedOutBy(error, request, exchange.began))),
-    );
-    request.end(message.text);
-    // A notification has no caller whose deadline would end it.
-    if (message.id !== undefined) return;
-    const late = this.#options.clock.after(this.#options.connectMs, () => request.destroy());
-    request.on('close', () => late.cancel());
+  }
+
+  /** Sends the messages after `notifications/initialized`, whatever the server responds to it. */
+  #introduced({ method }: OutgoingMessage): void {
+    if (method !== 'notifications/initialized') return;
+    this.#introduces = false;
+    this.#sendTurn();
   }
 
   #authorizationOf({ message }: HttpExchange): Authorization | undefined {
     return message.authorization ?? this.#options.authorization;
   }
 
-  #start(method: string, url: URL, headers: Record<string, string | number>): ClientRequest {
-    return this.#options.nodeHttp.request({
-      ...addressOf(url),
-      method,
-      headers,
-      agent: this.#agent,
-    });
-  }
-
-  #receive(exchange: HttpExchange, response: IncomingMessage, url: URL, redirects: number): void {
+  #receive(exchange: HttpExchange, response: OriginResponse): void {
     const { message } = exchange;
-    const status = response.statusCode ?? 0;
-    response.on('error', () => {});
-    if (exchange.done) return discard(response);
-    if (status >= 300 && status < 400) return this.#redirect(exchange, response, url, redirects);
+    const { status, type } = response;
+    if (exchange.done) return discard(response.body);
     const session = response.headers['mcp-session-id'];
     if (message.method === 'initialize' && typeof session === 'string' && status < 300) this.#session = session;
-    const type = mediaType(response);
     if (status < 300 && message.id !== undefined && type === 'text/event-stream')
       return this.#readStream(exchange, response);
-    if (status < 300 && message.id === undefined) return discard(response);
+    if (status < 300 && message.id === undefined) return discard(response.body);
     if (status === 401 || status === 403) return this.#unauthorized(exchange, response, status);
-    this.#readBody(exchange, response, status, type);
+    this.#readBody(exchange, response);
   }
 
   /** A body that is not a stream: a JSON-RPC message, or the explanation of a failure. */
-  #readBody(exchange: HttpExchange, response: IncomingMessage, status: number, type: string): void {
+  #readBody(exchange: HttpExchange, response: OriginResponse): void {
     const { maxMessageBytes } = this.#options;
-    const json = type === 'application/json';
+    const { status, type, body } = response;
+    const json = isJson(type);
     const limit = json ? maxMessageBytes : EXCERPT_BYTES;
     const chunks: Buffer[] = [];
     let bytes = 0;
-    response.on('data', (chunk: Buffer) => {
+    body.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes <= limit) return void chunks.push(chunk);
       response.destroy();
@@ -301,14 +281,19 @@ export class HttpChannel implements Channel {
       if (exchange.done) return;
       const text = chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString('utf8');
       const { id, method, sessionless } = exchange.message;
-      const opens = method === 'initialize' || method === 'server/discover';
+      const probes = method === 'server/discover';
+      const opens = method === 'initialize' || probes;
       if (status < 300) {
         if (id === undefined) return;
+        // Only a modern answer shows a modern server (2026-07-28 versioning, "Backward Compatibility").
+        if (probes && (!json || text.trim() === '')) return this.#fail(exchange, { kind: 'unknown era', status });
         if (!json) return this.#fail(exchange, notMcp(status, type, text));
         this.#end(exchange);
         return this.#toHost((host) => host.send({ type: 'text', text, about: id, whole: true }));
       }
-      if (status === 404 && exchange.session !== undefined) return this.#fail(exchange, { kind: 'session lost' });
+      const inSession = exchange.session !== undefined;
+      if (inSession && (status === 404 || status === 410))
+        return this.#fail(exchange, { kind: 'session lost', status });
       // A JSON-RPC error explains the status better than the status does. But it must not hide from a handshake that the
       // server asks to try again later: any error of a probe shows a legacy server.
       const later = opens && (status === 429 || status === 503);
@@ -316,19 +301,23 @@ export class HttpChannel implements Channel {
         this.#end(exchange);
         return this.#toHost((host) => host.send({ type: 'text', text, about: id, whole: true, status }));
       }
+      if (inSession && status === 400)
+        return this.#fail(exchange, { kind: 'session lost', status, text: excerpt(text) });
       if (sessionless && id !== undefined && [400, 404, 405, 406, 415, 422, 501].includes(status))
         return this.#fail(exchange, { kind: 'unknown era', status });
-      this.#fail(exchange, rejected(status, response, text, this.#options.clock.date()));
+      if (probes && status >= 400 && !WITHOUT_SERVER.includes(status))
+        return this.#fail(exchange, { kind: 'unknown era', status });
+      this.#fail(exchange, rejected(response, text, this.#options.clock.date()));
     };
-    response.on('end', finish);
-    response.on('close', () => {
-      if (!exchange.done && !response.complete && exchange.message.id !== undefined)
+    body.on('end', finish);
+    body.on('close', () => {
+      if (!exchange.done && !body.readableEnded && exchange.message.id !== undefined)
         this.#fail(exchange, cut('unknown'));
     });
   }
 
-  #unauthorized(exchange: HttpExchange, response: IncomingMessage, status: 401 | 403): void {
-    discard(response);
+  #unauthorized(exchange: HttpExchange, response: OriginResponse, status: 401 | 403): void {
+    discard(response.body);
     const challenge = response.headers['www-authenticate'];
     if (status === 401 || challenge?.includes('insufficient_scope'))
       return this.#fail(exchange, { kind: 'unauthorized', status, challenge });
@@ -339,26 +328,9 @@ export class HttpChannel implements Channel {
     });
   }
 
-  #redirect(exchange: HttpExchange, response: IncomingMessage, url: URL, redirects: number): void {
-    discard(response);
-    const status = response.statusCode ?? 0;
-    const location = response.headers.location;
-    const target = location === undefined ? undefined : parseUrl(location, url);
-    // Headers and tokens belong to one origin, and a redirect that changes POST to GET would lose the message.
-    if ((status === 307 || status === 308) && target?.origin === url.origin && redirects < MAX_REDIRECTS) {
-      if (status === 308) this.#url = target;
-      return this.#post(exchange, target, redirects + 1);
-    }
-    this.#fail(exchange, {
-      reason: 'refused',
-      message: `expected a response, got a redirect (HTTP ${status}) to ${location ?? 'no address'}. Redirects are followed only within the same origin, at most ${MAX_REDIRECTS}, with 307 or 308. If you trust that address, connect to it directly`,
-      carriedOut: 'no',
-    });
-  }
-
   // Streams
 
-  #readStream(exchange: HttpExchange, response: IncomingMessage): void {
+  #readStream(exchange: HttpExchange, response: OriginResponse): void {
     const { id } = exchange.message;
     const reader = this.#reader(
       (text) => {
@@ -366,21 +338,27 @@ export class HttpChannel implements Channel {
         this.#toHost((host) => host.send({ type: 'text', text, about: id }));
       },
       exchange,
+      // An event with a new id is progress, also without data: the server lets the client poll (SEP-1699).
+      () => {
+        exchange.resumes = 0;
+      },
       () => {
         response.destroy();
         this.#fail(exchange, tooLong(this.#options.maxMessageBytes));
       },
     );
-    response.on('data', reader);
-    response.on('close', () => {
+    response.body.on('data', reader);
+    response.body.on('close', () => {
       if (!exchange.done) this.#streamCut(exchange);
     });
   }
 
   /** The stream ended before the response. A stream with event ids is resumed (2025-11-25 transports, "Resumability and Redelivery"). */
   #streamCut(exchange: HttpExchange): void {
-    if (exchange.message.id === undefined) return;
-    if (exchange.lastEventId === '' || exchange.message.sessionless || exchange.resumes >= MAX_RESUMES)
+    const { id, method, sessionless } = exchange.message;
+    if (id === undefined) return;
+    if (method === 'server/discover') return this.#fail(exchange, { kind: 'unknown era', status: 200 });
+    if (exchange.lastEventId === '' || sessionless || exchange.resumes >= MAX_RESUMES)
       return this.#fail(exchange, cut('unknown'));
     exchange.resumes += 1;
     exchange.retry = this.#options.clock.after(exchange.retryMs, () => this.#resume(exchange));
@@ -388,54 +366,93 @@ export class HttpChannel implements Channel {
 
   #resume(exchange: HttpExchange): void {
     if (exchange.done || this.#closed) return;
-    void this.#get(exchange.lastEventId, this.#authorizationOf(exchange), (request) => {
-      exchange.request = request;
-      request.on('response', (response) => {
-        response.on('error', () => {});
-        if (exchange.done) return discard(response);
-        if (response.statusCode === 200 && mediaType(response) === 'text/event-stream')
+    this.#get({
+      lastEventId: exchange.lastEventId,
+      authorization: this.#authorizationOf(exchange),
+      wanted: () => !exchange.done,
+      started: (request) => {
+        exchange.request = request;
+      },
+      response: (response) => {
+        if (exchange.done) return discard(response.body);
+        if (response.status === 200 && response.type === 'text/event-stream')
           return this.#readStream(exchange, response);
-        discard(response);
-        if (response.statusCode === 404) return this.#fail(exchange, cut('unknown'));
+        discard(response.body);
+        if (response.status === 404 || response.status === 410) return this.#fail(exchange, cut('unknown'));
+        if (response.status === 401 && !exchange.parked) return this.#park(exchange, response);
         this.#streamCut(exchange);
-      });
-      request.on('error', () => this.#streamCut(exchange));
+      },
+      failed: () => this.#streamCut(exchange),
     });
   }
 
   #openStream(stream: SessionStream): void {
     if (this.#closed || this.#stream !== stream) return;
-    void this.#get(stream.lastEventId, this.#options.authorization, (request) => {
-      stream.request = request;
-      const again = (): void => {
-        if (this.#stream !== stream || stream.retry) return;
-        stream.failures += 1;
-        const delay = Math.min(LONGEST_RETRY_MS, stream.retryMs * 2 ** Math.max(0, stream.failures - 1));
-        stream.retry = this.#options.clock.after(delay, () => {
-          stream.retry = undefined;
-          this.#openStream(stream);
-        });
-      };
-      request.on('response', (response) => {
-        response.on('error', () => {});
-        if (response.statusCode !== 200 || mediaType(response) !== 'text/event-stream') {
-          discard(response);
+    stream.rejected = undefined;
+    let authorization: string | undefined;
+    let started = false;
+    const again = (): void => {
+      if (this.#stream !== stream || stream.retry) return;
+      stream.failures += 1;
+      const backOff = Math.min(LONGEST_BACK_OFF_MS, stream.retryMs * 2 ** Math.max(0, stream.failures - 1));
+      stream.retry = this.#options.clock.after(Math.max(stream.retryMs, backOff), () => {
+        stream.retry = undefined;
+        this.#openStream(stream);
+      });
+    };
+    this.#get({
+      lastEventId: stream.lastEventId,
+      authorization: this.#options.authorization,
+      wanted: () => this.#stream === stream,
+      started: (request) => {
+        stream.request = request;
+        started = true;
+        authorization = authorizationOf(request);
+      },
+      response: (response) => {
+        if (response.status !== 200 || response.type !== 'text/event-stream') {
+          discard(response.body);
+          if (response.status >= 500) return again();
+          // The next token opens the stream. An idle stream is no reason to ask a person to sign in.
+          if (response.status === 401) stream.rejected = authorization ?? '';
           // 405: the server offers no such stream. 404: the session has ended, which the next request reports.
-          if ((response.statusCode ?? 0) < 500) return;
-          return again();
+          return;
         }
         if (stream.failures > 0 && stream.lastEventId === '') this.#toHost((host) => host.send({ type: 'gap' }));
         stream.failures = 0;
         const reader = this.#reader(
           (text) => this.#toHost((host) => host.send({ type: 'text', text, about: undefined })),
           stream,
+          () => {},
           () => response.destroy(),
         );
-        response.on('data', reader);
-        response.on('close', again);
-      });
-      request.on('error', again);
+        response.body.on('data', reader);
+        response.body.on('close', again);
+      },
+      failed: ({ reason }) => {
+        // A sign-in that fails is reported by the next request of the session.
+        if (reason === 'refused' || !started) stream.rejected = authorization ?? '';
+        else again();
+      },
     });
+  }
+
+  /** The server accepts an authorization: the stream of the session opens again if it was rejected with another one. */
+  #accepted(authorization: string | undefined): void {
+    const stream = this.#stream;
+    if (stream?.rejected !== undefined && stream.rejected !== (authorization ?? '')) this.#openStream(stream);
+  }
+
+  /** The stream of a call cannot be resumed with the present token: it waits for another one, once. */
+  #park(exchange: HttpExchange, { headers }: OriginResponse): void {
+    exchange.parked = true;
+    const challenge = headers['www-authenticate'];
+    this.#toHost((host) => host.send({ type: 'token rejected', challenge }));
+  }
+
+  authorized(): void {
+    if (this.#stream?.rejected !== undefined) this.#openStream(this.#stream);
+    for (const exchange of this.#exchanges.all()) if (exchange.parked) this.#resume(exchange);
   }
 
   #closeStream(): void {
@@ -445,52 +462,49 @@ export class HttpChannel implements Channel {
     stream?.request?.destroy();
   }
 
-  async #get(
-    lastEventId: string,
-    signIn: Authorization | undefined,
-    started: (request: ClientRequest) => void,
-  ): Promise<void> {
-    const url = this.#url;
-    let authorization: Readonly<Record<string, string>> | undefined;
-    try {
-      authorization = await signIn?.headers('GET', url, this.#options.url);
-    } catch {
-      // The next request of the session reports what is wrong with the sign-in.
-      return;
-    }
-    if (this.#closed) return;
-    const request = this.#start('GET', url, {
-      ...this.#options.headers,
-      ...authorization,
-      accept: 'text/event-stream',
-      ...this.#sessionHeaders(),
-      ...(lastEventId === '' ? {} : { 'last-event-id': lastEventId }),
+  #get({ lastEventId, ...request }: StreamRequest): void {
+    const { wanted } = request;
+    this.#origin.send({
+      ...request,
+      method: 'GET',
+      wanted: () => !this.#closed && wanted(),
+      headers: () => ({
+        accept: 'text/event-stream',
+        ...this.#sessionHeaders(),
+        ...(lastEventId === '' ? {} : { 'last-event-id': lastEventId }),
+      }),
     });
-    started(request);
-    request.end();
   }
 
   async #deleteSession(): Promise<void> {
-    const url = this.#url;
-    const { clock, authorization, headers } = this.#options;
+    const { clock, authorization } = this.#options;
     await new Promise<void>((resolve) => {
       let request: ClientRequest | undefined;
+      let waits = true;
       const end = (): void => {
+        waits = false;
         late.cancel();
         resolve();
       };
       const late = clock.after(DELETE_MS, () => {
         request?.destroy();
-        resolve();
+        end();
       });
-      // Without a token there is nothing to say to the server; it ends the session by itself.
-      Promise.resolve(authorization?.headers('DELETE', url, this.#options.url)).then((authorized) => {
-        request = this.#start('DELETE', url, { ...headers, ...authorized, ...this.#sessionHeaders() });
-        request.on('response', discard);
-        request.on('error', () => {});
-        request.on('close', end);
-        request.end();
-      }, end);
+      this.#origin.send({
+        method: 'DELETE',
+        authorization,
+        headers: () => this.#sessionHeaders(),
+        wanted: () => waits,
+        started: (sent) => {
+          request = sent;
+        },
+        response: ({ body }) => {
+          discard(body);
+          body.on('close', end);
+        },
+        // Without a token there is nothing to say to the server; it ends the session by itself.
+        failed: end,
+      });
     });
   }
 
@@ -505,6 +519,7 @@ export class HttpChannel implements Channel {
   #reader(
     deliver: (text: string) => void,
     at: { lastEventId: string; retryMs: number },
+    advanced: () => void,
     overflow: () => void,
   ): (chunk: Buffer) => void {
     let failed = false;
@@ -513,11 +528,13 @@ export class HttpChannel implements Channel {
       maxBufferSize: this.#options.maxMessageBytes,
       onEvent: ({ id, event, data }) => {
         // An event without an id keeps the one before (WHATWG HTML, "lastEventId").
-        if (id !== undefined) at.lastEventId = id;
+        const position = id === undefined ? at.lastEventId : this.#resumable(id);
+        if (position !== at.lastEventId) advanced();
+        at.lastEventId = position;
         if (data !== '' && (event === undefined || event === 'message')) deliver(data);
       },
       onRetry: (ms) => {
-        at.retryMs = Math.min(LONGEST_RETRY_MS, Math.max(0, ms));
+        at.retryMs = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, ms));
       },
       onError: (error) => {
         failed ||= error.type === 'max-buffer-size-exceeded';
@@ -528,6 +545,17 @@ export class HttpChannel implements Channel {
       parser.feed(decoder.decode(chunk, { stream: true }));
       if (failed) overflow();
     };
+  }
+
+  /** The id of an event as a header: its bytes in UTF-8 (WHATWG HTML, "Last-Event-ID"). Empty if no header can carry it. */
+  #resumable(id: string): string {
+    const bytes = Buffer.from(id, 'utf8').toString('latin1');
+    if (isHeaderValue(bytes)) return bytes;
+    this.#options.log(
+      'warning',
+      `${this.#options.url.origin}: the id of an event has a control character: its stream cannot be resumed`,
+    );
+    return '';
   }
 
   // Ends
@@ -565,61 +593,39 @@ function newExchange(message: OutgoingMessage): HttpExchange {
     lastEventId: '',
     retryMs: DEFAULT_RETRY_MS,
     resumes: 0,
+    parked: false,
     done: false,
-    began: false,
     session: undefined,
   };
 }
 
-/** The address of a URL for `node:http`; credentials in it become Basic authorization. */
-export function addressOf(url: URL): RequestOptions {
-  return {
-    protocol: url.protocol,
-    hostname: url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname,
-    port: url.port,
-    path: `${url.pathname}${url.search}`,
-    ...(url.username === '' ? {} : { auth: `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}` }),
-  };
+/** Statuses of a gateway that did not reach the server, or of a server that asks to try again later. They show no era. */
+const WITHOUT_SERVER: readonly number[] = [408, 425, 429, 502, 503, 504];
+
+/** A request for a stream. */
+interface StreamRequest {
+  readonly lastEventId: string;
+  readonly authorization: Authorization | undefined;
+  wanted(): boolean;
+  started(request: ClientRequest): void;
+  response(response: OriginResponse): void;
+  failed(failure: CallFailure): void;
 }
 
-function mediaType(response: IncomingMessage): string {
-  return (response.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+/** The authorization that a request carries. */
+function authorizationOf(request: ClientRequest): string | undefined {
+  const header = request.getHeader('authorization');
+  return header === undefined ? undefined : String(header);
+}
+
+/** `application/json`, or a type that is written in JSON (RFC 6839 section 3.1). */
+function isJson(type: string): boolean {
+  return type === 'application/json' || type.endsWith('+json');
 }
 
 /** Guesses that a body is a JSON-RPC message: the connection parses it, and a body of another kind is an excerpt for a person. */
 function hasError(text: string): boolean {
   return text.includes('"jsonrpc"') && text.includes('"error"');
-}
-
-function parseUrl(location: string, base: URL): URL | undefined {
-  return URL.canParse(location, base.href) ? new URL(location, base) : undefined;
-}
-
-/** Reads a body that means nothing, so that its socket can be used again, unless it is long. */
-function discard(response: IncomingMessage): void {
-  let bytes = 0;
-  response.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > DISCARDED_BYTES) response.destroy();
-  });
-}
-
-/** A request that no socket could carry was not sent: no address, no connection, or no agreement on encryption. */
-function carriedOutBy(error: Error, request: ClientRequest, began: boolean): CarriedOut {
-  if (began) return 'unknown';
-  const code = 'code' in error ? String(error.code) : '';
-  const syscall = 'syscall' in error ? error.syscall : undefined;
-  const { socket } = request;
-  const shaking = socket !== null && 'secureConnecting' in socket && socket.secureConnecting === true;
-  return NOT_SENT.has(code) || syscall === 'connect' || syscall === 'getaddrinfo' || shaking ? 'no' : 'unknown';
-}
-
-function unreachable(error: unknown, carriedOut: CarriedOut): CallFailure {
-  const text =
-    error instanceof Error ? error.message || ('code' in error ? String(error.code) : error.name) : String(error);
-  return carriedOut === 'no'
-    ? { reason: 'unreachable', message: `cannot be reached: ${text}`, carriedOut, cause: error }
-    : { reason: 'closed', message: `the connection broke before the response: ${text}`, carriedOut, cause: error };
 }
 
 function cut(carriedOut: CarriedOut): CallFailure {
@@ -643,8 +649,8 @@ function notMcp(status: number, type: string, text: string): CallFailure {
 }
 
 /** @param now milliseconds since 1970 */
-function rejected(status: number, response: IncomingMessage, text: string, now: number): CallFailure {
-  const retryAfterMs = retryAfter(response.headers['retry-after'], now);
+function rejected({ status, headers }: OriginResponse, text: string, now: number): CallFailure {
+  const retryAfterMs = retryAfter(headers['retry-after'], now);
   const wait = retryAfterMs === undefined ? '' : ` It asks to wait ${Math.ceil(retryAfterMs / 1_000)} s.`;
   const message = `the server responded with HTTP ${status}${excerpt(text)}.${wait}`;
   // 429 and 503 say that the request was not processed (RFC 6585 section 4, RFC 9110 section 15.6.4).

@@ -1,15 +1,17 @@
 /** The channel of HTTP+SSE (2024-11-05): one stream from the server, whose first event names the address for POSTs. */
-import type { Agent, ClientRequest, IncomingMessage } from 'node:http';
+import type { Agent, ClientRequest } from 'node:http';
 import { createParser } from 'eventsource-parser';
+import type { Timer } from '../../clock.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
-import type { CallFailure } from '../client-errors.ts';
-import type { Channel, ChannelHost, OutgoingMessage } from './channel.ts';
-import { addressOf, type HttpChannelOptions } from './http-channel.ts';
+import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from './channel.ts';
+import type { HttpChannelOptions } from './http-channel.ts';
+import { discard, HttpOrigin, type OriginResponse } from './http-origin.ts';
 
 export class HttpSseChannel implements Channel {
   readonly kind = 'stream';
   readonly #options: HttpChannelOptions;
   readonly #agent: Agent;
+  readonly #origin: HttpOrigin;
   #host: ChannelHost | undefined;
   #stream: ClientRequest | undefined;
   /** The address for POSTs, as the server named it. */
@@ -18,15 +20,16 @@ export class HttpSseChannel implements Channel {
   constructor(options: HttpChannelOptions) {
     this.#options = options;
     this.#agent = new options.nodeHttp.Agent({ keepAlive: true });
+    this.#origin = new HttpOrigin({ ...options, agent: this.#agent });
   }
 
   open(host: ChannelHost): void {
     this.#host = host;
-    void this.#connect();
+    this.#connect();
   }
 
   send(message: OutgoingMessage): void {
-    void this.#post(message);
+    this.#post(message);
   }
 
   abandon(_id: RequestId): void {
@@ -44,55 +47,54 @@ export class HttpSseChannel implements Channel {
     return Promise.resolve();
   }
 
-  async #connect(): Promise<void> {
-    const { url, headers, clock, connectMs, authorization: signIn } = this.#options;
-    let authorization: Readonly<Record<string, string>> | undefined;
-    try {
-      authorization = await signIn?.headers('GET', url);
-    } catch (error) {
-      return this.#gone({ reason: 'unauthorized', message: String(error), carriedOut: 'no' });
-    }
-    if (!this.#host) return;
-    const stream = this.#start('GET', url, { ...headers, ...authorization, accept: 'text/event-stream' });
-    this.#stream = stream;
-    const late = clock.after(connectMs, () => {
-      this.#gone({
-        reason: 'unreachable',
-        message: `expected the event "endpoint" within ${connectMs} ms`,
-        carriedOut: 'no',
-      });
-      stream.destroy();
-    });
-    stream.on('response', (response) => {
-      response.on('error', () => {});
-      if (response.statusCode !== 200) {
-        late.cancel();
-        response.resume();
-        return this.#gone(
+  #connect(): void {
+    const { clock, connectMs, authorization } = this.#options;
+    let late: Timer | undefined;
+    this.#origin.send({
+      method: 'GET',
+      authorization,
+      headers: () => ({ accept: 'text/event-stream' }),
+      wanted: () => this.#host !== undefined,
+      started: (stream) => {
+        this.#stream = stream;
+        late ??= clock.after(connectMs, () => {
+          this.#gone({
+            reason: 'unreachable',
+            message: `expected the event "endpoint" within ${connectMs} ms`,
+            carriedOut: 'no',
+          });
+          this.#stream?.destroy();
+        });
+      },
+      response: (response) => {
+        if (response.status === 200) return this.#read(response, () => late?.cancel());
+        late?.cancel();
+        discard(response.body);
+        if (response.status === 401)
+          return this.#gone({
+            kind: 'unauthorized',
+            status: 401,
+            challenge: response.headers['www-authenticate'],
+          });
+        this.#gone(
           {
             reason: 'not mcp',
-            message: `expected an MCP server, but the address rejects "initialize" by POST, and a GET responds with HTTP ${response.statusCode}. Check the address`,
+            message: `expected an MCP server, but the address rejects "initialize" by POST, and a GET responds with HTTP ${response.status}. Check the address`,
             carriedOut: 'no',
           },
           true,
         );
-      }
-      this.#read(response, () => late.cancel());
+      },
+      failed: (failure) => {
+        late?.cancel();
+        this.#gone(failure);
+      },
     });
-    stream.on('error', (error) => {
-      late.cancel();
-      this.#gone({
-        reason: 'unreachable',
-        message: `cannot be reached: ${error.message}`,
-        carriedOut: 'no',
-        cause: error,
-      });
-    });
-    stream.end();
   }
 
-  #read(response: IncomingMessage, opened: () => void): void {
-    const { url, maxMessageBytes } = this.#options;
+  #read(response: OriginResponse, opened: () => void): void {
+    const { maxMessageBytes } = this.#options;
+    const { body, url } = response;
     const decoder = new TextDecoder();
     const parser = createParser({
       maxBufferSize: maxMessageBytes,
@@ -120,56 +122,44 @@ export class HttpSseChannel implements Channel {
         if (error.type === 'max-buffer-size-exceeded') response.destroy();
       },
     });
-    response.on('data', (chunk: Buffer) => {
-      if (!response.destroyed) parser.feed(decoder.decode(chunk, { stream: true }));
+    body.on('data', (chunk: Buffer) => {
+      if (!body.destroyed) parser.feed(decoder.decode(chunk, { stream: true }));
     });
-    response.on('close', () => {
+    body.on('close', () => {
       opened();
       this.#gone({ reason: 'closed', message: 'the server closed the event stream', carriedOut: 'unknown' });
     });
   }
 
-  async #post({ text, id }: OutgoingMessage): Promise<void> {
-    const { headers, authorization: signIn } = this.#options;
+  #post({ text, id }: OutgoingMessage): void {
     const endpoint = this.#endpoint;
-    const fail = (failure: CallFailure): void => {
+    const fail = (failure: ChannelFailure): void => {
       if (id !== undefined) this.#host?.send({ type: 'request failed', id, failure });
     };
     if (!endpoint) return fail({ reason: 'closed', message: 'the event stream is not open', carriedOut: 'no' });
-    try {
-      const authorization = await signIn?.headers('POST', endpoint, this.#options.url);
-      if (!this.#host) return;
-      const request = this.#start('POST', endpoint, {
-        ...headers,
-        ...authorization,
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(text),
-      });
-      request.on('response', (response) => {
-        response.on('error', () => {});
-        response.resume();
-        const status = response.statusCode ?? 0;
-        if (status >= 300)
-          fail({
-            reason: 'refused',
-            message: `the server responded with HTTP ${status}`,
-            carriedOut: status >= 500 ? 'unknown' : 'no',
-          });
-      });
-      request.on('error', (error) =>
-        fail({ reason: 'closed', message: `the request broke: ${error.message}`, carriedOut: 'unknown', cause: error }),
-      );
-      request.end(text);
-    } catch (error) {
-      fail({ reason: 'unauthorized', message: String(error), carriedOut: 'no' });
-    }
+    this.#origin.send({
+      method: 'POST',
+      url: endpoint,
+      body: text,
+      authorization: this.#options.authorization,
+      headers: () => ({ 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+      wanted: () => this.#host !== undefined,
+      started: () => {},
+      response: ({ status, headers, body }) => {
+        discard(body);
+        if (status < 300) return;
+        if (status === 401) return fail({ kind: 'unauthorized', status, challenge: headers['www-authenticate'] });
+        fail({
+          reason: 'refused',
+          message: `the server responded with HTTP ${status}`,
+          carriedOut: status >= 500 ? 'unknown' : 'no',
+        });
+      },
+      failed: fail,
+    });
   }
 
-  #start(method: string, url: URL, headers: Record<string, string | number>): ClientRequest {
-    return this.#options.nodeHttp.request({ ...addressOf(url), method, headers, agent: this.#agent });
-  }
-
-  #gone(failure: CallFailure, final = false): void {
+  #gone(failure: ChannelFailure, final = false): void {
     const host = this.#host;
     this.#host = undefined;
     host?.send({ type: 'gone', failure, final });

@@ -1,0 +1,299 @@
+/**
+ * The way of every request of a channel to its origin: POST, GET and DELETE follow the same redirects, are authorized alike, and
+ * their responses are decoded. Nothing that a server sends throws past this file.
+ */
+import type {
+  Agent,
+  AgentOptions,
+  ClientRequest,
+  IncomingHttpHeaders,
+  IncomingMessage,
+  RequestOptions,
+} from 'node:http';
+import type { Readable } from 'node:stream';
+import { decodedBody } from '../../outgoing-http/content-coding.ts';
+import { messageOf } from '../../protocol/json.ts';
+import type { Authorization } from '../authorization.ts';
+import type { CallFailure, CarriedOut } from '../client-errors.ts';
+
+/** `node:http` or `node:https`, as far as a channel uses it. */
+export interface NodeHttp {
+  readonly Agent: new (options: AgentOptions) => Agent;
+  request(options: RequestOptions): ClientRequest;
+}
+
+/** The module for the addresses of one origin. Only the one that is needed is loaded. */
+export function nodeHttpFor({ protocol }: URL): Promise<NodeHttp> {
+  return protocol === 'https:' ? import('node:https') : import('node:http');
+}
+
+export interface HttpOriginOptions {
+  /** The address of the server. Credentials in it become Basic authorization. */
+  readonly url: URL;
+  /** The module for the origin of `url`, to which every address of the channel belongs. */
+  readonly nodeHttp: NodeHttp;
+  /** Sent with every request to the origin of `url`, and to no other. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly agent: Agent;
+}
+
+/** A response with its decoded body. */
+export interface OriginResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** The media type in lower case; empty without one. */
+  readonly type: string;
+  /** Ends or closes. Its errors need no listener. */
+  readonly body: Readable;
+  /** The address that responded, after redirects. */
+  readonly url: URL;
+  /** Closes the connection: the rest of the body is not wanted. */
+  destroy(): void;
+}
+
+/** A request, and the mailbox for its outcome: `response` or `failed` is called, at most once in all. */
+export interface OriginRequest {
+  readonly method: 'POST' | 'GET' | 'DELETE';
+  /** The address, if it is not that of the server. */
+  readonly url?: URL | undefined;
+  /** Read for each attempt: a session may begin, or an event arrive, in between. */
+  headers(): Readonly<Record<string, string | number>>;
+  readonly body?: string | undefined;
+  readonly authorization: Authorization | undefined;
+  /** The request opens a session: its redirects are those of the session. */
+  readonly opens?: boolean | undefined;
+  /** False if the sender waits no more. */
+  wanted(): boolean;
+  /** The request that is under way. */
+  started(request: ClientRequest): void;
+  response(response: OriginResponse): void;
+  failed(failure: CallFailure): void;
+}
+
+/** Redirects that are followed, each within the origin, with the method and body unchanged (307, 308). */
+const MAX_REDIRECTS = 3;
+/** Longest body without meaning that is read to its end, in bytes. */
+const DISCARDED_BYTES = 65_536;
+
+/** Errors before anything was sent. */
+const NOT_SENT: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EADDRNOTAVAIL',
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'EPROTO',
+]);
+
+export class HttpOrigin {
+  readonly #options: HttpOriginOptions;
+  /** The address after permanent redirects (308). */
+  #url: URL;
+  /** The address of the session: that to which the request that opened it was redirected. */
+  #session: URL | undefined;
+
+  /** All configured headers are ASCII. */
+  readonly #ascii: boolean;
+
+  constructor(options: HttpOriginOptions) {
+    this.#options = options;
+    this.#ascii = Object.values(options.headers).every((value) => /^[\0-\x7f]*$/.test(value));
+    this.#url = options.url;
+  }
+
+  /** The address of the next request. */
+  get url(): URL {
+    return this.#session ?? this.#url;
+  }
+
+  /** The next request opens a session, at the address of the server. */
+  startOver(): void {
+    this.#session = undefined;
+  }
+
+  send(request: OriginRequest): void {
+    this.#attempt(request, request.url ?? this.url, 0);
+  }
+
+  #attempt(sent: OriginRequest, url: URL, redirects: number): void {
+    const unauthorized = (error: unknown): void => {
+      if (sent.wanted()) sent.failed(unreachable(error, 'no'));
+    };
+    try {
+      const authorized = sent.authorization?.headers(sent.method, url, this.#options.url);
+      if (!(authorized instanceof Promise)) return this.#start(sent, url, redirects, authorized);
+      authorized.then((headers) => {
+        if (sent.wanted()) this.#start(sent, url, redirects, headers);
+      }, unauthorized);
+    } catch (error) {
+      unauthorized(error);
+    }
+  }
+
+  #start(
+    sent: OriginRequest,
+    url: URL,
+    redirects: number,
+    authorization: Readonly<Record<string, string>> | undefined,
+  ): void {
+    const { nodeHttp, agent, headers, url: server } = this.#options;
+    let request: ClientRequest;
+    try {
+      request = nodeHttp.request({
+        ...addressOf(url),
+        method: sent.method,
+        // No coding is worth its processor time for messages; a server that encodes nevertheless is understood.
+        headers: { 'accept-encoding': 'identity', ...headers, ...authorization, ...sent.headers() },
+        agent,
+      });
+    } catch (error) {
+      // Node rejects headers that it cannot send, such as a token with a line break.
+      return sent.failed({
+        reason: 'refused',
+        message: `the request cannot be sent: ${messageOf(error)}`,
+        carriedOut: 'no',
+        cause: error,
+      });
+    }
+    let outcome = false;
+    const failed = (failure: CallFailure): void => {
+      if (outcome) return;
+      outcome = true;
+      sent.failed(failure);
+    };
+    request.on('response', (response) => {
+      if (outcome) return discard(response);
+      response.on('error', ignore);
+      sent.authorization?.observe?.(url, response.headers, response.statusCode, server);
+      outcome = true;
+      this.#receive(sent, response, url, redirects);
+    });
+    request.on('error', (error) => failed(unreachable(error, carriedOutBy(error, request))));
+    // Node drops the socket of a response of 101, and reports neither a response nor an error.
+    request.on('close', () =>
+      failed({
+        reason: 'closed',
+        message: 'the server closed the connection without a response',
+        carriedOut: 'unknown',
+      }),
+    );
+    sent.started(request);
+    // Node writes the headers in the encoding of a body that is text, and theirs is Latin-1.
+    request.end(sent.body === undefined || this.#ascii ? sent.body : Buffer.from(sent.body));
+  }
+
+  #receive(sent: OriginRequest, response: IncomingMessage, url: URL, redirects: number): void {
+    const status = response.statusCode ?? 0;
+    if (status >= 300 && status < 400) return this.#redirect(sent, response, url, redirects);
+    let body: Readable;
+    try {
+      body = decodedBody(response);
+    } catch (error) {
+      response.destroy();
+      return sent.failed({
+        reason: 'malformed',
+        message: messageOf(error),
+        carriedOut: status < 300 ? 'yes' : 'unknown',
+      });
+    }
+    if (body !== response) body.on('error', ignore);
+    if (sent.opens && status < 300) this.#session = url;
+    sent.response({
+      status,
+      headers: response.headers,
+      type: (response.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '',
+      body,
+      url,
+      destroy: () => {
+        response.destroy();
+        body.destroy();
+      },
+    });
+  }
+
+  #redirect(sent: OriginRequest, response: IncomingMessage, url: URL, redirects: number): void {
+    discard(response);
+    const status = response.statusCode ?? 0;
+    const { location } = response.headers;
+    const target = location === undefined ? undefined : targetOf(location, url);
+    // Headers and tokens belong to one origin, and a redirect that changes POST to GET would lose the message.
+    if ((status === 307 || status === 308) && target?.origin === url.origin && redirects < MAX_REDIRECTS) {
+      if (status === 308 && sent.url === undefined) this.#url = target;
+      if (sent.wanted()) this.#attempt(sent, target, redirects + 1);
+      return;
+    }
+    sent.failed({
+      reason: 'refused',
+      message: `expected a response, got a redirect (HTTP ${status}) to ${location?.slice(0, 200) ?? 'no address'}. Redirects are followed only within the same origin, at most ${MAX_REDIRECTS}, with 307 or 308. If you trust that address, connect to it directly`,
+      carriedOut: 'no',
+    });
+  }
+}
+
+/** The address of a redirect. Its credentials are those of the redirected address, whatever the server writes there. */
+function targetOf(location: string, url: URL): URL | undefined {
+  if (!URL.canParse(location, url.href)) return undefined;
+  const target = new URL(location, url);
+  target.username = url.username;
+  target.password = url.password;
+  return target;
+}
+
+/** The address of a URL for `node:http`; credentials in it become Basic authorization. */
+function addressOf(url: URL): RequestOptions {
+  return {
+    protocol: url.protocol,
+    hostname: url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname,
+    port: url.port,
+    path: `${url.pathname}${url.search}`,
+    ...(url.username === '' && url.password === ''
+      ? {}
+      : { auth: `${unescaped(url.username)}:${unescaped(url.password)}` }),
+  };
+}
+
+/** The text of a part of a URL. A broken escape stays as it is. */
+function unescaped(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** Reads a body that means nothing, so that its socket can be used again, unless it is long. */
+export function discard(response: Readable): void {
+  let bytes = 0;
+  response.on('error', ignore);
+  response.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > DISCARDED_BYTES) response.destroy();
+  });
+}
+
+/** A request that no socket could carry was not sent: no address, no connection, or no agreement on encryption. */
+function carriedOutBy(error: Error, request: ClientRequest): CarriedOut {
+  const code = 'code' in error ? String(error.code) : '';
+  const syscall = 'syscall' in error ? error.syscall : undefined;
+  const { socket } = request;
+  const shaking = socket !== null && 'secureConnecting' in socket && socket.secureConnecting === true;
+  return NOT_SENT.has(code) || syscall === 'connect' || syscall === 'getaddrinfo' || shaking ? 'no' : 'unknown';
+}
+
+function unreachable(error: unknown, carriedOut: CarriedOut): CallFailure {
+  const text =
+    error instanceof Error ? error.message || ('code' in error ? String(error.code) : error.name) : String(error);
+  return carriedOut === 'no'
+    ? { reason: 'unreachable', message: `cannot be reached: ${text}`, carriedOut, cause: error }
+    : { reason: 'closed', message: `the connection broke before the response: ${text}`, carriedOut, cause: error };
+}
+
+/** A broken body closes, which its reader notices. */
+function ignore(): void {}
