@@ -6,6 +6,7 @@ import { lookup as resolveName } from 'node:dns';
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import type { Clock } from '../clock.ts';
+import { decodedBody } from '../outgoing-http/content-coding.ts';
 import { messageOf } from '../protocol/json.ts';
 import { isLoopback } from '../transports/http/host-guard.ts';
 
@@ -82,6 +83,20 @@ export function guardedFetch({ clock, trusted, timeoutMs = TIMEOUT_MS }: Guarded
     const { request: start } = url.protocol === 'https:' ? await import('node:https') : await import('node:http');
     if (init.signal?.aborted) throw new TypeError(`${url.origin}${url.pathname}: cancelled`);
     return new Promise((resolve, reject) => {
+      const fail = (reason: string, cause?: unknown): void => {
+        done();
+        const Kind = cause instanceof AddressRejected ? AddressRejected : TypeError;
+        reject(new Kind(`${url.origin}${url.pathname}: ${reason}`, { cause }));
+      };
+      const done = (): void => {
+        late.cancel();
+        init.signal?.removeEventListener('abort', abort);
+      };
+      const end = (reason: string): void => {
+        // Its own timer settles the fetch: a request whose socket Node has dropped reports nothing.
+        fail(reason);
+        request.destroy();
+      };
       const body = init.body === undefined || init.body === null ? undefined : String(init.body);
       const request = start({
         protocol: url.protocol,
@@ -90,44 +105,42 @@ export function guardedFetch({ clock, trusted, timeoutMs = TIMEOUT_MS }: Guarded
         path: `${url.pathname}${url.search}`,
         method: init.method ?? 'GET',
         headers: {
+          'accept-encoding': 'identity',
           ...init.headers,
           ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }),
         },
         agent: false,
         ...(named ? {} : { lookup: checkedLookup(local) }),
       });
-      let why: string | undefined;
-      const end = (reason: string): void => {
-        // Destroying a request whose response has begun ends the response with "aborted".
-        why = reason;
-        request.destroy(new Error(reason));
-      };
       const late = clock.after(timeoutMs, () => end(`no complete response within ${timeoutMs} ms`));
       const abort = (): void => end('cancelled');
       init.signal?.addEventListener('abort', abort, { once: true });
-      const done = (): void => {
-        late.cancel();
-        init.signal?.removeEventListener('abort', abort);
-      };
+      let begun = false;
       request.on('response', (response) => {
-        read(response).then(
-          (bytes) => {
-            done();
-            resolve(responseOf(response, bytes));
-          },
-          (error: unknown) => {
-            done();
-            reject(new TypeError(`${url.origin}${url.pathname}: ${why ?? messageOf(error)}`, { cause: error }));
-          },
-        );
+        begun = true;
+        read(response)
+          .then((bytes) => responseOf(response, bytes))
+          .then(
+            (whole) => {
+              done();
+              resolve(whole);
+            },
+            (error: unknown) => fail(messageOf(error), error),
+          );
       });
-      request.on('error', (error) => {
-        done();
-        reject(new TypeError(`${url.origin}${url.pathname}: ${error.message}`, { cause: error }));
+      request.on('error', (error) => fail(error.message, error));
+      // Node drops the socket of a response of 101, and reports neither a response nor an error.
+      request.on('close', () => {
+        if (!begun) fail('the server closed the connection without a response');
       });
       request.end(body);
     });
   };
+}
+
+/** An address that a server must not name. */
+export class AddressRejected extends TypeError {
+  override readonly name = 'AddressRejected';
 }
 
 /**
@@ -136,9 +149,9 @@ export function guardedFetch({ clock, trusted, timeoutMs = TIMEOUT_MS }: Guarded
  */
 function checkAddress(url: URL, local: boolean, named: boolean): void {
   if (url.username !== '' || url.password !== '')
-    throw new TypeError(`${url.origin}: credentials in an address are not allowed`);
+    throw new AddressRejected(`${url.origin}: credentials in an address are not allowed`);
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && local && isLoopback(url.hostname)))
-    throw new TypeError(
+    throw new AddressRejected(
       `${url.origin}${url.pathname}: expected an https address. Plain http is allowed on this machine only`,
     );
   if (named) return;
@@ -156,7 +169,7 @@ export function isPublicAddress(address: string): boolean {
 function checkIp(address: string, family: number, local: boolean): void {
   if (local && LOOPBACK.check(address, family === 6 ? 'ipv6' : 'ipv4')) return;
   if (!isPublicAddress(address))
-    throw new TypeError(
+    throw new AddressRejected(
       `the address ${address} is private, and only the program itself may name such a host. If you trust the authorization server, pass its issuer to oauth()`,
     );
 }
@@ -183,25 +196,33 @@ function unbracketed(hostname: string): string {
   return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
 }
 
-function read(response: IncomingMessage): Promise<Buffer> {
+async function read(response: IncomingMessage): Promise<Buffer> {
+  response.on('error', () => {});
+  const { statusCode: status = 0 } = response;
+  if (status < 200 || status > 599) {
+    response.destroy();
+    throw new TypeError(`expected a status from 200 to 599, got ${status}`);
+  }
+  const body = decodedBody(response);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
-    response.on('data', (chunk: Buffer) => {
+    body.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > MAX_BYTES) {
         response.destroy();
         reject(new TypeError(`expected a response of at most ${MAX_BYTES} bytes, got a longer one`));
       } else chunks.push(chunk);
     });
-    response.on('end', () => resolve(Buffer.concat(chunks)));
-    response.on('error', reject);
+    body.on('end', () => resolve(Buffer.concat(chunks)));
+    body.on('error', reject);
+    body.on('close', () => reject(new TypeError('the response ended before it was complete')));
   });
 }
 
 function responseOf({ statusCode = 500, headers }: IncomingMessage, body: Buffer): Response {
   const empty = statusCode === 204 || statusCode === 205 || statusCode === 304;
-  const response = new Response(empty ? null : new Uint8Array(body), { status: Math.max(200, statusCode) });
+  const response = new Response(empty ? null : new Uint8Array(body), { status: statusCode });
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined) response.headers.set(name, Array.isArray(value) ? value.join(', ') : value);
   return response;

@@ -1,7 +1,7 @@
 /** Discovery of an authorization server, for the client and for `troupe/oauth`. */
 import type { AuthorizationServer } from 'oauth4webapi';
-import { isObject } from '../protocol/json.ts';
-import type { GuardedFetch } from './guarded-fetch.ts';
+import { isObject, messageOf } from '../protocol/json.ts';
+import { AddressRejected, type GuardedFetch } from './guarded-fetch.ts';
 
 /**
  * Finds the metadata of an authorization server, in the order of the specification.
@@ -29,32 +29,73 @@ export async function findIssuer(
           `${url.origin}/.well-known/openid-configuration${path}`,
           `${url.origin}${path}/.well-known/openid-configuration`,
         ];
-  for (const place of places) {
-    const found = await getJson(http, place, signal);
-    if (found === undefined) continue;
-    if (!isAuthorizationServer(found)) throw new Error(`${place}: expected metadata with an issuer, got none`);
+  const search = await firstDocument(http, places, signal, (document) => {
+    if (!isAuthorizationServer(document)) return 'it has no issuer';
     // The issuer is an identifier. Only the slash of an empty path may differ, because URLs of both forms are one text to most software.
-    const same = path === '' && slash === 'optional' && withoutSlash(found.issuer) === withoutSlash(issuer);
-    if (found.issuer !== issuer && !same)
-      throw new Error(
-        `${place}: expected the issuer ${issuer}, got ${found.issuer.slice(0, 200)}. No token is requested there`,
-      );
-    return found;
-  }
-  throw new Error(`${issuer}: no metadata of an authorization server (tried ${places.join(', ')})`);
+    const same = path === '' && slash === 'optional' && isSameIssuer(document.issuer, issuer);
+    if (document.issuer === issuer || same) return document;
+    return `expected the issuer ${issuer}, got ${document.issuer.slice(0, 200)}. No token is requested there`;
+  });
+  if (search.found) return search.found;
+  throw new Error(`${issuer}: no metadata of an authorization server. ${explainMisses(search.misses)}`);
 }
 
-/** @returns undefined for a response that is not 200 with a JSON object, and below 500 */
-export async function getJson(
+/** A place without a usable document. */
+export interface Miss {
+  readonly place: string;
+  readonly why: string;
+  /** The place cannot be reached, or fails: it may have a document at another time. */
+  readonly outage: boolean;
+}
+
+/**
+ * Reads one place after the other, until one has a document that can be used: servers and proxies respond to paths that they do
+ * not know with pages, errors and documents of others.
+ *
+ * @param accept reads a document. @returns the reason why it cannot be used
+ * @throws the reason of the signal, or {@link AddressRejected}
+ */
+export async function firstDocument<T extends object>(
   http: GuardedFetch,
-  address: string,
-  signal?: AbortSignal,
-): Promise<Readonly<Record<string, unknown>> | undefined> {
-  const response = await http(address, { headers: { accept: 'application/json' }, signal });
-  if (response.status >= 500) throw new Error(`${address}: HTTP ${response.status}`);
-  if (response.status !== 200) return undefined;
-  const value: unknown = await response.json().catch(() => undefined);
-  return isObject(value) ? value : undefined;
+  places: readonly string[],
+  signal: AbortSignal | undefined,
+  accept: (document: Readonly<Record<string, unknown>>, place: string) => T | string,
+): Promise<{ readonly found: T | undefined; readonly misses: readonly Miss[] }> {
+  const misses: Miss[] = [];
+  for (const place of places) {
+    const miss = (why: string, outage = false): void => void misses.push({ place, why, outage });
+    let response: Response;
+    try {
+      response = await http(place, { headers: { accept: 'application/json' }, signal });
+    } catch (error) {
+      signal?.throwIfAborted();
+      // A server that leads to a private network is not asked for another place.
+      if (error instanceof AddressRejected) throw error;
+      miss(messageOf(error), true);
+      continue;
+    }
+    if (response.status !== 200) {
+      miss(`HTTP ${response.status}`, response.status >= 500);
+      continue;
+    }
+    const document: unknown = await response.json().catch(() => undefined);
+    const read = isObject(document) ? accept(document, place) : 'no JSON object';
+    if (typeof read !== 'string') return { found: read, misses };
+    miss(read);
+  }
+  return { found: undefined, misses };
+}
+
+/** Explains what each place said. */
+export function explainMisses(misses: readonly Miss[]): string {
+  return misses.map(({ place, why }) => (why.startsWith(place) ? why : `${place}: ${why}`)).join('; ');
+}
+
+/** @throws {Error} for a response that is not 200 with a JSON object */
+export async function getJson(http: GuardedFetch, address: string): Promise<Readonly<Record<string, unknown>>> {
+  const { found, misses } = await firstDocument(http, [address], undefined, (document) => document);
+  if (!found) throw new Error(explainMisses(misses));
+  return found;
 }
 
 export function isAuthorizationServer(
@@ -63,6 +104,7 @@ export function isAuthorizationServer(
   return typeof value.issuer === 'string';
 }
 
-function withoutSlash(issuer: string): string {
-  return issuer.replace(/\/$/, '');
+/** True for issuers that differ in a final slash at most. */
+export function isSameIssuer(one: string, other: string): boolean {
+  return one.replace(/\/$/, '') === other.replace(/\/$/, '');
 }

@@ -1,7 +1,7 @@
 /** Decides by its claims whether a token is an access token for this server, and for whom. */
 
 import type { Auth } from '../messages/auth.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
+import { isJsonObject, isWellFormed, type JsonObject, type JsonValue } from '../protocol/json.ts';
 import type { ResolvedIssuer, ResolvedResourceServer } from './resource-server-options.ts';
 
 /** The latest time of a token, in seconds since 1970: the year 5138. */
@@ -45,20 +45,27 @@ export function judgeClaims(claims: JsonObject, context: ClaimsContext): TokenVe
   const introspected = kind === 'introspected';
   if (claims.iss !== issuer.issuer && !(introspected && claims.iss === undefined))
     return { rejected: 'the token is of another issuer' };
-  const { exp, nbf } = claims;
+  // A name with half of a surrogate pair cannot be stored, nor written into an address.
+  if (!isWellFormed(claims)) return { rejected: 'the token has text that is not well-formed Unicode' };
+  const { exp, nbf, iat } = claims;
   const now = clock.date();
   if (exp === undefined ? !introspected : !isTime(exp)) return { rejected: 'the token has no valid exp' };
   const until = isTime(exp) ? exp * 1_000 + leewayMs : undefined;
   if (until !== undefined && until <= now) return { rejected: 'the token has expired' };
   if (nbf !== undefined && !(isTime(nbf) && nbf * 1_000 - leewayMs <= now))
     return { rejected: 'the token is not valid yet' };
+  if (iat !== undefined && !(isTime(iat) && iat * 1_000 - leewayMs <= now))
+    return { rejected: 'the token was issued in the future' };
   const foreign = audienceFault(claims.aud, context);
   if (foreign !== undefined) return { rejected: foreign };
   const clientId = firstText(claims.client_id, claims.azp, claims.appid);
   const granted = grantedScopes(claims);
-  if (kind === 'jwt' && isIdToken(claims, granted, clientId))
+  if (isMarkedOtherwise(claims) || (kind === 'jwt' && isIdToken(claims, granted, clientId)))
     return { rejected: 'expected an access token, got an ID token or a refresh token' };
   const bound = boundTo(claims);
+  // RFC 9449 section 6.2: the answer of the introspection names the key.
+  if (bound === undefined && introspected && /^dpop$/i.test(String(claims.token_type)))
+    return { rejected: 'the token is bound to a key (DPoP), and its issuer does not name the key (cnf)' };
   if (bound === false) return { rejected: 'the token is bound to a key in a way that this server does not support' };
   const subject = firstText(claims.sub);
   if (subject === undefined && clientId === undefined) return { rejected: 'the token names no subject and no client' };
@@ -92,12 +99,20 @@ function audienceFault(aud: JsonValue | undefined, { settings, issuer, alsoFor }
   return all.every(fine) ? undefined : `the token is also for other audiences: expected aud ${issuer.audience} alone`;
 }
 
-/** True for what OpenID Connect calls an ID token, and for refresh tokens that are JWTs. */
+/**
+ * True for tokens that their issuer marks as ID or refresh tokens: Keycloak by `typ`, Cognito by `token_use`, others by `token_type`,
+ * also in answers of their introspection.
+ */
+function isMarkedOtherwise({ typ, token_use, token_type }: JsonObject): boolean {
+  const marks = [typ, token_use, token_type].flatMap((mark) => (typeof mark === 'string' ? mark.toLowerCase() : []));
+  return marks.some((mark) => OTHER_TOKENS.has(mark));
+}
+
+const OTHER_TOKENS: ReadonlySet<string> = new Set(['id', 'id_token', 'refresh', 'refresh_token', 'offline', 'logout']);
+
+/** True for what OpenID Connect calls an ID token. */
 function isIdToken(claims: JsonObject, granted: readonly string[], clientId: string | undefined): boolean {
   if (claims.nonce !== undefined || claims.at_hash !== undefined || claims.c_hash !== undefined) return true;
-  // Keycloak and Cognito write the kind of a token into its claims.
-  if (claims.typ === 'ID' || claims.typ === 'Refresh' || claims.typ === 'Offline' || claims.token_use === 'id')
-    return true;
   return granted.length === 0 && clientId === undefined;
 }
 

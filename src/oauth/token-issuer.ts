@@ -81,7 +81,9 @@ export class TokenIssuer {
         await compactVerify(token, key, { algorithms: [...this.#issuer.algorithms] });
         return true;
       } catch (error) {
-        if (!(error instanceof errors.JOSEError || error instanceof TypeError)) throw error;
+        // A key that cannot be read verifies nothing: Web Crypto rejects it with a DOMException.
+        if (!(error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException))
+          throw error;
       }
     return false;
   }

@@ -19,6 +19,14 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return isObject(value);
 }
 
+/** True if no text of a value has half of a surrogate pair, which UTF-8 cannot carry. */
+export function isWellFormed(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (typeof value !== 'object' || value === null) return true;
+  if (Array.isArray(value)) return value.every(isWellFormed);
+  return Object.entries(value).every(([key, member]) => key.isWellFormed() && isWellFormed(member));
+}
+
 /**
  * Rejects misspelled options.
  *

@@ -86,7 +86,7 @@ const ROOMS: readonly {
     ],
     packages: ['eventemitter3', 'nanoid', 'node:'],
   },
-  { room: 'issuers', may: ['clock', 'protocol', 'transports'], packages: ['node:', 'oauth4webapi'] },
+  { room: 'issuers', may: ['clock', 'outgoing-http', 'protocol', 'transports'], packages: ['node:', 'oauth4webapi'] },
   {
     room: 'oauth',
     may: ['clock', 'protocol', 'quota', 'token-bucket', 'messages', 'transports', 'issuers'],
@@ -771,6 +771,8 @@ test('only the doors turn text into values and values into text', () => {
   inside.push('src/apps/resource-reads.ts', 'src/apps/generated-page.ts');
   // A configuration that people edit is no message.
   inside.push('src/codec/commented-json.ts');
+  // An answer of a token endpoint is no message.
+  inside.push('src/client/oauth/token-answer.ts');
   // A line of the log is no message.
   inside.push('src/json-log.ts');
   // The command line and discovery read package.json, which is no message.

@@ -99,7 +99,7 @@ test('G-02 an issuer whose metadata names another issuer is not used, and the op
   const answer = await guarded.bearer(await guarded.issuer.token({ audience: RESOURCE, claims: { iss: issuer.url } }));
   assert.is(answer.status, 503);
   assert.match(guarded.logged.join('\n'), `expected the issuer ${issuer.url}, got ${issuer.url}/`);
-  assert.equal(issuer.paths, ['/.well-known/oauth-authorization-server']);
+  assert.equal(issuer.paths, ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']);
   issuer.close();
   await guarded.close();
 });

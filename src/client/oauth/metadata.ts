@@ -1,7 +1,13 @@
 /** Discovery of a protected resource, and of the authorization server of a resource that names none. */
 import type { AuthorizationServer } from 'oauth4webapi';
 import type { GuardedFetch } from '../../issuers/guarded-fetch.ts';
-import { getJson, isAuthorizationServer } from '../../issuers/issuer-metadata.ts';
+import {
+  explainMisses,
+  findIssuer,
+  firstDocument,
+  isAuthorizationServer,
+  isSameIssuer,
+} from '../../issuers/issuer-metadata.ts';
 
 /** The metadata of an MCP server as a protected resource (RFC 9728). */
 export interface ProtectedResource {
@@ -18,7 +24,7 @@ export interface ProtectedResource {
  * @param named the address that the server has just named
  * @param remembered an address that it named before, and that may be gone
  * @returns undefined if the server has none (2025-03-26: it is its own authorization server)
- * @throws {Error} for metadata of another resource: its tokens could be used there
+ * @throws {Error} if the only metadata is of another resource, whose tokens could be used there, or if a place fails
  * @see 2026-07-28 authorization "Protected Resource Metadata Discovery Requirements"
  */
 export async function findResource(
@@ -30,31 +36,31 @@ export async function findResource(
 ): Promise<ProtectedResource | undefined> {
   const path = server.pathname === '/' ? '' : server.pathname.replace(/\/$/, '');
   const known = '/.well-known/oauth-protected-resource';
-  const places =
-    named === undefined
-      ? [
-          ...(remembered === undefined ? [] : [remembered]),
-          ...(path === '' ? [] : [`${server.origin}${known}${path}`]),
-          `${server.origin}${known}`,
-        ]
-      : [named];
-  for (const place of places) {
-    const found = await getJson(http, place, signal);
-    if (found === undefined) continue;
-    const { resource, authorization_servers: issuers, scopes_supported: scopes } = found;
-    if (typeof resource !== 'string' || !covers(resource, server))
-      throw new Error(
-        `${place}: expected the metadata of ${server.origin}${server.pathname}, got that of ${String(resource).slice(0, 200)}`,
-      );
+  const places = [
+    ...(named === undefined ? [] : [named]),
+    ...(remembered === undefined || remembered === named ? [] : [remembered]),
+    ...(path === '' ? [] : [`${server.origin}${known}${path}`]),
+    `${server.origin}${known}`,
+  ];
+  let foreign = false;
+  const { found, misses } = await firstDocument<ProtectedResource>(http, places, signal, (document) => {
+    const { resource, authorization_servers: issuers, scopes_supported: scopes } = document;
+    if (resource === undefined) return 'it names no resource';
+    if (typeof resource !== 'string' || !covers(resource, server)) {
+      foreign = true;
+      return `expected the metadata of ${server.origin}${server.pathname}, got that of ${String(resource).slice(0, 200)}`;
+    }
     return {
       resource,
       issuers: strings(issuers) ?? [],
       scopes: strings(scopes),
-      dpopRequired: found.dpop_bound_access_tokens_required === true,
+      dpopRequired: document.dpop_bound_access_tokens_required === true,
     };
-  }
-  if (named !== undefined)
-    throw new Error(`${named}: expected the resource's metadata, which the server named, got none`);
+  });
+  if (found) return found;
+  // Only a server that has no metadata is its own authorization server. One that fails now, or names another resource, is not.
+  if (named !== undefined || foreign || misses.some(({ outage }) => outage))
+    throw new Error(`no metadata of the resource ${server.origin}${server.pathname}. ${explainMisses(misses)}`);
   return undefined;
 }
 
@@ -67,15 +73,25 @@ function covers(resource: string, server: URL): boolean {
   return pathname === server.pathname || `${server.pathname}/`.startsWith(parent);
 }
 
-/** The authorization server of a 2025-03-26 server, which names none: its own origin, with or without metadata. */
+/**
+ * The authorization server of a 2025-03-26 server, which names none: its own origin, with or without metadata. Metadata at the
+ * origin that names another issuer counts as its name only: the document of that issuer decides (RFC 8414 section 3.3). Else a
+ * server could present its own token endpoint as that of another issuer.
+ */
 export async function originIssuer(http: GuardedFetch, server: URL, signal: AbortSignal): Promise<AuthorizationServer> {
-  const found = await getJson(http, `${server.origin}/.well-known/oauth-authorization-server`, signal);
-  if (found !== undefined && isAuthorizationServer(found)) return found;
+  const { origin } = server;
+  const place = `${origin}/.well-known/oauth-authorization-server`;
+  const { found, misses } = await firstDocument(http, [place], signal, (document) =>
+    isAuthorizationServer(document) ? document : 'it has no issuer',
+  );
+  if (found)
+    return isSameIssuer(found.issuer, origin) ? found : findIssuer(http, found.issuer, { signal, slash: 'optional' });
+  if (misses.some(({ outage }) => outage)) throw new Error(explainMisses(misses));
   return {
-    issuer: server.origin,
-    authorization_endpoint: `${server.origin}/authorize`,
-    token_endpoint: `${server.origin}/token`,
-    registration_endpoint: `${server.origin}/register`,
+    issuer: origin,
+    authorization_endpoint: `${origin}/authorize`,
+    token_endpoint: `${origin}/token`,
+    registration_endpoint: `${origin}/register`,
     code_challenge_methods_supported: ['S256'],
   };
 }

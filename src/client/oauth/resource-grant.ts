@@ -12,7 +12,8 @@ import type {
 } from 'oauth4webapi';
 import { type Clock, systemClock } from '../../clock.ts';
 import { type GuardedFetch, guardedFetch } from '../../issuers/guarded-fetch.ts';
-import { findIssuer } from '../../issuers/issuer-metadata.ts';
+import { findIssuer, isSameIssuer } from '../../issuers/issuer-metadata.ts';
+import { isHeaderValue } from '../../outgoing-http/header-text.ts';
 import { isObject, messageOf } from '../../protocol/json.ts';
 import { isLoopback } from '../../transports/http/host-guard.ts';
 import type { Authorization, Challenge } from '../authorization.ts';
@@ -20,6 +21,7 @@ import type { SignIn } from './browser-sign-in.ts';
 import { readChallenges } from './challenges.ts';
 import { findResource, originIssuer } from './metadata.ts';
 import { makeProofKey, type ProofKey, proofOf, readProofKey, writeProofKey } from './proof.ts';
+import { readableTokenAnswer } from './token-answer.ts';
 import { memoryTokens, type TokenStore } from './token-store.ts';
 
 export interface OAuthOptions {
@@ -510,7 +512,7 @@ class ResourceGrant implements PersonalGrant {
     }
   }
 
-  #grantWithoutPerson(
+  async #grantWithoutPerson(
     server: AuthorizationServer,
     target: string,
     scopes: readonly string[],
@@ -524,13 +526,13 @@ class ResourceGrant implements PersonalGrant {
     if (assertion)
       return this.#token(
         server,
-        this.#ownClient(server),
+        await this.#ownClient(server),
         JWT_BEARER,
         async () => ({ ...common, assertion: await assertion.call(this.#options) }),
         key,
         signal,
       );
-    return this.#token(server, this.#ownClient(server), 'client_credentials', () => common, key, signal);
+    return this.#token(server, await this.#ownClient(server), 'client_credentials', () => common, key, signal);
   }
 
   /** Lets a person sign in at once: in the browser of this machine, or as `authorize` does it. */
@@ -672,6 +674,7 @@ class ResourceGrant implements PersonalGrant {
     key: ProofKey | undefined,
     signal: AbortSignal,
   ): Promise<TokenEndpointResponse> {
+    const registration = await this.#ownClient(server);
     const body = new URLSearchParams({
       grant_type: TOKEN_EXCHANGE,
       requested_token_type: 'urn:ietf:params:oauth:token-type:id-jag',
@@ -696,20 +699,30 @@ class ResourceGrant implements PersonalGrant {
       throw new Error(
         `the identity provider rejected the token exchange: ${errorIn(answer) ?? `HTTP ${response.status}`}`,
       );
-    return this.#token(server, this.#ownClient(server), JWT_BEARER, () => ({ ...common, assertion }), key, signal);
+    return this.#token(server, registration, JWT_BEARER, () => ({ ...common, assertion }), key, signal);
   }
 
   // The client's identity
 
-  /** The client that the program itself has registered. */
-  #ownClient({ issuer }: AuthorizationServer): Registration {
-    const { clientId, clientSecret, issuer: own } = this.#options;
+  /**
+   * The client that the program itself has registered. It belongs to one issuer: that of the options, else the first one met,
+   * which the store of tokens remembers.
+   */
+  async #ownClient({ issuer }: AuthorizationServer): Promise<Registration> {
+    const { clientId, clientSecret, issuer: named } = this.#options;
     if (clientId === undefined) throw new Error('oauth: clientId: expected the id of a registered client, got nothing');
-    if (own !== undefined && own !== issuer)
+    const own = named ?? (await this.#firstIssuer(clientId, issuer));
+    if (!isSameIssuer(own, issuer))
       throw new Error(
-        `the server's authorization server is ${issuer}, and the client is registered at ${own}. Its credentials are not sent there`,
+        `the server's authorization server is ${issuer}, and the client is registered at ${own}. Its credentials are not sent there. If it is registered at both, use an oauth() for each, with the option issuer`,
       );
     return { clientId, clientSecret };
+  }
+
+  async #firstIssuer(clientId: string, issuer: string): Promise<string> {
+    const key = `issuer of ${clientId}`;
+    await this.#tokens.replace(key, undefined, issuer);
+    return (await this.#tokens.get(key)) ?? issuer;
   }
 
   /** By hand, else a metadata document, else dynamic registration (2026-07-28 client-registration). */
@@ -932,7 +945,7 @@ class ResourceGrant implements PersonalGrant {
       [oauth4webapi.customFetch]: (
         url: string,
         init: { method: string; headers: Record<string, string>; body: unknown; signal?: AbortSignal },
-      ) => this.#request(url, init),
+      ) => this.#request(url, init).then(readableTokenAnswer),
     };
   }
 }
@@ -997,8 +1010,17 @@ function readDemand({ status, header }: Challenge): Demand {
   };
 }
 
+/** A stored value. A damaged one counts as missing: the next sign-in replaces it. */
+function readStored(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 function readPending(text: string): PendingSignIn | undefined {
-  const value: unknown = JSON.parse(text);
+  const value = readStored(text);
   return isPending(value) ? value : undefined;
 }
 
@@ -1015,7 +1037,7 @@ function isPending(value: unknown): value is PendingSignIn {
 }
 
 function readGrant(text: string): Grant | undefined {
-  const value: unknown = JSON.parse(text);
+  const value = readStored(text);
   return isGrant(value) ? value : undefined;
 }
 
@@ -1025,12 +1047,13 @@ function isGrant(value: unknown): value is Grant {
     (value.client === undefined || isRegistration(value.client)) &&
     typeof value.issuer === 'string' &&
     typeof value.accessToken === 'string' &&
+    isHeaderValue(value.accessToken) &&
     Array.isArray(value.scopes)
   );
 }
 
 function readRegistration(text: string): Registration | undefined {
-  const value: unknown = JSON.parse(text);
+  const value = readStored(text);
   return isRegistration(value) ? value : undefined;
 }
 

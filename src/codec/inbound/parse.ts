@@ -5,6 +5,7 @@
 
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
 import { HEAP_BYTES } from '../../protocol/heap.ts';
+import { isWellFormed } from '../../protocol/json.ts';
 import { type RequestId, readIncoming } from '../../protocol/jsonrpc.ts';
 import { envelopeText } from '../../protocol/message-envelope.ts';
 
@@ -67,7 +68,7 @@ export function parseText(text: string, { maxDepth }: ParseLimits, room?: Messag
   if (written.keys !== found.keys) {
     return { ...refused(ErrorCode.InvalidRequest, 'an object has the same key twice'), value };
   }
-  if (mayHideSurrogates(text) && !wellFormed(value)) {
+  if (mayHideSurrogates(text) && !isWellFormed(value)) {
     const why = 'a string has half of a surrogate pair, which UTF-8 cannot carry';
     return { ...refused(ErrorCode.InvalidRequest, why), value };
   }
@@ -196,11 +197,4 @@ function colons(text: string): number {
 /** Half of a pair can come from an escape, or from a text that never was UTF-8 (an embedder's). */
 function mayHideSurrogates(text: string): boolean {
   return (text.includes('\\u') && /\\u[dD][89a-fA-F]/.test(text)) || !text.isWellFormed();
-}
-
-function wellFormed(value: unknown): boolean {
-  if (typeof value === 'string') return value.isWellFormed();
-  if (typeof value !== 'object' || value === null) return true;
-  if (Array.isArray(value)) return value.every(wellFormed);
-  return Object.entries(value).every(([key, member]) => key.isWellFormed() && wellFormed(member));
 }

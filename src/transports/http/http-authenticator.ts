@@ -1,6 +1,6 @@
 /** Authenticates HTTP requests, and words the challenges for requests that lack credentials or scopes. */
 import { type Auth, authOf } from '../../messages/auth.ts';
-import { describe, isJsonObject, isObject, type JsonObject } from '../../protocol/json.ts';
+import { describe, isJsonObject, isObject, isWellFormed, type JsonObject } from '../../protocol/json.ts';
 import { areScopes, problemOfScopes } from '../../protocol/scopes.ts';
 import { ANONYMOUS, LOCAL } from '../../quota.ts';
 
@@ -96,6 +96,12 @@ export const REJECTED = {
   message: 'authentication failed: expected valid credentials (Authorization), got none',
 } as const satisfies Authentication;
 
+/** The rejection of a caller whose name has half of a surrogate pair: no store, log or address can carry it. */
+const ILL_FORMED = {
+  ...REJECTED,
+  message: 'authentication failed: the name of the caller is not well-formed Unicode',
+} as const satisfies Authentication;
+
 /** Most principals whose names alone are remembered as frozen objects. */
 const MAX_NAMED = 1_000;
 
@@ -125,12 +131,13 @@ export class FunctionAuthenticator implements HttpAuthenticator {
   /** @throws {TypeError} for a result that is none of {@link AuthenticateResult} */
   readonly #read = (found: unknown): Authentication => {
     if (found === undefined || found === null || found === '' || found === false) return REJECTED;
-    if (typeof found === 'string') return this.#name(found);
+    if (typeof found === 'string') return isWellFormed(found) ? this.#name(found) : ILL_FORMED;
     if (!isObject(found) || typeof found.principal !== 'string' || found.principal === '')
       throw new TypeError(
         `http.authenticate: expected a principal's name, { principal, scopes, claims, expiresAt } or undefined, got ${isObject(found) ? `{ ${Object.keys(found).join(', ')} }` : describe(found)}`,
       );
     const { principal, scopes, claims, expiresAt } = found;
+    if (!isWellFormed(principal) || !isWellFormed(claims)) return ILL_FORMED;
     if (scopes === undefined && claims === undefined && expiresAt === undefined) return this.#name(principal);
     if (scopes !== undefined && !areScopes(scopes))
       throw new TypeError(`http.authenticate: scopes: ${problemOfScopes(scopes)}`);
