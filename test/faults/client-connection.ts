@@ -100,7 +100,7 @@ export const CLIENT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'U-08',
     test: HTTP,
-    file: 'src/client/channels/http-channel.ts',
+    file: 'src/client/channels/http-origin.ts',
     find: "syscall === 'getaddrinfo' || shaking ?",
     replace: "syscall === 'getaddrinfo' ?",
     why: 'a handshake of TLS that fails counts as a request that was sent',

@@ -74,7 +74,7 @@ export const CLIENT_SIGN_IN: readonly BrokenBuild[] = [
   {
     id: 'S-51',
     test: 'test/client/oauth.test.ts',
-    file: 'src/client/channels/http-channel.ts',
+    file: 'src/client/channels/http-origin.ts',
     find: ' && target?.origin === url.origin && ',
     replace: ' && target && ',
     why: 'a redirect to another origin gets the headers and the token',
