@@ -20,6 +20,7 @@ const ADDRESS = { port: 0, host: '127.0.0.1' };
 const SHARED: Required<SharedHttpOptions> = {
   allowedHosts: ['mcp.example.com'],
   allowedOrigins: ['https://app.example.com'],
+  allowedHeaders: ['X-Api-Key'],
   auth: { authenticate: () => ({ auth: authOf('ada') }), challenge: () => [], documents: new Map() },
   authenticate: () => 'ada',
   response: 'json',
@@ -27,6 +28,7 @@ const SHARED: Required<SharedHttpOptions> = {
   keepAliveMs: 12,
   stallMs: 13,
   sessionIdleMs: 14,
+  idleConnectionMs: 23,
   replayMs: 15,
   maxReplayEvents: 16,
   maxReplayBytes: 17,

@@ -65,6 +65,7 @@ export const server = createServer({
     },
     allowedHosts: ['mcp.example.com'],
     allowedOrigins: ['https://app.example.com'],
+    allowedHeaders: ['X-Api-Key'],
     response: 'sse',
     rate: { perSecond: 0.001, burst: 200 },
     maxExchangesPerPrincipal: 2,
@@ -130,6 +131,8 @@ interface Reply {
 }
 
 interface Asked {
+  /** Default: POST to the endpoint, GET at a path. */
+  readonly method?: 'OPTIONS';
   /** Asks for a document at this path, instead of the endpoint. */
   readonly path?: string;
   readonly principal?: string | undefined;
@@ -222,10 +225,10 @@ async function overHttp(
   const url = new URL(await process.url());
   let id = 0;
   let session: string | undefined;
-  const post = ({ path, principal, headers, body, headOnly = false }: Asked): Promise<Reply> =>
+  const post = ({ method, path, principal, headers, body, headOnly = false }: Asked): Promise<Reply> =>
     new Promise((resolve, reject) => {
       const request = httpRequest(path === undefined ? url : new URL(path, url), {
-        method: path === undefined ? 'POST' : 'GET',
+        method: method ?? (path === undefined ? 'POST' : 'GET'),
         agent: false,
         headers: {
           host: ownPort ? url.host : 'mcp.example.com',
@@ -245,7 +248,7 @@ async function overHttp(
         });
         response.on('error', () => {}).on('end', () => resolve({ status, headers, text, drop }));
       });
-      if (path !== undefined) request.end();
+      if (path !== undefined || method !== undefined) request.end();
       else request.end(JSON.stringify(body ?? modernBody('tools/call', { name: 'who', arguments: {} })));
     });
   const modernBody = (method: string, params: object = {}): object => {
@@ -431,6 +434,10 @@ const HTTP: {
     assert.is(headers['access-control-allow-origin'], 'https://app.example.com');
     assert.is((await post({ principal: 'ada', headers: { origin: 'https://evil.example.com' } })).status, 403);
   },
+  async allowedHeaders(_, post) {
+    const { headers } = await post({ method: 'OPTIONS', headers: { origin: 'https://app.example.com' } });
+    assert.match(String(headers['access-control-allow-headers']), 'X-Api-Key');
+  },
   async response(_, post) {
     assert.match(String((await post({ principal: 'ada' })).headers['content-type']), 'text/event-stream');
   },
@@ -463,6 +470,7 @@ const HTTP: {
   },
   keepAliveMs: 'by value',
   stallMs: 'by value',
+  idleConnectionMs: 'by value',
   sessionIdleMs: 'by value',
   replayMs: 'by value',
   maxReplayEvents: 'by value',

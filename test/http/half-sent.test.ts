@@ -21,12 +21,13 @@ let stage: Stage;
 test.before(async () => {
   const scaled = (options: nodeHttp.ServerOptions, listener: nodeHttp.RequestListener): nodeHttp.Server => {
     given.push(options);
-    const { headersTimeout, requestTimeout, connectionsCheckingInterval } = options;
+    const { headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval } = options;
     return createServer(
       {
         ...options,
         headersTimeout: faster(headersTimeout),
         requestTimeout: faster(requestTimeout),
+        keepAliveTimeout: faster(keepAliveTimeout),
         connectionsCheckingInterval: faster(connectionsCheckingInterval),
       },
       listener,
@@ -87,6 +88,29 @@ for (const [what, sent] of [
     assert.equal(busy(stage.server), []);
   });
 }
+
+test('an idle connection stays open for idleConnectionMs, longer than balancers reuse one and than a request may take', async () => {
+  const [options] = given;
+  assert.is(options?.keepAliveTimeout, 75_000);
+  const [idle, silent] = await Promise.all([Raw.open(stage.url), Raw.open(stage.url)]);
+  for (let round = 0; round < 2; round += 1) {
+    idle.write(WHOLE);
+    const { status, headers } = await idle.response();
+    assert.is(status, 200);
+    assert.match(headers['keep-alive'] ?? '', /^timeout=[1-9]/);
+    // The time limits of requests end this connection, and not the idle one.
+    if (round === 0) await silent.closed();
+  }
+  await idle.closed();
+});
+
+test('idleConnectionMs sets the time, with createServer({ http }), too', async () => {
+  for (const options of [{ idleConnectionMs: 50_000 }, { server: { http: { idleConnectionMs: 50_000 } } }]) {
+    const other = await serveHttp(options);
+    assert.is(given.at(-1)?.keepAliveTimeout, 50_000);
+    await other.close();
+  }
+});
 
 test('a body in chunks that never ends is no different', async () => {
   const raw = await Raw.open(stage.url);

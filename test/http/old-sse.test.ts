@@ -103,6 +103,50 @@ for (const [who, opening] of OPENINGS)
       }
     }));
 
+/** How a client forms the address for its POST requests from the address of the stream and the endpoint. */
+const RESOLVERS: readonly (readonly [
+  who: string,
+  agent: string,
+  resolve: (endpoint: string, url: string) => string,
+])[] = [
+  ['RFC 3986, as most clients do', 'node', (endpoint, url) => new URL(endpoint, url).href],
+  // rmcp: a reference of a query keeps the path; anything else replaces it.
+  [
+    'the Rust SDK',
+    'reqwest',
+    (endpoint, url) => {
+      const { origin, pathname } = new URL(url);
+      return endpoint.startsWith('?') ? `${origin}${pathname}${endpoint}` : `${origin}/${endpoint.replace(/^\//, '')}`;
+    },
+  ],
+  ['the Java SDK', 'Java-http-client/21.0.2', (endpoint, url) => `${new URL(url).origin}${endpoint}`],
+  ['WebClient of Spring', 'ReactorNetty/1.2.1', (endpoint, url) => `${new URL(url).origin}${endpoint}`],
+];
+for (const path of ['/mcp', '/tools/mcp', '/sse', '/a/b/', '/'])
+  for (const [who, agent, resolve] of RESOLVERS)
+    test(`the endpoint of a stream at ${path} leads back to it, as ${who} resolves it`, () =>
+      serving(
+        async ({ url }) => {
+          const stream = await ask(url, { method: 'GET', headers: { 'user-agent': agent } });
+          const { data = '' } = await stream.events.next();
+          const answer = await ask(resolve(data, url), { body: initialize('2024-11-05') });
+          await answer.text();
+          assert.is(answer.status, 202);
+          assert.is(resolve(data, url).split('?')[0], url);
+          stream.cut();
+        },
+        { path },
+      ));
+
+test('behind a proxy that removes a prefix, the endpoint leads back through the prefix', () =>
+  serving(async ({ url }) => {
+    const outside = new URL('/tools/mcp', url).href;
+    const stream = await ask(url, { method: 'GET' });
+    const { data = '' } = await stream.events.next();
+    assert.is(new URL(data, outside).pathname, '/tools/mcp');
+    stream.cut();
+  }));
+
 test('a GET that belongs to Streamable HTTP opens no HTTP+SSE: with a session, an event to go on from, or a revision without it', () =>
   serving(async ({ url }) => {
     for (const [headers, status] of [
@@ -158,7 +202,7 @@ test('an endpoint at /sse serves every revision', () =>
     { path: '/sse' },
   ));
 
-test('a mounted server serves HTTP+SSE on a path that ends in /sse, and names the whole path in its endpoint', async () => {
+test('a mounted server serves HTTP+SSE on a path that ends in /sse, and its endpoint leads back there', async () => {
   const server = createServer({ name: 'mounted', version: '1.0.0' });
   const host = createNodeServer((request, response) => {
     // As Express does under app.use('/deep', …).
@@ -187,7 +231,7 @@ test('a mounted server serves HTTP+SSE on a path that ends in /sse, and names th
   );
   assert.is(status, 200);
   const reader = body?.getReader();
-  assert.match(new TextDecoder().decode((await reader?.read())?.value), 'data: /api/sse?sse=');
+  assert.match(new TextDecoder().decode((await reader?.read())?.value), 'data: ?sse=');
   await reader?.cancel();
   host.closeAllConnections();
   host.close();

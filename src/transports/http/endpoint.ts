@@ -77,11 +77,11 @@ export class Endpoint implements RouteAnswers {
   #leaving = false;
   #closed = false;
 
-  /** @throws {TypeError} for an invalid host or origin in the lists */
+  /** @throws {TypeError} for an invalid host, origin or header in the lists */
   constructor(options: EndpointOptions) {
     this.#options = options;
-    const { loopback, allowedHosts, allowedOrigins, rate, auth, authenticate } = options;
-    this.#guard = new HostGuard({ loopback, allowedHosts, allowedOrigins });
+    const { rate, auth, authenticate } = options;
+    this.#guard = new HostGuard(options);
     this.#load = new PrincipalLoad({ ...options, rate });
     this.#authenticator = auth ?? (authenticate && new FunctionAuthenticator((request) => authenticate(request)));
     this.#signIns = new SignInRoute({ ...options, authenticates: this.#authenticator !== undefined });

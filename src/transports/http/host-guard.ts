@@ -7,9 +7,11 @@ export interface HostGuardOptions {
   /** True if the server is bound to loopback only. Loopback names pass, and so do pages that this machine serves. */
   readonly loopback: boolean;
   /** Names that the Host header may contain, with a port (`mcp.example.com:8443`) or for any port. */
-  readonly allowedHosts: readonly string[] | undefined;
+  readonly allowedHosts?: readonly string[] | undefined;
   /** Origins of web pages (`https://app.example.com`) that may send requests and read the responses. */
   readonly allowedOrigins: readonly string[];
+  /** Names of further headers that pages of these origins may send. */
+  readonly allowedHeaders: readonly string[];
 }
 
 /** A rejection of a request, with its reason. */
@@ -38,6 +40,8 @@ const MAX_REMEMBERED = 64;
 
 /** RFC 9110 section 7.2 without the forms that MCP clients never send: escapes, user names, an empty port. */
 const AUTHORITY = /^(?:[a-z0-9._-]+|\[([0-9a-f:.]+)\])(?::([0-9]{1,5}))?$/i;
+/** RFC 9110 section 5.1: a field name is a token. */
+const HEADER_NAME = /^[!#$%&'+\-.^_`|~0-9a-z]{1,100}$/i;
 /** RFC 9110 section 5.6.2, `1*tchar` after the prefix. */
 const PARAMETER_HEADER = /^mcp-param-[!#$%&'*+\-.^_`|~0-9a-z]+$/i;
 
@@ -62,10 +66,14 @@ loopbackAddresses.addAddress('::1', 'ipv6');
  * Rejects DNS rebinding and pages of other sites (MCP basic/transports, "Security Warning"; 2026-07-28 streamable-http,
  * "Security & Endpoint"). Accepts only listed names: without `loopback` and `allowedHosts` no request passes.
  *
- * @throws {TypeError} for an entry of `allowedHosts` that is not a host name, or of `allowedOrigins` that is not an
- * origin
+ * @throws {TypeError} for an entry of `allowedHosts` that is not a host name, of `allowedOrigins` that is not an origin, or of
+ * `allowedHeaders` that is not the name of a header
  * @example
- * const guard = new HostGuard({ loopback: true, allowedHosts: undefined, allowedOrigins: ['https://app.example.com']
+ * const guard = new HostGuard({
+ *   loopback: true,
+ *   allowedHosts: undefined,
+ *   allowedOrigins: ['https://app.example.com'],
+ *   allowedHeaders: [],
  * });
  * const refusal = guard.check(request.headers.host, request.headers.origin);
  */
@@ -77,11 +85,14 @@ export class HostGuard {
   readonly #authorities = new Set<string>();
   /** The CORS headers of each allowed origin. */
   readonly #origins = new Map<string, Readonly<Record<string, string>>>();
+  readonly #requestHeaders: readonly string[];
   readonly #hostVerdicts = new Map<string, Verdict>();
   readonly #originVerdicts = new Map<string, Verdict>();
 
-  constructor({ loopback, allowedHosts = [], allowedOrigins }: HostGuardOptions) {
+  constructor({ loopback, allowedHosts = [], allowedOrigins, allowedHeaders }: HostGuardOptions) {
     this.#loopback = loopback;
+    for (const entry of list('allowedHeaders', allowedHeaders)) checkHeader(entry);
+    this.#requestHeaders = [...REQUEST_HEADERS, ...allowedHeaders];
     for (const entry of list('allowedHosts', allowedHosts)) this.#allowHost(entry);
     for (const entry of list('allowedOrigins', allowedOrigins)) {
       checkOrigin(entry);
@@ -128,7 +139,7 @@ export class HostGuard {
       headers && {
         ...headers,
         'Access-Control-Allow-Methods': 'GET, POST, DELETE',
-        'Access-Control-Allow-Headers': [...REQUEST_HEADERS, ...parameterHeaders(requested)].join(', '),
+        'Access-Control-Allow-Headers': [...this.#requestHeaders, ...parameterHeaders(requested)].join(', '),
         'Access-Control-Max-Age': '600',
       }
     );
@@ -269,6 +280,16 @@ function originAdvice(entry: string, origin: string | undefined): string {
   return origin === undefined || origin === 'null'
     ? 'Give scheme and host, and the port if it is not the default'
     : `Write ${quote(origin)}`;
+}
+
+function checkHeader(entry: string): void {
+  if (HEADER_NAME.test(entry)) return;
+  const advice = entry.includes('*')
+    ? 'List each name. Patterns are not supported'
+    : 'Give only the name, without its value';
+  throw new TypeError(
+    `allowedHeaders: expected the name of a header of at most 100 characters ("X-Api-Key"), got ${quote(entry)}. ${advice}`,
+  );
 }
 
 /** @throws {TypeError} for other values from JavaScript callers. A string would be read as a list of its characters. */

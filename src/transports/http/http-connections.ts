@@ -311,8 +311,7 @@ export class HttpConnections {
     this.#open.add(stream);
     this.#old.set(stream.id, stream);
     this.#oldOf.set(connection, stream);
-    const [path = ''] = request.url.split('?', 1);
-    stream.begin(`${path}?sse=${stream.id}`, headers);
+    stream.begin(endpointOf(request, stream.id), headers);
     this.host.bus.emit('connection.opened', { connection, transport: 'http+sse', principal });
   }
 
@@ -517,4 +516,20 @@ export class HttpConnections {
     session.leave();
     return true;
   }
+}
+
+/**
+ * Clients that append the endpoint to the address of the server instead of resolving it against the address of the stream: those
+ * of the official Java SDK (`HttpClientSseClientTransport`, and `WebFluxSseClientTransport` of Spring).
+ */
+const APPENDS_ENDPOINT = /^(?:Java-http-client|ReactorNetty)\//;
+
+/**
+ * The endpoint of an HTTP+SSE stream: a reference relative to the address of the stream (RFC 3986 section 5.2), because a proxy
+ * may serve that address under a prefix which this server does not see. A reference of only a query resolves correctly also
+ * in clients that take any other text for an absolute path.
+ */
+function endpointOf(request: Pick<HttpRequest, 'url' | 'header'>, stream: string): string {
+  const [path = ''] = APPENDS_ENDPOINT.test(request.header('user-agent') ?? '') ? request.url.split('?', 1) : [];
+  return `${path}?sse=${stream}`;
 }

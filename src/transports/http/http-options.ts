@@ -49,6 +49,11 @@ export interface HttpOptions {
   /** The origins whose pages may use this server from a browser, such as `https://app.example.com`. */
   readonly allowedOrigins?: readonly string[];
   /**
+   * The names of further headers that pages of `allowedOrigins` may send, such as `X-Api-Key` for an authenticator that reads
+   * it. The headers of MCP and `Authorization` are always allowed.
+   */
+  readonly allowedHeaders?: readonly string[];
+  /**
    * Returns the principal of a request, with its scopes if it has any, or `undefined` to reject it with 401. Called for
    * every request: a session serves only the principal that opened it. Default: every client is `anonymous`.
    *
@@ -76,6 +81,11 @@ export interface HttpOptions {
   readonly keepAliveMs?: number;
   /** Milliseconds after which a client that reads nothing is disconnected. Default 30,000. */
   readonly stallMs?: number;
+  /**
+   * Milliseconds without a request after which a connection closes; a host of a mounted server decides itself. Default 75,000:
+   * longer than the 60 s for which balancers reuse a connection. A request on a connection that closes would get 502.
+   */
+  readonly idleConnectionMs?: number;
   /** Milliseconds after which an idle session ends. Default 1,800,000 (half an hour). */
   readonly sessionIdleMs?: number;
   /**
@@ -159,10 +169,12 @@ const DEFAULTS = {
   host: '127.0.0.1',
   path: '/mcp',
   allowedOrigins: [],
+  allowedHeaders: [],
   response: 'auto',
   retryMs: 1_000,
   keepAliveMs: 15_000,
   stallMs: 30_000,
+  idleConnectionMs: 75_000,
   sessionIdleMs: 30 * 60_000,
   replayMs: 15 * 60_000,
   maxReplayEvents: 1_000,
@@ -187,6 +199,7 @@ const COUNTS = [
   'retryMs',
   'keepAliveMs',
   'stallMs',
+  'idleConnectionMs',
   'sessionIdleMs',
   'replayMs',
   'maxReplayEvents',

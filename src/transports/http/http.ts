@@ -220,6 +220,7 @@ class NodeTransport implements RelocatableTransport, ReceivingTransport, Connect
       {
         headersTimeout: HEADERS_MS,
         requestTimeout: REQUEST_MS,
+        keepAliveTimeout: options.idleConnectionMs,
         connectionsCheckingInterval: CHECK_MS,
         maxHeaderSize: MAX_HEADER_BYTES,
         // Nagle's algorithm would delay small responses.

@@ -14,7 +14,7 @@ const names = suite('guard: loopback names');
 const bounds = suite('guard: bounds');
 
 const guard = (options: Partial<HostGuardOptions> = {}): HostGuard =>
-  new HostGuard({ loopback: true, allowedHosts: undefined, allowedOrigins: [], ...options });
+  new HostGuard({ loopback: true, allowedHosts: undefined, allowedOrigins: [], allowedHeaders: [], ...options });
 
 /** 200 where the request passes. Asked twice: the second answer comes from memory. */
 function status(by: HostGuard, host: string | undefined, origin?: string): number {
@@ -192,8 +192,8 @@ hosts('an entry that is no host name is refused, with what to write', () => {
 });
 
 hosts('a list that is a string or holds other things is refused', () => {
-  const options: HostGuardOptions = { loopback: true, allowedHosts: undefined, allowedOrigins: [] };
-  for (const name of ['allowedHosts', 'allowedOrigins'] as const) {
+  const options: HostGuardOptions = { loopback: true, allowedHosts: undefined, allowedOrigins: [], allowedHeaders: [] };
+  for (const name of ['allowedHosts', 'allowedOrigins', 'allowedHeaders'] as const) {
     for (const wrong of ['mcp.example.com', [1], {}, null]) {
       const given: HostGuardOptions = Object.assign({ ...options }, { [name]: wrong });
       const error = thrown(() => new HostGuard(given));
@@ -398,6 +398,35 @@ cors('a preflight hears the parameter headers that it names, and no other', () =
     'mcp-param-a:b',
   ])
     assert.is(allowed(requested), fixed, requested);
+});
+
+cors('a preflight allows the headers of allowedHeaders, with any request', () => {
+  const keyed = guard({ allowedOrigins: ['https://app.example.com'], allowedHeaders: ['X-Api-Key', 'x-tenant'] });
+  const names = (requested?: string): string | undefined =>
+    keyed.preflight('https://app.example.com', requested)?.['Access-Control-Allow-Headers'];
+  assert.is(names(), `${fixed}, X-Api-Key, x-tenant`);
+  assert.is(names('x-api-key, cookie, mcp-param-a'), `${fixed}, X-Api-Key, x-tenant, mcp-param-a`);
+  assert.is(keyed.preflight('https://evil.example.com', 'x-api-key'), undefined);
+});
+
+cors('an entry of allowedHeaders that is not a header name throws, and the error says what to write', () => {
+  const cases: readonly (readonly [string, string])[] = [
+    ['*', 'List each name'],
+    ['X-*', 'List each name'],
+    ['', 'Give only the name'],
+    ['X-Api-Key: s3cret', 'Give only the name'],
+    ['X-Api-Key, X-Tenant', 'Give only the name'],
+    ['X-Api-Key\r\nSet-Cookie', 'Give only the name'],
+    ['ключ', 'Give only the name'],
+    ['x'.repeat(101), 'Give only the name'],
+  ];
+  for (const [entry, advice] of cases) {
+    const error = thrown(() => guard({ allowedHeaders: [entry] }));
+    assert.instance(error, TypeError, entry);
+    assert.match(error.message, 'allowedHeaders: expected the name of a header');
+    assert.match(error.message, advice);
+    assert.not.match(error.message, /[^ -~…\uFFFD]/);
+  }
 });
 
 cors('the answer to any preflight is safe to write', () => {
