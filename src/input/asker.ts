@@ -15,6 +15,8 @@ export interface AskerOptions {
   conversation(): Mailbox<InteractiveRequestMail>;
   /** Returns the client of the newest request, which receives the question. */
   client(): ClientFacts;
+  /** Called when a question is sent without its `includeContext`. */
+  contextDropped(): void;
   /** Set if the model that called is asked when the client cannot be. */
   readonly model: Pick<ByModel, 'structured'> | undefined;
 }
@@ -32,7 +34,7 @@ const MAX_QUESTIONS = 32;
 /** Number of times that a question is asked until its answers are valid. */
 const MAX_TRIES = 3;
 
-export function makeAsking({ conversation, client, model }: AskerOptions): Asker {
+export function makeAsking({ conversation, client, contextDropped, model }: AskerOptions): Asker {
   /** Number of uses of each name. The second question with a name gets another key. */
   const used = new Map<string, number>();
 
@@ -51,7 +53,9 @@ export function makeAsking({ conversation, client, model }: AskerOptions): Asker
   /** Prepares a question for the client, or for the model if the client cannot be asked. */
   const preparedFor = (question: AnyQuestion): Prepared => {
     try {
-      return prepare(question, client());
+      const prepared = prepare(question, client());
+      if (prepared.contextDropped) contextDropped();
+      return prepared;
     } catch (error) {
       if (!model || !(error instanceof CannotAsk || error instanceof Unanswered)) throw error;
       return { ...prepare(question, ANY_CLIENT), model: { ...model, otherwise: error } };

@@ -2,6 +2,7 @@
 
 import type { ActorSystem } from '../actor/actor.ts';
 import { type Clock, eachInSlices, SlicedQueue } from '../clock.ts';
+import { nameOfOperation } from '../inspection/display-names.ts';
 import type { Limits } from '../limits.ts';
 import type { AuditMail } from '../messages/audit-messages.ts';
 import type { CellHolder } from '../messages/cell-holder.ts';
@@ -9,6 +10,7 @@ import type { RecordedReply } from '../messages/client-input.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../messages/input-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { HeldMemory, RequestView } from '../messages/request-view.ts';
+import { fieldsOf } from '../operator-log.ts';
 import { isOfCells } from '../protocol/cell.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
 import type { Quota, Reservation } from '../quota.ts';
@@ -44,6 +46,7 @@ export interface InteractiveRequestsOptions {
 export class InteractiveRequests implements CellHolder {
   readonly #options: InteractiveRequestsOptions;
   readonly #services: InteractiveRequestServices;
+  #contextDropped = false;
   readonly #ids = new WeakMap<Mailbox<InteractiveRequestMail>, string>();
 
   constructor(options: InteractiveRequestsOptions) {
@@ -60,6 +63,17 @@ export class InteractiveRequests implements CellHolder {
 
   get clock(): Clock {
     return this.#options.system.clock;
+  }
+
+  /** Warns, once for the server, that a sampling request is sent without its `includeContext`. */
+  contextDropped(request: RequestView): void {
+    if (this.#contextDropped) return;
+    this.#contextDropped = true;
+    this.#options.system.log(
+      'warning',
+      `${nameOfOperation(request.operation)}: ctx.sample: includeContext is not sent, because this client has not declared sampling.context. Put the context into the messages; this warning is not repeated`,
+      { event: 'program', ...fieldsOf(request) },
+    );
   }
 
   /** Finds out if an interactive request with this id exists. */

@@ -26,6 +26,8 @@ export interface Prepared {
   readonly request: InputRequest;
   /** Set if the model that called is asked instead of its client. */
   readonly model?: ByModel;
+  /** True if the client supports no context, so that the request has no `includeContext`. */
+  readonly contextDropped?: boolean;
   /** Checks the client's reply. */
   read(result: unknown): ReadAnswer | Promise<ReadAnswer>;
 }
@@ -106,26 +108,41 @@ function prepareUrl({ message, url, elicitationId }: UrlElicitation, { capabilit
 }
 
 function prepareSampling(sampling: Sampling, { capabilities, dialect }: AskedClient): Prepared {
+  const { includeContext, ...withoutContext } = sampling;
   const { messages, maxTokens } = sampling;
   if (!Array.isArray(messages) || messages.length === 0)
     throw new TypeError(`ctx.sample: messages: expected at least one, got ${describe(messages)}`);
   if (!Number.isSafeInteger(maxTokens) || maxTokens < 1)
     throw new TypeError(`ctx.sample: maxTokens: expected a whole number of at least 1, got ${describe(maxTokens)}`);
+  const contextDropped = !supportsContext(includeContext, { capabilities, dialect });
   const request = {
     method: 'sampling/createMessage',
-    params: jsonOf({ ...sampling, messages: dialect.sampledBlocks === 'one' ? messages.flatMap(apart) : messages }),
+    params: jsonOf({
+      ...(contextDropped ? withoutContext : sampling),
+      messages: dialect.sampledBlocks === 'one' ? messages.flatMap(apart) : messages,
+    }),
   } as const;
   demand(request, capabilities);
   const lost = findLostData(sampling, 'ctx.sample');
   if (lost !== undefined) throw new TypeError(lost);
   return {
     request,
+    contextDropped,
     read(result) {
       return isSampled(result)
         ? { ok: true, answer: result }
         : { ok: false, why: 'expected a message with role, content and model' };
     },
   };
+}
+
+/** Without the capability, a server only sends `none` or omits the member (2025-11-25 and 2026-07-28 sampling). */
+function supportsContext(
+  includeContext: Sampling['includeContext'],
+  { capabilities: { sampling }, dialect }: AskedClient,
+): boolean {
+  if (includeContext === undefined || includeContext === 'none') return true;
+  return dialect.samplingContext === 'all' || isObject(sampling?.context);
 }
 
 function prepareRoots({ capabilities }: AskedClient): Prepared {

@@ -53,6 +53,10 @@ export interface Sampling {
   readonly temperature?: number;
   readonly stopSequences?: readonly string[];
   readonly modelPreferences?: JsonObject;
+  /**
+   * Context of the client's servers for its model. Not sent to a client of 2025-11-25 or later that has not declared
+   * `sampling.context`; the log says so once.
+   */
   readonly includeContext?: 'none' | 'thisServer' | 'allServers';
   readonly metadata?: JsonObject;
   /** Tools that the model may use; the client must declare `sampling.tools`. */

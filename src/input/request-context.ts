@@ -236,6 +236,7 @@ export class RequestContext implements Context, HandlerRun {
     this.#asking ??= makeAsking({
       conversation: () => this.#interactive.interact(this.#first, this),
       client: () => this.#request.client,
+      contextDropped: () => this.#interactive.contextDropped(this.#request),
       model: this.#options.model,
     });
     return this.#asking;

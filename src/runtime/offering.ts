@@ -200,7 +200,6 @@ export function spawnOffering(host: OfferingOptions): Offering {
     const forViews = { description: ANSWER_IN_VIEW, visibleTo: ['app'] } as const;
     registration().register({ ...ANSWER_DEFINITION, ...(options.askThroughModel ? {} : forViews), handler });
   });
-  if (options.askThroughModel) offerAnswers();
   const reads = new ResourceReads(catalogues.resources, executors.reading);
   const viewKeys = new ViewKeys(host.keys, () => system.clock.date());
   const watches = new Watches({ clock: system.clock, subscriptions, quota: host.watches });
@@ -285,6 +284,8 @@ export function spawnOffering(host: OfferingOptions): Offering {
     catalogue: catalogues.tools,
     resources: resourceRegistration(),
   });
+  // Last: its registration uses the pages of tools.
+  if (options.askThroughModel) offerAnswers();
   return {
     tools: registration(),
     // Separate registrations, too: another server receives the machine and generates its own tools.

@@ -3,11 +3,12 @@ import * as assert from 'uvu/assert';
 import * as z from 'zod';
 import type { Server } from '../../src/index.ts';
 import type { JsonObject, JsonValue } from '../../src/protocol/json.ts';
+import { type Revision, SUPPORTED_REVISIONS } from '../../src/protocol/revisions.ts';
 import { isObjectInTest } from '../../src/testing/test-json.ts';
 import { connect, settled, type TestClient } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 import { wireChecker } from '../harness/wire.ts';
-import { ALL, accept, stage, textOf } from './support.ts';
+import { ALL, accept, Modern, stage, textOf } from './support.ts';
 
 const test = suite('asking a session');
 
@@ -114,6 +115,42 @@ test('sampling and roots are asked as requests of their own, all at once', async
   if (questions[0])
     respond(client, questions[0], { role: 'assistant', content: { type: 'text', text: 'hi' }, model: 'm' });
   assert.is(textOf(await result), 'm 2');
+  await server.close();
+});
+
+test('includeContext is sent to clients that support it, and the log says once that it was dropped', async () => {
+  const { server, told } = stage();
+  for (const includeContext of ['none', 'thisServer', 'allServers'] as const)
+    server.tool(includeContext, {}, async (_, ctx) => {
+      const messages = [{ role: 'user', content: { type: 'text', text: 'x' } }] as const;
+      return (await ctx.sample({ messages, maxTokens: 1, includeContext })).model;
+    });
+  const sampled = { role: 'assistant', content: { type: 'text', text: 'x' }, model: 'm' };
+  const sent = async (revision: Revision, sampling: JsonObject, name: string): Promise<JsonObject> => {
+    if (revision === '2026-07-28') {
+      const modern = await Modern.of(server, { sampling });
+      const { inputRequests, requestState } = await modern.ask(name);
+      assert.is(textOf(await modern.retry(name, requestState, { sample: sampled })), 'm');
+      return inputRequests.sample?.params ?? {};
+    }
+    const client = await connect(server);
+    await client.initialize(revision, { sampling });
+    const result = client.callTool(name);
+    const question = await asked(client);
+    respond(client, question, sampled);
+    assert.is(textOf(await result), 'm');
+    return question.params;
+  };
+  for (const revision of SUPPORTED_REVISIONS)
+    for (const sampling of [{}, { context: {} }])
+      for (const name of ['none', 'thisServer', 'allServers']) {
+        const declared = 'context' in sampling || revision < '2025-11-25';
+        const { includeContext, messages } = await sent(revision, sampling, name);
+        assert.is(includeContext, name === 'none' || declared ? name : undefined, `${revision} ${name}`);
+        assert.is(Array.isArray(messages) && messages.length, 1);
+      }
+  assert.is(told.length, 1, told.join());
+  assert.match(told[0] ?? '', /^warning: .*thisServer.*: ctx\.sample: includeContext is not sent/);
   await server.close();
 });
 

@@ -47,6 +47,20 @@ async function session(server: Stage['server'], capabilities = NONE): Promise<Te
   return client;
 }
 
+test('a server that asks through the model starts without an entry in its log, and after each registration', async () => {
+  const { server, told } = stage({ askThroughModel: true });
+  const client = await connect(server);
+  server.tool('late', {}, () => 'done');
+  await client.initialize('2025-11-25');
+  const { tools } = await client.request('tools/list');
+  assert.equal(Array.isArray(tools) && tools.map(({ name }: { name?: unknown }) => name).sort(), [
+    'late',
+    'troupe_answer',
+  ]);
+  assert.equal(told, []);
+  await server.close();
+});
+
 /** The id that a result tells its model. */
 function idIn(result: JsonObject): string {
   const [, id] = /\{"id":"([^"]+)"/.exec(textOf(result)) ?? [];

@@ -22,6 +22,7 @@ export const dialect20241105: Dialect = {
   progressResetsDeadline: false,
   selfDescribing: false,
   sampledBlocks: 'one',
+  samplingContext: 'all',
   elicitationIds: false,
   tasks: 'none',
   resourceNotFound: ErrorCode.ResourceNotFound,

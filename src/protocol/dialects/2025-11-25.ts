@@ -8,6 +8,7 @@ export const dialect20251125: Dialect = extend(dialect20250618, {
   errorWithoutId: 'absent',
   primesStreams: true,
   sampledBlocks: 'many',
+  samplingContext: 'declared',
   elicitationIds: true,
   tasks: 'asked',
   adds: {

@@ -39,6 +39,8 @@ export interface Dialect {
   readonly selfDescribing: boolean;
   /** Number of content blocks that a sampling message may have. */
   readonly sampledBlocks: 'one' | 'many';
+  /** Clients that may be sent a sampling request with `includeContext`: all, or those that have declared `sampling.context`. */
+  readonly samplingContext: 'all' | 'declared';
   /** A URL elicitation has an id that the server assigns (2025-11-25 only). */
   readonly elicitationIds: boolean;
   /**
