@@ -1,4 +1,5 @@
 /** One list of a server, with all its pages: cached until its time to live is over or the server announces a change. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../clock.ts';
 import { isObject } from '../protocol/json.ts';
 
@@ -17,6 +18,8 @@ export interface CachedListOptions<T> {
   readonly page: (cursor: string | undefined, options: PageOptions) => Promise<unknown>;
   /** Checks an element. Undefined: the element is left out. */
   readonly read: (element: unknown) => T | undefined;
+  /** Reports what was repaired. */
+  readonly note: (what: string) => void;
   /** True if the server announces changes of this list, so that it stays fresh without a time to live. */
   readonly announced: () => boolean;
   /** An error for a list that the client does not accept. */
@@ -73,7 +76,7 @@ export class CachedList<T> {
   }
 
   async #list(options: PageOptions): Promise<readonly T[]> {
-    const { clock, method, member, maxPages, maxElements, page, read, announced, malformed } = this.#options;
+    const { clock, method, member, maxPages, maxElements, page, read, note, announced, malformed } = this.#options;
     const changes = this.#changes;
     const elements: T[] = [];
     const cursors = new Set<string>();
@@ -82,22 +85,31 @@ export class CachedList<T> {
     let cursor: string | undefined;
     for (let pages = 1; ; pages += 1) {
       const result = await page(cursor, options);
-      const listed = isObject(result) ? result[member] : undefined;
+      const listed = isObject(result) ? (result[member] ?? []) : undefined;
       if (!isObject(result) || !Array.isArray(listed))
         throw malformed(`${method}: expected a result with an array "${member}"`);
+      if (!Array.isArray(result[member])) note(member);
+      const { nextCursor } = result;
+      // A server that ignores cursors sends the same page again and again.
+      const isStuck = typeof nextCursor === 'string' && cursors.has(nextCursor);
       for (const element of listed) {
         const known = read(element);
-        if (known !== undefined) elements.push(known);
+        if (known !== undefined && !(isStuck && elements.some((each) => isDeepStrictEqual(each, known))))
+          elements.push(known);
       }
       if (elements.length > maxElements)
         throw malformed(`${method}: more than ${maxElements} elements. The option is maxListed`);
       const ttl = typeof result.ttlMs === 'number' && result.ttlMs > 0 ? result.ttlMs : 0;
       freshUntil = Math.min(freshUntil, ttl > 0 ? clock.now() + ttl : announced() ? Number.POSITIVE_INFINITY : 0);
       isPublic &&= result.cacheScope === 'public';
-      const { nextCursor } = result;
-      if (typeof nextCursor !== 'string') break;
-      // A server that returns a cursor twice would never end.
-      if (cursors.has(nextCursor)) throw malformed(`${method}: the cursor "${nextCursor.slice(0, 60)}" came twice`);
+      if (nextCursor === '' || nextCursor === null) note('nextCursor');
+      if (typeof nextCursor !== 'string' || nextCursor === '') break;
+      if (isStuck && elements.length === 0)
+        throw malformed(`${method}: the cursor "${nextCursor.slice(0, 60)}" came twice`);
+      if (isStuck) {
+        note('a cursor that came twice, which ends the list');
+        break;
+      }
       if (pages >= maxPages) throw malformed(`${method}: more than ${maxPages} pages. The option is maxListPages`);
       cursors.add(nextCursor);
       cursor = nextCursor;

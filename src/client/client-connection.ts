@@ -14,7 +14,7 @@ import { step } from '../inspection/stepping.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { OperatorLog } from '../operator-log.ts';
 import { ErrorCode } from '../protocol/errors.ts';
-import { isJsonObject, isObject, type JsonObject, messageOf } from '../protocol/json.ts';
+import { isObject, type JsonObject, messageOf } from '../protocol/json.ts';
 import type { Incoming, RequestId } from '../protocol/jsonrpc.ts';
 import { META } from '../protocol/meta.ts';
 import {
@@ -42,8 +42,10 @@ import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts
 import type { ClientSettings, ServerLogMessage } from './client-options.ts';
 import { encodeMirrored } from './mirrored-parameters.ts';
 import { type OutgoingRequest, OutgoingRequests } from './outgoing-requests.ts';
+import { readCapabilities } from './received.ts';
 import type { CallPosition, UnansweredRequest } from './relayed-request.ts';
 import type { ServerAnswer, ServerRequests } from './server-requests.ts';
+import { TaskProgress } from './task-progress.ts';
 
 /** The server as its client knows it. */
 export interface ConnectedServer {
@@ -185,6 +187,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   #drainMs: number | undefined;
   #server: ConnectedServer | undefined;
   #wasReady = false;
+  readonly #taskProgress = new TaskProgress();
   #challenge: { readonly status: 401 | 403; readonly header: string | undefined } | undefined;
   #lastFailure: ClientError | undefined;
   /** The level of a legacy server's log. */
@@ -546,7 +549,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       title: typeof title === 'string' ? title : undefined,
       revision,
       era,
-      capabilities: isJsonObject(result.capabilities) ? result.capabilities : {},
+      capabilities: jsonOf(readCapabilities(result.capabilities)),
       instructions: typeof result.instructions === 'string' ? result.instructions : undefined,
     };
   }
@@ -1164,7 +1167,10 @@ class ClientConnection implements Behaviour<ClientMail> {
     if (error !== undefined) {
       const { code, message, data } = readError(error);
       request.reject(new ErrorResponse(this.#options.target, code, message, data));
-    } else request.resolve(result);
+    } else {
+      this.#taskProgress.responded(request, result);
+      request.resolve(result);
+    }
     this.#settle();
   }
 
@@ -1174,12 +1180,13 @@ class ClientConnection implements Behaviour<ClientMail> {
     switch (method) {
       case 'notifications/progress': {
         const token = values.progressToken;
-        const request = typeof token === 'number' || typeof token === 'string' ? this.#requests.get(token) : undefined;
-        if (!request || !isFiniteNumber(values.progress)) return;
-        this.#requests.extend(request);
+        if (!(typeof token === 'number' || typeof token === 'string') || !isFiniteNumber(values.progress)) return;
+        const request = this.#requests.get(token);
+        if (request) this.#requests.extend(request);
+        const listener = request ? request.onProgress : this.#taskProgress.listener(token);
         const { progress, total, message } = values;
         guarded(() =>
-          request.onProgress?.({
+          listener?.({
             progress,
             total: isFiniteNumber(total) ? total : undefined,
             message: typeof message === 'string' ? message : undefined,

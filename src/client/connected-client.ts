@@ -30,6 +30,7 @@ import type { CallOptions, ClientSettings } from './client-options.ts';
 import { ClientTask, createdTask } from './client-task.ts';
 import { type MirroredParameter, mirroredParameters, parameterHeaders } from './mirrored-parameters.ts';
 import type { OutgoingRequest } from './outgoing-requests.ts';
+import { type Repaired, readPrompt, readResource, readResult, readTool } from './received.ts';
 import type { AnswerAsked, RelayedRequest, UnansweredRequest } from './relayed-request.ts';
 import { Changes, type ChangesFilter, changeOf, listenParams, type ServerChange } from './server-changes.ts';
 import type { ServerRequests } from './server-requests.ts';
@@ -98,6 +99,8 @@ export class Client {
   >();
   /** The number of iterables that watch each resource of a legacy server. */
   readonly #watched = new Map<string, number>();
+  /** The repairs of answers of the server that were logged. */
+  readonly #repairs = new Set<string>();
   #operations = 0;
   /** Those of them that wait for a change. */
   #readers = 0;
@@ -109,10 +112,19 @@ export class Client {
   /** @internal Use `connect`. */
   constructor(parts: ClientParts) {
     this.#parts = parts;
-    this.#tools = this.#listed('tools/list', 'tools', (element) => this.#readTool(element));
-    this.#resources = this.#listed('resources/list', 'resources', readAs(isResource));
-    this.#templates = this.#listed('resources/templates/list', 'resourceTemplates', readAs(isTemplate), 'resources');
-    this.#prompts = this.#listed('prompts/list', 'prompts', readAs(isPrompt));
+    this.#tools = this.#listed('tools/list', 'tools', (element, note) => this.#readTool(element, note));
+    this.#resources = this.#listed('resources/list', 'resources', (element, note) =>
+      fitting(readResource(element, 'uri', note), isResource),
+    );
+    this.#templates = this.#listed(
+      'resources/templates/list',
+      'resourceTemplates',
+      (element, note) => fitting(readResource(element, 'uriTemplate', note), isTemplate),
+      'resources',
+    );
+    this.#prompts = this.#listed('prompts/list', 'prompts', (element, note) =>
+      fitting(readPrompt(element, note), isPrompt),
+    );
     this.#skills = this.#listed('skills/list', 'skills', (element) => this.#readSkill(element));
   }
 
@@ -571,7 +583,9 @@ export class Client {
     const { signal, meta } = options;
     const idempotencyKey = 'idempotencyKey' in options ? options.idempotencyKey : undefined;
     if (signal?.aborted) return Promise.reject(this.#cancelled(signal, 'no'));
-    return new Promise((resolve, reject) => {
+    return new Promise((settle, reject) => {
+      const resolve = (result: unknown): void =>
+        settle(readResult(method, result, (what) => this.#repaired(method, what)));
       const abort =
         signal &&
         ((): void =>
@@ -630,25 +644,43 @@ export class Client {
   #listed<T>(
     method: string,
     member: string,
-    read: (element: unknown) => T | undefined,
+    read: (element: unknown, note: Repaired) => T | undefined,
     capability = member,
   ): CachedList<T> {
     const { clock, settings } = this.#parts;
+    const note = (what: string): void => this.#repaired(method, what);
     return new CachedList<T>({
       clock,
       method,
       member,
-      read,
+      read: (element) => read(element, note),
+      note,
       maxPages: settings.maxListPages,
       maxElements: settings.maxListed,
-      page: (cursor, options) =>
-        this.#send(method, cursor === undefined ? undefined : { cursor }, options, { repeatable: true }),
+      page: async (cursor, options) => {
+        try {
+          return await this.#send(method, cursor === undefined ? undefined : { cursor }, options, { repeatable: true });
+        } catch (error) {
+          // A server that declares resources need not have templates: the list is empty, and takes no other with it.
+          if (!(error instanceof ErrorResponse) || error.code !== ErrorCode.MethodNotFound) throw error;
+          note('the method, which the server does not have');
+          return { [member]: [] };
+        }
+      },
       announced: () => {
         const declared = this.#server?.capabilities[capability];
         return this.#server?.era === 'legacy' && isObject(declared) && declared.listChanged === true;
       },
       malformed: (message) => this.#malformed(message),
     });
+  }
+
+  /** Tells the operator once what the client repairs in the answers of a server. */
+  #repaired(method: string, what: string): void {
+    const key = `${method}: ${what}`;
+    if (this.#repairs.has(key) || this.#repairs.size >= MAX_REPAIRS) return;
+    this.#repairs.add(key);
+    this.#parts.log('info', `${this.#parts.target}: repaired in ${key}. It is not as the specification demands`);
   }
 
   #list<T>(capability: string, listed: CachedList<T>, options: ListOptions = {}): Promise<readonly T[]> {
@@ -697,9 +729,12 @@ export class Client {
     return entry;
   }
 
-  #readTool(element: unknown): Tool | undefined {
-    if (!isTool(element)) return undefined;
-    const tool = element;
+  #readTool(element: unknown, note: Repaired): Tool | undefined {
+    const tool = fitting(readTool(element, note), isTool);
+    if (!tool) {
+      note('a tool without a name or a schema of an object, which is left out');
+      return undefined;
+    }
     const before = this.#known.get(tool.name);
     const mirrored = mirroredParameters(tool.inputSchema);
     if (typeof mirrored === 'string') {
@@ -996,12 +1031,15 @@ function askWhile(call: { ended?: AbortController }, ask: AnswerAsked): AnswerAs
   };
 }
 
+/** Most kinds of repairs that are logged. */
+const MAX_REPAIRS = 50;
+
 const NEVER: AbortSignal = new AbortController().signal;
 
 // Elements of lists: the outer shape is checked, and members are passed on verbatim (SEP-1613: schemas are not changed).
 
-function readAs<T>(fits: (element: unknown) => element is T): (element: unknown) => T | undefined {
-  return (element) => (fits(element) ? element : undefined);
+function fitting<T>(element: unknown, fits: (element: unknown) => element is T): T | undefined {
+  return fits(element) ? element : undefined;
 }
 function isTool(element: unknown): element is Tool {
   return isObject(element) && typeof element.name === 'string' && isObject(element.inputSchema);

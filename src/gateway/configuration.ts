@@ -68,6 +68,8 @@ export interface ConfiguredOptions {
   readonly maxListPages?: number;
   readonly maxListed?: number;
   readonly maxListBytes?: number;
+  readonly maxDefinitionBytes?: number;
+  readonly maxMessageBytes?: number;
   readonly maxRounds?: number;
   readonly maxSamplingPerCall?: number;
   readonly validate?: boolean;
@@ -449,6 +451,8 @@ const OPTIONS: Readonly<Record<keyof ConfiguredOptions, Check>> = {
   maxListPages: COUNT,
   maxListed: COUNT,
   maxListBytes: COUNT,
+  maxDefinitionBytes: COUNT,
+  maxMessageBytes: COUNT,
   maxRounds: COUNT,
   maxSamplingPerCall: COUNT,
   validate: [isBoolean, 'true or false'],

@@ -33,6 +33,7 @@ import { META } from '../protocol/meta.ts';
 import { declaresTasks, TASKS_EXTENSION, tasksNotDeclared } from '../protocol/task-params.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
 import { GatheredProgress } from './gathered-progress.ts';
+import { withoutOwnMeta } from './own-meta.ts';
 import { OwnedRoots } from './owned-roots.ts';
 import type { Upstream } from './upstream.ts';
 import { offeredPage } from './uris.ts';
@@ -598,15 +599,11 @@ function passedMeta(meta: JsonObject): JsonObject | undefined {
 }
 
 /** Removes what a result says of its hop alone (2026-07-28 basic, "Results"): this server says it of itself. */
-function withoutHop({ resultType: _, ...result }: JsonObject): JsonObject {
+function withoutHop({ resultType: _, ...given }: JsonObject): JsonObject {
+  // Only this server says how it failed to reach an upstream, and when to retry.
+  const result = withoutOwnMeta(given);
   if (!isJsonObject(result._meta)) return result;
-  // Only this server says how it failed to reach an upstream.
-  const {
-    [META.serverInfo]: _server,
-    [META.relatedTask]: _task,
-    [META.upstreamFailure]: _failure,
-    ...meta
-  } = result._meta;
+  const { [META.serverInfo]: _server, [META.relatedTask]: _task, ...meta } = result._meta;
   const { _meta: _all, ...others } = result;
   return Object.keys(meta).length === 0 ? others : { ...others, _meta: meta };
 }

@@ -70,6 +70,10 @@ export interface MountOptions extends NameOptions, Guarded {
   readonly maxListed?: number | undefined;
   /** Most characters of one catalogue as JSON. Default 16,777,216. */
   readonly maxListBytes?: number | undefined;
+  /** Most characters of one definition as JSON: each client gets it with each list. A longer one is left out. Default 262,144. */
+  readonly maxDefinitionBytes?: number | undefined;
+  /** Longest message of the upstream, such as a result with a sound, and longest call, in bytes. Default 4,194,304. */
+  readonly maxMessageBytes?: number | undefined;
   /** Most rounds of questions, and most samplings, that one call of the upstream may ask for. Default 10 and 8. */
   readonly maxRounds?: number | undefined;
   readonly maxSamplingPerCall?: number | undefined;
@@ -130,6 +134,8 @@ const NUMBERS = {
   maxListPages: 64,
   maxListed: 5_000,
   maxListBytes: 16_777_216,
+  maxDefinitionBytes: 262_144,
+  maxMessageBytes: 4_194_304,
   maxRounds: 10,
   maxSamplingPerCall: 8,
 } as const;
@@ -207,6 +213,8 @@ export function readMountOptions(mount: string, options: MountOptions): MountSet
     maxListPages: bound('maxListPages'),
     maxListed: bound('maxListed'),
     maxListBytes: bound('maxListBytes'),
+    maxDefinitionBytes: bound('maxDefinitionBytes'),
+    maxMessageBytes: bound('maxMessageBytes'),
     maxRounds: bound('maxRounds'),
     maxSamplingPerCall: bound('maxSamplingPerCall'),
     validate: flag('validate'),

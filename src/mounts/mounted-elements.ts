@@ -21,6 +21,7 @@ import { parseTemplate } from '../protocol/uri-template.ts';
 import type { ReadableCatalogue } from '../registry/catalogue.ts';
 import { accessOf, type Compiled } from '../registry/offers.ts';
 import type { Registration } from '../registry/registration.ts';
+import { jsonLength } from '../results/size.ts';
 import { compileInput } from '../schema/compile-schema.ts';
 import type { CompiledSchema } from '../schema/schema.ts';
 import { type CompiledLimits, compileLimits } from '../tool-limits/call-limits.ts';
@@ -29,6 +30,7 @@ import { describeInvisible, visibleDefinition } from './invisible-characters.ts'
 import type { MountSettings } from './mount-options.ts';
 import type { Claimant, ClaimedKind, NameClaims } from './name-claims.ts';
 import { OfferedNames } from './names.ts';
+import { withoutOwnMeta } from './own-meta.ts';
 import { throttledLog } from './throttled-log.ts';
 import type { Upstream } from './upstream.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
@@ -277,11 +279,19 @@ export class MountedElements implements Claimant {
     problems: string[],
     compile: (definition: JsonObject) => C | undefined,
   ): ReadonlyMap<string, C> {
+    const { maxDefinitionBytes } = this.#options.settings;
     const compiled = new Map<string, C>();
     for (const given of definitions) {
       if (!isJsonObject(given)) continue;
-      const { definition, found } = visibleDefinition(given);
+      const { definition, found } = visibleDefinition(withoutOwnMeta(given));
       const name = nameOf(given);
+      // Each client of this server gets the definition with each list.
+      if (jsonLength(definition, maxDefinitionBytes) > maxDefinitionBytes) {
+        problems.push(
+          `${noun} "${name.slice(0, 64)}" is left out: its definition has more than ${maxDefinitionBytes} characters. The option is maxDefinitionBytes`,
+        );
+        continue;
+      }
       if (found.length > 0) problems.push(`${noun} ${describeInvisible(name, found)}`);
       try {
         const element = compile(definition);

@@ -147,6 +147,7 @@ export function openMount(
         ...(settings.eras === undefined ? {} : { eras: settings.eras }),
         maxListPages: settings.maxListPages,
         maxListed: settings.maxListed,
+        maxMessageBytes: settings.maxMessageBytes,
         validate: false,
       },
     });

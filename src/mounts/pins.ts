@@ -1,13 +1,14 @@
 /** Pins: the definitions of an upstream's tools and prompts as people approved them, and their differences from those of today. */
 import { digest } from '../input/seal.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
+import { isJsonObject, type JsonObject } from '../protocol/json.ts';
+import { withoutOwnMeta } from './own-meta.ts';
 
 /** One approved definition. */
 export interface Pin {
   readonly name: string;
   /** SHA-256 of the canonical JSON of `definition`, in base64url. */
   readonly sha256: string;
-  /** The pinned members of the definition. */
+  /** The definition without members of this server's own. */
   readonly definition: JsonObject;
 }
 
@@ -40,27 +41,12 @@ export type PinChange = Place &
     | { readonly change: 'removed'; readonly before: Pin }
   );
 
-/** The members that a model or a person reads and decides by. Prompts have `arguments` instead of schemas. */
-const MEMBERS = [
-  'name',
-  'title',
-  'description',
-  'inputSchema',
-  'outputSchema',
-  'arguments',
-  'annotations',
-  'icons',
-] as const;
-
-/** Pins one definition. Members that models and people do not read, such as most of `_meta`, may change without notice. */
+/**
+ * Pins one definition, whole: a member that nobody reads today may lead somewhere tomorrow, such as another page in an older
+ * member of `_meta`. What this server does not pass on is not pinned.
+ */
 export function pinOf(definition: JsonObject): Pin {
-  const members: Record<string, JsonValue> = {};
-  for (const member of MEMBERS) {
-    const value = definition[member];
-    if (value !== undefined) members[member] = value;
-  }
-  const meta = definition._meta;
-  if (isJsonObject(meta) && meta.ui !== undefined) members._meta = { ui: meta.ui };
+  const members = withoutOwnMeta(definition);
   return { name: String(definition.name), sha256: digest(members), definition: members };
 }
 
@@ -145,7 +131,7 @@ export function describePinChange(change: PinChange): string {
     case 'new':
       return `${place}: new`;
     case 'changed':
-      return `${place}: its ${change.members.map((member) => (member === '_meta' ? '_meta.ui' : member)).join(', ')} changed`;
+      return `${place}: its ${change.members.join(', ')} changed`;
     case 'renamed':
       return `${place}: renamed, it was ${quoted(change.before.name)}`;
     case 'removed':

@@ -43,7 +43,7 @@ const WHY: Readonly<Record<FailureReason, string>> = {
   closed: 'the connection to the server ended before the response',
   'timed out': 'the server did not respond in time',
   cancelled: 'the call was cancelled',
-  'too long': 'a message of this call is longer than this gateway accepts',
+  'too long': 'a message of this call is longer than this gateway accepts (the option is maxMessageBytes)',
   malformed: 'the response of the server cannot be read',
   overloaded: 'the server has too many calls',
   'error response': 'the server rejected the call',

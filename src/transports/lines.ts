@@ -32,7 +32,7 @@ export interface LineReaderOptions {
 
 /**
  * Splits a stream of bytes into lines (MCP basic/transports/stdio: one message per line, UTF-8). Accepts CRLF, skips
- * empty lines, drops a byte order mark at the very start. Holds at most `maxBytes` of an unfinished line (briefly one
+ * empty lines, drops a byte order mark and white space around a line. Holds at most `maxBytes` of an unfinished line (briefly one
  * and a half times that, while its buffer grows).
  *
  * It cannot pause and need not: after the stream is paused, the lines of the current chunk still arrive, and a pipe or
@@ -52,7 +52,6 @@ export class LineReader {
   #heldLength = 0;
   /** A line that is too long, while it is skipped. */
   #skipping: SkippedLine | undefined;
-  #atStart = true;
 
   constructor(options: LineReaderOptions) {
     this.#options = options;
@@ -172,16 +171,37 @@ export class LineReader {
   }
 
   #unreadable(reason: 'too long' | 'not UTF-8', bytes: number, head: string): void {
-    this.#atStart = false;
     this.#options.onUnreadable(reason, bytes, head);
   }
 
-  #deliver(text: string): void {
-    const from = this.#atStart && text.charCodeAt(0) === BYTE_ORDER_MARK ? 1 : 0;
-    this.#atStart = false;
-    const to = text.charCodeAt(text.length - 1) === CARRIAGE_RETURN ? text.length - 1 : text.length;
-    if (from < to) this.#options.onLine(text.slice(from, to));
+  #deliver(given: string): void {
+    const to = given.charCodeAt(given.length - 1) === CARRIAGE_RETURN ? given.length - 1 : given.length;
+    if (to === 0) return;
+    const line = to === given.length ? given : given.slice(0, to);
+    // Nearly all lines begin with a message.
+    if (isBracket(line.charCodeAt(0))) return this.#options.onLine(line);
+    const bare = line.replace(NOISE, '');
+    // A line that is no message, such as one of a log, stays as it is.
+    if (isBracket(bare.charCodeAt(0))) this.#options.onLine(bare.replace(NOISE_AT_END, ''));
+    else {
+      const text = line.charCodeAt(0) === BYTE_ORDER_MARK ? line.slice(1) : line;
+      if (text !== '') this.#options.onLine(text);
+    }
   }
+}
+
+/**
+ * The noise that programs and terminals write around a message: white space, byte order marks (RFC 8259 section 8.1 lets readers ignore
+ * them), zeros, and escape sequences that set a colour or a mode (ECMA-48, CSI).
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it finds
+const NOISE = /^(?:[\s\uFEFF\0]|\x1b\[[0-9;?]*[A-Za-z])+/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it finds
+const NOISE_AT_END = /(?:[\s\uFEFF\0]|\x1b\[[0-9;?]*[A-Za-z]){1,64}$/;
+
+/** True for the first character of an object, or of a batch. */
+function isBracket(code: number): boolean {
+  return code === 0x7b || code === 0x5b;
 }
 
 /** Reads the envelope of a line that is too long. */

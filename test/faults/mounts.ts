@@ -7,6 +7,32 @@ const UPSTREAMS = 'test/mounts/upstream-faults.test.ts';
 
 export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
+    id: 'S-91',
+    test: 'test/mounts/passing.test.ts',
+    file: 'src/mounts/own-meta.ts',
+    find: 'for (const name of PARTS) {',
+    replace: 'for (const name of PARTS.slice(9)) {',
+    why: 'a block of a result of an upstream speaks in the name of the gateway',
+    built: true,
+  },
+  {
+    id: 'S-91',
+    test: 'test/mounts/pins.test.ts',
+    file: 'src/mounts/pins.ts',
+    find: 'const members = withoutOwnMeta(definition);',
+    replace: 'const { execution: _, ...members } = withoutOwnMeta(definition);',
+    why: 'a member of a definition changes behind its approval',
+  },
+  {
+    id: 'S-92',
+    test: 'test/mounts/passing.test.ts',
+    file: 'src/mounts/mounted-elements.ts',
+    find: 'if (jsonLength(definition, maxDefinitionBytes) > maxDefinitionBytes) {',
+    replace: 'if (jsonLength(definition, maxDefinitionBytes) < 0) {',
+    why: 'each client gets a description of 2 MB with each list',
+    built: true,
+  },
+  {
     id: 'U-09',
     test: UPSTREAMS,
     file: 'src/mounts/mount-actor.ts',

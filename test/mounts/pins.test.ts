@@ -17,11 +17,10 @@ const pins = (...tools: readonly JsonObject[]) => pinsOf({ tools, prompts: [] })
 const lines = (before: ReturnType<typeof pins>, ...now: readonly JsonObject[]) =>
   compareWithPins(before, pins(...now)).map(describePinChange);
 
-test('the digest ignores the order of members, and members that models do not read', () => {
+test('S-91 the digest ignores the order of members, and members that this server does not pass on', () => {
   const reordered: JsonObject = {
-    _meta: { 'example.com/build': 8, ui: { resourceUri: 'ui://sum' } },
+    _meta: { 'io.troupe/x': 8, 'example.com/build': 7, ui: { resourceUri: 'ui://sum' } },
     inputSchema: { properties: { b: { type: 'number' }, a: { type: 'number' } }, type: 'object' },
-    execution: { taskSupport: 'optional' },
     description: 'Adds two numbers.',
     name: 'add',
   };
@@ -37,12 +36,12 @@ for (const [member, value] of Object.entries({
   annotations: { destructiveHint: false },
   icons: [{ src: 'data:image/png;base64,AA' }],
   arguments: [{ name: 'a' }],
-  _meta: { ui: { resourceUri: 'ui://other' } },
+  execution: { taskSupport: 'optional' },
+  'x-unknown': 1,
+  _meta: { ...Object(ADD._meta), 'ui/resourceUri': 'ui://other' },
 }))
-  test(`a change of ${member} is found, and named`, () => {
-    const name = member === '_meta' ? '_meta.ui' : member;
-    assert.equal(lines(pins(ADD), tool({ [member]: value })), [`tool "add": its ${name} changed`]);
-  });
+  test(`S-91 a change of ${member} is found, and named`, () =>
+    assert.equal(lines(pins(ADD), tool({ [member]: value })), [`tool "add": its ${member} changed`]));
 
 test('new, removed and renamed definitions are distinguished, of tools and of prompts', () => {
   const before = pinsOf({

@@ -47,7 +47,7 @@ test('a model reads the mount, the reason, whether the tool was carried out, and
   );
   assert.is(
     toolResult(failure({ reason: 'too long', carriedOut: 'yes' })).text,
-    'gh: a message of this call is longer than this gateway accepts. "gh_create_issue" was carried out, but its result is lost. Ask for less.',
+    'gh: a message of this call is longer than this gateway accepts (the option is maxMessageBytes). "gh_create_issue" was carried out, but its result is lost. Ask for less.',
   );
 });
 

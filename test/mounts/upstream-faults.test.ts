@@ -220,7 +220,7 @@ test('U-11 definitions with hostile names and shapes are mapped or left out, and
     { name: 'constructor', inputSchema },
     { name: 'a b\u202e', inputSchema },
     { name: 'x'.repeat(200), inputSchema },
-    { name: 'no schema' },
+    { name: 7, inputSchema },
     'no object',
     { name: 'fine', inputSchema, description: 'vis\u200bible' },
   ];

@@ -27,14 +27,14 @@ function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
 /** What a reader says, in the plainest code: all bytes at hand, one line after the other. */
 function expected(bytes: Buffer, maxBytes: number): string[] {
   const said: string[] = [];
-  for (let from = 0, first = true; from < bytes.length; first = false) {
+  for (let from = 0; from < bytes.length; ) {
     const newline = bytes.indexOf(0x0a, from);
     const line = bytes.subarray(from, newline === -1 ? bytes.length : newline);
     from += line.length + 1;
     if (line.length > maxBytes) said.push(`too long ${line.length}`);
     else {
       try {
-        const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: !first }).decode(line).replace(/\r$/, '');
+        const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(line).replace(/\r$/, '');
         if (text !== '') said.push(`line ${text}`);
       } catch {
         said.push(`not UTF-8 ${line.length}`);
@@ -93,10 +93,25 @@ test('a replacement character that the peer sent passes, and one that stands for
   assert.equal(read([chunk]), ['line a\uFFFDb', 'not UTF-8 3', 'line next']);
 });
 
-test('drops a byte order mark at the very start, even in pieces, and nowhere else', () => {
+test('drops a byte order mark at the start of a line, even in pieces', () => {
   const bytes = Buffer.from('\uFEFFone\n\uFEFFtwo\n');
-  assert.equal(read(cut(bytes, [1, 2])), ['line one', 'line \uFEFFtwo']);
+  assert.equal(read(cut(bytes, [1, 2])), ['line one', 'line two']);
   assert.equal(read([Buffer.from('\uFEFF\none\n')]), ['line one']);
+});
+
+test('reads a message between white space, byte order marks, zeros and colours, and leaves other lines as they are', () => {
+  const noise = fc.array(fc.constantFrom(' ', '\t', '\uFEFF', '\0', '\x1b[0m', '\x1b[32;1m', '\x1b[?25h'), {
+    maxLength: 5,
+  });
+  fc.assert(
+    fc.property(noise, noise, fc.constantFrom('{"a":"\uFEFF \x1b[0m"}', '[1]', '{}'), (before, after, message) => {
+      assert.equal(read([Buffer.from(`${before.join('')}${message}${before.length > 0 ? after.join('') : ''}\n`)]), [
+        `line ${message}`,
+      ]);
+    }),
+  );
+  for (const line of ['INFO {"a":1}', '  indented', '\x1b[31mred\x1b[0m'])
+    assert.equal(read([Buffer.from(`${line}\n`)]), [`line ${line}`]);
 });
 
 test('accepts a line of exactly the limit and skips one byte more', () => {

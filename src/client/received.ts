@@ -1,0 +1,194 @@
+/**
+ * Reads the elements and results of servers leniently: optional members that are null or of another type are as if they were missing,
+ * and what the specification demands is added where its meaning is certain. All other members stay as they came (SEP-1613). A
+ * gateway passes on what is read here, so one element that strict clients reject takes no others with it.
+ */
+import { isObject } from '../protocol/json.ts';
+
+type Members = Readonly<Record<string, unknown>>;
+/** Reads a member. @returns undefined to leave it out; the value itself if it is fine */
+type Reader = (value: unknown) => unknown;
+type Shape = Readonly<Record<string, Reader>>;
+
+/** Reports what was repaired, such as `description`. */
+export type Repaired = (member: string) => void;
+
+const text: Reader = (value) => (typeof value === 'string' ? value : undefined);
+const flag: Reader = (value) => (typeof value === 'boolean' ? value : undefined);
+const number: Reader = (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined);
+const object: Reader = (value) => (isObject(value) && !Array.isArray(value) ? value : undefined);
+const members =
+  (shape: Shape): Reader =>
+  (value) =>
+    isObject(value) && !Array.isArray(value) ? repaired(value, shape) : undefined;
+/** A list without the elements that cannot be read. */
+const listOf =
+  (read: Reader): Reader =>
+  (value) => {
+    if (!Array.isArray(value)) return undefined;
+    const fine = value.map(read);
+    return fine.every((each, index) => each === value[index]) ? value : fine.filter((each) => each !== undefined);
+  };
+const oneOf =
+  (...values: readonly unknown[]): Reader =>
+  (value) =>
+    values.includes(value) ? value : undefined;
+/** An object with a text of this name, which it must have. */
+const named =
+  (name: string, shape: Shape): Reader =>
+  (value) =>
+    isObject(value) && typeof value[name] === 'string' ? repaired(value, shape) : undefined;
+
+/** The keywords of a schema in which null has a meaning. */
+const NULL_VALUES: ReadonlySet<string> = new Set(['default', 'const', 'example', 'examples']);
+
+/** A schema of an object, without keywords that are null. */
+const schema: Reader = (value) => {
+  if (!isObject(value) || Array.isArray(value)) return undefined;
+  const nulls = Object.keys(value).filter((key) => value[key] === null && !NULL_VALUES.has(key));
+  const typed = value.type === 'object';
+  const isOther = !typed && value.type !== undefined && value.type !== null && !isObjectType(value.type);
+  // A schema of another type cannot be repaired.
+  if (isOther) return undefined;
+  if (nulls.length === 0 && typed) return value;
+  const kept = Object.entries(value).filter(([key]) => !nulls.includes(key) && key !== 'type');
+  return { type: 'object', ...Object.fromEntries(kept) };
+};
+
+function isObjectType(type: unknown): boolean {
+  return Array.isArray(type) && type.includes('object');
+}
+
+const ICONS = listOf(named('src', { mimeType: text, sizes: listOf(text), theme: oneOf('light', 'dark') }));
+const ANNOTATIONS = members({ audience: listOf(oneOf('user', 'assistant')), priority: number, lastModified: text });
+const COMMON: Shape = { title: text, description: text, icons: ICONS, _meta: object };
+
+const TOOL: Shape = {
+  ...COMMON,
+  outputSchema: schema,
+  annotations: members({
+    title: text,
+    readOnlyHint: flag,
+    destructiveHint: flag,
+    idempotentHint: flag,
+    openWorldHint: flag,
+  }),
+  execution: members({ taskSupport: oneOf('forbidden', 'optional', 'required') }),
+};
+const RESOURCE: Shape = { ...COMMON, mimeType: text, size: number, annotations: ANNOTATIONS };
+const PROMPT: Shape = {
+  ...COMMON,
+  arguments: listOf(named('name', { title: text, description: text, required: flag })),
+};
+
+const CONTENTS = named('uri', { mimeType: text, text, blob: text, _meta: object });
+const BLOCK: Reader = (value) =>
+  isObject(value) && typeof value.type === 'string'
+    ? repaired(value, {
+        annotations: ANNOTATIONS,
+        _meta: object,
+        ...(value.type === 'resource_link' ? RESOURCE : {}),
+        ...(value.type === 'resource' ? { resource: CONTENTS } : {}),
+      })
+    : undefined;
+
+/** Reads a tool. @returns undefined if it has no name, or a schema that describes no object */
+export function readTool(element: unknown, note: Repaired): Members | undefined {
+  if (!isObject(element) || typeof element.name !== 'string') return undefined;
+  const given = element.inputSchema;
+  const inputSchema = given === undefined || given === null ? { type: 'object' } : schema(given);
+  if (inputSchema === undefined) return undefined;
+  if (inputSchema !== given) note('inputSchema');
+  const tool = repaired(element, TOOL, note);
+  return inputSchema === given ? tool : { ...tool, inputSchema };
+}
+
+/** Reads a resource or a template: `uri` is the name of its address. */
+export function readResource(element: unknown, uri: 'uri' | 'uriTemplate', note: Repaired): Members | undefined {
+  if (!isObject(element) || typeof element[uri] !== 'string') return undefined;
+  const read = repaired(element, RESOURCE, note);
+  if (typeof element.name === 'string') return read;
+  // The specification demands a name. The address names the resource, too.
+  note('name');
+  return { ...read, name: element[uri] };
+}
+
+/** Reads a prompt. */
+export function readPrompt(element: unknown, note: Repaired): Members | undefined {
+  return isObject(element) && typeof element.name === 'string' ? repaired(element, PROMPT, note) : undefined;
+}
+
+const TOOL_RESULT: Shape = { structuredContent: (value) => value ?? undefined, isError: flag, _meta: object };
+
+/**
+ * Reads the result of a request, if its method has one that servers write in their own way.
+ *
+ * @returns the result itself if nothing is to be repaired, or nothing is known of it
+ */
+export function readResult(method: string, result: unknown, note: Repaired): unknown {
+  if (!isObject(result) || Array.isArray(result)) return result;
+  switch (method) {
+    case 'tools/call':
+    case 'tasks/result':
+      return readToolResult(result, note);
+    case 'resources/read':
+      return withList(repaired(result, { _meta: object }, note), 'contents', CONTENTS, note);
+    case 'prompts/get':
+      return repaired(result, { description: text, _meta: object }, note);
+    default:
+      return result;
+  }
+}
+
+function readToolResult(result: Members, note: Repaired): Members {
+  // A task, or a question of the server.
+  if (isObject(result.task) || (result.resultType !== undefined && result.resultType !== 'complete')) return result;
+  const read = repaired(result, TOOL_RESULT, note);
+  const { content } = read;
+  if (typeof content === 'string') {
+    note('content');
+    return { ...read, content: [{ type: 'text', text: content }] };
+  }
+  if (isObject(content) && !Array.isArray(content)) {
+    note('content');
+    return withList({ ...read, content: [content] }, 'content', BLOCK, note);
+  }
+  if (content === undefined || content === null) {
+    // SDKs default it to an empty list.
+    note('content');
+    return { ...read, content: [] };
+  }
+  return withList(read, 'content', BLOCK, note);
+}
+
+/** Reads the elements of a list. */
+function withList(value: Members, name: string, read: Reader, note: Repaired): Members {
+  const list = value[name];
+  if (!Array.isArray(list)) return value;
+  const fine = listOf(read)(list);
+  if (fine === list) return value;
+  note(name);
+  return { ...value, [name]: fine };
+}
+
+/** The members of an object, without those that are null, or that their reader does not accept. */
+function repaired(value: Members, shape: Shape, note: Repaired = () => {}): Members {
+  let copy: Record<string, unknown> | undefined;
+  for (const [name, read] of Object.entries(shape)) {
+    const member = value[name];
+    if (member === undefined) continue;
+    const fine = member === null ? undefined : read(member);
+    if (fine === member) continue;
+    note(name);
+    copy ??= { ...value };
+    if (fine === undefined) delete copy[name];
+    else copy[name] = fine;
+  }
+  return copy ?? value;
+}
+
+/** The capabilities that a server declares. One that is null is not declared. */
+export function readCapabilities(declared: unknown): Members {
+  if (!isObject(declared) || Array.isArray(declared)) return {};
+  return Object.fromEntries(Object.entries(declared).filter(([, value]) => value !== null));
+}

@@ -1,0 +1,227 @@
+/** What servers send in their own way is read as it is meant, and what the client returns is what strict clients accept. */
+import {
+  CallToolResultSchema,
+  ListPromptsResultSchema,
+  ListResourcesResultSchema,
+  ListResourceTemplatesResultSchema,
+  ListToolsResultSchema,
+} from '@modelcontextprotocol/sdk/types.js';
+import fc from 'fast-check';
+import type { Client } from 'troupe/client';
+import * as assert from 'uvu/assert';
+import { suite } from '../harness/door.ts';
+import { random } from '../harness/scale.ts';
+import { PlayedServer, text } from './played-server.ts';
+
+const test = suite('received from servers');
+
+/** A client of a server with these results, by method. A function gets the cursor or the name. */
+async function using(
+  results: Readonly<Record<string, unknown>>,
+  body: (client: Client, log: readonly string[]) => Promise<void>,
+  capabilities: object = { tools: {}, resources: {}, prompts: {} },
+): Promise<void> {
+  const server = new PlayedServer();
+  server.initialized = { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 'n', version: '1' } };
+  server.script = ({ id, method, name }) => {
+    const result = results[method];
+    if (result === undefined) return [text({ id, error: { code: -32601, message: `Method not found: ${method}` } })];
+    return [text({ id, result: typeof result === 'function' ? result(name) : result })];
+  };
+  const log: string[] = [];
+  const client = await server.connect(undefined, { log: (_, message) => void log.push(message) });
+  await body(client, log);
+  await client.close();
+}
+
+const odd = fc.oneof(
+  fc.constant(null),
+  fc.constantFrom<unknown>(7, '', 'text', true, false, [], {}, [null], ['x'], { title: null }, { x: 1 }),
+);
+const oddMembers = (...names: readonly string[]): fc.Arbitrary<object> =>
+  fc.record(Object.fromEntries(names.map((name) => [name, odd])), { requiredKeys: [] });
+const COMMON = ['title', 'description', 'icons', '_meta', 'annotations'];
+
+for (const [method, member, schema, elements, list] of [
+  [
+    'tools/list',
+    'tools',
+    ListToolsResultSchema,
+    fc
+      .tuple(oddMembers(...COMMON, 'inputSchema', 'outputSchema', 'execution'))
+      .map(([more]) => ({ name: 't', ...more })),
+    (client: Client) => client.tools(),
+  ],
+  [
+    'resources/list',
+    'resources',
+    ListResourcesResultSchema,
+    oddMembers(...COMMON, 'name', 'mimeType', 'size').map((more) => ({ uri: 'a://1', ...more })),
+    (client: Client) => client.resources(),
+  ],
+  [
+    'resources/templates/list',
+    'resourceTemplates',
+    ListResourceTemplatesResultSchema,
+    oddMembers(...COMMON, 'name', 'mimeType').map((more) => ({ uriTemplate: 'a://{b}', ...more })),
+    (client: Client) => client.templates(),
+  ],
+  [
+    'prompts/list',
+    'prompts',
+    ListPromptsResultSchema,
+    oddMembers('title', 'description', 'icons', '_meta', 'arguments').map((more) => ({ name: 'p', ...more })),
+    (client: Client) => client.prompts(),
+  ],
+] as const)
+  test(`${method}: the official schema accepts every list, whatever an element has in its optional members`, () =>
+    fc.assert(
+      fc.asyncProperty(fc.array<object>(elements as fc.Arbitrary<object>, { maxLength: 4 }), (sent) =>
+        using({ [method]: { [member]: sent } }, async (client) => {
+          const listed = await list(client);
+          const checked = schema.safeParse({ [member]: listed });
+          assert.ok(checked.success, JSON.stringify({ sent, listed }));
+        }),
+      ),
+      { numRuns: random(300) },
+    ));
+
+test('elements without faults come as they were sent, with unknown members', async () => {
+  const tool = {
+    name: 't',
+    inputSchema: { type: 'object', properties: { a: { default: null, enum: [null, 1] } }, default: null },
+    annotations: { readOnlyHint: true, 'x-own': 1 },
+    _meta: { a: null },
+    'x-own': null,
+  };
+  await using({ 'tools/list': { tools: [tool] } }, async (client, log) => {
+    assert.equal(await client.tools(), [tool]);
+    assert.equal(log, []);
+  });
+});
+
+for (const [what, given, kept] of [
+  ['no schema', undefined, { type: 'object' }],
+  ['null', null, { type: 'object' }],
+  ['no type', { properties: {} }, { type: 'object', properties: {} }],
+  ['a list of types', { type: ['object', 'null'] }, { type: 'object' }],
+  ['null keywords', { type: 'object', properties: null, required: null }, { type: 'object' }],
+  ['a text', 'object', undefined],
+  ['another type', { type: 'string' }, undefined],
+] as const)
+  test(`a tool whose input schema is ${what} ${kept ? 'is offered' : 'is left out, and the others stay'}`, () =>
+    using(
+      {
+        'tools/list': {
+          tools: [
+            { name: 'odd', inputSchema: given },
+            { name: 'fine', inputSchema: { type: 'object' } },
+          ],
+        },
+      },
+      async (client) => {
+        const tools = await client.tools();
+        assert.is(tools.at(-1)?.name, 'fine');
+        assert.equal(tools.find(({ name }) => name === 'odd')?.inputSchema, kept);
+      },
+    ));
+
+const DONE = [{ type: 'text', text: 'done' }];
+for (const [what, sent, expected] of [
+  ['data without content', { structuredContent: { a: 1 } }, { content: [], structuredContent: { a: 1 } }],
+  ['nothing', {}, { content: [] }],
+  ['null content', { content: null }, { content: [] }],
+  ['text as content', { content: 'done' }, { content: DONE }],
+  ['one block as content', { content: DONE[0] }, { content: DONE }],
+  ['null members', { content: DONE, isError: null, structuredContent: null, _meta: null }, { content: DONE }],
+  ['null in a block', { content: [{ ...DONE[0], annotations: null, _meta: null }] }, { content: DONE }],
+  ['a block that is null', { content: [null, ...DONE] }, { content: DONE }],
+] as const)
+  test(`the result of a tool with ${what} is read`, () =>
+    using({ 'tools/call': sent }, async (client, log) => {
+      const result = await client.call('x');
+      assert.equal(result, expected);
+      assert.ok(CallToolResultSchema.safeParse(result).success);
+      assert.ok(
+        log.some((line) => line.includes('repaired in tools/call')),
+        log.join('\n'),
+      );
+    }));
+
+test('a list that is not implemented, or null, is empty, and the others are listed', () =>
+  using(
+    { 'tools/list': { tools: [{ name: 't', inputSchema: { type: 'object' } }] }, 'prompts/list': { prompts: null } },
+    async (client, log) => {
+      assert.is((await client.tools()).length, 1);
+      assert.equal([await client.resources(), await client.templates(), await client.prompts()], [[], [], []]);
+      assert.ok(log.some((line) => line.includes('resources/list')));
+    },
+  ));
+
+test('capabilities that are null are not declared', () =>
+  using(
+    {},
+    async (client) => {
+      assert.equal(await client.prompts(), []);
+      assert.equal(client.server.capabilities, { tools: {} });
+    },
+    { tools: {}, prompts: null, logging: null },
+  ));
+
+test('the progress of a task reaches its call until the task ends', async () => {
+  const server = new PlayedServer();
+  server.initialized = {
+    protocolVersion: '2025-11-25',
+    capabilities: { tools: {}, tasks: { requests: { tools: { call: {} } } } },
+    serverInfo: { name: 't', version: '1' },
+  };
+  let token = 0;
+  const progress = (value: number): void =>
+    server.current?.send({
+      type: 'text',
+      text: text({ method: 'notifications/progress', params: { progressToken: token, progress: value } }),
+      about: undefined,
+    });
+  const times = { createdAt: '2026-01-01T00:00:00Z', lastUpdatedAt: '2026-01-01T00:00:00Z', ttl: 60_000 };
+  server.script = ({ id, method }) => {
+    if (method === 'tools/call') token = id;
+    const results: Readonly<Record<string, object>> = {
+      'tools/list': { tools: [{ name: 'long', inputSchema: { type: 'object' }, execution: { taskSupport: 'required' } }] },
+      'tools/call': { task: { taskId: 't1', status: 'working', ...times } },
+      'tasks/get': { taskId: 't1', status: 'completed', ...times },
+      'tasks/result': { content: DONE },
+    };
+    return [text({ id, result: results[method] ?? {} })];
+  };
+  const client = await server.connect(undefined);
+  const seen: number[] = [];
+  const task = await client.start('long', {}, { onProgress: (report) => void seen.push(report.progress) });
+  progress(1);
+  progress(2);
+  assert.equal((await task.result()).content, DONE);
+  progress(3);
+  await client.tools({ fresh: true });
+  assert.equal(seen, [1, 2]);
+  await client.close();
+});
+
+const page = (name: string, nextCursor: unknown): object => ({
+  tools: [{ name, inputSchema: { type: 'object' } }],
+  nextCursor,
+});
+for (const [what, pages, names] of [
+  ['an empty cursor', () => page('a', ''), ['a']],
+  ['a null cursor', () => page('a', null), ['a']],
+  ['a cursor that is a number', () => page('a', 7), ['a']],
+  ['the same page again and again', () => page('a', 'x'), ['a']],
+  ['new pages under one cursor', (cursor: string) => page(cursor === '' ? 'a' : 'b', 'x'), ['a', 'b']],
+  ['two cursors in turns', (cursor: string) => page(`${cursor}t`, cursor === 'x' ? 'y' : 'x'), ['t', 'xt', 'yt']],
+  ['an end', (cursor: string) => page(`${cursor}t`, cursor === '' ? 'x' : undefined), ['t', 'xt']],
+] as const)
+  test(`a list with ${what} ends`, () =>
+    using({ 'tools/list': pages }, async (client) =>
+      assert.equal(
+        (await client.tools()).map(({ name }) => name),
+        names,
+      ),
+    ));
