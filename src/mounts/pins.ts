@@ -42,7 +42,7 @@ export type PinChange = Place &
   );
 
 /**
- * Pins one definition, whole: a member that nobody reads today may lead somewhere tomorrow, such as another page in an older
+ * Pins one definition, whole: a member without a meaning today may have one tomorrow, such as another page in an older
  * member of `_meta`. What this server does not pass on is not pinned.
  */
 export function pinOf(definition: JsonObject): Pin {
