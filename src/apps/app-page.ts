@@ -10,12 +10,14 @@ import { PAGE_TYPE } from '../protocol/views.ts';
 import type { ResourceDefinition } from '../registry/define.ts';
 import { DefinitionError } from '../registry/definition-checks.ts';
 import { type AppDefinition, uiOfPage } from './app-options.ts';
-import { isPage, withPolicy } from './page-policy.ts';
 
 /** Milliseconds for which clients may keep a page: its address changes with its text. */
 const PAGE_TTL_MS = 86_400_000;
 /** Length of the hash in an address, in hexadecimal digits. */
 const HASH_LENGTH = 8;
+
+/** The beginning of an HTML5 document. */
+const DOCTYPE = /^\s*<!doctype html[^>]*>/i;
 
 /** A resource that serves a page, and who finds it in a list. */
 export type PageResource = ResourceDefinition & { readonly listed: Listed; readonly opener?: string };
@@ -76,13 +78,26 @@ export function pageOf(server: string, { name, identity, text, ui, shown, opener
  */
 export function authorsPage(server: string, app: AppDefinition): ServedPage {
   const { name, csp, title, description, icons } = app;
-  const text = withPolicy(readPage(app), csp);
+  const written = readPage(app);
+  let text: Promise<string> | undefined;
   const shown = {
     ...(title === undefined ? {} : { title }),
     ...(description === undefined ? {} : { description }),
     ...(icons === undefined ? {} : { icons }),
   };
-  return pageOf(server, { name, identity: text, text: () => text, ui: uiOfPage(app), shown });
+  return pageOf(server, {
+    name,
+    identity: `${JSON.stringify(csp ?? {})}${written}`,
+    text: () => (text ??= guarded(written, csp)),
+    ui: uiOfPage(app),
+    shown,
+  });
+}
+
+/** Imports the parser of pages on demand: most servers have no app. */
+async function guarded(written: string, csp: AppDefinition['csp']): Promise<string> {
+  const { withPolicy } = await import('./page-policy.ts');
+  return withPolicy(written, csp);
 }
 
 /** The path of an app's script. */
@@ -122,9 +137,10 @@ function readPage({ name, html, entry }: AppDefinition): string {
     throw new DefinitionError(
       `app "${name}": html: expected the function to return the text of a page, got ${describe(text)}`,
     );
-  if (!isPage(text))
+  if (!DOCTYPE.test(text))
     throw new DefinitionError(
       `app "${name}": html: expected an HTML5 document, which begins with <!doctype html>, got ${describe(text.slice(0, 40))}`,
     );
-  return text.replace(/\r\n?/g, '\n');
+  // After a byte order mark, browsers that get the page as a string find no document type.
+  return text.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n');
 }

@@ -1,40 +1,78 @@
 /** Puts a policy into a page, on top of that of the host: some hosts let pages reach origins that were not declared. */
 import { createHash } from 'node:crypto';
+import { type DefaultTreeAdapterTypes, parse } from 'parse5';
 import type { AppOrigins } from './app-options.ts';
 
-/** Comments, and scripts with their attributes and text: neither contains markup. */
-const NO_MARKUP = /<!--[\s\S]*?-->|<script\b([^>]*)>([\s\S]*?)<\/script\s*>/gi;
-const OWN_POLICY = /<meta\b[^>]*http-equiv\s*=\s*["']?content-security-policy/i;
-const DOCTYPE = /^\s*<!doctype html[^>]*>/i;
-/** The part of a page before everything that the policy must precede. Without the tags, browsers add a head for the policy. */
-const BEGINNING = /^\s*<!doctype html[^>]*>(?:\s*<html(?:\s[^>]*)?>)?(?:\s*<head(?:\s[^>]*)?>)?/i;
+type Node = DefaultTreeAdapterTypes.Node;
+type Element = DefaultTreeAdapterTypes.Element;
 
-/** True for the text of an HTML5 document. */
-export function isPage(text: string): boolean {
-  return DOCTYPE.test(text);
+/** The parts of a page that decide about its policy, as a browser finds them: text that only looks like markup is none. */
+interface Outline {
+  readonly head: Element | undefined;
+  readonly scripts: readonly Element[];
+  /** Where the policy stands: after the tags that may precede it. */
+  readonly beginning: number;
 }
 
 /**
  * Returns the page with a policy: it runs the scripts that are in its text, by their hashes, and uses the origins that its
- * author declares. A page with a policy of its own stays as it is.
+ * author declares. A page whose head contains a policy stays as it is.
  *
  * @param text a page, with line feeds only: browsers hash a script after they have replaced carriage returns
  */
 export function withPolicy(text: string, origins: AppOrigins = {}): string {
-  if (OWN_POLICY.test(text.replace(NO_MARKUP, ''))) return text;
-  const end = BEGINNING.exec(text)?.[0].length ?? 0;
-  const policy = policyOf(text, origins);
-  return `${text.slice(0, end)}<meta http-equiv="Content-Security-Policy" content="${policy}">${text.slice(end)}`;
+  const { head, scripts, beginning } = outlineOf(text);
+  if (head?.childNodes.some(isPolicy)) return text;
+  const policy = policyOf(scripts, origins);
+  return `${text.slice(0, beginning)}<meta http-equiv="Content-Security-Policy" content="${policy}">${text.slice(beginning)}`;
 }
 
-function policyOf(text: string, origins: AppOrigins): string {
+function outlineOf(text: string): Outline {
+  // Views run scripts, and then the content of `noscript` is text.
+  const page = parse(text, { sourceCodeLocationInfo: true, scriptingEnabled: true });
+  const html = page.childNodes.find(isNamed('html'));
+  const head = html?.childNodes.find(isNamed('head'));
+  const doctype = page.childNodes.find(({ nodeName }) => nodeName === '#documentType');
+  // A browser adds the tags that are not in the text where the policy stands.
+  const ends = [doctype?.sourceCodeLocation, html?.sourceCodeLocation?.startTag, head?.sourceCodeLocation?.startTag];
+  return { head, scripts: scriptsIn(page), beginning: Math.max(0, ...ends.map((at) => at?.endOffset ?? 0)) };
+}
+
+/** The scripts of a page, with those of its templates: a script of the page may insert them. */
+function scriptsIn(page: Node): readonly Element[] {
+  const scripts: Element[] = [];
+  const waiting = [page];
+  for (let node = waiting.pop(); node; node = waiting.pop()) {
+    if (isNamed('script')(node)) scripts.push(node);
+    if ('content' in node) waiting.push(node.content);
+    if ('childNodes' in node) for (const child of node.childNodes.toReversed()) waiting.push(child);
+  }
+  return scripts;
+}
+
+function isNamed(name: string): (node: Node) => node is Element {
+  return (node): node is Element => 'tagName' in node && node.tagName === name;
+}
+
+/** True for a policy that browsers obey: elsewhere than in the head, or without content, they ignore it (HTML, "Pragma directives"). */
+function isPolicy(node: Node): boolean {
+  return (
+    isNamed('meta')(node) &&
+    attributeOf(node, 'http-equiv')?.toLowerCase() === 'content-security-policy' &&
+    Boolean(attributeOf(node, 'content'))
+  );
+}
+
+function attributeOf({ attrs }: Element, name: string): string | undefined {
+  return attrs.find((each) => each.name === name)?.value;
+}
+
+function policyOf(scripts: readonly Element[], origins: AppOrigins): string {
   const { connectDomains = [], resourceDomains = [], frameDomains = [], baseUriDomains = [] } = origins;
   const hashes = new Set(
-    [...text.matchAll(NO_MARKUP)].flatMap(([, attributes = '', body]) =>
-      body === undefined || /(?:^|[\s/"'])src\s*=/i.test(attributes)
-        ? []
-        : [`'sha256-${createHash('sha256').update(body).digest('base64')}'`],
-    ),
+    scripts
+      .filter((script) => attributeOf(script, 'src') === undefined)
+      .map((script) => `'sha256-${createHash('sha256').update(textOf(script)).digest('base64')}'`),
   );
   const from = (directive: string, ...sources: readonly string[]): string =>
     `${directive} ${sources.length === 0 ? "'none'" : sources.join(' ')}`;
@@ -51,4 +89,8 @@ function policyOf(text: string, origins: AppOrigins): string {
     "form-action 'none'",
     "object-src 'none'",
   ].join('; ');
+}
+
+function textOf(script: Element): string {
+  return script.childNodes.map((child) => ('value' in child ? child.value : '')).join('');
 }

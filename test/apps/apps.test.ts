@@ -224,7 +224,10 @@ test('S-67: the policy is before every script and holds, whatever comments and n
     ['<!doctype html><!-- <head> --><script>start()</script>', '<!doctype html>'],
     ['<!doctype html><p><head-line></head-line><script>start()</script>', '<!doctype html>'],
     ['<!doctype html><script>start()</script><html><head></head></html>', '<!doctype html>'],
-    ['<!doctype html><html lang="en">\n<!-- a --><head><script>start()</script>', '<!doctype html><html lang="en">'],
+    [
+      '<!doctype html><html lang="en">\n<!-- a --><head><script>start()</script>',
+      '<!doctype html><html lang="en">\n<!-- a --><head>',
+    ],
     ['<!doctype html><!-- a page has no <script> --><script>start()</script>', '<!doctype html>'],
     ['<!doctype html><script data-src="a">start()</script>', '<!doctype html>'],
     ['<!doctype html><!-- <meta http-equiv="Content-Security-Policy"> --><script>start()</script>', '<!doctype html>'],

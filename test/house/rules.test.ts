@@ -164,7 +164,7 @@ const ROOMS: readonly {
       'actor',
       'input',
     ],
-    packages: ['nanoid', 'node:'],
+    packages: ['nanoid', 'node:', 'parse5'],
   },
   {
     room: 'emitters',
@@ -275,7 +275,7 @@ const ROOMS: readonly {
       'executors',
       'registry',
     ],
-    packages: ['nanoid', 'node:'],
+    packages: ['nanoid', 'node:', 'parse5'],
   },
   {
     room: 'authorization',
