@@ -10,7 +10,7 @@ type Element = DefaultTreeAdapterTypes.Element;
 interface Outline {
   readonly head: Element | undefined;
   readonly scripts: readonly Element[];
-  /** Where the policy stands: after the tags that may precede it. */
+  /** The end of the tags that may precede the policy. */
   readonly beginning: number;
 }
 
