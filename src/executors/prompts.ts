@@ -2,7 +2,7 @@
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { GetPromptResult, PromptMessage } from '../protocol/types.ts';
-import { isContentBlock } from '../results/content.ts';
+import { isContentBlock, sentBlock } from '../results/content.ts';
 import { explain } from '../schema/problems.ts';
 import type { PromptCall, PromptExecution } from './execution.ts';
 
@@ -47,10 +47,10 @@ function toPromptResult(returned: unknown, { prompt, implementation }: PromptCal
   const described = prompt.description === undefined ? {} : { description: prompt.description };
   if (typeof returned === 'string')
     return { ...described, messages: [{ role: 'user', content: { type: 'text', text: returned } }] };
-  if (isContentBlock(returned)) return { ...described, messages: [{ role: 'user', content: returned }] };
-  if (isMessages(returned)) return { ...described, messages: returned };
+  if (isContentBlock(returned)) return { ...described, messages: [{ role: 'user', content: sentBlock(returned) }] };
+  if (isMessages(returned)) return { ...described, messages: returned.map(sentMessage) };
   if (isObject(returned) && isMessages(returned.messages))
-    return { ...described, ...returned, messages: returned.messages };
+    return { ...described, ...returned, messages: returned.messages.map(sentMessage) };
   throw new TypeError(
     `prompt "${prompt.name}": expected the handler to return a string, a content block, or messages ({ role, content }), got ${describe(returned)}`,
   );
@@ -59,6 +59,10 @@ function toPromptResult(returned: unknown, { prompt, implementation }: PromptCal
 /** Recognizes the result of another server by its outer shape: its members are not checked. */
 function hasMessages(value: unknown): value is GetPromptResult {
   return isObject(value) && Array.isArray(value.messages);
+}
+
+export function sentMessage(message: PromptMessage): PromptMessage {
+  return { ...message, content: sentBlock(message.content) };
 }
 
 export function isMessages(value: unknown): value is readonly PromptMessage[] {

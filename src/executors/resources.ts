@@ -1,7 +1,7 @@
 /** The default resource executor: runs the reader and formats its result. */
 import { describe, isObject } from '../protocol/json.ts';
 import type { CacheHints, ReadResourceResult, ResourceContents } from '../protocol/types.ts';
-import { isResourceContents, resourceContents } from '../results/content.ts';
+import { isResourceContents, resourceContents, sentContents } from '../results/content.ts';
 import type { ResourceExecution, ResourceRead } from './execution.ts';
 
 /**
@@ -19,11 +19,11 @@ export function resourceExecution(): ResourceExecution {
 function toReadResult(returned: unknown, { uri, resource }: ResourceRead): ReadResourceResult {
   if (typeof returned === 'string' || returned instanceof Uint8Array)
     return { contents: [resourceContents(uri, returned, resource.mimeType)] };
-  if (isResourceContents(returned)) return { contents: [returned] };
-  if (isContentsList(returned)) return { contents: returned };
+  if (isResourceContents(returned)) return { contents: [sentContents(returned)] };
+  if (isContentsList(returned)) return { contents: returned.map(sentContents) };
   if (isObject(returned) && isContentsList(returned.contents)) {
     const { ttlMs: _, cacheScope: __, ...rest } = returned;
-    return { ...rest, contents: returned.contents, ...hints(returned) };
+    return { ...rest, contents: returned.contents.map(sentContents), ...hints(returned) };
   }
   throw new TypeError(
     `resource "${uri}": expected the reader to return a string, bytes, or contents, got ${describe(returned)}`,

@@ -4,6 +4,7 @@ import type { ClientFacts } from '../messages/client-facts.ts';
 import type { ByModel, InputRequest } from '../messages/client-input.ts';
 import { describe, isJsonObject, isObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
+import { sentBlock } from '../results/content.ts';
 import { findLostData } from '../results/lost-data.ts';
 import { explain } from '../schema/problems.ts';
 import { cannotAsk } from './declared-capabilities.ts';
@@ -15,6 +16,7 @@ import type {
   Root,
   Sampled,
   Sampling,
+  SamplingContent,
   SamplingMessage,
   UrlElicitation,
 } from './questions.ts';
@@ -109,11 +111,12 @@ function prepareUrl({ message, url, elicitationId }: UrlElicitation, { capabilit
 
 function prepareSampling(sampling: Sampling, { capabilities, dialect }: AskedClient): Prepared {
   const { includeContext, ...withoutContext } = sampling;
-  const { messages, maxTokens } = sampling;
-  if (!Array.isArray(messages) || messages.length === 0)
-    throw new TypeError(`ctx.sample: messages: expected at least one, got ${describe(messages)}`);
+  const { messages: written, maxTokens } = sampling;
+  if (!Array.isArray(written) || written.length === 0)
+    throw new TypeError(`ctx.sample: messages: expected at least one, got ${describe(written)}`);
   if (!Number.isSafeInteger(maxTokens) || maxTokens < 1)
     throw new TypeError(`ctx.sample: maxTokens: expected a whole number of at least 1, got ${describe(maxTokens)}`);
+  const messages = written.map(sentMessage);
   const contextDropped = !supportsContext(includeContext, { capabilities, dialect });
   const request = {
     method: 'sampling/createMessage',
@@ -213,6 +216,16 @@ function isRoot(value: unknown): value is Root {
   return (
     isObject(value) && typeof value.uri === 'string' && (value.name === undefined || typeof value.name === 'string')
   );
+}
+
+function sentMessage(message: SamplingMessage): SamplingMessage {
+  const { content } = message;
+  if (isList(content)) return { ...message, content: content.map(sentBlock) };
+  return isObject(content) ? { ...message, content: sentBlock(content) } : message;
+}
+
+function isList(content: SamplingMessage['content']): content is readonly SamplingContent[] {
+  return Array.isArray(content);
 }
 
 /** Until 2025-06-18 a message has one block, so a message with several blocks becomes several messages. */

@@ -1,6 +1,6 @@
 /** Converts results between their internal form and the form that middleware receives and returns. */
 
-import { isMessages } from '../executors/prompts.ts';
+import { isMessages, sentMessage } from '../executors/prompts.ts';
 import { isContentsList } from '../executors/resources.ts';
 import type { Outcome, Page, Result, ServerDescription, TaskState } from '../messages/results.ts';
 import { describe, isObject } from '../protocol/json.ts';
@@ -16,7 +16,7 @@ import type {
   ResourceTemplate,
   Tool,
 } from '../protocol/types.ts';
-import { isContentBlock } from '../results/content.ts';
+import { isContentBlock, sentBlock, sentContents } from '../results/content.ts';
 import { lostData } from '../results/lost-data.ts';
 import type { Introduction, NoResult, RequestMethodName, RequestResult, TaskInfo } from './middleware.ts';
 
@@ -114,11 +114,17 @@ type Made = Readonly<Record<string, unknown>>;
 function resultOf(method: RequestMethodName, made: Made): Result | undefined {
   switch (method) {
     case 'tools/call':
-      return isCallResult(made) ? { kind: 'call', result: made } : undefined;
+      return isCallResult(made)
+        ? { kind: 'call', result: { ...made, content: made.content.map(sentBlock) } }
+        : undefined;
     case 'resources/read':
-      return isReadResult(made) ? { kind: 'read', result: made } : undefined;
+      return isReadResult(made)
+        ? { kind: 'read', result: { ...made, contents: made.contents.map(sentContents) } }
+        : undefined;
     case 'prompts/get':
-      return isPromptResult(made) ? { kind: 'prompt', result: made } : undefined;
+      return isPromptResult(made)
+        ? { kind: 'prompt', result: { ...made, messages: made.messages.map(sentMessage) } }
+        : undefined;
     case 'completion/complete':
       return isCompletion(made) ? { kind: 'completion', result: made } : undefined;
     case 'tools/list':

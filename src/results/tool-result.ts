@@ -1,7 +1,7 @@
 /** Converts the return value of a tool's handler into a tool result. */
 import { describe, isObject, type JsonValue } from '../protocol/json.ts';
 import type { CallToolResult } from '../protocol/types.ts';
-import { isContentBlock } from './content.ts';
+import { isContentBlock, sentBlock } from './content.ts';
 import { isEnvelope, sealEnvelope } from './envelope.ts';
 
 export interface ResultPolicy {
@@ -16,16 +16,16 @@ export interface ResultPolicy {
 /**
  * A string becomes text. Content blocks and complete results stay as they are. {@link isEnvelope} values are sealed.
  * Anything else is data: `structuredContent`, and the same as text.
- * @throws {TypeError} if the value is not JSON, such as a function
+ * @throws {TypeError} if the value is not JSON, such as a function, or the data of an image is not base64
  */
 export function toToolResult(returned: unknown, policy: ResultPolicy): CallToolResult {
   if (returned === undefined) return { content: [] };
   if (isEnvelope(returned)) return sealEnvelope(returned, policy.durationMs(), policy.maxResultLength);
   if (typeof returned === 'string' && !policy.structured) return { content: [{ type: 'text', text: returned }] };
-  if (isContentBlock(returned)) return { content: [returned] };
-  if (Array.isArray(returned) && returned.length > 0 && returned.every(isContentBlock)) return { content: returned };
-  if (isWholeResult(returned))
-    return returned.content ? { ...returned, content: returned.content } : { ...returned, content: [] };
+  if (isContentBlock(returned)) return { content: [sentBlock(returned)] };
+  if (Array.isArray(returned) && returned.length > 0 && returned.every(isContentBlock))
+    return { content: returned.map(sentBlock) };
+  if (isWholeResult(returned)) return { ...returned, content: returned.content?.map(sentBlock) ?? [] };
   const data = dataOf(returned);
   if (data === null && !policy.structured) return { content: [] };
   if (typeof data === 'string' && !policy.structured) return { content: [{ type: 'text', text: data }] };
