@@ -144,7 +144,13 @@ export interface CallOptions {
 export type ConnectTarget =
   | string
   | URL
-  | { readonly url: string | URL; readonly headers?: Readonly<Record<string, string>>; readonly auth?: Authorization }
+  | {
+      readonly url: string | URL;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly auth?: Authorization;
+      /** The name of the server in errors and logs. Default: the address without its query. */
+      readonly name?: string;
+    }
   | StdioCommand
   | { readonly socket: string }
   | {

@@ -227,10 +227,12 @@ async function reachOf(
     url: address,
     headers = {},
     auth,
+    name,
   }: {
     readonly url: string | URL;
     readonly headers?: Readonly<Record<string, string>>;
     readonly auth?: Authorization;
+    readonly name?: string;
   }): Promise<Reach> {
     if (!URL.canParse(String(address))) throw invalid(address);
     const url = new URL(address);
@@ -258,7 +260,7 @@ async function reachOf(
       resumed,
     };
     return {
-      name: `${url.origin}${url.pathname}`,
+      name: name ?? `${url.origin}${url.pathname}`,
       eraKey: `${url.origin}${url.pathname}`,
       channel: (kind) => (kind === 'sse' ? new HttpSseChannel(channelOptions) : new HttpChannel(channelOptions)),
       authorization,
@@ -269,7 +271,7 @@ async function reachOf(
   async function command(program: StdioCommand): Promise<Reach> {
     if (typeof program.command !== 'string' || program.command === '') throw invalid(program);
     const { StdioChannel } = await import('./channels/stdio-channel.ts');
-    const name = [program.command, ...(program.args ?? [])].join(' ').slice(0, 200);
+    const name = (program.name ?? [program.command, ...(program.args ?? [])].join(' ')).slice(0, 200);
     return {
       name,
       eraKey: [program.command, ...(program.args ?? []), program.cwd ?? ''].join('\0'),

@@ -1,4 +1,4 @@
-/** Reads a configuration of MCP servers as Claude Desktop, Claude Code, Cursor and VS Code write it. */
+/** Reads a configuration of MCP servers as Claude Desktop, Claude Code, Cursor, VS Code and other programs write it. */
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, resolve, sep } from 'node:path';
@@ -17,6 +17,7 @@ import {
   shortened,
 } from '../protocol/json.ts';
 import { type CallLimits, problemOfLimits } from '../tool-limits/call-limits.ts';
+import { commonEntry, KNOWN_MEMBERS } from './client-members.ts';
 import { expandVariables, type VariableSource } from './variables.ts';
 
 /** A server that the gateway can connect to. */
@@ -117,37 +118,14 @@ const MAX_LENGTH = 1_048_576;
 /** Most servers of a configuration. */
 const MAX_SERVERS = 64;
 const LONGEST_NAME = 24;
+const HASH_LENGTH = 5;
 
-/** The members of an entry that clients know. */
-const MEMBERS: ReadonlySet<string> = new Set([
-  'command',
-  'args',
-  'env',
-  'envFile',
-  'cwd',
-  'type',
-  'url',
-  'headers',
-  'disabled',
-  'timeout',
-  'socket',
-  'troupe',
-]);
-/** Members that only describe a server, or that concern the user interface of one client. */
-const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
-  'alwaysAllow',
-  'autoApprove',
-  'description',
-  'dev',
-  'gallery',
-  'icon',
-  'name',
-  'version',
-]);
 /** The members of an entry with a command only. */
 const OF_COMMANDS = ['args', 'env', 'envFile', 'cwd'] as const;
 const TYPES: Readonly<Record<string, 'command' | 'url'>> = {
   stdio: 'command',
+  local: 'command',
+  remote: 'url',
   http: 'url',
   sse: 'url',
   'streamable-http': 'url',
@@ -197,19 +175,25 @@ class ConfigurationReader {
   }
 
   read(): GatewayConfiguration {
-    const lists = ['mcpServers', 'servers'].filter((member) => this.#root[member] !== undefined);
+    const lists = listsIn(this.#root);
     if (lists.length === 0)
       throw new ConfigurationError(
-        `${this.#file}:1: expected the member mcpServers (Claude Desktop, Claude Code, Cursor) or servers (VS Code), got ${Object.keys(this.#root).slice(0, 5).join(', ') || 'no member'}${nearMiss(this.#root, ['mcpServers', 'servers'])}`,
+        `${this.#file}:1: expected one of the members ${LISTS.map((path) => path.join('.')).join(', ')}, got ${Object.keys(this.#root).slice(0, 5).join(', ') || 'no member'}${nearMiss(this.#root, ['mcpServers', 'servers'])}`,
       );
-    for (const list of lists) {
-      const entries = this.#root[list];
-      if (!isJsonObject(entries))
+    const found: Entry[] = [];
+    for (const { path, entries } of lists) {
+      if (!isJsonObject(entries) && !Array.isArray(entries))
         throw new ConfigurationError(
-          `${this.#file}:${this.#lineOf(this.#root, list) ?? 1}: ${list}: expected an object, got ${describe(entries)}`,
+          `${this.#file}:${this.#lineOf(this.#root, path[0] ?? '') ?? 1}: ${path.join('.')}: expected an object, got ${describe(entries)}`,
         );
-      for (const [key, entry] of Object.entries(entries)) this.#entry(list, key, entry);
+      for (const [member, entry] of Object.entries(entries)) {
+        // Continue writes a list, whose entries have names.
+        const name = Array.isArray(entries) && isJsonObject(entry) && isNonEmpty(entry.name) ? entry.name : member;
+        found.push({ path: [...path, member], key: name, entry });
+      }
     }
+    const names = mountNames(found.map(({ key }) => key));
+    for (const [index, entry] of found.entries()) this.#entry(entry, names[index] ?? '');
     return {
       servers: [...this.#servers.values()],
       disabled: this.#disabled,
@@ -218,17 +202,13 @@ class ConfigurationReader {
     };
   }
 
-  #entry(list: string, key: string, entry: JsonValue | undefined): void {
-    const path = [list, key];
+  #entry({ path, key, entry }: Entry, name: string): void {
     try {
-      const server = this.#server(path, key, entry);
+      const server = this.#server(path, key, name, entry);
       if (server === undefined) return;
-      const other = this.#servers.get(server.name);
-      if (other)
-        throw new FieldProblem(
-          path,
-          `expected a name of its own, got ${server.name}, which is also the name of ${quote(other.key)}`,
-        );
+      // The same key in two lists is one server.
+      if (this.#servers.has(server.name))
+        throw new FieldProblem(path, `expected one server ${quote(key)}, got a second`);
       if (this.#servers.size >= MAX_SERVERS) throw new FieldProblem(path, `expected at most ${MAX_SERVERS} servers`);
       this.#servers.set(server.name, server);
     } catch (error) {
@@ -238,25 +218,30 @@ class ConfigurationReader {
   }
 
   /** @returns undefined for a disabled server. @throws {FieldProblem} */
-  #server(path: readonly string[], key: string, entry: JsonValue | undefined): ConfiguredServer | undefined {
-    if (!isJsonObject(entry)) throw new FieldProblem(path, `expected an object, got ${describe(entry)}`);
-    const name = mountName(key);
-    if (name === undefined)
-      throw new FieldProblem(
-        path,
-        'expected a name with at least one letter from a to z, because tools are named after it',
-      );
-    if (read(entry, path, 'disabled', isBoolean, 'true or false') === true) {
+  #server(
+    path: readonly string[],
+    key: string,
+    name: string,
+    given: JsonValue | undefined,
+  ): ConfiguredServer | undefined {
+    if (!isJsonObject(given)) throw new FieldProblem(path, `expected an object, got ${describe(given)}`);
+    read(given, path, 'disabled', isBoolean, 'true or false');
+    const { entry, options, off, notes } = commonEntry(given);
+    if (off) {
       this.#disabled.push(name);
       return undefined;
     }
-    this.#unknown(path, entry);
+    this.#unknown(path, given);
+    for (const [member, note] of notes) this.#report([...path, member], note, undefined);
     const written = this.#target(path, entry);
     const target = this.#withFile(path, entry, this.#expanded(path, written));
-    const timeoutMs = read(entry, path, 'timeout', ...MILLISECONDS);
-    const given = read(entry, path, 'troupe', isJsonObject, 'an object') ?? {};
-    const own = this.#authorized(given, [...path, 'troupe'], target);
-    const all: JsonObject = timeoutMs === undefined ? own : { timeoutMs, ...own };
+    if (!isJsonObject(given.timeout)) read(given, path, 'timeout', ...MILLISECONDS);
+    const ofTroupe = read(entry, path, 'troupe', isJsonObject, 'an object') ?? {};
+    const own = this.#authorized(ofTroupe, [...path, 'troupe'], target);
+    // A tool that a person has turned off stays off, whatever else `troupe` leaves out.
+    const except =
+      Array.isArray(options.except) && Array.isArray(own.except) ? { except: [...options.except, ...own.except] } : {};
+    const all: JsonObject = { ...options, ...own, ...except };
     const digests = { target: digest({ ...target }), options: digest(all) };
     checkOptions(all, [...path, 'troupe']);
     return {
@@ -271,8 +256,8 @@ class ConfigurationReader {
 
   #unknown(path: readonly string[], entry: JsonObject): void {
     for (const member of Object.keys(entry))
-      if (!MEMBERS.has(member) && !WITHOUT_EFFECT.has(member))
-        this.#report([...path, member], `unknown member, ignored${suggestion(member, [...MEMBERS])}`, undefined);
+      if (!KNOWN_MEMBERS.has(member))
+        this.#report([...path, member], `unknown member, ignored${suggestion(member, [...KNOWN_MEMBERS])}`, undefined);
   }
 
   /** The target with its variables as they are written. */
@@ -396,15 +381,69 @@ function workspaceOf(file: string): string {
   return ['.vscode', '.cursor'].includes(basename(directory)) ? dirname(directory) : directory;
 }
 
-/** @returns the name as a mount can have it (`[a-z][a-z0-9-]{0,23}`); undefined if nothing of it remains */
-export function mountName(key: string): string | undefined {
-  const name = key
+/** An entry of a list of servers. */
+interface Entry {
+  readonly path: readonly string[];
+  /** Its name. */
+  readonly key: string;
+  readonly entry: JsonValue | undefined;
+}
+
+/** The members in which programs write their servers. In `mcp` of opencode they are the members themselves. */
+const LISTS: readonly (readonly string[])[] = [
+  ['mcpServers'],
+  ['servers'],
+  ['mcp', 'servers'],
+  ['mcp'],
+  ['context_servers'],
+  ['mcp_servers'],
+  ['amp.mcpServers'],
+];
+
+function listsIn(root: JsonObject): { readonly path: readonly string[]; readonly entries: JsonValue }[] {
+  const found = LISTS.flatMap((path) => {
+    let entries: JsonValue | undefined = root;
+    for (const member of path) entries = isJsonObject(entries) ? entries[member] : undefined;
+    return entries === undefined ? [] : [{ path, entries }];
+  });
+  // Gemini CLI and VS Code have settings in `mcp`, which are no servers.
+  return found.filter(
+    ({ path, entries }) => path.join('.') !== 'mcp' || (found.length === 1 && isListOfServers(entries)),
+  );
+}
+
+function isListOfServers(value: JsonValue): boolean {
+  const isServer = (entry: unknown): boolean => isJsonObject(entry) && ('command' in entry || 'url' in entry);
+  return isJsonObject(value) && Object.values(value).some(isServer);
+}
+
+/**
+ * The names of mounts for the names of entries: `[a-z][a-z0-9-]{0,23}`. A name that is cut, or of which no letter is left, gets a
+ * hash of the whole name, and so does one that equals another after the change. A name that needs no change stays as it is. So
+ * names do not depend on the order of the entries.
+ */
+export function mountNames(keys: readonly string[]): readonly string[] {
+  const plain = keys.map(plainName);
+  return keys.map((key, index) => {
+    const name = plain[index] ?? '';
+    const isCut = name.length > LONGEST_NAME;
+    const isShared = plain.filter((other) => other === name).length > 1 && name !== key;
+    if (name !== '' && !isCut && !isShared) return name;
+    const hash = digest(key)
+      .toLowerCase()
+      .replace(/[^a-z0-9]/g, '')
+      .slice(0, HASH_LENGTH);
+    const start = name.slice(0, LONGEST_NAME - HASH_LENGTH - 1).replace(/-+$/, '');
+    return `${start === '' ? 'server' : start}-${hash}`;
+  });
+}
+
+function plainName(key: string): string {
+  return key
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^[^a-z]+/, '')
-    .slice(0, LONGEST_NAME)
     .replace(/-+$/, '');
-  return name === '' ? undefined : name;
 }
 
 /** The check of a value, and the words for what it accepts. */

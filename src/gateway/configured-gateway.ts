@@ -42,6 +42,11 @@ function isSame(one: ConfiguredServer | undefined, other: ConfiguredServer | und
 }
 
 /** True if people sign in at a server, or the gateway does: its entry has an address, and no credentials of its own. */
+/** The target of a mount. Its name has no values of variables, which may be secrets: errors and logs show it. */
+function targetOf({ target, shown }: ConfiguredServer): MountTarget {
+  return 'socket' in target ? target : { ...target, name: shown };
+}
+
 function signsIn({ target, options: { auth } }: ConfiguredServer): boolean {
   if (!('url' in target) || auth === false) return false;
   return auth !== undefined || !Object.keys(target.headers).some((name) => name.toLowerCase() === 'authorization');
@@ -259,7 +264,7 @@ class Place {
       ...(signsIn(wanted) ? { auth: { ...auth, ...(tokens && { tokens }) } } : auth === false ? { auth } : {}),
     };
     if (!now) {
-      const mount = await this.#options.server.mount(this.#name, wanted.target, options);
+      const mount = await this.#options.server.mount(this.#name, targetOf(wanted), options);
       this.#mount = { mount, of: wanted };
       // A failed listing is reported by the mount, which lists again.
       if (this.#listens) mount.ready().catch(() => {});
@@ -267,7 +272,7 @@ class Place {
     }
     const moved = wanted.digests.target !== now.of.digests.target;
     if (moved) this.#say('info', `changes to ${wanted.shown}`);
-    await now.mount.change({ options, ...(moved ? { target: wanted.target } : {}), signal: this.#overtaken.signal });
+    await now.mount.change({ options, ...(moved ? { target: targetOf(wanted) } : {}), signal: this.#overtaken.signal });
     this.#mount = { mount: now.mount, of: wanted };
     this.#say('info', moved ? `changed to ${wanted.shown}` : 'has other options');
   }

@@ -1,4 +1,4 @@
-/** Replaces the variables in the texts of a configuration: `${VAR}`, `${VAR:-default}`, `${env:VAR}` and the directories of editors. */
+/** Replaces the variables in the texts of a configuration: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `{env:VAR}` and the directories of editors. */
 
 export interface VariableSource {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -14,7 +14,8 @@ export class VariableError extends Error {
   override readonly name = 'VariableError';
 }
 
-const VARIABLE = /\$\{([^{}]*)\}/g;
+/** opencode writes `{env:NAME}`, without the sign. */
+const VARIABLE = /\$\{([^{}]*)\}|\{(env:[A-Za-z_][A-Za-z0-9_]*)\}/g;
 
 /**
  * Replaces the variables of a text once: a value that contains `${…}` is not expanded again.
@@ -23,7 +24,9 @@ const VARIABLE = /\$\{([^{}]*)\}/g;
  * @example expandVariables('Bearer ${TOKEN:-none}', variables) // 'Bearer none'
  */
 export function expandVariables(text: string, variables: VariableSource): string {
-  return text.replace(VARIABLE, (written, inside: string) => replacement(written, inside, variables));
+  return text.replace(VARIABLE, (written, inside: string | undefined, other: string | undefined) =>
+    replacement(written, inside ?? other ?? '', variables),
+  );
 }
 
 function replacement(

@@ -186,7 +186,9 @@ test('the progress of a task reaches its call until the task ends', async () => 
   server.script = ({ id, method }) => {
     if (method === 'tools/call') token = id;
     const results: Readonly<Record<string, object>> = {
-      'tools/list': { tools: [{ name: 'long', inputSchema: { type: 'object' }, execution: { taskSupport: 'required' } }] },
+      'tools/list': {
+        tools: [{ name: 'long', inputSchema: { type: 'object' }, execution: { taskSupport: 'required' } }],
+      },
       'tools/call': { task: { taskId: 't1', status: 'working', ...times } },
       'tasks/get': { taskId: 't1', status: 'completed', ...times },
       'tasks/result': { content: DONE },

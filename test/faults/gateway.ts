@@ -3,6 +3,15 @@ import type { BrokenBuild } from './broken-build.ts';
 
 export const GATEWAY_FAULTS: readonly BrokenBuild[] = [
   {
+    id: 'S-87',
+    test: 'test/gateway/client-members.test.ts',
+    file: 'src/gateway/configured-gateway.ts',
+    find: "return 'socket' in target ? target : { ...target, name: shown };",
+    replace: 'return shown === undefined ? target : { ...target };',
+    why: 'a token in the arguments of a server stands in the log',
+    built: true,
+  },
+  {
     id: 'U-17',
     test: 'test/gateway/reload.test.ts',
     file: 'src/mounts/replaceable-upstream.ts',

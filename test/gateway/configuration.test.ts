@@ -145,7 +145,7 @@ for (const [title, entry, expected] of [
   [
     'a wrong type',
     { command: 'x', type: 'http' },
-    'off mcpServers.a.type: expected stdio for an entry with command, got string "http"',
+    'off mcpServers.a.type: expected stdio or local for an entry with command, got string "http"',
   ],
   ['a member of another way', { url: 'https://x', env: {} }, 'off mcpServers.a.env: an entry with url has no env'],
   ['a URL that is none', { url: 'ftp://x' }, 'off mcpServers.a.url: expected an http or https URL, got "ftp://x"'],
@@ -204,26 +204,36 @@ test('members that only describe a server are accepted', () => {
   assert.equal(problems({ a: { command: 'x', description: 'd', autoApprove: [] } }), []);
 });
 
-test('names become names of mounts, and the later of two equal names is off', () => {
-  const servers = {
+test('names become names of mounts, each its own, whatever their order', () => {
+  const entries = {
     'GitHub MCP': { command: 'x' },
     github_mcp: { command: 'y' },
+    'github-mcp': { command: 'z' },
+    slack_bot: { command: 'z' },
     '@org/a-very-long-name-of-a-server': { command: 'z' },
+    '@org/a-very-long-name-of-another': { command: 'z' },
     '123': { command: 'w' },
+    地图: { command: 'w' },
+    карта: { command: 'w' },
   };
-  assert.equal(
-    read(servers).servers.map(({ name, key }) => [name, key]),
-    [
-      ['github-mcp', 'GitHub MCP'],
-      ['org-a-very-long-name-of', '@org/a-very-long-name-of-a-server'],
-    ],
+  const named = (given: object): Record<string, string> =>
+    Object.fromEntries(read(given).servers.map(({ name, key }) => [key, name]));
+  const names = named(entries);
+  assert.equal(problems(entries), []);
+  assert.is(new Set(Object.values(names)).size, Object.keys(entries).length);
+  for (const name of Object.values(names)) assert.match(name, /^[a-z][a-z0-9-]{0,23}$/);
+  assert.is(names['github-mcp'], 'github-mcp');
+  assert.is(names.slack_bot, 'slack-bot');
+  assert.match(names.github_mcp ?? '', /^github-mcp-[a-z0-9]{5}$/);
+  assert.equal(named(Object.fromEntries(Object.entries(entries).reverse())), names);
+});
+
+test('one key in two lists is one server', () => {
+  const { servers, problems: found } = readText(
+    '{ "mcpServers": { "a": { "command": "x" } }, "servers": { "a": { "command": "y" } } }',
   );
-  const [first = '', second = ''] = problems(servers);
-  assert.match(first, 'off mcpServers.123: expected a name with at least one letter from a to z');
-  assert.match(
-    second,
-    'off mcpServers.github_mcp: expected a name of its own, got github-mcp, which is also the name of "GitHub MCP"',
-  );
+  assert.is(servers.length, 1);
+  assert.match(found[0]?.message ?? '', 'expected one server "a", got a second');
 });
 
 test('envFile adds variables, env has precedence, and a file that is missing turns off its server only', () => {
@@ -256,7 +266,7 @@ test('each bound of a mount can be set, as a whole number of at least 1', () => 
   const bounds = [
     ...['timeoutMs', 'connectMs', 'listMs', 'probeMs', 'firstListMs', 'staleMs', 'upstreamWaitMs', 'upstreamIdleMs'],
     ...['maxUpstreamConnections', 'maxUpstreamInFlight', 'maxListPages', 'maxListed', 'maxListBytes', 'maxRounds'],
-    'maxSamplingPerCall',
+    ...['maxDefinitionBytes', 'maxMessageBytes', 'maxSamplingPerCall'],
   ];
   for (const bound of bounds) {
     const [server] = read({ a: { command: 'x', troupe: { [bound]: 7 } } }).servers;
@@ -315,9 +325,9 @@ for (const [title, text, expected] of [
   [
     'a mistyped list of servers',
     '{ "mcpServer": {} }',
-    'expected the member mcpServers (Claude Desktop, Claude Code, Cursor) or servers (VS Code), got mcpServer (did you mean mcpServers?)',
+    'expected one of the members mcpServers, servers, mcp.servers, mcp, context_servers, mcp_servers, amp.mcpServers, got mcpServer (did you mean mcpServers?)',
   ],
-  ['servers that are no object', '{\n"servers": [] }', '/p/mcp.json:2: servers: expected an object, got array of 0'],
+  ['servers that are no object', '{\n"servers": 7 }', '/p/mcp.json:2: servers: expected an object, got number 7'],
 ] as const)
   test(`does not read ${title}`, () => assert.match(thrown(text), expected));
 

@@ -194,5 +194,11 @@ function warnOfStrangers(values: CommandLine['values']): void {
 /** The target of a command that connects once. */
 function callTargetOf({ target, shown }: ConfiguredServer): CallTarget {
   const url = 'url' in target ? new URL(target.url) : undefined;
-  return { target, name: shown, url, patience: 'command' in target ? COMMAND_PATIENCE : {}, words: [] };
+  return {
+    target: 'socket' in target ? target : { ...target, name: shown },
+    name: shown,
+    url,
+    patience: 'command' in target ? COMMAND_PATIENCE : {},
+    words: [],
+  };
 }

@@ -16,6 +16,8 @@ export interface StdioCommand {
   readonly env?: Readonly<Record<string, string>>;
   /** The working directory. Default: that of this process. */
   readonly cwd?: string;
+  /** The name of the program in errors and logs. Default: the command with its arguments, which may contain secrets. */
+  readonly name?: string;
 }
 
 /** Bytes of stderr that are kept for error messages and the inspector. */

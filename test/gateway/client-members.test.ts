@@ -1,0 +1,151 @@
+/** Entries as other programs write them mean here what they mean there. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer } from 'troupe';
+import { connect } from 'troupe/client';
+import * as assert from 'uvu/assert';
+import { CLIENT_MEMBERS } from '../../src/gateway/client-members.ts';
+import { type ConfiguredServer, readConfiguration } from '../../src/gateway/configuration.ts';
+import { Gateway } from '../../src/gateway/configured-gateway.ts';
+import { suite } from '../harness/door.ts';
+
+const test = suite('members of other programs');
+
+const environment = { TOKEN: 's3cret', KEY: 'k3y' };
+const read = (root: object) => readConfiguration(JSON.stringify(root), { file: '/p/mcp.json', environment });
+const entryOf = (entry: object): ConfiguredServer => {
+  const { servers, problems } = read({ mcpServers: { a: entry } });
+  const [server] = servers;
+  if (!server) throw new Error(JSON.stringify(problems));
+  return server;
+};
+
+/** The variable as it is written. */
+const VARIABLE = `\${TOKEN}`;
+const url = 'https://example.com/mcp';
+const command = { command: 'npx', args: ['-y', 'x'], env: {}, cwd: '/p' };
+
+for (const [what, entry, target] of [
+  ['Windsurf: serverUrl', { serverUrl: url, headers: { A: 'b' } }, { url, headers: { A: 'b' } }],
+  ['Gemini CLI: httpUrl', { httpUrl: url }, { url, headers: {} }],
+  ['Gemini CLI: httpUrl beside an empty url', { httpUrl: url, type: 'http' }, { url, headers: {} }],
+  ['Goose: uri', { uri: url, type: 'streamable_http' }, { url, headers: {} }],
+  ['Goose: cmd and envs', { cmd: 'npx', args: ['-y', 'x'], envs: { A: '1' } }, { ...command, env: { A: '1' } }],
+  [
+    'opencode: a list',
+    { type: 'local', command: ['npx', '-y', 'x'], environment: { A: '{env:KEY}' } },
+    { ...command, env: { A: 'k3y' } },
+  ],
+  [
+    'opencode: remote',
+    { type: 'remote', url, headers: { A: 'Bearer {env:TOKEN}' } },
+    { url, headers: { A: 'Bearer s3cret' } },
+  ],
+  ['Zed: an object', { source: 'custom', command: { path: 'npx', args: ['-y', 'x'], env: null } }, command],
+  ['Codex: http_headers', { url, http_headers: { A: 'b' } }, { url, headers: { A: 'b' } }],
+  [
+    'Codex: bearer_token_env_var',
+    { url, bearer_token_env_var: 'TOKEN' },
+    { url, headers: { Authorization: 'Bearer s3cret' } },
+  ],
+  ['Codex: env_http_headers', { url, env_http_headers: { 'X-Key': 'KEY' } }, { url, headers: { 'X-Key': 'k3y' } }],
+  ['Cline: transportType', { transportType: 'stdio', command: 'npx', args: ['-y', 'x'] }, command],
+  ['Roo Code: streamable-http', { type: 'streamable-http', url }, { url, headers: {} }],
+  ['a unix: address', { url: 'unix:///run/mcp.sock' }, { socket: '/run/mcp.sock' }],
+  ['a unix: path', { url: 'unix:./mcp.sock' }, { socket: '/p/mcp.sock' }],
+] as const)
+  test(`${what}: the target`, () => assert.equal(entryOf(entry).target, target));
+
+for (const [what, entry, options] of [
+  ['Kiro and Roo Code: disabledTools', { disabledTools: ['a'] }, { except: ['a'] }],
+  [
+    'Gemini CLI: excludeTools, includeTools',
+    { excludeTools: ['a'], includeTools: ['b'] },
+    { except: ['a'], only: ['b'] },
+  ],
+  [
+    'Codex: disabled_tools, enabled_tools',
+    { disabled_tools: ['a'], enabled_tools: ['b'] },
+    { except: ['a'], only: ['b'] },
+  ],
+  ['GitHub Copilot: tools', { tools: ['*'] }, {}],
+  ['GitHub Copilot: some tools', { tools: ['a'] }, { only: ['a'] }],
+  [
+    'a prohibition is added to that of troupe',
+    { disabledTools: ['a'], troupe: { except: ['b'] } },
+    { except: ['a', 'b'] },
+  ],
+  ['Cline: seconds', { timeout: 60 }, { timeoutMs: 60_000 }],
+  ['Roo Code: an hour', { timeout: 3_600, alwaysAllow: [] }, { timeoutMs: 3_600_000 }],
+  ['Gemini CLI: milliseconds', { timeout: 30_000, trust: true }, { timeoutMs: 30_000 }],
+  ['Claude Code: milliseconds', { timeout: 3_600 }, { timeoutMs: 3_600 }],
+  ['Codex: seconds', { tool_timeout_sec: 90, startup_timeout_sec: 20 }, { timeoutMs: 90_000, connectMs: 20_000 }],
+  ['opencode: two times', { timeout: { startup: 5_000, request: 9_000 } }, { timeoutMs: 9_000, connectMs: 5_000 }],
+  ['troupe has precedence', { timeout: 60, troupe: { timeoutMs: 7 } }, { timeoutMs: 7 }],
+] as const)
+  test(`${what}: the options`, () => assert.equal(entryOf({ command: 'x', ...entry }).options, options));
+
+for (const off of [{ disabled: true }, { enabled: false }, { isActive: false }])
+  test(`an entry with ${JSON.stringify(off)} is off`, () => {
+    const { servers, disabled } = read({ mcpServers: { a: { command: 'x', ...off } } });
+    assert.equal([servers, disabled], [[], ['a']]);
+  });
+
+for (const [what, root] of [
+  ['VS Code: settings.json', { mcp: { inputs: [], servers: { a: { command: 'x' } } } }],
+  ['opencode', { $schema: 'https://opencode.ai/config.json', mcp: { a: { type: 'local', command: ['x'] } } }],
+  ['opencode 2', { mcp: { servers: { a: { type: 'local', command: ['x'] } } } }],
+  ['Zed', { context_servers: { a: { source: 'custom', command: 'x' } } }],
+  ['Codex, as JSON', { mcp_servers: { a: { command: 'x' } } }],
+  ['Amp', { 'amp.mcpServers': { a: { command: 'x' } } }],
+  ['Gemini CLI, with settings of its own', { mcp: { allowed: ['a'] }, mcpServers: { a: { command: 'x' } } }],
+  ['Continue: a list', { mcpServers: [{ name: 'a', command: 'x' }] }],
+] as const)
+  test(`${what}: the servers are found`, () =>
+    assert.equal(
+      read(root).servers.map(({ name }) => name),
+      ['a'],
+    ));
+
+test('S-87 no line of the log, error or fact shows the value of a variable in the arguments or the address of an entry', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'gateway-secrets-'));
+  const file = join(directory, 'mcp.json');
+  const noisy = 'console.log("noise"); console.error("more"); setTimeout(() => process.exit(1), 50)';
+  writeFileSync(
+    file,
+    JSON.stringify({
+      mcpServers: {
+        program: { command: process.execPath, args: ['-e', noisy, VARIABLE] },
+        missing: { command: '/no/such/program', args: [VARIABLE] },
+        address: { url: `http://127.0.0.1:9/${VARIABLE}/mcp` },
+      },
+    }),
+  );
+  const log: string[] = [];
+  const host = createServer({ name: 'host', version: '1', log: (_, message) => void log.push(message) });
+  const facts: string[] = [];
+  const gateway = new Gateway({ file, server: host, environment, say: (_, line) => void log.push(line) });
+  const client = await connect(host);
+  const stop = client.inspect((record) => void facts.push(JSON.stringify(record)));
+  await gateway.open();
+  await gateway.settled();
+  const text = [...log, ...facts].join('\n');
+  assert.match(text, 'noise');
+  assert.match(text, VARIABLE);
+  assert.not.match(text, 's3cret');
+  stop();
+  await client.close();
+  gateway.close();
+  await host.close();
+  rmSync(directory, { recursive: true });
+});
+
+test('docs/gateway.md has the table of members', () => {
+  const page = readFileSync(new URL('../../docs/gateway.md', import.meta.url), 'utf8');
+  for (const { members, programs, effect, source } of CLIENT_MEMBERS)
+    assert.match(
+      page,
+      `| ${members.map((member) => `\`${member}\``).join(', ')} | ${programs} ([docs](${source})) | ${effect} |`,
+    );
+});
