@@ -226,8 +226,8 @@ function addHeaders(entry: Record<string, JsonValue>, given: JsonObject): void {
 }
 
 /**
- * The time of a call. Programs disagree about its unit. Claude Code ignores fewer than 1,000 ms, and nobody waits for less than a
- * second on purpose; Cline and Roo Code count seconds up to an hour.
+ * The time of a call. Programs disagree about its unit. Claude Code ignores fewer than 1,000 ms, and a limit of less than a
+ * second helps no call; Cline and Roo Code count seconds up to an hour.
  */
 function timeoutOf(given: JsonObject, notes: (readonly [string, string])[]): number | undefined {
   const { timeout, tool_timeout_sec: tool } = given;
