@@ -5,6 +5,7 @@ import { type Incoming, isRequestId, type RequestId, readIncoming } from '../pro
 import { META } from '../protocol/meta.ts';
 import type { Revision } from '../protocol/revisions.ts';
 import type { ClientCapabilities, Implementation } from '../protocol/types.ts';
+import { jsonText, withoutHalves } from '../protocol/well-formed-json.ts';
 import type { OutgoingRequest } from './outgoing-requests.ts';
 
 /** Deepest nesting of a message from a server. Schemas nest deeply, answers rarely. */
@@ -25,9 +26,18 @@ export const NAMED: Readonly<Record<string, 'name' | 'uri' | 'taskId'>> = {
  *
  * @param about the request on whose stream the text arrived: an error without an id is its response (2026-07-28
  *   streamable-http, "Sending Messages": such an error may have no id)
+ * @param repaired called for a text that was unreadable only for half of a surrogate pair, which is replaced
  */
-export function readMessages(text: string, about?: RequestId): readonly Incoming[] {
-  const parsed = parseText(text, { maxDepth: MAX_DEPTH });
+export function readMessages(text: string, about?: RequestId, repaired?: () => void): readonly Incoming[] {
+  let parsed = parseText(text, { maxDepth: MAX_DEPTH });
+  if (!parsed.ok) {
+    const whole = withoutHalves(text);
+    const again = whole === text ? parsed : parseText(whole, { maxDepth: MAX_DEPTH });
+    if (again.ok) {
+      parsed = again;
+      repaired?.();
+    }
+  }
   if (!parsed.ok) {
     const incoming = parsed.value === undefined ? undefined : readIncoming(parsed.value);
     const id = incoming && 'id' in incoming ? incoming.id : undefined;
@@ -56,9 +66,9 @@ export class ClientCodec {
   readonly #described: string;
 
   constructor(info: Implementation, capabilities: ClientCapabilities, revision: Revision) {
-    const introduced = JSON.stringify({ [META.protocolVersion]: revision, [META.clientInfo]: info });
+    const introduced = jsonText({ [META.protocolVersion]: revision, [META.clientInfo]: info });
     this.#introduced = `${introduced.slice(0, -1)},"${META.clientCapabilities}":`;
-    this.#described = `${this.#introduced}${JSON.stringify(capabilities)}`;
+    this.#described = `${this.#introduced}${jsonText(capabilities)}`;
   }
 
   /**
@@ -75,37 +85,35 @@ export class ClientCodec {
         ? token === undefined
           ? ''
           : `"${META.progressToken}":${token}`
-        : JSON.stringify({
+        : jsonText({
             ...meta,
             ...(token === undefined ? {} : { [META.progressToken]: token }),
             ...(level === undefined ? {} : { [META.logLevel]: level }),
           }).slice(1, -1);
-    const described =
-      capabilities === undefined ? this.#described : `${this.#introduced}${JSON.stringify(capabilities)}`;
+    const described = capabilities === undefined ? this.#described : `${this.#introduced}${jsonText(capabilities)}`;
     const metaText = modern
       ? `${described}${members === '' ? '' : `,${members}`}}`
       : members === ''
         ? undefined
         : `{${members}}`;
     const head = `{"jsonrpc":"2.0","id":${id},"method":"${method}"`;
-    if (metaText === undefined)
-      return params === undefined ? `${head}}` : `${head},"params":${JSON.stringify(params)}}`;
-    const given = params === undefined ? '{}' : JSON.stringify(params);
+    if (metaText === undefined) return params === undefined ? `${head}}` : `${head},"params":${jsonText(params)}}`;
+    const given = params === undefined ? '{}' : jsonText(params);
     return given === '{}'
       ? `${head},"params":{"_meta":${metaText}}}`
       : `${head},"params":${given.slice(0, -1)},"_meta":${metaText}}}`;
   }
 
   notification(method: string, params?: JsonObject): string {
-    return JSON.stringify({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
+    return jsonText({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
   }
 
   result(id: RequestId, result: JsonObject): string {
-    return JSON.stringify({ jsonrpc: '2.0', id, result });
+    return jsonText({ jsonrpc: '2.0', id, result });
   }
 
   error(id: RequestId, code: number, message: string, data?: JsonValue): string {
-    return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } });
+    return jsonText({ jsonrpc: '2.0', id, error: { code, message, data } });
   }
 }
 

@@ -184,6 +184,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   /** Counts channels: mail of an earlier one is dropped. */
   #generation = 0;
   #sse = false;
+  #repairLogged = false;
   #drainMs: number | undefined;
   #server: ConnectedServer | undefined;
   #wasReady = false;
@@ -1086,7 +1087,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   // Messages of the server
 
   #text(text: string, about: RequestId | undefined, status: number | undefined, whole: boolean): void {
-    for (const incoming of readMessages(text, about)) {
+    for (const incoming of readMessages(text, about, () => this.#repaired())) {
       // An address that is no MCP endpoint may respond to everything with an error, even as JSON-RPC.
       const request = status === undefined || about === undefined ? undefined : this.#requests.get(about);
       if (request?.method === 'initialize' && incoming.kind === 'response' && (status === 404 || status === 405)) {
@@ -1111,6 +1112,15 @@ class ClientConnection implements Behaviour<ClientMail> {
           carriedOut: 'yes',
         }),
       );
+  }
+
+  #repaired(): void {
+    if (this.#repairLogged) return;
+    this.#repairLogged = true;
+    this.#options.log(
+      'warning',
+      `${this.#options.target} sent text with half of a surrogate pair, which was replaced by U+FFFD: it cuts text inside of a character. This warning is not repeated`,
+    );
   }
 
   /** HTTP 400 with a JSON-RPC error may say that the session is unknown. The modern era has no sessions. */

@@ -9,7 +9,7 @@ import type { ElementAccess } from '../../messages/authorization-rule.ts';
 import type { HandleView, LiveHandle } from '../../messages/handle-messages.ts';
 import type { Listed } from '../../messages/registry-messages.ts';
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
-import type { JsonObject } from '../../protocol/json.ts';
+import { jsonText } from '../../protocol/well-formed-json.ts';
 import type { ResourceDefinition } from '../../registry/define.ts';
 import type { AnyMachine } from '../define-machine.ts';
 import { HandleError } from '../handle-error.ts';
@@ -73,6 +73,7 @@ export function resourcesOf(
           app && ctx.client.views
             ? await live(asked, ctx)
             : viewData(await look(asked.uri, asked.variables.handle, ctx)),
+          2,
         ),
     },
     {
@@ -100,9 +101,4 @@ function notThere({ reason, message }: HandleError, uri: string): ProtocolError 
   return gone
     ? new ProtocolError(ErrorCode.ResourceNotFound, reason === 'expired' ? message : 'Resource not found', { uri })
     : new ProtocolError(reason === 'busy' ? ErrorCode.Overloaded : ErrorCode.InternalError, message);
-}
-
-/** Formats a handle as the text of its resource: JSON within a JSON message, as clients expect it. */
-function jsonText(data: JsonObject): string {
-  return JSON.stringify(data, undefined, 2);
 }

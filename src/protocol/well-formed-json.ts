@@ -1,0 +1,19 @@
+/** Writes and repairs JSON so that every reader accepts its strings: none has half of a surrogate pair. */
+
+/** A whole pair, half of one (6 characters), or any other escape. `\\ud83d` in JSON is a backslash and five letters. */
+const ESCAPE = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)/gs;
+
+/**
+ * `JSON.stringify` with U+FFFD in place of each half of a surrogate pair, as `toWellFormed` does. A text that was cut inside of an
+ * emoji has one, and many readers reject the whole message for it: RFC 8259 section 8.2 leaves its meaning open.
+ */
+export function jsonText(value: unknown, indent?: number): string {
+  const text = JSON.stringify(value, undefined, indent);
+  // `JSON.stringify` writes a half as an escape in lower case. A value such as a function has no text.
+  return text?.includes('\\ud') ? withoutHalves(text) : text;
+}
+
+/** JSON with U+FFFD in place of each half of a surrogate pair, as an escape or as it is. */
+export function withoutHalves(text: string): string {
+  return text.toWellFormed().replace(ESCAPE, (found) => (found.length === 6 ? '\uFFFD' : found));
+}
