@@ -5,7 +5,7 @@ import { type Incoming, isRequestId, type RequestId, readIncoming } from '../pro
 import { META } from '../protocol/meta.ts';
 import type { Revision } from '../protocol/revisions.ts';
 import type { ClientCapabilities, Implementation } from '../protocol/types.ts';
-import { jsonText, withoutHalves } from '../protocol/well-formed-json.ts';
+import { withoutHalves, writeJson } from '../protocol/well-formed-json.ts';
 import type { OutgoingRequest } from './outgoing-requests.ts';
 
 /** Deepest nesting of a message from a server. Schemas nest deeply, answers rarely. */
@@ -66,9 +66,9 @@ export class ClientCodec {
   readonly #described: string;
 
   constructor(info: Implementation, capabilities: ClientCapabilities, revision: Revision) {
-    const introduced = jsonText({ [META.protocolVersion]: revision, [META.clientInfo]: info });
+    const introduced = writeJson({ [META.protocolVersion]: revision, [META.clientInfo]: info });
     this.#introduced = `${introduced.slice(0, -1)},"${META.clientCapabilities}":`;
-    this.#described = `${this.#introduced}${jsonText(capabilities)}`;
+    this.#described = `${this.#introduced}${writeJson(capabilities)}`;
   }
 
   /**
@@ -85,35 +85,35 @@ export class ClientCodec {
         ? token === undefined
           ? ''
           : `"${META.progressToken}":${token}`
-        : jsonText({
+        : writeJson({
             ...meta,
             ...(token === undefined ? {} : { [META.progressToken]: token }),
             ...(level === undefined ? {} : { [META.logLevel]: level }),
           }).slice(1, -1);
-    const described = capabilities === undefined ? this.#described : `${this.#introduced}${jsonText(capabilities)}`;
+    const described = capabilities === undefined ? this.#described : `${this.#introduced}${writeJson(capabilities)}`;
     const metaText = modern
       ? `${described}${members === '' ? '' : `,${members}`}}`
       : members === ''
         ? undefined
         : `{${members}}`;
     const head = `{"jsonrpc":"2.0","id":${id},"method":"${method}"`;
-    if (metaText === undefined) return params === undefined ? `${head}}` : `${head},"params":${jsonText(params)}}`;
-    const given = params === undefined ? '{}' : jsonText(params);
+    if (metaText === undefined) return params === undefined ? `${head}}` : `${head},"params":${writeJson(params)}}`;
+    const given = params === undefined ? '{}' : writeJson(params);
     return given === '{}'
       ? `${head},"params":{"_meta":${metaText}}}`
       : `${head},"params":${given.slice(0, -1)},"_meta":${metaText}}}`;
   }
 
   notification(method: string, params?: JsonObject): string {
-    return jsonText({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
+    return writeJson({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
   }
 
   result(id: RequestId, result: JsonObject): string {
-    return jsonText({ jsonrpc: '2.0', id, result });
+    return writeJson({ jsonrpc: '2.0', id, result });
   }
 
   error(id: RequestId, code: number, message: string, data?: JsonValue): string {
-    return jsonText({ jsonrpc: '2.0', id, error: { code, message, data } });
+    return writeJson({ jsonrpc: '2.0', id, error: { code, message, data } });
   }
 }
 

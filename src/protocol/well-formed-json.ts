@@ -7,7 +7,7 @@ const ESCAPE = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[
  * `JSON.stringify` with U+FFFD in place of each half of a surrogate pair, as `toWellFormed` does. A text that was cut inside of an
  * emoji has one, and many readers reject the whole message for it: RFC 8259 section 8.2 leaves its meaning open.
  */
-export function jsonText(value: unknown, indent?: number): string {
+export function writeJson(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, undefined, indent);
   // `JSON.stringify` writes a half as an escape in lower case. A value such as a function has no text.
   return text?.includes('\\ud') ? withoutHalves(text) : text;

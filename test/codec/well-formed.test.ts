@@ -5,7 +5,7 @@ import { connect as connectClient } from '../../src/client.ts';
 import { createServer, jsonLog, ProtocolError, type Server } from '../../src/index.ts';
 import { isObject, isWellFormed, type JsonObject } from '../../src/protocol/json.ts';
 import { SUPPORTED_REVISIONS } from '../../src/protocol/revisions.ts';
-import { jsonText, withoutHalves } from '../../src/protocol/well-formed-json.ts';
+import { withoutHalves, writeJson } from '../../src/protocol/well-formed-json.ts';
 import { connect } from '../../src/testing.ts';
 import { text as messageText, PlayedServer } from '../client/played-server.ts';
 import { suite } from '../harness/door.ts';
@@ -39,7 +39,7 @@ test('JSON of any value has no half of a pair, and the value has U+FFFD there an
   })).value;
   fc.assert(
     fc.property(value, (given) => {
-      const text = jsonText(given);
+      const text = writeJson(given);
       assert.not.match(text, HALF);
       assert.ok(text.isWellFormed());
       assert.equal(JSON.parse(text), replaced(given));

@@ -12,7 +12,7 @@ import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { META } from '../../protocol/meta.ts';
 import { renderFilter } from '../../protocol/subscription-filter.ts';
 import type { CallToolResult, Implementation } from '../../protocol/types.ts';
-import { jsonText } from '../../protocol/well-formed-json.ts';
+import { writeJson } from '../../protocol/well-formed-json.ts';
 import { pick, renderError, renderResult } from './render.ts';
 import { renderTaskStatus } from './render-task.ts';
 
@@ -90,7 +90,7 @@ export class Outbound {
     const { method, params } = mail.input;
     let text: string | undefined;
     try {
-      text = jsonText(params);
+      text = writeJson(params);
     } catch (error) {
       // The client is then not asked; the request fails.
       this.#unwritable(mail.id, error);
@@ -164,10 +164,10 @@ export class Outbound {
 
   /** Serializes log data from a handler; replaces data that is not JSON. */
   #log({ level, logger, data }: Extract<Notification, { type: 'log' }>): string {
-    const about = jsonText(logger === undefined ? { level } : { level, logger: String(logger) }).slice(0, -1);
+    const about = writeJson(logger === undefined ? { level } : { level, logger: String(logger) }).slice(0, -1);
     let text: string | undefined;
     try {
-      text = jsonText(data);
+      text = writeJson(data);
     } catch (error) {
       this.#unwritable(undefined, error);
       text = '"log data that is not JSON"';
@@ -180,12 +180,12 @@ export class Outbound {
    * message is gone.
    */
   refusal(error: WireError, id?: RequestId): string {
-    return `{"jsonrpc":"2.0",${id === undefined ? '' : `"id":${JSON.stringify(id)},`}"error":${jsonText(error)}}`;
+    return `{"jsonrpc":"2.0",${id === undefined ? '' : `"id":${JSON.stringify(id)},`}"error":${writeJson(error)}}`;
   }
 
   /** Serializes a document that a transport serves beside the messages. */
   document(value: JsonObject): string {
-    return jsonText(value);
+    return writeJson(value);
   }
 
   /** Joins the responses of one batch (2025-03-26). */
@@ -200,7 +200,7 @@ export class Outbound {
       case 'call': {
         const only = onlyText(result.result);
         if (only !== undefined)
-          return sign(`{"content":[{"type":"text","text":${jsonText(only)}}]}`, this.#own(dialect));
+          return sign(`{"content":[{"type":"text","text":${writeJson(only)}}]}`, this.#own(dialect));
         return this.#show(withTexts(result), dialect);
       }
       default:
@@ -250,12 +250,12 @@ export class Outbound {
 
   #error(id: RequestId | undefined, error: WireError, dialect: Dialect): string {
     const unknown = dialect.errorWithoutId === 'null' ? '"id":null,' : '';
-    return `{"jsonrpc":"2.0",${id === undefined ? unknown : `"id":${JSON.stringify(id)},`}"error":${jsonText(renderError(error, dialect))}}`;
+    return `{"jsonrpc":"2.0",${id === undefined ? unknown : `"id":${JSON.stringify(id)},`}"error":${writeJson(renderError(error, dialect))}}`;
   }
 }
 
 function serverInfo(info: object): string {
-  return `"${META.serverInfo}":${jsonText(info)}`;
+  return `"${META.serverInfo}":${writeJson(info)}`;
 }
 
 /** The beginning of a response with a result. */
@@ -288,7 +288,7 @@ function onlyText({ content, structuredContent, isError, _meta }: CallToolResult
 /** Repeats structured content as text, for clients that only read text (2025-06-18 tools, "Structured Content"). */
 function withText(result: CallToolResult): CallToolResult {
   if (result.structuredContent === undefined || result.content.length > 0) return result;
-  const text: string | undefined = jsonText(result.structuredContent);
+  const text: string | undefined = writeJson(result.structuredContent);
   if (text === undefined) throw new TypeError('expected structured content that is JSON');
   return { ...result, content: [{ type: 'text', text }] };
 }
@@ -313,7 +313,7 @@ function withTexts(result: Result): Result {
 
 /** Serializes an object. @throws {TypeError} if its `toJSON` returns something that is not an object */
 function objectText(value: object): string {
-  const text: string | undefined = jsonText(value);
+  const text: string | undefined = writeJson(value);
   if (!text?.startsWith('{')) throw new TypeError(`expected a result that serializes as a JSON object, got ${text}`);
   return text;
 }
@@ -348,5 +348,5 @@ function renderNotice(
 function notify(method: string, params?: object): string {
   return params === undefined
     ? `{"jsonrpc":"2.0","method":"${method}"}`
-    : `{"jsonrpc":"2.0","method":"${method}","params":${jsonText(params)}}`;
+    : `{"jsonrpc":"2.0","method":"${method}","params":${writeJson(params)}}`;
 }

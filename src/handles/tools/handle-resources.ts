@@ -9,7 +9,7 @@ import type { ElementAccess } from '../../messages/authorization-rule.ts';
 import type { HandleView, LiveHandle } from '../../messages/handle-messages.ts';
 import type { Listed } from '../../messages/registry-messages.ts';
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
-import { jsonText } from '../../protocol/well-formed-json.ts';
+import { writeJson } from '../../protocol/well-formed-json.ts';
 import type { ResourceDefinition } from '../../registry/define.ts';
 import type { AnyMachine } from '../define-machine.ts';
 import { HandleError } from '../handle-error.ts';
@@ -69,7 +69,7 @@ export function resourcesOf(
       live,
       // Views read it where their host does not let them wait for it.
       handler: async (asked, ctx) =>
-        jsonText(
+        writeJson(
           app && ctx.client.views
             ? await live(asked, ctx)
             : viewData(await look(asked.uri, asked.variables.handle, ctx)),
