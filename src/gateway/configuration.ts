@@ -463,6 +463,7 @@ const AUTH: Readonly<Record<keyof ConfiguredAuth, Check>> = {
   grant: [oneOf('authorization_code', 'client_credentials'), '"authorization_code" or "client_credentials"'],
   dpop: [(value) => value === 'auto' || isBoolean(value), '"auto", true or false'],
   signInMs: MILLISECONDS,
+  catalogue: [oneOf('operator', 'anyone'), '"operator" or "anyone"'],
 };
 const SECRETS: ReadonlySet<string> = new Set(['clientSecret', 'privateKey']);
 

@@ -16,7 +16,7 @@ import type { LogFields, RuntimeLog } from '../operator-log.ts';
 import { settingsIn, VIEWS_EXTENSION } from '../protocol/extensions.ts';
 import { isJsonObject, isObject, type JsonObject, messageOf } from '../protocol/json.ts';
 import { TASKS_EXTENSION } from '../protocol/task-params.ts';
-import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
+import type { CallToolResult, Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
 import { parseTemplate } from '../protocol/uri-template.ts';
 import type { ReadableCatalogue } from '../registry/catalogue.ts';
 import { accessOf, type Compiled } from '../registry/offers.ts';
@@ -233,6 +233,8 @@ export class MountedElements implements Claimant {
         limits: this.#limits,
         relayed: true,
         handler: async (_, ctx) => {
+          // The lists of a person are not for all callers.
+          if (!upstream.readsCatalogue(ctx.principal)) return said(needsOperator(mount), true);
           try {
             await upstream.authorized(ctx, () => upstream.catalogue());
             await new Promise<void>((resolve, reject) => actor.send({ type: 'refresh', listed: { resolve, reject } }));
@@ -241,7 +243,7 @@ export class MountedElements implements Claimant {
             // The message of a connection's error has the address of the upstream.
             return answerFailure({ mount, method: 'tools/call', about: key }, error);
           }
-          return { content: [{ type: 'text', text: `Signed in to ${mount}. Its tools are listed now.` }] };
+          return said(`Signed in to ${mount}. Its tools are listed now.`);
         },
       },
     };
@@ -495,6 +497,14 @@ function relayOf({ mount, upstream, clock, settings, gatherMs }: MountedElements
 }
 
 // The client has checked the outer shapes when it listed them.
+
+function needsOperator(mount: string): string {
+  return `The lists of ${mount} are read with a grant of the operator, which is missing. The operator of this gateway must sign in there (troupe login), or set auth.catalogue of the mount.`;
+}
+
+function said(text: string, isError = false): CallToolResult {
+  return { content: [{ type: 'text', text }], ...(isError ? { isError } : {}) };
+}
 
 function isTool(definition: JsonObject): definition is JsonObject & Tool {
   return typeof definition.name === 'string' && isJsonObject(definition.inputSchema);

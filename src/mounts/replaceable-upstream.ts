@@ -42,6 +42,10 @@ export class ReplaceableUpstream implements Upstream {
     return this.#current.signsIn;
   }
 
+  readsCatalogue(principal: string): boolean {
+    return this.#current.readsCatalogue(principal);
+  }
+
   catalogue(): Promise<Client> {
     return this.#current.catalogue();
   }

@@ -5,7 +5,7 @@ import { memoryTokens, type TokenStore } from '../client/oauth/token-store.ts';
 import type { Clock } from '../clock.ts';
 
 import { checkOptionNames, describe, isObject } from '../protocol/json.ts';
-import { LOCAL } from '../quota.ts';
+import { ANONYMOUS, LOCAL } from '../quota.ts';
 import { DefinitionError } from '../registry/definition-checks.ts';
 
 /** OAuth at an upstream. Without `grant`, `assertion` and `exchange`, each principal signs in. */
@@ -31,6 +31,12 @@ export interface UpstreamOAuth
     readonly clientId: string;
     idToken(principal: string): string | Promise<string>;
   };
+  /**
+   * The credentials that the catalogue is read with, which every caller of this server sees, within `scopes` and `allow`.
+   * `operator` (default): the grant of `troupe login`, or of the only person where callers do not authenticate. `anyone`: also the
+   * grant of the first person who signs in, for an upstream that lists the same for everyone. Or an authorization of its own.
+   */
+  readonly catalogue?: 'operator' | 'anyone' | UpstreamTokens | Authorization;
 }
 
 /** Tokens from a function of the program. */
@@ -73,6 +79,7 @@ const OAUTH_OPTIONS: ReadonlySet<string> = new Set<keyof UpstreamOAuth>([
   'tokens',
   'assertion',
   'exchange',
+  'catalogue',
 ]);
 
 /** Most principals whose grants are in memory. The store of tokens has all of them. */
@@ -114,7 +121,7 @@ export class UpstreamGrants {
       return;
     }
     checkOAuth(mount, auth);
-    const { exchange, ...rest } = auth;
+    const { exchange, catalogue = 'operator', ...rest } = auth;
     this.#tokens = auth.tokens ?? memoryTokens();
     if (!exchange && (auth.assertion || auth.grant === 'client_credentials')) {
       this.shared = oauth({ ...rest, tokens: this.#tokens, clock, interactive: false });
@@ -122,7 +129,25 @@ export class UpstreamGrants {
     }
     this.#principals = new Map();
     if (!exchange) this.#people = new Map();
-    this.shared = new CatalogueGrant(this.#tokens, this.#key(undefined), (principal) => this.of(principal));
+    this.shared =
+      typeof catalogue === 'string'
+        ? new CatalogueGrant(this.#tokens, this.#key(undefined), {
+            of: (principal) => this.of(principal),
+            mayRead: (principal) => this.mayRead(principal),
+          })
+        : isAuthorization(catalogue)
+          ? catalogue
+          : new ProgramToken(catalogue, undefined, url);
+  }
+
+  /**
+   * True if the catalogue, which every caller sees, may be read with the grant of this principal. The lists of a person are
+   * private, unless all callers are one person, or the operator knows that the upstream lists the same for everyone.
+   */
+  mayRead(principal: string): boolean {
+    const { auth } = this.#options;
+    const open = !isAuthorization(auth) && !isTokens(auth) && auth.catalogue === 'anyone';
+    return open || principal === LOCAL || principal === ANONYMOUS;
   }
 
   /** The authorization of requests for a principal; undefined if the shared one serves them. */
@@ -162,16 +187,17 @@ export class UpstreamGrants {
     return this.#people !== undefined;
   }
 
-  /** Reads the catalogue with the grant of this principal from now on, if there is no other that the upstream accepts. */
+  /** Reads the catalogue with the grant of this principal from now on, if that is permitted, and if there is no other that the upstream accepts. */
   offerForCatalogue(principal: string): Promise<void> {
-    return this.shared instanceof CatalogueGrant ? this.shared.offer(principal) : Promise.resolve();
+    const grant = this.shared instanceof CatalogueGrant && this.mayRead(principal) ? this.shared : undefined;
+    return grant?.offer(principal) ?? Promise.resolve();
   }
 
   #make(principal: string): Authorization {
     const { auth, clock, url } = this.#options;
     if (auth === undefined || isAuthorization(auth)) return this.shared;
     if (isTokens(auth)) return new ProgramToken(auth, principal, url);
-    const { exchange, ...rest } = auth;
+    const { exchange, catalogue: _, ...rest } = auth;
     const options = { ...rest, clock, tokens: this.#tokens, interactive: false };
     const key = this.#key(principal);
     if (exchange)
@@ -192,6 +218,12 @@ export class UpstreamGrants {
     const resource = `${this.url.origin}${this.url.pathname}`;
     return principal === undefined || principal === LOCAL ? resource : `${resource} ${principal}`;
   }
+}
+
+/** The people whose grants a catalogue can be read with. */
+interface CatalogueReaders {
+  of(principal: string): Authorization | undefined;
+  mayRead(principal: string): boolean;
 }
 
 /** The grant of a person who is not asked here: a refreshed token, or none. */
@@ -247,21 +279,21 @@ class ProgramToken implements Authorization {
   }
 }
 
-/** The grant that a catalogue is read with: the operator's, else that of the first person who has signed in. */
+/** The grant that a catalogue is read with: the operator's, else that of the first person whose grant may be used. */
 class CatalogueGrant implements Authorization {
   readonly #tokens: TokenStore;
   readonly #entry: string;
-  readonly #of: (principal: string) => Authorization | undefined;
+  readonly #people: CatalogueReaders;
   #current: Authorization | undefined;
   #principal: string | undefined;
   /** True if the upstream accepts no token of the current grant. */
   #refused = true;
   #loading: Promise<void> | undefined;
 
-  constructor(tokens: TokenStore, key: string, of: (principal: string) => Authorization | undefined) {
+  constructor(tokens: TokenStore, key: string, people: CatalogueReaders) {
     this.#tokens = tokens;
     this.#entry = `catalogue ${key}`;
-    this.#of = of;
+    this.#people = people;
   }
 
   headers(...request: Parameters<Authorization['headers']>): ReturnType<Authorization['headers']> {
@@ -277,10 +309,10 @@ class CatalogueGrant implements Authorization {
   /** Tries the grants that exist. No person waits for a catalogue, so none is asked. */
   async authorize(challenge: Challenge, signal: AbortSignal): Promise<void> {
     await this.#load();
-    const stored = await this.#tokens.get(this.#entry);
+    const stored = await this.#reader();
     const candidates = [...new Set([this.#principal, LOCAL, stored])];
     for (const principal of candidates.slice(0, MAX_TRIED)) {
-      const grant = principal === undefined ? undefined : this.#of(principal);
+      const grant = principal === undefined ? undefined : this.#people.of(principal);
       if (principal === undefined || !grant) continue;
       try {
         await grant.authorize(challenge, signal);
@@ -303,15 +335,21 @@ class CatalogueGrant implements Authorization {
 
   async #load(): Promise<void> {
     if (this.#current) return;
-    const stored = await this.#tokens.get(this.#entry);
+    const stored = await this.#reader();
     this.#use(stored ?? LOCAL);
     this.#refused = stored === undefined;
+  }
+
+  /** The stored person. The grant of one that an earlier process stored, with other options, may be used no more. */
+  async #reader(): Promise<string | undefined> {
+    const stored = await this.#tokens.get(this.#entry);
+    return stored !== undefined && this.#people.mayRead(stored) ? stored : undefined;
   }
 
   #use(principal: string): void {
     this.#refused = false;
     this.#principal = principal;
-    this.#current = this.#of(principal);
+    this.#current = this.#people.of(principal);
   }
 }
 
@@ -330,4 +368,14 @@ function checkOAuth(mount: string, auth: unknown): asserts auth is UpstreamOAuth
       `${where}: expected false, { token }, OAuth options or an authorization, got ${describe(auth)}`,
     );
   checkOptionNames(`${where}: `, auth, OAUTH_OPTIONS);
+  const { catalogue = 'operator' } = auth;
+  const isKnown = catalogue === 'operator' || catalogue === 'anyone';
+  if (!isKnown && !(isObject(catalogue) && (isFunction(catalogue.token) || isFunction(catalogue.headers))))
+    throw new DefinitionError(
+      `${where}.catalogue: expected "operator", "anyone", { token } or an authorization, got ${describe(catalogue)}`,
+    );
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function';
 }

@@ -46,6 +46,8 @@ export interface Upstream {
   for(owner: CallOwner): Promise<Client>;
   /** True if each principal signs in at the upstream. */
   readonly signsIn: boolean;
+  /** True if the catalogue may be read with the grant of this principal. */
+  readsCatalogue(principal: string): boolean;
   /**
    * Does a part of a call that needs the upstream, with the authorization of its caller, who signs in if the upstream demands
    * it. The part is repeated after a sign-in.
@@ -231,6 +233,10 @@ class Connections implements Upstream {
 
   get signsIn(): boolean {
     return this.#options.signIn?.grants.personal === true;
+  }
+
+  readsCatalogue(principal: string): boolean {
+    return this.#options.signIn?.grants.mayRead(principal) === true;
   }
 
   authorized<T>(ctx: Context, work: (authorization: Authorization | undefined) => Promise<T>): Promise<T> {

@@ -516,24 +516,75 @@ scene('client credentials serve every principal with one grant, without a questi
   assert.is(new Set(tokensOf(upstream)).size, 1);
 });
 
-scene('the person who signs in first lends the catalogue, and the next one sees it', async (_, gateway) => {
-  const desk = gateway({ operator: false });
-  const names = async (person: string): Promise<unknown> => {
-    const { tools } = await desk.request(person, 'tools/list', {});
-    return Array.isArray(tools) ? tools.map((tool) => (tool as { name: string }).name).sort() : tools;
-  };
-  assert.equal(await names('ada'), ['gh_sign_in']);
-  const question = await desk.asked('ada', 'gh_sign_in');
-  const answered = desk.answer('ada', question, accept({}), 'gh_sign_in');
-  await desk.browse(question.url, 'ada');
-  assert.match(textOf(await answered), 'Signed in to gh');
-  assert.equal(await names('bob'), ['gh_admin', 'gh_whoami']);
-  // The grant that the catalogue is read with makes no call of another person.
-  await desk.asked('bob');
-});
+scene(
+  'S-81 the lists of a person who signs in are not shown to others, and the operator is asked for',
+  async (_, gateway) => {
+    const tokens = memoryTokens();
+    const desk = gateway({ tokens, operator: false });
+    const names = async (person: string): Promise<unknown> => {
+      const { tools } = await desk.request(person, 'tools/list', {});
+      return Array.isArray(tools) ? tools.map((tool) => (tool as { name: string }).name).sort() : tools;
+    };
+    assert.equal(await names('ada'), ['gh_sign_in']);
+    const refused = await desk.call('ada', {}, CAN_OPEN, 'gh_sign_in');
+    assert.is(refused.isError, true);
+    assert.match(textOf(refused), /operator of this gateway must sign in.*auth\.catalogue/);
+    // The grant that an earlier process has used, with other options, is used no more.
+    const open = gateway({ tokens, operator: false, auth: { catalogue: 'anyone' } });
+    await open.request('ada', 'tools/list', {});
+    const question = await open.asked('ada', 'gh_sign_in');
+    const answered = open.answer('ada', question, accept({}), 'gh_sign_in');
+    await open.browse(question.url, 'ada');
+    await answered;
+    assert.match(JSON.stringify(await open.request('ada', 'tools/list', {})), 'gh_whoami');
+    const next = gateway({ tokens, operator: false });
+    const listed = await next.request('bob', 'tools/list', {});
+    assert.match(JSON.stringify(listed), 'gh_sign_in');
+    assert.not.match(JSON.stringify(listed), 'gh_whoami');
+  },
+);
+
+scene(
+  'S-81 the catalogue has credentials of its own, and a caller sees no list of another person',
+  async (upstream, gateway) => {
+    const token = await mint(upstream);
+    const desk = gateway({ operator: false, auth: { catalogue: { token: () => token } } });
+    const before = upstream.requests.length;
+    const listed = JSON.stringify(await desk.request('bob', 'tools/list', {}));
+    assert.match(listed, 'gh_whoami');
+    const question = await desk.asked('ada');
+    const answered = desk.answer('ada', question, accept({}));
+    await desk.browse(question.url, 'ada');
+    assert.is(textOf(await answered), 'ada');
+    const lists = upstream.requests.slice(before).filter(({ body }) => body.includes('/list"'));
+    assert.equal(
+      [...new Set(lists.map(({ headers }) => headers.authorization))],
+      [`Bearer ${token}`].slice(0, lists.length),
+    );
+  },
+);
+
+scene(
+  'with catalogue: anyone, the catalogue is read with the grant of the person who signs in first, and the next one sees it',
+  async (_, gateway) => {
+    const desk = gateway({ operator: false, auth: { catalogue: 'anyone' } });
+    const names = async (person: string): Promise<unknown> => {
+      const { tools } = await desk.request(person, 'tools/list', {});
+      return Array.isArray(tools) ? tools.map((tool) => (tool as { name: string }).name).sort() : tools;
+    };
+    assert.equal(await names('ada'), ['gh_sign_in']);
+    const question = await desk.asked('ada', 'gh_sign_in');
+    const answered = desk.answer('ada', question, accept({}), 'gh_sign_in');
+    await desk.browse(question.url, 'ada');
+    assert.match(textOf(await answered), 'Signed in to gh');
+    assert.equal(await names('bob'), ['gh_admin', 'gh_whoami']);
+    // The grant that the catalogue is read with makes no call of another person.
+    await desk.asked('bob');
+  },
+);
 
 scene('the tool to sign in says nothing of the address of an upstream that is down', async (upstream, gateway) => {
-  const desk = gateway({ operator: false });
+  const desk = gateway({ operator: false, auth: { catalogue: 'anyone' } });
   await desk.request('ada', 'tools/list', {});
   await upstream.close();
   const down = await desk.call('ada', {}, CAN_OPEN, 'gh_sign_in');
@@ -547,6 +598,7 @@ test('a mount rejects options of sign-in that it does not know', async () => {
   for (const [auth, expected] of [
     [{ clientID: 'x' }, 'clientID'],
     ['token', 'expected false, { token }'],
+    [{ catalogue: 'all' }, 'auth.catalogue: expected "operator", "anyone"'],
   ] as const)
     try {
       await server.mount('gh', 'https://mcp.example.com/mcp', { auth: auth as UpstreamAuth });
