@@ -23,7 +23,7 @@ import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import { fieldsOf } from '../operator-log.ts';
 import { ErrorCode, wireError } from '../protocol/errors.ts';
 import { isJsonObject, type JsonObject, shortened } from '../protocol/json.ts';
-import type { Operation } from '../protocol/operations.ts';
+import { type Operation, ruledArguments } from '../protocol/operations.ts';
 import { isThenable } from '../protocol/thenable.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
 import { type ShownResource, shownResource } from '../protocol/views.ts';
@@ -299,11 +299,12 @@ export class Admission implements RequestAdmission {
         return this.#judgeUri(request, operation.uri);
       case 'completion/complete': {
         const { ref } = operation;
+        const args = argumentsOf(operation);
         if (ref.type === 'ref/prompt')
-          return this.#judge(request, 'prompt', ref.name, catalogues.prompts.get(ref.name), NO_ARGUMENTS);
+          return this.#judge(request, 'prompt', ref.name, catalogues.prompts.get(ref.name), args);
         const element = catalogues.resources.get(ref.uri);
         if (!element) return this.#judgeUri(request, ref.uri);
-        return this.#judge(request, kindOf(element), element.key, element, NO_ARGUMENTS, ref.uri);
+        return this.#judge(request, kindOf(element), element.key, element, args, ref.uri);
       }
       case 'subscriptions/listen':
         return this.#judgeListen(request, operation);
@@ -621,7 +622,8 @@ function ruleAbout({ kind, name, element }: Subject, option: string): string {
   return `an authorization rule (${option}, ${kind} "${element ? name : UNKNOWN}")`;
 }
 
-function argumentsOf({ arguments: args }: { readonly arguments: object }): JsonObject {
+function argumentsOf(operation: Operation): JsonObject {
+  const args = ruledArguments(operation);
   return isJsonObject(args) ? args : NO_ARGUMENTS;
 }
 

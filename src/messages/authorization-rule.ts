@@ -35,7 +35,8 @@ export interface AuthorizationCall {
   readonly element: GuardedElement;
   /**
    * The arguments of a tool or a prompt, not yet checked by its schema; the variables of a template, decoded, as its handler
-   * receives them. Otherwise empty.
+   * receives them; of a completion, the arguments that the client has resolved, and the text of the one being completed. Otherwise
+   * empty.
    */
   readonly arguments: JsonObject;
   /** The URI of a resource, in one spelling: characters that need no encoding are decoded (`%39` is `9`). */

@@ -7,6 +7,7 @@ import type { RequestAdmission, RequestMail, RequestsMail, RequestTarget } from 
 import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome, Result } from '../messages/results.ts';
 import { isProtocolError, ProtocolError, toWireError } from '../protocol/errors.ts';
+import { ruledArguments } from '../protocol/operations.ts';
 import { abortRequest, interceptOutcome, setOperation } from '../requests/active-request.ts';
 import { Aborted } from '../requests/requests.ts';
 import { type RunningElement, running } from '../requests/running.ts';
@@ -87,7 +88,7 @@ class Run {
     this.#table = this.#request.requests;
     this.#context = new RequestMiddlewareContext(this.#request, options.interactive);
     this.#received = receivedCall(this.#request.operation);
-    this.#admitted = this.#request.guarded ? structuredClone(argumentsOf(this.#request)) : undefined;
+    this.#admitted = this.#request.guarded ? structuredClone(ruledArguments(this.#request.operation)) : undefined;
   }
 
   async start(): Promise<void> {
@@ -135,7 +136,8 @@ class Run {
     // It was cancelled, or timed out, before it reached its handler.
     if (request.settled) request.signal.throwIfAborted();
     const changes =
-      call !== this.#received || (request.guarded && !isDeepStrictEqual(this.#admitted, argumentsOf(request)));
+      call !== this.#received ||
+      (request.guarded && !isDeepStrictEqual(this.#admitted, ruledArguments(request.operation)));
     if (changes) setOperation(request, changedOperation(request.operation, call));
     this.#serving = true;
     // A subscription has no response until it ends: it is passed on for good.
@@ -197,8 +199,4 @@ class Run {
     if (!outcome.ok && request.operation.method === 'initialize')
       request.client.session?.mailbox.send({ type: 'close', reason: outcome.error.message });
   }
-}
-
-function argumentsOf({ operation }: RequestView): unknown {
-  return 'arguments' in operation ? operation.arguments : undefined;
 }

@@ -83,6 +83,18 @@ export type Operation =
   | OneTask
   | ListTasks;
 
+/**
+ * The arguments by which rules decide; undefined for an operation without arguments. Those of a completion are the resolved
+ * arguments, and the text of the argument that is being completed: its completer receives both.
+ */
+export function ruledArguments(operation: Operation): Readonly<Record<string, unknown>> | undefined {
+  if (operation.method === 'completion/complete') {
+    const { resolved, argument } = operation;
+    return { ...resolved, [argument.name]: argument.value };
+  }
+  return 'arguments' in operation ? operation.arguments : undefined;
+}
+
 const NONE: Readonly<Record<string, never>> = Object.freeze({});
 
 export function readInitialize(params: Params): Initialize {

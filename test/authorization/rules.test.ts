@@ -352,6 +352,54 @@ test('G-05: a middleware that changes the arguments it has received, in place, g
   await close();
 });
 
+test('S-92: a rule sees the arguments of a completion: the resolved ones and the one being completed, also after a middleware', async () => {
+  const { server, connect: as, close } = ruled();
+  const completed: string[] = [];
+  const complete = (value: string, { tenant = '' }: Readonly<Record<string, string>>): string[] => {
+    completed.push(`${tenant} ${value}`);
+    return [];
+  };
+  server.prompt(
+    'bill',
+    { input: z.object({ tenant: z.string(), id: z.string() }), complete: { tenant: complete, id: complete } },
+    () => '',
+  );
+  server.resource('bills://{tenant}/{id}', { complete: { tenant: complete, id: complete } }, () => '');
+  server.authorize(
+    ({ element, arguments: { tenant } }) =>
+      !/bill/.test(element.name) || tenant !== 'foreign' || { deny: 'another tenant' },
+  );
+  server.use('completion/complete', (each, _ctx, next) => {
+    if (each.params.argument.value === 'in place') Object.assign(each.params.resolved, { tenant: 'foreign' });
+    if (each.params.argument.value !== 'changed') return next();
+    return next({ ...each, params: { ...each.params, resolved: { tenant: 'foreign' } } });
+  });
+  const client = await as();
+  for (const ref of [
+    { type: 'ref/prompt', name: 'bill' },
+    { type: 'ref/resource', uri: 'bills://{tenant}/{id}' },
+  ]) {
+    const ask = (name: string, value: string, tenant?: string): Promise<JsonObject> =>
+      client.modern('completion/complete', {
+        ref,
+        argument: { name, value },
+        ...(tenant === undefined ? {} : { context: { arguments: { tenant } } }),
+      });
+    await ask('id', '1', 'own');
+    await ask('tenant', 'own');
+    for (const asked of [
+      () => ask('id', '1', 'foreign'),
+      () => ask('tenant', 'foreign'),
+      () => ask('tenant', 'foreign', 'own'),
+      () => ask('id', 'in place', 'own'),
+      () => ask('id', 'changed', 'own'),
+    ])
+      assert.is((await errorOf(asked())).code, ErrorCode.Forbidden);
+  }
+  assert.equal(completed, ['own 1', ' own', 'own 1', ' own']);
+  await close();
+});
+
 test('G-05: another spelling of a URI gets past no rule', async () => {
   const { server, connect: as, close } = ruled();
   const read: unknown[] = [];

@@ -73,6 +73,14 @@ export const AUTHORIZATION: readonly BrokenBuild[] = [
     why: 'toctou: the handler receives other arguments than the rules',
   },
   {
+    id: 'S-92',
+    test: RULES,
+    file: 'src/protocol/operations.ts',
+    find: 'return { ...resolved, [argument.name]: argument.value };',
+    replace: 'return { [argument.name]: argument.value, ...(argument.name === undefined ? resolved : {}) };',
+    why: 'a completer gets arguments that no rule has seen',
+  },
+  {
     id: 'G-05',
     test: RULES,
     file: 'src/authorization/rule-verdict.ts',

@@ -3,6 +3,14 @@ import type { BrokenBuild } from './broken-build.ts';
 
 export const INSPECTOR: readonly BrokenBuild[] = [
   {
+    id: 'S-92',
+    test: 'test/connection-limit.test.ts',
+    file: 'src/connection-limit.ts',
+    find: 'const [idlest] = idle;',
+    replace: 'const [idlest] = new Set<Socket>();',
+    why: 'idle connections of another program lock a viewer out',
+  },
+  {
     id: 'S-52',
     test: 'test/inspector/calls.test.ts',
     file: 'src/inspector/open-inspector.ts',

@@ -47,6 +47,7 @@ const ROOMS: readonly {
 }[] = [
   { room: 'clock', may: [], packages: [] },
   { room: 'global-registry', may: [], packages: [] },
+  { room: 'connection-limit', may: [], packages: ['node:'] },
   { room: 'html-page', may: [], packages: ['node:'] },
   { room: 'machines', may: [], packages: ['xstate'] },
   { room: 'near-miss', may: [], packages: [] },
@@ -82,7 +83,7 @@ const ROOMS: readonly {
     room: 'transports',
     may: [
       ...['clock', 'global-registry', 'in-flight-table', 'protocol', 'quota', 'token-bucket', 'messages'],
-      ...['operator-log', 'telemetry'],
+      ...['connection-limit', 'operator-log', 'telemetry'],
     ],
     packages: ['eventemitter3', 'nanoid', 'node:'],
   },
@@ -554,6 +555,7 @@ const ROOMS: readonly {
     may: [
       'authored-stack',
       'clock',
+      'connection-limit',
       'node-name',
       'package-files',
       'protocol',

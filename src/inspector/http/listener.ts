@@ -3,6 +3,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
+import { limitConnections } from '../../connection-limit.ts';
 import { refuseRequest, send } from './http-answer.ts';
 import type { PageFiles } from './page-files.ts';
 import { HEADERS, TokenGuard } from './token-guard.ts';
@@ -48,7 +49,7 @@ export async function listen(options: ListenerOptions): Promise<InspectorListene
     maxHeaderSize: MAX_HEADER_BYTES,
     noDelay: true,
   });
-  server.maxConnections = MAX_CONNECTIONS;
+  limitConnections(server, MAX_CONNECTIONS);
   const port = await bind(server, options.port);
   const guard = new TokenGuard(port, options.token);
   server.on('error', (error) => options.log(error.message));

@@ -3,6 +3,7 @@
  * page of the inspector nor its token.
  */
 import { createServer, type Server } from 'node:http';
+import { limitConnections } from '../../connection-limit.ts';
 
 const HOST = '127.0.0.1';
 const MAX_CONNECTIONS = 64;
@@ -38,7 +39,7 @@ export interface ViewFrames {
 /** @param page the origin of the inspector's page, which alone may frame it */
 export async function openViewFrames(page: () => string): Promise<ViewFrames> {
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 10_000, maxHeaderSize: 16_384 });
-  server.maxConnections = MAX_CONNECTIONS;
+  limitConnections(server, MAX_CONNECTIONS);
   server.unref();
   server.on('connection', (socket) => socket.unref());
   const origin = `http://${HOST}:${await bind(server)}`;

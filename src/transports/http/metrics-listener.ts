@@ -2,6 +2,7 @@
  * Serves the metrics of a server to Prometheus, and its readiness with the reasons, on a port of its own: the port of the clients must not show them.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { limitConnections } from '../../connection-limit.ts';
 import { CONTENT_TYPES, formatFor, type MetricsFormat, metricsText } from '../../telemetry/prometheus.ts';
 import { readinessDocument, type Transport, type TransportHost } from '../transport.ts';
 import { isLoopback } from './host-guard.ts';
@@ -68,7 +69,7 @@ export class MetricsListener implements Transport {
     const server = createServer(options, (request, response) => {
       this.#answer(pages, request, response).catch(() => response.destroy());
     });
-    server.maxConnections = MAX_CONNECTIONS;
+    limitConnections(server, MAX_CONNECTIONS);
     this.#server = server;
     await this.#listen(server);
     // Reading the metrics of a server must not keep it alive.
