@@ -1,7 +1,8 @@
 /** The places of the pins of one mount: a lock file that people review, the server's store, or memory. */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { type CommentedJson, editableJson, readCommentedJson } from '../codec/commented-json.ts';
 import { isJsonObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
+import { replaceFile } from '../replace-file.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { ActorRow, Store } from '../store/store.ts';
 import type { Pin, Pins } from './pins.ts';
@@ -40,9 +41,7 @@ export class FilePins implements PinRecord {
         version: VERSION,
         servers: Object.fromEntries(servers.map(([name, { tools, prompts }]) => [name, toJson({ tools, prompts })])),
       };
-      const draft = `${this.#file}.${process.pid}.new`;
-      writeFileSync(draft, editableJson(lock));
-      renameSync(draft, this.#file);
+      replaceFile(this.#file, editableJson(lock), { link: 'follow' });
     });
   }
 }

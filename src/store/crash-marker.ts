@@ -2,8 +2,11 @@
  * The event that the process is working on, in a small file beside the store. It is written at once and never synced,
  * so it survives any end of the process.
  */
-import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import type { NotedProcess, Notes } from './store.ts';
+
+/** A link at the path of the marker is not followed. Windows has no such flag. */
+const { O_CREAT, O_NOFOLLOW = 0, O_RDWR } = constants;
 
 /** Terminates the marker; alone, it means that there is none. */
 const END = '\n';
@@ -38,12 +41,12 @@ export class CrashMarker implements Notes {
   open(): void {
     if (this.#file !== undefined) return;
     try {
-      this.#file = openSync(this.path, 'a+', 0o600);
-      closeSync(this.#file);
+      // A link is not followed: the file that it names would be overwritten.
+      closeSync(openSync(this.path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600));
       const [last = '', pid, ended] = readLine(this.path).split(GAP);
       this.#last = last === '' ? undefined : last;
       this.#by = pid === undefined ? undefined : { pid: Number(pid), ended: ended === ENDED };
-      this.#file = openSync(this.path, 'r+');
+      this.#file = openSync(this.path, O_RDWR | O_NOFOLLOW);
       opened.add(this);
       if (opened.size === 1) process.on('exit', onExit);
     } catch {
@@ -106,7 +109,7 @@ export function markEnded(path: string): void {
     const line = readLine(path);
     const [what = '', pid, ended] = line.split(GAP);
     if (what === '' || pid !== String(process.pid) || ended !== undefined) return;
-    const file = openSync(path, 'r+');
+    const file = openSync(path, O_RDWR | O_NOFOLLOW);
     writeSync(file, line + GAP + ENDED + END, 0);
     closeSync(file);
   } catch {

@@ -2,12 +2,13 @@
  * Detects poison calls: reads the file in which the watchdog names the call that blocked the process until it was killed
  * ({@link PoisonRegistry} decides). Such a call is rejected after the second time, because nothing else would ever be served.
  */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { nanoid } from 'nanoid';
 import { systemClock } from '../clock.ts';
 import { processWide } from '../global-registry.ts';
 import { deathsOf, isPoison, type PoisonRecord, PoisonRegistry } from '../poison-registry.ts';
 import { isObject } from '../protocol/json.ts';
+import { replaceFile } from '../replace-file.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { Blocked } from './blocked.ts';
 
@@ -108,8 +109,7 @@ export class PoisonCalls {
     const text = this.#all()
       .map((call) => `${toText(call)}\n`)
       .join('');
-    writeFileSync(`${file}.new`, text, { mode: 0o600 });
-    renameSync(`${file}.new`, file);
+    replaceFile(file, text, { mode: 0o600 });
   }
 }
 

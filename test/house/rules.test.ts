@@ -53,6 +53,7 @@ const ROOMS: readonly {
   { room: 'near-miss', may: [], packages: [] },
   { room: 'outgoing-http', may: [], packages: ['node:'] },
   { room: 'make-directory', may: [], packages: ['node:'] },
+  { room: 'replace-file', may: [], packages: ['node:'] },
   { room: 'package-files', may: [], packages: ['node:'] },
   { room: 'poison-registry', may: [], packages: [] },
   { room: 'protocol', may: [], packages: [] },
@@ -381,6 +382,7 @@ const ROOMS: readonly {
   {
     room: 'mounts',
     may: [
+      'replace-file',
       'clock',
       'machines',
       'protocol',
@@ -425,6 +427,7 @@ const ROOMS: readonly {
   {
     room: 'workers',
     may: [
+      'replace-file',
       'clock',
       'global-registry',
       'machines',
@@ -589,6 +592,7 @@ const ROOMS: readonly {
   {
     room: 'cli',
     may: [
+      'replace-file',
       'nodes',
       'near-miss',
       'tool-signature',

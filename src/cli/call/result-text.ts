@@ -1,5 +1,4 @@
 /** Formats results for a person, and saves images, sounds and files. */
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { makeDirectory } from '../../make-directory.ts';
@@ -11,6 +10,7 @@ import type {
   ReadResourceResult,
   ResourceContents,
 } from '../../protocol/types.ts';
+import { replaceFile } from '../../replace-file.ts';
 import { safe } from '../top/format.ts';
 
 export interface ResultTextOptions {
@@ -77,7 +77,7 @@ export class ResultText {
     this.#saved += 1;
     makeDirectory(out);
     const path = join(out, `${this.#saved}.${extensionOf(mimeType)}`);
-    writeFileSync(path, bytes);
+    replaceFile(path, bytes);
     return `[${safe(what)} ${safe(mimeType)}, ${size}, in ${path}]`;
   }
 

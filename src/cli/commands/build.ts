@@ -1,8 +1,8 @@
 /** `troupe build FILE|DIR`: bundles the views of a program, each into one HTML file beside its script. */
-import { renameSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { builtPath, entryPath } from '../../apps/app-page.ts';
+import { replaceFile } from '../../replace-file.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
 import { readOptions } from '../command-options.ts';
 import { catchStrayErrors } from '../serving/stray-errors.ts';
@@ -53,8 +53,7 @@ async function build(target: Target, write: (text: string) => Promise<void>): Pr
       const { html } = await bundleView(source, 'production');
       const file = builtPath(source);
       // Renamed, so that a server that starts meanwhile reads a whole page.
-      writeFileSync(`${file}.new`, html);
-      renameSync(`${file}.new`, file);
+      replaceFile(file, html);
       const size = `${html.length} bytes, ${gzipSync(html, { level: 9 }).length} gzipped`;
       await write(`${relative(process.cwd(), file)} (${size})\n`);
     } catch (error) {

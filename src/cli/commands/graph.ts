@@ -1,8 +1,8 @@
 /** `troupe graph FILE|DIR [MACHINE]`: prints a statechart of a program as a picture, as Mermaid, or as a table. It does not serve the program. */
-import { writeFileSync } from 'node:fs';
 import type { AnyStateMachine } from 'xstate';
 import { systemClock } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
+import { replaceFile } from '../../replace-file.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
 import { readOptions } from '../command-options.ts';
 import { machinesOf } from '../serving/program-machines.ts';
@@ -85,7 +85,7 @@ async function print(
 
 function save(file: string, text: string): void {
   try {
-    writeFileSync(file, text);
+    replaceFile(file, text);
   } catch (error) {
     throw new GraphError(`--out: expected a writable file, got ${file}: ${messageOf(error)}`);
   }

@@ -1,8 +1,9 @@
 /** The configuration files of MCP clients: where each client reads its servers, and how an entry is added or removed. */
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { constants, copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, extname, join } from 'node:path';
 import { isObject, type JsonObject } from '../../protocol/json.ts';
+import { replaceFile } from '../../replace-file.ts';
 
 /** A client that reads its servers from a JSON file. */
 export interface ConfiguredClient {
@@ -154,10 +155,9 @@ function readConfig(file: string): Readonly<Record<string, unknown>> {
 export function applyChange({ file, text, exists }: ConfigChange): string | undefined {
   mkdirSync(dirname(file), { recursive: true });
   const backup = exists ? freeName(`${file}.troupe-backup`) : undefined;
-  if (backup !== undefined) copyFileSync(file, backup);
-  const draft = freeName(`${file}.troupe-new`);
-  writeFileSync(draft, text, { flag: 'wx' });
-  renameSync(draft, file);
+  // A copy has the mode of its source.
+  if (backup !== undefined) copyFileSync(file, backup, constants.COPYFILE_EXCL);
+  replaceFile(file, text, { link: 'follow' });
   return backup;
 }
 

@@ -97,6 +97,7 @@ export function openFile({ path, options, readOnly, snapshot, database }: Thread
   const mark = new CommitMark(`${file}-mark`);
   mustNotBeCut(file, path, mark);
   if (!existsSync(file)) create(file);
+  mustBePrivate(dirname(file), path);
   const before = inspect({ file, path, lock, mark, lockMs: options.lockMs, readOnly });
   const db = new Db(file);
   try {
@@ -151,6 +152,21 @@ function openSnapshot(file: string, path: string, lockMs: number): OpenedDatabas
     if (storeFaultOf(error) === 'locked') throw lockedBy(path, `${file}.lock`);
     throw error;
   }
+}
+
+/**
+ * Rejects a directory in which every user may replace the file. In one with the sticky bit, such as /tmp, users remove their own
+ * files only. Groups may share a directory: volumes of containers belong to one.
+ *
+ * @throws {StoreError} `foreign`
+ */
+function mustBePrivate(directory: string, path: string): void {
+  const { mode } = statSync(directory);
+  if (process.platform === 'win32' || (mode & 0o002) === 0 || (mode & 0o1000) !== 0) return;
+  throw new StoreError(
+    'foreign',
+    `${path}: every user may write to the directory ${directory} (mode ${(mode & 0o7777).toString(8)}), and could replace the store. Remove that permission (chmod o-w ${directory}), or choose another directory`,
+  );
 }
 
 function create(file: string): void {

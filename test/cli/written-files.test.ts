@@ -1,0 +1,145 @@
+/** Every file that Troupe writes: whole or not at all, with its mode, and never through a planted link. */
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { ResultText } from '../../src/cli/call/result-text.ts';
+import { applyChange, CLIENTS, prepareChange } from '../../src/cli/setup/client-config.ts';
+import { systemClock } from '../../src/clock.ts';
+import { FilePins } from '../../src/mounts/pin-record.ts';
+import { replaceFile } from '../../src/replace-file.ts';
+import { CrashMarker } from '../../src/store/crash-marker.ts';
+import { sqlite } from '../../src/store/sqlite/sqlite.ts';
+import { suite } from '../harness/door.ts';
+
+const test =
+  process.platform === 'win32' ? suite('written files', 'Windows has no such modes and links') : suite('written files');
+
+let folder = '';
+test.beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'troupe-files-'));
+});
+test.afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const modeOf = (path: string): string => (statSync(path).mode & 0o7777).toString(8);
+const client = CLIENTS.find(({ id }) => id === 'claude-code');
+
+/** Adds an entry to the configuration of a client at this path, as `troupe install` does. */
+function install(path: string): void {
+  if (!client) throw new Error('expected claude-code among the clients');
+  const change = prepareChange({ ...client, file: () => path }, 'shop', { command: 'npx', args: ['troupe'] });
+  if (change) applyChange(change);
+}
+
+/** The writers of files that belong to a person: a link leads to the file that is meant. */
+const OF_PEOPLE: Readonly<Record<string, (path: string) => void | Promise<void>>> = {
+  'troupe install': install,
+  'the lock file of a gateway': (path) => new FilePins(path, 'm').write({ tools: [], prompts: [] }),
+};
+
+for (const [what, write] of Object.entries(OF_PEOPLE))
+  test(`S-82 ${what} keeps a link, the mode of its file, and no draft`, async () => {
+    const repository = join(folder, 'dotfiles');
+    mkdirSync(repository);
+    const file = join(repository, 'settings.json');
+    await write(file);
+    chmodSync(file, 0o600);
+    const link = join(folder, 'settings.json');
+    symlinkSync('dotfiles/settings.json', link);
+    const { ino } = statSync(file);
+    await write(link);
+    assert.ok(lstatSync(link).isSymbolicLink());
+    assert.is.not(statSync(file).ino, ino, 'the linked file was replaced');
+    assert.is(modeOf(file), '600');
+    assert.equal(readdirSync(repository), ['settings.json']);
+  });
+
+test('S-82 a backup has the mode of its file', () => {
+  const file = join(folder, 'mcp.json');
+  writeFileSync(file, '{"mcpServers":{}}');
+  chmodSync(file, 0o600);
+  install(file);
+  for (const name of readdirSync(folder)) assert.is(modeOf(join(folder, name)), '600', name);
+});
+
+/** The writers of files of Troupe: a link in their place is of somebody else. */
+const OWN: Readonly<Record<string, (path: string) => void>> = {
+  'a saved image of troupe call --out': (path) =>
+    void new ResultText({ out: join(path, '..'), terminal: false }).ofCall({
+      content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }],
+    }),
+  'replaceFile without an option': (path) => replaceFile(path, 'text'),
+};
+
+for (const [what, write] of Object.entries(OWN))
+  test(`S-82 ${what} takes the place of a link, and does not change the file that the link names`, () => {
+    const victim = join(folder, 'victim');
+    writeFileSync(victim, 'precious');
+    const path = join(folder, '1.png');
+    symlinkSync(victim, path);
+    write(path);
+    assert.is(readFileSync(victim, 'utf8'), 'precious');
+    assert.not(lstatSync(path).isSymbolicLink());
+  });
+
+test('S-82 the marker beside a store is not written through a link', () => {
+  const victim = join(folder, 'victim');
+  writeFileSync(victim, 'precious');
+  symlinkSync(victim, join(folder, 'troupe.db-notes'));
+  const marker = new CrashMarker(join(folder, 'troupe.db-notes'));
+  marker.open();
+  marker.write('{"an":"event"}');
+  marker.close();
+  assert.is(readFileSync(victim, 'utf8'), 'precious');
+});
+
+for (const [mode, accepted] of [
+  [0o700, true],
+  [0o755, true],
+  [0o775, true],
+  [0o1777, true],
+  [0o777, false],
+  [0o757, false],
+] as const)
+  test(`S-82 a store in a directory of mode ${mode.toString(8)} is ${accepted ? 'opened' : 'rejected, with what to do'}`, async () => {
+    const directory = join(folder, 'data');
+    mkdirSync(directory);
+    chmodSync(directory, mode);
+    const store = sqlite(join(directory, 'troupe.db'));
+    const opened = await store.open({ clock: systemClock, log: () => {} }).then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    if (accepted) {
+      assert.is(opened, undefined);
+      await store.close();
+    } else assert.match(opened ?? '', `chmod o-w ${directory}`);
+  });
+
+test('S-82 a write that fails leaves the file as it was, and no draft', () => {
+  const directory = join(folder, 'a directory');
+  mkdirSync(directory);
+  assert.throws(() => replaceFile(directory, 'text'));
+  assert.equal(readdirSync(folder), ['a directory']);
+});
+
+test('S-82 a device is written to, and a link that leads nowhere becomes a file where it leads', () => {
+  replaceFile('/dev/null', 'text');
+  assert.ok(lstatSync('/dev/null').isCharacterDevice());
+  symlinkSync('not-yet.json', join(folder, 'link'));
+  replaceFile(join(folder, 'link'), 'text', { link: 'follow' });
+  assert.is(readFileSync(join(folder, 'not-yet.json'), 'utf8'), 'text');
+  assert.ok(existsSync(join(folder, 'link')));
+});
