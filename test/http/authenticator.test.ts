@@ -279,3 +279,37 @@ test('the log names the members of a wrong result of authenticate, and none of t
   assert.not.match(logged.join(), 's3cret');
   await server.close();
 });
+
+const CHALLENGES: Readonly<Record<string, () => unknown>> = {
+  'a character that no header can have': () => ['ApiKey realm="–"'],
+  'a line break': () => ['ApiKey\r\nset-cookie: a=b'],
+  'a control character': () => ['ApiKey', 'Bearer \u0000'],
+  'half of a pair': () => ['ApiKey \ud83d'],
+  'a value that is no text': () => [7],
+  'no list': () => undefined,
+  'an error': () => {
+    throw new Error('the authenticator has a bug');
+  },
+};
+for (const [what, challenge] of Object.entries(CHALLENGES))
+  test(`a request that lacks scopes gets its 403 without a challenge, if that contains ${what}`, async () => {
+    const auth = Object.assign(new Doorman(), { challenge });
+    await serving(
+      async ({ url, told }) => {
+        const answer = await ask(
+          url,
+          modern('tools/call', {
+            params: { name: 'refund', arguments: {} },
+            headers: { authorization: 'Bearer ada' },
+          }),
+        );
+        assert.is(answer.status, 403);
+        assert.is(answer.headers['www-authenticate'], undefined);
+        assert.is(answer.headers['set-cookie'], undefined);
+        assert.match(await answer.text(), 'orders:refund');
+        assert.is(told.filter((line) => /incident .* in http\.auth/.test(line)).length, 1, told.join());
+      },
+      { auth },
+      (server) => void server.tool('refund', { scopes: ['orders:refund'] }, () => 'refunded'),
+    );
+  });

@@ -138,6 +138,24 @@ for (const path of ['/mcp', '/tools/mcp', '/sse', '/a/b/', '/'])
         { path },
       ));
 
+test('the endpoint repeats the query of its stream, by which an author may authenticate', () =>
+  serving(
+    async ({ url }) => {
+      for (const [query, kept] of [
+        ['?key=s3cret', '?key=s3cret&sse='],
+        ['?key=s3cret&', '?key=s3cret&sse='],
+        ['?sse=mine&key=s3cret&next=%2Fa?b', '?key=s3cret&next=%2Fa?b&sse='],
+      ] as const) {
+        const client = await connect(`${url}${query}`);
+        assert.ok(client.endpoint.startsWith(`${url}${kept}`), client.endpoint);
+        assert.is(await client.post(initialize('2024-11-05')), 202);
+        assert.is((await client.next()).result?.protocolVersion, '2024-11-05');
+        client.stream.cut();
+      }
+    },
+    { authenticate: ({ query }) => (new URLSearchParams(query).get('key') === 's3cret' ? 'ada' : undefined) },
+  ));
+
 test('behind a proxy that removes a prefix, the endpoint leads back through the prefix', () =>
   serving(async ({ url }) => {
     const outside = new URL('/tools/mcp', url).href;

@@ -5,7 +5,7 @@ import { heapBytes } from '../../protocol/heap.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { isExcess, type Quota, type Reservation } from '../../quota.ts';
 import { type ClientStream, EVENT_STREAM, EventStream } from './event-stream.ts';
-import type { HttpAuthenticator } from './http-authenticator.ts';
+import { challengeOf, type HttpAuthenticator } from './http-authenticator.ts';
 import type { Headers, HttpListener, HttpRequest, HttpResponse } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
 import type { Open } from './open-list.ts';
@@ -38,6 +38,8 @@ export interface ExchangeHost {
   enter(cell: number): (() => void) | undefined;
   /** The exchange is settled and its response has closed. */
   over(exchange: PostExchange): void;
+  /** Reports an error of the authenticator. */
+  broken(error: unknown): void;
   /** Headers of the response, in addition to those of its kind. */
   headers(exchange: PostExchange, status: number): Headers | undefined;
 }
@@ -362,8 +364,15 @@ export class PostExchange implements Exchange, HttpListener, Open {
 
   /** The header that names the scopes which a rejected request needs. */
   #challenge(): Headers | undefined {
-    const values = this.neededScopes && this.host.authenticator?.challenge(this.neededScopes);
-    return values && { 'www-authenticate': values };
+    const { authenticator } = this.host;
+    if (!this.neededScopes || !authenticator) return undefined;
+    try {
+      return { 'www-authenticate': challengeOf(authenticator, this.neededScopes) };
+    } catch (error) {
+      // The client still gets its rejection.
+      this.host.broken(error);
+      return undefined;
+    }
   }
 
   #headers(own: Headers | undefined, status: number): Headers {

@@ -58,7 +58,8 @@ export interface HttpAuthenticator {
    */
   authenticate(request: AuthenticationRequest): Authentication | Promise<Authentication>;
   /**
-   * The values of `WWW-Authenticate` for a 403.
+   * The values of `WWW-Authenticate` for a 403: visible ASCII. If it throws, or returns anything else, the response has no
+   * such header, and the log an incident.
    *
    * @param scopes all that the operation needs, granted ones included (RFC 6750 section 3.1, SEP-2350): many clients request
    * a token with the scopes of the last challenge and no others
@@ -88,6 +89,17 @@ export interface AuthenticatedCaller {
 export type AuthenticateResult = string | AuthenticatedCaller | undefined;
 
 type Authenticate = (request: AuthenticationRequest) => AuthenticateResult | Promise<AuthenticateResult>;
+
+/** Characters that every HTTP implementation sends in a header (RFC 9110 section 5.5). */
+const FIELD_VALUE = /^[\t -~]*$/;
+
+/** @throws the error of an authenticator whose challenge cannot be sent */
+export function challengeOf(authenticator: HttpAuthenticator, scopes: readonly string[]): readonly string[] {
+  const values = authenticator.challenge(scopes);
+  const wrong = values.find((value) => typeof value !== 'string' || !FIELD_VALUE.test(value));
+  if (wrong === undefined) return values;
+  throw new TypeError(`challenge: expected header values of visible ASCII, got ${describe(wrong)}`);
+}
 
 /** The rejection of a request without valid credentials. */
 export const REJECTED = {

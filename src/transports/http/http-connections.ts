@@ -107,6 +107,7 @@ export class HttpConnections {
       over: (exchange) => this.#over(exchange),
       unsaved: (why, request) => host.refusal(ErrorCode.InternalError, `${UNSAVED}: ${why}`, request),
       failed: (session) => this.end(session, UNSAVED),
+      broken: (error) => host.bus.emit('fault', { where: 'http.auth', error }),
       headers: (exchange, status) => {
         const more = answers.headers(exchange);
         const { opened } = exchange;
@@ -527,9 +528,12 @@ const APPENDS_ENDPOINT = /^(?:Java-http-client|ReactorNetty)\//;
 /**
  * The endpoint of an HTTP+SSE stream: a reference relative to the address of the stream (RFC 3986 section 5.2), because a proxy
  * may serve that address under a prefix which this server does not see. A reference of only a query resolves correctly also
- * in clients that take any other text for an absolute path.
+ * in clients that take any other text for an absolute path. It repeats the query of the stream, which may contain the key by
+ * which an author authenticates.
  */
 function endpointOf(request: Pick<HttpRequest, 'url' | 'header'>, stream: string): string {
-  const [path = ''] = APPENDS_ENDPOINT.test(request.header('user-agent') ?? '') ? request.url.split('?', 1) : [];
-  return `${path}?sse=${stream}`;
+  const [whole = '', path = '', query = ''] = /^([^?]*)\??([!-~]*)/.exec(request.url) ?? [];
+  const kept = whole === request.url ? query.split('&').filter((each) => each !== '' && !each.startsWith('sse=')) : [];
+  const before = APPENDS_ENDPOINT.test(request.header('user-agent') ?? '') ? path : '';
+  return `${before}?${[...kept, `sse=${stream}`].join('&')}`;
 }

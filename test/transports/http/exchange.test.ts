@@ -62,6 +62,7 @@ function make(takes: boolean) {
       unsaved: () => 'unsaved',
       failed: () => void said.push('failed'),
       enter: () => undefined,
+      broken() {},
       headers: () => undefined,
     },
   );
