@@ -51,6 +51,11 @@ export interface ResourceServerOptions {
   readonly resource: string;
   /** The authorization servers: an issuer, or several. */
   readonly issuer: string | IssuerOptions | readonly (string | IssuerOptions)[];
+  /**
+   * The address of the metadata in challenges, such as `https://example.com/team/.well-known/oauth-protected-resource`: for a
+   * proxy that passes on only what is below its prefix. Default: that of `resource` (RFC 9728 section 3.1).
+   */
+  readonly metadata?: string | undefined;
   /** Scopes that each request needs. They are also `scopes_supported`. Default: none. */
   readonly scopes?: readonly string[] | undefined;
   /** Scopes that include others, such as `{ 'orders:write': ['orders:read'] }`. Applied transitively. */
@@ -94,6 +99,7 @@ export interface ResolvedIssuer {
 
 export interface ResolvedResourceServer {
   readonly resource: string;
+  readonly metadata: URL | undefined;
   readonly issuers: readonly ResolvedIssuer[];
   readonly scopes: readonly string[];
   /** For each scope the scopes that it includes, transitively. */
@@ -119,6 +125,7 @@ const DURATIONS = { leewayMs: 60_000, rememberMs: 300_000, jwksAgeMs: 600_000, j
 const OPTIONS: ReadonlySet<string> = new Set([
   'resource',
   'issuer',
+  'metadata',
   'scopes',
   'implies',
   'otherAudiences',
@@ -159,6 +166,7 @@ export function resolveResourceServer(given: ResourceServerOptions): ResolvedRes
   const issuers = issuersOf(given.issuer, resource);
   return {
     resource,
+    metadata: given.metadata === undefined ? undefined : address('metadata', given.metadata),
     issuers,
     scopes: [...scopes],
     implies: closed(implies),

@@ -87,12 +87,12 @@ class ResourceServer implements HttpAuthenticator {
   #reportAgainAt = Number.NEGATIVE_INFINITY;
 
   constructor(settings: ResolvedResourceServer) {
-    const { resource, issuers, scopes, dpop, failures, clock } = settings;
+    const { resource, metadata, issuers, scopes, dpop, failures, clock } = settings;
     this.#settings = settings;
     this.#issuers = new Map(issuers.map((issuer) => [issuer.issuer, new TokenIssuer(issuer, settings)]));
     const { origin, pathname } = new URL(resource);
     const path = `${WELL_KNOWN}${pathname === '/' ? '' : pathname}`;
-    this.resourceMetadata = `${origin}${path}`;
+    this.resourceMetadata = metadata?.href ?? `${origin}${path}`;
     this.#rejections = new Rejections(settings, this.resourceMetadata);
     this.#failures = failures && new TokenBuckets(failures);
     this.#proofs = new DpopProofs(resource, clock);
@@ -108,6 +108,7 @@ class ResourceServer implements HttpAuthenticator {
     this.documents = new Map([
       [path, document],
       [WELL_KNOWN, document],
+      ...(metadata ? [[metadata.pathname, document] as const] : []),
     ]);
   }
 

@@ -98,6 +98,24 @@ test('a request without a token gets 401 with the metadata and the scopes, and n
   await close();
 });
 
+test('challenges name the metadata of the resource, or the address that reaches it through a proxy', () => {
+  const resource = 'https://example.com/team/mcp';
+  const root = '/.well-known/oauth-protected-resource';
+  for (const [metadata, named, paths] of [
+    [undefined, `https://example.com${root}/team/mcp`, [`${root}/team/mcp`, root]],
+    [`https://example.com/team${root}`, `https://example.com/team${root}`, [`${root}/team/mcp`, root, `/team${root}`]],
+    [`https://example.com${root}`, `https://example.com${root}`, [`${root}/team/mcp`, root]],
+  ] as const) {
+    const guard = oauth({ resource, issuer: 'https://login.example.com', metadata });
+    assert.is(guard.resourceMetadata, named);
+    const [challenge = ''] = guard.challenge([]);
+    assert.match(challenge, `resource_metadata="${named}"`);
+    assert.equal([...guard.documents.keys()], paths);
+    // The server sees this path, whether the proxy removes its prefix or not.
+    for (const path of paths) assert.is(guard.documents.get(path)?.resource, resource);
+  }
+});
+
 test('a token gives its issuer, subject and client a principal of their own; perUser leaves the client out', async () => {
   const guarded = await guardedServer();
   const { issuer, bearer, calls } = guarded;
@@ -242,13 +260,18 @@ test('options that are wrong throw with their name', async () => {
     [{ resource: RESOURCE, issuer: [] }, /issuer: expected the address/],
     [{ resource: RESOURCE, issuer: [issuer, issuer] }, /there twice/],
     [{ resource: RESOURCE, issuer: 'http://login.example.com' }, /issuer: expected an https address/],
+    [{ resource: RESOURCE, issuer: 'https://a.example', metadata: '/metadata' }, /metadata: expected an https address/],
+    [{ resource: RESOURCE, issuer: 'https://a.example', metadata: 'http://a.example' }, /metadata: expected an https/],
     [{ resource: RESOURCE, issuer, scopes: ['offline_access'] }, /offline_access/],
     [{ resource: RESOURCE, issuer, scopes: ['a b'] }, /scopes: expected scopes/],
     [
       { resource: RESOURCE, issuer, scopes: 'orders:read' },
       /scopes: expected an array of scopes, such as \["orders:read"\], got string/,
     ],
-    [{ resource: RESOURCE, issuers: [issuer] }, /issuers: no such option; there are resource, issuer, scopes/],
+    [
+      { resource: RESOURCE, issuers: [issuer] },
+      /issuers: no such option; there are resource, issuer, metadata, scopes/,
+    ],
     [{ resource: RESOURCE, issuer, anonymous: true }, /anonymous: expected an array of methods/],
     [
       { resource: RESOURCE, issuer, anonymous: ['tools/lst'] },
