@@ -4,6 +4,7 @@
  * gateway passes on what is read here, so one element that strict clients reject takes no others with it.
  */
 import { isObject } from '../protocol/json.ts';
+import { isResourceContents, sentBlock, sentContents } from '../results/content.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 /** Reads a member. @returns undefined to leave it out; the value itself if it is fine */
@@ -81,16 +82,48 @@ const PROMPT: Shape = {
   arguments: listOf(named('name', { title: text, description: text, required: flag })),
 };
 
-const CONTENTS = named('uri', { mimeType: text, text, blob: text, _meta: object });
-const BLOCK: Reader = (value) =>
-  isObject(value) && typeof value.type === 'string'
-    ? repaired(value, {
-        annotations: ANNOTATIONS,
-        _meta: object,
-        ...(value.type === 'resource_link' ? RESOURCE : {}),
-        ...(value.type === 'resource' ? { resource: CONTENTS } : {}),
-      })
-    : undefined;
+/**
+ * The contents of a resource. Strict clients reject a blob that is not base64, and the result with it: a `data:` URI gives its bytes,
+ * and any other text, such as an address, stays as text.
+ */
+const CONTENTS: Reader = (value) => {
+  const contents = named('uri', { mimeType: text, text, blob: text, _meta: object })(value);
+  if (!isResourceContents(contents) || !('blob' in contents)) return contents;
+  const { blob, ...rest } = contents;
+  return inBase64(() => sentContents(contents)) ?? { text: blob, ...rest };
+};
+const BLOCK: Reader = (value) => {
+  if (!isObject(value) || typeof value.type !== 'string') return undefined;
+  const block = repaired(value, {
+    annotations: ANNOTATIONS,
+    _meta: object,
+    ...(value.type === 'resource_link' ? RESOURCE : {}),
+    ...(value.type === 'resource' ? { resource: CONTENTS } : {}),
+  });
+  const { type, data, annotations, _meta } = block;
+  if ((type !== 'image' && type !== 'audio') || typeof data !== 'string') return block;
+  return (
+    inBase64(() => sentBlock(block)) ?? {
+      type: 'text',
+      text: data,
+      ...(annotations === undefined ? {} : { annotations }),
+      ...(_meta === undefined ? {} : { _meta }),
+    }
+  );
+};
+
+/** A message of a prompt. */
+const MESSAGE: Reader = (value) =>
+  isObject(value) && isObject(value.content) ? repaired(value, { content: BLOCK }) : value;
+
+/** @returns undefined for data that is not base64 */
+function inBase64<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
 
 /** Reads a tool. @returns undefined if it has no name, or a schema that describes no object */
 export function readTool(element: unknown, note: Repaired): Members | undefined {
@@ -134,7 +167,7 @@ export function readResult(method: string, result: unknown, note: Repaired): unk
     case 'resources/read':
       return withList(repaired(result, { _meta: object }, note), 'contents', CONTENTS, note);
     case 'prompts/get':
-      return repaired(result, { description: text, _meta: object }, note);
+      return withList(repaired(result, { description: text, _meta: object }, note), 'messages', MESSAGE, note);
     default:
       return result;
   }

@@ -139,7 +139,8 @@ function base64Of(text: string, what: string): string {
   const written = text.length % 4 === 0 ? text.replace(/={1,2}$/, '') : text;
   if (!NOT_BASE64.test(written) && text.length % 4 === 0) return text;
   const plain = text
-    .replace(/[\t\n\f\r ]+/g, '')
+    // Spaces stay: words without them may look like base64.
+    .replace(/[\r\n]+/g, '')
     .replace(/={1,2}$/, '')
     .replaceAll('-', '+')
     .replaceAll('_', '/');

@@ -136,6 +136,31 @@ for (const [what, sent, expected] of [
   ['null members', { content: DONE, isError: null, structuredContent: null, _meta: null }, { content: DONE }],
   ['null in a block', { content: [{ ...DONE[0], annotations: null, _meta: null }] }, { content: DONE }],
   ['a block that is null', { content: [null, ...DONE] }, { content: DONE }],
+  [
+    'an image as a data URI',
+    { content: [{ type: 'image', data: 'data:image/gif;base64,R0lG', mimeType: 'image/png' }] },
+    { content: [{ type: 'image', data: 'R0lG', mimeType: 'image/gif' }] },
+  ],
+  [
+    'a sound in base64 for URLs, in lines and without padding',
+    { content: [{ type: 'audio', data: '-_\n8', mimeType: 'audio/wav' }] },
+    { content: [{ type: 'audio', data: '+/8=', mimeType: 'audio/wav' }] },
+  ],
+  [
+    'the address of an image',
+    { content: [{ type: 'image', data: 'https://example.com/a.png', mimeType: 'image/png', _meta: { a: 1 } }] },
+    { content: [{ type: 'text', text: 'https://example.com/a.png', _meta: { a: 1 } }] },
+  ],
+  [
+    'a blob as a data URI',
+    { content: [{ type: 'resource', resource: { uri: 'x://y', blob: 'data:,a' } }] },
+    { content: [{ type: 'resource', resource: { uri: 'x://y', blob: 'YQ==' } }] },
+  ],
+  [
+    'a blob that is not base64',
+    { content: [{ type: 'resource', resource: { uri: 'x://y', blob: 'no base64' } }] },
+    { content: [{ type: 'resource', resource: { uri: 'x://y', text: 'no base64' } }] },
+  ],
 ] as const)
   test(`the result of a tool with ${what} is read`, () =>
     using({ 'tools/call': sent }, async (client, log) => {
@@ -147,6 +172,28 @@ for (const [what, sent, expected] of [
         log.join('\n'),
       );
     }));
+
+test('the data of images and blobs in contents and prompts is read as that of results', () =>
+  using(
+    {
+      'resources/read': { contents: [{ uri: 'x://y', blob: 'data:image/gif;base64,R0lG' }] },
+      'prompts/get': {
+        messages: [
+          { role: 'user', content: { type: 'image', data: 'data:image/gif;base64,R0lG', mimeType: 'image/png' } },
+          { role: 'user', content: { type: 'image', data: 'R0lG', mimeType: 'image/gif' } },
+        ],
+      },
+    },
+    async (client, log) => {
+      assert.equal((await client.read('x://y')).contents, [{ uri: 'x://y', blob: 'R0lG', mimeType: 'image/gif' }]);
+      const content = { type: 'image', data: 'R0lG', mimeType: 'image/gif' };
+      assert.equal((await client.prompt('p')).messages, [
+        { role: 'user', content },
+        { role: 'user', content },
+      ]);
+      assert.is(log.filter((line) => line.includes('repaired in')).length, 2, log.join('\n'));
+    },
+  ));
 
 test('a list that is not implemented, or null, is empty, and the others are listed', () =>
   using(

@@ -375,6 +375,7 @@ const ROOMS: readonly {
       'issuers',
       'actor',
       'codec',
+      'results',
       'input',
     ],
     packages: ['cross-spawn', 'eventsource-parser', 'node:', 'oauth4webapi', 'xstate'],

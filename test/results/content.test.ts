@@ -55,6 +55,7 @@ const WRONG: Readonly<Record<string, string>> = {
   'file:///tmp/a.png': 'Read it and pass its bytes',
   './chart.png': 'Pass the bytes',
   'A chart.': 'Pass the bytes',
+  'no base64': 'Pass the bytes',
   '<svg xmlns="http://www.w3.org/2000/svg"/>': 'Pass the bytes',
   'data:image/png;base64,a.b': 'Pass the bytes',
   'AAAA=AAA': 'Pass the bytes',
