@@ -4,6 +4,7 @@
  */
 
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
+import { keepNumbers } from '../../protocol/exact-numbers.ts';
 import { HEAP_BYTES } from '../../protocol/heap.ts';
 import { isWellFormed } from '../../protocol/json.ts';
 import { type RequestId, readIncoming } from '../../protocol/jsonrpc.ts';
@@ -72,6 +73,7 @@ export function parseText(text: string, { maxDepth }: ParseLimits, room?: Messag
     const why = 'a string has half of a surrogate pair, which UTF-8 cannot carry';
     return { ...refused(ErrorCode.InvalidRequest, why), value };
   }
+  keepNumbers(text, value);
   return { ok: true, value, bytes: found.bytes };
 }
 
