@@ -36,7 +36,7 @@ import {
 } from '../protocol/types.ts';
 import type { Authorization, Challenge } from './authorization.ts';
 import type { Channel, ChannelFailure, ChannelMail, OutgoingMessage } from './channels/channel.ts';
-import { isLostSession } from './channels/lost-session.ts';
+import { isGone, isLostSession } from './channels/lost-session.ts';
 import { answeredBy, ClientCodec, isJsonValue, jsonParams, NAMED, readError, readMessages } from './client-codec.ts';
 import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts';
 import type { ClientSettings, ServerLogMessage } from './client-options.ts';
@@ -93,6 +93,9 @@ export type ClientMail =
   /** `ms`: the time for calls in flight, if it is another than that of the options. */
   | { readonly type: 'drain'; readonly ms?: number | undefined }
   | { readonly type: 'late' };
+
+type ErrorIncoming = Extract<Incoming, { readonly kind: 'response' }>;
+type LostSession = Extract<ChannelFailure, { readonly kind: 'session lost' }>;
 
 type ChannelEnds = Extract<ChannelMail, { readonly type: 'opened' | 'gone' }>;
 
@@ -191,6 +194,8 @@ class ClientConnection implements Behaviour<ClientMail> {
   readonly #taskProgress = new TaskProgress();
   #challenge: { readonly status: 401 | 403; readonly header: string | undefined } | undefined;
   #lastFailure: ClientError | undefined;
+  /** The response of a server of unknown era that is no answer to `server/discover`. */
+  #probed: string | undefined;
   /** The level of a legacy server's log. */
   #logLevel: LogLevel | undefined;
   #timer: Timer | undefined;
@@ -559,6 +564,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     const { client, eraKey, settings, system } = this.#options;
     this.#server = server;
     this.#lastFailure = undefined;
+    this.#probed = undefined;
     if (eraKey !== undefined && settings.eras === 'auto') {
       eras.delete(eraKey);
       eras.set(eraKey, server.era);
@@ -598,7 +604,10 @@ class ClientConnection implements Behaviour<ClientMail> {
         return this.#legacyServer();
       }
       // An answer that is no message shows no modern server either (2026-07-28 versioning, "Backward Compatibility").
-      if (error instanceof ClientError && error.reason === 'malformed') return this.#legacyServer();
+      if (error instanceof ClientError && error.reason === 'malformed') {
+        this.#probed = error.message.slice(this.#options.target.length + 2);
+        return this.#legacyServer();
+      }
       // A legacy server may ignore what it does not know. Over HTTP, and to a client without that era, silence shows nothing.
       const silence = error instanceof ClientError && error.reason === 'timed out' && this.#channel?.kind === 'stream';
       if (silence && this.#options.settings.eras === 'auto') return this.#step({ type: 'silent' });
@@ -652,8 +661,9 @@ class ClientConnection implements Behaviour<ClientMail> {
     );
   }
 
-  #attemptFailed(error: ClientError, final: boolean): void {
+  #attemptFailed(failure: ClientError, final: boolean): void {
     if (!this.#snapshot.can({ type: 'failed', jitter: 0, final })) return;
+    const error = this.#withProbe(failure);
     this.#lastFailure = error;
     this.#forgetGuesses();
     this.#retireChannel();
@@ -663,9 +673,21 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#lose(lost, { reason: 'closed', message: `the connection ended: ${error.message}`, carriedOut: 'unknown' });
   }
 
+  /** The error of an attempt in which the server answered the probe strangely, and `initialize` failed, too. */
+  #withProbe(error: ClientError): ClientError {
+    const probed = this.#probed;
+    this.#probed = undefined;
+    if (probed === undefined || error instanceof ErrorResponse) return error;
+    return this.#error({
+      ...error,
+      message: `${error.message.slice(this.#options.target.length + 2).replace(/\.$/, '')}. Before that, the response to "server/discover" was ${probed}`,
+      cause: error,
+    });
+  }
+
   #gone(failure: ChannelFailure, final: boolean): void {
     const { client, random, settings, system } = this.#options;
-    const error = this.#failureError(failure);
+    const error = this.#withProbe(this.#failureError(failure));
     if (failure.kind === 'unauthorized' && this.#snapshot.can({ type: 'unauthorized' })) {
       this.#challenge = { status: failure.status, header: failure.challenge };
       this.#lastFailure = error;
@@ -768,7 +790,8 @@ class ClientConnection implements Behaviour<ClientMail> {
     }
     const abort = new AbortController();
     this.#authorizing = abort;
-    authorization.authorize({ ...challenge, resource }, abort.signal).then(
+    const signIn = async (): Promise<void> => authorization.authorize({ ...challenge, resource }, abort.signal);
+    signIn().then(
       () => {
         if (this.#authorizing === abort) this.#self.send({ type: 'authorized' });
       },
@@ -987,27 +1010,46 @@ class ClientConnection implements Behaviour<ClientMail> {
     const error = this.#failureError(failure);
     switch (failure.kind) {
       case 'session lost':
-        // HTTP 400 may mean something else: one new session shows it.
-        if (request.attempts >= (failure.status === 400 ? 2 : MAX_ATTEMPTS)) return this.#reject(request, error);
-        // The server carried nothing out, so each request is sent again in the new session, which one of them opens.
-        if (request.id > this.#sessionStart && this.#snapshot.can({ type: 'session lost' })) {
-          this.#wait(request);
-          return this.#step({ type: 'session lost' });
-        }
-        return this.#again(request, error);
+        return this.#sessionLost(request, failure, error);
       case 'unauthorized':
         // A token of this request alone says nothing about the connection's.
         if (request.attempts >= MAX_ATTEMPTS || request.authorization) return this.#reject(request, error);
         return this.#unauthorized(request, failure.status, failure.challenge, error);
       case 'unknown era':
-        return this.#unknownEra(request, failure.status);
+        return this.#unknownEra(request, failure.status, failure.text);
       case undefined:
         this.#retryOrReject(request, error, request.repeatable || error.carriedOut === 'no');
     }
   }
 
-  #unknownEra(request: OutgoingRequest, status: number): void {
-    if (request.method === 'server/discover') return this.#legacyServer();
+  /** One new session for all requests: the server carried none of them out, so that each is sent again. */
+  #sessionLost(request: OutgoingRequest, failure: LostSession, error: ClientError): void {
+    const { status } = failure;
+    // Other statuses may mean something else: one new session shows it.
+    if (isHandshake(request) || request.attempts >= (isGone(status) ? MAX_ATTEMPTS : 2))
+      return this.#reject(request, error);
+    const again = error.carriedOut === 'no' || request.repeatable;
+    // The session of a stream is the stream.
+    if (this.#channel?.kind === 'stream') {
+      if (again) this.#wait(request);
+      else this.#reject(request, error);
+      return this.#gone(
+        { reason: 'closed', message: 'the server has forgotten the session', carriedOut: 'unknown' },
+        false,
+      );
+    }
+    const first = request.id > this.#sessionStart && this.#snapshot.can({ type: 'session lost' });
+    if (!again) this.#reject(request, error);
+    else if (first) this.#wait(request);
+    else this.#again(request, error);
+    if (first) this.#step({ type: 'session lost' });
+  }
+
+  #unknownEra(request: OutgoingRequest, status: number, text = ''): void {
+    if (request.method === 'server/discover') {
+      this.#probed = `HTTP ${status}${text}`;
+      return this.#legacyServer();
+    }
     if (request.method === 'initialize' && !this.#sse && (status === 400 || status === 404 || status === 405)) {
       // The server may be one of 2024-11-05, with HTTP+SSE (2025-11-25 transports, "Backwards Compatibility").
       if (!this.#snapshot.can({ type: 'other transport' })) return;
@@ -1025,7 +1067,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       request,
       this.#error({
         reason: 'not mcp',
-        message: `the server responded with HTTP ${status}. Check the address`,
+        message: `the server responded with HTTP ${status}${text}. Check the address`,
         carriedOut: 'no',
       }),
     );
@@ -1093,7 +1135,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       if (request?.method === 'initialize' && incoming.kind === 'response' && (status === 404 || status === 405)) {
         this.#requests.take(request.id);
         this.#unknownEra(request, status);
-      } else if (request && status === 400 && incoming.kind === 'response' && this.#losesSession(request, incoming)) {
+      } else if (request && status !== undefined && this.#losesSession(request, status, incoming)) {
         this.#channel?.answered(request.id);
         this.#requestFailed(request.id, {
           kind: 'session lost',
@@ -1123,10 +1165,12 @@ class ClientConnection implements Behaviour<ClientMail> {
     );
   }
 
-  /** HTTP 400 with a JSON-RPC error may say that the session is unknown. The modern era has no sessions. */
-  #losesSession(request: OutgoingRequest, { error }: Extract<Incoming, { kind: 'response' }>): boolean {
-    if (this.#server?.era !== 'legacy' || isHandshake(request) || error === undefined) return false;
-    return isLostSession(readError(error));
+  /** A status with a JSON-RPC error may say that the session is unknown. The modern era has no sessions. */
+  #losesSession(request: OutgoingRequest, status: number, incoming: Incoming): incoming is ErrorIncoming {
+    if (this.#server?.era !== 'legacy' || isHandshake(request)) return false;
+    return (
+      incoming.kind === 'response' && incoming.error !== undefined && isLostSession(status, readError(incoming.error))
+    );
   }
 
   /** A response that is too long still ends its request. */
@@ -1325,19 +1369,19 @@ class ClientConnection implements Behaviour<ClientMail> {
   #failureError(failure: ChannelFailure): ClientError {
     switch (failure.kind) {
       case 'session lost':
-        return this.#error(
-          failure.status === 400
-            ? {
-                reason: 'refused',
-                message: `the server responded with HTTP 400${failure.text ?? ''}`,
-                carriedOut: 'no',
-              }
-            : {
-                reason: 'closed',
-                message: `the server has forgotten the session (HTTP ${failure.status})`,
-                carriedOut: 'no',
-              },
-        );
+        if (isGone(failure.status))
+          return this.#error({
+            reason: 'closed',
+            message: `the server has forgotten the session (HTTP ${failure.status})`,
+            carriedOut: 'no',
+          });
+        return this.#error({
+          // A server may have begun before it failed.
+          ...(failure.status >= 500
+            ? { reason: 'unreachable', carriedOut: 'unknown' }
+            : { reason: 'refused', carriedOut: 'no' }),
+          message: `the server responded with HTTP ${failure.status}${failure.text ?? ''}`,
+        });
       case 'unauthorized':
         return this.#error({
           reason: failure.status === 403 ? 'forbidden' : 'unauthorized',

@@ -6,7 +6,6 @@ import { lookup as resolveName } from 'node:dns';
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import type { Clock } from '../clock.ts';
-import { decodedBody } from '../outgoing-http/content-coding.ts';
 import { messageOf } from '../protocol/json.ts';
 import { isLoopback } from '../transports/http/host-guard.ts';
 
@@ -203,7 +202,9 @@ async function read(response: IncomingMessage): Promise<Buffer> {
     response.destroy();
     throw new TypeError(`expected a status from 200 to 599, got ${status}`);
   }
-  const body = decodedBody(response);
+  // Documents are rarely encoded, and zlib takes milliseconds to load.
+  const encoded = response.headers['content-encoding'] !== undefined;
+  const body = encoded ? (await import('../outgoing-http/content-coding.ts')).decodedBody(response) : response;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;

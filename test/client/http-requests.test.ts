@@ -1,76 +1,17 @@
 /** Every request of a client over HTTP follows the same rules, whatever the server sends: POST, GET, DELETE, resumption, HTTP+SSE. */
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { type Client, type ConnectOptions, connect } from 'troupe/client';
+import { connect } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
-import { isObject } from '../../src/protocol/json.ts';
 import { suite } from '../harness/door.ts';
-import { jsonResponse, type RawRequest, type RawServer, rawServer, response } from '../harness/raw-server.ts';
+import { jsonResponse, type RawRequest, rawServer, response } from '../harness/raw-server.ts';
 import { random } from '../harness/scale.ts';
 import { failure } from './fixture.ts';
 import { until } from './programs.ts';
+import { EVENTS, events, legacy, messageOf, resultOf, using } from './raw-peer.ts';
 
 const test = suite('requests over HTTP');
-
-interface Message {
-  readonly id?: number;
-  readonly method: string;
-  readonly params?: { readonly name?: string };
-}
-
-function messageOf({ body }: RawRequest): Message {
-  const message: unknown = body === '' ? {} : JSON.parse(body);
-  return isObject(message) ? (message as unknown as Message) : { method: '' };
-}
-
-/** The result of a legacy server for a message. */
-function resultOf({ id, method }: Message): object {
-  const results: Readonly<Record<string, object>> = {
-    initialize: {
-      protocolVersion: '2025-11-25',
-      capabilities: { tools: { listChanged: true } },
-      serverInfo: { name: 'old', version: '1' },
-    },
-    'tools/list': { tools: [{ name: 'add', inputSchema: { type: 'object' } }] },
-    'tools/call': { content: [{ type: 'text', text: 'done' }] },
-  };
-  return { jsonrpc: '2.0', id, result: results[method] ?? {} };
-}
-
-/** What a legacy server with a session responds. */
-function legacy(request: RawRequest): Buffer {
-  if (request.method === 'DELETE') return response(204);
-  if (request.method !== 'POST') return response(405);
-  const message = messageOf(request);
-  if (message.id === undefined) return response(202);
-  return jsonResponse(resultOf(message), 200, message.method === 'initialize' ? { 'mcp-session-id': 's1' } : {});
-}
-
-async function using(
-  respond: (request: RawRequest, message: Message) => Buffer | string | undefined,
-  body: (client: Client, server: RawServer) => Promise<void>,
-  options: ConnectOptions = {},
-): Promise<void> {
-  const server = await rawServer((request) => respond(request, messageOf(request)) ?? legacy(request));
-  try {
-    const client = await connect(`${server.url}/mcp`, { eras: 'legacy', log: () => {}, ...options });
-    try {
-      await body(client, server);
-    } finally {
-      await client.close();
-    }
-  } finally {
-    await server.close();
-  }
-}
-
-const EVENTS = { 'content-type': 'text/event-stream' };
-
-/** A stream that ends after these events. */
-function events(text: string): string {
-  return `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n0\r\n\r\n`;
-}
 
 /** Without `auth`, 401 ends the connection: other tests have it. */
 const STATUSES = Array.from({ length: 900 }, (_, index) => index + 100).filter((status) => status !== 401);
@@ -176,7 +117,8 @@ for (const [what, coding, encode] of [
 for (const [what, headers, body, reason] of [
   ['an unknown coding', { 'content-encoding': 'zstd' }, Buffer.from(LARGE), 'malformed'],
   ['three codings', { 'content-encoding': 'gzip, gzip, gzip' }, gzipSync(LARGE), 'malformed'],
-  ['a damaged body', { 'content-encoding': 'gzip' }, Buffer.from('no gzip'), 'closed'],
+  ['a damaged body', { 'content-encoding': 'gzip' }, gzipSync(LARGE).subarray(0, 20).fill(255, 10), 'malformed'],
+  ['an empty body', { 'content-encoding': 'deflate' }, Buffer.alloc(0), 'malformed'],
   [
     'a body that is too long when it is decoded',
     { 'content-encoding': 'gzip' },
@@ -246,6 +188,10 @@ for (const [what, lost, status, body] of [
   ],
   ['400 with plain text', true, 400, 'Invalid session'],
   ['400 with an error about the call', false, 400, { code: -32602, message: 'unknown tool' }],
+  ['401 without a challenge', true, 401, 'Unauthorized: Session not found'],
+  ['403 with a word about the session', true, 403, 'Invalid session'],
+  ['409 with a word about the session', true, 409, { code: -32603, message: 'The session has expired' }],
+  ['422', true, 422, 'Unexpected message, expect initialize request'],
   ['403', false, 403, ''],
   ['500', false, 500, ''],
 ] as const)

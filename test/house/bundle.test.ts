@@ -88,8 +88,16 @@ if (existsSync(lib)) {
 
   test('import "troupe/client" loads no server, no channel, and the packages XState and nanoid', () => {
     const { files, packages, builtins } = loadedWith('client.js');
-    // `troupe call` shares these with the library, mounts of a server the errors, and `troupe/oauth` the metadata.
-    const shared = ['client-errors', 'file-tokens', 'issuer-metadata', 'open-client', 'resource-grant'];
+    // `troupe call` shares these with the library, mounts of a server the errors, `troupe/oauth` the metadata, and channels the rest.
+    const shared = [
+      'client-errors',
+      'file-tokens',
+      'header-text',
+      'issuer-metadata',
+      'lost-session',
+      'open-client',
+      'resource-grant',
+    ];
     assert.equal(files, ['chunk-actors', 'chunk-base', ...shared.map((name) => `chunk-${name}`), 'client.js']);
     assert.equal(packages, ['nanoid']);
     assert.equal(
@@ -120,7 +128,7 @@ if (existsSync(lib)) {
     );
     assert.equal(
       later.map(([name, { packages }]) => `${name}: ${packages.filter((each) => each !== 'nanoid')}`).sort(),
-      ['http-sse: eventsource-parser', 'http: eventsource-parser', 'socket: ', 'stdio: cross-spawn'],
+      ['http-sse: ', 'http: ', 'socket: ', 'stdio: cross-spawn'],
     );
     for (const [name, { files, builtins }] of later) {
       assert.not.ok(files.includes('chunk-core'), name);

@@ -378,7 +378,7 @@ const ROOMS: readonly {
       'results',
       'input',
     ],
-    packages: ['cross-spawn', 'eventsource-parser', 'node:', 'oauth4webapi', 'xstate'],
+    packages: ['cross-spawn', 'node:', 'oauth4webapi', 'xstate'],
   },
   {
     room: 'mounts',

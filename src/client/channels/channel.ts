@@ -42,19 +42,19 @@ export type ChannelMail =
   | { readonly type: 'request failed'; readonly id: RequestId; readonly failure: ChannelFailure }
   /** The channel could not open, or broke. Nothing follows. */
   | { readonly type: 'gone'; readonly failure: ChannelFailure; readonly final: boolean }
-  /** The stream of a call cannot be resumed with the present token. The channel continues when `authorized` is called. */
+  /** The server rejects the token of a message that the channel keeps. The channel sends it again when `authorized` is called. */
   | { readonly type: 'token rejected'; readonly challenge: string | undefined }
   /** A stream that carries messages outside of any request was interrupted: messages may be missing. */
   | { readonly type: 'gap' };
 
 export type ChannelFailure =
   | (CallFailure & { readonly kind?: undefined })
-  /** The server does not know the session of the request, and carried nothing out. `text`: its explanation, if it is not HTTP 404. */
+  /** The server does not know the session of the request. `text`: its explanation. It has carried nothing out, unless `status` is 500 or above. */
   | { readonly kind: 'session lost'; readonly status: number; readonly text?: string | undefined }
   /** HTTP 401, or 403 with `insufficient_scope`. Nothing was carried out. */
   | { readonly kind: 'unauthorized'; readonly status: 401 | 403; readonly challenge: string | undefined }
-  /** The response shows a server that does not know this era: a status of 4xx without a JSON-RPC error. */
-  | { readonly kind: 'unknown era'; readonly status: number };
+  /** The response shows a server that does not know this era: anything but a message of it. `text`: what it wrote instead. */
+  | { readonly kind: 'unknown era'; readonly status: number; readonly text?: string | undefined };
 
 /** The connection's end of a channel. */
 export type ChannelHost = Mailbox<ChannelMail>;

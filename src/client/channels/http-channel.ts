@@ -1,16 +1,18 @@
 /** The HTTP channel of a client: one POST for each message, streams for responses, and the resumption of cut streams. */
 import { Buffer } from 'node:buffer';
 import type { Agent, ClientRequest } from 'node:http';
-import { createParser, type EventSourceParser } from 'eventsource-parser';
-import type { Clock, Timer } from '../../clock.ts';
+import { type Clock, LONGEST_TIMER_MS, type Timer } from '../../clock.ts';
 import { InFlightTable } from '../../in-flight-table.ts';
 import type { OperatorLog } from '../../operator-log.ts';
 import { isHeaderValue } from '../../outgoing-http/header-text.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import type { Authorization } from '../authorization.ts';
-import type { CallFailure, CarriedOut } from '../client-errors.ts';
+import type { CallFailure } from '../client-errors.ts';
 import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from './channel.ts';
+import { EventReader } from './event-reader.ts';
+import { cut, EXCERPT_BYTES, excerpt, notMcp, readExcerpt, rejectionOf, tooLong } from './http-failures.ts';
 import { discard, HttpOrigin, type NodeHttp, type OriginResponse } from './http-origin.ts';
+import { isGone } from './lost-session.ts';
 
 export interface HttpChannelOptions {
   readonly url: URL;
@@ -29,17 +31,15 @@ export interface HttpChannelOptions {
   readonly resumed?: { readonly session: string; readonly revision: string } | undefined;
 }
 
-/** Attempts to resume a cut stream, with no event in between. */
+/** Attempts to resume a cut stream, without an event that has another id. */
 const MAX_RESUMES = 5;
 const DEFAULT_RETRY_MS = 1_000;
 /** The shortest delay before a stream is resumed: `retry: 0` would poll without a pause. */
 const SHORTEST_RETRY_MS = 200;
-/** The longest delay of a timer, in milliseconds. The client waits as long as the server asks (2025-11-25 transports); the call has its deadline. */
-const LONGEST_RETRY_MS = 2_147_483_647;
 /** The longest delay between attempts to open the stream of a session, unless the server asks for a longer one. */
 const LONGEST_BACK_OFF_MS = 30_000;
-/** Bytes of a response that is no message, read for the error message. */
-const EXCERPT_BYTES = 2_048;
+/** Longest id of an event that is sent again, in bytes: servers bound their headers, many at 8 KiB in all. */
+const MAX_EVENT_ID_BYTES = 4_096;
 /** Milliseconds for the end of a session to reach the server. */
 const DELETE_MS = 2_000;
 
@@ -51,11 +51,11 @@ interface HttpExchange {
   retry: Timer | undefined;
   /** The id of the last event, with which a stream is resumed. */
   lastEventId: string;
+  /** An event had an id that cannot be sent again. */
+  unresumable: boolean;
   retryMs: number;
   /** Consecutive attempts to resume without an event. */
   resumes: number;
-  /** The server rejected the token for the resumption of the stream. */
-  parked: boolean;
   /** The response has arrived, or the request was given up. */
   done: boolean;
   /** The session of the request; undefined for a request of none. */
@@ -67,10 +67,14 @@ interface SessionStream {
   request: ClientRequest | undefined;
   retry: Timer | undefined;
   lastEventId: string;
+  /** An event had an id that cannot be sent again. */
+  unresumable: boolean;
   retryMs: number;
   failures: number;
   /** The authorization that the server rejected for this stream. The stream opens again with another one. */
   rejected: string | undefined;
+  /** The stream was open, and may open again. */
+  opened: boolean;
 }
 
 export class HttpChannel implements Channel {
@@ -96,7 +100,11 @@ export class HttpChannel implements Channel {
     // Node's agent closes idle sockets a second before the server's announced keep-alive time, so that few requests
     // meet a socket that the server closes at the same moment.
     this.#agent = new options.nodeHttp.Agent({ keepAlive: true, scheduling: 'lifo', maxFreeSockets: 64 });
-    this.#origin = new HttpOrigin({ ...options, agent: this.#agent });
+    this.#origin = new HttpOrigin({
+      ...options,
+      agent: this.#agent,
+      tokenRejected: (challenge) => this.#toHost((host) => host.send({ type: 'token rejected', challenge })),
+    });
   }
 
   /** HTTP has no connection of its own: the first request finds out whether the server is there. */
@@ -164,9 +172,11 @@ export class HttpChannel implements Channel {
       request: undefined,
       retry: undefined,
       lastEventId: '',
+      unresumable: false,
       retryMs: DEFAULT_RETRY_MS,
       failures: 0,
       rejected: undefined,
+      opened: false,
     };
     this.#openStream(this.#stream);
   }
@@ -202,6 +212,8 @@ export class HttpChannel implements Channel {
       body: message.text,
       authorization: this.#authorizationOf(exchange),
       opens,
+      // A request with an id is sent again by the connection. A notification or an answer has no other sender.
+      waitsForToken: message.id === undefined && message.authorization === undefined,
       headers: () => {
         const headers: Record<string, string | number> = {
           'content-type': 'application/json',
@@ -253,12 +265,31 @@ export class HttpChannel implements Channel {
     const { status, type } = response;
     if (exchange.done) return discard(response.body);
     const session = response.headers['mcp-session-id'];
-    if (message.method === 'initialize' && typeof session === 'string' && status < 300) this.#session = session;
-    if (status < 300 && message.id !== undefined && type === 'text/event-stream')
-      return this.#readStream(exchange, response);
-    if (status < 300 && message.id === undefined) return discard(response.body);
-    if (status === 401 || status === 403) return this.#unauthorized(exchange, response, status);
+    if (message.method === 'initialize' && typeof session === 'string' && status < 300)
+      this.#session = session === '' ? undefined : session;
+    if (message.id === undefined) return this.#afterMessage(exchange, response);
+    if (status < 300 && type === 'text/event-stream') return this.#readStream(exchange, response);
+    if (status === 401 || status === 403) return this.#unauthorized(exchange, response);
     this.#readBody(exchange, response);
+  }
+
+  /** The response to a notification or an answer means nothing, unless the server rejects the message. */
+  #afterMessage({ message }: HttpExchange, response: OriginResponse): void {
+    const { status, body } = response;
+    if (status < 300) return discard(body);
+    readExcerpt(response, (text) =>
+      this.#lostMessage(message, `the server responded with HTTP ${status}${excerpt(text)}`),
+    );
+  }
+
+  /** The server waits for an answer; it rarely needs a notification. */
+  #lostMessage({ method }: OutgoingMessage, why: string): void {
+    if (this.#closed) return;
+    const answer = method === 'response';
+    this.#options.log(
+      answer ? 'warning' : 'info',
+      `${this.#options.url.origin}: ${answer ? "the client's answer to a request of the server" : method} was lost: ${why}`,
+    );
   }
 
   /** A body that is not a stream: a JSON-RPC message, or the explanation of a failure. */
@@ -284,48 +315,48 @@ export class HttpChannel implements Channel {
       const probes = method === 'server/discover';
       const opens = method === 'initialize' || probes;
       if (status < 300) {
-        if (id === undefined) return;
         // Only a modern answer shows a modern server (2026-07-28 versioning, "Backward Compatibility").
-        if (probes && (!json || text.trim() === '')) return this.#fail(exchange, { kind: 'unknown era', status });
+        if (probes && (!json || text.trim() === ''))
+          return this.#fail(exchange, { kind: 'unknown era', status, text: excerpt(text) });
         if (!json) return this.#fail(exchange, notMcp(status, type, text));
         this.#end(exchange);
         return this.#toHost((host) => host.send({ type: 'text', text, about: id, whole: true }));
       }
       const inSession = exchange.session !== undefined;
-      if (inSession && (status === 404 || status === 410))
-        return this.#fail(exchange, { kind: 'session lost', status });
+      if (inSession && isGone(status)) return this.#fail(exchange, { kind: 'session lost', status });
       // A JSON-RPC error explains the status better than the status does. But it must not hide from a handshake that the
       // server asks to try again later: any error of a probe shows a legacy server.
       const later = opens && (status === 429 || status === 503);
-      if (id !== undefined && json && hasError(text) && !later) {
+      if (json && hasError(text) && !later) {
         this.#end(exchange);
         return this.#toHost((host) => host.send({ type: 'text', text, about: id, whole: true, status }));
       }
       if (inSession && status === 400)
         return this.#fail(exchange, { kind: 'session lost', status, text: excerpt(text) });
-      if (sessionless && id !== undefined && [400, 404, 405, 406, 415, 422, 501].includes(status))
-        return this.#fail(exchange, { kind: 'unknown era', status });
+      if (sessionless && UNKNOWN_METHOD.includes(status))
+        return this.#fail(exchange, { kind: 'unknown era', status, text: excerpt(text) });
       if (probes && status >= 400 && !WITHOUT_SERVER.includes(status))
-        return this.#fail(exchange, { kind: 'unknown era', status });
-      this.#fail(exchange, rejected(response, text, this.#options.clock.date()));
+        return this.#fail(exchange, { kind: 'unknown era', status, text: excerpt(text) });
+      this.#fail(exchange, rejectionOf(response, text, inSession, this.#options.clock.date()));
     };
     body.on('end', finish);
     body.on('close', () => {
-      if (!exchange.done && !body.readableEnded && exchange.message.id !== undefined)
-        this.#fail(exchange, cut('unknown'));
+      if (!exchange.done && !body.readableEnded) this.#fail(exchange, cut('unknown', body.errored));
     });
   }
 
-  #unauthorized(exchange: HttpExchange, response: OriginResponse, status: 401 | 403): void {
+  /** A token is missing, or the rights of one; or the server says so of a session that it does not know. */
+  #unauthorized(exchange: HttpExchange, response: OriginResponse): void {
+    const { status } = response;
+    const probes = exchange.message.method === 'server/discover';
+    const read = (text: string): void => {
+      const failure = rejectionOf(response, text, exchange.session !== undefined, this.#options.clock.date());
+      const challenged = failure.kind === 'unauthorized';
+      this.#fail(exchange, probes && !challenged ? { kind: 'unknown era', status, text: excerpt(text) } : failure);
+    };
+    if (response.headers['www-authenticate'] === undefined) return readExcerpt(response, read);
     discard(response.body);
-    const challenge = response.headers['www-authenticate'];
-    if (status === 401 || challenge?.includes('insufficient_scope'))
-      return this.#fail(exchange, { kind: 'unauthorized', status, challenge });
-    this.#fail(exchange, {
-      reason: 'forbidden',
-      message: 'the server rejected the request with HTTP 403. The token, the Origin or the Host is not allowed there',
-      carriedOut: 'no',
-    });
+    read('');
   }
 
   // Streams
@@ -349,17 +380,16 @@ export class HttpChannel implements Channel {
     );
     response.body.on('data', reader);
     response.body.on('close', () => {
-      if (!exchange.done) this.#streamCut(exchange);
+      if (!exchange.done) this.#streamCut(exchange, cut('unknown', response.body.errored));
     });
   }
 
   /** The stream ended before the response. A stream with event ids is resumed (2025-11-25 transports, "Resumability and Redelivery"). */
-  #streamCut(exchange: HttpExchange): void {
-    const { id, method, sessionless } = exchange.message;
-    if (id === undefined) return;
+  #streamCut(exchange: HttpExchange, failure: CallFailure): void {
+    const { method, sessionless } = exchange.message;
     if (method === 'server/discover') return this.#fail(exchange, { kind: 'unknown era', status: 200 });
     if (exchange.lastEventId === '' || sessionless || exchange.resumes >= MAX_RESUMES)
-      return this.#fail(exchange, cut('unknown'));
+      return this.#fail(exchange, failure);
     exchange.resumes += 1;
     exchange.retry = this.#options.clock.after(exchange.retryMs, () => this.#resume(exchange));
   }
@@ -369,6 +399,7 @@ export class HttpChannel implements Channel {
     this.#get({
       lastEventId: exchange.lastEventId,
       authorization: this.#authorizationOf(exchange),
+      waitsForToken: exchange.message.authorization === undefined,
       wanted: () => !exchange.done,
       started: (request) => {
         exchange.request = request;
@@ -377,12 +408,17 @@ export class HttpChannel implements Channel {
         if (exchange.done) return discard(response.body);
         if (response.status === 200 && response.type === 'text/event-stream')
           return this.#readStream(exchange, response);
-        discard(response.body);
-        if (response.status === 404 || response.status === 410) return this.#fail(exchange, cut('unknown'));
-        if (response.status === 401 && !exchange.parked) return this.#park(exchange, response);
-        this.#streamCut(exchange);
+        readExcerpt(response, (text) => {
+          const { status } = response;
+          const failure: CallFailure = {
+            ...cut('unknown'),
+            message: `the response was cut, and the server rejects its continuation with HTTP ${status}${excerpt(text)}`,
+          };
+          if (status >= 500 || status === 429) this.#streamCut(exchange, failure);
+          else this.#fail(exchange, failure);
+        });
       },
-      failed: () => this.#streamCut(exchange),
+      failed: (failure) => this.#streamCut(exchange, { ...failure, carriedOut: 'unknown' }),
     });
   }
 
@@ -410,16 +446,21 @@ export class HttpChannel implements Channel {
         authorization = authorizationOf(request);
       },
       response: (response) => {
-        if (response.status !== 200 || response.type !== 'text/event-stream') {
+        const { status, type } = response;
+        if (status !== 200 || type !== 'text/event-stream') {
           discard(response.body);
-          if (response.status >= 500) return again();
+          if (status >= 500 || status === 429) return again();
           // The next token opens the stream. An idle stream is no reason to ask a person to sign in.
-          if (response.status === 401) stream.rejected = authorization ?? '';
+          if (status === 401) stream.rejected = authorization ?? '';
           // 405: the server offers no such stream. 404: the session has ended, which the next request reports.
-          return;
+          return this.#withoutStream(
+            stream,
+            `the server responded with HTTP ${status} and ${type || 'no content type'}`,
+          );
         }
         if (stream.failures > 0 && stream.lastEventId === '') this.#toHost((host) => host.send({ type: 'gap' }));
         stream.failures = 0;
+        stream.opened = true;
         const reader = this.#reader(
           (text) => this.#toHost((host) => host.send({ type: 'text', text, about: undefined })),
           stream,
@@ -429,12 +470,21 @@ export class HttpChannel implements Channel {
         response.body.on('data', reader);
         response.body.on('close', again);
       },
-      failed: ({ reason }) => {
+      failed: ({ reason, message }) => {
+        if (started && reason !== 'refused' && reason !== 'malformed') return again();
         // A sign-in that fails is reported by the next request of the session.
-        if (reason === 'refused' || !started) stream.rejected = authorization ?? '';
-        else again();
+        stream.rejected = authorization ?? '';
+        this.#withoutStream(stream, message);
       },
     });
+  }
+
+  /** The server announces no changes any more: what the client has of it may be old. */
+  #withoutStream(stream: SessionStream, why: string): void {
+    if (!stream.opened) return;
+    stream.opened = false;
+    this.#options.log('info', `${this.#options.url.origin}: the stream of the session does not open again: ${why}`);
+    this.#toHost((host) => host.send({ type: 'gap' }));
   }
 
   /** The server accepts an authorization: the stream of the session opens again if it was rejected with another one. */
@@ -443,16 +493,9 @@ export class HttpChannel implements Channel {
     if (stream?.rejected !== undefined && stream.rejected !== (authorization ?? '')) this.#openStream(stream);
   }
 
-  /** The stream of a call cannot be resumed with the present token: it waits for another one, once. */
-  #park(exchange: HttpExchange, { headers }: OriginResponse): void {
-    exchange.parked = true;
-    const challenge = headers['www-authenticate'];
-    this.#toHost((host) => host.send({ type: 'token rejected', challenge }));
-  }
-
   authorized(): void {
     if (this.#stream?.rejected !== undefined) this.#openStream(this.#stream);
-    for (const exchange of this.#exchanges.all()) if (exchange.parked) this.#resume(exchange);
+    this.#origin.authorized();
   }
 
   #closeStream(): void {
@@ -518,43 +561,38 @@ export class HttpChannel implements Channel {
   /** Reads events into texts; remembers ids and delays. @returns the listener for chunks */
   #reader(
     deliver: (text: string) => void,
-    at: { lastEventId: string; retryMs: number },
+    at: HttpExchange | SessionStream,
     advanced: () => void,
     overflow: () => void,
   ): (chunk: Buffer) => void {
-    let failed = false;
-    const decoder = new TextDecoder();
-    const parser: EventSourceParser = createParser({
-      maxBufferSize: this.#options.maxMessageBytes,
-      onEvent: ({ id, event, data }) => {
-        // An event without an id keeps the one before (WHATWG HTML, "lastEventId").
-        const position = id === undefined ? at.lastEventId : this.#resumable(id);
+    const reader = new EventReader({
+      maxLength: this.#options.maxMessageBytes,
+      onId: (id) => {
+        const position = this.#resumable(id, at);
         if (position !== at.lastEventId) advanced();
         at.lastEventId = position;
-        if (data !== '' && (event === undefined || event === 'message')) deliver(data);
+      },
+      onEvent: (type, data) => {
+        if (type === 'message') deliver(data);
       },
       onRetry: (ms) => {
-        at.retryMs = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, ms));
+        at.retryMs = Math.min(LONGEST_TIMER_MS, Math.max(SHORTEST_RETRY_MS, ms));
       },
-      onError: (error) => {
-        failed ||= error.type === 'max-buffer-size-exceeded';
-      },
+      onOverflow: overflow,
     });
-    return (chunk) => {
-      if (failed) return;
-      parser.feed(decoder.decode(chunk, { stream: true }));
-      if (failed) overflow();
-    };
+    return (chunk) => reader.push(chunk);
   }
 
   /** The id of an event as a header: its bytes in UTF-8 (WHATWG HTML, "Last-Event-ID"). Empty if no header can carry it. */
-  #resumable(id: string): string {
+  #resumable(id: string, at: HttpExchange | SessionStream): string {
     const bytes = Buffer.from(id, 'utf8').toString('latin1');
-    if (isHeaderValue(bytes)) return bytes;
-    this.#options.log(
-      'warning',
-      `${this.#options.url.origin}: the id of an event has a control character: its stream cannot be resumed`,
-    );
+    if (bytes.length <= MAX_EVENT_ID_BYTES && isHeaderValue(bytes)) return bytes;
+    if (!at.unresumable)
+      this.#options.log(
+        'warning',
+        `${this.#options.url.origin}: the id of an event has a control character, or more than ${MAX_EVENT_ID_BYTES} bytes: its stream cannot be resumed`,
+      );
+    at.unresumable = true;
     return '';
   }
 
@@ -577,7 +615,8 @@ export class HttpChannel implements Channel {
     if (exchange.done) return;
     this.#end(exchange);
     const { id } = exchange.message;
-    if (id !== undefined) this.#toHost((host) => host.send({ type: 'request failed', id, failure }));
+    if (id !== undefined) return this.#toHost((host) => host.send({ type: 'request failed', id, failure }));
+    if (failure.kind === undefined) this.#lostMessage(exchange.message, failure.message);
   }
 
   #toHost(send: (host: ChannelHost) => void): void {
@@ -591,13 +630,16 @@ function newExchange(message: OutgoingMessage): HttpExchange {
     request: undefined,
     retry: undefined,
     lastEventId: '',
+    unresumable: false,
     retryMs: DEFAULT_RETRY_MS,
     resumes: 0,
-    parked: false,
     done: false,
     session: undefined,
   };
 }
+
+/** Statuses of a server that does not know what the request is, or where. */
+const UNKNOWN_METHOD: readonly number[] = [400, 404, 405, 406, 415, 422, 501];
 
 /** Statuses of a gateway that did not reach the server, or of a server that asks to try again later. They show no era. */
 const WITHOUT_SERVER: readonly number[] = [408, 425, 429, 502, 503, 504];
@@ -606,6 +648,7 @@ const WITHOUT_SERVER: readonly number[] = [408, 425, 429, 502, 503, 504];
 interface StreamRequest {
   readonly lastEventId: string;
   readonly authorization: Authorization | undefined;
+  readonly waitsForToken?: boolean | undefined;
   wanted(): boolean;
   started(request: ClientRequest): void;
   response(response: OriginResponse): void;
@@ -626,48 +669,4 @@ function isJson(type: string): boolean {
 /** Guesses that a body is a JSON-RPC message: the connection parses it, and a body of another kind is an excerpt for a person. */
 function hasError(text: string): boolean {
   return text.includes('"jsonrpc"') && text.includes('"error"');
-}
-
-function cut(carriedOut: CarriedOut): CallFailure {
-  return { reason: 'closed', message: 'the response ended before it was complete', carriedOut };
-}
-
-function tooLong(max: number): CallFailure {
-  return {
-    reason: 'too long',
-    message: `expected a message of at most ${max} bytes, got a longer one. The option is maxMessageBytes`,
-    carriedOut: 'yes',
-  };
-}
-
-function notMcp(status: number, type: string, text: string): CallFailure {
-  return {
-    reason: 'not mcp',
-    message: `expected a JSON-RPC message as application/json or text/event-stream, got HTTP ${status} with ${type || 'no content type'}${excerpt(text)}. Check the address`,
-    carriedOut: 'unknown',
-  };
-}
-
-/** @param now milliseconds since 1970 */
-function rejected({ status, headers }: OriginResponse, text: string, now: number): CallFailure {
-  const retryAfterMs = retryAfter(headers['retry-after'], now);
-  const wait = retryAfterMs === undefined ? '' : ` It asks to wait ${Math.ceil(retryAfterMs / 1_000)} s.`;
-  const message = `the server responded with HTTP ${status}${excerpt(text)}.${wait}`;
-  // 429 and 503 say that the request was not processed (RFC 6585 section 4, RFC 9110 section 15.6.4).
-  if (status === 429 || status === 503) return { reason: 'overloaded', message, carriedOut: 'no', retryAfterMs };
-  if (status >= 500) return { reason: 'unreachable', message, carriedOut: 'unknown', retryAfterMs };
-  return { reason: status === 404 || status === 405 ? 'not mcp' : 'refused', message, carriedOut: 'no', retryAfterMs };
-}
-
-function excerpt(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim();
-  return line === '' ? '' : `: "${line.length > 160 ? `${line.slice(0, 160)}…` : line}"`;
-}
-
-/** `Retry-After` in milliseconds: seconds, or a date (RFC 9110 section 10.2.3). */
-function retryAfter(header: string | undefined, now: number): number | undefined {
-  if (header === undefined) return undefined;
-  if (/^\d{1,9}$/.test(header)) return Number(header) * 1_000;
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }

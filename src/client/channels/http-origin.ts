@@ -11,6 +11,7 @@ import type {
   RequestOptions,
 } from 'node:http';
 import type { Readable } from 'node:stream';
+import type { OperatorLog } from '../../operator-log.ts';
 import { decodedBody } from '../../outgoing-http/content-coding.ts';
 import { messageOf } from '../../protocol/json.ts';
 import type { Authorization } from '../authorization.ts';
@@ -35,6 +36,9 @@ export interface HttpOriginOptions {
   /** Sent with every request to the origin of `url`, and to no other. */
   readonly headers: Readonly<Record<string, string>>;
   readonly agent: Agent;
+  readonly log: OperatorLog;
+  /** The server rejects the token of a request that waits for another one ({@link HttpOrigin.authorized}). */
+  tokenRejected(challenge: string | undefined): void;
 }
 
 /** A response with its decoded body. */
@@ -62,6 +66,8 @@ export interface OriginRequest {
   readonly authorization: Authorization | undefined;
   /** The request opens a session: its redirects are those of the session. */
   readonly opens?: boolean | undefined;
+  /** The request is sent again, once, when another token is there. It has no response of 401 before that. */
+  readonly waitsForToken?: boolean | undefined;
   /** False if the sender waits no more. */
   wanted(): boolean;
   /** The request that is under way. */
@@ -70,8 +76,17 @@ export interface OriginRequest {
   failed(failure: CallFailure): void;
 }
 
-/** Redirects that are followed, each within the origin, with the method and body unchanged (307, 308). */
+/** Redirects that are followed, each within the origin, with the method and body unchanged. */
 const MAX_REDIRECTS = 3;
+/**
+ * The statuses that redirect a request with its method (RFC 9110 section 15.4). After 301 to 303, a client may turn a POST into a
+ * GET: what the server has done with the message is not known.
+ */
+const REDIRECTS: Readonly<Record<OriginRequest['method'], readonly number[]>> = {
+  POST: [307, 308],
+  GET: [301, 302, 303, 307, 308],
+  DELETE: [301, 302, 307, 308],
+};
 /** Longest body without meaning that is read to its end, in bytes. */
 const DISCARDED_BYTES = 65_536;
 
@@ -99,6 +114,9 @@ export class HttpOrigin {
   /** The address of the session: that to which the request that opened it was redirected. */
   #session: URL | undefined;
 
+  /** Requests that wait for another token. */
+  readonly #rejected = new Set<OriginRequest>();
+  #repaired = false;
   /** All configured headers are ASCII. */
   readonly #ascii: boolean;
 
@@ -120,6 +138,13 @@ export class HttpOrigin {
 
   send(request: OriginRequest): void {
     this.#attempt(request, request.url ?? this.url, 0);
+  }
+
+  /** Another token is there: the requests that wait for it are sent again. */
+  authorized(): void {
+    const waiting = [...this.#rejected];
+    this.#rejected.clear();
+    for (const request of waiting) if (request.wanted()) this.send({ ...request, waitsForToken: false });
   }
 
   #attempt(sent: OriginRequest, url: URL, redirects: number): void {
@@ -150,7 +175,7 @@ export class HttpOrigin {
         ...addressOf(url),
         method: sent.method,
         // No coding is worth its processor time for messages; a server that encodes nevertheless is understood.
-        headers: { 'accept-encoding': 'identity', ...headers, ...authorization, ...sent.headers() },
+        headers: { 'accept-encoding': 'identity', ...headers, ...trimmed(authorization), ...sent.headers() },
         agent,
       });
     } catch (error) {
@@ -171,7 +196,12 @@ export class HttpOrigin {
     request.on('response', (response) => {
       if (outcome) return discard(response);
       response.on('error', ignore);
-      sent.authorization?.observe?.(url, response.headers, response.statusCode, server);
+      try {
+        sent.authorization?.observe?.(url, response.headers, response.statusCode, server);
+      } catch (error) {
+        response.destroy();
+        return failed(unreachable(error, 'unknown'));
+      }
       outcome = true;
       this.#receive(sent, response, url, redirects);
     });
@@ -192,9 +222,14 @@ export class HttpOrigin {
   #receive(sent: OriginRequest, response: IncomingMessage, url: URL, redirects: number): void {
     const status = response.statusCode ?? 0;
     if (status >= 300 && status < 400) return this.#redirect(sent, response, url, redirects);
+    if (status === 401 && sent.waitsForToken && sent.authorization) {
+      discard(response);
+      this.#rejected.add(sent);
+      return this.#options.tokenRejected(response.headers['www-authenticate']);
+    }
     let body: Readable;
     try {
-      body = decodedBody(response);
+      body = decodedBody(response, () => this.#misnamed(response));
     } catch (error) {
       response.destroy();
       return sent.failed({
@@ -218,20 +253,32 @@ export class HttpOrigin {
     });
   }
 
+  /** A proxy has decoded the body and left the header, as many do. */
+  #misnamed({ headers }: IncomingMessage): void {
+    if (this.#repaired) return;
+    this.#repaired = true;
+    const coding = headers['content-encoding']?.slice(0, 100);
+    const { log, url } = this.#options;
+    log(
+      'warning',
+      `${url.origin}: a response names the content coding ${coding}, and is not encoded. It was read as it is`,
+    );
+  }
+
   #redirect(sent: OriginRequest, response: IncomingMessage, url: URL, redirects: number): void {
     discard(response);
     const status = response.statusCode ?? 0;
     const { location } = response.headers;
     const target = location === undefined ? undefined : targetOf(location, url);
-    // Headers and tokens belong to one origin, and a redirect that changes POST to GET would lose the message.
-    if ((status === 307 || status === 308) && target?.origin === url.origin && redirects < MAX_REDIRECTS) {
+    // Headers and tokens belong to one origin.
+    if (REDIRECTS[sent.method].includes(status) && target?.origin === url.origin && redirects < MAX_REDIRECTS) {
       if (status === 308 && sent.url === undefined) this.#url = target;
       if (sent.wanted()) this.#attempt(sent, target, redirects + 1);
       return;
     }
     sent.failed({
       reason: 'refused',
-      message: `expected a response, got a redirect (HTTP ${status}) to ${location?.slice(0, 200) ?? 'no address'}. Redirects are followed only within the same origin, at most ${MAX_REDIRECTS}, with 307 or 308. If you trust that address, connect to it directly`,
+      message: `expected a response, got a redirect (HTTP ${status}) to ${location?.slice(0, 200) ?? 'no address'}. Redirects are followed only within the same origin, at most ${MAX_REDIRECTS}, and a POST only with 307 or 308. If you trust that address, connect to it directly`,
       carriedOut: 'no',
     });
   }
@@ -244,6 +291,11 @@ function targetOf(location: string, url: URL): URL | undefined {
   target.username = url.username;
   target.password = url.password;
   return target;
+}
+
+/** A token that comes from a file may end with a line break. */
+function trimmed(headers: Readonly<Record<string, string>> | undefined): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name, value.trim()]));
 }
 
 /** The address of a URL for `node:http`; credentials in it become Basic authorization. */

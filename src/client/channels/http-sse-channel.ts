@@ -1,10 +1,11 @@
 /** The channel of HTTP+SSE (2024-11-05): one stream from the server, whose first event names the address for POSTs. */
 import type { Agent, ClientRequest } from 'node:http';
-import { createParser } from 'eventsource-parser';
 import type { Timer } from '../../clock.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from './channel.ts';
+import { EventReader } from './event-reader.ts';
 import type { HttpChannelOptions } from './http-channel.ts';
+import { cut, excerpt, readExcerpt, rejectionOf } from './http-failures.ts';
 import { discard, HttpOrigin, type OriginResponse } from './http-origin.ts';
 
 export class HttpSseChannel implements Channel {
@@ -20,7 +21,11 @@ export class HttpSseChannel implements Channel {
   constructor(options: HttpChannelOptions) {
     this.#options = options;
     this.#agent = new options.nodeHttp.Agent({ keepAlive: true });
-    this.#origin = new HttpOrigin({ ...options, agent: this.#agent });
+    this.#origin = new HttpOrigin({
+      ...options,
+      agent: this.#agent,
+      tokenRejected: (challenge) => this.#host?.send({ type: 'token rejected', challenge }),
+    });
   }
 
   open(host: ChannelHost): void {
@@ -38,6 +43,10 @@ export class HttpSseChannel implements Channel {
 
   answered(_id: RequestId): void {
     // All responses share the stream.
+  }
+
+  authorized(): void {
+    this.#origin.authorized();
   }
 
   close(): Promise<void> {
@@ -67,23 +76,23 @@ export class HttpSseChannel implements Channel {
         });
       },
       response: (response) => {
-        if (response.status === 200) return this.#read(response, () => late?.cancel());
+        const { status, type } = response;
+        if (status === 200 && (type === 'text/event-stream' || type === ''))
+          return this.#read(response, () => late?.cancel());
         late?.cancel();
-        discard(response.body);
-        if (response.status === 401)
-          return this.#gone({
-            kind: 'unauthorized',
-            status: 401,
-            challenge: response.headers['www-authenticate'],
-          });
-        this.#gone(
-          {
-            reason: 'not mcp',
-            message: `expected an MCP server, but the address rejects "initialize" by POST, and a GET responds with HTTP ${response.status}. Check the address`,
-            carriedOut: 'no',
-          },
-          true,
-        );
+        readExcerpt(response, (text) => {
+          const failure = rejectionOf(response, text, false, clock.date());
+          // A server that is overloaded or restarts gets another attempt.
+          if (failure.kind === 'unauthorized' || status === 429 || status >= 500) return this.#gone(failure);
+          this.#gone(
+            {
+              reason: 'not mcp',
+              message: `expected an MCP server, but the address rejects "initialize" by POST, and a GET responds with HTTP ${status} and ${type || 'no content type'}${excerpt(text)}. Check the address`,
+              carriedOut: 'no',
+            },
+            true,
+          );
+        });
       },
       failed: (failure) => {
         late?.cancel();
@@ -95,65 +104,62 @@ export class HttpSseChannel implements Channel {
   #read(response: OriginResponse, opened: () => void): void {
     const { maxMessageBytes } = this.#options;
     const { body, url } = response;
-    const decoder = new TextDecoder();
-    const parser = createParser({
-      maxBufferSize: maxMessageBytes,
-      onEvent: ({ event, data }) => {
-        if (event === 'endpoint') {
-          const endpoint = URL.canParse(data, url.href) ? new URL(data, url) : undefined;
-          // Headers and tokens belong to one origin (2024-11-05 transports: the endpoint may be any address).
-          if (endpoint?.origin !== url.origin) {
-            response.destroy();
-            return this.#gone(
-              {
-                reason: 'refused',
-                message: `expected an endpoint at ${url.origin}, the server named ${data.slice(0, 200)}`,
-                carriedOut: 'no',
-              },
-              true,
-            );
-          }
-          this.#endpoint = endpoint;
-          opened();
-          this.#host?.send({ type: 'opened', era: 'legacy' });
-        } else if (data !== '') this.#host?.send({ type: 'text', text: data, about: undefined });
+    const reader = new EventReader({
+      maxLength: maxMessageBytes,
+      onEvent: (type, data) => {
+        if (type === 'message') return this.#host?.send({ type: 'text', text: data, about: undefined });
+        if (type !== 'endpoint') return;
+        const endpoint = URL.canParse(data, url.href) ? new URL(data, url) : undefined;
+        // Headers and tokens belong to one origin (2024-11-05 transports: the endpoint may be any address).
+        if (endpoint?.origin !== url.origin) {
+          response.destroy();
+          return this.#gone(
+            {
+              reason: 'refused',
+              message: `expected an endpoint at ${url.origin}, the server named ${data.slice(0, 200)}`,
+              carriedOut: 'no',
+            },
+            true,
+          );
+        }
+        this.#endpoint = endpoint;
+        opened();
+        this.#host?.send({ type: 'opened', era: 'legacy' });
       },
-      onError: (error) => {
-        if (error.type === 'max-buffer-size-exceeded') response.destroy();
-      },
+      onOverflow: () => response.destroy(),
     });
-    body.on('data', (chunk: Buffer) => {
-      if (!body.destroyed) parser.feed(decoder.decode(chunk, { stream: true }));
-    });
+    body.on('data', (chunk: Buffer) => reader.push(chunk));
     body.on('close', () => {
       opened();
-      this.#gone({ reason: 'closed', message: 'the server closed the event stream', carriedOut: 'unknown' });
+      this.#gone({
+        ...cut('unknown', body.errored),
+        message: 'the server closed the event stream',
+        carriedOut: 'unknown',
+      });
     });
   }
 
-  #post({ text, id }: OutgoingMessage): void {
+  #post({ text, id, method, authorization = this.#options.authorization }: OutgoingMessage): void {
     const endpoint = this.#endpoint;
     const fail = (failure: ChannelFailure): void => {
       if (id !== undefined) this.#host?.send({ type: 'request failed', id, failure });
+      else if (failure.kind === undefined && this.#host)
+        this.#options.log('warning', `${method} was lost: ${failure.message}`);
     };
     if (!endpoint) return fail({ reason: 'closed', message: 'the event stream is not open', carriedOut: 'no' });
     this.#origin.send({
       method: 'POST',
       url: endpoint,
       body: text,
-      authorization: this.#options.authorization,
+      authorization,
+      waitsForToken: id === undefined,
       headers: () => ({ 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
       wanted: () => this.#host !== undefined,
       started: () => {},
-      response: ({ status, headers, body }) => {
-        discard(body);
-        if (status < 300) return;
-        if (status === 401) return fail({ kind: 'unauthorized', status, challenge: headers['www-authenticate'] });
-        fail({
-          reason: 'refused',
-          message: `the server responded with HTTP ${status}`,
-          carriedOut: status >= 500 ? 'unknown' : 'no',
-        });
+      response: (response) => {
+        if (response.status < 300) return discard(response.body);
+        const { clock } = this.#options;
+        readExcerpt(response, (why) => fail(rejectionOf(response, why, method !== 'initialize', clock.date())));
       },
       failed: fail,
     });
