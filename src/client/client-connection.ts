@@ -1376,8 +1376,8 @@ class ClientConnection implements Behaviour<ClientMail> {
             carriedOut: 'no',
           });
         return this.#error({
-          // A server may have begun before it failed.
-          ...(failure.status >= 500
+          // A server may have begun before it failed. One that is not available has not (RFC 9110 section 15.6.4).
+          ...(failure.status >= 500 && failure.status !== 503
             ? { reason: 'unreachable', carriedOut: 'unknown' }
             : { reason: 'refused', carriedOut: 'no' }),
           message: `the server responded with HTTP ${failure.status}${failure.text ?? ''}`,

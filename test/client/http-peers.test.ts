@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net';
 import { createServer } from 'troupe';
 import { type ConnectOptions, connect } from 'troupe/client';
+import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
 import { jsonResponse, type RawRequest, rawServer, response } from '../harness/raw-server.ts';
@@ -127,6 +128,52 @@ for (const [what, status, expected] of [
       },
     ));
 
+test('a stream of a session that the server closes at once, each time, opens more and more rarely', async () => {
+  const clock = new SimulatedClock();
+  let opened = 0;
+  const stream = (text: string) => async (): Promise<number> => {
+    opened = 0;
+    await using(
+      ({ method }) => {
+        if (method !== 'GET') return undefined;
+        opened += 1;
+        return events(text.replace('ID', String(opened)));
+      },
+      async () => {
+        for (let second = 0; second < 120; second += 1) {
+          const before = opened;
+          await clock.advance(1_000);
+          // The response of an attempt that was made arrives before the next second.
+          if (opened === before) await new Promise((resolve) => setImmediate(resolve));
+        }
+      },
+      { clock },
+    );
+    return opened;
+  };
+  const idle = await stream('id: 1\ndata:\n\n')();
+  assert.ok(idle > 3 && idle < 12, `opened ${idle} times`);
+  // A server that lets its client poll sends another id each time.
+  const polled = await stream('id: ID\ndata:\n\n')();
+  assert.ok(polled > 40, `opened ${polled} times`);
+});
+
+// Content
+
+for (const [what, type] of [
+  ['no content type', undefined],
+  ['application/json-rpc', 'application/json-rpc'],
+  ['text/json', 'text/json; charset=utf-8'],
+] as const)
+  test(`a message with ${what} is read`, () =>
+    using(
+      (_, message) =>
+        message.method === 'tools/call'
+          ? response(200, type === undefined ? {} : { 'content-type': type }, JSON.stringify(resultOf(message)))
+          : undefined,
+      async (client) => assert.equal((await client.call('add')).content, DONE),
+    ));
+
 // Codings
 
 for (const coding of ['gzip', 'deflate'])
@@ -183,7 +230,7 @@ for (const status of [301, 302, 303, 307, 308])
     await server.close();
   });
 
-for (const status of [301, 302, 303])
+for (const status of [302, 303])
   test(`a POST is not redirected with ${status}: the server may have carried it out`, () =>
     using(
       (_, { method }) => (method === 'tools/call' ? response(status, { location: '/mcp/' }) : undefined),

@@ -78,14 +78,16 @@ test('S-79 any id of an event is sent again as its bytes, or not at all', async 
           if (sent === undefined) assert.match(outcome, 'ended before it was complete');
           else {
             const expected = id.startsWith(' ') ? id.slice(1) : id;
-            assert.is(Buffer.from(sent.headers['last-event-id'] ?? '', 'latin1').toString('utf8'), expected.trim());
+            // Spaces at the ends are no part of the value of a header.
+            const value = expected.replace(/^[ \t]+|[ \t]+$/g, '');
+            assert.is(Buffer.from(sent.headers['last-event-id'] ?? '', 'latin1').toString('utf8'), value);
             assert.is(outcome, 'done');
           }
         },
         { clock },
       );
     }),
-    { numRuns: random(60), examples: [['😀'], ['é'], ['\u0001'], ['\u007f'], ['1']] },
+    { numRuns: random(60), examples: [['😀'], ['\u{1069e0}'], ['é'], ['\u0001'], ['\u007f'], ['1']] },
   );
 });
 
@@ -137,7 +139,7 @@ for (const [what, headers, body, reason] of [
       { maxMessageBytes: 1_000_000 },
     ));
 
-for (const status of [307, 308] as const)
+for (const status of [301, 307, 308] as const)
   test(`a session at an address that responds ${status}: its calls, its stream and its end go to the other address`, async () => {
     const seen: string[] = [];
     const server = await rawServer((request) => {
@@ -191,6 +193,7 @@ for (const [what, lost, status, body] of [
   ['401 without a challenge', true, 401, 'Unauthorized: Session not found'],
   ['403 with a word about the session', true, 403, 'Invalid session'],
   ['409 with a word about the session', true, 409, { code: -32603, message: 'The session has expired' }],
+  ['503 with a word about the session', true, 503, 'Session not found'],
   ['422', true, 422, 'Unexpected message, expect initialize request'],
   ['403', false, 403, ''],
   ['500', false, 500, ''],

@@ -75,7 +75,8 @@ function readRequest(bytes: Buffer): { request: RawRequest; length: number } | u
   const headers = Object.fromEntries(
     lines.map((line) => {
       const colon = line.indexOf(':');
-      return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+      // `trim` would take bytes of a text in UTF-8 for spaces of Latin-1.
+      return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).replace(/^[ \t]+|[ \t]+$/g, '')];
     }),
   );
   const length = end + 4 + Number(headers['content-length'] ?? 0);

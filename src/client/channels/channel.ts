@@ -49,7 +49,7 @@ export type ChannelMail =
 
 export type ChannelFailure =
   | (CallFailure & { readonly kind?: undefined })
-  /** The server does not know the session of the request. `text`: its explanation. It has carried nothing out, unless `status` is 500 or above. */
+  /** The server does not know the session of the request. `text`: its explanation. It has carried nothing out, unless `status` is 500 or above, and not 503. */
   | { readonly kind: 'session lost'; readonly status: number; readonly text?: string | undefined }
   /** HTTP 401, or 403 with `insufficient_scope`. Nothing was carried out. */
   | { readonly kind: 'unauthorized'; readonly status: 401 | 403; readonly challenge: string | undefined }

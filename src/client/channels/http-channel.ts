@@ -36,6 +36,8 @@ const MAX_RESUMES = 5;
 const DEFAULT_RETRY_MS = 1_000;
 /** The shortest delay before a stream is resumed: `retry: 0` would poll without a pause. */
 const SHORTEST_RETRY_MS = 200;
+/** A stream of a session that was open for so long counts as opened, also without an event. */
+const STEADY_MS = 5_000;
 /** The longest delay between attempts to open the stream of a session, unless the server asks for a longer one. */
 const LONGEST_BACK_OFF_MS = 30_000;
 /** Longest id of an event that is sent again, in bytes: servers bound their headers, many at 8 KiB in all. */
@@ -296,7 +298,8 @@ export class HttpChannel implements Channel {
   #readBody(exchange: HttpExchange, response: OriginResponse): void {
     const { maxMessageBytes } = this.#options;
     const { status, type, body } = response;
-    const json = isJson(type);
+    // A result without a type is read, too.
+    const json = isJson(type) || (type === '' && status < 300);
     const limit = json ? maxMessageBytes : EXCERPT_BYTES;
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -316,6 +319,7 @@ export class HttpChannel implements Channel {
       const opens = method === 'initialize' || probes;
       if (status < 300) {
         // Only a modern answer shows a modern server (2026-07-28 versioning, "Backward Compatibility").
+        if (type === '' && text.trim() === '' && !probes) return this.#fail(exchange, notMcp(status, type, text));
         if (probes && (!json || text.trim() === ''))
           return this.#fail(exchange, { kind: 'unknown era', status, text: excerpt(text) });
         if (!json) return this.#fail(exchange, notMcp(status, type, text));
@@ -459,16 +463,26 @@ export class HttpChannel implements Channel {
           );
         }
         if (stream.failures > 0 && stream.lastEventId === '') this.#toHost((host) => host.send({ type: 'gap' }));
-        stream.failures = 0;
         stream.opened = true;
+        const began = this.#options.clock.now();
+        const advanced = (): void => {
+          stream.failures = 0;
+        };
         const reader = this.#reader(
-          (text) => this.#toHost((host) => host.send({ type: 'text', text, about: undefined })),
+          (text) => {
+            advanced();
+            this.#toHost((host) => host.send({ type: 'text', text, about: undefined }));
+          },
           stream,
-          () => {},
+          advanced,
           () => response.destroy(),
         );
         response.body.on('data', reader);
-        response.body.on('close', again);
+        response.body.on('close', () => {
+          // A server that closes the stream at once, each time, is asked more and more rarely.
+          if (this.#options.clock.now() - began >= STEADY_MS) advanced();
+          again();
+        });
       },
       failed: ({ reason, message }) => {
         if (started && reason !== 'refused' && reason !== 'malformed') return again();
@@ -661,9 +675,12 @@ function authorizationOf(request: ClientRequest): string | undefined {
   return header === undefined ? undefined : String(header);
 }
 
-/** `application/json`, or a type that is written in JSON (RFC 6839 section 3.1). */
+/**
+ * `application/json`, or a type that is written in JSON (RFC 6839 section 3.1). Some servers name an older type. A body that is no JSON
+ * fails its call in words.
+ */
 function isJson(type: string): boolean {
-  return type === 'application/json' || type.endsWith('+json');
+  return type.endsWith('+json') || ['application/json', 'application/json-rpc', 'text/json'].includes(type);
 }
 
 /** Guesses that a body is a JSON-RPC message: the connection parses it, and a body of another kind is an excerpt for a person. */

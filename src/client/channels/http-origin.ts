@@ -79,11 +79,11 @@ export interface OriginRequest {
 /** Redirects that are followed, each within the origin, with the method and body unchanged. */
 const MAX_REDIRECTS = 3;
 /**
- * The statuses that redirect a request with its method (RFC 9110 section 15.4). After 301 to 303, a client may turn a POST into a
- * GET: what the server has done with the message is not known.
+ * The statuses that redirect a request with its method (RFC 9110 section 15.4). 302 and 303 may follow a POST that was carried out;
+ * 301 says that the address was wrong, and a client need not turn the POST into a GET.
  */
 const REDIRECTS: Readonly<Record<OriginRequest['method'], readonly number[]>> = {
-  POST: [307, 308],
+  POST: [301, 307, 308],
   GET: [301, 302, 303, 307, 308],
   DELETE: [301, 302, 307, 308],
 };
@@ -272,13 +272,13 @@ export class HttpOrigin {
     const target = location === undefined ? undefined : targetOf(location, url);
     // Headers and tokens belong to one origin.
     if (REDIRECTS[sent.method].includes(status) && target?.origin === url.origin && redirects < MAX_REDIRECTS) {
-      if (status === 308 && sent.url === undefined) this.#url = target;
+      if ((status === 308 || status === 301) && sent.url === undefined) this.#url = target;
       if (sent.wanted()) this.#attempt(sent, target, redirects + 1);
       return;
     }
     sent.failed({
       reason: 'refused',
-      message: `expected a response, got a redirect (HTTP ${status}) to ${location?.slice(0, 200) ?? 'no address'}. Redirects are followed only within the same origin, at most ${MAX_REDIRECTS}, and a POST only with 307 or 308. If you trust that address, connect to it directly`,
+      message: `expected a response, got a redirect (HTTP ${status}) to ${location?.slice(0, 200) ?? 'no address'}. Redirects are followed only within the same origin, at most ${MAX_REDIRECTS}, and a POST only with 301, 307 or 308. If you trust that address, connect to it directly`,
       carriedOut: 'no',
     });
   }
