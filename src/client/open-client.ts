@@ -7,6 +7,7 @@ import { packageVersion } from '../package-files.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import { isLegacyRevision, type LegacyRevision } from '../protocol/revisions.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
+import { throttledLog } from '../throttled-log.ts';
 import type { Authorization } from './authorization.ts';
 import type { Channel } from './channels/channel.ts';
 import { MemoryChannel } from './channels/memory-channel.ts';
@@ -90,7 +91,9 @@ export async function openClient(
   if (options.inspect) system.inspection.listen(options.inspect);
   const holder: { channel?: Channel } = {};
   if (resumes && !isLegacyRevision(resumes.revision)) throw new TypeError('a call of a legacy session is expected');
-  const reach = await reachOf(target, options, clock, settings, log, resumes);
+  // Messages about a peer, which can cause them as often as it likes.
+  const throttled = throttledLog(log, clock);
+  const reach = await reachOf(target, options, clock, settings, { log, throttled }, resumes);
   const serverRequests = new ServerRequests(options, clock, log);
   count += 1;
   const address = `client/${count}`;
@@ -125,7 +128,7 @@ export async function openClient(
     capabilities,
     oneCaller,
     logLevel: options.logLevel,
-    log,
+    log: throttled,
     channel: (kind) => {
       const channel = reach.channel(kind);
       holder.channel = channel;
@@ -184,7 +187,7 @@ async function reachOf(
   options: ConnectOptions,
   clock: typeof systemClock,
   settings: ReturnType<typeof readSettings>,
-  log: OperatorLog,
+  { log, throttled }: { readonly log: OperatorLog; readonly throttled: OperatorLog },
   resumed: CallPosition | undefined,
 ): Promise<Reach> {
   const { maxMessageBytes, connectMs } = settings;
@@ -252,7 +255,7 @@ async function reachOf(
       url,
       nodeHttp,
       headers: readHeaders('connect: headers', headers),
-      log,
+      log: throttled,
       clock,
       maxMessageBytes,
       connectMs,

@@ -10,6 +10,7 @@ import type { LogFields } from '../operator-log.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
 import type { Quota } from '../quota.ts';
 import type { Store } from '../store/store.ts';
+import { throttledLog } from '../throttled-log.ts';
 import type { ReturnAddress } from '../transports/transport.ts';
 import { type MountMail, spawnMount } from './mount-actor.ts';
 import {
@@ -25,7 +26,6 @@ import { checkMountName } from './names.ts';
 import { ReplaceableUpstream } from './replaceable-upstream.ts';
 import type { SearchHost } from './search-tools.ts';
 import type { SignIns } from './sign-ins.ts';
-import { throttledLog } from './throttled-log.ts';
 import { openUpstream, type Upstream } from './upstream.ts';
 import { listUpstream } from './upstream-catalogue.ts';
 

@@ -158,6 +158,21 @@ test('a stream of a session that the server closes at once, each time, opens mor
   assert.ok(polled > 40, `opened ${polled} times`);
 });
 
+test('heartbeats that are no messages fail no call, and fill no log', async () => {
+  const logged: string[] = [];
+  await using(
+    (_, message) =>
+      message.method === 'tools/call'
+        ? events(`${'data: {"type":"heartbeat"}\n\n'.repeat(300)}data: ${JSON.stringify(resultOf(message))}\n\n`)
+        : undefined,
+    async (client) => {
+      assert.equal((await client.call('add')).content, DONE);
+      assert.ok(logged.length > 0 && logged.length < 30, `${logged.length} lines`);
+    },
+    { log: (_level, message) => logged.push(message) },
+  );
+});
+
 // Content
 
 for (const [what, type] of [
@@ -417,6 +432,37 @@ test('S-79 an HTTP+SSE stream that opens with any status ends the attempt in wor
     assert.not.match(error.message, 'connectMs', String(status));
     await server.close();
   }
+});
+
+test('a POST of HTTP+SSE that gets no response ends with its call, and one of a notification after connectMs', async () => {
+  const clock = new SimulatedClock();
+  const open = new Set<string>();
+  const server = await rawServer((request, socket) => {
+    const message = messageOf(request);
+    if (request.path === '/sse' && request.method === 'POST') return response(405);
+    if (request.method === 'GET') {
+      stream = socket;
+      return `${OPEN}event: endpoint\ndata: /m\n\n`;
+    }
+    if (message.method === 'tools/call' || message.method === 'notifications/cancelled') {
+      open.add(message.method);
+      socket.on('close', () => open.delete(message.method));
+      return undefined;
+    }
+    if (message.id !== undefined) stream?.write(`data: ${JSON.stringify(resultOf(message))}\n\n`);
+    return response(202);
+  });
+  let stream: Socket | undefined;
+  const client = await connect(`${server.url}/sse`, { ...quiet, clock, connectMs: 5_000 });
+  const call = failure(client.call('add', {}, { timeoutMs: 2_000 }));
+  await until(() => open.has('tools/call'));
+  await clock.advance(2_000);
+  assert.is((await call).reason, 'timed out');
+  await until(() => open.has('notifications/cancelled') && !open.has('tools/call'));
+  await clock.advance(5_000);
+  await until(() => open.size === 0);
+  await client.close();
+  await server.close();
 });
 
 test('an event of another name is no message of HTTP+SSE', async () => {

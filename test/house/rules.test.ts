@@ -72,6 +72,7 @@ const ROOMS: readonly {
   { room: 'schema', may: ['protocol'], packages: ['ajv', 'node:'] },
   { room: 'store', may: ['clock', 'make-directory', 'package-files', 'protocol'], packages: ['libsql', 'node:', 'pg'] },
   { room: 'token-bucket', may: [], packages: [] },
+  { room: 'throttled-log', may: ['clock', 'operator-log', 'token-bucket'], packages: [] },
   { room: 'ids', may: ['protocol'], packages: ['nanoid', 'node:'] },
   { room: 'telemetry', may: ['clock', 'protocol', 'token-bucket', 'messages', 'store'], packages: ['node:'] },
   { room: 'timer-queue', may: ['clock'], packages: [] },
@@ -359,6 +360,7 @@ const ROOMS: readonly {
     may: [
       'make-directory',
       'outgoing-http',
+      'throttled-log',
       'clock',
       'frontmatter',
       'package-files',
@@ -388,6 +390,7 @@ const ROOMS: readonly {
       'machines',
       'protocol',
       'quota',
+      'throttled-log',
       'token-bucket',
       'charts',
       'messages',

@@ -206,7 +206,6 @@ export class HttpChannel implements Channel {
   #post(exchange: HttpExchange): void {
     if (this.#closed) return;
     const { message } = exchange;
-    const { connectMs, clock } = this.#options;
     const opens = message.method === 'initialize';
     let authorization: string | undefined;
     this.#origin.send({
@@ -216,6 +215,7 @@ export class HttpChannel implements Channel {
       opens,
       // A request with an id is sent again by the connection. A notification or an answer has no other sender.
       waitsForToken: message.id === undefined && message.authorization === undefined,
+      lateMs: message.id === undefined ? this.#options.connectMs : undefined,
       headers: () => {
         const headers: Record<string, string | number> = {
           'content-type': 'application/json',
@@ -234,10 +234,6 @@ export class HttpChannel implements Channel {
       started: (request) => {
         exchange.request = request;
         authorization = authorizationOf(request);
-        // A notification has no caller whose deadline would end it.
-        if (message.id !== undefined) return;
-        const late = clock.after(connectMs, () => request.destroy());
-        request.on('close', () => late.cancel());
       },
       response: (response) => {
         if (response.status < 300 && !message.sessionless) this.#accepted(authorization);

@@ -11,6 +11,7 @@ import type {
   RequestOptions,
 } from 'node:http';
 import type { Readable } from 'node:stream';
+import type { Clock } from '../../clock.ts';
 import type { OperatorLog } from '../../operator-log.ts';
 import { decodedBody } from '../../outgoing-http/content-coding.ts';
 import { messageOf } from '../../protocol/json.ts';
@@ -36,6 +37,7 @@ export interface HttpOriginOptions {
   /** Sent with every request to the origin of `url`, and to no other. */
   readonly headers: Readonly<Record<string, string>>;
   readonly agent: Agent;
+  readonly clock: Clock;
   readonly log: OperatorLog;
   /** The server rejects the token of a request that waits for another one ({@link HttpOrigin.authorized}). */
   tokenRejected(challenge: string | undefined): void;
@@ -68,6 +70,8 @@ export interface OriginRequest {
   readonly opens?: boolean | undefined;
   /** The request is sent again, once, when another token is there. It has no response of 401 before that. */
   readonly waitsForToken?: boolean | undefined;
+  /** Most milliseconds until the response ends, for a message without a caller whose deadline would end it. */
+  readonly lateMs?: number | undefined;
   /** False if the sender waits no more. */
   wanted(): boolean;
   /** The request that is under way. */
@@ -214,6 +218,10 @@ export class HttpOrigin {
         carriedOut: 'unknown',
       }),
     );
+    if (sent.lateMs !== undefined) {
+      const late = this.#options.clock.after(sent.lateMs, () => request.destroy());
+      request.on('close', () => late.cancel());
+    }
     sent.started(request);
     // Node writes the headers in the encoding of a body that is text, and theirs is Latin-1.
     request.end(sent.body === undefined || this.#ascii ? sent.body : Buffer.from(sent.body));

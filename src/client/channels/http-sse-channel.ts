@@ -15,6 +15,8 @@ export class HttpSseChannel implements Channel {
   readonly #origin: HttpOrigin;
   #host: ChannelHost | undefined;
   #stream: ClientRequest | undefined;
+  /** POSTs without a response. */
+  readonly #posts = new Map<RequestId, ClientRequest>();
   /** The address for POSTs, as the server named it. */
   #endpoint: URL | undefined;
 
@@ -37,8 +39,9 @@ export class HttpSseChannel implements Channel {
     this.#post(message);
   }
 
-  abandon(_id: RequestId): void {
-    // The connection sends `notifications/cancelled`: all responses share the stream.
+  /** The connection sends `notifications/cancelled`: all responses share the stream. */
+  abandon(id: RequestId): void {
+    this.#posts.get(id)?.destroy();
   }
 
   answered(_id: RequestId): void {
@@ -155,7 +158,12 @@ export class HttpSseChannel implements Channel {
       waitsForToken: id === undefined,
       headers: () => ({ 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
       wanted: () => this.#host !== undefined,
-      started: () => {},
+      lateMs: id === undefined ? this.#options.connectMs : undefined,
+      started: (request) => {
+        if (id === undefined) return;
+        this.#posts.set(id, request);
+        request.on('close', () => this.#posts.delete(id));
+      },
       response: (response) => {
         if (response.status < 300) return discard(response.body);
         const { clock } = this.#options;

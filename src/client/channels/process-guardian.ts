@@ -67,7 +67,8 @@ export function signalGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): boolean
   try {
     if (process.platform === 'win32') {
       // TERM does not exist on Windows; /T ends the children, too.
-      spawn('taskkill', ['/pid', String(pid), '/T', ...(signal === 'SIGKILL' ? ['/F'] : [])], { stdio: 'ignore' });
+      const args = ['/pid', String(pid), '/T', ...(signal === 'SIGKILL' ? ['/F'] : [])];
+      spawn('taskkill', args, { stdio: 'ignore' }).on('error', () => {});
       return true;
     }
     process.kill(-pid, signal);

@@ -107,7 +107,8 @@ export class StdioChannel extends LineChannel {
     });
     stderr.on('data', (chunk: Buffer) => log.push(chunk));
     stderr.on('end', () => log.end());
-    stdin.on('error', () => {});
+    // A broken pipe is the end of the process, which is reported.
+    for (const pipe of [stdin, stdout, stderr]) pipe.on('error', () => {});
     let finish = (): void => {};
     this.#ended = new Promise((resolve) => {
       finish = resolve;
