@@ -1012,6 +1012,8 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'session lost':
         return this.#sessionLost(request, failure, error);
       case 'unauthorized':
+        if (failure.status === 401 && failure.inSession && this.#exhausted(request))
+          return this.#sessionLost(request, { kind: 'session lost', status: 401 }, error);
         // A token of this request alone says nothing about the connection's.
         if (request.attempts >= MAX_ATTEMPTS || request.authorization) return this.#reject(request, error);
         return this.#unauthorized(request, failure.status, failure.challenge, error);
@@ -1022,12 +1024,21 @@ class ClientConnection implements Behaviour<ClientMail> {
     }
   }
 
+  /**
+   * True if no sign-in helps a request that gets 401: there is none, or the newest token was rejected, too. Some servers respond so to
+   * a session that they do not know, and one new session shows it.
+   */
+  #exhausted(request: OutgoingRequest): boolean {
+    if (isHandshake(request) || request.authorization || this.#channel?.kind !== 'http') return false;
+    return this.#server?.era === 'legacy' && request.attempts === (this.#options.authorization ? 2 : 1);
+  }
+
   /** One new session for all requests: the server carried none of them out, so that each is sent again. */
   #sessionLost(request: OutgoingRequest, failure: LostSession, error: ClientError): void {
     const { status } = failure;
     // Other statuses may mean something else: one new session shows it.
-    if (isHandshake(request) || request.attempts >= (isGone(status) ? MAX_ATTEMPTS : 2))
-      return this.#reject(request, error);
+    const most = isGone(status) ? MAX_ATTEMPTS : status === 401 ? 3 : 2;
+    if (isHandshake(request) || request.attempts >= most) return this.#reject(request, error);
     const again = error.carriedOut === 'no' || request.repeatable;
     // The session of a stream is the stream.
     if (this.#channel?.kind === 'stream') {

@@ -368,6 +368,37 @@ test('a status of 500 that names the session opens a new one: a call reports unk
   );
 });
 
+for (const [what, signsIn] of [
+  ['without `auth`', false],
+  ['with `auth`', true],
+] as const)
+  test(`a client ${what} whose session gets 401 with a challenge opens a new one, unless that gets 401, too`, async () => {
+    let session = 's1';
+    let closed = false;
+    const server = await rawServer((request) => {
+      const message = messageOf(request);
+      const rejected = response(401, { 'www-authenticate': 'Bearer error="invalid_token"' });
+      if (closed) return rejected;
+      if (message.method === 'initialize') return jsonResponse(resultOf(message), 200, { 'mcp-session-id': session });
+      return request.headers['mcp-session-id'] === session ? legacy(request) : rejected;
+    });
+    const state = signIn();
+    const target = signsIn ? { url: `${server.url}/mcp`, auth: state.auth } : { url: `${server.url}/mcp` };
+    const client = await connect(target, quiet);
+    const count = (name: string): number =>
+      server.requests.filter((request) => messageOf(request).method === name).length;
+    session = 's2';
+    assert.equal((await client.call('add')).content, DONE);
+    assert.is(count('initialize'), 2);
+    assert.is(state.signIns, signsIn ? 1 : 0);
+    closed = true;
+    const before = server.requests.length;
+    assert.is((await failure(client.call('add'))).reason, 'unauthorized');
+    assert.ok(server.requests.length - before < 12, `${server.requests.length - before} requests`);
+    await client.close();
+    await server.close();
+  });
+
 for (const [what, rejected] of [
   ['404', response(404, {}, 'Could not find session')],
   ['400', response(400, {}, 'No transport found for sessionId')],

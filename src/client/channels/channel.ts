@@ -52,7 +52,13 @@ export type ChannelFailure =
   /** The server does not know the session of the request. `text`: its explanation. It has carried nothing out, unless `status` is 500 or above, and not 503. */
   | { readonly kind: 'session lost'; readonly status: number; readonly text?: string | undefined }
   /** HTTP 401, or 403 with `insufficient_scope`. Nothing was carried out. */
-  | { readonly kind: 'unauthorized'; readonly status: 401 | 403; readonly challenge: string | undefined }
+  | {
+      readonly kind: 'unauthorized';
+      readonly status: 401 | 403;
+      readonly challenge: string | undefined;
+      /** The request belongs to a session, which may be what the server does not know. */
+      readonly inSession?: boolean | undefined;
+    }
   /** The response shows a server that does not know this era: anything but a message of it. `text`: what it wrote instead. */
   | { readonly kind: 'unknown era'; readonly status: number; readonly text?: string | undefined };
 

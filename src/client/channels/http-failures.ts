@@ -43,7 +43,7 @@ export function rejectionOf(response: OriginResponse, text: string, inSession: b
   if (inSession && challenge === undefined && (isGone(status) || saysLostSession(text)))
     return { kind: 'session lost', status, text: explained };
   if (status === 401 || (status === 403 && challenge?.includes('insufficient_scope')))
-    return { kind: 'unauthorized', status, challenge };
+    return { kind: 'unauthorized', status, challenge, inSession };
   if (status === 403)
     return {
       reason: 'forbidden',
