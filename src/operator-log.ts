@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import type { RequestView } from './messages/request-view.ts';
 import { nodeName } from './node-name.ts';
 import { messageOf, stackOf } from './protocol/json.ts';
+import { visibleText } from './protocol/visible-text.ts';
 
 /** The severity of a message. */
 export type OperatorLogLevel = 'info' | 'warning' | 'error';
@@ -82,13 +83,11 @@ export const stderrLog: OperatorLog = (level, message) => {
 };
 
 /**
- * A message as a terminal shows it. It may contain what a client has sent: control characters are replaced, and further
+ * A message as a terminal shows it. It may contain what a client or a server has sent: invisible characters are replaced, and further
  * lines are indented, so that none looks like a message of its own.
  */
 export function printable(message: string): string {
-  return message.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, (character) =>
-    character === '\n' ? '\n  ' : character === '\t' ? character : '·',
-  );
+  return visibleText(message, '  ');
 }
 
 /** The fields that a request adds to the messages about it. */

@@ -1,6 +1,7 @@
 /** The texts of `troupe --help`, usage errors, and the exit codes of every command. */
 
 import { nodeName } from '../node-name.ts';
+import { visibleText } from '../protocol/visible-text.ts';
 import { commandLog } from './command-log.ts';
 import { startupError } from './startup-error.ts';
 
@@ -109,7 +110,8 @@ ARGS are passed to FILE as process.argv.slice(2).`;
 export function say(line: string, level: 'info' | 'error' = 'info'): void {
   const log = commandLog();
   if (log) log(level, line, { event: 'command', node: nodeName() });
-  else process.stderr.write(`${line}\n`);
+  // A line may contain names and texts of a server.
+  else process.stderr.write(`${visibleText(line)}\n`);
 }
 
 /** The message for `--open` if no browser starts. */

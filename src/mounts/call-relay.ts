@@ -35,6 +35,7 @@ import type { ClientCapabilities } from '../protocol/types.ts';
 import { GatheredProgress } from './gathered-progress.ts';
 import { withoutOwnMeta } from './own-meta.ts';
 import { OwnedRoots } from './owned-roots.ts';
+import { saidBy } from './question-text.ts';
 import type { Upstream } from './upstream.ts';
 import { offeredPage } from './uris.ts';
 
@@ -441,7 +442,7 @@ class RelayedCall {
         method,
         params: {
           ...params,
-          message: `[${mount}] ${typeof message === 'string' ? message : ''}`,
+          message: saidBy(mount, typeof message === 'string' ? message : ''),
           ...(typeof elicitationId === 'string' && { elicitationId: offeredPage(mount, elicitationId) }),
         },
       };

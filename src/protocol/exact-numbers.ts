@@ -10,6 +10,9 @@ const texts = new WeakMap<object, Map<string, string>>();
 /** A number of fewer digits is exact: 2^53 has 16. */
 const LONG = /\d{16}/;
 
+/** A number of JSON. */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
 /** A string, a number, or a mark of structure. The text is JSON already. */
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[{}[\],:]/gs;
 
@@ -19,7 +22,7 @@ const MARKED = /"\uE000troupe-number:([-+.\deE]+)"/g;
 
 /** Remembers a number that is an element of a container. Does nothing for one that is exact. */
 export function keepNumber(container: object, key: string, text: string): void {
-  if (!LONG.test(text) || String(Number(text)) === text) return;
+  if (!LONG.test(text) || !NUMBER.test(text) || String(Number(text)) === text) return;
   const known = texts.get(container);
   if (known) known.set(key, text);
   else texts.set(container, new Map([[key, text]]));
@@ -70,6 +73,12 @@ export function keepNumbers(text: string, value: unknown): void {
     const around = open.at(-1);
     next = around && typeof around.at === 'object' && around.at !== null ? Reflect.get(around.at, around.key) : value;
   }
+}
+
+/** Remembers the numbers of a container for its copy. */
+export function copyNumbers(from: object, to: object): void {
+  const known = texts.get(from);
+  if (known) texts.set(to, new Map(known));
 }
 
 /** True if a text that `JSON.stringify` has written may contain a number whose digits were remembered. */

@@ -47,6 +47,22 @@ export function bounded<T>(run: () => T, ms: number): T {
 }
 
 /**
+ * Tests a text with a pattern that another program sent.
+ *
+ * @returns undefined for a pattern that does not compile, or takes longer than the limit
+ * @example matchesWithin('^(a|a)*$', `${'a'.repeat(40)}!`, 250) // undefined
+ */
+export function matchesWithin(pattern: string, text: string, ms: number): boolean | undefined {
+  try {
+    const test = (): boolean => new RegExp(pattern, 'u').test(text);
+    return isQuick(pattern) ? test() : bounded(test, ms);
+  } catch (error) {
+    if (error instanceof TooLong || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/**
  * True if a check may take more than linear time: because a pattern backtracks, items are compared with each other,
  * references apply several subschemas to one part of the value on every level, or there are thousands of choices.
  */

@@ -3,6 +3,30 @@ import type { BrokenBuild } from './broken-build.ts';
 
 export const COMMAND: readonly BrokenBuild[] = [
   {
+    id: 'S-83',
+    test: 'test/cli/foreign-text.test.ts',
+    file: 'src/cli/usage.ts',
+    find: 'visibleText(line)',
+    replace: 'line',
+    why: 'the name of a tool moves the cursor of the person who mistypes it',
+  },
+  {
+    id: 'S-83',
+    test: 'test/cli/foreign-text.test.ts',
+    file: 'src/mounts/question-text.ts',
+    find: '.split(/\\r\\n|[\\n\\r\\u0085\\u2028\\u2029]/)',
+    replace: ".split('\\n')",
+    why: 'a line of a question looks like one of the gateway',
+  },
+  {
+    id: 'S-84',
+    test: 'test/cli/foreign-text.test.ts',
+    file: 'src/schema/bounded.ts',
+    find: 'if (error instanceof TooLong || error instanceof SyntaxError) return undefined;',
+    replace: '',
+    why: 'a pattern that takes too long ends the command',
+  },
+  {
     id: 'S-82',
     test: 'test/cli/written-files.test.ts',
     file: 'src/replace-file.ts',

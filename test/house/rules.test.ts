@@ -596,6 +596,7 @@ const ROOMS: readonly {
   {
     room: 'cli',
     may: [
+      'schema',
       'replace-file',
       'nodes',
       'near-miss',

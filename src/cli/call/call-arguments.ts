@@ -1,10 +1,20 @@
 /** Converts the `key=value` words of a command line by a JSON Schema. */
 import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { suggestion } from '../../near-miss.ts';
+import { copyNumbers, keepNumber, keepNumbers } from '../../protocol/exact-numbers.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../../protocol/json.ts';
 import type { Prompt, Tool } from '../../protocol/types.ts';
-import { parameterNames, promptSignatureOf, resolveReference, signatureOf, typeOf } from '../../tool-signature.ts';
-import { safe } from '../top/format.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
+import {
+  anyShape,
+  type ObjectShape,
+  promptSignatureOf,
+  resolveReference,
+  shapesOf,
+  signatureOf,
+  typeOf,
+} from '../../tool-signature.ts';
 import { UsageError } from '../usage.ts';
 
 /** A word `key=value`, or `key:=JSON`. */
@@ -16,8 +26,9 @@ export interface Word {
 
 export type Converted = { readonly ok: true; readonly value: JsonValue } | { readonly ok: false };
 
-/** References that are followed until a schema counts as recursive. */
-const MAX_REFERENCES = 8;
+/** References and compositions that are followed until a schema counts as recursive, and schemas that are read. */
+const MAX_DEPTH = 8;
+const MAX_SCHEMAS = 500;
 
 /** @param what the words, for the message of an error. @throws {UsageError} for a word that is not `key=value` */
 export function readWords(what: string, words: readonly string[]): Word[] {
@@ -43,42 +54,93 @@ export function toolArguments(
   const { name, inputSchema } = tool;
   const what = `troupe call: ${name}`;
   const base = given === undefined ? {} : readArgs(given);
-  const args: Record<string, JsonObject[string]> = { ...base };
-  const known = parameterNames(inputSchema);
-  const open = inputSchema.additionalProperties !== undefined && inputSchema.additionalProperties !== false;
-  const lists = new Map<string, JsonValue[]>();
-  const seen = new Set<string>();
-  for (const { key, text, json } of words) {
-    const schema =
-      isObject(inputSchema.properties) && Object.hasOwn(inputSchema.properties, key)
-        ? inputSchema.properties[key]
-        : undefined;
-    if (json) {
-      args[key] = readJsonWord(`${what}: ${key}`, text);
-      continue;
-    }
-    if (schema === undefined && !open)
-      throw new UsageError(
-        `${what}: unknown key ${key}${suggestion(key, known)}. The tool is ${oneLine(signatureOf(tool))}`,
-      );
-    const element = elementOf(schema, inputSchema);
-    if (element !== undefined && !text.startsWith('[')) {
-      // A list: each word adds an element.
-      const list = lists.get(key) ?? [];
-      list.push(convertOrThrow(`${what}: ${key}`, text, element, inputSchema));
-      lists.set(key, list);
-      args[key] = list;
-      continue;
-    }
-    if (seen.has(key)) throw new UsageError(`${what}: ${key}: expected one value, got several`);
-    seen.add(key);
-    args[key] = convertOrThrow(`${what}: ${key}`, text, schema, inputSchema);
+  const keys = byKey(words);
+  const shapes = shapesOf(inputSchema);
+  // The words choose the alternative: the first whose members they all fit, and that misses nothing.
+  const read = shapes.map((shape) => readKeys(keys, base, shape, inputSchema));
+  const fitting = read.filter(({ problem }) => problem === undefined);
+  const complete = fitting.find(({ missing }) => missing.length === 0);
+  if (complete) return complete.args;
+  // Members of several alternatives may be given together (`anyOf`). Otherwise, the error is about all of them.
+  const any = anyShape(shapes);
+  const [nearest] = fitting.sort((one, other) => one.missing.length - other.missing.length);
+  const { args, problem, missing } = nearest ?? readKeys(keys, base, any, inputSchema);
+  if (problem !== undefined && 'unknown' in problem) {
+    const { unknown } = problem;
+    const [object] = unknown.split(/[.[]/);
+    const hint =
+      object !== undefined && object !== unknown && any.members.has(object)
+        ? `. Pass an object as JSON: ${object}:='{…}'`
+        : suggestion(unknown, [...any.members.keys()]);
+    throw new UsageError(`${what}: unknown key ${unknown}${hint}. The tool is ${oneLine(signatureOf(tool))}`);
   }
-  const required: readonly unknown[] = Array.isArray(inputSchema.required) ? inputSchema.required : [];
-  const missing = required.filter((key) => typeof key === 'string' && !Object.hasOwn(args, key));
+  if (problem !== undefined) throw new UsageError(`${what}: ${problem.key}: ${problem.text}`);
   if (missing.length > 0)
     throw new UsageError(`${what}: missing ${missing.join(', ')}. The tool is ${oneLine(signatureOf(tool))}`);
   return args;
+}
+
+/** The words of each key, in the order of the command line. @throws {UsageError} for several values as JSON */
+export function byKey(words: readonly Word[]): ReadonlyMap<string, readonly Word[]> {
+  const keys = new Map<string, Word[]>();
+  for (const word of words) keys.set(word.key, [...(keys.get(word.key) ?? []), word]);
+  return keys;
+}
+
+interface ReadKeys {
+  readonly args: JsonObject;
+  readonly missing: readonly string[];
+  /** The first key that the alternative does not have, or whose value it does not accept. */
+  readonly problem: { readonly unknown: string } | { readonly key: string; readonly text: string } | undefined;
+}
+
+/** Converts the words by one alternative of the schema. */
+function readKeys(
+  keys: ReadonlyMap<string, readonly Word[]>,
+  base: JsonObject,
+  { members, required, others }: ObjectShape,
+  root: unknown,
+): ReadKeys {
+  const args: Record<string, JsonObject[string]> = { ...base };
+  copyNumbers(base, args);
+  let problem: ReadKeys['problem'];
+  for (const [key, words] of keys) {
+    const schemas = members.get(key);
+    const schema = schemas === undefined ? others : schemas.length === 1 ? schemas[0] : { anyOf: schemas };
+    const read = readValue(words, schema, root);
+    if ('value' in read) {
+      args[key] = read.value;
+      // An id above 2^53 reaches the server as it was typed.
+      if (typeof read.value === 'number' && words[0]) keepNumber(args, key, words[0].text.trim());
+    }
+    if (schema === undefined && !words.every(({ json }) => json)) problem ??= { unknown: key };
+    else if ('problem' in read) problem ??= { key, text: read.problem };
+  }
+  for (const [key, value] of Object.entries(args))
+    if (!isLiteralOf(value, members.get(key) ?? [], root)) problem ??= { key, text: 'not a value of this alternative' };
+  const missing = [...required].filter((key) => !Object.hasOwn(args, key));
+  return { args, missing, problem };
+}
+
+/** The value of the words of one key: the JSON of one word, a converted text, or a list of several. */
+export function readValue(
+  words: readonly Word[],
+  schema: unknown,
+  root: unknown,
+): { readonly value: JsonValue } | { readonly problem: string } {
+  const [only, ...more] = words;
+  const json = words.find((word) => word.json);
+  if (json && more.length > 0) return { problem: 'expected one value of JSON, got several' };
+  if (json) {
+    const value = parsed(json.text);
+    return value === undefined ? { problem: `expected JSON, got ${json.text.slice(0, 100)}` } : { value };
+  }
+  const texts = words.map(({ text }) => text);
+  const converted = convertTexts(texts, schema, root);
+  if (converted.ok) return converted;
+  if (more.length > 0 && !shapeOf(schema, root).types.has('array'))
+    return { problem: 'expected one value, got several' };
+  return { problem: `expected ${visibleLine(typeOf(schema, root))}, got ${only?.text ?? 'none'}` };
 }
 
 /** The arguments of a prompt, which are texts. @throws {UsageError} */
@@ -104,14 +166,34 @@ export function promptArguments(prompt: Prompt, words: readonly Word[]): Record<
 
 /** A signature in the middle of a message. */
 function oneLine(signature: string): string {
-  return safe(signature.replaceAll(/\n\s*/g, ' '));
+  return visibleLine(signature.replaceAll(/\n\s*/g, ' '));
+}
+
+/** Converts the texts of one key: a list has an element of each; one text of a list is a list of one. */
+function convertTexts(texts: readonly string[], schema: unknown, root: unknown): Converted {
+  const { types, items } = shapeOf(schema, root);
+  const [only = ''] = texts;
+  if (texts.length === 1) {
+    const converted = convert(only, schema, root);
+    if (converted.ok || !types.has('array')) return converted;
+  }
+  if (!types.has('array')) return { ok: false };
+  const element = items.length > 1 ? { anyOf: items } : items[0];
+  const list: JsonValue[] = [];
+  for (const text of texts) {
+    const converted = convert(text, element, root);
+    if (!converted.ok) return converted;
+    list.push(converted.value);
+    if (typeof converted.value === 'number') keepNumber(list, String(list.length - 1), text.trim());
+  }
+  return { ok: true, value: list };
 }
 
 /** Converts a text to the first type of the schema that it fits. Without a type, it remains a text. */
 export function convert(text: string, schema: unknown, root: unknown): Converted {
-  const { types, values } = shapeOf(schema, root, 0);
+  const { types, values } = shapeOf(schema, root);
   if (values.length > 0) {
-    const value = values.find((each) => String(each) === text);
+    const value = values.find((each) => (typeof each === 'object' ? JSON.stringify(each) : String(each)) === text);
     if (value !== undefined) return { ok: true, value };
     if (types.size === 0) return { ok: false };
   }
@@ -125,50 +207,53 @@ export function convert(text: string, schema: unknown, root: unknown): Converted
     (types.has('object') && text.trimStart().startsWith('{')) ||
     (types.has('array') && text.trimStart().startsWith('['))
   ) {
-    try {
-      const value: JsonValue = JSON.parse(text);
-      return { ok: true, value };
-    } catch {
-      if (!types.has('string')) return { ok: false };
-    }
+    const value = parsed(text);
+    if (value !== undefined) return { ok: true, value };
   }
   return types.has('string') || types.size === 0 ? { ok: true, value: text } : { ok: false };
 }
 
-function convertOrThrow(what: string, text: string, schema: unknown, root: unknown): JsonValue {
-  const converted = convert(text, schema, root);
-  if (converted.ok) return converted.value;
-  throw new UsageError(`${what}: expected ${safe(typeOf(schema, root))}, got ${text}`);
+/** The types and literals that a schema allows, and the schemas of a list's elements. */
+interface ValueShape {
+  readonly types: Set<string>;
+  readonly values: JsonValue[];
+  readonly items: unknown[];
 }
 
-/** The types and the literals that a schema allows. */
-function shapeOf(schema: unknown, root: unknown, depth: number): { types: Set<string>; values: JsonValue[] } {
-  const types = new Set<string>();
-  const values: JsonValue[] = [];
-  if (!isJsonObject(schema) || depth > MAX_REFERENCES) return { types, values };
-  const { $ref, type, const: constant, enum: list, anyOf, oneOf, allOf, properties } = schema;
-  if (constant !== undefined) return { types, values: [constant] };
-  if (Array.isArray(list)) return { types, values: list };
-  for (const each of Array.isArray(type) ? type : [type]) if (typeof each === 'string') types.add(each);
-  if (types.size === 0 && properties !== undefined) types.add('object');
+function shapeOf(
+  schema: unknown,
+  root: unknown,
+  budget = { left: MAX_SCHEMAS },
+  depth = 0,
+  shape: ValueShape = { types: new Set(), values: [], items: [] },
+): ValueShape {
+  if (!isJsonObject(schema) || depth > MAX_DEPTH || budget.left <= 0) return shape;
+  budget.left -= 1;
+  const { $ref, type, const: constant, enum: list, anyOf, oneOf, allOf, properties, items } = schema;
+  if (constant !== undefined || Array.isArray(list)) {
+    shape.values.push(
+      ...(constant === undefined && Array.isArray(list) ? list : constant === undefined ? [] : [constant]),
+    );
+    return shape;
+  }
+  const own = (Array.isArray(type) ? type : [type]).filter((each) => typeof each === 'string');
+  for (const each of own) shape.types.add(each);
+  if (own.length === 0 && properties !== undefined) shape.types.add('object');
+  if (isObject(items)) shape.items.push(items);
   const inner = [
     ...(typeof $ref === 'string' ? [resolveReference($ref, root)] : []),
     ...[anyOf, oneOf, allOf].flatMap((each) => (Array.isArray(each) ? each : [])),
   ];
-  for (const each of inner) {
-    const shape = shapeOf(each, root, depth + 1);
-    for (const name of shape.types) types.add(name);
-    values.push(...shape.values);
-  }
-  return { types, values };
+  for (const each of inner) shapeOf(each, root, budget, depth + 1, shape);
+  return shape;
 }
 
-/** The schema of the elements, if the schema allows lists and no texts. */
-function elementOf(schema: unknown, root: unknown): unknown {
-  const resolved = isObject(schema) && typeof schema.$ref === 'string' ? resolveReference(schema.$ref, root) : schema;
-  const { types } = shapeOf(resolved, root, 0);
-  if (!types.has('array') || types.has('string') || !isObject(resolved)) return undefined;
-  return isObject(resolved.items) ? resolved.items : {};
+/** False if a schema allows literals only, and the value is none of them: then another alternative is meant. */
+function isLiteralOf(value: JsonValue | undefined, schemas: readonly unknown[], root: unknown): boolean {
+  return schemas.every((schema) => {
+    const { types, values } = shapeOf(schema, root);
+    return types.size > 0 || values.length === 0 || values.some((each) => isDeepStrictEqual(each, value));
+  });
 }
 
 function readArgs(given: string): JsonObject {
@@ -186,11 +271,18 @@ function readArgs(given: string): JsonObject {
 }
 
 /** @throws {UsageError} */
-export function readJsonWord(what: string, text: string): JsonValue {
+function readJsonWord(what: string, text: string): JsonValue {
+  const value = parsed(text);
+  if (value === undefined) throw new UsageError(`${what}: expected JSON, got ${text.slice(0, 100)}`);
+  return value;
+}
+
+function parsed(text: string): JsonValue | undefined {
   try {
     const value: JsonValue = JSON.parse(text);
+    keepNumbers(text, value);
     return value;
   } catch {
-    throw new UsageError(`${what}: expected JSON, got ${text.slice(0, 100)}`);
+    return undefined;
   }
 }

@@ -7,7 +7,7 @@ import { fileTokens } from '../../client/oauth/file-tokens.ts';
 import { oauth } from '../../client/oauth/resource-grant.ts';
 import { connect } from '../../client/open-client.ts';
 import { messageOf } from '../../protocol/json.ts';
-import { safe } from '../top/format.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
 import { say } from '../usage.ts';
 import type { CallTarget } from './call-target.ts';
 import { tokenFile } from './state-directory.ts';
@@ -145,7 +145,7 @@ function reportClientError(
 function printable(text: string): string {
   return text
     .split('\n')
-    .map((line) => safe(line))
+    .map((line) => visibleLine(line))
     .join('\n');
 }
 

@@ -1,6 +1,7 @@
 /** Draws the progress of a call on the last line of a terminal. */
 import type { ServerProgress } from '../../client/client-options.ts';
-import { clipLine, safe } from '../top/format.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
+import { clipLine } from '../top/format.ts';
 
 /** The part of a terminal's stream that the bar needs. */
 export interface BarOutput {
@@ -35,7 +36,7 @@ export class ProgressBar {
 
 /** @example progressLine({ progress: 1, total: 4, message: 'step' }) // [######------------------] 25 % step */
 export function progressLine({ progress, total, message }: ServerProgress): string {
-  const text = message === undefined ? '' : ` ${safe(message)}`;
+  const text = message === undefined ? '' : ` ${visibleLine(message)}`;
   if (total === undefined || !(total > 0)) return `${progress}${text}`;
   const share = Math.min(1, Math.max(0, progress / total));
   const full = Math.round(share * WIDTH);

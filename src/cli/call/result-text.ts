@@ -10,8 +10,9 @@ import type {
   ReadResourceResult,
   ResourceContents,
 } from '../../protocol/types.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
+import { writeJson } from '../../protocol/well-formed-json.ts';
 import { replaceFile } from '../../replace-file.ts';
-import { safe } from '../top/format.ts';
 
 export interface ResultTextOptions {
   /** The directory for images, sounds and files. */
@@ -33,7 +34,7 @@ export class ResultText {
     // A server that returns structured content repeats it as text, for clients that do not know it.
     const blocks = content.filter((block) => structuredContent === undefined || !isTextOf(block, structuredContent));
     const lines = blocks.map((block) => this.#block(block));
-    if (structuredContent !== undefined) lines.push(this.#text(JSON.stringify(structuredContent, undefined, 2)));
+    if (structuredContent !== undefined) lines.push(this.#text(writeJson(structuredContent, 2)));
     return lines.map((line) => `${line}\n`).join('');
   }
 
@@ -56,11 +57,11 @@ export class ResultText {
       case 'audio':
         return this.#binary(block.type, block.mimeType, block.data);
       case 'resource_link':
-        return `[resource ${safe(block.uri)} ${safe(block.name)}]`;
+        return `[resource ${visibleLine(block.uri)} ${visibleLine(block.name)}]`;
       case 'resource':
         return this.#contents(block.resource);
       default:
-        return `[content of an unknown type: ${safe(JSON.stringify(block).slice(0, 200))}]`;
+        return `[content of an unknown type: ${visibleLine(JSON.stringify(block).slice(0, 200))}]`;
     }
   }
 
@@ -73,19 +74,19 @@ export class ResultText {
     const bytes = Buffer.from(data, 'base64');
     const { out } = this.#options;
     const size = `${bytes.length.toLocaleString('en')} bytes`;
-    if (out === undefined) return `[${safe(what)} ${safe(mimeType)}, ${size}; --out DIR saves it]`;
+    if (out === undefined) return `[${visibleLine(what)} ${visibleLine(mimeType)}, ${size}; --out DIR saves it]`;
     this.#saved += 1;
     makeDirectory(out);
     const path = join(out, `${this.#saved}.${extensionOf(mimeType)}`);
     replaceFile(path, bytes);
-    return `[${safe(what)} ${safe(mimeType)}, ${size}, in ${path}]`;
+    return `[${visibleLine(what)} ${visibleLine(mimeType)}, ${size}, in ${path}]`;
   }
 
   /** Lines and tabs stay; what else could control a terminal does not. */
   #text(text: string): string {
     if (!this.#options.terminal) return text;
     const parts = text.replaceAll('\r\n', '\n').split(/([\n\t])/);
-    return parts.map((part) => (part === '\n' || part === '\t' ? part : safe(part))).join('');
+    return parts.map((part) => (part === '\n' || part === '\t' ? part : visibleLine(part))).join('');
   }
 }
 

@@ -2,8 +2,9 @@
 import type { Client, ListOptions } from '../../client/connected-client.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../../protocol/types.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
 import { promptSignatureOf, signatureOf } from '../../tool-signature.ts';
-import { plural, safe } from '../top/format.ts';
+import { plural } from '../top/format.ts';
 
 /** The document of `troupe inspect --json`. */
 export interface ServerListing {
@@ -52,7 +53,7 @@ const LONGEST = 160;
 
 /** Formats the offers for a person. */
 export function listingText({ server, tools, resources, templates, prompts }: ServerListing): string {
-  const lines = [`${safe(server.title ?? server.name)} ${safe(server.version)} (${server.revision})`];
+  const lines = [`${visibleLine(server.title ?? server.name)} ${visibleLine(server.version)} (${server.revision})`];
   const section = (title: string, count: number, entries: readonly string[]): void => {
     if (count > 0) lines.push('', plural(count, title), ...entries);
   };
@@ -65,7 +66,7 @@ export function listingText({ server, tools, resources, templates, prompts }: Se
     'resource',
     resources.length,
     resources.flatMap(({ uri, name, mimeType, description }) => [
-      `  ${[uri, name === uri ? undefined : name, mimeType].flatMap((each) => (each === undefined ? [] : [safe(each)])).join('  ')}`,
+      `  ${[uri, name === uri ? undefined : name, mimeType].flatMap((each) => (each === undefined ? [] : [visibleLine(each)])).join('  ')}`,
       ...about(description),
     ]),
   );
@@ -73,7 +74,7 @@ export function listingText({ server, tools, resources, templates, prompts }: Se
     'resource template',
     templates.length,
     templates.flatMap(({ uriTemplate, name, description }) => [
-      `  ${safe(uriTemplate)}  ${safe(name)}`,
+      `  ${visibleLine(uriTemplate)}  ${visibleLine(name)}`,
       ...about(description),
     ]),
   );
@@ -87,12 +88,12 @@ export function listingText({ server, tools, resources, templates, prompts }: Se
 }
 
 function indented(text: string): string[] {
-  return text.split('\n').map((line) => `  ${safe(line)}`);
+  return text.split('\n').map((line) => `  ${visibleLine(line)}`);
 }
 
 /** The first line of a description. */
 function about(description: string | undefined): string[] {
   const [first = ''] = (description ?? '').trim().split('\n');
   if (first === '') return [];
-  return [`      ${safe(first.length > LONGEST ? `${first.slice(0, LONGEST)}…` : first)}`];
+  return [`      ${visibleLine(first.length > LONGEST ? `${first.slice(0, LONGEST)}…` : first)}`];
 }

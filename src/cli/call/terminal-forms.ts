@@ -4,8 +4,10 @@ import { openInBrowser } from '../../client/browser.ts';
 import type { ElicitationForm, ElicitationPage, FormAnswer, PageAnswer } from '../../client/client-options.ts';
 import { suggestion } from '../../near-miss.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../../protocol/json.ts';
-import { safe } from '../top/format.ts';
-import { convert, readJsonWord, type Word } from './call-arguments.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
+import { matchesWithin } from '../../schema/bounded.ts';
+import { resolveReference } from '../../tool-signature.ts';
+import { byKey, convert, readValue, type Word } from './call-arguments.ts';
 
 export interface TerminalFormsOptions {
   /** The terminal; undefined if there is none. */
@@ -27,7 +29,9 @@ interface Field {
   readonly description: string | undefined;
   readonly required: boolean;
   readonly schema: JsonObject;
-  readonly kind: 'text' | 'number' | 'boolean' | 'choice' | 'choices';
+  /** The schema of the form, into which references point. */
+  readonly root: JsonObject;
+  readonly kind: 'text' | 'number' | 'boolean' | 'choice' | 'choices' | 'list';
   /** The values to choose from, with their titles. */
   readonly choices: readonly { readonly value: JsonValue; readonly title: string }[];
 }
@@ -61,28 +65,29 @@ export class TerminalForms {
     const { terminal, answers, say } = this.#options;
     const fields = fieldsOf(requestedSchema);
     const given: Record<string, JsonValue> = {};
-    for (const { key, text, json } of answers) {
+    for (const [key, words] of byKey(answers)) {
       const field = fields.find(({ name }) => name === key);
       if (!field) continue;
-      const converted = json
-        ? { ok: true as const, value: readJsonWord(`--answer ${key}`, text) }
-        : convert(text, field.schema, requestedSchema);
-      const problem = converted.ok ? problemOf(converted.value, field) : `expected ${field.kind}`;
-      if (converted.ok && problem === undefined) given[key] = converted.value;
-      else say(`troupe call: --answer ${key}: ${problem ?? 'not a value of this field'}, got ${text}`);
+      const read = readValue(words, field.schema, requestedSchema);
+      const problem = 'problem' in read ? read.problem : problemOf(read.value, field);
+      if ('value' in read && problem === undefined) given[key] = read.value;
+      else
+        say(
+          `troupe call: --answer ${visibleLine(key)}: ${problem}${'value' in read ? `, got ${words.map(({ text }) => text).join(', ')}` : ''}`,
+        );
     }
     const open = fields.filter(({ name }) => !Object.hasOwn(given, name));
     const missing = open.filter(({ required, schema }) => required && schema.default === undefined);
     if (answers.length > 0 && missing.length === 0) return given;
     if (!terminal) {
-      say(`troupe call: declined the form "${safe(message)}": ${whyDeclined(missing, answers, fields)}`);
+      say(`troupe call: declined the form "${visibleLine(message)}": ${whyDeclined(missing, answers, fields)}`);
       return 'decline';
     }
     const lines = new Lines(terminal.input, terminal.output, () => this.#options.interrupt());
     const abort = (): void => lines.close();
     signal.addEventListener('abort', abort, { once: true });
     try {
-      lines.write(`${safe(message)}\n`);
+      lines.write(`${visibleLine(message)}\n`);
       lines.write('  (Ctrl-D declines; an empty answer takes the default, or leaves the field out)\n');
       for (const field of open) {
         const value = await ask(lines, field);
@@ -100,14 +105,16 @@ export class TerminalForms {
     const { terminal, say, open } = this.#options;
     // The whole address, before anything opens it (MCP elicitation, "Safe URL Handling").
     if (!terminal) {
-      say(`troupe call: declined to open a page, because there is no terminal: "${safe(message)}" ${safe(url)}`);
+      say(
+        `troupe call: declined to open a page, because there is no terminal: "${visibleLine(message)}" ${visibleLine(url)}`,
+      );
       return 'decline';
     }
     const lines = new Lines(terminal.input, terminal.output, () => this.#options.interrupt());
     const abort = (): void => lines.close();
     signal.addEventListener('abort', abort, { once: true });
     try {
-      lines.write(`${safe(message)}\n  ${safe(url)}\n`);
+      lines.write(`${visibleLine(message)}\n  ${visibleLine(url)}\n`);
       const answer = await lines.question(
         open ? 'Open this page? [y/N] ' : 'Continue when you have opened this page? [y/N] ',
       );
@@ -171,7 +178,7 @@ const END = Symbol('end of input');
 
 /** Asks for one field until the answer is valid. @returns {@link END} if the input ends */
 async function ask(lines: Lines, field: Field): Promise<JsonValue | undefined | typeof END> {
-  for (const [at, { title }] of field.choices.entries()) lines.write(`  ${at + 1}) ${safe(title)}\n`);
+  for (const [at, { title }] of field.choices.entries()) lines.write(`  ${at + 1}) ${visibleLine(title)}\n`);
   for (;;) {
     const answer = await lines.question(promptOf(field));
     if (answer === undefined) return END;
@@ -190,11 +197,13 @@ function promptOf({ title, description, kind, schema, choices, required }: Field
         ? ` (1 to ${choices.length})`
         : kind === 'choices'
           ? ` (1 to ${choices.length}, several with commas)`
-          : '';
-  const about = description === undefined || description === title ? '' : `: ${safe(description)}`;
+          : kind === 'list'
+            ? ' (several with commas)'
+            : '';
+  const about = description === undefined || description === title ? '' : `: ${visibleLine(description)}`;
   const fallback =
     schema.default === undefined ? (required ? '' : ' [none]') : ` [${defaultText(schema.default, kind, choices)}]`;
-  return `  ${safe(title)}${about}${hint}${fallback}: `;
+  return `  ${visibleLine(title)}${about}${hint}${fallback}: `;
 }
 
 function defaultText(value: JsonValue, kind: Field['kind'], choices: Field['choices']): string {
@@ -203,12 +212,12 @@ function defaultText(value: JsonValue, kind: Field['kind'], choices: Field['choi
     (each) => choices.findIndex((choice) => choice.value === each) + 1,
   );
   if (kind === 'choice' || kind === 'choices') return numbers.filter((number) => number > 0).join(',');
-  return safe(String(value));
+  return visibleLine(String(value));
 }
 
 /** Reads the answer to one field. */
 function readAnswer(field: Field, answer: string): Read {
-  const { kind, schema, choices, required } = field;
+  const { kind, schema, root, choices, required } = field;
   if (answer === '') {
     if (schema.default !== undefined) return { value: schema.default };
     return required ? { problem: 'This field needs a value.' } : { value: undefined };
@@ -219,9 +228,13 @@ function readAnswer(field: Field, answer: string): Read {
       if (/^(n|no|false)$/i.test(answer)) return { value: false };
       return { problem: 'Expected y or n.' };
     case 'number': {
-      const value = Number(answer);
-      if (!Number.isFinite(value)) return { problem: 'Expected a number.' };
-      return checked(value, field);
+      const converted = convert(answer, { type: 'number' }, schema);
+      return converted.ok ? checked(converted.value, field) : { problem: 'Expected a number.' };
+    }
+    case 'list': {
+      const texts = answer.split(',').map((text) => ({ key: field.name, text: text.trim(), json: false }));
+      const read = readValue(texts, schema, root);
+      return 'value' in read ? checked(read.value, field) : { problem: capital(read.problem) };
     }
     case 'choice': {
       const chosen = choiceOf(answer, choices);
@@ -240,7 +253,11 @@ function readAnswer(field: Field, answer: string): Read {
 
 function checked(value: JsonValue, field: Field): Read {
   const problem = problemOf(value, field);
-  return problem === undefined ? { value } : { problem: `${problem[0]?.toUpperCase()}${problem.slice(1)}.` };
+  return problem === undefined ? { value } : { problem: capital(problem) };
+}
+
+function capital(problem: string): string {
+  return `${problem[0]?.toUpperCase()}${problem.slice(1)}.`;
 }
 
 function choiceOf(answer: string, choices: Field['choices']): Field['choices'][number] | undefined {
@@ -255,8 +272,10 @@ function problemOf(value: JsonValue, { kind, schema, choices }: Field): string |
       return typeof value === 'boolean' ? undefined : 'expected true or false';
     case 'choice':
       return choices.some((choice) => choice.value === value) ? undefined : 'expected one of the choices';
-    case 'choices': {
-      if (!Array.isArray(value) || !value.every((each) => choices.some((choice) => choice.value === each)))
+    case 'choices':
+    case 'list': {
+      if (!Array.isArray(value)) return 'expected a list';
+      if (kind === 'choices' && !value.every((each) => choices.some((choice) => choice.value === each)))
         return 'expected some of the choices';
       if (typeof minItems === 'number' && value.length < minItems) return `expected at least ${minItems}`;
       return typeof maxItems === 'number' && value.length > maxItems ? `expected at most ${maxItems}` : undefined;
@@ -271,10 +290,11 @@ function problemOf(value: JsonValue, { kind, schema, choices }: Field): string |
       const { length } = [...value];
       if (typeof minLength === 'number' && length < minLength) return `expected at least ${minLength} characters`;
       if (typeof maxLength === 'number' && length > maxLength) return `expected at most ${maxLength} characters`;
-      if (typeof pattern === 'string' && !matches(pattern, value))
-        return `expected a text that matches ${safe(pattern)}`;
+      // A pattern that does not compile, or takes too long, is for the server to check.
+      if (typeof pattern === 'string' && matchesWithin(pattern, value, PATTERN_MS) === false)
+        return `expected a text that matches ${visibleLine(pattern)}`;
       const form = typeof format === 'string' && Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined;
-      return form?.test(value) === false ? `expected the format ${safe(String(format))}` : undefined;
+      return form?.test(value) === false ? `expected the format ${visibleLine(String(format))}` : undefined;
     }
   }
 }
@@ -287,29 +307,21 @@ const FORMATS: Readonly<Record<string, RegExp>> = {
   'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d/i,
 };
 
-/** Longest pattern that is tried, and longest answer to try it on: a server could send one that takes for ever. */
-const MAX_PATTERN = 200;
-const MAX_ANSWER = 200;
-
-function matches(pattern: string, value: string): boolean {
-  if (pattern.length > MAX_PATTERN || value.length > MAX_ANSWER || /[+*}][)\]]*[+*{]/.test(pattern)) return true;
-  try {
-    return new RegExp(pattern, 'u').test(value);
-  } catch {
-    return true;
-  }
-}
+/** Milliseconds for the pattern of a field: a server can send one that takes for ever. */
+const PATTERN_MS = 250;
 
 /** The fields of a form, in the order of its schema. */
-function fieldsOf({ properties, required }: JsonObject): Field[] {
-  const needed: readonly unknown[] = Array.isArray(required) ? required : [];
-  return Object.entries(isObject(properties) ? properties : {}).map(([name, value]) => {
-    const schema = isJsonObject(value) ? value : {};
+function fieldsOf(form: JsonObject): Field[] {
+  const needed: readonly unknown[] = Array.isArray(form.required) ? form.required : [];
+  return Object.entries(isObject(form.properties) ? form.properties : {}).map(([name, value]) => {
+    const schema = resolved(value, form);
     const { title, description, type } = schema;
-    const choices = choicesOf(type === 'array' && isJsonObject(schema.items) ? schema.items : schema);
+    const choices = choicesOf(type === 'array' ? resolved(schema.items, form) : schema);
     const kind =
       type === 'array'
-        ? 'choices'
+        ? choices.length > 0
+          ? 'choices'
+          : 'list'
         : choices.length > 0
           ? 'choice'
           : type === 'boolean'
@@ -323,10 +335,18 @@ function fieldsOf({ properties, required }: JsonObject): Field[] {
       description: typeof description === 'string' ? description : undefined,
       required: needed.includes(name),
       schema,
+      root: form,
       kind,
       choices,
     };
   });
+}
+
+/** A schema with the members of the schema that it refers to, as Pydantic writes an enumeration. */
+function resolved(value: unknown, form: JsonObject): JsonObject {
+  if (!isJsonObject(value)) return {};
+  const target = typeof value.$ref === 'string' ? resolveReference(value.$ref, form) : undefined;
+  return isJsonObject(target) ? { ...target, ...value } : value;
 }
 
 function choicesOf({ enum: values, enumNames, oneOf, anyOf }: JsonObject): Field['choices'] {

@@ -11,13 +11,13 @@ import {
 import { readFileAudit, readStoredAudit } from '../../audit/server-audit.ts';
 import { isoOf, systemClock } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
 import type { PostgresAddress } from '../../store/postgres/postgres-address.ts';
 import type { PostgresSnapshot } from '../../store/postgres/postgres-snapshot.ts';
 import { type Store, StoreError } from '../../store/store.ts';
 import { readOptions, wholeNumber } from '../command-options.ts';
 import { databaseAddress } from '../serving/served-store.ts';
 import { STORE_HELP, STORE_OPTIONS, type StoreOptions } from '../serving/store-option.ts';
-import { safe } from '../top/format.ts';
 import { say, UsageError } from '../usage.ts';
 
 const OPTIONS = {
@@ -76,7 +76,7 @@ export async function main(args: readonly string[]): Promise<void> {
       error instanceof StoreError && error.fault === 'locked'
         ? '. If that is a server that is starting, run this command again'
         : '';
-    say(`troupe audit: ${safe(messageOf(error))}${hint}`);
+    say(`troupe audit: ${visibleLine(messageOf(error))}${hint}`);
     process.exitCode = 1;
   }
 }
@@ -91,13 +91,15 @@ async function read(
   if (file !== undefined) {
     if (data !== undefined || store !== undefined)
       throw new UsageError(`troupe audit: expected FILE, --data DIR or --store URL, got FILE and another`);
-    if (!existsSync(file)) throw new UsageError(`troupe audit: expected FILE, got ${safe(file)}: no such file`);
+    if (!existsSync(file)) throw new UsageError(`troupe audit: expected FILE, got ${visibleLine(file)}: no such file`);
     if (statSync(file).isDirectory())
       throw new UsageError(
-        `troupe audit: expected FILE, got the directory ${safe(file)}. For durable state, use --data`,
+        `troupe audit: expected FILE, got the directory ${visibleLine(file)}. For durable state, use --data`,
       );
     const damaged = (name: string, lines: number): void =>
-      say(`troupe audit: ${safe(name)}: skipped ${lines} ${lines === 1 ? 'line' : 'lines'} without an audit record`);
+      say(
+        `troupe audit: ${visibleLine(name)}: skipped ${lines} ${lines === 1 ? 'line' : 'lines'} without an audit record`,
+      );
     return readFileAudit(file, query, damaged);
   }
   const address = await databaseAddress('audit', options);
@@ -114,7 +116,8 @@ async function read(
 /** @throws {UsageError | StoreError} */
 async function inDirectory(directory: string): Promise<Store> {
   const path = join(directory, 'troupe.db');
-  if (!existsSync(path)) throw new UsageError(`troupe audit: --data: there is no durable state in ${safe(directory)}`);
+  if (!existsSync(path))
+    throw new UsageError(`troupe audit: --data: there is no durable state in ${visibleLine(directory)}`);
   // Loads a database.
   const { sqliteSnapshot } = await import('../../store/sqlite/sqlite.ts');
   const store = sqliteSnapshot(path);
@@ -135,7 +138,7 @@ async function inDatabase(address: PostgresAddress): Promise<PostgresSnapshot> {
 /** @throws {UsageError} */
 function eventOf(name: string | undefined): AuditEvent | undefined {
   if (name === undefined || isAuditEvent(name)) return name;
-  throw new UsageError(`troupe audit: --event: expected one of ${AUDIT_EVENTS.join(', ')}, got ${safe(name)}`);
+  throw new UsageError(`troupe audit: --event: expected one of ${AUDIT_EVENTS.join(', ')}, got ${visibleLine(name)}`);
 }
 
 /** @throws {UsageError} */
@@ -144,7 +147,9 @@ function sinceOf(text: string | undefined): string | undefined {
   const [, amount, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
   if (amount !== undefined) return isoOf(systemClock.date() - Number(amount) * (UNITS[unit] ?? 0));
   if (!Number.isNaN(Date.parse(text))) return text;
-  throw new UsageError(`troupe audit: --since: expected a date, or a time such as 30m, 12h or 7d, got ${safe(text)}`);
+  throw new UsageError(
+    `troupe audit: --since: expected a date, or a time such as 30m, 12h or 7d, got ${visibleLine(text)}`,
+  );
 }
 
 /** One record as a line for people. Its texts may come from clients. */
@@ -162,5 +167,5 @@ function textOf({ at, event, principal = '-', element = '-', ...more }: AuditRec
     client && `by ${client}`,
     remoteAddress && `from ${remoteAddress}`,
   ];
-  return safe([at, event, principal, element, ...parts.filter(Boolean)].join('  '));
+  return visibleLine([at, event, principal, element, ...parts.filter(Boolean)].join('  '));
 }

@@ -2,6 +2,8 @@
 import type { CallOptions, ConnectOptions } from '../../client/client-options.ts';
 import type { Client } from '../../client/connected-client.ts';
 import { suggestion } from '../../near-miss.ts';
+import { visibleJson, visibleLine } from '../../protocol/visible-text.ts';
+import { writeJson } from '../../protocol/well-formed-json.ts';
 import { promptArguments, readWords, toolArguments, type Word } from '../call/call-arguments.ts';
 import { readCallTarget } from '../call/call-target.ts';
 import { EXIT, exit, hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
@@ -10,7 +12,6 @@ import { ResultText } from '../call/result-text.ts';
 import { listingText, listServer } from '../call/server-listing.ts';
 import { TerminalForms } from '../call/terminal-forms.ts';
 import { type CommandLine, readOptions, wholeNumber } from '../command-options.ts';
-import { safe } from '../top/format.ts';
 import { say, UsageError } from '../usage.ts';
 
 const OPTIONS = {
@@ -218,12 +219,14 @@ async function run(
 }
 
 function unknownName(what: string, name: string, known: readonly string[]): UsageError {
-  const names = known.map((each) => safe(each));
+  const names = known.map((each) => visibleLine(each));
   const meant = suggestion(name, names);
   const list = names.length === 0 ? `The server has no ${what}s` : `It has ${names.join(', ')}`;
   return new UsageError(`troupe call: unknown ${what} ${name}${meant === '' ? `. ${list}` : meant}`);
 }
 
+/** JSON for a program, or for a person at a terminal, which it must not control. */
 function jsonText(value: unknown): string {
-  return `${JSON.stringify(value, undefined, 2)}\n`;
+  const text = `${writeJson(value, 2)}\n`;
+  return process.stdout.isTTY ? visibleJson(text) : text;
 }

@@ -5,11 +5,12 @@ import type { Client } from '../../client/connected-client.ts';
 import { systemClock } from '../../clock.ts';
 import { openInspectorOn } from '../../inspector/open-inspector.ts';
 import { messageOf } from '../../protocol/json.ts';
+import { visibleJson, visibleLine } from '../../protocol/visible-text.ts';
+import { writeJson } from '../../protocol/well-formed-json.ts';
 import { readCallTarget } from '../call/call-target.ts';
 import { exit, hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
 import { listServer } from '../call/server-listing.ts';
 import { readOptions } from '../command-options.ts';
-import { safe } from '../top/format.ts';
 import { noBrowser, say, UsageError } from '../usage.ts';
 
 const OPTIONS = { json: '', header: "'NAME: VALUE'…", data: 'DIR', 'no-open': '' };
@@ -60,7 +61,8 @@ export async function main(args: readonly string[]): Promise<void> {
     interrupt,
     async (client) => {
       if (values.json === undefined) return show(client, interrupt, values['no-open'] === undefined);
-      process.stdout.write(`${JSON.stringify(await listServer(client), undefined, 2)}\n`);
+      const text = `${writeJson(await listServer(client), 2)}\n`;
+      process.stdout.write(process.stdout.isTTY ? visibleJson(text) : text);
       return 0;
     },
   );
@@ -80,7 +82,9 @@ async function show(client: Client, interrupt: Interrupt, open: boolean): Promis
   say(`troupe inspect: inspector at ${inspector.url}`);
   if (open) openInBrowser(new URL(inspector.url), () => say(noBrowser('inspect')));
   const list = (): void => {
-    listServer(client, { fresh: true }).catch((error: unknown) => say(`troupe inspect: ${safe(messageOf(error))}`));
+    listServer(client, { fresh: true }).catch((error: unknown) =>
+      say(`troupe inspect: ${visibleLine(messageOf(error))}`),
+    );
   };
   const whenViewed = (): void => {
     // Without a viewer nothing is recorded.

@@ -1,9 +1,9 @@
 /** `troupe logout URL`: removes the stored grant of a server, and revokes it. */
 import { fileTokens } from '../../client/oauth/file-tokens.ts';
 import { signOut } from '../../client/oauth/resource-grant.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
 import { tokenFile } from '../call/state-directory.ts';
 import { readOptions } from '../command-options.ts';
-import { safe } from '../top/format.ts';
 import { say, UsageError } from '../usage.ts';
 
 const HELP = `Usage: troupe logout URL [--data DIR]
@@ -26,6 +26,6 @@ export async function main(args: readonly string[]): Promise<void> {
   if (!signedIn) return void process.stdout.write(`Not signed in to ${url}.\n`);
   process.stdout.write(`Signed out of ${url}.\n`);
   if (revoked === true) return;
-  const why = revoked === false ? 'its authorization server offers no revocation' : safe(revoked);
+  const why = revoked === false ? 'its authorization server offers no revocation' : visibleLine(revoked);
   say(`troupe logout: the grant is removed here and not revoked there: ${why}. It ends by itself when it expires`);
 }

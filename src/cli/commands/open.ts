@@ -3,9 +3,9 @@ import { openInBrowser } from '../../client/browser.ts';
 import { systemClock } from '../../clock.ts';
 import { openRecording } from '../../inspector/open-recording.ts';
 import { messageOf } from '../../protocol/json.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
 import { watchSignals } from '../../transports/signals.ts';
 import { readOptions } from '../command-options.ts';
-import { safe } from '../top/format.ts';
 import { noBrowser, say, UsageError } from '../usage.ts';
 
 const OPTIONS = { port: 'PORT', 'no-open': '' };
@@ -33,13 +33,13 @@ export async function main(args: readonly string[]): Promise<void> {
   try {
     const log = (message: string): void => say(`troupe open: ${message}`);
     const page = await openRecording(file, { port, clock: systemClock, log });
-    say(`troupe open: ${safe(file)} at ${page.url}`);
+    say(`troupe open: ${visibleLine(file)} at ${page.url}`);
     // The listener keeps no process alive.
     systemClock.hold();
     watchSignals(() => void page.close().then(() => process.exit(0)));
     if (values['no-open'] === undefined) openInBrowser(new URL(page.url), () => say(noBrowser('open')));
   } catch (error) {
-    say(`troupe open: ${safe(file)}: ${safe(messageOf(error))}`);
+    say(`troupe open: ${visibleLine(file)}: ${visibleLine(messageOf(error))}`);
     process.exitCode = 1;
   }
 }
@@ -49,5 +49,5 @@ function portOf(value: string | undefined): number {
   if (value === undefined) return 0;
   const port = Number(value);
   if (/^\d+$/.test(value) && port < 65_536) return port;
-  throw new UsageError(`troupe open: --port: expected a whole number from 0 to 65535, got ${safe(value)}`);
+  throw new UsageError(`troupe open: --port: expected a whole number from 0 to 65535, got ${visibleLine(value)}`);
 }

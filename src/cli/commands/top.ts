@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hibernatingOf, hibernatingSessionsOf, LIVE, Model } from '../../inspector/model/index.ts';
 import { messageOf } from '../../protocol/json.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
 import { readOptions } from '../command-options.ts';
 import { registeredInspectors } from '../serving/inspector-registry.ts';
-import { safe } from '../top/format.ts';
 import { FrameStream, Rejected } from '../top/frame-stream.ts';
 import { type Key, Terminal } from '../top/terminal.ts';
 import { actorsShown, type Line, SORTS, type Sort, topView } from '../top/top-view.ts';
@@ -65,7 +65,9 @@ function find(argument: string | undefined): URL {
   if (!only)
     throw new Error(`no inspected server is running${where}: start one with troupe dev FILE, or with --inspect`);
   if (more.length === 0) return readUrl(only.url);
-  const list = all.map(({ pid, server, target }) => `  ${String(pid).padStart(8)}  ${safe(server)}  ${safe(target)}`);
+  const list = all.map(
+    ({ pid, server, target }) => `  ${String(pid).padStart(8)}  ${visibleLine(server)}  ${visibleLine(target)}`,
+  );
   throw new Error(
     `${all.length} inspected servers are running: choose one by its PID, such as troupe top ${only.pid}\n${list.join('\n')}`,
   );
@@ -76,7 +78,7 @@ function readUrl(argument: string): URL {
   const url = URL.canParse(argument) ? new URL(argument) : undefined;
   if (url?.protocol === 'http:' && url.hostname === '127.0.0.1' && url.hash.length > 1) return url;
   throw new UsageError(
-    `troupe top: expected the URL of an inspector with its token, such as http://127.0.0.1:41873/#pZ8…, got ${safe(argument)}`,
+    `troupe top: expected the URL of an inspector with its token, such as http://127.0.0.1:41873/#pZ8…, got ${visibleLine(argument)}`,
   );
 }
 

@@ -1,10 +1,12 @@
 /** The node's end of `troupe serve --nodes`: receives connections and orders from the parent process. */
+
 import { url as inspectorUrl } from 'node:inspector';
 import { Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { systemClock } from '../../clock.ts';
 import { DEFAULT_LIMITS } from '../../limits.ts';
 import { nameNode } from '../../node-name.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
 import type { Server } from '../../server.ts';
 import type { ConnectionReceiver, ConnectionSource } from '../../transports/http/http.ts';
 import { type MetricsFormat, type MetricsPages, pagesOf } from '../../transports/http/metrics-listener.ts';
@@ -74,7 +76,7 @@ export class FleetMember implements Transport {
     const shared = options.cluster !== undefined;
     this.#send({
       type: 'ready',
-      server: `${info.name} ${info.version}`,
+      server: `${visibleLine(info.name)} ${visibleLine(info.version)}`,
       lines,
       shared,
       closeMs,

@@ -1,5 +1,7 @@
 /** `--http`, `--socket` and their options: where `troupe serve`, `troupe gateway` and `troupe dev` serve many clients. */
+
 import type { ConnectHelp, ConnectWay } from '../../inspector/frames.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
 import type { Server } from '../../server.ts';
 import { type ConnectionSource, type HttpTransport, receiveFrom } from '../../transports/http/http.ts';
 import { MetricsListener } from '../../transports/http/metrics-listener.ts';
@@ -93,7 +95,7 @@ export class Endpoints {
 
   /** Lines that tell how clients reach the server, once its transports are open. */
   announcement({ info }: Server): readonly string[] {
-    const server = `troupe ${this.#command}: ${info.name} ${info.version}`;
+    const server = `troupe ${this.#command}: ${visibleLine(info.name)} ${visibleLine(info.version)}`;
     const lines: string[] = [];
     if (this.#path !== undefined)
       lines.push(`${server} on the socket ${this.#path}; connect clients with: troupe attach ${this.#path}`);

@@ -1,10 +1,5 @@
 /** Formats numbers, times and names for a terminal. */
 
-/** Replaces control characters, bidirectional marks and the like with `·`: text from a server must not control the terminal. */
-export function safe(text: string): string {
-  return text.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Cn}\p{Zl}\p{Zp}\p{Cs}\p{Co}]/gu, '·');
-}
-
 /** The width of a character in columns: most East Asian characters and emoji take two, combining marks take none. */
 function widthOf(character: string): number {
   if (/\p{M}/u.test(character)) return 0;

@@ -4,7 +4,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActorView, Frame } from '../../inspector/frames.ts';
 import { isObject, messageOf } from '../../protocol/json.ts';
-import { safe } from './format.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
 
 /** The first and the maximum delay between attempts to connect, in milliseconds. */
 const FIRST_MS = 250;
@@ -120,7 +120,7 @@ export class FrameStream {
     if (statusCode < 300) return answer;
     const problem = await readJson(answer).catch(() => undefined);
     // Another program may own the port now, so its text is sanitised and truncated.
-    const why = safe(isObject(problem) ? String(problem.error) : `status ${statusCode}`).slice(0, MAX_WHY);
+    const why = visibleLine(isObject(problem) ? String(problem.error) : `status ${statusCode}`).slice(0, MAX_WHY);
     // 503 (too many viewers) and 404 (the viewer is not registered yet) are temporary.
     if (statusCode === 503 || statusCode === 404) throw new Error(why);
     throw new Rejected(`${origin} rejected the request: ${why}`);

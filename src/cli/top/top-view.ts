@@ -25,7 +25,8 @@ import {
   type WireExchange,
 } from '../../inspector/model/index.ts';
 import { type UpstreamLine, upstreamsOf } from '../../inspector/model/upstreams.ts';
-import { clipLine, countdown, lasting, padTo, plural, safe } from './format.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
+import { clipLine, countdown, lasting, padTo, plural } from './format.ts';
 
 /** `tree` shows requests below their sessions; the other orders show one flat list. */
 export const SORTS = ['tree', 'deadline', 'age', 'name'] as const;
@@ -105,7 +106,7 @@ function header(model: Model, { now, columns, status, keys, sort }: ViewOptions)
   if (!hello) return [line(`troupe top: ${status}`, 'title')];
   const { server, pid, node } = hello;
   const where = node === undefined ? `pid ${pid}` : `node ${node} · pid ${pid}`;
-  const name = safe(`◆ ${server.title ?? server.name} ${server.version} · ${where} · ${status}`);
+  const name = visibleLine(`◆ ${server.title ?? server.name} ${server.version} · ${where} · ${status}`);
   const help = keys === '' ? '' : `sorted by ${sort} · ${keys}`;
   return [
     line(name.length + help.length + 2 <= columns ? `${padTo(name, columns - help.length)}${help}` : name, 'title'),
@@ -122,7 +123,7 @@ function nodeLines(model: Model): readonly Line[] {
   const row = ({ node, address, version, cells, leaving }: NodeLine, index: number): Line => {
     const words = [index === 0 ? `this node, ${state}` : leaving ? 'leaving' : 'serving', plural(cells, 'cell')];
     const text = [`node ${node}`, ...words, address, version].join(' · ');
-    return line(safe(`${index === 0 ? '●' : '○'} ${text}`), leaving ? 'faint' : 'plain');
+    return line(visibleLine(`${index === 0 ? '●' : '○'} ${text}`), leaving ? 'faint' : 'plain');
   };
   const most = nodes.slice(0, MOST_NODES);
   return [
@@ -139,7 +140,7 @@ function upstreamLines(model: Model): readonly Line[] {
     const times = count === 0 ? [] : [`p50 ${lasting(p50)}  p99 ${lasting(p99)}`];
     const calls = [plural(count, 'call'), ...(failed === 0 ? [] : [`${failed} failed`]), `${open} open`];
     const text = [`upstream ${name}`, state, plural(connections, 'connection'), ...calls, ...times].join(' · ');
-    return line(safe(text), state.startsWith('offering') ? 'plain' : 'bad');
+    return line(visibleLine(text), state.startsWith('offering') ? 'plain' : 'bad');
   };
   const most = lines.slice(0, MOST_UPSTREAMS);
   const more = lines.length - most.length;
@@ -188,7 +189,7 @@ function troubles(model: Model): readonly string[] {
   const texts = [
     ...(unhandled === 0 ? [] : [plural(unhandled, 'unhandled event')]),
     ...(gaps.length === 0 ? [] : [`${missing(gaps)} not shown (sampled)`]),
-    ...(model.bye === undefined ? [] : [`the server closed: ${safe(model.bye)}`]),
+    ...(model.bye === undefined ? [] : [`the server closed: ${visibleLine(model.bye)}`]),
   ];
   return texts.length === 0 ? [] : [texts.join(' · ')];
 }
@@ -238,8 +239,8 @@ function connectionRow(model: Model, node: TreeNode, depth: number, now: number)
   const { names } = clientsAt(model, node, now);
   const [name = 'a client', ...more] = [...names.slice(0, MOST_NAMES), ...(names.length > MOST_NAMES ? ['…'] : [])];
   return {
-    name: safe(`${'  '.repeat(depth)}${[name, ...more].join(', ')}`),
-    state: node.state?.startsWith('admitting') === false ? safe(node.state) : 'no session',
+    name: visibleLine(`${'  '.repeat(depth)}${[name, ...more].join(', ')}`),
+    state: node.state?.startsWith('admitting') === false ? visibleLine(node.state) : 'no session',
     since: bornAt(model, node.actor),
     waits: [],
     tone: 'plain',
@@ -249,7 +250,7 @@ function connectionRow(model: Model, node: TreeNode, depth: number, now: number)
 /** Rows for hibernating handles or sessions, which only the server's summary lists. The latest come first. */
 function hibernatingRows({ count, some }: Hibernating, depth: number, title?: string): readonly Row[] {
   const row = (name: string): Row => ({
-    name: safe(`${'  '.repeat(depth)}${name}`),
+    name: visibleLine(`${'  '.repeat(depth)}${name}`),
     state: 'hibernating',
     since: undefined,
     waits: [],
@@ -304,7 +305,7 @@ function unseenRow(model: Model, node: TreeNode, { name, client }: Unseen, depth
   // The row above names the client of a session.
   const named = client === undefined || !sessionless ? name : `${name} (${client})`;
   const waits = nodeWaits(model, node, LIVE);
-  return { name: safe(`${'  '.repeat(depth)}${named}`), state: 'open', since: undefined, waits, tone: 'plain' };
+  return { name: visibleLine(`${'  '.repeat(depth)}${named}`), state: 'open', since: undefined, waits, tone: 'plain' };
 }
 
 function group({ label }: TreeNode): Row {
@@ -312,7 +313,7 @@ function group({ label }: TreeNode): Row {
 }
 
 function heading(label: string): Row {
-  return { name: safe(label), state: '', since: undefined, waits: [], tone: 'faint' };
+  return { name: visibleLine(label), state: '', since: undefined, waits: [], tone: 'faint' };
 }
 
 function rowOf(model: Model, node: TreeNode, depth: number): Row {
@@ -323,8 +324,8 @@ function rowOf(model: Model, node: TreeNode, depth: number): Row {
   const { client } = exchange ?? model.exchanges.at(model.actor(actor)?.origin ?? 0)[0] ?? {};
   const named = client === undefined ? plain : `${plain} (${client})`;
   return {
-    name: safe(`${'  '.repeat(depth)}${named}`),
-    state: safe(trouble === undefined ? state : `${state}, ${trouble}`),
+    name: visibleLine(`${'  '.repeat(depth)}${named}`),
+    state: visibleLine(trouble === undefined ? state : `${state}, ${trouble}`),
     since,
     waits: nodeWaits(model, node, LIVE),
     tone: trouble === undefined ? 'plain' : 'bad',
@@ -361,7 +362,7 @@ function waitText(waits: readonly Wait[]): string {
     ...(first.whom === undefined ? [] : [first.whom]),
     ...(more.length === 0 ? [] : [`and ${more.length} more`]),
   ];
-  return safe(parts.join(' · '));
+  return visibleLine(parts.join(' · '));
 }
 
 /** The time until the earliest deadline. */
@@ -382,7 +383,7 @@ function methodLines(model: Model, { columns, rows }: ViewOptions): readonly Lin
     line(row('method', 'count', 'failed', 'p50', 'p99', 'slowest'), 'head'),
     ...all.slice(0, most).map(({ method, count, failed, p50, p99, slowest }) => {
       const times = [p50, p99, slowest].map(lasting);
-      return line(row(safe(method), String(count), String(failed), ...times), failed > 0 ? 'bad' : 'plain');
+      return line(row(visibleLine(method), String(count), String(failed), ...times), failed > 0 ? 'bad' : 'plain');
     }),
     ...(all.length > most ? [line(`… and ${all.length - most} more`, 'faint')] : []),
   ];
