@@ -54,7 +54,7 @@ export function parseText(text: string, { maxDepth }: ParseLimits, room?: Messag
     const why = error instanceof Error ? error.message.slice(0, 160) : 'unreadable';
     return refused(ErrorCode.ParseError, `not valid JSON: ${why}`);
   }
-  const found: Found = { keys: 0, bytes: text.length, forbidden: undefined, tooDeep: false };
+  const found: Found = { keys: 0, bytes: text.length, forbidden: undefined, tooDeep: false, large: false };
   inspect(value, maxDepth, found);
   if (found.tooDeep) return depth();
   // A text has at least one colon for each key: if the numbers are equal, no key is duplicated.
@@ -73,7 +73,7 @@ export function parseText(text: string, { maxDepth }: ParseLimits, room?: Messag
     const why = 'a string has half of a surrogate pair, which UTF-8 cannot carry';
     return { ...refused(ErrorCode.InvalidRequest, why), value };
   }
-  keepNumbers(text, value);
+  if (found.large) keepNumbers(text, value);
   return { ok: true, value, bytes: found.bytes };
 }
 
@@ -163,6 +163,8 @@ interface Found {
   bytes: number;
   forbidden: string | undefined;
   tooDeep: boolean;
+  /** There is a number beyond 2^53. */
+  large: boolean;
 }
 
 /** Counts the keys of a parsed value and detects forbidden contents. */
@@ -174,7 +176,9 @@ function inspect(value: unknown, room: number, found: Found): void {
   }
   if (Array.isArray(value)) {
     found.bytes += HEAP_BYTES.array + HEAP_BYTES.item * value.length;
-    for (const item of value) if (typeof item === 'object') inspect(item, room - 1, found);
+    for (const item of value)
+      if (typeof item === 'object') inspect(item, room - 1, found);
+      else if (typeof item === 'number' && isLarge(item)) found.large = true;
     return;
   }
   found.bytes += HEAP_BYTES.object;
@@ -184,10 +188,15 @@ function inspect(value: unknown, room: number, found: Found): void {
     found.bytes += HEAP_BYTES.key;
     const member: unknown = value[key as keyof typeof value];
     if (key === '__proto__') found.forbidden = '"__proto__"';
+    if (typeof member === 'number' && isLarge(member)) found.large = true;
     if (typeof member !== 'object' || member === null) continue;
     if (key === 'constructor' && Object.hasOwn(member, 'prototype')) found.forbidden = '"constructor.prototype"';
     inspect(member, room - 1, found);
   }
+}
+
+function isLarge(value: number): boolean {
+  return value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER;
 }
 
 function colons(text: string): number {
