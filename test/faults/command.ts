@@ -3,6 +3,15 @@ import type { BrokenBuild } from './broken-build.ts';
 
 export const COMMAND: readonly BrokenBuild[] = [
   {
+    id: 'S-86',
+    test: 'test/input/through-model.test.ts',
+    file: 'src/runtime/offering.ts',
+    find: 'const reads = new ResourceReads(catalogues.resources, executors.reading);',
+    replace:
+      'if (options.askThroughModel) offerAnswers(); const reads = new ResourceReads(catalogues.resources, executors.reading);',
+    why: 'the answer tool is registered before the pages of tools are there',
+  },
+  {
     id: 'S-83',
     test: 'test/cli/foreign-text.test.ts',
     file: 'src/cli/usage.ts',

@@ -47,7 +47,7 @@ async function session(server: Stage['server'], capabilities = NONE): Promise<Te
   return client;
 }
 
-test('a server that asks through the model starts without an entry in its log, and after each registration', async () => {
+test('S-86 a server that asks through the model starts without an entry in its log, and after each registration', async () => {
   const { server, told } = stage({ askThroughModel: true });
   const client = await connect(server);
   server.tool('late', {}, () => 'done');
