@@ -1,4 +1,5 @@
 /** Formats tools and prompts as TypeScript signatures, from their JSON Schemas. */
+import { digitsOf, writeExact } from './protocol/exact-numbers.ts';
 import { isObject, type JsonObject } from './protocol/json.ts';
 import type { Prompt, Tool } from './protocol/types.ts';
 
@@ -45,7 +46,7 @@ export function parametersOf(inputSchema: JsonObject): readonly string[] {
 
 /** A JSON Schema as JSON on one line. */
 export function schemaText(schema: JsonObject): string {
-  return JSON.stringify(schema);
+  return writeExact(schema);
 }
 
 /** @example promptSignatureOf(prompt) // review(code: string, style?: string) */
@@ -70,11 +71,14 @@ export function typeOf(schema: unknown, root: unknown = schema, depth = 0, budge
   if (depth > MAX_DEPTH || budget.left < 0) return 'unknown';
   const { $ref, const: constant, enum: values, anyOf, oneOf, allOf, type } = schema;
   if (typeof $ref === 'string') return typeOf(resolveReference($ref, root), root, depth + 1, budget);
-  if (constant !== undefined) return literal(constant);
+  if (constant !== undefined) return element(schema, 'const', constant);
   if (Array.isArray(values))
     return values.length > MAX_LITERALS
-      ? [...values.slice(0, MAX_LITERALS).map(literal), `/* ${values.length - MAX_LITERALS} more */ never`].join(' | ')
-      : union(values.map(literal));
+      ? [
+          ...values.slice(0, MAX_LITERALS).map((value, index) => element(values, String(index), value)),
+          `/* ${values.length - MAX_LITERALS} more */ never`,
+        ].join(' | ')
+      : union(values.map((value, index) => element(values, String(index), value)));
   const alternatives = Array.isArray(anyOf) ? anyOf : Array.isArray(oneOf) ? oneOf : undefined;
   // Alternatives beside properties refine them, such as `anyOf: [{ required: ['a'] }, { required: ['b'] }]`.
   if (alternatives && !isObject(schema.properties))
@@ -208,7 +212,12 @@ export function resolveReference(reference: string, root: unknown): unknown {
 }
 
 function literal(value: unknown): string {
-  return typeof value === 'string' ? `'${value.replaceAll("'", "\\'")}'` : JSON.stringify(value);
+  return typeof value === 'string' ? `'${value.replaceAll("'", "\\'")}'` : writeExact(value);
+}
+
+/** The literal of a value in a schema, with the digits of a long number. */
+function element(container: object, key: string, value: unknown): string {
+  return (typeof value === 'number' ? digitsOf(container, key, value) : undefined) ?? literal(value);
 }
 
 function union(types: readonly string[]): string {

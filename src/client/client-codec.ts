@@ -1,5 +1,6 @@
 /** The codec of a client: the only place where its messages become text, and the server's texts become messages. */
 import { messageEnvelopeOf, parseText } from '../codec/inbound/parse.ts';
+import { copyNumbers } from '../protocol/exact-numbers.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
 import { type Incoming, isRequestId, type RequestId, readIncoming } from '../protocol/jsonrpc.ts';
 import { META } from '../protocol/meta.ts';
@@ -85,11 +86,13 @@ export class ClientCodec {
         ? token === undefined
           ? ''
           : `"${META.progressToken}":${token}`
-        : writeJson({
-            ...meta,
-            ...(token === undefined ? {} : { [META.progressToken]: token }),
-            ...(level === undefined ? {} : { [META.logLevel]: level }),
-          }).slice(1, -1);
+        : writeJson(
+            copyNumbers(meta ?? {}, {
+              ...meta,
+              ...(token === undefined ? {} : { [META.progressToken]: token }),
+              ...(level === undefined ? {} : { [META.logLevel]: level }),
+            }),
+          ).slice(1, -1);
     const described = capabilities === undefined ? this.#described : `${this.#introduced}${writeJson(capabilities)}`;
     const metaText = modern
       ? `${described}${members === '' ? '' : `,${members}`}}`

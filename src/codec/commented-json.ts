@@ -1,4 +1,5 @@
 /** Parses JSON that people edit: with comments and trailing commas, and with the line of each member for messages. */
+import { keepNumber, writeExact } from '../protocol/exact-numbers.ts';
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
 
 /** Deepest nesting. */
@@ -49,6 +50,8 @@ class Parser {
   readonly #text: string;
   readonly #lines: WeakMap<object, Map<string, number>>;
   #at = 0;
+  /** The text of the last number. */
+  #number = '';
   /** A place whose line is known: lines are counted once, because members come in order. */
   #counted = { at: 0, line: 1 };
 
@@ -72,7 +75,10 @@ class Parser {
     if (next === '[') return this.#list(depth + 1);
     if (next === '"') return this.#string();
     const number = this.#match(NUMBER);
-    if (number !== undefined) return Number(number);
+    if (number !== undefined) {
+      this.#number = number;
+      return Number(number);
+    }
     const start = this.#at;
     const word = this.#match(WORD);
     if (word !== undefined && Object.hasOwn(WORDS, word)) return WORDS[word] ?? null;
@@ -97,7 +103,9 @@ class Parser {
       lines.set(name, this.#place(start).line);
       if (this.#next() !== ':') throw this.#error('expected a colon');
       this.#at += 1;
-      members[name] = this.#value(depth);
+      const member = this.#value(depth);
+      members[name] = member;
+      if (typeof member === 'number') keepNumber(members, name, this.#number);
       if (!this.#comma('}')) break;
     }
     this.#at += 1;
@@ -111,7 +119,9 @@ class Parser {
     this.#at += 1;
     while (this.#next() !== ']') {
       lines.set(String(items.length), this.#place(this.#at).line);
-      items.push(this.#value(depth));
+      const item = this.#value(depth);
+      items.push(item);
+      if (typeof item === 'number') keepNumber(items, String(items.length - 1), this.#number);
       if (!this.#comma(']')) break;
     }
     this.#at += 1;
@@ -177,7 +187,7 @@ const HIDDEN = /[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
 
 /** Formats a value for people: two spaces a level, and escapes for characters that they would not see. */
 export function editableJson(value: JsonValue): string {
-  const text = JSON.stringify(value, undefined, 2);
+  const text = writeExact(value, 2);
   const visible = text.replace(HIDDEN, (character) =>
     character === '\n'
       ? character

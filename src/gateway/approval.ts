@@ -5,6 +5,7 @@ import { editableJson } from '../codec/commented-json.ts';
 import { FilePins } from '../mounts/pin-record.ts';
 import { approvePins, compareWithPins, describePinChange, type PinChange, type Pins, pinsOf } from '../mounts/pins.ts';
 import { suggestion } from '../near-miss.ts';
+import { copyNumbers } from '../protocol/exact-numbers.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
 import type { ConfiguredServer } from './configuration.ts';
 import { lockFileOf } from './configured-gateway.ts';
@@ -82,7 +83,7 @@ function sorted(value: JsonValue): JsonValue {
         .sort(([one], [other]) => (one < other ? -1 : 1))
         .map(([name, member]) => [name, member === undefined ? null : sorted(member)]),
     );
-    return members;
+    return copyNumbers(value, members);
   }
-  return Array.isArray(value) ? value.map(sorted) : value;
+  return Array.isArray(value) ? copyNumbers(value, value.map(sorted)) : value;
 }

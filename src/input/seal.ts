@@ -11,6 +11,7 @@ import {
   randomBytes,
 } from 'node:crypto';
 import type { Clock } from '../clock.ts';
+import { digitsOf } from '../protocol/exact-numbers.ts';
 import { isObject, type JsonValue } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import { type ActorRow, type Store, type Stored, StoreError } from '../store/store.ts';
@@ -89,7 +90,7 @@ export class KeyRing {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv('aes-256-gcm', secret, nonce, { authTagLength: TAG_BYTES });
     cipher.setAAD(additional(id, bound));
-    const body = Buffer.concat([cipher.update(JSON.stringify(payload), 'utf8'), cipher.final()]);
+    const body = Buffer.concat([cipher.update(toText(payload), 'utf8'), cipher.final()]);
     const text = VERSION + Buffer.concat([id, nonce, body, cipher.getAuthTag()]).toString('base64url');
     if (text.length > LONGEST)
       throw new RangeError(
@@ -122,7 +123,7 @@ export class KeyRing {
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
     try {
       const body = decipher.update(bytes.subarray(ID_BYTES + NONCE_BYTES, -TAG_BYTES));
-      const payload: JsonValue = JSON.parse(Buffer.concat([body, decipher.final()]).toString('utf8'));
+      const payload = fromText(Buffer.concat([body, decipher.final()]).toString('utf8'), 'a sealed payload');
       return { ok: true, payload };
     } catch {
       // `final` throws if the tag is wrong. A verified text was written by `seal` and is JSON.
@@ -141,16 +142,23 @@ export function digest(value: JsonValue): string {
   return createHash('sha256').update(canonical(value)).digest('base64url');
 }
 
-/** Formats JSON without whitespace, with members sorted by UTF-16 code units (as in RFC 8785 section 3.2). */
+/**
+ * Formats JSON without whitespace, with members sorted by UTF-16 code units (as in RFC 8785 section 3.2), and with the digits that
+ * long numbers came with: two ids above 2^53 can be one number.
+ */
 function canonical(value: JsonValue): string {
-  if (isList(value)) return `[${value.map(canonical).join()}]`;
+  if (isList(value)) return `[${value.map((item, index) => canonicalElement(value, String(index), item)).join()}]`;
   if (!isObject(value)) return JSON.stringify(value);
   const members: string[] = [];
   for (const name of Object.keys(value).sort()) {
     const member = value[name];
-    if (member !== undefined) members.push(`${JSON.stringify(name)}:${canonical(member)}`);
+    if (member !== undefined) members.push(`${JSON.stringify(name)}:${canonicalElement(value, name, member)}`);
   }
   return `{${members.join()}}`;
+}
+
+function canonicalElement(container: object, key: string, element: JsonValue): string {
+  return (typeof element === 'number' ? digitsOf(container, key, element) : undefined) ?? canonical(element);
 }
 
 function isList(value: JsonValue): value is readonly JsonValue[] {

@@ -3,6 +3,7 @@
  * it. A request (`ctx.step`), an invocation behind a handle and an invocation without a store (`fromSteps`) use it.
  */
 import type { HeldMemory } from '../messages/request-view.ts';
+import { copyAllNumbers } from '../protocol/exact-numbers.ts';
 import { heapBytes, retainedSize } from '../protocol/heap.ts';
 import { describe, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { toText } from '../store/serialize.ts';
@@ -311,7 +312,9 @@ export function copyOf(result: unknown): JsonValue {
   // Primitive values cannot change.
   if (typeof result !== 'object' || result === null) return result as JsonValue;
   try {
-    return structuredClone(result) as JsonValue;
+    const copy: unknown = structuredClone(result);
+    copyAllNumbers(result, copy);
+    return copy as JsonValue;
   } catch {
     // A value that cannot be copied fails when it is written.
     return result as JsonValue;

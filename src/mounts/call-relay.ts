@@ -27,6 +27,7 @@ import {
 } from '../input/request-context.ts';
 import type { InputMethod, InputRequest, Reply } from '../messages/client-input.ts';
 import { ErrorCode, type ErrorCodeValue, isProtocolError, ProtocolError, ToolError } from '../protocol/errors.ts';
+import { copyNumbers } from '../protocol/exact-numbers.ts';
 import { describe, isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
 import { isRequestId } from '../protocol/jsonrpc.ts';
 import { META } from '../protocol/meta.ts';
@@ -596,7 +597,7 @@ function passedMeta(meta: JsonObject): JsonObject | undefined {
     passed ??= {};
     passed[member] = value;
   }
-  return passed;
+  return passed && copyNumbers(meta, passed);
 }
 
 /** Removes what a result says of its hop alone (2026-07-28 basic, "Results"): this server says it of itself. */
@@ -606,7 +607,7 @@ function withoutHop({ resultType: _, ...given }: JsonObject): JsonObject {
   if (!isJsonObject(result._meta)) return result;
   const { [META.serverInfo]: _server, [META.relatedTask]: _task, ...meta } = result._meta;
   const { _meta: _all, ...others } = result;
-  return Object.keys(meta).length === 0 ? others : { ...others, _meta: meta };
+  return Object.keys(meta).length === 0 ? others : { ...others, _meta: copyNumbers(result._meta, meta) };
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Removes characters that no reader sees, but a model reads, from the titles and descriptions of definitions. */
+import { copyNumbers } from '../protocol/exact-numbers.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
 
 /** Invisible characters at one place of a definition. */
@@ -97,7 +98,7 @@ function cleanMembers(
           ? cleanNamed(value, place, found)
           : cleanPart(value, place, found);
     if (clean !== value) {
-      changed ??= { ...members };
+      changed ??= copyNumbers(members, { ...members });
       changed[member] = clean;
     }
   }
@@ -112,7 +113,7 @@ function cleanNamed(named: JsonObject, at: readonly string[], found: InvisibleTe
     report(name, place, found);
     const clean = cleanPart(value, place, found);
     if (clean !== value) {
-      changed ??= { ...named };
+      changed ??= copyNumbers(named, { ...named });
       changed[name] = clean;
     }
   }
@@ -123,7 +124,7 @@ function cleanPart(value: JsonValue, at: readonly string[], found: InvisibleText
   if (isJsonObject(value)) return cleanMembers(value, at, found, () => true);
   if (!isList(value)) return value;
   const clean = value.map((item, index) => cleanPart(item, [...at, String(index)], found));
-  return clean.some((item, index) => item !== value[index]) ? clean : value;
+  return clean.some((item, index) => item !== value[index]) ? copyNumbers(value, clean) : value;
 }
 
 /** Reports the invisible characters of a value that stays as it is. */

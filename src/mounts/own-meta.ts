@@ -1,4 +1,5 @@
 /** Removes the members of `_meta` by which this server speaks of itself: an upstream that writes them would speak in its name. */
+import { copyNumbers } from '../protocol/exact-numbers.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
 
 const OWN = 'io.troupe/';
@@ -12,13 +13,14 @@ export function withoutOwnMeta(value: JsonObject): JsonObject {
   if (isJsonObject(meta) && Object.keys(meta).some((name) => name.startsWith(OWN))) {
     const { _meta: _, ...others } = value;
     const kept = Object.entries(meta).filter(([name]) => !name.startsWith(OWN));
-    copy = kept.length === 0 ? others : { ...others, _meta: Object.fromEntries(kept) };
+    const clean: JsonObject = copyNumbers(meta, Object.fromEntries(kept));
+    copy = copyNumbers(value, kept.length === 0 ? others : { ...others, _meta: clean });
   }
   for (const name of PARTS) {
     const part = copy[name];
     if (part === undefined) continue;
     const clean = cleanPart(part);
-    if (clean !== part) copy = { ...copy, [name]: clean };
+    if (clean !== part) copy = copyNumbers(copy, { ...copy, [name]: clean });
   }
   return copy;
 }
@@ -27,5 +29,5 @@ function cleanPart(part: JsonValue): JsonValue {
   if (isJsonObject(part)) return withoutOwnMeta(part);
   if (!Array.isArray(part)) return part;
   const clean = part.map((each) => (isJsonObject(each) ? withoutOwnMeta(each) : each));
-  return clean.every((each, index) => each === part[index]) ? part : clean;
+  return clean.every((each, index) => each === part[index]) ? part : copyNumbers(part, clean);
 }

@@ -1,4 +1,5 @@
 /** The URIs under which a mount offers the resources of its upstream, and the way back. */
+import { copyNumbers } from '../protocol/exact-numbers.ts';
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
 import { isJsonObject } from '../protocol/json.ts';
 
@@ -80,7 +81,7 @@ function rewritten(mount: string, value: JsonObject, level = 0): JsonObject {
     else if (isJsonObject(list)) change(member, rewritten(mount, list, level + 1));
   }
   if (isJsonObject(value._meta)) change('_meta', rewrittenMeta(mount, value._meta));
-  return changed ? { ...value, ...changes } : value;
+  return changed ? copyNumbers(value, { ...value, ...changes }) : value;
 }
 
 function each(mount: string, list: readonly JsonValue[], level: number): readonly JsonValue[] {
@@ -90,7 +91,7 @@ function each(mount: string, list: readonly JsonValue[], level: number): readonl
     changed ||= next !== item;
     return next;
   });
-  return changed ? items : list;
+  return changed ? copyNumbers(list, items) : list;
 }
 
 /** The page of a tool (MCP Apps), in both places where hosts look for it. */
@@ -98,9 +99,10 @@ function rewrittenMeta(mount: string, meta: JsonObject): JsonObject {
   const { ui, 'ui/resourceUri': older } = meta;
   const nested = isJsonObject(ui) && typeof ui.resourceUri === 'string' ? ui.resourceUri : undefined;
   if (nested === undefined && typeof older !== 'string') return meta;
-  return {
+  return copyNumbers(meta, {
     ...meta,
-    ...(isJsonObject(ui) && nested !== undefined && { ui: { ...ui, resourceUri: toOffered(mount, nested) } }),
+    ...(isJsonObject(ui) &&
+      nested !== undefined && { ui: copyNumbers(ui, { ...ui, resourceUri: toOffered(mount, nested) }) }),
     ...(typeof older === 'string' && { 'ui/resourceUri': toOffered(mount, older) }),
-  };
+  });
 }

@@ -1,5 +1,5 @@
 /**
- * Keeps the text of whole numbers that a JavaScript number cannot hold, such as ids above 2^53. A program reads the nearest number,
+ * Keeps the text of numbers that a JavaScript number cannot hold, such as ids above 2^53. A program reads the nearest number,
  * as `JSON.parse` gives it. A value that is passed on unchanged is written with the digits that came (RFC 8259 section 6 leaves the
  * precision to the reader).
  */
@@ -9,24 +9,41 @@ const texts = new WeakMap<object, Map<string, string>>();
 /** A number was remembered in this process: until then, no text is searched for one. */
 let any = false;
 
-/** 2^53 has 16 digits. */
-const LARGE = /^-?[1-9]\d{15,}$/;
+/** A number of them was infinite, which `JSON.stringify` writes as `null`. */
+let anyInfinite = false;
+
+/** A text may have such a number: 16 digits after a delimiter, or an exponent. */
+const READ = /[[:,\s]-?\d(?:[\d.]{15}|[\d.]*[eE])/;
 /** As `JSON.stringify` writes such numbers: from 10^21 with an exponent. */
 const WRITTEN = /\d{16}|\de\+/;
-/** Most numbers of one text that are remembered: a longer list of them would cost more time than reading it. */
-const MAX_NUMBERS = 10_000;
+const WRITTEN_INFINITE = /\d{16}|\de\+|null/;
 
-/** Begins a number in the place of a string, until its quotes are removed. A value with such a text is written without digits. */
-const MARK = '\uE000troupe-number:';
-const MARKED = /"\uE000troupe-number:(-?\d+)"/g;
+/** Begins a number in the place of a string, until its quotes are removed. It is random, so that no value contains it. */
+const MARK = `number-${crypto.randomUUID()}:`;
+const MARKED = new RegExp(`"${MARK}([^"]+)"`, 'g');
 
-/** Remembers a number that is an element of a container. Does nothing for one that is exact. */
-export function keepNumber(container: object, key: string, text: string): void {
-  if (!LARGE.test(text) || String(Number(text)) === text) return;
+/**
+ * Remembers a number that is an element of a container, if it is beyond 2^53 and JavaScript would write it differently.
+ *
+ * @param text the number as JSON
+ * @returns true if it was remembered
+ */
+export function keepNumber(container: object, key: string, text: string): boolean {
+  const nearest = Number(text);
+  if (!isBeyond(nearest) || String(nearest) === text) return false;
   any = true;
+  anyInfinite ||= !Number.isFinite(nearest);
+  // A slice would retain the whole message.
+  const digits = Buffer.from(text, 'latin1').toString('latin1');
   const known = texts.get(container);
-  if (known) known.set(key, text);
-  else texts.set(container, new Map([[key, text]]));
+  if (known) known.set(key, digits);
+  else texts.set(container, new Map([[key, digits]]));
+  return true;
+}
+
+/** True for a number that may stand for several integers. */
+export function isBeyond(value: number): boolean {
+  return value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER;
 }
 
 /** A container around the present place of a text. */
@@ -47,14 +64,15 @@ const COLON = 0x3a;
  * Remembers the numbers of a value that `JSON.parse` has made of a text. Linear in the length of the text; never throws.
  *
  * @param text JSON without duplicate keys
+ * @returns how many it remembers
  */
-export function keepNumbers(text: string, value: unknown): void {
+export function keepNumbers(text: string, value: unknown): number {
   const open: Level[] = [];
   let next: unknown = value;
   /** A string is a key. */
   let isKey = false;
   let kept = 0;
-  for (let at = 0; at < text.length && kept < MAX_NUMBERS; at += 1) {
+  for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     const inside = open.at(-1);
     if (code === QUOTE) {
@@ -78,13 +96,12 @@ export function keepNumbers(text: string, value: unknown): void {
     } else if (code === COLON) isKey = false;
     else if (inside && (code === 0x2d || (code >= 0x30 && code <= 0x39))) {
       const end = endOfNumber(text, at);
-      if (end - at >= 16 && typeof inside.at === 'object' && inside.at !== null) {
-        keepNumber(inside.at, inside.key, text.slice(at, end));
+      if (typeof inside.at === 'object' && inside.at !== null && keepNumber(inside.at, inside.key, text.slice(at, end)))
         kept += 1;
-      }
       at = end - 1;
     }
   }
+  return kept;
 }
 
 function memberOf({ at, key }: Level): unknown {
@@ -108,33 +125,50 @@ function endOfNumber(text: string, begin: number): number {
   return end;
 }
 
-/** Remembers the numbers of a container for its copy. */
-export function copyNumbers(from: object, to: object): void {
-  const known = texts.get(from);
-  if (known) texts.set(to, new Map(known));
+/** Remembers the numbers of a container for its shallow copy. @returns the copy */
+export function copyNumbers<T extends object>(from: object, to: T): T {
+  const known = any ? texts.get(from) : undefined;
+  if (known) texts.set(to, new Map([...(texts.get(to) ?? []), ...known]));
+  return to;
 }
 
-/** True if a text that `JSON.stringify` has written may contain a number whose digits were remembered. */
-export function mayHaveKept(text: string): boolean {
-  return any && WRITTEN.test(text);
+/** Remembers the numbers of all containers of a value for its deep copy. */
+export function copyAllNumbers(from: unknown, to: unknown, seen = new Set<unknown>()): void {
+  if (!any || seen.has(from)) return;
+  if (typeof from !== 'object' || from === null || typeof to !== 'object' || to === null) return;
+  seen.add(from);
+  copyNumbers(from, to);
+  for (const [key, member] of Object.entries(from)) copyAllNumbers(member, Reflect.get(to, key), seen);
 }
 
-/** `JSON.stringify` with the digits of the numbers that were remembered and not changed since. */
-export function stringifyKept(value: unknown, indent: number | undefined): string {
+/** The digits of a number that is an element of a container; undefined if JavaScript writes them itself. */
+export function digitsOf(container: object, key: string, member: number): string | undefined {
+  const digits = any ? texts.get(container)?.get(key) : undefined;
+  return digits !== undefined && Number(digits) === member ? digits : undefined;
+}
+
+/** `JSON.parse`, which remembers the numbers. @throws {SyntaxError} for a text that is not JSON */
+export function readExact(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  if (READ.test(text)) keepNumbers(text, value);
+  return value;
+}
+
+/** `JSON.stringify` with the digits of the numbers that were remembered and not changed since; undefined for a function, too. */
+export function writeExact(value: unknown, indent?: number): string {
+  const plain = JSON.stringify(value, undefined, indent);
+  if (!any || !(anyInfinite ? WRITTEN_INFINITE : WRITTEN).test(plain)) return plain;
   let kept = false;
-  let forged = false;
   const text = JSON.stringify(
     value,
     function (this: unknown, key: string, member: unknown) {
-      forged ||= key.startsWith(MARK) || (typeof member === 'string' && member.startsWith(MARK));
       if (typeof member !== 'number' || typeof this !== 'object' || this === null) return member;
-      const digits = texts.get(this)?.get(key);
-      if (digits === undefined || Number(digits) !== member) return member;
+      const digits = digitsOf(this, key, member);
+      if (digits === undefined) return member;
       kept = true;
-      return `${MARK}${digits}`;
+      return MARK + digits;
     },
     indent,
   );
-  if (forged) return JSON.stringify(value, undefined, indent);
-  return kept ? text.replace(MARKED, '$1') : text;
+  return kept ? text.replace(MARKED, '$1') : plain;
 }

@@ -1,16 +1,16 @@
 /** Writes and repairs JSON so that every reader accepts its strings, and numbers keep their digits. */
-import { mayHaveKept, stringifyKept } from './exact-numbers.ts';
+import { writeExact } from './exact-numbers.ts';
 
 /** A whole pair, half of one (6 characters), or any other escape. `\\ud83d` in JSON is a backslash and five letters. */
 const ESCAPE = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)/gs;
 
 /**
- * `JSON.stringify` with the digits that a long number came with, and with U+FFFD in place of each half of a surrogate pair, as `toWellFormed` does. A text that was cut inside of an
- * emoji has one, and many readers reject the whole message for it: RFC 8259 section 8.2 leaves its meaning open.
+ * `JSON.stringify` with the digits that a long number came with, and with U+FFFD in place of each half of a surrogate pair, as
+ * `toWellFormed` does. A text that was cut inside of an emoji has one, and many readers reject the whole message for it: RFC 8259
+ * section 8.2 leaves its meaning open.
  */
 export function writeJson(value: unknown, indent?: number): string {
-  const plain: string | undefined = JSON.stringify(value, undefined, indent);
-  const text = plain !== undefined && mayHaveKept(plain) ? stringifyKept(value, indent) : plain;
+  const text: string | undefined = writeExact(value, indent);
   // `JSON.stringify` writes a half as an escape in lower case. A value such as a function has no text.
   return text?.includes('\\ud') ? withoutHalves(text) : text;
 }

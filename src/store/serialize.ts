@@ -1,17 +1,18 @@
 /** Serializes stored data: the only place where it is parsed or written as JSON. */
+import { readExact, writeExact } from '../protocol/exact-numbers.ts';
 import type { JsonValue } from '../protocol/json.ts';
 import { StoreError } from './store.ts';
 
 /** @throws {TypeError} for values that JSON cannot represent, such as a cycle or a bigint */
 export function toText(value: unknown): string {
-  const text: string | undefined = JSON.stringify(value);
+  const text: string | undefined = writeExact(value);
   return text ?? 'null';
 }
 
 /** @param what names the data in the error. @throws {StoreError} `corrupt` for invalid JSON */
 export function fromText(text: string, what: string): JsonValue {
   try {
-    return JSON.parse(text) as JsonValue;
+    return readExact(text) as JsonValue;
   } catch (error) {
     throw new StoreError('corrupt', `${what}: expected the JSON that was written, got other text`, { cause: error });
   }

@@ -4,7 +4,7 @@
  */
 
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
-import { keepNumbers } from '../../protocol/exact-numbers.ts';
+import { isBeyond, keepNumbers } from '../../protocol/exact-numbers.ts';
 import { HEAP_BYTES } from '../../protocol/heap.ts';
 import { isWellFormed } from '../../protocol/json.ts';
 import { type RequestId, readIncoming } from '../../protocol/jsonrpc.ts';
@@ -73,8 +73,8 @@ export function parseText(text: string, { maxDepth }: ParseLimits, room?: Messag
     const why = 'a string has half of a surrogate pair, which UTF-8 cannot carry';
     return { ...refused(ErrorCode.InvalidRequest, why), value };
   }
-  if (found.large) keepNumbers(text, value);
-  return { ok: true, value, bytes: found.bytes };
+  const kept = found.large ? keepNumbers(text, value) : 0;
+  return { ok: true, value, bytes: found.bytes + kept * HEAP_BYTES.digits };
 }
 
 /**
@@ -178,7 +178,7 @@ function inspect(value: unknown, room: number, found: Found): void {
     found.bytes += HEAP_BYTES.array + HEAP_BYTES.item * value.length;
     for (const item of value)
       if (typeof item === 'object') inspect(item, room - 1, found);
-      else if (typeof item === 'number' && isLarge(item)) found.large = true;
+      else if (typeof item === 'number' && isBeyond(item)) found.large = true;
     return;
   }
   found.bytes += HEAP_BYTES.object;
@@ -188,15 +188,11 @@ function inspect(value: unknown, room: number, found: Found): void {
     found.bytes += HEAP_BYTES.key;
     const member: unknown = value[key as keyof typeof value];
     if (key === '__proto__') found.forbidden = '"__proto__"';
-    if (typeof member === 'number' && isLarge(member)) found.large = true;
+    if (typeof member === 'number' && isBeyond(member)) found.large = true;
     if (typeof member !== 'object' || member === null) continue;
     if (key === 'constructor' && Object.hasOwn(member, 'prototype')) found.forbidden = '"constructor.prototype"';
     inspect(member, room - 1, found);
   }
-}
-
-function isLarge(value: number): boolean {
-  return value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER;
 }
 
 function colons(text: string): number {

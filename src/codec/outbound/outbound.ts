@@ -7,6 +7,7 @@ import type { RequestView } from '../../messages/request-view.ts';
 import type { Page, Result, TaskState } from '../../messages/results.ts';
 import type { Dialect } from '../../protocol/dialects/index.ts';
 import { toWireError, type WireError } from '../../protocol/errors.ts';
+import { copyNumbers } from '../../protocol/exact-numbers.ts';
 import { isObject, type JsonObject } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { META } from '../../protocol/meta.ts';
@@ -228,7 +229,7 @@ export class Outbound {
     const type = RESULT_TYPES[result.kind] ?? 'complete';
     if (own === undefined || !isObject(shown._meta)) return sign(objectText(shown), own, type);
     const { [META.serverInfo]: _, ...meta } = shown._meta;
-    const members = objectText(meta).slice(1, -1);
+    const members = objectText(copyNumbers(shown._meta, meta)).slice(1, -1);
     return sign(objectText({ ...shown, _meta: undefined }), members === '' ? own : `${own},${members}`);
   }
 

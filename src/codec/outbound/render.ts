@@ -2,6 +2,7 @@
 import type { Page, Result, ServerDescription } from '../../messages/results.ts';
 import type { Dialect } from '../../protocol/dialects/index.ts';
 import { ErrorCode, type WireError } from '../../protocol/errors.ts';
+import { copyNumbers } from '../../protocol/exact-numbers.ts';
 import { isObject, type JsonObject } from '../../protocol/json.ts';
 import { META } from '../../protocol/meta.ts';
 import { SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
@@ -223,5 +224,5 @@ export function pick(from: object, names: readonly string[]): Record<string, unk
   for (const name of names) {
     if (source[name] !== undefined) picked[name] = source[name];
   }
-  return picked;
+  return copyNumbers(from, picked);
 }
