@@ -4,6 +4,8 @@
  * precision to the reader).
  */
 
+import { HEAP_BYTES } from './heap.ts';
+
 /** For the objects and arrays that contain such numbers: their texts, by key or index. Forgotten with the object. */
 const texts = new WeakMap<object, Map<string, string>>();
 /** A number was remembered in this process: until then, no text is searched for one. */
@@ -14,9 +16,8 @@ let anyInfinite = false;
 
 /** A text may have such a number: 16 digits after a delimiter, or an exponent. */
 const READ = /[[:,\s]-?\d(?:[\d.]{15}|[\d.]*[eE])/;
-/** As `JSON.stringify` writes such numbers: from 10^21 with an exponent. */
-const WRITTEN = /\d{16}|\de\+/;
-const WRITTEN_INFINITE = /\d{16}|\de\+|null/;
+/** `JSON.stringify` writes such a number with at least so many digits, or, from 10^21, with an exponent. */
+const MIN_DIGITS = 16;
 
 /** Begins a number in the place of a string, until its quotes are removed. It is random, so that no value contains it. */
 const MARK = `number-${crypto.randomUUID()}:`;
@@ -26,11 +27,11 @@ const MARKED = new RegExp(`"${MARK}([^"]+)"`, 'g');
  * Remembers a number that is an element of a container, if it is beyond 2^53 and JavaScript would write it differently.
  *
  * @param text the number as JSON
- * @returns true if it was remembered
+ * @returns the bytes of memory that this takes
  */
-export function keepNumber(container: object, key: string, text: string): boolean {
+export function keepNumber(container: object, key: string, text: string): number {
   const nearest = Number(text);
-  if (!isBeyond(nearest) || String(nearest) === text) return false;
+  if (!isBeyond(nearest) || String(nearest) === text) return 0;
   any = true;
   anyInfinite ||= !Number.isFinite(nearest);
   // A slice would retain the whole message.
@@ -38,7 +39,7 @@ export function keepNumber(container: object, key: string, text: string): boolea
   const known = texts.get(container);
   if (known) known.set(key, digits);
   else texts.set(container, new Map([[key, digits]]));
-  return true;
+  return HEAP_BYTES.digits + (known ? 0 : HEAP_BYTES.map);
 }
 
 /** True for a number that may stand for several integers. */
@@ -64,14 +65,14 @@ const COLON = 0x3a;
  * Remembers the numbers of a value that `JSON.parse` has made of a text. Linear in the length of the text; never throws.
  *
  * @param text JSON without duplicate keys
- * @returns how many it remembers
+ * @returns the bytes of memory that this takes
  */
 export function keepNumbers(text: string, value: unknown): number {
   const open: Level[] = [];
   let next: unknown = value;
   /** A string is a key. */
   let isKey = false;
-  let kept = 0;
+  let bytes = 0;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     const inside = open.at(-1);
@@ -96,12 +97,12 @@ export function keepNumbers(text: string, value: unknown): number {
     } else if (code === COLON) isKey = false;
     else if (inside && (code === 0x2d || (code >= 0x30 && code <= 0x39))) {
       const end = endOfNumber(text, at);
-      if (typeof inside.at === 'object' && inside.at !== null && keepNumber(inside.at, inside.key, text.slice(at, end)))
-        kept += 1;
+      if (typeof inside.at === 'object' && inside.at !== null)
+        bytes += keepNumber(inside.at, inside.key, text.slice(at, end));
       at = end - 1;
     }
   }
-  return kept;
+  return bytes;
 }
 
 function memberOf({ at, key }: Level): unknown {
@@ -157,7 +158,7 @@ export function readExact(text: string): unknown {
 /** `JSON.stringify` with the digits of the numbers that were remembered and not changed since; undefined for a function, too. */
 export function writeExact(value: unknown, indent?: number): string {
   const plain = JSON.stringify(value, undefined, indent);
-  if (!any || !(anyInfinite ? WRITTEN_INFINITE : WRITTEN).test(plain)) return plain;
+  if (!any || !mayBeKept(plain)) return plain;
   let kept = false;
   const text = JSON.stringify(
     value,
@@ -171,4 +172,23 @@ export function writeExact(value: unknown, indent?: number): string {
     indent,
   );
   return kept ? text.replace(MARKED, '$1') : plain;
+}
+
+/** True for a text that `JSON.stringify` wrote, or `undefined`, if it may contain a number that is remembered. */
+function mayBeKept(text: string | undefined): boolean {
+  if (text === undefined) return false;
+  // A run of so many digits has one at a place that is looked at.
+  for (let at = MIN_DIGITS - 1; at < text.length; at += MIN_DIGITS) {
+    if (!isDigit(text, at)) continue;
+    let begin = at;
+    while (isDigit(text, begin - 1)) begin -= 1;
+    while (isDigit(text, at + 1)) at += 1;
+    if (at - begin + 1 >= MIN_DIGITS) return true;
+  }
+  return text.includes('e+') || (anyInfinite && text.includes('null'));
+}
+
+function isDigit(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code >= 0x30 && code <= 0x39;
 }

@@ -1,7 +1,16 @@
 /** Estimates the memory of values: of parsed JSON, which exceeds the length of its text, and of what handlers return. */
 
 /** Bytes that values take in V8's heap, without the characters of strings, measured with Node 20. */
-export const HEAP_BYTES = { string: 24, number: 16, object: 56, key: 48, array: 48, item: 8, digits: 104 } as const;
+export const HEAP_BYTES = {
+  string: 24,
+  number: 16,
+  object: 56,
+  key: 48,
+  array: 48,
+  item: 8,
+  map: 168,
+  digits: 114,
+} as const;
 
 const TWO_BYTES = /[^\0-\xff]/;
 

@@ -73,8 +73,8 @@ export function parseText(text: string, { maxDepth }: ParseLimits, room?: Messag
     const why = 'a string has half of a surrogate pair, which UTF-8 cannot carry';
     return { ...refused(ErrorCode.InvalidRequest, why), value };
   }
-  const kept = found.large ? keepNumbers(text, value) : 0;
-  return { ok: true, value, bytes: found.bytes + kept * HEAP_BYTES.digits };
+  const digits = found.large ? keepNumbers(text, value) : 0;
+  return { ok: true, value, bytes: found.bytes + digits };
 }
 
 /**
