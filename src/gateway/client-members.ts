@@ -27,6 +27,12 @@ const CODEX = 'https://developers.openai.com/codex/mcp';
 const OPENCODE = 'https://opencode.ai/docs/mcp-servers/';
 const ZED = 'https://zed.dev/docs/ai/mcp';
 const GOOSE = 'https://block.github.io/goose/docs/getting-started/using-extensions';
+const CRUSH = 'https://github.com/charmbracelet/crush/blob/main/schema.json';
+const MCPORTER = 'https://github.com/steipete/mcporter/blob/main/docs/config.md';
+const ANYTHING_LLM = 'https://docs.anythingllm.com/mcp-compatibility/overview';
+const WARP = 'https://docs.warp.dev/knowledge-and-collaboration/mcp';
+const COPILOT_IN_IDES =
+  'https://github.com/github/github-mcp-server/blob/main/docs/installation-guides/install-other-copilot-ides.md';
 
 export const CLIENT_MEMBERS: readonly ClientMember[] = [
   { members: ['command', 'args', 'env', 'url', 'headers'], programs: 'all', effect: 'the target', source: CLAUDE_CODE },
@@ -36,8 +42,11 @@ export const CLIENT_MEMBERS: readonly ClientMember[] = [
     effect: 'the directory and a file of variables',
     source: VS_CODE,
   },
+  { members: ['working_directory'], programs: 'Warp', effect: 'as `cwd`', source: WARP },
   { members: ['serverUrl'], programs: 'Windsurf', effect: 'as `url`', source: WINDSURF },
   { members: ['httpUrl'], programs: 'Gemini CLI', effect: 'as `url`', source: GEMINI },
+  { members: ['baseUrl', 'base_url', 'server_url'], programs: 'mcporter', effect: 'as `url`', source: MCPORTER },
+  { members: ['executable'], programs: 'mcporter', effect: 'as `command`', source: MCPORTER },
   { members: ['uri'], programs: 'Goose', effect: 'as `url`; `unix:` addresses are sockets', source: GOOSE },
   { members: ['cmd', 'envs'], programs: 'Goose', effect: 'as `command` and `env`', source: GOOSE },
   { members: ['environment'], programs: 'opencode', effect: 'as `env`; `command` may be a list', source: OPENCODE },
@@ -48,6 +57,25 @@ export const CLIENT_MEMBERS: readonly ClientMember[] = [
     effect: '`headers` from variables',
     source: CODEX,
   },
+  {
+    members: ['bearerToken', 'bearer_token', 'bearerTokenEnv', 'bearer_token_env'],
+    programs: 'mcporter',
+    effect: 'the header `Authorization`, itself or from a variable',
+    source: MCPORTER,
+  },
+  {
+    members: ['requestInit'],
+    programs: 'GitHub Copilot in JetBrains, Eclipse and Xcode',
+    effect: 'its `headers` as `headers`',
+    source: COPILOT_IN_IDES,
+  },
+  {
+    members: ['headersHelper'],
+    programs: 'Claude Code',
+    effect: 'none, with a line in the log: the program is not run',
+    source: CLAUDE_CODE,
+  },
+  { members: ['env_vars'], programs: 'Codex', effect: '`env` from variables', source: CODEX },
   {
     members: ['type', 'transport', 'transportType'],
     programs: 'all',
@@ -70,6 +98,12 @@ export const CLIENT_MEMBERS: readonly ClientMember[] = [
   { members: ['disabledTools'], programs: 'Kiro, Roo Code, Windsurf', effect: 'as `except`', source: KIRO },
   { members: ['excludeTools'], programs: 'Gemini CLI', effect: 'as `except`', source: GEMINI },
   { members: ['disabled_tools'], programs: 'Codex', effect: 'as `except`', source: CODEX },
+  {
+    members: ['anythingllm'],
+    programs: 'AnythingLLM',
+    effect: 'its `suppressedTools` as `except`',
+    source: ANYTHING_LLM,
+  },
   { members: ['includeTools'], programs: 'Gemini CLI', effect: 'as `only`', source: GEMINI },
   { members: ['enabled_tools'], programs: 'Codex', effect: 'as `only`', source: CODEX },
   {
@@ -91,25 +125,69 @@ export const CLIENT_MEMBERS: readonly ClientMember[] = [
     effect: 'as `connectMs`',
     source: CODEX,
   },
+  { members: ['required'], programs: 'Codex', effect: 'as `required`', source: CODEX },
   {
-    members: ['autoApprove', 'alwaysAllow', 'trust'],
-    programs: 'Cline, Kiro, Roo Code, Gemini CLI',
+    members: ['autoApprove', 'alwaysAllow', 'trust', 'default_tools_approval_mode'],
+    programs: 'Cline, Kiro, Roo Code, Gemini CLI, Codex',
     effect: 'none: the client asks its user',
     source: CLINE,
   },
   {
-    members: ['oauth', 'auth', 'authProviderType'],
+    members: ['oauth', 'auth', 'authProviderType', 'targetAudience', 'targetServiceAccount'],
     programs: 'Claude Code, Cursor, Gemini CLI, opencode',
     effect: 'none: each person signs in where the server demands it; see `troupe.auth`',
     source: CURSOR,
   },
-  { members: ['source', 'settings'], programs: 'Zed', effect: 'none', source: ZED },
+  {
+    members: ['oauth_client_id', 'oauth_client_secret', 'oauth_callback_port', 'oauth_resource', 'scopes'],
+    programs: 'Crush, Codex',
+    effect: 'none: see `troupe.auth`',
+    source: CRUSH,
+  },
+  {
+    members: [
+      'tokenCacheDir',
+      'token_cache_dir',
+      'clientName',
+      'client_name',
+      'oauthRedirectUrl',
+      'oauth_redirect_url',
+      'oauthCommand',
+      'oauth_command',
+      'lifecycle',
+      'logging',
+    ],
+    programs: 'mcporter',
+    effect: 'none',
+    source: MCPORTER,
+  },
+  {
+    members: ['sandbox', 'sandboxEnabled'],
+    programs: 'VS Code',
+    effect: 'none, with a line in the log: the program runs without a sandbox',
+    source: VS_CODE,
+  },
+  { members: ['alwaysLoad'], programs: 'Claude Code', effect: 'none', source: CLAUDE_CODE },
+  {
+    members: ['supports_parallel_tool_calls', 'experimental_environment'],
+    programs: 'Codex',
+    effect: 'none',
+    source: CODEX,
+  },
+  {
+    members: ['start_on_launch'],
+    programs: 'Warp',
+    effect: 'none: the gateway starts a server when it needs it',
+    source: WARP,
+  },
+  { members: ['source', 'settings', 'remote'], programs: 'Zed', effect: 'none', source: ZED },
   {
     members: [
       'description',
       'dev',
       'gallery',
       'icon',
+      'id',
       'name',
       'version',
       'provider',
@@ -159,12 +237,35 @@ const SAME: Readonly<Record<string, string>> = {
   http_headers: 'headers',
   transport: 'type',
   transportType: 'type',
+  working_directory: 'cwd',
+  baseUrl: 'url',
+  base_url: 'url',
+  server_url: 'url',
+  executable: 'command',
 };
+/** Programs write these as an empty text when there is none. */
+const MAY_BE_EMPTY: ReadonlySet<string> = new Set(['command', 'url', 'cwd', 'envFile']);
+/** A server has one of these. */
+const TARGETS: ReadonlySet<string> = new Set(['command', 'url', 'socket']);
 const SECOND_MS = 1_000;
 /** The longest time in seconds that Roo Code and Cline accept. */
 const LONGEST_S = 3_600;
 
-/** Reads an entry as its program means it. Members that contradict each other stay, and fail the checks of an entry. */
+/** @returns the entry without the members that mean nothing: null, and an empty target or path */
+export function presentMembers(given: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(given).filter(
+      ([member, value]) => value !== null && !(value === '' && MAY_BE_EMPTY.has(SAME[member] ?? member)),
+    ),
+  );
+}
+
+/** @returns whether a value is an entry of a server: it has a target, under any name */
+export function isServerEntry(value: JsonValue | undefined): boolean {
+  return isJsonObject(value) && Object.keys(value).some((member) => TARGETS.has(SAME[member] ?? member));
+}
+
+/** Reads the members of an entry that are present as its program means them. Members that contradict each other stay, and fail the checks of an entry. */
 export function commonEntry(given: JsonObject): CommonEntry {
   const entry: Record<string, JsonValue> = {};
   const options: Record<string, JsonValue> = {};
@@ -172,9 +273,8 @@ export function commonEntry(given: JsonObject): CommonEntry {
   for (const [member, value] of Object.entries(given)) {
     if (value === undefined) continue;
     const name = SAME[member];
-    // An empty address beside a command means no address.
     if (name === undefined) entry[member] = value;
-    else if (given[name] === undefined && entry[name] === undefined && value !== '') entry[name] = value;
+    else if (given[name] === undefined && entry[name] === undefined) entry[name] = value;
   }
   splitCommand(entry);
   if (typeof entry.url === 'string' && /^unix:/i.test(entry.url) && entry.socket === undefined) {
@@ -183,7 +283,12 @@ export function commonEntry(given: JsonObject): CommonEntry {
     delete entry.type;
   }
   addHeaders(entry, given);
-  const except = ['disabledTools', 'excludeTools', 'disabled_tools'].flatMap((member) => listOf(given[member]));
+  // An empty default: Codex passes on the variables that are set.
+  const passed = listOf(given.env_vars).map((variable) => (isJsonObject(variable) ? variable.name : variable));
+  const env = Object.fromEntries(passed.flatMap((name) => (typeof name === 'string' ? [[name, `\${${name}:-}`]] : [])));
+  if (passed.length > 0) entry.env = { ...env, ...(isJsonObject(entry.env) ? entry.env : {}) };
+  const suppressed = isJsonObject(given.anythingllm) ? given.anythingllm.suppressedTools : undefined;
+  const except = [given.disabledTools, given.excludeTools, given.disabled_tools, suppressed].flatMap(listOf);
   if (except.length > 0) options.except = except;
   const only = ['includeTools', 'enabled_tools', 'tools'].map((member) => given[member]).find(Array.isArray);
   if (only && !only.includes('*')) options.only = only;
@@ -192,6 +297,15 @@ export function commonEntry(given: JsonObject): CommonEntry {
   const connectMs =
     positive(given.startup_timeout_ms) ?? seconds(given.startup_timeout_sec) ?? startupOf(given.timeout);
   if (connectMs !== undefined) options.connectMs = connectMs;
+  if (typeof given.required === 'boolean') options.required = given.required;
+  if (given.headersHelper !== undefined)
+    notes.push(['headersHelper', 'the program is not run. Write headers with variables, or troupe.auth']);
+  const sandbox = given.sandboxEnabled ?? given.sandbox ?? false;
+  if (sandbox !== false)
+    notes.push([
+      given.sandboxEnabled === undefined ? 'sandbox' : 'sandboxEnabled',
+      'only VS Code has this sandbox. The program runs without it',
+    ]);
   const off = given.disabled === true || given.enabled === false || given.isActive === false;
   return { entry, options, off, notes };
 }
@@ -212,17 +326,20 @@ function splitCommand(entry: Record<string, JsonValue>): void {
   }
 }
 
-/** Codex names the variables of headers, so that no secret is in the file. */
+/** Codex and mcporter name the variables of headers, so that no secret is in the file. */
 function addHeaders(entry: Record<string, JsonValue>, given: JsonObject): void {
-  const fromVariables: Record<string, string> = {};
-  const named = given.env_http_headers;
+  const headers: Record<string, JsonValue> = {};
+  const { requestInit, env_http_headers: named } = given;
+  if (isJsonObject(requestInit) && isJsonObject(requestInit.headers)) Object.assign(headers, requestInit.headers);
   if (isJsonObject(named))
     for (const [header, variable] of Object.entries(named))
-      if (typeof variable === 'string') fromVariables[header] = `\${${variable}}`;
-  const token = given.bearer_token_env_var;
-  if (typeof token === 'string') fromVariables.Authorization = `Bearer \${${token}}`;
-  if (Object.keys(fromVariables).length === 0) return;
-  entry.headers = { ...(isJsonObject(entry.headers) ? entry.headers : {}), ...fromVariables };
+      if (typeof variable === 'string') headers[header] = `\${${variable}}`;
+  const token = given.bearerToken ?? given.bearer_token;
+  if (typeof token === 'string') headers.Authorization = `Bearer ${token}`;
+  const variable = given.bearer_token_env_var ?? given.bearerTokenEnv ?? given.bearer_token_env;
+  if (typeof variable === 'string') headers.Authorization = `Bearer \${${variable}}`;
+  if (Object.keys(headers).length === 0) return;
+  entry.headers = { ...(isJsonObject(entry.headers) ? entry.headers : {}), ...headers };
 }
 
 /**

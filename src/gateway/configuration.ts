@@ -1,7 +1,7 @@
 /** Reads a configuration of MCP servers as Claude Desktop, Claude Code, Cursor, VS Code and other programs write it. */
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { basename, dirname, isAbsolute, resolve, sep } from 'node:path';
+import { dirname, isAbsolute, resolve, sep } from 'node:path';
 import { parseEnv } from 'node:util';
 import { CommentedJsonError, readCommentedJson } from '../codec/commented-json.ts';
 import { digest } from '../input/seal.ts';
@@ -17,7 +17,7 @@ import {
   shortened,
 } from '../protocol/json.ts';
 import { type CallLimits, problemOfLimits } from '../tool-limits/call-limits.ts';
-import { commonEntry, KNOWN_MEMBERS } from './client-members.ts';
+import { commonEntry, isServerEntry, KNOWN_MEMBERS, presentMembers } from './client-members.ts';
 import { expandVariables, type VariableSource } from './variables.ts';
 
 /** A server that the gateway can connect to. */
@@ -122,6 +122,7 @@ const HASH_LENGTH = 5;
 
 /** The members of an entry with a command only. */
 const OF_COMMANDS = ['args', 'env', 'envFile', 'cwd'] as const;
+/** Programs write them in any case, with `-`, `_` or nothing between the words. */
 const TYPES: Readonly<Record<string, 'command' | 'url'>> = {
   stdio: 'command',
   local: 'command',
@@ -129,8 +130,7 @@ const TYPES: Readonly<Record<string, 'command' | 'url'>> = {
   http: 'url',
   sse: 'url',
   'streamable-http': 'url',
-  streamableHttp: 'url',
-  streamable_http: 'url',
+  streamable: 'url',
 };
 
 /**
@@ -188,8 +188,8 @@ class ConfigurationReader {
         );
       for (const [member, entry] of Object.entries(entries)) {
         // Continue writes a list, whose entries have names.
-        const name = Array.isArray(entries) && isJsonObject(entry) && isNonEmpty(entry.name) ? entry.name : member;
-        found.push({ path: [...path, member], key: name, entry });
+        const names = Array.isArray(entries) && isJsonObject(entry) ? [entry.name, entry.id] : [];
+        found.push({ path: [...path, member], key: names.find(isNonEmpty) ?? member, entry });
       }
     }
     const names = mountNames(found.map(({ key }) => key));
@@ -222,9 +222,10 @@ class ConfigurationReader {
     path: readonly string[],
     key: string,
     name: string,
-    given: JsonValue | undefined,
+    value: JsonValue | undefined,
   ): ConfiguredServer | undefined {
-    if (!isJsonObject(given)) throw new FieldProblem(path, `expected an object, got ${describe(given)}`);
+    if (!isJsonObject(value)) throw new FieldProblem(path, `expected an object, got ${describe(value)}`);
+    const given = presentMembers(value);
     read(given, path, 'disabled', isBoolean, 'true or false');
     const { entry, options, off, notes } = commonEntry(given);
     if (off) {
@@ -267,7 +268,7 @@ class ConfigurationReader {
     if (way === undefined || more !== undefined)
       throw new FieldProblem(path, `expected one of command, url and socket, got ${ways.join(' and ') || 'none'}`);
     const type = read(entry, path, 'type', isText, 'a string');
-    if (type !== undefined && (!Object.hasOwn(TYPES, type) || TYPES[type] !== way))
+    if (type !== undefined && wayOf(type) !== way)
       throw new FieldProblem(
         [...path, 'type'],
         `expected ${
@@ -294,7 +295,9 @@ class ConfigurationReader {
   #expanded(path: readonly string[], target: ConfiguredTarget): ConfiguredTarget {
     const text = (value: string, ...at: readonly string[]): string => this.#replaced(value, [...path, ...at]);
     const all = (values: Readonly<Record<string, string>>, member: string): Record<string, string> =>
-      Object.fromEntries(Object.entries(values).map(([name, value]) => [name, text(value, member, name)]));
+      Object.fromEntries(
+        Object.entries(values).map(([name, value]) => [name, this.#replaced(value, [...path, member, name], true)]),
+      );
     if ('socket' in target) return { socket: resolve(this.#variables.folder, text(target.socket, 'socket')) };
     if ('url' in target) {
       const url = text(target.url, 'url');
@@ -345,10 +348,16 @@ class ConfigurationReader {
     return { ...options, auth: Object.fromEntries(expanded) };
   }
 
-  /** @throws {FieldProblem} */
-  #replaced(value: string, path: readonly string[]): string {
+  /**
+   * @param bare `$NAME` is a variable, too
+   * @throws {FieldProblem}
+   */
+  #replaced(value: string, path: readonly string[], bare = false): string {
+    // No name: the text may be a password.
+    const unset = (): void =>
+      this.#report(path, 'a $NAME in it is no environment variable that is set. It stays as it is', undefined);
     try {
-      return expandVariables(value, this.#variables);
+      return expandVariables(value, this.#variables, bare ? unset : undefined);
     } catch (error) {
       throw new FieldProblem(path, messageOf(error));
     }
@@ -375,10 +384,22 @@ function parsed(text: string, file: string): ReturnType<typeof readCommentedJson
   }
 }
 
-/** The directory that a project's configuration belongs to: that of the file, or the one that contains `.vscode` or `.cursor`. */
+/** The directories in a project in which programs keep their files: paths in these are relative to the project. */
+const OF_PROGRAMS: readonly string[] = [
+  ...['.vscode', '.cursor', '.claude', '.claude-plugin', '.roo', '.kilocode', '.gemini', '.qwen', '.amazonq', '.zed'],
+  ...['.copilot', '.factory', '.iflow', '.kiro/settings', '.junie/mcp', '.amazonq/agents'],
+];
+
+/** The directory that a project's configuration belongs to: that of the file, or the one that contains the directory of a program. */
 function workspaceOf(file: string): string {
   const directory = dirname(resolve(file));
-  return ['.vscode', '.cursor'].includes(basename(directory)) ? dirname(directory) : directory;
+  const found = OF_PROGRAMS.find((each) => `${sep}${each.split('/').join(sep)}` === directory.slice(-each.length - 1));
+  return found === undefined ? directory : resolve(directory, ...found.split('/').map(() => '..'));
+}
+
+function wayOf(type: string): 'command' | 'url' | undefined {
+  const plain = (text: string): string => text.toLowerCase().replace(/[-_ ]/g, '');
+  return Object.entries(TYPES).find(([name]) => plain(name) === plain(type))?.[1];
 }
 
 /** An entry of a list of servers. */
@@ -400,12 +421,19 @@ const LISTS: readonly (readonly string[])[] = [
   ['amp.mcpServers'],
 ];
 
+/** Members of the file itself. */
+const COMMENTS: ReadonlySet<string> = new Set(['$schema', 'comment', '_comment', '//']);
+
 function listsIn(root: JsonObject): { readonly path: readonly string[]; readonly entries: JsonValue }[] {
   const found = LISTS.flatMap((path) => {
     let entries: JsonValue | undefined = root;
     for (const member of path) entries = isJsonObject(entries) ? entries[member] : undefined;
     return entries === undefined ? [] : [{ path, entries }];
   });
+  // Warp writes the servers alone, and so do plugins of Claude Code. In settings, another member with a command is no server.
+  const entries = Object.entries(root).filter(([member]) => !COMMENTS.has(member));
+  if (found.length === 0 && entries.length > 0 && entries.every(([, entry]) => isServerEntry(entry)))
+    return [{ path: [], entries: Object.fromEntries(entries) }];
   // Gemini CLI and VS Code have settings in `mcp`, which are no servers.
   return found.filter(
     ({ path, entries }) => path.join('.') !== 'mcp' || (found.length === 1 && isListOfServers(entries)),
@@ -413,8 +441,7 @@ function listsIn(root: JsonObject): { readonly path: readonly string[]; readonly
 }
 
 function isListOfServers(value: JsonValue): boolean {
-  const isServer = (entry: unknown): boolean => isJsonObject(entry) && ('command' in entry || 'url' in entry);
-  return isJsonObject(value) && Object.values(value).some(isServer);
+  return isJsonObject(value) && Object.values(value).some(isServerEntry);
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Replaces the variables in the texts of a configuration: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `{env:VAR}` and the directories of editors. */
+/** Replaces the variables in the texts of a configuration: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `{env:VAR}`, `$VAR` and the directories of editors. */
 
 export interface VariableSource {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -14,19 +14,29 @@ export class VariableError extends Error {
   override readonly name = 'VariableError';
 }
 
-/** opencode writes `{env:NAME}`, without the sign. */
-const VARIABLE = /\$\{([^{}]*)\}|\{(env:[A-Za-z_][A-Za-z0-9_]*)\}/g;
+/**
+ * opencode writes `{env:NAME}`, without the sign. Gemini CLI, Crush and GitHub Copilot write `$NAME`, and mcporter `$env:NAME`: a
+ * whole word in capitals, because a `$` occurs in passwords, too.
+ */
+const VARIABLE = /\$\{([^{}]*)\}|\{(env:[A-Za-z_][A-Za-z0-9_]*)\}|(?<!\S)\$(?:env:)?([A-Z_][A-Z0-9_]*)(?!\S)/g;
+/** Claude Code and Gemini CLI set these to the directory of the file. */
+const FILE_DIRECTORIES: ReadonlySet<string> = new Set(['CLAUDE_PLUGIN_ROOT', 'CLAUDE_PROJECT_DIR', 'extensionPath']);
 
 /**
  * Replaces the variables of a text once: a value that contains `${…}` is not expanded again.
  *
+ * @param onBare called for each `$NAME` that is not set, and stays as it is. Without it, `$NAME` is no variable, as in the arguments of a shell
  * @throws {VariableError} for a variable that is not set, or that only an editor can replace
  * @example expandVariables('Bearer ${TOKEN:-none}', variables) // 'Bearer none'
  */
-export function expandVariables(text: string, variables: VariableSource): string {
-  return text.replace(VARIABLE, (written, inside: string | undefined, other: string | undefined) =>
-    replacement(written, inside ?? other ?? '', variables),
-  );
+export function expandVariables(text: string, variables: VariableSource, onBare?: () => void): string {
+  const { environment } = variables;
+  return text.replace(VARIABLE, (written, inside?: string, other?: string, bare?: string) => {
+    if (bare === undefined) return replacement(written, inside ?? other ?? '', variables);
+    const value = Object.hasOwn(environment, bare) ? environment[bare] : undefined;
+    if (onBare && value === undefined) onBare();
+    return (onBare && value) ?? written;
+  });
 }
 
 function replacement(
@@ -54,7 +64,8 @@ function replacement(
     throw new VariableError(
       `${written}: expected \${NAME}, \${NAME:-default} or \${env:NAME} with the name of an environment variable`,
     );
-  const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
+  const set = Object.hasOwn(environment, name) ? environment[name] : undefined;
+  const value = set ?? (FILE_DIRECTORIES.has(name) ? folder : undefined);
   // As shells do, an empty variable gets the default, too.
   if (fallback !== undefined) return value || fallback;
   if (value === undefined) throw new VariableError(`the environment variable ${name} is not set`);

@@ -52,6 +52,40 @@ for (const [what, entry, target] of [
   ['Codex: env_http_headers', { url, env_http_headers: { 'X-Key': 'KEY' } }, { url, headers: { 'X-Key': 'k3y' } }],
   ['Cline: transportType', { transportType: 'stdio', command: 'npx', args: ['-y', 'x'] }, command],
   ['Roo Code: streamable-http', { type: 'streamable-http', url }, { url, headers: {} }],
+  [
+    'Codex: env_vars',
+    { ...command, env_vars: ['KEY', { name: 'GONE' }] },
+    { ...command, env: { KEY: 'k3y', GONE: '' } },
+  ],
+  ['mcporter: baseUrl', { baseUrl: url, bearerTokenEnv: 'KEY' }, { url, headers: { Authorization: 'Bearer k3y' } }],
+  ['mcporter: bearerToken', { server_url: url, bearerToken: 't' }, { url, headers: { Authorization: 'Bearer t' } }],
+  ['mcporter: executable', { executable: 'npx', args: ['-y', 'x'] }, command],
+  [
+    'Warp: working_directory',
+    { command: 'npx', args: ['-y', 'x'], working_directory: 'w' },
+    { ...command, cwd: '/p/w' },
+  ],
+  ['Warp: no working_directory', { command: 'npx', args: ['-y', 'x'], env: {}, working_directory: null }, command],
+  ['GitHub Copilot: requestInit', { url, requestInit: { headers: { A: 'b' } } }, { url, headers: { A: 'b' } }],
+  ['AnythingLLM: streamable', { type: 'streamable', url }, { url, headers: {} }],
+  ['a type in capitals', { type: 'Streamable_HTTP', url }, { url, headers: {} }],
+  ['null and an empty text', { command: '', url, cwd: '', env: null, headers: null, type: null }, { url, headers: {} }],
+  ['an empty url', { command: 'npx', args: ['-y', 'x'], url: '' }, command],
+  [
+    'Gemini CLI: $NAME in headers',
+    { httpUrl: url, headers: { A: 'Bearer $TOKEN', B: '$KEY', C: '$env:KEY' } },
+    { url, headers: { A: 'Bearer s3cret', B: 'k3y', C: 'k3y' } },
+  ],
+  [
+    'Crush: $NAME in env, in no other member, and as a whole word',
+    { ...command, args: ['$TOKEN'], env: { A: '$TOKEN', B: 'a$TOKEN', C: '$TOKEN/x', D: '$token' } },
+    { ...command, args: ['$TOKEN'], env: { A: 's3cret', B: 'a$TOKEN', C: '$TOKEN/x', D: '$token' } },
+  ],
+  [
+    'Claude Code and Gemini CLI: the directory of the file',
+    { command: `\${CLAUDE_PLUGIN_ROOT}/x`, args: [`\${extensionPath}\${/}y`, `\${CLAUDE_PROJECT_DIR:-.}`] },
+    { command: '/p/x', args: ['/p/y', '/p'], env: {}, cwd: '/p' },
+  ],
   ['a unix: address', { url: 'unix:///run/mcp.sock' }, { socket: '/run/mcp.sock' }],
   ['a unix: path', { url: 'unix:./mcp.sock' }, { socket: '/p/mcp.sock' }],
 ] as const)
@@ -75,6 +109,12 @@ for (const [what, entry, options] of [
     'a prohibition is added to that of troupe',
     { disabledTools: ['a'], troupe: { except: ['b'] } },
     { except: ['a', 'b'] },
+  ],
+  ['AnythingLLM: suppressedTools', { anythingllm: { autoStart: true, suppressedTools: ['a'] } }, { except: ['a'] }],
+  [
+    'Codex: required, and what tools ask',
+    { required: true, tools: { a: { approval_mode: 'auto' } } },
+    { required: true },
   ],
   ['Cline: seconds', { timeout: 60 }, { timeoutMs: 60_000 }],
   ['Roo Code: an hour', { timeout: 3_600, alwaysAllow: [] }, { timeoutMs: 3_600_000 }],
@@ -101,12 +141,59 @@ for (const [what, root] of [
   ['Amp', { 'amp.mcpServers': { a: { command: 'x' } } }],
   ['Gemini CLI, with settings of its own', { mcp: { allowed: ['a'] }, mcpServers: { a: { command: 'x' } } }],
   ['Continue: a list', { mcpServers: [{ name: 'a', command: 'x' }] }],
+  ['a list with ids', { mcpServers: [{ id: 'a', command: 'x' }] }],
+  ['Warp and plugins of Claude Code: the servers alone', { a: { command: 'x' } }],
+  ['the servers alone, with a schema', { $schema: 'https://x', a: { serverUrl: 'https://x' } }],
 ] as const)
   test(`${what}: the servers are found`, () =>
     assert.equal(
       read(root).servers.map(({ name }) => name),
       ['a'],
     ));
+
+for (const [what, root] of [
+  ['settings with a command', { model: 'm', statusLine: { command: 'x' } }],
+  ['settings with hooks', { hooks: { Stop: [] }, statusLine: { command: 'x' } }],
+  ['a file with comments only', { $schema: 'https://x' }],
+] as const)
+  test(`${what}: no server is found`, () => assert.throws(() => read(root), 'expected one of the members'));
+
+for (const directory of ['.vscode', '.cursor', '.claude', '.roo', '.gemini', '.kiro/settings', '.junie/mcp'])
+  test(`a path in ${directory} of a project is relative to the project`, () => {
+    const text = JSON.stringify({ mcpServers: { a: { command: './x' } } });
+    const target = (file: string): unknown => readConfiguration(text, { file, environment }).servers[0]?.target;
+    assert.equal(target(`/p/${directory}/mcp.json`), { command: '/p/x', args: [], env: {}, cwd: '/p' });
+    assert.equal(target(`/p/x${directory}/mcp.json`), {
+      command: `/p/x${directory}/x`,
+      args: [],
+      env: {},
+      cwd: `/p/x${directory}`,
+    });
+  });
+
+for (const [what, entry, note] of [
+  ['headersHelper', { url, headersHelper: './token' }, 'the program is not run'],
+  ['sandboxEnabled', { command: 'x', sandboxEnabled: true }, 'without it'],
+  ['sandbox', { command: 'x', sandbox: {} }, 'without it'],
+  ['a $NAME that is not set', { command: 'x', env: { A: '$PASSW0RD' } }, 'It stays as it is'],
+] as const)
+  test(`${what}: the server is mounted, and a line says what has no effect`, () => {
+    const { servers, problems } = read({ mcpServers: { a: entry } });
+    assert.is(servers.length, 1);
+    assert.equal(
+      problems.map(({ message, off }) => [message.includes(note), off]),
+      [[true, undefined]],
+    );
+    // The word may be a password.
+    assert.not.match(problems[0]?.message ?? '', 'PASSW0RD');
+  });
+
+for (const entry of [
+  { command: 'x', sandboxEnabled: false, alwaysLoad: true, start_on_launch: true, lifecycle: 'keep-alive' },
+  { url, oauth: true, oauth_client_id: 'c', oauth_callback_port: 1, tokenCacheDir: '~/x', id: 'a', remote: true },
+])
+  test(`no line is written about ${Object.keys(entry).join(', ')}`, () =>
+    assert.equal(read({ mcpServers: { a: entry } }).problems, []));
 
 test('S-87 no line of the log, error or fact shows the value of a variable in the arguments or the address of an entry', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-secrets-'));
