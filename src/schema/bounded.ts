@@ -49,7 +49,7 @@ export function bounded<T>(run: () => T, ms: number): T {
 /**
  * Tests a text with a pattern that another program sent.
  *
- * @returns undefined for a pattern that does not compile, or takes longer than the limit
+ * @returns undefined for a pattern that does not compile, takes longer than the limit, or nests too deeply
  * @example matchesWithin('^(a|a)*$', `${'a'.repeat(40)}!`, 250) // undefined
  */
 export function matchesWithin(pattern: string, text: string, ms: number): boolean | undefined {
@@ -57,7 +57,7 @@ export function matchesWithin(pattern: string, text: string, ms: number): boolea
     const test = (): boolean => new RegExp(pattern, 'u').test(text);
     return isQuick(pattern) ? test() : bounded(test, ms);
   } catch (error) {
-    if (error instanceof TooLong || error instanceof SyntaxError) return undefined;
+    if (error instanceof TooLong || error instanceof SyntaxError || error instanceof RangeError) return undefined;
     throw error;
   }
 }
@@ -81,12 +81,23 @@ export function mayTakeLong({ nodes, root }: SchemaTree): boolean {
   return unfolded(root, new Map(), new Set()) > MAX_QUICK;
 }
 
-/** True if a pattern certainly takes linear time: at most one repetition, after `^`; no groups and no alternatives. */
+/** Most characters that a quick pattern may compare again at each position of a text. */
+const MAX_WIDTH = 16;
+
+/**
+ * True if a pattern certainly takes linear time: no groups and no alternatives, at most one repetition, after `^`, and few
+ * characters that are compared again at each position. `[ab]{40000}c` has no repetition of variable length, and still takes
+ * 40,000 steps for each character of a text.
+ */
 export function isQuick(pattern: string): boolean {
   if (/\\[1-9k]|[(|]/.test(pattern)) return false;
-  const bare = pattern.replace(/\\./gsu, 'x').replace(/\[[^\]]*\]/g, 'x');
-  const repetitions = bare.match(/[*+?]|\{\d*,/g)?.length ?? 0;
-  return repetitions === 0 || (repetitions === 1 && bare.startsWith('^'));
+  const bare = pattern.replace(/\\[pP]\{[^}]*\}|\\u\{[^}]*\}|\\./gsu, 'x').replace(/\[[^\]]*\]/g, 'x');
+  const [fixed = '', ...more] = bare.split(/[*+?]\??|\{\d*,\d*\}\??/);
+  if (more.length > 1 || (more.length === 1 && !bare.startsWith('^'))) return false;
+  const again = bare.startsWith('^') ? (more[0] ?? '') : fixed;
+  let width = again.length;
+  for (const [, count] of again.matchAll(/\{(\d+)\}/g)) width += Number(count);
+  return width <= MAX_WIDTH;
 }
 
 /**

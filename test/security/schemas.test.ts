@@ -67,6 +67,8 @@ const HOSTILE: readonly (readonly [what: string, schema: unknown, value: unknown
   ['a pattern of many optional parts', pattern(`^${'a?'.repeat(40)}${'a'.repeat(40)}$`), text('a'.repeat(39))],
   ['a pattern with a back reference', pattern('^(a*)*\\1$'), text(`${'a'.repeat(60)}b`)],
   ['a pattern that begins anywhere, on a long text', pattern('a+$'), text(`${'a'.repeat(1_000_000)}!`)],
+  ['a pattern of a fixed length that begins anywhere', pattern('[ab]{40000}c'), text('a'.repeat(1_000_000))],
+  ['a pattern whose end is compared again', pattern('^[ab]*[ab]{40000}c'), text('a'.repeat(1_000_000))],
   [
     'a pattern of property names',
     { type: 'object', patternProperties: { '^(a+)+$': true } },
@@ -100,8 +102,8 @@ const HOSTILE: readonly (readonly [what: string, schema: unknown, value: unknown
   ],
 ];
 
-test('S-10: there are 20 of them', () => {
-  assert.is(HOSTILE.length, 20);
+test('S-10: there are 22 of them', () => {
+  assert.is(HOSTILE.length, 22);
 });
 
 for (const [what, schema, value] of HOSTILE) {
@@ -139,6 +141,16 @@ test('S-10: a value whose check takes too long is rejected with that reason', as
 test('S-10: patterns that read a text once are distinguished from those that may backtrack', () => {
   for (const quick of ['^a+$', '^[a-z0-9_-]{1,64}$', '^\\p{L}+$', '[0-9]', '^\\d{4}-\\d{2}-\\d{2}$', '^\\+?x$', ''])
     assert.ok(isQuick(quick), quick);
+  for (const quick of ['^usr_[a-z0-9]+$', '^https://example\\.com/.*$', '\\p{L}', '^[ab]{40000}c', '^a{2}b{3}c*$'])
+    assert.ok(isQuick(quick), quick);
+  for (const slow of [
+    '[ab]{40000}c',
+    'a{9}b{9}',
+    '^[ab]*[ab]{1000}c',
+    `${'[ab]'.repeat(99)}c`,
+    `^[ab]*${'[ab]'.repeat(99)}c`,
+  ])
+    assert.not.ok(isQuick(slow), slow);
   for (const slow of ['a+', '^(a+)+$', '^a*a*$', '(a|b)', '^(a)\\1$', '^a?a?a?aaa$', '^(?:a+){9}$', '.*x'])
     assert.not.ok(isQuick(slow), slow);
 });
