@@ -2,7 +2,7 @@
  * The watchdog's thread: measures how long the watched thread has not responded, asks it what is running, and kills the
  * process at the hard limit.
  */
-import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { closeSync, constants, fsyncSync, openSync, writeSync } from 'node:fs';
 import { Session } from 'node:inspector';
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../clock.ts';
@@ -20,6 +20,9 @@ import {
   type WatchdogData,
 } from './blocked.ts';
 import { EXPRESSION } from './stall-probe.ts';
+
+/** A link at the path of the record is not followed. Windows has no such flag. */
+const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_WRONLY } = constants;
 
 /** Milliseconds in which another thread must store the mark of this process before it is killed. */
 const PUBLISH_MS = 2_000;
@@ -149,7 +152,7 @@ class Watch {
     const { record } = this.#data;
     if (record === undefined) return;
     try {
-      const file = openSync(record, 'a', 0o600);
+      const file = openSync(record, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600);
       writeSync(file, `${toText(blocked)}\n`);
       fsyncSync(file);
       closeSync(file);

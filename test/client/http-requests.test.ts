@@ -1,4 +1,3 @@
-/** Every request of a client over HTTP follows the same rules, whatever the server sends: POST, GET, DELETE, resumption, HTTP+SSE. */
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { connect } from 'troupe/client';
@@ -324,6 +323,28 @@ test('no request overtakes `notifications/initialized` on another socket', async
   await client.close();
   await server.close();
 });
+
+for (const responds of [true, false])
+  test(`no request overtakes the stream of the session, ${responds ? 'which opens at once' : 'for at most 300 ms'}`, async () => {
+    const clock = new SimulatedClock();
+    let open: (() => void) | undefined;
+    const server = await rawServer((request, socket) => {
+      if (request.path !== '/mcp' || request.method !== 'GET') return legacy(request);
+      open = () => socket.write(response(200, EVENTS, ': open\n\n'));
+      return undefined;
+    });
+    const client = await connect(`${server.url}/mcp`, { eras: 'legacy', log: () => {}, clock });
+    const call = client.call('add');
+    await until(() => open !== undefined);
+    // A request that were sent with that of the stream would be here before this one.
+    await fetch(server.url);
+    assert.not(server.requests.some(({ body }) => body.includes('tools/call')));
+    if (responds) open?.();
+    else await clock.advance(300);
+    await call;
+    await client.close();
+    await server.close();
+  });
 
 test('the stream of a session that is rejected with 401 opens with the next token', async () => {
   let valid = 'one';

@@ -38,6 +38,8 @@ const DEFAULT_RETRY_MS = 1_000;
 const SHORTEST_RETRY_MS = 200;
 /** A stream of a session that was open for so long counts as opened, also without an event. */
 const STEADY_MS = 5_000;
+/** Milliseconds in which the stream of a session opens before other messages: some servers send no headers before an event. */
+const STREAM_MS = 300;
 /** The longest delay between attempts to open the stream of a session, unless the server asks for a longer one. */
 const LONGEST_BACK_OFF_MS = 30_000;
 /** Longest id of an event that is sent again, in bytes: servers bound their headers, many at 8 KiB in all. */
@@ -90,9 +92,10 @@ export class HttpChannel implements Channel {
   #revision: string | undefined;
   #stream: SessionStream | undefined;
   #closed = false;
-  /** `notifications/initialized` has no response yet. */
-  #introduces = false;
-  /** Messages of this turn of the event loop, or after `notifications/initialized`. */
+  /** What a legacy session begins with. Other messages wait for both. */
+  readonly #opening = new Set<'initialized' | 'stream'>();
+  #streamLate: Timer | undefined;
+  /** Messages of this turn of the event loop, or after the opening of a session. */
   readonly #unsent: HttpExchange[] = [];
 
   constructor(options: HttpChannelOptions) {
@@ -118,16 +121,16 @@ export class HttpChannel implements Channel {
   send(message: OutgoingMessage): void {
     this.#revision = message.revision ?? this.#revision;
     if (message.method === 'initialize') {
-      this.#introduces = false;
+      this.#opening.clear();
       this.#session = undefined;
       this.#origin.startOver();
       this.#closeStream();
     }
     const exchange = newExchange(message);
     if (message.id !== undefined) this.#exchanges.add(exchange);
-    if (this.#introduces) return void this.#unsent.push(exchange);
+    if (this.#opening.size > 0) return void this.#unsent.push(exchange);
     // Another socket may overtake this notification, and many servers reject requests that arrive before it.
-    this.#introduces = message.method === 'notifications/initialized';
+    if (message.method === 'notifications/initialized') this.#opening.add('initialized');
     // A single call gains nothing from the wait.
     if (this.#exchanges.size <= 1) return this.#post(exchange);
     this.#unsent.push(exchange);
@@ -180,13 +183,18 @@ export class HttpChannel implements Channel {
       rejected: undefined,
       opened: false,
     };
+    // Many servers drop what they send before this stream is open, such as a question for the roots (typescript-sdk 1.x).
+    if (this.#opening.size > 0) {
+      this.#opening.add('stream');
+      this.#streamLate = this.#options.clock.after(STREAM_MS, () => this.#begun('stream'));
+    }
     this.#openStream(this.#stream);
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     // Messages of this turn still leave, such as a cancellation.
-    this.#introduces = false;
+    this.#opening.clear();
     this.#sendTurn();
     this.#closed = true;
     this.#host = undefined;
@@ -238,20 +246,19 @@ export class HttpChannel implements Channel {
       response: (response) => {
         if (response.status < 300 && !message.sessionless) this.#accepted(authorization);
         this.#receive(exchange, response);
-        this.#introduced(message);
+        if (message.method === 'notifications/initialized') this.#begun('initialized');
       },
       failed: (failure) => {
         this.#fail(exchange, failure);
-        this.#introduced(message);
+        if (message.method === 'notifications/initialized') this.#begun('initialized');
       },
     });
   }
 
-  /** Sends the messages after `notifications/initialized`, whatever the server responds to it. */
-  #introduced({ method }: OutgoingMessage): void {
-    if (method !== 'notifications/initialized') return;
-    this.#introduces = false;
-    this.#sendTurn();
+  /** Sends the messages that wait for the opening of the session, whatever the server responds to it. */
+  #begun(what: 'initialized' | 'stream'): void {
+    if (what === 'stream') this.#streamLate?.cancel();
+    if (this.#opening.delete(what) && this.#opening.size === 0) this.#sendTurn();
   }
 
   #authorizationOf({ message }: HttpExchange): Authorization | undefined {
@@ -446,6 +453,7 @@ export class HttpChannel implements Channel {
         authorization = authorizationOf(request);
       },
       response: (response) => {
+        this.#begun('stream');
         const { status, type } = response;
         if (status !== 200 || type !== 'text/event-stream') {
           discard(response.body);
@@ -481,6 +489,7 @@ export class HttpChannel implements Channel {
         });
       },
       failed: ({ reason, message }) => {
+        this.#begun('stream');
         if (started && reason !== 'refused' && reason !== 'malformed') return again();
         // A sign-in that fails is reported by the next request of the session.
         stream.rejected = authorization ?? '';
@@ -513,6 +522,7 @@ export class HttpChannel implements Channel {
     this.#stream = undefined;
     stream?.retry?.cancel();
     stream?.request?.destroy();
+    this.#begun('stream');
   }
 
   #get({ lastEventId, ...request }: StreamRequest): void {

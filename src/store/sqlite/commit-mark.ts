@@ -2,9 +2,12 @@
  * The number of the last acknowledged transaction, in a small file beside the store: detects a file that has lost
  * transactions.
  */
-import { closeSync, existsSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, constants, existsSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
+
+/** A link at the path of the mark is not followed: the file that it names would be overwritten. Windows has no such flag. */
+const { O_CREAT, O_NOFOLLOW = 0, O_RDWR } = constants;
 
 /** Bytes of one record. There are two, written in turn: if one is torn or damaged, the other remains. */
 const RECORD = 40;
@@ -48,7 +51,7 @@ export class CommitMark {
   /** Starts counting from this number. The previous content is on the disk when this returns. */
   begin(number: number, store: string | undefined): void {
     this.#number = number;
-    this.#file = openSync(this.path, existsSync(this.path) ? 'r+' : 'w', 0o600);
+    this.#file = openSync(this.path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
     const text = recordOf(number) + recordOf(number) + (store === undefined ? '' : storeRecord(store));
     writeSync(this.#file, text, 0, 'latin1');
     ftruncateSync(this.#file, text.length);
