@@ -92,8 +92,17 @@ const CONTENTS: Reader = (value) => {
   const { blob, ...rest } = contents;
   return inBase64(() => sentContents(contents)) ?? { text: blob, ...rest };
 };
+/** What a block of a known type must have. Strict clients reject a block without it, and the result with it. */
+const NEEDED: Readonly<Record<string, string>> = {
+  text: 'text',
+  image: 'data',
+  audio: 'data',
+  resource_link: 'uri',
+};
 const BLOCK: Reader = (value) => {
   if (!isObject(value) || typeof value.type !== 'string') return undefined;
+  const needed = Object.hasOwn(NEEDED, value.type) ? NEEDED[value.type] : undefined;
+  if (needed !== undefined && typeof value[needed] !== 'string') return undefined;
   const block = repaired(value, {
     annotations: ANNOTATIONS,
     _meta: object,
@@ -101,6 +110,8 @@ const BLOCK: Reader = (value) => {
     ...(value.type === 'resource' ? { resource: CONTENTS } : {}),
   });
   const { type, data, annotations, _meta } = block;
+  if (type === 'resource' && block.resource === undefined) return undefined;
+  if (type === 'resource_link' && typeof block.name !== 'string') return { ...block, name: block.uri };
   if ((type !== 'image' && type !== 'audio') || typeof data !== 'string') return block;
   return (
     inBase64(() => sentBlock(block)) ?? {

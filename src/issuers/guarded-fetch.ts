@@ -147,11 +147,13 @@ export class AddressRejected extends TypeError {
  * @throws {TypeError} for an address that a server must not name
  */
 function checkAddress(url: URL, local: boolean, named: boolean): void {
+  // Only addresses of servers have an origin: `file:` and `javascript:` have none.
+  const place = url.origin === 'null' ? url.protocol : url.origin;
   if (url.username !== '' || url.password !== '')
-    throw new AddressRejected(`${url.origin}: credentials in an address are not allowed`);
+    throw new AddressRejected(`${place}: credentials in an address are not allowed`);
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && local && isLoopback(url.hostname)))
     throw new AddressRejected(
-      `${url.origin}${url.pathname}: expected an https address. Plain http is allowed on this machine only`,
+      `${place}${url.pathname}: expected an https address. Plain http is allowed on this machine only`,
     );
   if (named) return;
   const host = unbracketed(url.hostname);

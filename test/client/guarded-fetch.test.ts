@@ -97,7 +97,7 @@ test('U-19 http, credentials and other schemes are refused, and credentials are 
   const http = guardedFetch({ clock: systemClock, trusted: [PUBLIC] });
   assert.match(await refusal(http('http://as.example.com/')), 'expected an https address');
   assert.match(await refusal(http('ftp://as.example.com/')), 'expected an https address');
-  assert.match(await refusal(http('file:///etc/passwd')), 'expected an https address');
+  assert.match(await refusal(http('file:///etc/passwd')), 'file:/etc/passwd: expected an https address');
   for (const scheme of ['http', 'https']) {
     const message = await refusal(http(`${scheme}://ada:secret@as.example.com/`));
     assert.match(message, 'credentials in an address are not allowed');

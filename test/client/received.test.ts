@@ -136,6 +136,21 @@ for (const [what, sent, expected] of [
   ['null members', { content: DONE, isError: null, structuredContent: null, _meta: null }, { content: DONE }],
   ['null in a block', { content: [{ ...DONE[0], annotations: null, _meta: null }] }, { content: DONE }],
   ['a block that is null', { content: [null, ...DONE] }, { content: DONE }],
+  ...['text', 'image', 'audio', 'resource_link', 'resource'].flatMap((type) =>
+    [{}, { text: null, data: null, uri: null, resource: null }, { text: 7, data: {}, uri: [], resource: 'x' }].map(
+      (members) =>
+        [
+          `a block "${type}" with the members ${JSON.stringify(members)}`,
+          { content: [{ type, ...members }, ...DONE] },
+          { content: DONE },
+        ] as const,
+    ),
+  ),
+  [
+    'a link without a name',
+    { content: [{ type: 'resource_link', uri: 'x://y', name: null }] },
+    { content: [{ type: 'resource_link', uri: 'x://y', name: 'x://y' }] },
+  ],
   [
     'an image as a data URI',
     { content: [{ type: 'image', data: 'data:image/gif;base64,R0lG', mimeType: 'image/png' }] },
