@@ -92,7 +92,7 @@ const CONTENTS: Reader = (value) => {
   const { blob, ...rest } = contents;
   return inBase64(() => sentContents(contents)) ?? { text: blob, ...rest };
 };
-/** What a block of a known type must have. Strict clients reject a block without it, and the result with it. */
+/** The member that a block of a known type must have. Strict clients reject a block without it, and the result with it. */
 const NEEDED: Readonly<Record<string, string>> = {
   text: 'text',
   image: 'data',

@@ -92,7 +92,7 @@ export class HttpChannel implements Channel {
   #revision: string | undefined;
   #stream: SessionStream | undefined;
   #closed = false;
-  /** What a legacy session begins with. Other messages wait for both. */
+  /** The first messages of a legacy session. Other messages wait for both. */
   readonly #opening = new Set<'initialized' | 'stream'>();
   #streamLate: Timer | undefined;
   /** Messages of this turn of the event loop, or after the opening of a session. */
