@@ -34,14 +34,22 @@ function expected(bytes: Buffer, maxBytes: number): string[] {
     if (line.length > maxBytes) said.push(`too long ${line.length}`);
     else {
       try {
-        const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(line).replace(/\r$/, '');
-        if (text !== '') said.push(`line ${text}`);
+        const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(line).replace(/\r$/, '');
+        if (bare(text) !== '') said.push(`line ${bare(text)}`);
       } catch {
         said.push(`not UTF-8 ${line.length}`);
       }
     }
   }
   return said;
+}
+
+/** What is read of the text of a line: a message without the noise around it, if noise comes first. */
+function bare(text: string): string {
+  const noise = String.raw`(?:[\s\uFEFF\0]|\x1b\[[0-9;?]*[A-Za-z])+`;
+  const message = text.replace(new RegExp(`^${noise}`), '');
+  if (message !== text && /^[{[]/.test(message)) return message.replace(new RegExp(`${noise}$`), '');
+  return text.replace(/^\uFEFF/, '');
 }
 
 const places = fc.array(fc.nat(), { maxLength: 12 });
@@ -72,6 +80,7 @@ test('any bytes, in any split, are read as one plain pass over all of them reads
       weight: 3,
       arbitrary: fc.constantFrom(0x0a, 0x0d, 0x61, 0xc3, 0xa9, 0xef, 0xbb, 0xbf, 0xbd, 0xf0, 0x9f, 0x98, 0x80),
     },
+    { weight: 1, arbitrary: fc.constantFrom(0x20, 0x00, 0x1b, 0x5b, 0x7b, 0x6d) },
     { weight: 1, arbitrary: fc.nat(255) },
   );
   fc.assert(
