@@ -14,8 +14,7 @@ const MAX_BYTES = 1_048_576;
 const TIMEOUT_MS = 15_000;
 
 /** Networks that a public server has no reason to name (RFC 6890, RFC 4193, RFC 3927, RFC 6598). */
-const PRIVATE = new BlockList();
-for (const [network, prefix] of [
+const PRIVATE_IPV4 = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
@@ -28,9 +27,9 @@ for (const [network, prefix] of [
   ['198.18.0.0', 15],
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
-] as const)
-  PRIVATE.addSubnet(network, prefix, 'ipv4');
-for (const [network, prefix] of [
+] as const;
+
+const PRIVATE_IPV6 = [
   // Unspecified, loopback, and IPv4 addresses inside of IPv6 ones: compatible, translated, Teredo, 6to4.
   ['::', 96],
   ['64:ff9b::', 96],
@@ -41,8 +40,11 @@ for (const [network, prefix] of [
   ['fe80::', 10],
   ['fec0::', 10],
   ['ff00::', 8],
-] as const)
-  PRIVATE.addSubnet(network, prefix, 'ipv6');
+] as const;
+
+const PRIVATE = new BlockList();
+for (const [network, prefix] of PRIVATE_IPV4) PRIVATE.addSubnet(network, prefix, 'ipv4');
+for (const [network, prefix] of PRIVATE_IPV6) PRIVATE.addSubnet(network, prefix, 'ipv6');
 
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');

@@ -10,7 +10,7 @@ export const APP_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-65',
     test: MACHINE,
-    file: 'src/handles/instance-inputs.ts',
+    in: 'InstanceInputs.#askOne',
     find: 'if (inView && !isAskable(open.question, ctx)) return;',
     replace: '',
     why: 'a model is asked for its user, who could answer in a view',
@@ -18,7 +18,7 @@ export const APP_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-65',
     test: MACHINE,
-    file: 'src/handles/tools/answer-in-view.ts',
+    in: 'answer-in-view.ts: answerInView',
     find: '!keys.open(keyIn(ctx.meta), ctx.principal, id)',
     replace: 'id.length === 0',
     why: 'a model answers for its user without a key',
@@ -26,7 +26,7 @@ export const APP_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-65',
     test: MACHINE,
-    file: 'src/apps/view-keys.ts',
+    in: 'ViewKeys.open',
     find: 'this.#keys.ring.open(key, [VIEW_META, principal, uri]);',
     replace:
       "this.#keys.ring.open(key, [VIEW_META, principal, uri]).ok ? this.#keys.ring.open(key, [VIEW_META, principal, uri]) : { ok: true, payload: { id: 'any', until: 9e15 } } as const;",
@@ -35,15 +35,15 @@ export const APP_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-65',
     test: MACHINE,
-    file: 'src/apps/view-keys.ts',
-    find: ' && until > this.#date() ? { id }',
-    replace: ' ? { id }',
+    in: 'ViewKeys.open',
+    find: '&& until > this.#date() ? { id }',
+    replace: '? { id }',
     why: 'a key never expires',
   },
   {
     id: 'S-66',
     test: WATCH,
-    file: 'src/authorization/admission.ts',
+    in: 'Admission.#decide',
     find: 'if (shown) return this.#judgeShown(request, operation, shown, judged);',
     replace: 'if (shown) return judged;',
     why: 'a view waits for a resource that its user may not read',
@@ -51,7 +51,7 @@ export const APP_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-66',
     test: 'test/apps/tool-view.test.ts',
-    file: 'src/authorization/admission.ts',
+    in: 'Admission.#judgeUri',
     find: 'if (element?.opener !== undefined) return',
     replace: 'if (element?.opener === uri) return',
     why: 'the page of a hidden tool shows its schemas',
@@ -59,7 +59,7 @@ export const APP_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-67',
     test: APPS,
-    file: 'src/apps/app-options.ts',
+    in: 'problemOfOrigin',
     find: 'if (/^(http|ws)$/i.test(scheme) && !LOOPBACK.test(host))',
     replace: 'if (scheme.length > 9)',
     why: 'a page may load scripts over http',
@@ -67,7 +67,7 @@ export const APP_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-67',
     test: APPS,
-    file: 'src/apps/page-policy.ts',
+    in: 'page-policy.ts: policyOf',
     find: "from('script-src', ...hashes, ...resourceDomains)",
     replace: "from('script-src', \"'unsafe-inline'\", ...resourceDomains)",
     why: 'a page runs scripts that are not in its text',
@@ -75,7 +75,7 @@ export const APP_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-90',
     test: POLICIES,
-    file: 'src/apps/page-policy.ts',
+    in: 'withPolicy',
     find: 'if (head?.childNodes.some(isPolicy)) return text;',
     replace: 'if (/<meta\\b[^>]*http-equiv=.?content-security-policy/i.test(text)) return text;',
     why: 'a page whose title contains the text of a policy gets none',
@@ -83,15 +83,15 @@ export const APP_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-90',
     test: POLICIES,
-    file: 'src/apps/page-policy.ts',
+    in: 'outlineOf',
     find: 'const head = html?.childNodes.find(isNamed(',
-    replace: 'const head = html?.childNodes.toReversed().find(isNamed(text.length > 0 ? "body" : ',
+    replace: 'const head = html?.childNodes.toReversed().find(isNamed(text.length > 0 ? "body" :',
     why: 'a policy in the body, which browsers ignore, counts as one',
   },
   {
     id: 'S-68',
     test: APPS,
-    file: 'src/registry/catalogue.ts',
+    in: 'Catalogue.slice',
     find: "if (element.listed !== undefined && !(forViews && element.listed === 'views')) continue;",
     replace: "if (element.listed === 'none') continue;",
     why: 'clients without views list pages and tools for views',
@@ -99,7 +99,7 @@ export const APP_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-69',
     test: WATCH,
-    file: 'src/apps/watches.ts',
+    in: 'Watches.begin',
     find: 'if (excess) return excess.message;',
     replace: 'if (excess && principal.length === 0) return excess.message;',
     why: 'views wait in any number of calls',
@@ -107,7 +107,7 @@ export const APP_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-69',
     test: MACHINE,
-    file: 'src/apps/watches.ts',
+    in: 'Watches.begin',
     find: "if (view !== undefined) this.#ofView.get(view)?.end('replaced');",
     replace: '',
     why: 'each call of one view waits beside its older ones',

@@ -7,7 +7,7 @@ export const AUDIT: readonly BrokenBuild[] = [
   {
     id: 'G-11',
     test: 'test/audit/kill.test.ts',
-    file: 'src/audit/audited-calls.ts',
+    in: 'AuditedCalls.run',
     find: 'if (!started.keeping) return',
     replace: 'if (started.keeping || !started.keeping) return',
     why: 'the handler runs while the record of its start is written',
@@ -15,7 +15,7 @@ export const AUDIT: readonly BrokenBuild[] = [
   {
     id: 'G-11',
     test,
-    file: 'src/audit/audited-calls.ts',
+    in: 'AuditedCalls.#start',
     find: 'if (error !== undefined) return reject(notRecorded(error));',
     replace: '',
     why: 'the handler runs although the record of its start could not be kept',
@@ -23,7 +23,7 @@ export const AUDIT: readonly BrokenBuild[] = [
   {
     id: 'G-11',
     test,
-    file: 'src/protocol/status.ts',
+    in: 'status.ts: statusOfAnswer',
     find: 'error.data === NOT_RECORDED ? 503',
     replace: 'error.data === NOT_RECORDED ? 200',
     why: 'a proxy takes a call that could not be recorded for a success',
@@ -31,7 +31,7 @@ export const AUDIT: readonly BrokenBuild[] = [
   {
     id: 'G-11',
     test,
-    file: 'src/audit/audited-calls.ts',
+    in: 'AuditedCalls.run',
     find: 'if (started.arguments !== args)',
     replace: 'if (started.arguments === undefined)',
     why: 'the audit records other arguments than those with which a call ran',
@@ -39,7 +39,7 @@ export const AUDIT: readonly BrokenBuild[] = [
   {
     id: 'G-12',
     test,
-    file: 'src/audit/audit-log.ts',
+    in: 'traceIdOf',
     find: 'return /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/.exec(traceparent)?.[1];',
     replace: 'return traceparent;',
     why: 'a client writes any text into the audit log',
@@ -47,7 +47,7 @@ export const AUDIT: readonly BrokenBuild[] = [
   {
     id: 'G-12',
     test,
-    file: 'src/audit/audit-log.ts',
+    in: 'AuditLog.receive',
     find: '{ rule: shortened(rule, MAX_ELEMENT) }',
     replace: '{ rule }',
     why: 'what clients send fills the memory and the disk through the reasons of rules',
@@ -55,7 +55,7 @@ export const AUDIT: readonly BrokenBuild[] = [
   {
     id: 'G-12',
     test,
-    file: 'src/audit/audited-calls.ts',
+    in: 'AuditedCalls.#callOf',
     find: 'argumentsDigest: this.#options.keys.ring.fingerprint(given),',
     replace: 'argumentsDigest: Object.values(given).join(),',
     why: 'the audit log contains the arguments of calls',
@@ -63,7 +63,7 @@ export const AUDIT: readonly BrokenBuild[] = [
   {
     id: 'G-12',
     test,
-    file: 'src/authorization/admission.ts',
+    in: 'Admission.#nameOf',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a file
     find: 'return `resource ${this.#resolve(operation.uri)?.element.key ?? UNKNOWN}`;',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a file

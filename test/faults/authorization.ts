@@ -5,13 +5,12 @@ const SCOPES = 'test/authorization/scopes.test.ts';
 const RULES = 'test/authorization/rules.test.ts';
 const LISTS = 'test/authorization/lists.test.ts';
 const ENDS = 'test/authorization/ends.test.ts';
-const ADMISSION = 'src/authorization/admission.ts';
 
 export const AUTHORIZATION: readonly BrokenBuild[] = [
   {
     id: 'G-03',
     test: 'test/authorization/owners.test.ts',
-    file: 'src/tasks/task-table.ts',
+    in: 'TaskTable.own',
     find: 'if (!entry || !ownersOf(client).includes(entry.record.owner)) return undefined;',
     replace: 'if (!entry) return undefined;',
     why: 'a task answers every principal with the scopes of its call',
@@ -19,7 +18,7 @@ export const AUTHORIZATION: readonly BrokenBuild[] = [
   {
     id: 'G-04',
     test: SCOPES,
-    file: 'src/authorization/rule-verdict.ts',
+    in: 'RuleVerdict.demand',
     find: 'if (!this.#granted.includes(scope)) this.missing.push(scope);',
     replace: 'if (!scopes.some((each) => this.#granted.includes(each))) this.missing.push(scope);',
     why: 'scope_any: one of the scopes is enough',
@@ -27,7 +26,7 @@ export const AUTHORIZATION: readonly BrokenBuild[] = [
   {
     id: 'G-04',
     test: SCOPES,
-    file: ADMISSION,
+    in: 'Admission.#reject',
     find: "const scope = needed.join(' ');",
     replace: "const scope = missing.join(' ');",
     why: 'a client that asks for the scopes of the challenge and no others loses those that it had',
@@ -35,15 +34,15 @@ export const AUTHORIZATION: readonly BrokenBuild[] = [
   {
     id: 'G-04',
     test: RULES,
-    file: 'src/transports/http/exchange.ts',
-    find: '    if (this.undecided) return;\n',
+    in: 'PostExchange.admitted',
+    find: 'if (this.undecided) return;',
     replace: '',
     why: 'admit_after_stream: the stream begins before a rule has decided',
   },
   {
     id: 'G-04',
     test: SCOPES,
-    file: ADMISSION,
+    in: 'Admission.#decide',
     find: 'return needing(request, tasks.neededFor(client, operation.taskId) ?? NO_SCOPES);',
     replace: 'return undefined;',
     why: 'a look at a task needs no scopes',
@@ -51,7 +50,7 @@ export const AUTHORIZATION: readonly BrokenBuild[] = [
   {
     id: 'G-04',
     test: RULES,
-    file: ADMISSION,
+    in: 'Admission.#decide',
     find: 'return needed.length === 0 ? judged : demanding(request, judged, needed);',
     replace: 'return judged;',
     why: 'who lacks the scopes of a call continues it through the tool for answers',
@@ -59,15 +58,15 @@ export const AUTHORIZATION: readonly BrokenBuild[] = [
   {
     id: 'G-05',
     test: RULES,
-    file: ADMISSION,
-    find: '      variables,\n      canonicalUri(uri),',
-    replace: '      NO_ARGUMENTS,\n      uri,',
+    in: 'Admission.#judgeUri',
+    find: 'variables, canonicalUri(uri),',
+    replace: 'NO_ARGUMENTS, uri,',
     why: 'a rule sees another spelling of a URI than the handler',
   },
   {
     id: 'G-05',
     test: RULES,
-    file: 'src/middleware/middleware-chain.ts',
+    in: 'Run.#serve',
     find: 'request.guarded && !isDeepStrictEqual',
     replace: '!request.guarded && !isDeepStrictEqual',
     why: 'toctou: the handler receives other arguments than the rules',
@@ -75,7 +74,7 @@ export const AUTHORIZATION: readonly BrokenBuild[] = [
   {
     id: 'S-92',
     test: RULES,
-    file: 'src/protocol/operations.ts',
+    in: 'operations.ts: ruledArguments',
     find: 'return { ...resolved, [argument.name]: argument.value };',
     replace: 'return { [argument.name]: argument.value, ...(argument.name === undefined ? resolved : {}) };',
     why: 'a completer gets arguments that no rule has seen',
@@ -83,15 +82,15 @@ export const AUTHORIZATION: readonly BrokenBuild[] = [
   {
     id: 'G-05',
     test: RULES,
-    file: 'src/authorization/rule-verdict.ts',
-    find: '  fail(incident: string): void {\n    this.denied = true;\n',
-    replace: '  fail(incident: string): void {\n',
+    in: 'RuleVerdict.fail',
+    find: 'fail(incident: string): void { this.denied = true;',
+    replace: 'fail(incident: string): void {',
     why: 'fail_open: a rule that fails allows',
   },
   {
     id: 'G-05',
     test: RULES,
-    file: 'src/registry/resolve.ts',
+    in: 'resolve.ts: serveTools',
     find: 'const element = request.hidden ? undefined : catalogue.get(operation.name);',
     replace: 'const element = catalogue.get(operation.name);',
     why: 'a hidden tool can be called',
@@ -99,7 +98,7 @@ export const AUTHORIZATION: readonly BrokenBuild[] = [
   {
     id: 'G-06',
     test: LISTS,
-    file: 'src/registry/resolve.ts',
+    in: 'resolve.ts: pages',
     find: 'const known = view ? (ofView.get(view) ?? new Map<Cursor, Page>()) : everything;',
     replace: 'const known = everything;',
     why: 'list_shared: callers of different views get the same page',
@@ -107,7 +106,7 @@ export const AUTHORIZATION: readonly BrokenBuild[] = [
   {
     id: 'G-06',
     test: LISTS,
-    file: 'src/registry/resolve.ts',
+    in: 'resolve.ts: PRIVATE',
     find: "const PRIVATE = { scope: 'private' } as const;",
     replace: 'const PRIVATE = {} as const;',
     why: 'a shared cache may keep a list that depends on its caller',
@@ -115,7 +114,7 @@ export const AUTHORIZATION: readonly BrokenBuild[] = [
   {
     id: 'G-07',
     test: ENDS,
-    file: 'src/transports/http/sweeper.ts',
+    in: 'Sweeper.#expire',
     find: 'if (one.endsAt <= now) one.expire(options.retryMs, now);',
     replace: 'if (one.endsAt < Number.NEGATIVE_INFINITY) one.expire(options.retryMs, now);',
     why: 'a stream outlives its token',

@@ -9,7 +9,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    file: 'src/clock.ts',
+    in: 'TimeSlice.over',
     find: 'return this.#left <= 0 || this.#pace.now() >= this.#end;',
     replace: 'return false;',
     why: 'a broadcast runs in one turn of the event loop',
@@ -17,7 +17,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    file: 'src/clock.ts',
+    in: 'TimeSlice.over',
     find: 'return this.#left <= 0 || this.#pace.now() >= this.#end;',
     replace: 'return this.#left <= 0;',
     why: 'a slice of a broadcast has no time limit',
@@ -25,7 +25,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    file: 'src/transports/http/node-request.ts',
+    in: 'NodeRequest.#writeLater',
     find: 'if (unwritten.length >= MOST_RESPONSES) flushAll();',
     replace: '',
     why: 'the output of a slice is written after it, without a limit',
@@ -33,7 +33,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test: 'test/transports/http/rounds.test.ts',
-    file: 'src/clock.ts',
+    in: 'clock.ts: inSlices',
     find: 'if (slice.over()) return pace.soon',
     replace: 'if (false) return pace.soon',
     why: 'thousands of silent streams are kept open in one turn',
@@ -41,15 +41,15 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    file: 'src/emitters/fan-out.ts',
-    find: '    this.#next = this.#at;\n',
+    in: 'Round.replace',
+    find: 'this.#next = this.#at;',
     replace: '',
     why: 'a change during a broadcast does not reach clients that were already notified',
   },
   {
     id: 'R-44',
     test,
-    file: 'src/emitters/fan-out.ts',
+    in: 'Round.step',
     find: 'if (done || value[1] > this.#until) return false;',
     replace: 'if (done) return false;',
     why: 'a client that connects during a broadcast is notified of the earlier change',
@@ -57,7 +57,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    file: 'src/runtime/runtime.ts',
+    in: 'runtime.ts: createRuntime',
     find: "subscriptions.mailbox.send({ type: 'flush all', flushed: { address: 'server', send: () => resolve() } }),",
     replace: 'resolve(),',
     why: 'a server that closes during a broadcast leaves sessions without a notification',
@@ -65,23 +65,23 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    file: 'src/emitters/subscriptions.ts',
-    find: '        this.#closing = mail.flushed;\n',
-    replace: '        while (this.#fanOut.step());\n        this.#closing = mail.flushed;\n',
+    in: 'Subscriptions.receive',
+    find: 'this.#closing = mail.flushed;',
+    replace: 'while (this.#fanOut.step()); this.#closing = mail.flushed;',
     why: 'a server that closes sends the last notifications of thousands of sessions in one turn',
   },
   {
     id: 'R-44',
     test,
-    file: 'src/emitters/subscriptions.ts',
-    find: '    if (this.#closing) return;\n    const key =',
-    replace: '    const key =',
+    in: 'Subscriptions.#collect',
+    find: 'if (this.#closing) return; const key =',
+    replace: 'const key =',
     why: 'a server that closes stays open while a resource changes all the time',
   },
   {
     id: 'R-44',
     test,
-    file: 'src/transports/memory.ts',
+    in: 'Memory.close',
     find: "await eachInSlices(host.clock, [...this.#peers.values()], (peer) => peer.finish('server closed'));",
     replace: "for (const peer of [...this.#peers.values()]) peer.finish('server closed');",
     why: 'a server that closes ends thousands of connections in one turn',
@@ -89,15 +89,15 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    file: 'src/input/interactive-request.ts',
-    find: "    if (mail.type === 'done' && this.#task) return this.#entry.endTaskSoon(mail.outcome);\n",
+    in: 'InteractiveRequest.receive',
+    find: "if (mail.type === 'done' && this.#task) return this.#entry.endTaskSoon(mail.outcome);",
     replace: '',
     why: 'thousands of tasks end in one turn',
   },
   {
     id: 'R-44',
     test,
-    file: 'src/sessions/connections.ts',
+    in: 'OpenConnections.drain',
     find: 'inSlices(this.#clock, this.#connections.values(), (connection) => connection.drain(), nothing);',
     replace: 'for (const connection of this.#connections.values()) connection.drain();',
     why: 'a server that closes ends thousands of subscriptions in one turn',
@@ -105,7 +105,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    file: 'src/sessions/connections.ts',
+    in: 'OpenConnections.giveUp',
     find: 'return eachInSlices(this.#clock, this.#connections.values(), (connection) => connection.giveUp(reason));',
     replace:
       'for (const connection of this.#connections.values()) connection.giveUp(reason); return Promise.resolve();',
@@ -114,7 +114,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    file: 'src/transports/http/http-connections.ts',
+    in: 'HttpConnections.close',
     find: 'await eachInSlices(clock, this.#sessions.values(), (session) => {',
     replace: '[...this.#sessions.values()].forEach((session) => {',
     why: 'a server that closes ends thousands of streams in one turn',
@@ -122,7 +122,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    file: 'src/emitters/subscriptions.ts',
+    in: 'Subscriptions.#end',
     find: 'for (const change of this.#pendingFor(request)) announce(request, change);',
     replace: '',
     why: 'a subscription that the server ends does not get its pending notifications',
@@ -130,7 +130,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test: durable,
-    file: 'src/store/sqlite/sqlite-thread.ts',
+    in: 'StoreThread.#hear',
     find: 'this.#answers.add(answer);',
     replace: 'this.#answer(answer);',
     why: 'the output of thousands of clients leaves in the turn in which one transaction is durable',
@@ -138,7 +138,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test: durable,
-    file: 'src/store/store-pace.ts',
+    in: 'StorePace.soon',
     find: 'if (caughtUp) this.#when(caughtUp, callback);',
     replace: 'if (!this.#store) this.#when(Promise.resolve(), callback);',
     why: 'a change for thousands of durable streams is in front of every other write',
@@ -146,7 +146,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test: durable,
-    file: 'src/store/store-pace.ts',
+    in: 'StorePace.#when',
     find: 'const late = this.#clock.after(MAX_WAIT_MS, begin);',
     replace: 'const late = { cancel() {} };',
     why: 'a store that does not respond stops a broadcast',
@@ -154,7 +154,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test: durable,
-    file: 'src/transports/http/sweeper.ts',
+    in: 'Sweeper.#sleep',
     find: 'inSlices(host.pace, sleepy.values(), act, done);',
     replace: 'sleepy.forEach(act); done();',
     why: 'thousands of sessions hibernate in one turn',
@@ -162,7 +162,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test: stopping,
-    file: 'src/tasks/tasks.ts',
+    in: 'Tasks.stop',
     find: 'return eachInSlices(this.#options.system.clock, this.#table.all(), (entry) => entry.stop(reason));',
     replace: 'for (const entry of this.#table.all()) entry.stop(reason); return Promise.resolve();',
     why: 'a server that stops cancels thousands of tasks in one turn',
@@ -170,7 +170,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test: stopping,
-    file: 'src/input/interactive-requests.ts',
+    in: 'InteractiveRequests.stop',
     find: 'return eachInSlices(this.#options.system.clock, [...this.#services.entries.values()], ({ mailbox }) =>',
     replace: 'return [...this.#services.entries.values()].forEach(({ mailbox }) =>',
     why: 'a server that stops ends thousands of requests that wait for their client in one turn',
@@ -178,7 +178,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test: stopping,
-    file: 'src/transports/socket.ts',
+    in: 'SocketTransport.#close',
     find: 'await eachInSlices(this.#host.clock, [...this.#connections.values()], (connection) => {',
     replace: '[...this.#connections.values()].forEach((connection) => {',
     why: 'a socket transport that closes ends all connections in one turn',

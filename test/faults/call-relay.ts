@@ -7,7 +7,7 @@ export const CALL_RELAY: readonly BrokenBuild[] = [
   {
     id: 'U-12',
     test: RESTARTS,
-    file: 'src/mounts/call-relay.ts',
+    in: 'RelayedCall.#round',
     find: 'if (this.#earlier && !this.#call.repeatable) await this.#sendOnce(this.#earlier);',
     replace: '',
     why: 'a call that a legacy upstream was carrying out is made again after a restart of the gateway',
@@ -15,7 +15,7 @@ export const CALL_RELAY: readonly BrokenBuild[] = [
   {
     id: 'U-12',
     test: RESTARTS,
-    file: 'src/client/client-connection.ts',
+    in: 'ClientConnection.#transmit',
     find: 'if (request.resumesAfter !== undefined) return channel.resume?.(message, request.resumesAfter);',
     replace: '',
     why: 'a call in the session of a killed gateway is sent again, in place of the rest of its stream',
@@ -24,7 +24,7 @@ export const CALL_RELAY: readonly BrokenBuild[] = [
   {
     id: 'U-12',
     test: RESTARTS,
-    file: 'src/mounts/call-relay.ts',
+    in: 'RelayedCall.#leaveOnEnd',
     find: 'if (this.#recordedPosition && continuesElsewhere(this.#ctx)) client.leave();',
     replace: 'if (!this.#recordedPosition && continuesElsewhere(this.#ctx)) client.leave();',
     why: 'a gateway that stops cancels the call that its next process would continue',
@@ -33,7 +33,7 @@ export const CALL_RELAY: readonly BrokenBuild[] = [
   {
     id: 'U-13',
     test: RESTARTS,
-    file: 'src/mounts/call-relay.ts',
+    in: 'RelayedCall.#follow',
     find: 'ctx.signal.aborted && !continuesElsewhere(ctx)',
     replace: 'ctx.signal.aborted',
     why: 'a gateway that stops cancels the task that the next process should follow',
@@ -41,7 +41,7 @@ export const CALL_RELAY: readonly BrokenBuild[] = [
   {
     id: 'U-16',
     test: 'test/mounts/principals.test.ts',
-    file: 'src/mounts/owned-roots.ts',
+    in: 'OwnedRoots.get',
     find: 'const named = this.#named.get(ownerKey);',
     replace: 'const [named] = [...this.#named.values(), this.#named.get(ownerKey)];',
     why: 'the roots of one client are given to the upstream in the call of another',
@@ -49,7 +49,7 @@ export const CALL_RELAY: readonly BrokenBuild[] = [
   {
     id: 'U-20',
     test: RESTARTS,
-    file: 'src/mounts/call-relay.ts',
+    in: 'RelayedCall.run',
     find: "if (begins && this.#resumable) await this.#ctx.step('round 1', () => result);",
     replace: '',
     why: 'a question is put before its round is stored',

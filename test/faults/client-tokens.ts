@@ -5,7 +5,7 @@ export const CLIENT_TOKENS: readonly BrokenBuild[] = [
   {
     id: 'U-14',
     test: 'test/client/file-tokens.test.ts',
-    file: 'src/client/oauth/file-tokens.ts',
+    in: 'FileTokens.#take',
     find: 'if (lease && lease.expires > now && !gone) return lease;',
     replace: '',
     why: 'every process takes the lease, and two refresh one token',
@@ -14,7 +14,7 @@ export const CLIENT_TOKENS: readonly BrokenBuild[] = [
   {
     id: 'U-14',
     test: 'test/client/file-tokens.test.ts',
-    file: 'src/client/oauth/file-tokens.ts',
+    in: 'FileTokens.#take',
     find: 'if (lease && lease.expires > now && !gone) return lease;',
     replace: 'if (lease && lease.expires > now) return lease;',
     why: 'the lease of a process that died lasts until the wall clock, which was set back, is there again',
@@ -23,9 +23,9 @@ export const CLIENT_TOKENS: readonly BrokenBuild[] = [
   {
     id: 'U-14',
     test: 'test/client/file-tokens.test.ts',
-    file: 'src/client/oauth/resource-grant.ts',
-    find: '      const registration = grant.client ?? (await this.#registrationFor(server));',
-    replace: '      const registration = await this.#registrationFor(server);',
+    in: 'ResourceGrant.#refresh',
+    find: 'const registration = grant.client ?? (await this.#registrationFor(server));',
+    replace: 'const registration = await this.#registrationFor(server);',
     why: 'a token is refreshed with the registration of a later sign-in',
     built: true,
   },

@@ -7,7 +7,7 @@ export const FLEET: readonly BrokenBuild[] = [
   {
     id: 'R-53',
     test,
-    file: 'src/cli/fleet/node-process.ts',
+    in: 'NodeProcess.constructor',
     find: 'for (const { socket } of this.#sent.values()) returned(socket);',
     replace: '',
     why: 'a process that is killed takes the connections on their way to it with it',
@@ -15,7 +15,7 @@ export const FLEET: readonly BrokenBuild[] = [
   {
     id: 'R-53',
     test,
-    file: 'src/cli/fleet/fleet-member.ts',
+    in: 'FleetMember.#moveAway',
     find: 'this.#receiver?.moveAway();',
     replace: '',
     why: 'a deployment rejects requests of clients whose connections stay open',
@@ -23,7 +23,7 @@ export const FLEET: readonly BrokenBuild[] = [
   {
     id: 'R-53',
     test,
-    file: 'src/cli/fleet/fleet-member.ts',
+    in: 'FleetMember.constructor',
     find: "process.once('disconnect', () => end('the parent process has exited'));",
     replace: '',
     why: 'nodes outlive their parent, which was killed',
@@ -31,7 +31,7 @@ export const FLEET: readonly BrokenBuild[] = [
   {
     id: 'D-10',
     test: 'test/cluster/rolling.test.ts',
-    file: 'src/transports/http/forwarded-request.ts',
+    in: 'ForwardedRequest.#ofConnection',
     find: "return this.#host.leaving() ? { ...headers, connection: 'close' } : headers;",
     replace: 'return headers;',
     why: 'a node that is replaced closes the connections of clients whose requests other nodes serve',

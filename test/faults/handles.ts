@@ -5,7 +5,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/handles/durable.test.ts',
-    file: 'src/handles/turn-loop.ts',
+    in: 'BatchWrites.commit',
     find: 'return this.#store.commit(batch);',
     replace: 'void this.#store.commit(batch).catch(() => {}); return Promise.resolve();',
     why: 'a client is notified of an event before it is durable',
@@ -13,7 +13,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/handles/durable.test.ts',
-    file: 'src/handles/commit.ts',
+    in: 'commit.ts: commitOf',
     find: "const writes: Write[] = [{ type: 'snapshot', actor, version: activation.version, data }, ...activation.writes()];",
     replace:
       "const writes: Write[] = own ? [{ type: 'snapshot', actor, version: activation.version, data }, ...activation.writes()] : activation.writes();",
@@ -22,7 +22,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-18',
     test: 'test/handles/durable.test.ts',
-    file: 'src/handles/instance.ts',
+    in: 'Instance.notPersisted',
     find: "this.leave('it could not be persisted');",
     replace: '',
     why: 'an instance continues from a state that was not persisted',
@@ -30,7 +30,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-17',
     test: 'test/handles/durable.test.ts',
-    file: 'src/clock.ts',
+    in: 'clock.ts: steadyDate',
     find: 'return () => start + clock.now();',
     replace: 'return () => clock.date();',
     why: 'timers follow jumps of the wall clock',
@@ -38,7 +38,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-23',
     test: 'test/handles/durable.test.ts',
-    file: 'src/handles/idempotent-calls.ts',
+    in: 'IdempotentCalls.#runOnce',
     find: 'if (before !== undefined) return repeat(before);',
     replace: '',
     why: 'an event that is retried with its key is applied twice',
@@ -46,15 +46,15 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/handles/durable.test.ts',
-    file: 'src/handles/deferred-effects.ts',
-    find: 'is not among what was taken.\n    this.#effects = [];',
-    replace: 'is not among what was taken.\n    if (effects.length > 0) this.#effects = [];',
+    in: 'DeferredEffects.take',
+    find: 'is not among what was taken. this.#effects = [];',
+    replace: 'is not among what was taken. if (effects.length > 0) this.#effects = [];',
     why: 'an action runs before its turn is durable, and again after it',
   },
   {
     id: 'R-15',
     test: 'test/durable/deadly.test.ts',
-    file: 'src/handles/poison-events.ts',
+    in: 'PoisonEvents.markCall',
     find: 'notes.write(toText([id, whatOf(call)]));',
     replace: '',
     why: 'an event that ends the whole process is retried without a limit',
@@ -63,7 +63,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-15',
     test: 'test/durable/deadly.test.ts',
-    file: 'src/handles/poison-events.ts',
+    in: 'PoisonEvents.runMarked',
     find: 'notes.write(toText([id, OWN_ACTIVITY]));',
     replace: '',
     why: 'a timer that ends the whole process fires again after each restart',
@@ -72,7 +72,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-39',
     test: 'test/poison-registry.test.ts',
-    file: 'src/poison-registry.ts',
+    in: 'poison-registry.ts: hasCrashed',
     find: 'return previous !== undefined && previous.pid === mark?.pid && previous.crashed;',
     replace: 'return true;',
     why: 'two external kills quarantine an innocent event',
@@ -80,7 +80,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-39',
     test: 'test/poison-registry.test.ts',
-    file: 'src/poison-registry.ts',
+    in: 'PoisonRegistry.survived',
     find: 'if (!record?.unexplained) return false;',
     replace: 'if (!record?.unexplained || record.at >= 0) return false;',
     why: 'an event that the process survived still counts as a crash',
@@ -88,8 +88,8 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-39',
     test: 'test/durable/deadly.test.ts',
-    file: 'src/runtime/supervision.ts',
-    find: ' || this.#handles?.release(name) === true',
+    in: 'Supervision.release',
+    find: '|| this.#handles?.release(name) === true',
     replace: '',
     why: 'a quarantined event cannot be released',
     built: true,
@@ -97,7 +97,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-39',
     test: 'test/store/notes.test.ts',
-    file: 'src/store/crash-marker.ts',
+    in: 'onExit',
     find: 'for (const notes of opened) notes.ends();',
     replace: '',
     why: 'process.exit during an event counts as an external kill',
@@ -105,7 +105,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-15',
     test: 'test/handles/crashes.test.ts',
-    file: 'src/handles/instance.ts',
+    in: 'instance.ts: ATTEMPTS',
     find: 'const ATTEMPTS = 2;',
     replace: 'const ATTEMPTS = 3;',
     why: 'a poison event is tried three times',
@@ -113,7 +113,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-15',
     test: 'test/handles/crashes.test.ts',
-    file: 'src/handles/serializable.ts',
+    in: 'keepableObject',
     find: 'if (!isPlain(value))',
     replace: 'if (value === undefined)',
     why: 'a snapshot that JSON cannot represent is stored',
@@ -121,7 +121,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-15',
     test: 'test/handles/crashes.test.ts',
-    file: 'src/handles/turn-loop.ts',
+    in: 'TurnLoop.#durable',
     find: 'if (failed && before) return this.#undo(activation, served, before, failed.error);',
     replace: '',
     why: 'an event whose action throws still changes the state',
@@ -129,7 +129,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-16',
     test: 'test/handles/crashes.test.ts',
-    file: 'src/handles/instance.ts',
+    in: 'RESTARTS',
     find: 'const RESTARTS = { restarts: 3, windowMs: 10_000 };',
     replace: 'const RESTARTS = { restarts: 30, windowMs: 10_000 };',
     why: 'a handle that crashes repeatedly is never quarantined',
@@ -137,7 +137,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-14',
     test: 'test/handles/crashes.test.ts',
-    file: 'src/handles/machine-checks.ts',
+    in: 'machine-checks.ts: bounded',
     find: 'const cycle = endlessCycle(machine);',
     replace: 'const cycle = undefined;',
     why: 'a machine with an endless transition is accepted',
@@ -145,7 +145,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-10',
     test: 'test/handles/crashes.test.ts',
-    file: 'src/handles/bounded-mailbox.ts',
+    in: 'BoundedMailbox.add',
     find: 'if (this.#calls.length >= this.#most)',
     replace: 'if (this.#most < 0)',
     why: 'the mailbox of a handle has no limit',
@@ -153,7 +153,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'S-01',
     test: 'test/handles/forged.test.ts',
-    file: 'src/handles/handles.ts',
+    in: 'faultOfEvent',
     find: 'if (!listed.includes(type))',
     replace: 'if (listed.length > 99)',
     why: 'a machine receives events that it does not list',
@@ -161,7 +161,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'S-01',
     test: 'test/handles/forged.test.ts',
-    file: 'src/handles/serializable.ts',
+    in: 'serializable.ts: notSerializable',
     find: 'if (FORBIDDEN.has(key) && !Array.isArray(value))',
     replace: 'if (FORBIDDEN.has(key) && Array.isArray(value))',
     why: 'keys that change prototypes reach a context',
@@ -169,7 +169,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'S-02',
     test: 'test/handles/forged.test.ts',
-    file: 'src/handles/restore.ts',
+    in: 'checkRestorable',
     find: 'if (fault === undefined) return;',
     replace: "if (fault !== 'none') return;",
     why: 'a snapshot decides which code runs',
@@ -177,7 +177,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'S-04',
     test: 'test/handles/life.test.ts',
-    file: 'src/handles/handles.ts',
+    in: 'Handles.#find',
     find: 'if (!entry || !mayUse(entry.principal, principal)) throw unknownHandle(name);',
     replace: 'if (!entry) throw unknownHandle(name);',
     why: 'a handle answers another principal',
@@ -185,7 +185,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-27',
     test: 'test/handles/versions.test.ts',
-    file: 'src/handles/restore.ts',
+    in: 'restore.ts: resume',
     find: 'const machine = kind.previous?.[version];',
     replace: 'const machine = kind.previous?.[version] ?? kind.machine;',
     why: 'a snapshot is read as that of another version',
@@ -193,7 +193,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-27',
     test: 'test/handles/versions.test.ts',
-    file: 'src/handles/activation.ts',
+    in: 'Activation.start',
     find: 'const fresh = resumption.migrated ? new Map(delaysOf(resumption.machine, resumption.snapshot)) : undefined;',
     replace: 'const fresh = resumption.migrated ? new Map<string, number>() : undefined;',
     why: 'a migrated instance loses its timers',
@@ -201,7 +201,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-28',
     test: 'test/handles/versions.test.ts',
-    file: 'src/handles/event-history.ts',
+    in: 'replay',
     find: 'states.pop();',
     replace: 'states.at(-1);',
     why: 'a replayed history ends in another state',

@@ -11,7 +11,7 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'D-09',
     test: TEST,
-    file: 'src/transports/link/link-channel.ts',
+    in: 'LinkChannel.add',
     find: 'process.nextTick(this.#flush);',
     replace: 'this.#flush();',
     why: 'each record is a signed text of its own',
@@ -19,7 +19,7 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'D-20',
     test: TEST,
-    file: 'src/transports/link/link-handshake.ts',
+    in: 'LinkSignature.sign',
     find: 'this.#number += 1;',
     replace: '',
     why: 'a text that is sent twice runs twice',
@@ -27,7 +27,7 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'D-20',
     test: TEST,
-    file: 'src/transports/link/link-channel.ts',
+    in: 'LinkChannel.#read',
     find: 'if (receives && !receives.matches(bytes.subarray(first, end), bytes.subarray(end, next)))',
     replace: 'if (receives && bytes.length < first)',
     why: 'an exchange, or an event of a stream, may be changed on its way',
@@ -35,7 +35,7 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'D-20',
     test: TEST,
-    file: 'src/transports/link/accepted-link.ts',
+    in: 'AcceptedLink.#serve',
     find: 'if (this.channel.full) this.channel.pause();',
     replace: '',
     why: 'responses to a peer that reads nothing fill the memory',
@@ -43,7 +43,7 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'D-20',
     test: TEST,
-    file: 'src/transports/link/unproven-connections.ts',
+    in: 'UnprovenConnections.#makeRoom',
     find: 'of crowd.slice(0, 1)',
     replace: 'of crowd.slice(0, 0)',
     why: 'connections without a proof fill the port',
@@ -51,7 +51,7 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'D-20',
     test: TEST,
-    file: 'src/transports/link/link-listener.ts',
+    in: 'AcceptedLinks.#link',
     find: 'if (!known || session.destroyed',
     replace: 'if (session.destroyed',
     why: 'a node that is fenced, or that never was, gets a link',
@@ -59,7 +59,7 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'S-53',
     test: TEST,
-    file: 'src/transports/link/link-listener.ts',
+    in: 'AcceptedLinks.#link',
     find: "if (!terms || !isLinkProof(headers['link-proof'], secret, 'dialer', terms)) return session.destroy();",
     replace: 'if (!terms) return session.destroy();',
     why: 'a peer without the secret gets a link',
@@ -67,7 +67,7 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'S-53',
     test: TEST,
-    file: 'src/transports/link/dialed-link.ts',
+    in: 'DialedLink.#greet',
     find: "if (!isLinkProof(headers['link-proof'], secret, 'listener', terms))",
     replace: "if (secret === '')",
     why: 'a listener without the secret receives exchanges',
@@ -75,7 +75,7 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'GHSA-g53w-w6mj-hrpp',
     test: ROUTING,
-    file: 'src/transports/http/forwarded-request.ts',
+    in: 'isRead',
     find: "return READ.has(name) || name.startsWith('mcp-');",
     replace: "return name !== '';",
     why: 'the credentials of a client reach other nodes',
@@ -83,7 +83,7 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'GHSA-mvgg-jvj2-4frq',
     test: ROUTING,
-    file: 'src/transports/http/http-connections.ts',
+    in: 'HttpConnections.session',
     find: 'return session?.principal === principal ? session : undefined;',
     replace: 'return session;',
     why: 'the owner of a session does not compare its principal',
@@ -91,7 +91,7 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'D-08',
     test: CHANGES,
-    file: 'src/transports/link/dialed-link.ts',
+    in: 'DialedLink.tell',
     find: 'this.#news.add(news);',
     replace: 'if (this.#open) this.#news.add(news);',
     why: 'changes during a cut are lost',
@@ -99,7 +99,7 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'D-08',
     test: CHANGES,
-    file: 'src/runtime/remote-changes.ts',
+    in: 'RemoteChanges.#publish',
     find: 'for (const node of this.#watchers.get(uri) ?? []) this.#collect(node, change);',
     replace: '',
     why: 'the listeners of other nodes hear of no handle',
@@ -107,7 +107,7 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'D-19',
     test: RATE,
-    file: 'src/transports/http/shared-rate.ts',
+    in: 'SharedRate.#lower',
     find: 'own.of(key, now).lower(now, left > 0 ? left / shares : left);',
     replace: 'own.of(key, now).lower(now, shares * 1_000);',
     why: 'each of three nodes admits the whole rate',
@@ -115,7 +115,7 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'D-07',
     test: CONTINUITY,
-    file: 'src/transports/http/mcp-routes.ts',
+    in: 'McpRoutes.#atOwner',
     find: 'if (!this.#connections.isElsewhere(cell)) return serve();',
     replace: 'if (cell !== -1) return serve();',
     why: 'a stream is resumed at its entry only',
@@ -123,7 +123,7 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'D-17',
     test: CONTINUITY,
-    file: 'src/runtime/placed-requests.ts',
+    in: 'PlacedRequests.cellOf',
     find: 'if (continued !== undefined) return cellIn(continued);',
     replace: '',
     why: 'an answer stays at its entry, and runs the call there',
@@ -131,9 +131,9 @@ export const LINK: readonly BrokenBuild[] = [
   {
     id: 'D-18',
     test: CONTINUITY,
-    file: 'src/runtime/placed-requests.ts',
-    find: '      if (continued !== undefined) return cellIn(continued);\n',
-    replace: '      if (continued !== undefined) return undefined;\n',
+    in: 'PlacedRequests.cellOf',
+    find: 'if (continued !== undefined) return cellIn(continued);',
+    replace: 'if (continued !== undefined) return undefined;',
     why: 'one state runs at each node that it reaches',
   },
 ];

@@ -9,7 +9,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-81',
     test: 'test/mounts/sign-ins.test.ts',
-    file: 'src/mounts/upstream-grants.ts',
+    in: 'CatalogueGrant.#reader',
     find: 'return stored !== undefined && this.#people.mayRead(stored) ? stored : undefined;',
     replace: 'return stored;',
     why: 'everyone sees the lists of the person who signed in first',
@@ -18,7 +18,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-81',
     test: 'test/mounts/sign-ins.test.ts',
-    file: 'src/mounts/upstream-grants.ts',
+    in: 'UpstreamGrants.mayRead',
     find: 'return open || principal === LOCAL || principal === ANONYMOUS;',
     replace: 'return open || principal.length > 0;',
     why: 'everyone sees the lists of a person who has just signed in',
@@ -27,7 +27,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-91',
     test: 'test/mounts/passing.test.ts',
-    file: 'src/mounts/own-meta.ts',
+    in: 'own-meta.ts: withoutOwnMeta',
     find: 'for (const name of PARTS) {',
     replace: 'for (const name of PARTS.slice(9)) {',
     why: 'a block of a result of an upstream speaks in the name of the gateway',
@@ -36,7 +36,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-91',
     test: 'test/mounts/pins.test.ts',
-    file: 'src/mounts/pins.ts',
+    in: 'pinOf',
     find: 'const members = withoutOwnMeta(definition);',
     replace: 'const { execution: _, ...members } = withoutOwnMeta(definition);',
     why: 'a member of a definition changes behind its approval',
@@ -44,7 +44,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-92',
     test: 'test/mounts/passing.test.ts',
-    file: 'src/mounts/mounted-elements.ts',
+    in: 'MountedElements.#compiled',
     find: 'if (jsonLength(definition, maxDefinitionBytes) > maxDefinitionBytes) {',
     replace: 'if (jsonLength(definition, maxDefinitionBytes) < 0) {',
     why: 'each client gets a description of 2 MB with each list',
@@ -53,7 +53,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'U-09',
     test: UPSTREAMS,
-    file: 'src/mounts/mount-actor.ts',
+    in: 'MountActor.#restored',
     find: 'this.#offer(stored);',
     replace: '',
     why: 'a catalogue is offered only after its upstream has answered',
@@ -62,7 +62,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'U-09',
     test: UPSTREAMS,
-    file: 'src/mounts/open-mount.ts',
+    in: 'openMount',
     find: 'const timer = system.clock.after(present.settings.firstListMs, resolve);',
     replace: 'const timer = system.clock.after(present.settings.listMs, resolve);',
     why: 'a server without a catalogue delays the opening of all for as long as its listing may take',
@@ -71,7 +71,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'U-10',
     test: UPSTREAMS,
-    file: 'src/mounts/mount-actor.ts',
+    in: 'MountActor.#failed',
     find: 'if (this.#snapshot.context.failures === 0)',
     replace: '',
     why: 'each failed listing of a server that flaps is reported',
@@ -80,7 +80,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'U-11',
     test: UPSTREAMS,
-    file: 'src/mounts/upstream-catalogue.ts',
+    in: 'upstream-catalogue.ts: listUpstream',
     find: 'if (jsonLength(catalogue, maxLength) > maxLength)',
     replace: 'if (tools.length < 0)',
     why: 'a catalogue may take all memory',
@@ -89,7 +89,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-72',
     test: SEARCH,
-    file: 'src/mounts/search-tools.ts',
+    in: 'SearchTools.#visibleTo',
     find: 'return (key) => view?.hides.has(key) !== true;',
     replace: 'return () => view === undefined || view.id.length > 0;',
     why: 'the search shows tools that a rule hides from its caller',
@@ -98,7 +98,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-72',
     test: SEARCH,
-    file: 'src/mounts/search-tools.ts',
+    in: 'SearchTools.admit',
     find: 'if (!request.hidden) return admitted(mail);',
     replace: 'if (admitted) return admitted(mail);',
     why: 'the answer to a call tells the name of a hidden tool from an unknown one',
@@ -107,7 +107,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-73',
     test: MOUNTS,
-    file: 'src/mounts/name-claims.ts',
+    in: 'NameClaims.holder',
     find: 'if (claimant === of) return undefined;',
     replace: "if (claimant.mount !== '') return undefined;",
     why: 'a server that answers quickly takes the names of a mount before it',
@@ -116,7 +116,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-73',
     test: MOUNTS,
-    file: 'src/mounts/mounted-elements.ts',
+    in: 'MountedElements.#tool',
     find: '...(settings.trust ? {} : { untrusted: true }),',
     replace: '',
     why: 'a claim of a mounted server lets a call run twice',

@@ -5,23 +5,23 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-03',
     test: 'test/store/postgres/postgres.test.ts',
-    file: 'src/store/postgres/reconnecting-connection.ts',
-    find: 'this.#owner.down(reason);\n    this.#again();',
+    in: 'ReconnectingConnection.#lost',
+    find: 'this.#owner.down(reason); this.#again();',
     replace: 'this.#owner.down(reason);',
     why: 'a store never returns to a database that was away',
   },
   {
     id: 'D-03',
     test: 'test/store/postgres/failover.test.ts',
-    file: 'src/store/postgres/reconnecting-connection.ts',
-    find: 'this.#again();\n      if (!this.#preparing',
+    in: 'ReconnectingConnection.#again',
+    find: 'this.#again(); if (!this.#preparing',
     replace: 'if (!this.#preparing',
     why: 'an attempt to connect that hangs holds up all others',
   },
   {
     id: 'D-03',
     test: 'test/store/postgres/failover.test.ts',
-    file: 'src/store/postgres/primary-timeline.ts',
+    in: 'PrimaryTimeline.admit',
     find: 'if (recovery?.[0] === true)',
     replace: "if (recovery?.[0] === 'never')",
     why: 'reads are served by a standby',
@@ -29,7 +29,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-03',
     test: 'test/store/postgres/failover.test.ts',
-    file: 'src/store/postgres/primary-timeline.ts',
+    in: 'PrimaryTimeline.learn',
     find: "connection.abandon('a standby was promoted');",
     replace: '{}',
     why: 'a connection waits for a former primary although a standby was promoted',
@@ -37,7 +37,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-03',
     test: 'test/store/postgres/failover.test.ts',
-    file: 'src/store/postgres/primary-timeline.ts',
+    in: 'PrimaryTimeline.#replaces',
     find: 'return later?.system === earlier.system && later.number > earlier.number;',
     replace: 'return later?.system === earlier.system && later.number > 1_000 + earlier.number;',
     why: 'a store returns to a former primary',
@@ -45,7 +45,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-03',
     test: 'test/store/postgres/failover.test.ts',
-    file: 'src/store/postgres/store-session.ts',
+    in: 'StoreSession.#endFormer',
     find: 'WHERE pid = $1 AND backend_start = $2::timestamptz',
     replace: 'WHERE pid = $1 AND backend_start > $2::timestamptz',
     why: 'a session that hangs in its commit keeps the store locked',
@@ -53,7 +53,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-03',
     test: 'test/store/postgres/membership.test.ts',
-    file: 'src/store/postgres/cluster-tables.ts',
+    in: 'ClusterTables.prepare',
     find: 'async prepare(connection: PostgresConnection): Promise<void> {',
     replace:
       "async prepare(connection: PostgresConnection): Promise<void> {\n    await connection.run('SET synchronous_commit = off');",
@@ -62,7 +62,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-11',
     test: 'test/store/contract.test.ts',
-    file: 'src/store/postgres/group-fold.ts',
+    in: 'GroupFold.#trim',
     find: 'if (!head || to <= head.purged) return;',
     replace: 'if (head) return;',
     why: 'trims are ignored',
@@ -70,7 +70,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-12',
     test: 'test/store/postgres/postgres.test.ts',
-    file: 'src/store/postgres/layer-statement.ts',
+    in: 'LayerStatements.#text',
     find: 'WHERE id = $1 AND NOT fenced FOR SHARE',
     replace: 'WHERE id = $1 FOR SHARE',
     why: 'a fenced node commits (no_fence)',
@@ -78,7 +78,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-12',
     test: 'test/store/postgres/postgres.test.ts',
-    file: 'src/store/postgres/postgres-store.ts',
+    in: 'OpenedPostgres.commit',
     find: 'await this.#writer.commit(writes);',
     replace: 'this.#writer.commit(writes).catch(() => {});',
     why: 'a batch is acknowledged before it is durable (ack_before_commit)',
@@ -86,7 +86,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-13',
     test: 'test/nodes/outages.test.ts',
-    file: 'src/runtime/cluster.ts',
+    in: 'DatabaseClock.date',
     find: 'return this.follows?.() ?? this.#clock.date();',
     replace: 'return this.#clock.date();',
     why: 'a node stores dates of its own clock (clock_local)',
@@ -94,7 +94,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-16',
     test: 'test/nodes/outages.test.ts',
-    file: 'src/handles/handles.ts',
+    in: 'Handles.take',
     find: 'await this.#directory.take(cells);',
     replace: 'if (!cells) await this.#directory.take(cells);',
     why: 'the handles of a dead node, with their timers, are not taken up',
@@ -102,7 +102,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-15',
     test: 'test/durable/deadly.test.ts',
-    file: 'src/store/postgres/crash-notes.ts',
+    in: 'CrashNotes.#start',
     find: "process.on('exit', this.#onExit);",
     replace: '',
     why: 'a process that ends itself leaves no mark in the database',
@@ -111,7 +111,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-21',
     test: 'test/durable/database.test.ts',
-    file: 'src/store/postgres/store-session.ts',
+    in: 'store-session.ts: SETTINGS',
     find: 'SET enable_seqscan = off;',
     replace: 'SET synchronous_commit = off; SET enable_seqscan = off;',
     why: 'the database acknowledges what it has not written',
@@ -119,7 +119,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-06',
     test: 'test/store/postgres/membership.test.ts',
-    file: 'src/store/postgres/cluster-tables.ts',
+    in: 'statementsOf',
     find: 'WHERE o.id = c.node AND o.fenced))',
     replace: 'WHERE o.id = c.node))',
     why: 'a node takes a cell from an owner that is alive (claim_without_cas)',
@@ -127,7 +127,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-12',
     test: 'test/store/postgres/membership.test.ts',
-    file: 'src/store/postgres/cluster-tables.ts',
+    in: 'statementsOf',
     find: 'WHERE b.node = n.id AND',
     replace: 'WHERE b.node = n.id OR',
     why: 'a node is fenced because another one asks for it (fence_without_database)',
@@ -135,7 +135,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-05',
     test: 'test/nodes/cluster-node.test.ts',
-    file: 'src/nodes/cluster-node.ts',
+    in: 'ClusterNode.#isIsolated',
     find: 'missing.some((node) => member.id < node) ? SECOND_MS : 0',
     replace: 'missing.length < 0 ? SECOND_MS : 0',
     why: 'both of two nodes that do not reach each other withdraw',
@@ -143,7 +143,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-12',
     test: 'test/handles/cells.test.ts',
-    file: 'src/handles/directory.ts',
+    in: 'HandleDirectory.take',
     find: "store.list({ kind: 'handle', cells, after, limit: PAGE })",
     replace: "store.list({ kind: 'handle', after, limit: PAGE })",
     why: 'a node takes up the handles of all cells (take_all_cells)',
@@ -151,7 +151,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-12',
     test: 'test/nodes/foreign-writes.test.ts',
-    file: 'src/telemetry/metered-store.ts',
+    in: 'foreignIn',
     find: 'if (cell !== undefined && !owner.owns(cell)) return actor;',
     replace: '',
     why: 'work that has outlived its cell commits under the next seat of its node',
@@ -159,7 +159,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-12',
     test: 'test/nodes/cluster-node.test.ts',
-    file: 'src/nodes/cluster-node.ts',
+    in: 'ClusterNode.#lost',
     find: 'const dropped = this.#options.holder.drop(cells, false);',
     replace: 'const dropped = this.#options.holder.drop(cells, true);',
     why: 'a fenced node hibernates its actors, which writes',
@@ -167,7 +167,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-22',
     test: 'test/simulation/nodes.test.ts',
-    file: 'src/nodes/cluster-node.ts',
+    in: 'ClusterNode.#take',
     find: "if (member === this.#member) this.#cells.set(owned, 'here');",
     replace: "this.#cells.set(owned, 'here');",
     why: 'a node serves cells that it lost while it read them',
@@ -175,7 +175,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-01',
     test: 'test/cluster/takeover.test.ts',
-    file: 'src/nodes/cluster-node.ts',
+    in: 'ClusterNode.#take',
     find: 'const taking = this.#options.holder.take(owned);',
     replace: 'const taking = this.#options.holder.take([]);',
     why: 'the next owner of a cell does not read its data',
@@ -183,7 +183,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-02',
     test: 'test/cluster/takeover.test.ts',
-    file: 'src/store/postgres/postgres-store.ts',
+    in: 'OpenedPostgres.commit',
     find: 'await this.#writer.commit(writes);',
     replace: 'this.#writer.commit(writes).catch(() => {});',
     why: 'a node that was paused beyond its lease sends its clients what no commit has accepted (ack_before_commit)',
@@ -191,7 +191,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-01',
     test: 'test/cluster/takeover.test.ts',
-    file: 'src/store/postgres/cluster-tables.ts',
+    in: 'statementsOf',
     find: 'AND (pg_try_advisory_xact_lock_shared(n.lock) OR EXISTS',
     replace: 'AND (EXISTS',
     why: 'only the lease shows that a node is dead',
@@ -199,7 +199,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-04',
     test: 'test/cluster/takeover.test.ts',
-    file: 'src/store/postgres/postgres-member.ts',
+    in: 'PostgresMember.connected',
     find: 'return systemClock.now() - this.#arrivedAt < LEASE_MS;',
     replace: 'return this.#arrivedAt > 0;',
     why: 'a node that is cut off from its database is ready',
@@ -207,7 +207,7 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-14',
     test: 'test/cluster/takeover.test.ts',
-    file: 'src/store/postgres/beat-thread.ts',
+    in: 'Beats.#blockedMs',
     find: 'return systemClock.now() - this.#seenAt;',
     replace: 'return 0 * this.#seenAt;',
     why: 'the thread of a member vouches for a loop that is blocked',

@@ -9,7 +9,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   {
     id: 'S-85',
     test: ODD,
-    file: 'src/oauth/access-token.ts',
+    in: 'access-token.ts: judgeClaims',
     find: 'if (!isWellFormed(claims))',
     replace: 'if (claims === undefined)',
     why: 'a token with half of a surrogate pair costs an incident, and gets 503',
@@ -17,7 +17,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   {
     id: 'S-89',
     test: ODD,
-    file: 'src/oauth/access-token.ts',
+    in: 'access-token.ts: judgeClaims',
     find: "if (isMarkedOtherwise(claims) || (kind === 'jwt'",
     replace: "if ((kind === 'jwt'",
     why: 'a refresh token that introspection calls active is accepted',
@@ -25,7 +25,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   {
     id: 'G-01',
     test: BAD,
-    file: 'src/oauth/access-token.ts',
+    in: 'audienceFault',
     find: 'if (!all.includes(issuer.audience)) return',
     replace: 'if (all.length < 0) return',
     why: 'no_audience: a token for another server is accepted',
@@ -33,7 +33,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   {
     id: 'G-01',
     test: BAD,
-    file: 'src/oauth/access-token.ts',
+    in: 'audienceFault',
     find: 'return all.every(fine) ?',
     replace: 'return all.some(fine) ?',
     why: 'a token that is also for others is accepted',
@@ -41,7 +41,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   {
     id: 'G-01',
     test: BAD,
-    file: 'src/oauth/resource-server.ts',
+    in: 'ResourceServer.#outcome',
     find: "if ('rejected' in verdict) return reject(this.#rejections.invalid(verdict.rejected));",
     replace:
       "if ('rejected' in verdict) return { rejection: { ...this.#rejections.invalid(verdict.rejected), cause: token } };",
@@ -50,7 +50,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   {
     id: 'G-01',
     test: BAD,
-    file: 'src/oauth/resource-server.ts',
+    in: 'ResourceServer.#outcome',
     find: 'clock.now() + Math.min(leftMs, rememberMs));',
     replace: 'clock.now() + rememberMs);',
     why: 'cache_after_expiry: a remembered token is accepted after its end',
@@ -58,7 +58,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   {
     id: 'G-01',
     test: BAD,
-    file: 'src/oauth/token-issuer.ts',
+    in: 'TokenIssuer.verify',
     find: "if (!(await this.#signed(token, keys))) return { rejected: 'the signature of the token is not valid' };",
     replace: 'await this.#signed(token, keys);',
     why: 'nobody looks at the signature',
@@ -66,7 +66,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   {
     id: 'G-01',
     test: 'test/oauth/resource-server.test.ts',
-    file: 'src/oauth/resource-server.ts',
+    in: 'ResourceServer.#withoutToken',
     find: "method === 'POST' && query === '' && isModernRevision",
     replace: 'isModernRevision',
     why: 'a header that no body must equal lets a stream of 2024-11-05 in without a token',
@@ -74,7 +74,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   {
     id: 'G-01',
     test: 'test/oauth/resource-server.test.ts',
-    file: 'src/oauth/resource-server.ts',
+    in: 'ResourceServer.#read',
     find: 'if (last?.header === header) return last;',
     replace: 'if (last) return last;',
     why: 'a connection keeps the caller of its first token',
@@ -82,7 +82,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   {
     id: 'G-02',
     test: ISSUERS,
-    file: 'src/oauth/rejections.ts',
+    in: 'Rejections.unavailable',
     find: 'status: 503,',
     replace: 'status: 401,',
     why: 'a client discards a good token while the issuer is down',
@@ -90,7 +90,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   {
     id: 'G-02',
     test: ISSUERS,
-    file: 'src/oauth/issuer-keys.ts',
+    in: 'IssuerKeys.find',
     find: 'if (waitMs > 0 && !this.#loading)',
     replace: 'if (waitMs > cooldownMs)',
     why: 'each invented key id is a request to the issuer',
@@ -98,7 +98,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   {
     id: 'G-08',
     test: 'test/oauth/dpop.test.ts',
-    file: 'src/oauth/dpop-proofs.ts',
+    in: 'DpopProofs.#isNew',
     find: 'if (this.#seen.has(id)) return false;',
     replace: '',
     why: 'a proof is accepted twice',
@@ -106,7 +106,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   {
     id: 'G-08',
     test: 'test/oauth/dpop.test.ts',
-    file: 'src/oauth/resource-server.ts',
+    in: 'ResourceServer.#answer',
     find: "if (scheme === 'bearer' || dpop === 'off')",
     replace: "if (scheme === 'bearer' && dpop === 'off')",
     why: 'a bound token is served without the right scheme',
@@ -114,7 +114,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   {
     id: 'G-09',
     test: 'test/oauth/addresses.test.ts',
-    file: 'src/issuers/guarded-fetch.ts',
+    in: 'checkAddress',
     find: 'if (family !== 0) checkIp(host, family, local);',
     replace: '',
     why: 'an issuer leads the server to a private address',
@@ -122,7 +122,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   {
     id: 'G-16',
     test: 'test/examples/guarded.test.ts',
-    file: 'src/oauth/rejections.ts',
+    in: 'Rejections.challenge',
     find: 'const all = [...new Set([...this.#scopes, ...scopes])];',
     replace: 'const all = scopes;',
     why: 'a client that steps up loses the scopes that every request needs',

@@ -19,6 +19,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BrokenBuild } from './broken-build.ts';
 import { BROKEN_BUILDS } from './broken-builds.ts';
+import { Declarations } from './declarations.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const COPIED = [
@@ -76,8 +77,9 @@ async function broken(id: string | undefined): Promise<boolean> {
   try {
     for (const name of COPIED) cpSync(join(root, name), join(copy, name), { recursive: true, force: true });
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+    const declarations = new Declarations(copy);
     for (const build of builds) {
-      const verdict = await findsIt(copy, build);
+      const verdict = await findsIt(copy, declarations, build);
       good &&= verdict === 'found';
       process.stdout.write(`${build.id.padEnd(6)} ${verdict.padEnd(10)} ${build.why}\n`);
     }
@@ -88,14 +90,11 @@ async function broken(id: string | undefined): Promise<boolean> {
 }
 
 /** Breaks the copy, runs the one test file in it, and mends it. */
-async function findsIt(copy: string, build: BrokenBuild): Promise<'found' | 'NOT FOUND' | 'NO BREAK'> {
-  const path = join(copy, build.file);
+async function findsIt(copy: string, declarations: Declarations, build: BrokenBuild): Promise<'found' | 'NOT FOUND'> {
+  const change = declarations.broken(build);
+  const path = join(copy, change.path);
   const text = readFileSync(path, 'utf8');
-  if (text.split(build.find).length !== 2) return 'NO BREAK';
-  writeFileSync(
-    path,
-    text.replace(build.find, () => build.replace),
-  );
+  writeFileSync(path, change.text);
   try {
     if (build.built) {
       await run(copy, [], {}, ['--import', 'tsx', 'bundle.ts']);

@@ -5,7 +5,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/durable/sessions.test.ts',
-    file: 'src/sessions/reply-cache.ts',
+    in: 'ReplyCache.#start',
     find: 'if ((!repeatable || again) && !marked) return this.#mark(mail, call);',
     replace: '',
     why: 'a call that had started when the process died runs again',
@@ -13,7 +13,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/durable/lasting.test.ts',
-    file: 'src/transports/stdio.ts',
+    in: 'Stdio.open',
     find: 'session: process.env.TROUPE_SESSION,',
     replace: 'session: undefined,',
     why: 'a call over stdio that is resent runs again',
@@ -21,7 +21,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-02',
     test: 'test/durable/sessions.test.ts',
-    file: 'src/sessions/session-repository.ts',
+    in: 'SessionRepository.take',
     find: "if (row.status !== 'open' || ended(row, now)) continue;",
     replace: 'continue;',
     why: 'sessions end with the process',
@@ -29,7 +29,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'S-03',
     test: 'test/durable/sessions.test.ts',
-    file: 'src/sessions/session-repository.ts',
+    in: 'SessionRepository.find',
     find: 'if (dormant?.row.principal !== principal) return undefined;',
     replace: 'if (!dormant) return undefined;',
     why: 'a restored session serves another principal',
@@ -37,7 +37,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'S-05',
     test: 'test/durable/sessions.test.ts',
-    file: 'src/transports/http/http-session.ts',
+    in: 'HttpSession.find',
     find: 'return stream.canResume(seq) ? { stream, seq } : undefined;',
     replace: 'return { stream, seq };',
     why: 'an unknown event id is accepted',
@@ -45,7 +45,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-24',
     test: 'test/durable/sessions.test.ts',
-    file: 'src/sessions/session-record.ts',
+    in: 'SessionRecord.end',
     find: "this.#row('ended', this.#options.system.clock.date() + AUDIT_MS);",
     replace: "this.#row('open', this.#options.system.clock.date() + AUDIT_MS);",
     why: 'an ended session exists again after a restart',
@@ -53,7 +53,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-25',
     test: 'test/durable/sessions.test.ts',
-    file: 'src/transports/http/http-connections.ts',
+    in: 'HttpConnections.close',
     find: 'session.end(this.#options.retryMs, now);',
     replace: 'session.end(undefined, now);',
     why: 'streams of a stopping server do not ask their clients to reconnect',
@@ -61,7 +61,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-25',
     test: 'test/durable/sleep.test.ts',
-    file: 'src/transports/http/mcp-routes.ts',
+    in: 'McpRoutes.#wake',
     find: "all.closed ? refuse(503, 'this server is closed', ErrorCode.ShuttingDown) : refuse(404, NO_SESSION)",
     replace: 'refuse(404, NO_SESSION)',
     why: 'a stopping server reports an existing session as unknown',
@@ -69,15 +69,15 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-30',
     test: 'test/durable/sleep.test.ts',
-    file: 'src/transports/http/http-connections.ts',
-    find: "emit('connection.closed', { connection: session.connection, reason });\n    session.keeper?.end();",
-    replace: "emit('connection.drained', { connection: session.connection });\n    session.keeper?.end();",
+    in: 'HttpConnections.end',
+    find: "emit('connection.closed', { connection: session.connection, reason }); session.keeper?.end();",
+    replace: "emit('connection.drained', { connection: session.connection }); session.keeper?.end();",
     why: 'ended sessions stay in the store',
   },
   {
     id: 'R-30',
     test: 'test/durable/sleep.test.ts',
-    file: 'src/transports/http/http-connections.ts',
+    in: 'HttpConnections.post',
     find: 'if (gone) exchange.closed();',
     replace: '',
     why: 'a request whose client disconnected while its session was read stays open for ever',
@@ -85,7 +85,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-18',
     test: 'test/durable/sleep.test.ts',
-    file: 'src/sessions/reply-cache.ts',
+    in: 'ReplyCache.#start',
     find: 'if ((!repeatable || again) && !marked) return this.#mark(mail, call);',
     replace: '',
     why: 'a call runs although its start could not be persisted',
@@ -93,7 +93,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/durable/sleep.test.ts',
-    file: 'src/actor/output-gate.ts',
+    in: 'OutputGate.after',
     find: 'if (this.still) return run();',
     replace: 'return run();',
     why: 'a client sees what is not yet durable',
@@ -101,23 +101,23 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-22',
     test: 'test/durable/sleep.test.ts',
-    file: 'src/sessions/session-repository.ts',
-    find: '    this.#awake.delete(id);\n        this.#hibernates(row, false);',
-    replace: '    this.#awake.delete(id);',
+    in: 'SessionRepository.#keep',
+    find: 'this.#awake.delete(id); this.#hibernates(row, false);',
+    replace: 'this.#awake.delete(id);',
     why: 'a hibernated session is lost',
   },
   {
     id: 'R-22',
     test: 'test/durable/sleep.test.ts',
-    file: 'src/transports/http/session-wakeup.ts',
-    find: '      unread();\n',
+    in: 'SessionWakeup.#wake',
+    find: 'unread();',
     replace: '',
     why: 'a session whose streams cannot be read once is lost',
   },
   {
     id: 'R-45',
     test: 'test/durable/reads.test.ts',
-    file: 'src/actor/output-gate.ts',
+    in: 'OutputGate.afterAddition',
     find: 'if (this.#durable >= position) return run();',
     replace: 'if (this.#durable >= 0) return run();',
     why: 'a read in a session is answered while its state could still be lost',
@@ -125,7 +125,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-45',
     test: 'test/durable/reads.test.ts',
-    file: 'machines/handle.ts',
+    in: 'handle.ts: handleMachine',
     find: "tags: ['loaded', 'pending'],",
     replace: "tags: ['loaded', 'pending', 'ready'],",
     why: 'a read of a handle overtakes the change that it shows',
@@ -133,7 +133,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-45',
     test: 'test/durable/reads.test.ts',
-    file: 'src/tasks/task.ts',
+    in: 'Task.look',
     find: 'return this.#keeping.durable ?? this.#now();',
     replace: 'return this.#now();',
     why: 'a read of a task overtakes the change that it shows',
@@ -141,7 +141,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-46',
     test: 'test/durable/reads.test.ts',
-    file: 'src/sessions/reply-cache.ts',
+    in: 'leavesNothing',
     find: 'hints(tool).readOnlyHint === true && !mayBecomeTask',
     replace: 'hints(tool).readOnlyHint === undefined && !mayBecomeTask',
     why: 'a call of a read-only tool leaves a reply in the store',
@@ -149,7 +149,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-26',
     test: 'test/durable/reads.test.ts',
-    file: 'src/sessions/reply-cache.ts',
+    in: 'ReplyCache.#makeRoom',
     find: '?? new RecentNames(limits.maxRepliesPerSession)',
     replace: '?? new RecentNames(1e9)',
     why: 'the replies of a session accumulate until the next sweep',
@@ -157,7 +157,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'D-01',
     test: 'test/nodes/continuity.test.ts',
-    file: 'src/sessions/reply-cache.ts',
+    in: 'ReplyCache.#start',
     find: 'if ((!repeatable || again) && !marked)',
     replace: 'if (!repeatable && !marked)',
     why: 'a call that ends its process runs again at each node at which its client resumes it',
@@ -165,7 +165,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'D-01',
     test: 'test/nodes/continuity.test.ts',
-    file: 'src/sessions/reply-cache.ts',
+    in: 'ReplyCache.#start',
     find: 'again ? !repeatable || before !== undefined',
     replace: 'again ? before !== undefined',
     why: 'a resumed stream runs a call twice that must run once',
@@ -173,7 +173,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'D-01',
     test: 'test/nodes/continuity.test.ts',
-    file: 'src/codec/inbound/inbound.ts',
+    in: 'Inbound.#admit',
     find: 'if (progress !== undefined) setProgress(request, progress);',
     replace: '',
     why: 'the progress of a resumed stream decreases',

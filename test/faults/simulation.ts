@@ -5,7 +5,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
   {
     id: 'R-32',
     test: 'test/simulation/simulation.test.ts',
-    file: 'src/input/step-log.ts',
+    in: 'StepLog.#stored',
     find: 'await stored;',
     replace: '',
     why: 'a step result is used before it is durable',
@@ -13,7 +13,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
   {
     id: 'R-32',
     test: 'test/simulation/simulation.test.ts',
-    file: 'src/tasks/task-table.ts',
+    in: 'TaskTable.own',
     find: 'if (!entry || !ownersOf(client).includes(entry.record.owner)) return undefined;',
     replace: 'if (!entry) return undefined;',
     why: 'a task answers another principal',
@@ -21,7 +21,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
   {
     id: 'R-32',
     test: 'test/simulation/simulation.test.ts',
-    file: 'src/requests/requests.ts',
+    in: 'overloadReason',
     find: 'if (size < maxInFlight) return undefined;',
     replace: 'if (size < 1_000) return undefined;',
     why: 'the limit of requests in flight is not enforced',
@@ -29,7 +29,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
   {
     id: 'R-32',
     test: 'test/simulation/simulation.test.ts',
-    file: 'src/sessions/session-record.ts',
+    in: 'SessionRecord.gate',
     find: 'this.#output.after(run, failed);',
     replace: 'run(); void failed;',
     why: 'a client sees what is not yet durable',

@@ -7,7 +7,7 @@ export const SKILLS_OF_SERVER: readonly BrokenBuild[] = [
   {
     id: 'S-60',
     test: SKILLS,
-    file: 'src/skills/skill-scan.ts',
+    in: 'skill-scan.ts: readBytes',
     find: 'if (place !== path && place',
     replace: "if (path === '' && place",
     why: 'a link in the place of a folder leads out of the folder of skills',
@@ -15,7 +15,7 @@ export const SKILLS_OF_SERVER: readonly BrokenBuild[] = [
   {
     id: 'S-60',
     test: SKILLS,
-    file: 'src/skills/skill-scan.ts',
+    in: 'readFolder',
     find: ".filter((entry) => !entry.name.startsWith('.'))",
     replace: '',
     why: 'hidden files are published',
@@ -23,7 +23,7 @@ export const SKILLS_OF_SERVER: readonly BrokenBuild[] = [
   {
     id: 'S-61',
     test: SKILLS,
-    file: 'src/skills/skill-folder.ts',
+    in: 'SkillFolder.read',
     find: '(await digestOf(found.bytes)) === file.digest',
     replace: 'found.bytes.length === file.size',
     why: 'a changed file of the same length is served under the digest of the earlier one',
@@ -31,7 +31,7 @@ export const SKILLS_OF_SERVER: readonly BrokenBuild[] = [
   {
     id: 'S-62',
     test: SKILLS,
-    file: 'src/skills/skill-registry.ts',
+    in: 'SkillRegistry.#serving',
     find: 'request.hidden ? undefined : catalogue.get(operation.uri)?.definition',
     replace: 'catalogue.get(operation.uri)?.definition',
     why: 'a caller who guesses the address of a hidden skill gets its entry',
@@ -39,7 +39,7 @@ export const SKILLS_OF_SERVER: readonly BrokenBuild[] = [
   {
     id: 'S-62',
     test: SKILLS,
-    file: 'src/skills/skill-directories.ts',
+    in: 'treeOf',
     find: 'if (view?.hides.has(uri)) continue;',
     replace: '',
     why: 'the directories of a hidden skill show its files',

@@ -5,7 +5,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-03',
     test: 'test/store/power-loss.test.ts',
-    file: 'src/store/sqlite/database-file.ts',
+    in: 'database-file.ts: openFile',
     find: 'synchronous=FULL',
     replace: 'synchronous=NORMAL',
     why: 'a commit is acknowledged before it is on disk',
@@ -13,7 +13,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-04',
     test: 'test/store/damage.test.ts',
-    file: 'src/store/sqlite/journal-rows.ts',
+    in: 'journal-rows.ts: readEvent',
     find: 'if (prev !== previous || eventSum(prev, of.n, seq, kind, data) !== crc) throw damaged(what);',
     replace: '',
     why: 'damaged events are served',
@@ -21,7 +21,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-41',
     test: 'test/store/flips.test.ts',
-    file: 'src/store/sqlite/sqlite-check.ts',
+    in: 'integrity',
     find: "return rows.filter((line) => line !== 'ok');",
     replace: 'return rows.slice(rows.length);',
     why: 'a file is opened, and written to, without a check',
@@ -29,15 +29,15 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-41',
     test: 'test/store/flips.test.ts',
-    file: 'src/store/sqlite/sqlite-check.ts',
-    find: 'db.run(`REINDEX ',
-    replace: 'if (doubtful.size < 0) db.run(`REINDEX ',
+    in: 'sqlite-check.ts: checkFile',
+    find: 'db.run(`REINDEX',
+    replace: 'if (doubtful.size < 0) db.run(`REINDEX',
     why: 'an index that was damaged is not rebuilt',
   },
   {
     id: 'R-42',
     test: 'test/store/flips.test.ts',
-    file: 'src/store/sqlite/state-rows.ts',
+    in: 'StateRows.replyTo',
     find: "if (!row && this.#keys.has('reply', ...key)) throw missingReply(actor, request);",
     replace: '',
     why: 'a reply that its index no longer finds counts as unknown',
@@ -45,7 +45,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-42',
     test: 'test/store/flips.test.ts',
-    file: 'src/store/sqlite/journal.ts',
+    in: 'SqliteJournal.#find',
     find: 'if (!row && this.#keys.has(',
     replace: 'if (!row && stream.length < 0 && this.#keys.has(',
     why: 'a stream that its index no longer finds starts again',
@@ -53,7 +53,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-42',
     test: 'test/store/flips.test.ts',
-    file: 'src/store/sqlite/state-rows.ts',
+    in: 'StateRows.load',
     find: "if (timers.length !== this.#keys.count('timers', key))",
     replace: 'if (timers.length < 0)',
     why: 'an actor is served without a timer that is not found',
@@ -61,7 +61,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-42',
     test: 'test/durable/damage.test.ts',
-    file: 'src/sessions/session-repository.ts',
+    in: 'SessionRepository.find',
     find: "if (!dormant && store.isDamaged?.(actor)) return 'damaged';",
     replace: '',
     why: 'a session whose row is damaged is answered with 404',
@@ -69,7 +69,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-42',
     test: 'test/durable/damage.test.ts',
-    file: 'src/handles/handles.ts',
+    in: 'Handles.#find',
     find: 'if (!entry && this.#options.store.isDamaged?.(id)) throw damagedHandle(name);',
     replace: '',
     why: 'a handle with a damaged row is reported as unknown',
@@ -77,7 +77,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-42',
     test: 'test/durable/damage.test.ts',
-    file: 'src/tasks/task-records.ts',
+    in: 'TaskRecords.read',
     find: 'this.#unread.add(row.id);',
     replace: '',
     why: 'a task with a damaged snapshot is reported as unknown',
@@ -85,15 +85,15 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-43',
     test: 'test/store/damage.test.ts',
-    file: 'src/store/sqlite/database-file.ts',
-    find: 'mustNotBeCut(file, path, mark);\n  if',
+    in: 'database-file.ts: openFile',
+    find: 'mustNotBeCut(file, path, mark); if',
     replace: 'if',
     why: 'a store of zero bytes counts as a new one',
   },
   {
     id: 'R-43',
     test: 'test/store/damage.test.ts',
-    file: 'src/store/sqlite/database-file.ts',
+    in: 'mustHaveAll',
     find: 'if (marked.commits <= commits) return;',
     replace: 'if (marked.commits > -1) return;',
     why: 'a log without its end is accepted',
@@ -101,7 +101,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-48',
     test: 'test/store/damage.test.ts',
-    file: 'src/store/sqlite/database-file.ts',
+    in: 'mustHaveAll',
     find: 'if (marked.store !== undefined && marked.store !== id)',
     replace: 'if (marked.store === id && marked.store !== id)',
     why: 'the file of another store opens in place of this one',
@@ -109,7 +109,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-47',
     test: 'test/store/damage.test.ts',
-    file: 'src/store/sqlite/database-file.ts',
+    in: 'database-file.ts: openFile',
     find: 'const before = inspect({ file, path, lock, mark, lockMs: options.lockMs, readOnly });',
     replace: 'const before = undefined;',
     why: 'the file is checked through a connection that replays a damaged log when it closes',
@@ -117,15 +117,15 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-52',
     test: 'test/store/displaced.test.ts',
-    file: 'src/store/sqlite/group-commit.ts',
-    find: 'this.#mustBeInPlace();\n    this.#keys.keep();',
+    in: 'GroupCommit.#finish',
+    find: 'this.#mustBeInPlace(); this.#keys.keep();',
     replace: 'this.#keys.keep();',
     why: 'a transaction in a removed file is acknowledged',
   },
   {
     id: 'R-52',
     test: 'test/store/displaced.test.ts',
-    file: 'src/store/sqlite/database-file.ts',
+    in: 'database-file.ts: openFile',
     find: "if (database !== there) throw new Displaced(displacedText(path, '', there));",
     replace: '',
     why: 'after a failure of the disk, the store opens the file that replaced its own',
@@ -133,7 +133,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-18',
     test: 'test/store/faults.test.ts',
-    file: 'src/store/sqlite/sqlite-database.ts',
+    in: 'sqlite-database.ts: FAULTS',
     find: "[FULL]: 'full',",
     replace: '',
     why: 'a full disk counts as a broken one',
@@ -141,7 +141,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-19',
     test: 'test/store/faults.test.ts',
-    file: 'src/store/sqlite/group-commit.ts',
+    in: 'GroupCommit.run',
     find: 'return this.#failed(jobs, error);',
     replace: "return jobs.map(({ id }) => ({ id, found: { type: 'done' } }));",
     why: 'a failed commit is acknowledged',
@@ -149,7 +149,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-20',
     test: 'test/store/faults.test.ts',
-    file: 'src/store/sqlite/sqlite.ts',
+    in: 'SqliteStore.commit',
     find: "return this.#ask({ type: 'commit', writes, length: lengthOfWrites(writes) })",
     replace:
       "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20); return this.#ask({ type: 'commit', writes, length: lengthOfWrites(writes) })",
@@ -158,7 +158,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-26',
     test: 'test/store/retention.test.ts',
-    file: 'src/store/sqlite/journal.ts',
+    in: 'SqliteJournal.events',
     find: 'if (after > 0 && after < of.purged) throw gone(actor, stream, after);',
     replace: '',
     why: 'purged events are skipped without an error',
@@ -166,7 +166,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-26',
     test: 'test/store/retention.test.ts',
-    file: 'src/store/sqlite/journal.ts',
+    in: 'SqliteJournal.append',
     find: 'if (to.events > maxStreamEvents)',
     replace: 'if (to.events > 1e9)',
     why: 'a stream grows without a limit',
@@ -174,7 +174,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-26',
     test: 'test/store/retention.test.ts',
-    file: 'src/store/sqlite/group-commit.ts',
+    in: 'GroupCommit.#sweep',
     find: 'sweep.surplus ??= this.#rows.replies() - maxReplies;',
     replace: 'sweep.surplus ??= 0;',
     why: 'all replies together grow without a limit',
@@ -182,7 +182,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-26',
     test: 'test/store/packs.test.ts',
-    file: 'src/store/sqlite/reply-packs.ts',
+    in: 'ReplyPacks.write',
     find: 'if (this.#bytes <= MAX_BYTES) return;',
     replace: 'if (this.#bytes <= MAX_BYTES * 100) return;',
     why: 'packs of replies accumulate until the next sweep',
@@ -190,7 +190,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-41',
     test: 'test/store/packs.test.ts',
-    file: 'src/store/sqlite/reply-pack.ts',
+    in: 'reply-pack.ts: readPack',
     find: 'const intact = sumOf(body) === sum;',
     replace: 'const intact = sumOf(body) >= 0 && sum !== undefined;',
     why: 'damaged replies in a pack are served',
@@ -198,7 +198,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/store/packs.test.ts',
-    file: 'src/store/sqlite/reply-packs.ts',
+    in: 'ReplyPacks.reply',
     find: 'if (held) this.#change(actor, request, held, undefined, true);',
     replace: 'if (held) this.#change(actor, request, held, undefined, false);',
     why: 'a deleted reply returns after a crash',
@@ -206,7 +206,7 @@ export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/store/contract.test.ts',
-    file: 'src/store/sqlite/group-commit.ts',
+    in: 'GroupCommit.#claim',
     find: "if (there !== undefined && there !== '')",
     replace: "if (there !== undefined && there === '')",
     why: 'a call with a key is claimed twice',

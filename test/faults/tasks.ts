@@ -5,7 +5,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-29',
     test: 'test/tasks/durable/tasks.test.ts',
-    file: 'src/tasks/task-records.ts',
+    in: 'TaskRecords.create',
     find: 'return this.#options.store.commit([...this.#writes(record, task), call, ...more]);',
     replace:
       'this.#options.store.commit([...this.#writes(record, task), call, ...more]).catch(() => {}); return Promise.resolve();',
@@ -14,7 +14,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-29',
     test: 'test/tasks/durable/tasks.test.ts',
-    file: 'src/tasks/task.ts',
+    in: 'Task.constructor',
     find: 'if (was) this.#snapshot = taskMachine.resolveState({ value: was.status });',
     replace: '',
     why: 'an ended task works again after a restart',
@@ -22,7 +22,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-29',
     test: 'test/tasks/durable/tasks.test.ts',
-    file: 'src/tasks/task-inputs.ts',
+    in: 'TaskInputs.constructor',
     find: 'this.#keys = new Set(was?.keys);',
     replace: 'this.#keys = new Set();',
     why: 'the keys of input requests are reused after a restart',
@@ -30,7 +30,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'S-12',
     test: 'test/tasks/durable/questions.test.ts',
-    file: 'src/input/request-log.ts',
+    in: 'RequestLog.statusOf',
     find: "if (round < last) return 'yes';",
     replace: "if (round < last) return 'no';",
     why: 'an older request state is accepted after a restart',
@@ -38,7 +38,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'S-12',
     test: 'test/tasks/durable/questions.test.ts',
-    file: 'src/input/request-log.ts',
+    in: 'RequestLog.statusOf',
     find: "if (!stored || round > last) return 'no';",
     replace: "if (!stored || round >= 0) return 'no';",
     why: 'a consumed request state runs its request again after a restart',
@@ -46,7 +46,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-18',
     test: 'test/tasks/durable/questions.test.ts',
-    file: 'src/input/interactive-request.ts',
+    in: 'InteractiveRequest.#stored',
     find: 'if (error === undefined) return final ? this.#finish(outcome) : respond(request, outcome);',
     replace: 'if (error === undefined || final) return final ? this.#finish(outcome) : respond(request, outcome);',
     why: 'a client receives a response that could not be persisted',
@@ -54,7 +54,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-18',
     test: 'test/tasks/durable/tasks.test.ts',
-    file: 'src/tasks/task-persistence.ts',
+    in: 'TaskPersistence.settle',
     find: '(why) => respond(request, unkept(why)),',
     replace: '() => respond(request, outcome()),',
     why: 'a task that could not be persisted is acknowledged',
@@ -62,7 +62,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-29',
     test: 'test/tasks/durable/tasks.test.ts',
-    file: 'src/input/request-log.ts',
+    in: 'RequestLog.recordOf',
     find: 'this.#lasting.get(id) ?? system.clock.date()',
     replace: 'system.clock.date()',
     why: 'the step log of a task is deleted before the task',
@@ -70,7 +70,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/durable/journal.test.ts',
-    file: 'src/input/request-record.ts',
+    in: 'RequestRecord.end',
     find: 'this.#continuedElsewhere ||= continuedElsewhere;',
     replace: 'void continuedElsewhere;',
     why: 'a step that ran while its server stopped is reported as persisted',
@@ -78,7 +78,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/durable/machine-tools.test.ts',
-    file: 'src/handles/statechart-call.ts',
+    in: 'CheckpointWrites.commit',
     find: 'if (pending) await this.#checkpoints?.storage()?.saveCheckpoint(pending.text, pending.due);',
     replace: 'if (pending) void this.#checkpoints?.storage()?.saveCheckpoint(pending.text, undefined).catch(() => {});',
     why: 'the input request of a machine leaves before its checkpoint is durable',
@@ -86,7 +86,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/durable/machine-tools.test.ts',
-    file: 'src/handles/statechart-call.ts',
+    in: 'StatechartCall.constructor',
     find: 'checkpoints?.before === undefined ? undefined : readCheckpoint(checkpoints.before, machine, name);',
     replace: 'undefined;',
     why: 'a machine tool starts from the beginning after a restart',
@@ -94,7 +94,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/durable/machine-tools.test.ts',
-    file: 'src/handles/statechart-call.ts',
+    in: 'StatechartCall.#checkpoint',
     find: 'known?.mark === mark ? known.due : Math.ceil(now + delay)',
     replace: 'Math.ceil(now + delay)',
     why: 'a timer of a machine tool lasts longer across a restart',
@@ -102,7 +102,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/durable/machine-tools.test.ts',
-    file: 'src/tasks/delayed-calls.ts',
+    in: 'DelayedCalls.take',
     find: 'if (!requestLog.isLeaving(id)) this.#timers.add(id, at);',
     replace: ';',
     why: 'a timer of a machine tool waits for its client',
@@ -110,7 +110,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/durable/machine-tools.test.ts',
-    file: 'src/handles/statechart-call.ts',
+    in: 'StatechartCall.#asking',
     find: 'const key = this.#entryOf(by);',
     replace: 'const key = by.id;',
     why: 'an input request that a machine repeats has the key of another process, and takes the answer to the first one',
@@ -118,7 +118,7 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/tasks/durable/questions.test.ts',
-    file: 'src/input/step-log.ts',
+    in: 'StepLog.#stored',
     find: 'await stored;',
     replace: '',
     why: 'a step result is used before it is durable',

@@ -9,7 +9,7 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   {
     id: 'G-12',
     test: SPANS,
-    file: 'src/otel.ts',
+    in: 'Otel.begin',
     find: "if (takes && operation.method === 'tools/call')",
     replace: "if (operation.method === 'tools/call')",
     why: 'arguments are recorded without being asked for',
@@ -17,7 +17,7 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   {
     id: 'G-12',
     test: SPANS,
-    file: 'src/telemetry/conventions.ts',
+    in: 'sessionAttributes',
     find: "'mcp.session.id': sessionDigest(session)",
     replace: "'mcp.session.id': session",
     why: 'the span of a question has the id of a session, which is the key to it',
@@ -25,7 +25,7 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   {
     id: 'G-12',
     test: SPANS,
-    file: 'src/telemetry/conventions.ts',
+    in: 'requestAttributes',
     find: "attributes['mcp.session.id'] = sessionDigest(session);",
     replace: "attributes['mcp.session.id'] = session;",
     why: 'the span of a request has the id of a session, which is the key to it',
@@ -33,7 +33,7 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   {
     id: 'G-12',
     test: SPANS,
-    file: 'src/otel.ts',
+    in: 'Otel.begin',
     find: 'gives && outcome?.ok === false ?',
     replace: 'outcome?.ok === false ?',
     why: 'the message of an error is recorded without being asked for',
@@ -41,7 +41,7 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   {
     id: 'G-12',
     test: LOG,
-    file: 'src/operator-log.ts',
+    in: 'operator-log.ts: loggedError',
     find: 'return { type: typeOf(error), message: messageOf(error), stack };',
     replace: 'return { ...(error as object), type: typeOf(error), message: messageOf(error), stack };',
     why: 'an error carries the headers of the request of another library into the log',
@@ -49,7 +49,7 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   {
     id: 'G-12',
     test: LOG,
-    file: 'src/operator-log.ts',
+    in: 'operator-log.ts: fieldsOf',
     find: "{ sessionHash: hash('sha256', client.session.id, 'base64url') }",
     replace: '{ sessionHash: client.session.id }',
     why: 'the log has the id of a session, which is the key to it',
@@ -57,7 +57,7 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   {
     id: 'G-13',
     test: SPANS,
-    file: 'src/otel.ts',
+    in: 'otel.ts: parentOf',
     find: 'return meta ? propagation.extract(base, meta, META) : base;',
     replace: 'return base;',
     why: 'the parent in _meta is ignored',
@@ -65,15 +65,15 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   {
     id: 'G-13',
     test: SPANS,
-    file: 'src/executors/executor.ts',
-    find: 'span === undefined\n',
-    replace: 'span === undefined || request.id !== undefined\n',
+    in: 'Executor.#execute',
+    find: 'span === undefined',
+    replace: 'span === undefined || request.id !== undefined',
     why: 'a handler runs outside of its span',
   },
   {
     id: 'G-13',
     test: SPANS,
-    file: 'src/input/interactive-requests.ts',
+    in: 'InteractiveRequests.#continue',
     find: 'if (state.trace !== undefined)',
     replace: 'if (state.round < 0 && state.trace !== undefined)',
     why: 'a retry does not link the request that asked',
@@ -81,15 +81,15 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   {
     id: 'G-13',
     test: SPANS,
-    file: 'src/handles/load-instance.ts',
-    find: '  entry.trace = stored.trace;\n',
+    in: 'load-instance.ts: loadInstance',
+    find: 'entry.trace = stored.trace;',
     replace: '',
     why: 'a handle forgets the request that created it when its instance leaves memory',
   },
   {
     id: 'G-13',
     test: SPANS,
-    file: 'src/telemetry/metrics.ts',
+    in: 'metrics.ts: errorTypeOf',
     find: "? 'tool_error' : undefined",
     replace: '? undefined : undefined',
     why: 'a failed tool counts as a success',
@@ -97,7 +97,7 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   {
     id: 'G-13',
     test: SPANS,
-    file: 'src/requests/requests.ts',
+    in: 'Requests.#refuse',
     find: 'this.#telemetry?.rejected(() => this.#seen(request), { error: String(code), seconds: 0, outcome });',
     replace: '',
     why: 'a request that a limit rejects has no span',
@@ -105,7 +105,7 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   {
     id: 'G-13',
     test: SPANS,
-    file: 'src/telemetry/guarded-telemetry.ts',
+    in: 'GuardedTelemetry.rejected',
     find: 'if (this.#rejected.take(this.#clock.now()) === 0) this',
     replace: 'this',
     why: 'a flood of rejected requests becomes a flood of spans',
@@ -113,7 +113,7 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   {
     id: 'G-14',
     test: METRICS,
-    file: 'src/telemetry/metrics.ts',
+    in: 'Metrics.#newTool',
     find: 'this.#known.tool(given) ? nameWithin(this.#tools, given) : UNKNOWN',
     replace: 'given',
     why: 'each name that a client invents is a time series',
@@ -121,7 +121,7 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   {
     id: 'G-14',
     test: METRICS,
-    file: 'src/telemetry/prometheus.ts',
+    in: 'writeBuckets',
     find: 'count += histogram.bucket(series, bucket);',
     replace: 'count = histogram.bucket(series, bucket);',
     why: 'the buckets of a histogram are not cumulative',
@@ -129,7 +129,7 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   {
     id: 'G-14',
     test: 'test/telemetry/metrics-listener.test.ts',
-    file: 'src/transports/http/metrics-listener.ts',
+    in: 'MetricsListener.#isFor',
     find: "if (!isLoopback(this.#address.host ?? '127.0.0.1')) return true;",
     replace: 'if (headers !== undefined) return true;',
     why: 'a page under another name can read the metrics',

@@ -7,7 +7,7 @@ export const TOOL_LIMITS: readonly BrokenBuild[] = [
   {
     id: 'G-10',
     test,
-    file: 'src/tool-limits/daily-use.ts',
+    in: 'DailyUses.#failed',
     find: 'if (this.#reported) return;',
     replace: '',
     why: 'each call logs that the store fails',
@@ -15,7 +15,7 @@ export const TOOL_LIMITS: readonly BrokenBuild[] = [
   {
     id: 'G-10',
     test,
-    file: 'src/tool-limits/limited-calls.ts',
+    in: 'LimitedCalls.#excess',
     find: 'use.used + cost > perDay',
     replace: 'use.used > perDay',
     why: 'one call more than the daily limit runs',
@@ -23,7 +23,7 @@ export const TOOL_LIMITS: readonly BrokenBuild[] = [
   {
     id: 'G-10',
     test,
-    file: 'src/tool-limits/daily-use.ts',
+    in: 'DailyUses.count',
     find: 'if (use.unstored >= STORE_AT) this.keep(use);',
     replace: '',
     why: 'a crash returns all calls of the day',
@@ -31,7 +31,7 @@ export const TOOL_LIMITS: readonly BrokenBuild[] = [
   {
     id: 'G-10',
     test,
-    file: 'src/tool-limits/daily-use.ts',
+    in: 'DailyUses.#load',
     find: 'use.used += stored.used;',
     replace: 'use.used += 0 * stored.used;',
     why: 'a restart returns all calls of the day',
@@ -39,7 +39,7 @@ export const TOOL_LIMITS: readonly BrokenBuild[] = [
   {
     id: 'G-10',
     test,
-    file: 'src/tool-limits/daily-use.ts',
+    in: 'DailyUses.mustWait',
     find: 'today < use.day - 1',
     replace: 'today < use.day',
     why: 'a clock that is set back over midnight returns all calls of the day',
@@ -47,7 +47,7 @@ export const TOOL_LIMITS: readonly BrokenBuild[] = [
   {
     id: 'G-10',
     test,
-    file: 'src/tool-limits/limited-calls.ts',
+    in: 'LimitedCalls.#evict',
     find: 'entry.running > 0 || entry.use?.waits',
     replace: 'entry.running > 0',
     why: 'the calls of a day are forgotten while the store writes them',
@@ -55,7 +55,7 @@ export const TOOL_LIMITS: readonly BrokenBuild[] = [
   {
     id: 'G-10',
     test,
-    file: 'src/sessions/reply-cache.ts',
+    in: 'ReplyCache.#answered',
     find: 'request.turnedAway || isUnrecorded(outcome)',
     replace: 'isUnrecorded(outcome)',
     why: 'a client that retries with its key gets the refusal for ever',
@@ -63,15 +63,15 @@ export const TOOL_LIMITS: readonly BrokenBuild[] = [
   {
     id: 'G-10',
     test,
-    file: 'src/tool-limits/limited-calls.ts',
-    find: '      entry.queue.splice(entry.queue.indexOf(waiting), 1);\n',
+    in: 'LimitedCalls.#enter',
+    find: 'entry.queue.splice(entry.queue.indexOf(waiting), 1);',
     replace: '',
     why: 'a cancelled call keeps its place in the queue',
   },
   {
     id: 'G-10',
     test,
-    file: 'src/tool-limits/limited-calls.ts',
+    in: 'LimitedCalls.#entryOf',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a file
     find: 'const key = `${tool}\\n${principal}`;',
     replace: 'const key = tool;',
@@ -80,7 +80,7 @@ export const TOOL_LIMITS: readonly BrokenBuild[] = [
   {
     id: 'G-10',
     test,
-    file: 'src/tool-limits/limited-calls.ts',
+    in: 'LimitedCalls.#entryOf',
     find: 'if (this.#entries.size > MAX_ENTRIES) this.#evict();',
     replace: '',
     why: 'each principal that ever called a tool stays in memory',

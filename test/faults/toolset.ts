@@ -5,7 +5,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
   {
     id: 'S-01',
     test: 'test/handles/toolset.test.ts',
-    file: 'src/handles/tools/machine-tools.ts',
+    in: 'checkEvent',
     find: "if (type.startsWith('xstate.')) refuse(",
     replace: "if (type === 'xstate.') refuse(",
     why: 'an author can list an event of XState',
@@ -13,7 +13,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
   {
     id: 'S-01',
     test: 'test/handles/toolset.test.ts',
-    file: 'src/handles/tools/handle-arguments.ts',
+    in: 'handle-arguments.ts: sendingAny',
     find: "const members = typeof event === 'string' ? ready.get(event) : undefined;",
     replace: "const members = typeof event === 'string' ? (ready.get(event) ?? [...ready.values()][1]) : undefined;",
     why: 'an unlisted event counts as another one',
@@ -21,7 +21,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
   {
     id: 'S-04',
     test: 'test/handles/toolset.test.ts',
-    file: 'src/handles/handles.ts',
+    in: 'Handles.#find',
     find: 'if (!entry || !mayUse(entry.principal, principal)) throw unknownHandle(name);',
     replace: 'if (!entry) throw unknownHandle(name);',
     why: 'a handle answers another principal',
@@ -29,7 +29,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
   {
     id: 'S-04',
     test: 'test/handles/toolset.test.ts',
-    file: 'src/emitters/topics.ts',
+    in: 'topics.ts: belongsToOther',
     find: "return 'owner' in change && change.owner !== undefined && change.owner !== principal;",
     replace: 'return false;',
     why: 'another principal is notified that a handle has changed',
@@ -37,7 +37,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/examples/order-kill.test.ts',
-    file: 'src/handles/turn-loop.ts',
+    in: 'BatchWrites.commit',
     find: 'return this.#store.commit(batch);',
     replace: 'return this.#store.commit(batch.slice(0, 0));',
     why: 'a handle is not persisted',
