@@ -18,7 +18,7 @@ import {
 } from '../protocol/json.ts';
 import { type CallLimits, problemOfLimits } from '../tool-limits/call-limits.ts';
 import { commonEntry, isServerEntry, KNOWN_MEMBERS, presentMembers } from './client-members.ts';
-import { expandVariables, type VariableSource } from './variables.ts';
+import { expandHome, expandVariables, type VariableSource } from './variables.ts';
 
 /** A server that the gateway can connect to. */
 export type ConfiguredTarget =
@@ -298,21 +298,24 @@ class ConfigurationReader {
       Object.fromEntries(
         Object.entries(values).map(([name, value]) => [name, this.#replaced(value, [...path, member, name], true)]),
       );
-    if ('socket' in target) return { socket: resolve(this.#variables.folder, text(target.socket, 'socket')) };
+    if ('socket' in target) return { socket: this.#resolved(target.socket, [...path, 'socket']) };
     if ('url' in target) {
       const url = text(target.url, 'url');
       if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
         throw new FieldProblem([...path, 'url'], `expected an http or https URL, got ${quote(target.url)}`);
       return { url, headers: all(target.headers, 'headers') };
     }
-    const command = text(target.command, 'command');
-    const { folder } = this.#variables;
+    const command = expandHome(text(target.command, 'command'), this.#variables);
     return {
       // A path is relative to the workspace; a bare name is looked up in PATH.
-      command: /[/\\]/.test(command) && !isAbsolute(command) ? resolve(folder, command) : command,
-      args: target.args.map((value, index) => text(value, 'args', String(index))),
+      command: /[/\\]/.test(command) && !isAbsolute(command) ? resolve(this.#variables.folder, command) : command,
+      args: target.args.map((value, index) => {
+        const replaced = text(value, 'args', String(index));
+        // As in a shell, the value of a variable may begin with ~: it is no path of this file.
+        return value.startsWith('~') ? expandHome(replaced, this.#variables) : replaced;
+      }),
       env: all(target.env, 'env'),
-      cwd: resolve(folder, text(target.cwd, 'cwd')),
+      cwd: this.#resolved(target.cwd, [...path, 'cwd']),
     };
   }
 
@@ -321,7 +324,7 @@ class ConfigurationReader {
     const written = read(entry, path, 'envFile', isNonEmpty, 'a string that is not empty');
     if (written === undefined || !('command' in target)) return target;
     const at = [...path, 'envFile'];
-    const file = resolve(this.#variables.folder, this.#replaced(written, at));
+    const file = this.#resolved(written, at);
     this.#files.add(file);
     try {
       const entries = Object.entries(parseEnv(readFileSync(file, 'utf8')));
@@ -346,6 +349,11 @@ class ConfigurationReader {
       return [name, this.#replaced(value, [...at, name])];
     });
     return { ...options, auth: Object.fromEntries(expanded) };
+  }
+
+  /** A path, which is relative to the workspace. @throws {FieldProblem} */
+  #resolved(written: string, at: readonly string[]): string {
+    return resolve(this.#variables.folder, expandHome(this.#replaced(written, at), this.#variables));
   }
 
   /**

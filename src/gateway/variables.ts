@@ -39,6 +39,17 @@ export function expandVariables(text: string, variables: VariableSource, onBare?
   });
 }
 
+/**
+ * Replaces `~` at the start of a path by the home directory, as VS Code does. `~name`, the directory of another user, stays as
+ * it is.
+ *
+ * @example expandHome('~/notes', variables) // '/home/ada/notes'
+ */
+export function expandHome(path: string, { home, separator }: Pick<VariableSource, 'home' | 'separator'>): string {
+  const isAtHome = path === '~' || path.startsWith('~/') || path.startsWith(`~${separator}`);
+  return isAtHome ? `${home}${path.slice(1)}` : path;
+}
+
 function replacement(
   written: string,
   inside: string,

@@ -9,7 +9,7 @@ import { suite } from '../harness/door.ts';
 
 const test = suite('the configuration of a gateway');
 
-const ENVIRONMENT = { TOKEN: 's3cret', EMPTY: '', NESTED: `\${TOKEN}` };
+const ENVIRONMENT = { TOKEN: 's3cret', TILDE: '~/secret', EMPTY: '', NESTED: `\${TOKEN}` };
 
 function readText(text: string, file = '/p/mcp.json') {
   return readConfiguration(text, { file, environment: ENVIRONMENT });
@@ -48,7 +48,7 @@ test('reads mcpServers of Claude Desktop, Claude Code and Cursor', () => {
     [
       {
         name: 'files',
-        target: { command: 'npx', args: ['-y', 'server-filesystem', '~/notes'], env: { A: '1' }, cwd: '/p' },
+        target: { command: 'npx', args: ['-y', 'server-filesystem', `${homedir()}/notes`], env: { A: '1' }, cwd: '/p' },
         options: {},
       },
       {
@@ -234,6 +234,51 @@ test('one key in two lists is one server', () => {
   );
   assert.is(servers.length, 1);
   assert.match(found[0]?.message ?? '', 'expected one server "a", got a second');
+});
+
+test('~ at the start of a path is the home directory, in each member that has paths', () => {
+  const at = (path: string): string => join(homedir(), path);
+  const targetOf = (entry: object) => {
+    const { servers, problems } = read({ a: entry });
+    return servers[0]?.target ?? problems.map(({ message }) => message).join();
+  };
+  const cases: readonly (readonly [entry: object, expected: object])[] = [
+    [
+      { command: 'x', cwd: '~/one' },
+      { command: 'x', args: [], env: {}, cwd: at('one') },
+    ],
+    [
+      { command: 'x', cwd: '~' },
+      { command: 'x', args: [], env: {}, cwd: homedir() },
+    ],
+    [
+      { command: 'x', working_directory: '~/one' },
+      { command: 'x', args: [], env: {}, cwd: at('one') },
+    ],
+    [{ command: '~/bin/x' }, { command: at('bin/x'), args: [], env: {}, cwd: '/p' }],
+    [{ socket: '~/x.sock' }, { socket: at('x.sock') }],
+    [
+      { command: 'x', cwd: `\${UNSET:-~/one}` },
+      { command: 'x', args: [], env: {}, cwd: at('one') },
+    ],
+    // A shell expands only the start of a word, and not what a variable contains. Another user's directory is unknown.
+    [
+      { command: 'x', args: ['~', '~/a', '~ada/a', '--in=~/a', 'a~', `\${TILDE}`], env: { PATHS: '~/a' } },
+      {
+        command: 'x',
+        args: [homedir(), at('a'), '~ada/a', '--in=~/a', 'a~', '~/secret'],
+        env: { PATHS: '~/a' },
+        cwd: '/p',
+      },
+    ],
+    [
+      { command: 'x', cwd: '~ada/one' },
+      { command: 'x', args: [], env: {}, cwd: '/p/~ada/one' },
+    ],
+  ];
+  for (const [entry, expected] of cases) assert.equal(targetOf(entry), expected, JSON.stringify(entry));
+  const [problem] = read({ a: { command: 'x', envFile: '~/no-such-file.env' } }).problems;
+  assert.match(problem?.message ?? '', at('no-such-file.env'));
 });
 
 test('envFile adds variables, env has precedence, and a file that is missing turns off its server only', () => {
