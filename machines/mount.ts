@@ -9,6 +9,8 @@ export interface MountInput {
   readonly backOff: { readonly fromMs: number; readonly toMs: number };
   /** Milliseconds in which further changes of the upstream are gathered before it is listed again. */
   readonly gatherMs: number;
+  /** The number of listings that may follow each other at once, and the milliseconds after which there may be one more. */
+  readonly pace: { readonly listings: number; readonly everyMs: number };
   /** Milliseconds for which a catalogue is offered that cannot be renewed. */
   readonly staleMs: number;
 }
@@ -41,6 +43,8 @@ interface MountContext extends MountInput {
   readonly delayMs: number;
   /** The time of the last listing, in milliseconds since 1970. */
   readonly listedAt: number;
+  /** The listings that the pace allowed when the last one ended, and the time of its end. */
+  readonly allowed: { readonly listings: number; readonly at: number };
 }
 
 /** *listing*: the upstream is being listed. *offering*: a catalogue is offered. *timed*: `due` ends the state after `context.delayMs`. */
@@ -60,23 +64,30 @@ export const mountMachine = setup({
   },
   guards: {
     tooOld: ({ context, event }) => event.type === 'failed' && event.at - context.listedAt >= context.staleMs,
+    // A server may announce a change whenever it is listed, also if it cannot answer.
+    inPace: ({ context }) => context.allowed.listings >= 1,
   },
   actions: {
-    noteListing: assign(({ event }) =>
+    noteListing: assign(({ context, event }) =>
       event.type === 'listed' || event.type === 'moved'
-        ? { failures: 0, listedAt: event.at, delayMs: event.freshMs }
+        ? { failures: 0, listedAt: event.at, delayMs: event.freshMs, allowed: allowedAfter(context, event.at) }
         : {},
     ),
     noteStored: assign(({ event }) => (event.type === 'stored' ? { listedAt: event.at } : {})),
     countFailure: assign(({ context, event }) => ({
       failures: context.failures + 1,
       delayMs: delayOf(context, event.type === 'failed' ? event.jitter : 0),
+      ...(event.type === 'failed' ? { allowed: allowedAfter(context, event.at) } : {}),
     })),
-    gather: assign(({ context }) => ({ delayMs: context.gatherMs })),
+    gather: assign(({ context }) => ({ delayMs: gatherMsOf(context) })),
   },
 }).createMachine({
   id: 'mount',
-  context: ({ input }) => ({ ...input, failures: 0, delayMs: 0, listedAt: 0 }),
+  context: ({ input }) => ({
+    ...input,
+    ...{ failures: 0, delayMs: 0, listedAt: 0 },
+    allowed: { listings: input.pace.listings, at: 0 },
+  }),
   initial: 'idle',
   on: { close: '.closed' },
   states: {
@@ -103,7 +114,10 @@ export const mountMachine = setup({
           tags: ['listing'],
           on: { listed: OVERTAKEN, failed: { target: 'waiting', actions: 'countFailure' } },
         },
-        waiting: { tags: ['timed'], on: { due: 'listing', changed: 'listing', refresh: 'listing' } },
+        waiting: {
+          tags: ['timed'],
+          on: { due: 'listing', changed: { guard: 'inPace', target: 'listing' }, refresh: 'listing' },
+        },
       },
     },
     offering: {
@@ -151,7 +165,7 @@ export const mountMachine = setup({
         stale: {
           description: 'the last listing failed',
           tags: ['timed'],
-          on: { due: 'renewing', changed: 'renewing', refresh: 'renewing' },
+          on: { due: 'renewing', changed: { guard: 'inPace', target: 'renewing' }, refresh: 'renewing' },
         },
       },
     },
@@ -163,4 +177,15 @@ export const mountMachine = setup({
 function delayOf({ backOff: { fromMs, toMs }, failures }: MountContext, jitter: number): number {
   const delay = Math.min(toMs, fromMs * 2 ** Math.min(failures, 30));
   return Math.round(delay / 2 + (delay / 2) * jitter);
+}
+
+/** The listings that the pace allows after one that ended at a time. */
+function allowedAfter({ pace, allowed }: MountContext, at: number): MountContext['allowed'] {
+  const gained = Math.max(0, at - allowed.at) / pace.everyMs;
+  return { listings: Math.max(0, Math.min(pace.listings, allowed.listings + gained) - 1), at };
+}
+
+/** Changes are gathered until the pace allows the next listing. */
+function gatherMsOf({ pace, allowed, gatherMs }: MountContext): number {
+  return Math.max(gatherMs, Math.ceil((1 - allowed.listings) * pace.everyMs));
 }

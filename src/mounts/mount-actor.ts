@@ -92,6 +92,8 @@ export interface MountActorOptions {
 }
 
 const BACK_OFF = { fromMs: 1_000, toMs: 60_000 } as const;
+/** A server that announces a change at each listing is listed 12 times a minute. */
+const PACE = { listings: 20, everyMs: 5_000 } as const;
 /** The shares of `staleMs` after which a catalogue is listed again although no change was announced. */
 const RENEWALS = 24;
 
@@ -151,7 +153,10 @@ class MountActor implements Behaviour<MountMail> {
       },
     });
     this.#record = new CatalogueRecord({ mount: name, targetKey, clock: system.clock });
-    this.#snapshot = initialTransition(mountMachine, { backOff: BACK_OFF, gatherMs, staleMs: settings.staleMs })[0];
+    this.#snapshot = initialTransition(mountMachine, {
+      ...{ backOff: BACK_OFF, pace: PACE, gatherMs },
+      staleMs: settings.staleMs,
+    })[0];
   }
 
   // For the inspector

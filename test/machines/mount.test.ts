@@ -8,7 +8,12 @@ import { checkEdges, walk } from './walk.ts';
 
 const test = suite('the chart of a mount');
 
-const INPUT: MountInput = { backOff: { fromMs: 1_000, toMs: 3_000 }, gatherMs: 50, staleMs: 10_000 };
+const INPUT: MountInput = {
+  backOff: { fromMs: 1_000, toMs: 3_000 },
+  gatherMs: 50,
+  pace: { listings: 2, everyMs: 1_000 },
+  staleMs: 10_000,
+};
 const FAILED = { type: 'failed', at: 0, jitter: 1 } as const;
 const TOO_OLD = { type: 'failed', at: 20_000, jitter: 0 } as const;
 const EVENTS: readonly MountEvent[] = [
@@ -30,7 +35,12 @@ type Snapshot = typeof begin;
 const after = (snapshot: Snapshot, ...events: readonly MountEvent[]): Snapshot =>
   events.reduce((before, event) => transition(mountMachine, before, event)[0], snapshot);
 const steps = walk(mountMachine, begin, EVENTS, (snapshot) =>
-  [pathOf(snapshot), snapshot.context.listedAt, Math.min(snapshot.context.failures, 2)].join(' '),
+  [
+    pathOf(snapshot),
+    snapshot.context.listedAt,
+    Math.min(snapshot.context.failures, 2),
+    snapshot.context.allowed.listings >= 1,
+  ].join(' '),
 );
 
 test('every edge of the chart is walked, with each guard true and false', () => {
@@ -62,6 +72,22 @@ test('a change during a listing leads to another listing, and changes of one mom
   const overtaken = after(gathering, { type: 'due' }, { type: 'changed' });
   assert.is(pathOf(overtaken), 'offering.overtaken');
   assert.is(pathOf(after(overtaken, { type: 'listed', at: 0, freshMs: 500 })), 'offering.gathering');
+});
+
+test('changes that follow each listing are gathered until the pace allows another one, also if the listings fail', () => {
+  const next = (snapshot: Snapshot, at: number): Snapshot =>
+    after(snapshot, { type: 'listed', at, freshMs: 500 }, { type: 'changed' });
+  let snapshot = next(after(begin, { type: 'start' }, { type: 'nothing stored' }), 20_000);
+  const delays: number[] = [];
+  for (const at of [20_010, 20_020, 21_020, 22_020, 60_000]) {
+    delays.push(snapshot.context.delayMs);
+    snapshot = next(after(snapshot, { type: 'due' }), at);
+  }
+  assert.equal([...delays, snapshot.context.delayMs], [50, 990, 1_000, 1_000, 1_000, 50]);
+  const failing = after(snapshot, { type: 'refresh' }, { type: 'failed', at: 60_001, jitter: 1 });
+  assert.is(pathOf(failing), 'offering.stale');
+  assert.is(pathOf(after(failing, { type: 'changed' })), 'offering.stale', 'the delay of the failure remains');
+  assert.is(pathOf(after(failing, { type: 'refresh' })), 'offering.renewing', 'a caller is not kept waiting');
 });
 
 test('a stored catalogue is offered until it is older than staleMs; delays double up to their limit', () => {

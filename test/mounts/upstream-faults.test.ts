@@ -62,6 +62,31 @@ const failure = async (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
+for (const [kind, ends] of [
+  ['the same tools', () => ['a']],
+  ['other tools each time', (count: number) => [`a${count}`]],
+  ['an error', () => undefined],
+] as const)
+  test(`an upstream that announces a change at each listing, with ${kind}, is listed at a bounded pace`, async () => {
+    const clock = new SimulatedClock();
+    const host = createServer({ name: 'host', version: '1', clock, log: () => {} });
+    let listings = 0;
+    const restless = played(({ id, method }) => {
+      if (method !== 'tools/list') return [];
+      listings += 1;
+      const changed = text({ method: 'notifications/tools/list_changed' });
+      const tools = ends(listings)?.map((name) => ({ name, inputSchema }));
+      const answer = tools ? { id, result: { tools } } : { id, error: { code: -32603, message: 'starting' } };
+      return [changed, text(answer), changed];
+    });
+    await mounted(host, 'restless', restless, { firstListMs: 1 });
+    const client = await passing(clock, connect(host, { clock }));
+    for (let step = 0; step < 300; step += 1) await clock.advance(100);
+    assert.ok(listings >= 4 && listings <= 27, `${listings} listings in 30 s`);
+    const closed = Promise.all([client.close(), host.close()]);
+    await passing(clock, closed);
+  });
+
 for (const at of ['open', 'initialize', 'tools/list'] as const)
   test(`U-09 an upstream hangs in ${at}: the server opens after firstListMs, and the calls of others do not wait`, async () => {
     const clock = new SimulatedClock();
