@@ -1,4 +1,4 @@
-/** Builds pages into a folder of `dist`, if their inputs have changed since the last build. */
+/** Builds what `dist` contains, if its inputs have changed since the last build. */
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -16,35 +16,48 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
 
-export interface PageBuild {
+interface Built {
   /** The folder below `dist`. */
   readonly name: string;
-  /** Files and folders of the repository that the pages are made of. */
+  /** Files and folders of the repository that it is made of. */
   readonly inputs: readonly string[];
   /** A file that every complete build has. */
   readonly last: string;
+}
+
+export interface PageBuild extends Built {
   /** Builds into a folder that is renamed afterwards, so that a running server and another build never see half of a page. */
   build(folder: string): Promise<void>;
 }
 
 export async function buildPages({ name, inputs, last, build }: PageBuild): Promise<void> {
   const out = join(root, 'dist', name);
-  const stamp = `${out}.inputs`;
-  const digest = digestOf(['package-lock.json', 'page-build.ts', 'src/html-page.ts', ...inputs]);
-  const built = existsSync(join(out, last)) && existsSync(stamp) && readFileSync(stamp, 'utf8') === digest;
+  await buildChanged({ name, inputs: ['src/html-page.ts', ...inputs], last }, async () => {
+    mkdirSync(join(root, 'dist'), { recursive: true });
+    const folder = mkdtempSync(join(root, `dist/${name}-`));
+    try {
+      const made = join(folder, 'made');
+      mkdirSync(made);
+      await build(made);
+      rmSync(out, { recursive: true, force: true });
+      renameSync(made, out);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+}
+
+/** Builds a folder of `dist`, unless it has its last file and was built from inputs with the same digest. `--force` always builds. */
+export async function buildChanged({ name, inputs, last }: Built, build: () => Promise<unknown>): Promise<void> {
+  const stamp = join(root, 'dist', `${name}.inputs`);
+  const digest = digestOf(['package-lock.json', 'page-build.ts', ...inputs]);
+  const built =
+    existsSync(join(root, 'dist', name, last)) && existsSync(stamp) && readFileSync(stamp, 'utf8') === digest;
   if (built && !process.argv.includes('--force')) return;
-  mkdirSync(join(root, 'dist'), { recursive: true });
-  const folder = mkdtempSync(join(root, `dist/${name}-`));
-  try {
-    const made = join(folder, 'made');
-    mkdirSync(made);
-    await build(made);
-    rmSync(out, { recursive: true, force: true });
-    renameSync(made, out);
-    writeFileSync(stamp, digest);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  // A build that is interrupted leaves no stamp.
+  rmSync(stamp, { force: true });
+  await build();
+  writeFileSync(stamp, digest);
 }
 
 /** The only file in a folder with this ending. */
