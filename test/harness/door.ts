@@ -1,4 +1,5 @@
 /** The one door to uvu: suites register here, and nothing that goes wrong in one can pass for success. */
+import { processorSeconds } from '../runner/reports.ts';
 import { SCALE } from './scale.ts';
 
 type Callback = () => Promise<void> | void;
@@ -40,8 +41,8 @@ const USUAL_LIMIT_MS = PROMISE === undefined ? 300_000 : 60_000;
 /** Characters of the first failure of a file in the report of a run. */
 const FAILURE_LENGTH = 300;
 
-/** Seconds from which the costs of a run name a test. */
-const SLOW_S = 0.4;
+/** Processor seconds from which the costs of a run name a test. */
+const EXPENSIVE_S = 0.15;
 
 /** Longest that one test may take, in milliseconds, unless its file says otherwise with `timeLimit`. */
 let limit = USUAL_LIMIT_MS;
@@ -129,6 +130,13 @@ function absent(mine: Registered, missing: string): Suite {
   });
 }
 
+/** What a test took, in seconds. */
+export interface TestCosts {
+  readonly title: string;
+  readonly seconds: number;
+  readonly processor: number;
+}
+
 export interface Totals {
   readonly passed: number;
   readonly failed: number;
@@ -137,8 +145,8 @@ export interface Totals {
   readonly failure: string | undefined;
   /** Whether one of the failures is conclusive. */
   readonly conclusive: boolean;
-  /** The tests that took long, with their seconds. */
-  readonly slow: readonly { readonly title: string; readonly seconds: number }[];
+  /** The tests that took much processor time. */
+  readonly expensive: readonly TestCosts[];
 }
 
 /**
@@ -147,14 +155,14 @@ export interface Totals {
  * of ours that counts, and the count, not uvu's exit code, decides.
  */
 export async function runRegistered(): Promise<Totals> {
-  const slow: { title: string; seconds: number }[] = [];
+  const expensive: TestCosts[] = [];
   const totals = {
     passed: 0,
     failed: 0,
     skipped: 0,
     failure: undefined as string | undefined,
     conclusive: false,
-    slow,
+    expensive,
   };
   const runnable = promisedFirst(registered.splice(0));
   const allowed = limit;
@@ -174,6 +182,7 @@ export async function runRegistered(): Promise<Totals> {
     for (const [index, { title, body }] of cases.entries()) {
       run(title, async () => {
         const began = performance.now();
+        const used = processorSeconds();
         before ??= attempt(allowed, () => inTurn(hooks.before));
         const blocked = await before;
         const failure = blocked ?? (await attempt(allowed, () => inTurn([...hooks.beforeEach, body])));
@@ -181,8 +190,9 @@ export async function runRegistered(): Promise<Totals> {
         const after = index === cases.length - 1 ? await attempt(allowed, () => inTurn(hooks.after)) : undefined;
         const problem = failure ?? cleanup ?? after;
         totals[problem ? 'failed' : 'passed'] += 1;
-        const seconds = (performance.now() - began) / 1_000;
-        if (seconds >= SLOW_S) slow.push({ title, seconds });
+        const processor = processorSeconds() - used;
+        if (processor >= EXPENSIVE_S)
+          expensive.push({ title, seconds: (performance.now() - began) / 1_000, processor });
         if (problem) {
           totals.failure ??= `${title}: ${problem.message}`.replace(/\s+/g, ' ').slice(0, FAILURE_LENGTH);
           totals.conclusive ||= problem instanceof Conclusive;

@@ -65,13 +65,15 @@ export function folderTable(ended: readonly Ended[]): string {
   return ['\n files  tests  seconds  processor    before  folder', ...lines, ''].join('\n');
 }
 
-/** Each file with its seconds and processor seconds, the most expensive first, and its slow tests. */
+/** Each file with its seconds and processor seconds, the most expensive first, and its expensive tests. */
 export function fileTable(ended: readonly Ended[]): string {
   const lines = [...ended]
     .sort((a, b) => b.processor - a.processor)
     .flatMap(({ file, seconds, processor, totals }) => [
       `${seconds.toFixed(2).padStart(8)} ${processor.toFixed(2).padStart(9)}  ${relative(root, file)}`,
-      ...totals.slow.map((test) => `${test.seconds.toFixed(2).padStart(8)}              ${test.title}`),
+      ...totals.expensive.map(
+        (test) => `${test.seconds.toFixed(2).padStart(8)} ${test.processor.toFixed(2).padStart(9)}      ${test.title}`,
+      ),
     ]);
   return ['\n seconds processor', ...lines, ''].join('\n');
 }

@@ -17,7 +17,7 @@ export async function runInside(files: readonly string[]): Promise<void> {
     process.stdout.write(`\n${relative(root, file)}\n`);
     tell({ kind: 'begin', file });
     const began = performance.now();
-    let totals: Totals = { passed: 0, failed: 1, skipped: 0, failure: 'did not run', conclusive: false, slow: [] };
+    let totals: Totals = { passed: 0, failed: 1, skipped: 0, failure: 'did not run', conclusive: false, expensive: [] };
     try {
       await import(pathToFileURL(compiled(file)).href);
       totals = await runRegistered();

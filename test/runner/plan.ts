@@ -9,7 +9,7 @@ const tests = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 export const root = dirname(tests);
 
 /** A file that takes this many seconds gains little from a shared process, and alone it starts when it is its turn. */
-const LONG_S = 8;
+const LONG_S = 25;
 /** Seconds of a file that was never timed. */
 const UNKNOWN_S = 0.5;
 /** Tests wait for about half of their time (for timers, disks, other processes): two lanes a core leave a core idle now and then. */
