@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { readFileAudit, readStoredAudit } from '../../src/audit/server-audit.ts';
 import { systemClock } from '../../src/clock.ts';
@@ -12,6 +11,7 @@ import { type AuditRecord, sqlite } from '../../src/index.ts';
 import { compiled } from '../harness/compiled.ts';
 import { conclusive, suite, timeLimit } from '../harness/door.ts';
 import { atScale, PROOF } from '../harness/scale.ts';
+import { elapse } from '../harness/wait.ts';
 
 const test = suite('a required audit, killed');
 const FIXTURE = compiled('test/fixtures/audit/paying.ts');
@@ -45,7 +45,7 @@ async function kill(to: string, way: string, point: string, count: number): Prom
     const exit = once(child, 'exit');
     if (point === OUTSIDE) {
       await once(child.stdout, 'data');
-      await sleep(count);
+      await elapse(count, 'the life of the process');
       child.kill('SIGKILL');
     }
     const [, signal] = await exit;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { fullOnly, suite } from '../harness/door.ts';
-import { assertWithin } from '../harness/pace.ts';
+import { assertFigure } from '../harness/pace.ts';
 import { Cli, isBuilt } from './cli.ts';
 
 fullOnly('kills and replaces programs; the quick test of `troupe run` is run.test.ts');
@@ -243,7 +243,7 @@ test('R-25: SIGTERM finishes running requests, rejects others, and ends with cod
   const results = await Promise.all(calls);
   assert.is(new Set(results).size, 100);
   assert.is(await cli.exit, 0);
-  assertWithin(performance.now() - began, 10_500, 'the end of the command');
+  assertFigure(performance.now() - began, 10_500, 'the end of the command');
   assert.not(isAlive(pid));
   const answered = new Set(cli.messages.map(({ id }) => id));
   assert.is(answered.size, cli.messages.length);
@@ -257,7 +257,7 @@ test('an agent that does not read leaves no process behind', async () => {
   for (let time = 0; time < 20; time += 1) cli.call('long', { length: 200_000 }).catch(() => {});
   cli.process.kill('SIGTERM');
   await until(() => cli.process.exitCode !== null);
-  assertWithin(performance.now() - began, 10_500, 'the end of the command');
+  assertFigure(performance.now() - began, 10_500, 'the end of the command');
   assert.not(isAlive(pid));
   cli.process.stdout?.resume();
 });

@@ -7,7 +7,8 @@ import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite, timeLimit } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
-import { program, runs, until } from './programs.ts';
+import { until } from '../harness/wait.ts';
+import { program, runs } from './programs.ts';
 
 timeLimit(20_000);
 const test = suite('faults of a child');

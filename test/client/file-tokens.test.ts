@@ -10,6 +10,7 @@ import * as assert from 'uvu/assert';
 import { SimulatedClock } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
+import { until } from '../harness/wait.ts';
 import { protectedServer } from './protected-server.ts';
 
 const all = suite('client: tokens in a file');
@@ -239,10 +240,6 @@ function deferred(): { readonly promise: Promise<void>; readonly resolve: () => 
     resolve = done;
   });
   return { promise, resolve: () => resolve() };
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((turn) => setImmediate(turn));
 }
 
 /**

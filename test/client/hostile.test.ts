@@ -4,9 +4,9 @@ import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite, timeLimit } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
+import { until } from '../harness/wait.ts';
 import { failure, reachable } from './fixture.ts';
 import { PlayedServer as Stage, text } from './played-server.ts';
-import { until } from './programs.ts';
 
 timeLimit(120_000);
 const test = suite('a hostile server');

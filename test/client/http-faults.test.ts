@@ -6,8 +6,8 @@ import { type Client, connect } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite, timeLimit } from '../harness/door.ts';
+import { until } from '../harness/wait.ts';
 import { failure } from './fixture.ts';
-import { until } from './programs.ts';
 
 timeLimit(30_000);
 const test = suite('faults over HTTP');

@@ -6,8 +6,8 @@ import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
 import { jsonResponse, type RawRequest, rawServer, response } from '../harness/raw-server.ts';
+import { until } from '../harness/wait.ts';
 import { failure } from './fixture.ts';
-import { until } from './programs.ts';
 import { EVENTS, events, legacy, messageOf, resultOf, sseServer, using } from './raw-peer.ts';
 
 const test = suite('peers over HTTP');

@@ -107,8 +107,3 @@ export function runs(pid: number): boolean {
     return process.platform !== 'linux';
   }
 }
-
-/** Resolves when the condition holds; the limit of the test ends a wait that is in vain. */
-export async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 20));
-}

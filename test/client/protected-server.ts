@@ -2,6 +2,7 @@
 import { createServer as createHttpServer, get, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'troupe';
+import { elapse } from '../harness/wait.ts';
 
 export interface ProtectedServer {
   /** The address of the MCP server. */
@@ -61,8 +62,7 @@ export async function protectedServer({
     }
     refreshing += 1;
     most = Math.max(most, refreshing);
-    // Other refreshes that are on their way arrive meanwhile.
-    await new Promise((arrived) => setTimeout(arrived, 10));
+    await elapse(10, 'other refreshes that are on their way arrive');
     refreshing -= 1;
     const refresh = params.get('refresh_token') ?? '';
     if (valid.get(refresh) !== client) {

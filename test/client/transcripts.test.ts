@@ -11,6 +11,7 @@ import { difference, fillIn, type Values } from '../../src/testing/match-json.ts
 import { readJson } from '../../src/testing/test-json.ts';
 import { parseTranscript, SimulatedClock, type Step, settled } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
+import { inTime } from '../harness/wait.ts';
 import { clientWireChecker } from '../harness/wire-client.ts';
 
 const FOLDER = new URL('transcripts/', import.meta.url);
@@ -95,17 +96,13 @@ class ScriptedChannel implements Channel {
   say(text: string): void {
     this.#host?.send({ type: 'text', text, about: undefined });
   }
-  /** The next message of the client. @throws {Error} if none comes within 5 s of real time */
+  /** The next message of the client. @throws Error if none comes */
   async next(expected: string): Promise<string> {
     if (this.sent.length === 0) {
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<never>((_resolve, reject) => {
-        timer = setTimeout(() => reject(new Error(`the client sent nothing; expected → ${expected}`)), 5_000);
-      });
       const arrived = new Promise<void>((resolve) => {
         this.#arrived = resolve;
       });
-      await Promise.race([arrived, late]).finally(() => clearTimeout(timer));
+      await inTime(arrived, `→ ${expected}; the client sent nothing`);
     }
     return this.sent.shift() ?? '';
   }

@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import { isModernRevision, type Revision } from '../../src/protocol/revisions.ts';
 import { suite } from '../harness/door.ts';
-import { assertWithin } from '../harness/pace.ts';
+import { assertFigure } from '../harness/pace.ts';
 import { failure, type OfficialClient } from './official.ts';
 import { readingTests } from './reading.ts';
 import { type Stage, textOf } from './stage.ts';
@@ -86,6 +86,6 @@ export function scenario<C extends OfficialClient>(
     const started = performance.now();
     await client().close();
     assert.is(await client().wire.exit(), 0);
-    assertWithin(performance.now() - started, 2_000, 'the end of the server');
+    assertFigure(performance.now() - started, 2_000, 'the end of the server');
   });
 }

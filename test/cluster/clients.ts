@@ -1,5 +1,6 @@
 /** Clients of a cluster, of both eras, that repeat a call with its key until they have its answer, and keep the books. */
 import { cellIn } from '../../src/protocol/cell.ts';
+import { elapse } from '../harness/wait.ts';
 import { modern } from '../http/modern.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -105,7 +106,7 @@ export abstract class LedgerClient {
       if (result?.isError === true)
         this.violations.add(`${this.principal}: ${name}: ${JSON.stringify(result.content)}`);
       if (result) return Object(result.structuredContent);
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      await elapse(RETRY_MS, 'a client waits before it calls again');
     }
   }
 

@@ -1,15 +1,13 @@
 /** Clients of both eras that add to their ledgers without a pause, and keep the books. */
-import { setTimeout as pause } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { conclusive } from '../harness/door.ts';
+import { elapse, inTime } from '../harness/wait.ts';
 import { type LedgerClient, LegacyClient, ModernClient, Violations } from './clients.ts';
 
 /** Milliseconds between two calls of one client: their work leaves the machine time for the nodes. */
 const PAUSE_MS = 50;
 /** Calls of each client before the first fault: code that has never run is slow. */
 const WARM = 10;
-/** A client that waits for so long waits for ever. */
-const NEVER_MS = 30_000;
 
 export class Crowd {
   readonly violations = new Violations();
@@ -56,7 +54,7 @@ export class Crowd {
   async #loop(client: LedgerClient): Promise<void> {
     while (this.#running) {
       await client.add();
-      await pause(PAUSE_MS);
+      await elapse(PAUSE_MS, 'a client pauses');
       for (const resolve of this.#waiting.get(client)?.splice(0) ?? []) resolve();
     }
   }
@@ -71,15 +69,7 @@ export async function outages(clients: readonly LedgerClient[], fault: () => unk
   const began = performance.now();
   await fault();
   const all = clients.map(async (client) => {
-    const waited = new AbortController();
-    const late = pause(NEVER_MS, undefined, { signal: waited.signal }).then(
-      () => {
-        throw new Error(`${client.principal} is not served after ${NEVER_MS} ms: ${client.pending}`);
-      },
-      () => {},
-    );
-    await Promise.race([client.add(), late]);
-    waited.abort();
+    await inTime(client.add(), () => `${client.principal} to be served: ${client.pending}`);
     return performance.now() - began;
   });
   return (await Promise.all(all)).sort((a, b) => a - b);

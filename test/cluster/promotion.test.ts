@@ -1,11 +1,11 @@
 /** The primary dies and its standby is promoted: nothing acknowledged is lost, no node is fenced, and clients are served again at once. */
-import { setTimeout as pause } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { cellIn } from '../../src/protocol/cell.ts';
 import { conclusive, fullOnly, timeLimit } from '../harness/door.ts';
 import { assertFigure } from '../harness/pace.ts';
 import { type Postgres, postgresSuite } from '../harness/postgres.ts';
 import { atScale } from '../harness/scale.ts';
+import { elapse } from '../harness/wait.ts';
 import { call } from '../http/modern.ts';
 import { type Answer, ask, initialize, openSession, type Session } from '../http/support.ts';
 import { Crowd, outages } from './crowd.ts';
@@ -94,7 +94,7 @@ async function killed(former: Postgres, standby: Postgres): Promise<void> {
 async function gone(former: Postgres, standby: Postgres): Promise<void> {
   for (const { cable } of stage.nodes) cable.cut();
   await former.kill('SIGKILL');
-  await pause(SILENCE_MS);
+  await elapse(SILENCE_MS, 'the silence of the machine');
   await stage.failOver(standby, 'divert');
 }
 
@@ -108,7 +108,7 @@ async function failOver(fault: typeof killed): Promise<readonly number[]> {
   await read();
   await fault(former, standby);
   const times = await outages(crowd.clients, () => {});
-  await pause(VERDICT_MS);
+  await elapse(VERDICT_MS, 'a node is taken for dead');
   const after = await stage.state();
   assert.equal([[...after.alive].sort(), after.fenced], [[...before.alive].sort(), before.fenced]);
   conclusive(() => assert.equal(crowd.violations.found, []));

@@ -1,13 +1,13 @@
 /** D-10: a new version of the program is deployed on a fleet of nodes under load, and no client notices. */
 import { writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { setTimeout as pause } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { Cli, TROUPE } from '../cli/cli.ts';
 import { Tree } from '../discovery/tree.ts';
 import { assertFigure } from '../harness/pace.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../harness/postgres.ts';
 import { atScale, SCALE } from '../harness/scale.ts';
+import { elapse, until } from '../harness/wait.ts';
 import { modern } from '../http/modern.ts';
 import { placementOf } from './placement.ts';
 
@@ -16,8 +16,6 @@ const test = postgresSuite('rolling deployments of nodes');
 /** Clients of each era. */
 const CLIENTS = atScale({ quick: 1, full: 1, proof: 10 });
 const NODES = 3;
-/** Milliseconds in which the cells reach the nodes after the first one. */
-const SHARED_MS = 60_000;
 /** As long as a takeover after a death may take. */
 const LATE_MS = 250;
 /**
@@ -34,6 +32,7 @@ const BEFORE = 100;
 const program = (version: 1 | 2): string => `import { createServer } from '${TROUPE}';
 import { assign, createMachine } from '${import.meta.resolve('xstate')}';
 import { z } from '${import.meta.resolve('zod')}';
+import { elapse, until } from '../harness/wait.ts';
 const first = createMachine({
   context: { entries: [] }, initial: 'open',
   states: { open: { on: { add: { actions: assign({ entries: ({ context, event }) => [...context.entries, event.nonce] }) } } } },
@@ -95,7 +94,7 @@ class Client {
     // The clients do not call in step.
     let due = performance.now() + Math.random() * EVERY_MS;
     while (!over()) {
-      await pause(Math.max(0, due - performance.now()));
+      await elapse(Math.max(0, due - performance.now()), 'the next call is due');
       const began = performance.now();
       due = began + EVERY_MS;
       this.added += 1;
@@ -219,16 +218,17 @@ else {
   });
 }
 
-/** Resolves when each node owns its share of the cells. @throws {Error} if they do not within {@link SHARED_MS} */
+/** Resolves when each node owns its share of the cells. @throws Error if they do not */
 async function shared(server: Postgres, url: string): Promise<void> {
-  const end = performance.now() + SHARED_MS;
-  for (;;) {
-    const { nodes, misplaced } = await placementOf((text) => server.query(text, url));
-    if (nodes.length === NODES && misplaced.length === 0) return;
-    if (performance.now() > end)
-      throw new Error(`${nodes.length} of ${NODES} nodes, ${misplaced.length} cells elsewhere after ${SHARED_MS} ms`);
-    await pause(50);
-  }
+  let seen = '';
+  await until(
+    async () => {
+      const { nodes, misplaced } = await placementOf((text) => server.query(text, url));
+      seen = `${nodes.length} of ${NODES} nodes, ${misplaced.length} cells elsewhere`;
+      return nodes.length === NODES && misplaced.length === 0;
+    },
+    () => `the shares of the cells: ${seen}`,
+  );
 }
 
 /** The time that this share of the calls did not exceed. */

@@ -6,13 +6,11 @@ import { compiled } from '../harness/compiled.ts';
 import { freePort } from '../harness/free-port.ts';
 import { type Postgres, startPostgres } from '../harness/postgres.ts';
 import { TcpProxy } from '../harness/tcp-proxy.ts';
+import { HANG_MS, inTime, until } from '../harness/wait.ts';
 import { Balancer, type BalancerOptions } from './balancer.ts';
 import { placementOf } from './placement.ts';
 
 const SECRET = 'the secret that all nodes of the stage share';
-const START_MS = 30_000;
-/** Milliseconds within which the nodes settle also on a busy machine. */
-const SETTLE_MS = 60_000;
 /** Characters of a node's log in an error. */
 const LOG_LENGTH = 2_000;
 
@@ -81,14 +79,13 @@ export class StageNode {
         // The end of a log tells why.
         this.log = (this.log + text).slice(-20_000);
       });
-    const late = setTimeout(() => child.kill('SIGKILL'), START_MS);
-    await Promise.race([
+    const started = Promise.race([
       once(child.stdout, 'data'),
       this.#exited.then(() => {
         throw new Error(`the node did not start: ${this.log}`);
       }),
     ]);
-    clearTimeout(late);
+    await inTime(started, () => `the node to start: ${this.log}`);
   }
 
   /** Ends its process at once. */
@@ -226,20 +223,21 @@ export class ClusterStage {
    * Resolves when living nodes own all cells, as many nodes as there are processes, each has its share, and all were
    * connected for longer than the lease, before which none may judge another.
    *
-   * @throws {Error} with the state and the end of each node's log if they do not within `limitMs`
+   * @throws {Error} with the state and the end of each node's log if they do not
    */
-  async settled(count = this.nodes.length, limitMs = SETTLE_MS): Promise<void> {
+  async settled(count = this.nodes.length, hangMs = HANG_MS): Promise<void> {
     const young = `SELECT FROM pg_stat_activity WHERE application_name = 'troupe beat' AND backend_start > clock_timestamp() - interval '3 s'`;
-    const began = performance.now();
-    for (;;) {
-      const state = await this.state();
-      const { alive, owners } = state;
-      const shared = alive.length === count && new Set(owners).size === count && !owners.includes(undefined);
-      if (shared && (await this.query(young)).length === 0) return;
-      if (performance.now() - began > limitMs)
-        throw new Error(`${count} nodes did not settle within ${limitMs} ms: ${this.#described(state)}`);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+    let state = await this.state();
+    await until(
+      async () => {
+        state = await this.state();
+        const { alive, owners } = state;
+        const shared = alive.length === count && new Set(owners).size === count && !owners.includes(undefined);
+        return shared && (await this.query(young)).length === 0;
+      },
+      () => `${count} nodes to settle: ${this.#described(state)}`,
+      hangMs,
+    );
   }
 
   #described({ alive, fenced, owners }: ClusterState): string {
@@ -255,13 +253,8 @@ export class ClusterStage {
 
   /** Resolves when the node that should own this cell does: it moves no more while the nodes stay the same. */
   async atRest(cell: number): Promise<void> {
-    const end = performance.now() + SETTLE_MS;
-    for (;;) {
-      const { misplaced } = await placementOf((text) => this.query(text));
-      if (!misplaced.includes(cell)) return;
-      if (performance.now() > end) throw new Error(`cell ${cell} is not where it should be after ${SETTLE_MS} ms`);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+    const placed = async () => !(await placementOf((text) => this.query(text))).misplaced.includes(cell);
+    await until(placed, `cell ${cell} to be where it should be`);
   }
 
   /**

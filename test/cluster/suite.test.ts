@@ -1,5 +1,4 @@
 /** The official conformance suite through a balancer over three nodes. */
-import { setTimeout as pause } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import type { Revision } from '../../src/protocol/revisions.ts';
 import { type Check, type Findings, runSuite, scenariosOf } from '../conformance/official-suite.ts';
@@ -7,6 +6,7 @@ import { timeLimit } from '../harness/door.ts';
 import { newerNode, noNewerNode } from '../harness/newer-node.ts';
 import { postgresSuite } from '../harness/postgres.ts';
 import { atScale, SCALE } from '../harness/scale.ts';
+import { elapse } from '../harness/wait.ts';
 import type { BalancedRequest } from './balancer.ts';
 import { ClusterStage } from './stage.ts';
 
@@ -43,7 +43,7 @@ function killing({ nodes }: ClusterStage): () => Promise<number> {
   const loop = async (): Promise<void> => {
     while (on) {
       const node = nodes[kills % nodes.length];
-      const second = pause(1_000);
+      const second = elapse(1_000, 'at most one kill each second');
       await node?.kill();
       kills += 1;
       await node?.start();

@@ -1,10 +1,10 @@
 /** Nodes that are killed, paused, cut off from the database or blocked: another node takes over, and clients lose nothing. */
-import { setTimeout as pause } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { conclusive, fullOnly, timeLimit } from '../harness/door.ts';
 import { assertFigure } from '../harness/pace.ts';
 import { postgresSuite } from '../harness/postgres.ts';
 import { atScale, SCALE } from '../harness/scale.ts';
+import { until } from '../harness/wait.ts';
 import { type LedgerClient, LegacyClient, ModernClient } from './clients.ts';
 import { Crowd, outages } from './crowd.ts';
 import { ClusterStage, type StageNode } from './stage.ts';
@@ -17,10 +17,6 @@ const PAUSES = atScale({ quick: 0, full: 1, proof: 20 });
 const LEASE_MS = 2_000;
 /** Clients of each era. */
 const CLIENTS = atScale({ quick: 4, full: 4, proof: 8 });
-/** A client that waits for so long waits for ever. */
-const NEVER_MS = 30_000;
-/** Longer than the delay of a beat. Later, the store itself would report that its connection has had no answer for 5 s. */
-const UNREADY_MS = 2_500;
 /** The goals for a takeover after a kill, and for one after a pause or a cut, which begins at the end of the lease. */
 const GOALS = { killP99Ms: 250, killMs: 500, leaseMs: LEASE_MS + 500 };
 
@@ -59,21 +55,14 @@ async function clientsOf(node: StageNode): Promise<readonly LedgerClient[]> {
 
 /** Resolves when the database has fenced so many nodes. */
 async function fencings(count: number): Promise<void> {
-  const end = performance.now() + NEVER_MS;
-  while ((await stage.state()).fenced.length < count) {
-    assert.ok(performance.now() < end, `no ${count} nodes are fenced after ${NEVER_MS} ms`);
-    await pause(20);
-  }
+  await until(async () => (await stage.state()).fenced.length >= count, `${count} nodes to be fenced`);
 }
 
 /** Resolves when a node says that it serves nothing. */
 async function unready(node: StageNode): Promise<void> {
-  const end = performance.now() + UNREADY_MS;
   // The node learns of its last beat later than the database, which counts from then.
-  while ((await fetch(node.url.replace('/mcp', '/readyz'))).status !== 503) {
-    assert.ok(performance.now() < end, `the node is ready ${UNREADY_MS} ms after the end of its lease`);
-    await pause(20);
-  }
+  const notReady = async () => (await fetch(node.url.replace('/mcp', '/readyz'))).status === 503;
+  await until(notReady, 'the node to say that its lease is over');
 }
 
 function percentile(sorted: readonly number[], share: number): number {

@@ -4,13 +4,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type ClientRequest, type IncomingMessage, createServer as nodeServer, request as send } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { createServer, http } from '../../src/index.ts';
 import { suite } from '../harness/door.ts';
 import { freePort } from '../harness/free-port.ts';
 import { SCALE } from '../harness/scale.ts';
+import { elapse } from '../harness/wait.ts';
 import { EventReader } from '../http/sse.ts';
 
 const test = suite('proxies');
@@ -143,13 +143,13 @@ async function proxied(start: (port: number, upstream: number) => void | Promise
   server.tool('long', async (_, ctx) => {
     for (let n = 1; n <= LONG; n += 1) {
       ctx.progress(n, LONG, 'm'.repeat(500));
-      if (n % 50 === 0) await sleep(0);
+      if (n % 50 === 0) await new Promise(setImmediate);
     }
     return 'long';
   });
   server.tool('silent', async (_, ctx) => {
     ctx.progress(1);
-    await sleep(SILENT_MS);
+    await elapse(SILENT_MS, 'the silence');
     return 'silent';
   });
   const transport = http({

@@ -4,6 +4,7 @@ import { conclusive, fullOnly, timeLimit } from '../harness/door.ts';
 import { assertFigure } from '../harness/pace.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../harness/postgres.ts';
 import { atScale } from '../harness/scale.ts';
+import { until } from '../harness/wait.ts';
 import { openSession, type Session, textIn } from '../http/support.ts';
 import { DurableServer } from './process.ts';
 
@@ -13,7 +14,6 @@ const test = postgresSuite('a server on PostgreSQL');
 const KILLS = atScale({ quick: 1, full: 1, proof: 50 });
 const CALLS = atScale({ quick: 20, full: 20, proof: 200 });
 const SESSIONS = atScale({ quick: 20, full: 20, proof: 1_000 });
-const PAUSE_MS = 10;
 timeLimit(atScale({ quick: 60_000, full: 300_000, proof: 1_200_000 }));
 
 let database: Postgres;
@@ -28,7 +28,6 @@ test.after(async () => {
   await database.stop();
 });
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const charge = (session: Session, id: number, round: string): ReturnType<Session['call']> =>
   session.call(id, 'charge', { key: `${round}-${id}`, ms: (id * 37) % 150 });
 
@@ -47,7 +46,7 @@ async function killDuringCalls(
       // The process was killed before it had answered.
     }
   });
-  while (results.size === 0) await pause(5);
+  await until(() => results.size > 0, 'a result');
   await kill();
   await Promise.all(calls);
   return results;
@@ -67,7 +66,7 @@ async function repeatAll(session: Session, round: string, results: ReadonlyMap<n
 /** Resolves when the server is ready. @returns milliseconds */
 async function ready(): Promise<number> {
   const from = performance.now();
-  while ((await fetch(new URL('/readyz', server.url))).status !== 200) await pause(PAUSE_MS);
+  await until(async () => (await fetch(new URL('/readyz', server.url))).status === 200, 'the server to be ready');
   return performance.now() - from;
 }
 

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { compiled } from '../harness/compiled.ts';
 import { PROOF } from '../harness/scale.ts';
+import { inTime } from '../harness/wait.ts';
 
 const FIXTURE = compiled('test/fixtures/durable/serving.ts');
-const START_MS = 20_000;
 
 /** Whether the tests use the full numbers of the reliability brief. */
 export const FULL = PROOF;
@@ -46,14 +46,13 @@ export class DurableServer {
     child.stderr.on('data', (data: Buffer) => {
       this.told += data.toString();
     });
-    const late = setTimeout(() => child.kill('SIGKILL'), START_MS);
-    const [line] = await Promise.race([
+    const started = Promise.race([
       once(child.stdout, 'data'),
       this.#exited.then(() => {
         throw new Error(`the server did not start: ${this.told}`);
       }),
     ]);
-    clearTimeout(late);
+    const [line] = await inTime(started, () => `the server to start: ${this.told}`);
     this.url = String(line).trim();
     this.#port = new URL(this.url).port;
     this.startedIn = performance.now() - before;

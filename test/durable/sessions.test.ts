@@ -1,7 +1,8 @@
 /** Legacy sessions that outlive their process: killed at once, stopped in order, ended by their clients. */
 import * as assert from 'uvu/assert';
 import { conclusive, suite, timeLimit } from '../harness/door.ts';
-import { assertWithin } from '../harness/pace.ts';
+import { assertFigure } from '../harness/pace.ts';
+import { elapse, until } from '../harness/wait.ts';
 import { openSession, type Session, textIn } from '../http/support.ts';
 import { DurableServer, FULL } from './process.ts';
 
@@ -50,7 +51,6 @@ interface Scene {
   readonly restartedIn: number;
 }
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const charge = (session: Session, id: number, round: string): ReturnType<Session['call']> =>
   session.call(id, 'charge', { key: `${round}-${id}`, ms: (id * 37) % 150 });
 
@@ -65,8 +65,8 @@ async function killDuringCalls(session: Session, round: string, afterMs: number)
       // The process was killed before it had answered.
     }
   });
-  while (acked.size === 0) await pause(5);
-  await pause(afterMs);
+  await until(() => acked.size > 0, 'a result');
+  await elapse(afterMs, 'more calls are answered');
   await server.kill();
   await Promise.all(going);
   return acked;
@@ -95,7 +95,7 @@ async function play(): Promise<Scene> {
   const running = Array.from({ length: 10 }, async (_, index) =>
     (await ended.call(index + 1, 'charge', { key: 'ended', ms: 60_000 })).text(),
   );
-  while (server.ran().length < running.length) await pause(10);
+  await until(() => server.ran().length >= running.length, 'the calls to run');
   assert.is((await ended.delete()).status, 204);
   assert.not.ok((await Promise.all(running)).join('').includes('charged'));
   const watching = await openSession(url);
@@ -104,7 +104,7 @@ async function play(): Promise<Scene> {
   const owned = await openSession(url, '2025-11-25', { authorization: 'me' });
   const looking = await openSession(url);
   const lost = looking.call(1, 'look', { key: 'look', ms: 60_000 }).catch(() => undefined);
-  while (!server.ran().includes('look')) await pause(10);
+  await until(() => server.ran().includes('look'), 'the call to run');
   const calling = await openSession(url);
   const acked = await killDuringCalls(calling, '0', 40);
   await lost;
@@ -191,7 +191,7 @@ test('R-01: a call that changes nothing is run again when its outcome is lost', 
   const again = looking
     .call(1, 'look', { key: 'look', ms: 60_000 }, {}, AbortSignal.timeout(2_000))
     .catch(() => 'runs');
-  while (looks() < 2) await pause(10);
+  await until(() => looks() >= 2, 'a second look');
   assert.is(await again, 'runs');
 });
 
@@ -213,7 +213,7 @@ test('a session that watches a resource is notified of it after a kill', async (
 test('R-25: a deploy loses nothing: what ran ends or is refused, streams say when to come back, and sessions go on', async () => {
   await after();
   const session = await openSession(server.url);
-  const before = server.ran().length;
+  const ranBefore = server.ran().length;
   const own = await session.get();
   const calls = Array.from({ length: FULL ? 200 : 20 }, async (_, id) => {
     const answer = await session.call(id + 1, 'charge', { key: `${id}`, ms: 300 });
@@ -221,10 +221,10 @@ test('R-25: a deploy loses nothing: what ran ends or is refused, streams say whe
   });
   const long = await session.call('long', 'count', { to: 5, ms: 60_000 }, { progressToken: 'long' });
   const first = await long.events.next();
-  while (server.ran().length < before + calls.length) await pause(10);
+  await until(() => server.ran().length >= ranBefore + calls.length, 'the calls to run');
   const { code: exit, ms } = await server.stop();
   assert.is(exit, 0, server.told);
-  assertWithin(ms, 10_500, 'the stop');
+  assertFigure(ms, 10_500, 'the stop');
   const acked = await Promise.all(calls);
   await own.events.rest();
   const said = own.events.seen.at(-1);
@@ -235,6 +235,6 @@ test('R-25: a deploy loses nothing: what ran ends or is refused, streams say whe
   await server.start();
   for (const { id, text } of acked)
     assert.is(textIn(await (await session.call(id + 1, 'charge', { key: `${id}`, ms: 300 })).json()), text);
-  assert.is(server.ran().length, before + calls.length);
+  assert.is(server.ran().length, ranBefore + calls.length);
   assert.is((await session.get({ 'last-event-id': first.id })).status, 200);
 });

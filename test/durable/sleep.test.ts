@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { memoryStore, type Store, sqlite } from '../../src/index.ts';
 import { StoreError } from '../../src/store/store.ts';
 import { suite } from '../harness/door.ts';
+import { elapse } from '../harness/wait.ts';
 import { crowd, pings, serving } from '../http/session.ts';
 import { ask, openSession, type Stage, textIn } from '../http/support.ts';
 
@@ -16,8 +17,7 @@ let files = 0;
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 const store = (): Store => sqlite(join(folder, `${files++}.db`));
 
-/** Lets the store, which has a thread of its own, do its work. */
-const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 60));
+const settle = (): Promise<void> => elapse(60, 'the store, which has a thread of its own, does its work');
 
 async function sleepAll(stage: Stage): Promise<void> {
   await settle();

@@ -8,7 +8,7 @@ import { textOf } from '../clients/stage.ts';
 import { connectV1Http } from '../clients/v1.ts';
 import { connectV2Http } from '../clients/v2.ts';
 import { suite } from '../harness/door.ts';
-import { assertWithin } from '../harness/pace.ts';
+import { assertFigure } from '../harness/pace.ts';
 
 const test = suite('examples/mounting');
 
@@ -33,7 +33,7 @@ for (const framework of ['express', 'fastify', 'hono', 'node'])
     }
     const started = performance.now();
     assert.is(await served.end(), 0);
-    assertWithin(performance.now() - started, 2_500, 'the end, which what was cancelled does not hold up');
+    assertFigure(performance.now() - started, 2_500, 'the end, which what was cancelled does not hold up');
   });
 
 /** Calls the tool: to the end with and without word of how far it has come, and a call that it cancels. */

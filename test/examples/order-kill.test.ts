@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { META } from '../../src/protocol/meta.ts';
 import { conclusive, fullOnly, suite, timeLimit } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
+import { elapse, until } from '../harness/wait.ts';
 import { call } from '../http/modern.ts';
 import { type OrderShop, openShop } from './order-shop.ts';
 
@@ -49,7 +50,7 @@ async function ask(url: string, name: string, args: Fields): Promise<Fields> {
       more = {};
     }
     if (!result) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await elapse(10, 'another process starts');
       continue;
     }
     answers += 1;
@@ -97,11 +98,12 @@ async function buyer(url: string, id: number, orders: Order[], selling: () => bo
 
 /** Looks until it has ended. */
 async function ended(url: string, handle: string): Promise<Fields> {
-  for (;;) {
-    const now = dataOf(await ask(url, 'order_get', { handle }));
-    if (now.status !== 'active') return now;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  let now: Fields = {};
+  await until(async () => {
+    now = dataOf(await ask(url, 'order_get', { handle }));
+    return now.status !== 'active';
+  }, 'the order to end');
+  return now;
 }
 
 /** How long a cart waits: longer than a few starts of the shop, however slow this machine is just now. */
@@ -141,9 +143,9 @@ async function sell(url: string, kill: () => Promise<void>): Promise<readonly Or
   let selling = true;
   const buyers = Array.from({ length: BUYERS }, (_, id) => buyer(url, id, orders, () => selling));
   for (let kills = 0; kills < KILLS; kills += 1) {
-    const until = answers + 1 + Math.random() * LIFE.answers;
-    while (answers < until) await new Promise((resolve) => setTimeout(resolve, 1));
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * LIFE.ms));
+    const enough = answers + 1 + Math.random() * LIFE.answers;
+    await until(() => answers >= enough, 'answers');
+    await elapse(Math.random() * LIFE.ms, 'the life of a process');
     await kill();
   }
   selling = false;

@@ -6,6 +6,7 @@ import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/clien
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
+import { until } from '../harness/wait.ts';
 import { type OrderShop, openShop } from './order-shop.ts';
 
 const test = suite('examples/order');
@@ -48,10 +49,10 @@ async function buys({ call, read }: Caller, shop: OrderShop, questions: readonly
 
   let now = seen(await call('order_checkout', { handle }));
   assert.equal(questions, ['Charge Ada 12?']);
-  while (now.status === 'active') {
-    await new Promise((resolve) => setTimeout(resolve, 20));
+  await until(async () => {
     now = seen(await call('order_get', { handle }));
-  }
+    return now.status !== 'active';
+  }, 'the order to be shipped');
   assert.is(now.state, 'shipped');
   assert.is(now.output?.total, 12);
   assert.equal(shop.charges(), [`${now.output?.payment} Ada 12`]);

@@ -15,6 +15,7 @@ import * as assert from 'uvu/assert';
 import { META } from '../../src/protocol/meta.ts';
 import { command } from '../clients/wire.ts';
 import { fullOnly, suite } from '../harness/door.ts';
+import { elapse } from '../harness/wait.ts';
 import { answered, send } from '../http/modern.ts';
 import { textIn } from '../http/support.ts';
 
@@ -172,7 +173,7 @@ async function until<T>(poll: () => Promise<T>, fits: (value: T) => boolean): Pr
   for (;;) {
     const value = await poll();
     if (fits(value)) return value;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await elapse(20, 'a client polls');
   }
 }
 

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import pg from 'pg';
 import * as assert from 'uvu/assert';
-import { until } from '../client/programs.ts';
 import { compiled } from './compiled.ts';
 import { fullOnly } from './door.ts';
 import { postgresSuite, startPostgres } from './postgres.ts';
+import { until } from './wait.ts';
 
 fullOnly('starts several databases; the tests of the store start one');
 

@@ -8,11 +8,10 @@ import { text } from 'node:stream/consumers';
 import pg from 'pg';
 import { type Suite, suite } from './door.ts';
 import { freePort } from './free-port.ts';
+import { inTime, until } from './wait.ts';
 
 const DEBIAN = '/usr/lib/postgresql';
 const USER = 'troupe';
-/** A start replays what a kill left behind; it takes 30 ms where nothing is left. */
-const START_MS = 60_000;
 
 /** The folder of `initdb` and `postgres`: the newest of Debian's, or one on the PATH. Undefined where there is none. */
 export const programs = find();
@@ -174,7 +173,7 @@ export class Postgres {
     await this.query(`ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
     await this.query('SELECT pg_reload_conf()');
     const synchronous = `SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`;
-    while ((await this.query(synchronous)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(async () => (await this.query(synchronous)).length > 0, 'the standby to be synchronous');
     return standby;
   }
 
@@ -211,10 +210,9 @@ export class Postgres {
 
 /** Resolves when the server accepts connections, by its own log. */
 function started(server: ChildProcess): Promise<void> {
-  return new Promise((ready, fail) => {
-    let log = '';
+  let log = '';
+  const answer = new Promise<void>((ready, fail) => {
     const settle = (error?: Error): void => {
-      clearTimeout(timer);
       server.off('error', settle).off('exit', onExit);
       // From here on the log is read and dropped, so that the server never waits for its pipe.
       server.stderr?.off('data', onLog).resume();
@@ -227,10 +225,10 @@ function started(server: ChildProcess): Promise<void> {
       // A standby is read-only.
       if (/ready to accept (?:read-only )?connections/.test(log)) settle();
     };
-    const timer = setTimeout(() => settle(new Error(`PostgreSQL did not start in ${START_MS} ms: ${log}`)), START_MS);
     server.once('error', settle).once('exit', onExit);
     server.stderr?.setEncoding('utf8').on('data', onLog);
   });
+  return inTime(answer, () => `PostgreSQL to start: ${log}`);
 }
 
 /** A pipe of a child is a socket, which would keep the process alive. */

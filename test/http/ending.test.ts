@@ -4,7 +4,7 @@ import { ErrorCode } from '../../src/index.ts';
 import { settled } from '../../src/testing.ts';
 import { busy } from '../fuzz/conversation.ts';
 import { suite } from '../harness/door.ts';
-import { assertWithin } from '../harness/pace.ts';
+import { assertFigure } from '../harness/pace.ts';
 import { Fixture, nodeCommand } from '../transports/support.ts';
 import { answered, call, refused } from './modern.ts';
 import { PING, refusal, serving } from './session.ts';
@@ -161,5 +161,5 @@ test('R-25: a process that is asked to stop answers first, tells its streams whe
   }
   assert.equal(await fixture.exited, { code: 0, signal: null });
   const took = performance.now() - started;
-  assertWithin(took, 5_000, 'the end of the process');
+  assertFigure(took, 5_000, 'the end of the process');
 });

@@ -1,6 +1,7 @@
 /** Thousands of requests in little time: pipelined on a few connections, and no more read of each answer than its status and body. */
 import { connect } from 'node:net';
 import { wait } from '../../src/testing/arrivals.ts';
+import { HANG_MS } from '../harness/wait.ts';
 
 export interface Flooding {
   readonly method: string;
@@ -14,7 +15,6 @@ export interface Flooded {
 }
 
 const CONNECTIONS = 4;
-const DEADLINE_MS = 20_000;
 
 /**
  * Sends these requests as they are, beside Host and Content-Length. Each must be answered with a body of a known length.
@@ -42,7 +42,7 @@ function pipeline(url: string, requests: readonly Flooding[]): Promise<readonly 
   const answers: Flooded[] = [];
   const socket = connect(Number(port), hostname);
   const waiting = wait<readonly Flooded[]>(
-    { what: `${requests.length} answers`, ms: DEADLINE_MS, arrived: () => `${answers.length} had come` },
+    { what: `${requests.length} answers`, ms: HANG_MS, arrived: () => `${answers.length} had come` },
     () => socket.destroy(),
   );
   let text = '';

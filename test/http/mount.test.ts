@@ -11,7 +11,7 @@ import { settled } from '../../src/testing.ts';
 import { WebRequest } from '../../src/transports/http/web-request.ts';
 import { busy } from '../fuzz/conversation.ts';
 import { suite } from '../harness/door.ts';
-import { assertWithin } from '../harness/pace.ts';
+import { assertFigure } from '../harness/pace.ts';
 import { modern } from './modern.ts';
 import { type Kind, type Mounted, Served } from './served.ts';
 import { type Asking, ask, initialize } from './support.ts';
@@ -146,7 +146,7 @@ for (const kind of ['fetch', 'node'] as const) {
       const started = performance.now();
       stream.cancel();
       await gone;
-      assertWithin(performance.now() - started, 500, 'the abort');
+      assertFigure(performance.now() - started, 500, 'the abort');
       finish();
       await settled();
       assert.equal(busy(served.server), []);

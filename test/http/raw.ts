@@ -1,6 +1,7 @@
 /** A TCP connection to the server, byte by byte: what an HTTP client library would not send, or not leave unread. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { inTime } from '../harness/wait.ts';
 
 /** One response of a connection, its body whole and decoded. */
 export interface RawResponse {
@@ -8,8 +9,6 @@ export interface RawResponse {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
-
-const DEADLINE_MS = 20_000;
 
 /**
  * @example
@@ -57,13 +56,13 @@ export class Raw {
   }
 
   /** Resolves once what came and was not taken fits; looks again whenever more comes. @throws {Error} when it does not in time, or the connection ends first */
-  until(what: string, fits: (text: string) => boolean, ms = DEADLINE_MS): Promise<void> {
-    return this.#wait<true>(what, ms, () => (fits(this.text) ? true : undefined)).then(() => undefined);
+  until(what: string, fits: (text: string) => boolean): Promise<void> {
+    return this.#wait<true>(what, () => (fits(this.text) ? true : undefined)).then(() => undefined);
   }
 
   /** The next response on the connection. @throws as {@link until} does */
-  response(ms = DEADLINE_MS): Promise<RawResponse> {
-    return this.#wait('a response', ms, () => {
+  response(): Promise<RawResponse> {
+    return this.#wait('a response', () => {
       const read = readResponse(this.text, this.over);
       if (read) this.text = this.text.slice(read.length);
       return read?.response;
@@ -71,10 +70,8 @@ export class Raw {
   }
 
   /** Resolves once the other side has ended the connection. @throws {Error} when it does not in time */
-  closed(ms = DEADLINE_MS): Promise<void> {
-    return this.#wait<true>('the end of the connection', ms, () => (this.over ? true : undefined)).then(
-      () => undefined,
-    );
+  closed(): Promise<void> {
+    return this.#wait<true>('the end of the connection', () => (this.over ? true : undefined)).then(() => undefined);
   }
 
   /** Breaks the connection. */
@@ -82,23 +79,19 @@ export class Raw {
     this.socket.destroy();
   }
 
-  #wait<T>(what: string, ms: number, found: () => T | undefined): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const late = setTimeout(() => done(new Error(`waited ${ms} ms for ${what}; ${this.#told()}`)), ms);
-      const done = (error?: Error): void => {
-        clearTimeout(late);
-        this.#looks.delete(look);
-        if (error) reject(error);
-      };
+  #wait<T>(what: string, found: () => T | undefined): Promise<T> {
+    const waited = new Promise<T>((resolve, reject) => {
       const look = (): void => {
         const value = found();
         if (value === undefined && !this.over) return;
-        done(value === undefined ? new Error(`the connection ended before ${what}; ${this.#told()}`) : undefined);
-        if (value !== undefined) resolve(value);
+        this.#looks.delete(look);
+        if (value === undefined) reject(new Error(`the connection ended before ${what}; ${this.#told()}`));
+        else resolve(value);
       };
       this.#looks.add(look);
       look();
     });
+    return inTime(waited, () => `${what}; ${this.#told()}`);
   }
 
   #look(): void {

@@ -1,6 +1,7 @@
 /** Reads an event stream by the rules of the SSE standard, but hides nothing: events without data and comments are told too. */
 import type { Readable } from 'node:stream';
 import { listArrivals, type PendingArrival, wait } from '../../src/testing/arrivals.ts';
+import { HANG_MS } from '../harness/wait.ts';
 
 /** One event: only the fields that came, as they came. `data` lines are joined by line ends. */
 export interface SseEvent {
@@ -9,9 +10,6 @@ export interface SseEvent {
   readonly data?: string;
   readonly retry?: string;
 }
-
-/** Bounds waiting in real time, whatever the server's clock says. */
-const DEADLINE_MS = 20_000;
 
 /**
  * The events of one response, in order. Nothing is lost between two calls of {@link next}.
@@ -39,7 +37,7 @@ export class EventReader {
   }
 
   /** The next event that nobody has taken. @throws {Error} when none comes in time, or the stream ends first */
-  next(ms = DEADLINE_MS): Promise<SseEvent> {
+  next(ms = HANG_MS): Promise<SseEvent> {
     return this.#until('an event', ms, (waiting) => {
       const event = this.seen[this.#taken];
       if (event) {
@@ -56,7 +54,7 @@ export class EventReader {
   }
 
   /** The next event with data, its data parsed. @throws as {@link next} does */
-  async message(ms = DEADLINE_MS): Promise<Message> {
+  async message(ms = HANG_MS): Promise<Message> {
     for (;;) {
       const { data } = await this.next(ms);
       if (data) return JSON.parse(data);
@@ -64,7 +62,7 @@ export class EventReader {
   }
 
   /** Resolves with the events that nobody has taken, once the server has ended the stream. @throws {Error} when it is cut off, or not ended in time */
-  rest(ms = DEADLINE_MS): Promise<readonly SseEvent[]> {
+  rest(ms = HANG_MS): Promise<readonly SseEvent[]> {
     return this.#until('the end of the stream', ms, (waiting) => {
       if (this.over === true) {
         waiting.settle(this.seen.slice(this.#taken));
@@ -74,7 +72,7 @@ export class EventReader {
   }
 
   /** Resolves with the `n`-th comment (from 1). @throws as {@link next} does */
-  comment(n = 1, ms = DEADLINE_MS): Promise<string> {
+  comment(n = 1, ms = HANG_MS): Promise<string> {
     return this.#until(`comment ${n}`, ms, (waiting) => {
       const comment = this.comments[n - 1];
       if (comment !== undefined) waiting.settle(comment);

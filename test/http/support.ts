@@ -12,11 +12,10 @@ import {
 } from '../../src/index.ts';
 import { type PendingArrival, wait } from '../../src/testing/arrivals.ts';
 import { SimulatedClock } from '../../src/testing.ts';
+import { HANG_MS } from '../harness/wait.ts';
 import { EventReader, type Message } from './sse.ts';
 
 export type { Message, SseEvent } from './sse.ts';
-
-const DEADLINE_MS = 20_000;
 
 /** A call of the tool `held`, which the test ends. */
 export interface HeldCall {
@@ -119,7 +118,7 @@ class Meeting<T> {
   }
 
   get(key: string): Promise<T> {
-    const waiting = wait<T>({ what: `a call with the key "${key}"`, ms: DEADLINE_MS, arrived: () => 'none came' });
+    const waiting = wait<T>({ what: `a call with the key "${key}"`, ms: HANG_MS, arrived: () => 'none came' });
     const here = this.#here.get(key)?.shift();
     if (here) waiting.settle(here);
     else this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), waiting]);
@@ -175,7 +174,7 @@ export function ask(
     ...(payload === undefined ? {} : { 'content-length': String(Buffer.byteLength(payload)) }),
     ...headers,
   };
-  const waiting = wait<Answer>({ what: `the answer to ${method} ${url}`, ms: DEADLINE_MS, arrived: () => 'none came' });
+  const waiting = wait<Answer>({ what: `the answer to ${method} ${url}`, ms: HANG_MS, arrived: () => 'none came' });
   const sent = request(url, { method, agent, ...(signal && { signal }) }, (response) =>
     waiting.settle(answerOf(response, () => sent.destroy())),
   );

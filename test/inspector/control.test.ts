@@ -6,6 +6,7 @@ import type { TraceRecord } from '../../src/inspector/frames.ts';
 import { openInspector, readRecording } from '../../src/inspector.ts';
 import { connect } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
+import { until } from '../harness/wait.ts';
 
 const test = suite('inspector: control');
 
@@ -150,9 +151,13 @@ test('S-34 an event is sent to a statechart, by its type only', async () => {
   const [status, why] = await control({ action: 'send', actor, event: { type: 'xstate.stop' } });
   assert.is(status, 400);
   assert.match(why, /XState sends its own events/);
-  await new Promise((done) => setTimeout(done, 50));
-  const all = await records();
-  const step = all.find((record) => record.type === 'step' && record.actor === actor && record.event === 'flip');
+  let all = await records();
+  const flip = () => all.find((record) => record.type === 'step' && record.actor === actor && record.event === 'flip');
+  await until(async () => {
+    all = await records();
+    return flip() !== undefined;
+  }, 'the step');
+  const step = flip();
   assert.ok(step?.type === 'step' && step.handled);
   assert.equal(step.active, ['on.whole']);
   assert.ok(

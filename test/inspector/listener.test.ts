@@ -8,6 +8,7 @@ import { type InspectorOptions, openInspector } from '../../src/inspector.ts';
 import { INTERNALS } from '../../src/runtime/internals.ts';
 import { connect } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
+import { until } from '../harness/wait.ts';
 import { type Ask, ask, raw } from './listening.ts';
 
 const test = suite('inspector: listener');
@@ -51,14 +52,6 @@ async function opened(options: InspectorOptions = {}) {
     return { got, end: () => void socket.destroy() };
   };
   return { server, inspector, port: Number(port), token, get, post, stream };
-}
-
-async function until(fits: () => boolean, what: string): Promise<void> {
-  const begin = performance.now();
-  while (!fits()) {
-    if (performance.now() - begin > 5_000) throw new Error(`waited 5 s for ${what}`);
-    await new Promise((done) => setTimeout(done, 5));
-  }
 }
 
 test('S-31 CVE-2025-49596 without the token nothing of the server is disclosed', async () => {

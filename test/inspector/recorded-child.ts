@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from '../../src/index.ts';
 import { record } from '../../src/inspector.ts';
 import { connect } from '../../src/testing.ts';
+import { until } from '../harness/wait.ts';
 
 const server = createServer({ name: 'recorded', version: '1.0.0' });
 server.tool('echo', {}, () => 'echo');
@@ -11,6 +12,6 @@ await record(server, file);
 const client = await connect(server);
 await client.initialize();
 for (let count = 0; count < 3; count += 1) await client.callTool('echo');
-while (readFileSync(file, 'utf8').split('"type":"wire"').length <= 6) await new Promise((done) => setTimeout(done, 20));
+await until(() => readFileSync(file, 'utf8').split('"type":"wire"').length > 6, 'the record');
 process.stdout.write('recorded\n');
 setInterval(() => {}, 1_000);

@@ -14,6 +14,7 @@ import { INTERNALS } from '../../src/runtime/internals.ts';
 import { connect, SimulatedClock } from '../../src/testing.ts';
 import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
+import { elapse } from '../harness/wait.ts';
 
 const test = suite('inspector: recording');
 const folder = mkdtempSync(join(tmpdir(), 'troupe-recording-'));
@@ -146,7 +147,7 @@ test('a recording has a longest length, and says that it ended', async () => {
   const client = await connect(server);
   for (let count = 0; count < 20; count += 1) {
     await client.callTool('echo', { text: 'x'.repeat(1_000) });
-    await new Promise((done) => setTimeout(done, 5));
+    await elapse(5, 'the recording is written in pieces');
   }
   await server.close();
   const text = readFileSync(file('short.json'), 'utf8');

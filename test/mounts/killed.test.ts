@@ -11,6 +11,7 @@ import { META } from '../../src/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../src/protocol/task-params.ts';
 import { compiled } from '../harness/compiled.ts';
 import { fullOnly, suite } from '../harness/door.ts';
+import { elapse } from '../harness/wait.ts';
 import { SELF, send } from '../http/modern.ts';
 import { accept, textOf } from '../input/support.ts';
 import { type Era, FORM, speakLegacy } from './asking-server.ts';
@@ -119,7 +120,7 @@ test('U-13: a task of a modern upstream is followed and answered over two kills,
       const task = await look();
       if (task.status === status) return task;
       if (task.status !== 'working' && task.status !== 'input_required') throw new Error(JSON.stringify(task));
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      await elapse(POLL_MS, 'a client polls');
     }
   };
   await until('working');

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import type { Channel, ChannelHost } from '../../src/client/channels/channel.ts';
 import { program, runs } from '../client/programs.ts';
 import { suite } from '../harness/door.ts';
-import { assertWithin } from '../harness/pace.ts';
+import { assertFigure } from '../harness/pace.ts';
 import { type Era, speakLegacy } from './asking-server.ts';
 
 const test = suite('the legs of a relayed call');
@@ -83,11 +83,11 @@ for (const downstream of ERAS)
       const controller = new AbortController();
       const call = client.call('up_long', {}, { signal: controller.signal }).catch((error: unknown) => error);
       await running.opened;
-      const at = performance.now();
+      const began = performance.now();
       controller.abort(new Error('not needed'));
-      const took = (await aborted.opened) - at;
+      const took = (await aborted.opened) - began;
       assert.ok((await call) instanceof ClientError);
-      assertWithin(took, 50, 'the cancellation');
+      assertFigure(took, 50, 'the cancellation');
       await close();
     });
 

@@ -11,6 +11,7 @@ import { TASKS_EXTENSION } from '../../src/protocol/task-params.ts';
 import { conclusive, suite, timeLimit } from '../harness/door.ts';
 import { MemoryDatabase, type MemoryProcess } from '../harness/memory-nodes.ts';
 import { atScale } from '../harness/scale.ts';
+import { until } from '../harness/wait.ts';
 import { call, type Modern, send } from '../http/modern.ts';
 import { type Answer, ask, type Message, openSession } from '../http/support.ts';
 
@@ -83,15 +84,6 @@ async function start(
   return { server, process, ran, ends, url: transport.url };
 }
 
-/** Waits for a cause that shows itself to a look. */
-async function until(what: string, holds: () => boolean): Promise<void> {
-  const end = systemClock.now() + 30_000;
-  while (!holds()) {
-    if (systemClock.now() > end) throw new Error(`waited in vain: ${what}`);
-    await new Promise<void>((resolve) => systemClock.after(5, resolve));
-  }
-}
-
 async function messageIn(answer: Answer): Promise<Message> {
   const body = await answer.text();
   return JSON.parse([...body.matchAll(/^data: (.+)$/gm)].at(-1)?.[1] ?? body);
@@ -105,7 +97,7 @@ async function kill(database: MemoryDatabase, dead: Node, rest: readonly Node[])
   dead.process.kill();
   database.fence(dead.process.id);
   const cells = (): number => rest.reduce((sum, { server }) => sum + (server.cluster()?.cells ?? 0), 0);
-  await until('all cells', () => cells() === CELLS);
+  await until(() => cells() === CELLS, 'all cells');
 }
 
 async function stop(...nodes: readonly Node[]): Promise<void> {
@@ -166,7 +158,7 @@ function pair(): NonNullable<typeof paired> {
     const two = await start(database, 'two');
     const shares = sharesOf([one.process.id, two.process.id]);
     const share = shares.filter((node) => node === two.process.id).length;
-    await until('the share of the second node', () => two.server.cluster()?.cells === share);
+    await until(() => two.server.cluster()?.cells === share, 'the share of the second node');
     return { database, one, two };
   };
   paired ??= open();
@@ -284,7 +276,7 @@ test('a call of a session that a balancer sends once more, to another node, runs
       body: { jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: { n: id } } },
     }).then(messageIn);
   const begun = async (id: number): Promise<Node> => {
-    await until('the call begins', () => counted(all, `wait ${id}`) === 1);
+    await until(() => counted(all, `wait ${id}`) === 1, 'the call begins');
     return one.ran.includes(`wait ${id}`) ? one : two;
   };
 
@@ -346,7 +338,7 @@ test('D-01: a call of a tool that may run twice runs again when its client resum
   const two = await start(database, 'two', { readOnlyHint: true, reports: 3 });
   await kill(database, one, [two]);
   const [first, second] = await Promise.all([resume(two, ids[0]), resume(two, ids[1])]);
-  await until('both surveys', () => two.ends.length === 2);
+  await until(() => two.ends.length === 2, 'both surveys');
   two.ends[two.ran.indexOf('survey 1')]?.();
   // The first run has reported 1 and 2: what is reported next must be more.
   assert.equal(await surveyed(first), [3, '[{"type":"text","text":"surveyed 1"}]']);

@@ -14,6 +14,7 @@ import { orderMachine, orderOptions } from '../handles/shop.ts';
 import { compiled } from '../harness/compiled.ts';
 import { conclusive, suite, timeLimit } from '../harness/door.ts';
 import { MemoryDatabase, type MemoryProcess } from '../harness/memory-nodes.ts';
+import { until } from '../harness/wait.ts';
 import { call, send } from '../http/modern.ts';
 import { type Answer, ask, type Message, openSession, type Session } from '../http/support.ts';
 
@@ -74,15 +75,6 @@ async function start(database: MemoryDatabase, name: string, spread?: 'session')
   return node;
 }
 
-/** Waits for a cause that shows itself to a look. */
-async function until(what: string, holds: () => boolean): Promise<void> {
-  const end = systemClock.now() + 20_000;
-  while (!holds()) {
-    if (systemClock.now() > end) throw new Error(`waited in vain: ${what}`);
-    await new Promise<void>((resolve) => systemClock.after(5, resolve));
-  }
-}
-
 async function messageIn(answer: Answer): Promise<Message> {
   const body = await answer.text();
   try {
@@ -117,7 +109,7 @@ test('a session and a handle live through the death of their node, at whichever 
   assert.match(JSON.stringify(seen), '"tea"');
   one.process.kill();
   database.fence(one.process.id);
-  await until('all cells', () => two.server.cluster()?.cells === CELLS);
+  await until(() => two.server.cluster()?.cells === CELLS, 'all cells');
   const after = await called(session, two.url, 4, 'order_add_item', { handle, sku: 'cup', quantity: 1 });
   assert.match(JSON.stringify(stateIn(after)), '"cup"');
   // The same call again is answered and not run.
@@ -203,10 +195,10 @@ test('a node that joins gets a cell with a working task only when the task has e
   const two = await start(database, 'two');
   assert.is(two.process.id, 'two-1');
   const share = shares.filter((node) => node === 'two-1').length;
-  await until('all of its share without tasks', () => Number(two.server.cluster()?.cells) >= share - 1);
+  await until(() => Number(two.server.cluster()?.cells) >= share - 1, 'all of its share without tasks');
   assert.is(await status(two), 'working');
   for (const end of one.ends) end();
-  await until('its share', () => two.server.cluster()?.cells === share);
+  await until(() => two.server.cluster()?.cells === share, 'its share');
   assert.is(await status(two), 'completed');
   conclusive(() => assert.equal(database.violations, []));
   await one.stop();
@@ -237,12 +229,12 @@ test('a zombie commits nothing, answers nothing of its sessions, and joins again
   assert.ok(row);
   row.beatAt -= 10_000;
   database.fence(before);
-  await until('all cells', () => other.server.cluster()?.cells === CELLS);
+  await until(() => other.server.cluster()?.cells === CELLS, 'all cells');
   const added = await called(session, other.url, 2, 'order_add_item', { handle, sku: 'tea', quantity: 1 });
   assert.match(JSON.stringify(stateIn(added)), '"tea"');
   database.commits = [];
   owner.process.resume();
-  await until('another seat', () => owner.process.id !== before && owner.server.cluster()?.state === 'owning');
+  await until(() => owner.process.id !== before && owner.server.cluster()?.state === 'owning', 'another seat');
   for (const { node, refused } of database.commits) assert.ok(node !== before || refused);
   assert.match(owner.told.join('\n'), 'has lost its');
   const seen = stateIn(await called(session, owner.url, 3, 'order_get', { handle }));

@@ -9,6 +9,7 @@ import { META } from '../../src/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../src/protocol/task-params.ts';
 import { suite, timeLimit } from '../harness/door.ts';
 import { MemoryDatabase, type MemoryProcess } from '../harness/memory-nodes.ts';
+import { until } from '../harness/wait.ts';
 import { call, send } from '../http/modern.ts';
 import { type Answer, ask, type Message, openSession, type Session } from '../http/support.ts';
 
@@ -61,7 +62,7 @@ async function openPair(): Promise<Pair> {
   const one = await start(database, 'one');
   const two = await start(database, 'two');
   const share = sharesOf([one.process.id, two.process.id]).filter((node) => node === two.process.id).length;
-  while (two.server.cluster()?.cells !== share) await new Promise<void>((resolve) => systemClock.after(5, resolve));
+  await until(() => two.server.cluster()?.cells === share, 'its share');
   return { database, one, two };
 }
 
@@ -88,7 +89,7 @@ const CAPABLE = { [META.clientCapabilities]: { extensions: { [TASKS_EXTENSION]: 
 /** Creates a task by a call of 2026-07-28, later than all tasks before, and awaits its end if it has one. @returns its id */
 async function started({ url }: Node, tool: string, user: string, scopes = ''): Promise<string> {
   const before = systemClock.date();
-  while (systemClock.date() === before) await new Promise<void>((resolve) => systemClock.after(1, resolve));
+  await until(() => systemClock.date() !== before, 'the next millisecond');
   const headers = { 'x-user': user, 'x-scopes': scopes };
   const { result, error } = await messageIn(await call(url, tool, {}, { meta: CAPABLE, headers }));
   const taskId = result?.taskId;

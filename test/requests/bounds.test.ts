@@ -5,7 +5,7 @@ import { connect, SimulatedClock } from '../../src/testing.ts';
 import { errorOf } from '../crash/support.ts';
 import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
-import { assertWithin } from '../harness/pace.ts';
+import { assertFigure } from '../harness/pace.ts';
 import { call } from '../http/modern.ts';
 
 const test = suite('bounds');
@@ -62,7 +62,7 @@ test('R-10: over HTTP the refusal is 429, and says when to come again', async ()
   assert.is(refused.status, 429);
   assert.match(String(refused.headers['retry-after']), /^\d+$/);
   assert.match(await refused.text(), /-31001.*maxStatelessInFlight/);
-  assertWithin(took, 500, 'the refusal');
+  assertFigure(took, 500, 'the refusal');
   for (const done of finish) done();
   for (const answer of await Promise.all(taken)) assert.match(await answer.text(), /served/);
   await server.close();

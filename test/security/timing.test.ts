@@ -1,7 +1,7 @@
 /** S-03: the time of a refusal does not tell whether a session is somebody else's or was made up. */
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
-import { assertWithin } from '../harness/pace.ts';
+import { assertFigure } from '../harness/pace.ts';
 import { PING, serving } from '../http/session.ts';
 import { ask, openSession } from '../http/support.ts';
 
@@ -26,7 +26,7 @@ test('S-03: another principal’s session is refused as fast as one that does no
         }
       }
       const [theirs = Number.NaN, none = Number.NaN] = [...times.values()].map(median);
-      assertWithin(Math.abs(theirs - none), 1, `the difference of ${theirs} and ${none} ms`);
+      assertFigure(Math.abs(theirs - none), 1, `the difference of ${theirs} and ${none} ms`);
     },
     { authenticate: ({ header }) => header('authorization') },
   ));

@@ -1,13 +1,13 @@
 /** What becomes of a store whose disk is full, fails or is slow, whose thread dies, and whose process is killed. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import type { Offered } from '../../bench/offering.ts';
 import { sqlite } from '../../src/store/sqlite/sqlite.ts';
 import { StoreError } from '../../src/store/store.ts';
 import { suite, timeLimit } from '../harness/door.ts';
-import { assertWithin } from '../harness/pace.ts';
+import { assertFigure } from '../harness/pace.ts';
+import { elapse, until } from '../harness/wait.ts';
 import { acknowledged, Disk, faultIn, folder, full, host, type Program, program, random, shim } from './support.ts';
 
 timeLimit(600_000);
@@ -46,18 +46,22 @@ async function told(program: Program, line: string): Promise<string> {
 
 /** What it has said on stderr, once it has said anything. */
 async function reported(program: Program): Promise<string> {
-  while (program.errors() === '') await sleep(20);
+  await until(() => program.errors() !== '', 'an error');
   return program.errors();
 }
 
 /** Says `write` until that is the answer. @returns how many times, and how long it took */
-async function until(program: Program, answer: RegExp, line = 'write'): Promise<{ times: number; ms: number }> {
+async function answers(program: Program, answer: RegExp, line = 'write'): Promise<{ times: number; ms: number }> {
   const started = performance.now();
-  for (let times = 1; times <= 200; times += 1) {
-    if (answer.test(await told(program, line))) return { times, ms: performance.now() - started };
-    await sleep(20);
-  }
-  throw new Error(`${line} never came to ${String(answer)}: ${program.errors()}`);
+  let times = 0;
+  await until(
+    async () => {
+      times += 1;
+      return answer.test(await told(program, line));
+    },
+    () => `${String(answer)} to ${line}: ${program.errors()}`,
+  );
+  return { times, ms: performance.now() - started };
 }
 
 if ('why' in built) {
@@ -72,8 +76,8 @@ if ('why' in built) {
       for (let n = 0; n < 20; n += 1) assert.is(await told(writer, 'write'), 'full');
       assert.is(await told(writer, 'read'), 'read 2');
       disk.set({});
-      const { ms } = await until(writer, /^kept/);
-      assertWithin(ms, 5_000, 'the first write after there is room');
+      const { ms } = await answers(writer, /^kept/);
+      assertFigure(ms, 5_000, 'the first write after there is room');
       assert.is(writer.process.exitCode, null);
       assert.is(writer.errors(), '');
     }));
@@ -84,7 +88,7 @@ if ('why' in built) {
       disk.set({ failing: 1 });
       assert.is(await told(writer, 'write'), 'failed');
       // Its thread ends, which is reported, and the next one opens the file.
-      await until(writer, /^undefined$/, 'impairment');
+      await answers(writer, /^undefined$/, 'impairment');
       assert.is(await told(writer, 'write'), 'kept 3');
       assert.match(await reported(writer), /the store reopens the file in 100 ms/);
       assert.is(await told(writer, 'read'), 'read 1');
@@ -134,8 +138,8 @@ test('a process that is killed at any moment loses nothing that was acknowledged
     const at = folder();
     const writer = program(['write', at.path, '1000000', '500']);
     assert.is(await writer.line(), 'open');
-    while (acknowledged(at.path).length === 0) await sleep(5);
-    await sleep(numbers() * 300);
+    await until(() => acknowledged(at.path).length > 0, 'an acknowledged write');
+    await elapse(numbers() * 300, 'the life of the process');
     writer.process.kill('SIGKILL');
     await writer.ended;
     assert.ok(readdirSync(at.path).includes('store.db.lock'));

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { compiled } from '../harness/compiled.ts';
+import { until } from '../harness/wait.ts';
 import { call } from '../http/modern.ts';
 
 export interface HostedOptions {
@@ -47,7 +48,7 @@ export class Hosted {
     const hosted = new Hosted(typeof address === 'object' && address !== null ? address.port : 0, options);
     hosted.#start();
     try {
-      await hosted.served(60_000);
+      await hosted.served();
     } catch (error) {
       await hosted.stop();
       throw error;
@@ -80,23 +81,21 @@ export class Hosted {
   }
 
   /** Resolves when a call is answered. @returns milliseconds until then */
-  async served(ms: number): Promise<number> {
+  async served(): Promise<number> {
     const began = performance.now();
-    for (;;) {
-      const answer = await this.call('light').catch(() => '');
-      if (answer.includes('here')) return performance.now() - began;
-      if (performance.now() - began > ms) throw new Error(`nobody has served for ${ms} ms; it said: ${this.err}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    await until(
+      async () => (await this.call('light').catch(() => '')).includes('here'),
+      () => `an answer; it said: ${this.err}`,
+    );
+    return performance.now() - began;
   }
 
   /** Resolves once its processes have said this. */
-  async said(what: RegExp, ms = 20_000): Promise<void> {
-    const until = performance.now() + ms;
-    while (!what.test(this.err)) {
-      if (performance.now() > until) throw new Error(`expected ${what} within ${ms} ms; it said: ${this.err}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+  said(what: RegExp): Promise<void> {
+    return until(
+      () => what.test(this.err),
+      () => `${what}; it said: ${this.err}`,
+    );
   }
 
   async stop(): Promise<void> {

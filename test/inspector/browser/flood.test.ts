@@ -4,7 +4,7 @@ import { openInspector } from 'troupe/inspector';
 import { connect } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
-import { assertWithin } from '../../harness/pace.ts';
+import { assertFigure } from '../../harness/pace.ts';
 
 const test = browserSuite('the page, in a flood');
 const browsing = new Browsing();
@@ -50,8 +50,8 @@ test('a flood of 20,000 calls leaves the page usable', async () => {
   await page.click('#tab-timeline');
   await page.waitForTimeout(500);
   const longest = Number(await page.evaluate('window.longest'));
-  assertWithin(clicked, 5_000, 'showing the wire');
-  assertWithin(longest, 2_000, 'the longest time without an answer of the page');
+  assertFigure(clicked, 5_000, 'showing the wire');
+  assertFigure(longest, 2_000, 'the longest time without an answer of the page');
   assert.equal(browsing.complaints, []);
   await server.close();
 });

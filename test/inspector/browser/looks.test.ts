@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';
-import { assertWithin } from '../../harness/pace.ts';
+import { assertFigure } from '../../harness/pace.ts';
 import { SCALE } from '../../harness/scale.ts';
 import { type Stage, stage } from './stage.ts';
 import { choose, short } from './visit.ts';
@@ -81,7 +81,7 @@ test('the first paint comes within 300 ms', async () => {
     paints.push(paint);
   }
   // The best of them is what the page costs: load comes and goes.
-  assertWithin(Math.min(...paints), 300, 'the first paint');
+  assertFigure(Math.min(...paints), 300, 'the first paint');
   await page.close();
 });
 

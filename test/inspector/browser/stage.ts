@@ -4,6 +4,7 @@ import { openInspector } from 'troupe/inspector';
 import { connect, type TestClient } from 'troupe/testing';
 import * as z from 'zod';
 import { orderMachine, SKU, totalOf } from '../../../examples/order/order.ts';
+import { elapse } from '../../harness/wait.ts';
 
 export interface Stage {
   readonly url: string;
@@ -55,7 +56,7 @@ export function shopServer() {
     for (let shelf = 1; shelf <= 40; shelf += 1) {
       if (ctx.signal.aborted) return 'stopped';
       ctx.progress(shelf, 40, `shelf ${shelf}`);
-      await new Promise((done) => setTimeout(done, 1_500));
+      await elapse(1_500, 'the tool counts a shelf');
     }
     return 'All there.';
   });
@@ -98,30 +99,29 @@ export async function stage({ control = false, chatter = true } = {}): Promise<S
   const cursor = await join(server, 'cursor', '1.9.0');
   const goose = await connect(server, { deadlineMs: 600_000 });
   const zed = await join(server, 'zed', '0.210.0');
-  const nap = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
   const quiet = (promise: Promise<unknown>): void => void promise.catch(() => {});
   const [ada, grace] = [await handleOf(claude, 'Ada'), await handleOf(cursor, 'Grace')];
   const begin = async (): Promise<void> => {
     await zed.request('tools/list');
     await tool(zed, 'order_create', { customer: 'Edsger' });
-    await nap(120);
+    await elapse(120, 'the next thing happens later');
     await zed.close();
     await tool(cursor, 'order_add_item', { handle: grace, sku: 'kettle' });
     for (const order of ['o-4', 'o-5', 'o-6']) await tool(cursor, 'print_label', { order });
-    await nap(300);
+    await elapse(300, 'the next thing happens later');
     quiet(tool(cursor, 'order_checkout', { handle: grace }));
     const question = Object(await cursor.next((message) => Object(message).method === 'elicitation/create'));
-    await nap(400);
+    await elapse(400, 'the next thing happens later');
     cursor.raw(
       JSON.stringify({ jsonrpc: '2.0', id: question.id, result: { action: 'accept', content: { agreed: true } } }),
     );
     quiet(tool(cursor, 'count_stock', {}, { progressToken: 'stock' }));
     await tool(claude, 'order_add_item', { handle: ada, sku: 'tea', quantity: 2 });
-    await nap(250);
+    await elapse(250, 'the next thing happens later');
     await tool(claude, 'order_add_item', { handle: ada, sku: 'cup' });
-    await nap(150);
+    await elapse(150, 'the next thing happens later');
     quiet(tool(claude, 'order_add_item', { handle: ada, sku: 'coffee' }));
-    await nap(200);
+    await elapse(200, 'the next thing happens later');
     quiet(tool(claude, 'order_checkout', { handle: ada }));
     quiet(goose.modern('tools/call', { name: 'refund', arguments: { order: 'o-7' } }, GOOSE));
   };

@@ -8,10 +8,10 @@ import type { PostgresConnection } from '../../../src/store/postgres/postgres-co
 import { PrimaryTimeline } from '../../../src/store/postgres/primary-timeline.ts';
 import { ReconnectingConnection } from '../../../src/store/postgres/reconnecting-connection.ts';
 import { type Store, StoreError } from '../../../src/store/store.ts';
-import { until } from '../../client/programs.ts';
 import { fullOnly, timeLimit } from '../../harness/door.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
 import { TcpProxy } from '../../harness/tcp-proxy.ts';
+import { until } from '../../harness/wait.ts';
 import { actor, event, host } from '../support.ts';
 
 fullOnly('starts two databases; the quick test is the contract of the store');

@@ -12,7 +12,6 @@ import { ensureSchema } from '../../../src/store/postgres/postgres-schema.ts';
 import { PrimaryTimeline } from '../../../src/store/postgres/primary-timeline.ts';
 import { WriteFence } from '../../../src/store/postgres/write-fence.ts';
 import { StoreError } from '../../../src/store/store.ts';
-import { until } from '../../client/programs.ts';
 import type { Command, Report } from '../../fixtures/postgres/member.ts';
 import { compiled } from '../../harness/compiled.ts';
 import { fullOnly } from '../../harness/door.ts';
@@ -20,6 +19,7 @@ import { assertFigure } from '../../harness/pace.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
 import { atScale } from '../../harness/scale.ts';
 import { TcpProxy } from '../../harness/tcp-proxy.ts';
+import { until } from '../../harness/wait.ts';
 
 fullOnly('races for the rows of a database; the quick test is the contract of the store');
 
@@ -140,7 +140,7 @@ async function joinChild(): Promise<{
 /** Asks until the database fences the node. @returns the milliseconds that it took */
 async function fenced(member: Member, node: string): Promise<number> {
   const began = performance.now();
-  while (!(await member.fence(node).catch(() => false))) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => member.fence(node).catch(() => false), `${node} to be fenced`);
   return performance.now() - began;
 }
 

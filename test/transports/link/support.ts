@@ -10,9 +10,9 @@ import type {
   LinkNews,
 } from '../../../src/transports/link/link-port.ts';
 import { type LinkOptions, Links } from '../../../src/transports/link/links.ts';
+import { HANG_MS } from '../../harness/wait.ts';
 
 export const SECRET = 'a secret of the cluster that has at least 32 bytes';
-const DEADLINE_MS = 30_000;
 
 /** Values that come one after the other, each taken once. */
 export class Arrivals<T> {
@@ -38,7 +38,7 @@ export class Arrivals<T> {
       this.#taken += 1;
       return Promise.resolve(this.all[this.#taken - 1] as T);
     }
-    this.#waiting = wait<T>({ what: this.#what, ms: DEADLINE_MS, arrived: () => `${this.all.length} came before` });
+    this.#waiting = wait<T>({ what: this.#what, ms: HANG_MS, arrived: () => `${this.all.length} came before` });
     return this.#waiting.promise;
   }
 }
@@ -131,7 +131,7 @@ export interface Sent {
 
 /** @param reads false: the client reads no text */
 export function forward(from: LinkedNode, to: LinkedNode, what: ForwardedExchange, reads = true): Sent {
-  const waiting = wait<Answered>({ what: 'the response', ms: DEADLINE_MS, arrived: () => text });
+  const waiting = wait<Answered>({ what: 'the response', ms: HANG_MS, arrived: () => text });
   let [status, headers, text]: [number | undefined, Readonly<Record<string, unknown>>, string] = [undefined, {}, ''];
   const settle = (failure?: LinkFailure): void => waiting.settle({ status, headers, text, failure });
   const forwarding = from.links.forward(to.id, what, {

@@ -1,0 +1,57 @@
+/** The waits of tests: for a cause, or through a time in which something must not happen. */
+
+/** What ends a wait that is in vain, in milliseconds. No test is green or red by it: a busy machine takes seconds. */
+export const HANG_MS = 60_000;
+/** Time between two looks, in milliseconds. */
+const LOOK_MS = 5;
+
+/**
+ * Resolves when a condition holds.
+ *
+ * @param what what is waited for, and what is there instead. Default: the condition
+ * @param hangMs only for a test of a wait that is in vain
+ * @throws Error if it does not hold after a minute
+ * @example await until(() => lines.includes('ready'), 'the server to be ready');
+ */
+export async function until(
+  holds: () => boolean | Promise<boolean>,
+  what: string | (() => string) = String(holds),
+  hangMs = HANG_MS,
+): Promise<void> {
+  const end = performance.now() + hangMs;
+  while (!(await holds())) {
+    if (performance.now() > end) throw inVain(what, hangMs);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+}
+
+function inVain(what: string | (() => string), ms = HANG_MS): Error {
+  return new Error(`waited ${ms / 1_000} s for ${typeof what === 'string' ? what : what()}`);
+}
+
+/**
+ * Resolves as a promise does.
+ *
+ * @throws Error if it does not settle within a minute
+ */
+export async function inTime<T>(promise: Promise<T>, what: string | (() => string)): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(inVain(what)), HANG_MS);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Lets time pass: for something that must not happen in it, or as part of what is tested, such as the length of an outage. A busy
+ * machine makes such a test weaker, and never red.
+ *
+ * @param _why what must not happen, or what takes this time
+ */
+export function elapse(ms: number, _why: string): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
