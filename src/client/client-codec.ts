@@ -40,12 +40,12 @@ export function readMessages(text: string, about?: RequestId, repaired?: () => v
     }
   }
   if (!parsed.ok) {
-    const incoming = parsed.value === undefined ? undefined : readIncoming(parsed.value);
+    const incoming = parsed.value === undefined ? undefined : readMessage(parsed.value);
     const id = incoming && 'id' in incoming ? incoming.id : undefined;
     return [{ kind: 'invalid', id, answer: false, why: parsed.error.message }];
   }
-  if (Array.isArray(parsed.value)) return parsed.value.map(readIncoming);
-  const incoming = readIncoming(parsed.value);
+  if (Array.isArray(parsed.value)) return parsed.value.map(readMessage);
+  const incoming = readMessage(parsed.value);
   const { value } = parsed;
   if (incoming.kind === 'invalid' && about !== undefined && isObject(value) && isObject(value.error))
     return [{ kind: 'response', id: about, error: value.error }];
@@ -56,7 +56,20 @@ export function readMessages(text: string, about?: RequestId, repaired?: () => v
 export function answeredBy(envelope: string): RequestId | undefined {
   const read = messageEnvelopeOf(envelope);
   if (!isObject(read) || read.method !== undefined) return undefined;
-  return isRequestId(read.id) ? read.id : undefined;
+  return isRequestId(read.id) ? ownId(read.id) : undefined;
+}
+
+function readMessage(value: unknown): Incoming {
+  const incoming = readIncoming(value);
+  return incoming.kind === 'response' ? { ...incoming, id: ownId(incoming.id) } : incoming;
+}
+
+/**
+ * The id or the progress token of a request of this client, as a server sends it back. They are numbers, and some servers write
+ * them as text.
+ */
+export function ownId(id: RequestId): RequestId {
+  return typeof id === 'string' && /^(?:0|[1-9]\d{0,14})$/.test(id) ? Number(id) : id;
 }
 
 /** Writes the messages of one client. */

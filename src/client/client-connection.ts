@@ -37,7 +37,16 @@ import {
 import type { Authorization, Challenge } from './authorization.ts';
 import type { Channel, ChannelFailure, ChannelMail, OutgoingMessage } from './channels/channel.ts';
 import { isGone, isLostSession } from './channels/lost-session.ts';
-import { answeredBy, ClientCodec, isJsonValue, jsonParams, NAMED, readError, readMessages } from './client-codec.ts';
+import {
+  answeredBy,
+  ClientCodec,
+  isJsonValue,
+  jsonParams,
+  NAMED,
+  ownId,
+  readError,
+  readMessages,
+} from './client-codec.ts';
 import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts';
 import type { ClientSettings, ServerLogMessage } from './client-options.ts';
 import { encodeMirrored } from './mirrored-parameters.ts';
@@ -1244,8 +1253,10 @@ class ClientConnection implements Behaviour<ClientMail> {
     const values = jsonParams(params);
     switch (method) {
       case 'notifications/progress': {
-        const token = values.progressToken;
-        if (!(typeof token === 'number' || typeof token === 'string') || !isFiniteNumber(values.progress)) return;
+        const { progressToken } = values;
+        if (!(typeof progressToken === 'number' || typeof progressToken === 'string')) return;
+        if (!isFiniteNumber(values.progress)) return;
+        const token = ownId(progressToken);
         const request = this.#requests.get(token);
         if (request) this.#requests.extend(request);
         const listener = request ? request.onProgress : this.#taskProgress.listener(token);
@@ -1274,9 +1285,9 @@ class ClientConnection implements Behaviour<ClientMail> {
         const { requestId } = values;
         if (typeof requestId !== 'string' && typeof requestId !== 'number') return;
         // The server ends a subscription, or gives up a request of its own.
-        const request = this.#requests.get(requestId);
+        const request = this.#requests.get(ownId(requestId));
         if (request?.timeoutMs === undefined && request) {
-          this.#requests.take(requestId);
+          this.#requests.take(request.id);
           return request.reject(
             this.#error({ reason: 'closed', message: 'the server ended the subscription', carriedOut: 'yes' }),
           );

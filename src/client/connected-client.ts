@@ -7,6 +7,7 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { OperatorLog } from '../operator-log.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
+import { isRequestId } from '../protocol/jsonrpc.ts';
 import { META } from '../protocol/meta.ts';
 import { isToolResult } from '../protocol/result-shape.ts';
 import { SKILLS_EXTENSION, type SkillEntry } from '../protocol/skills.ts';
@@ -24,6 +25,7 @@ import type {
 import type { CompiledSchema } from '../schema/schema.ts';
 import type { Authorization } from './authorization.ts';
 import { CachedList } from './cached-list.ts';
+import { ownId } from './client-codec.ts';
 import type { ClientEvent, ClientMail, ConnectedServer, ServerNotification } from './client-connection.ts';
 import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts';
 import type { CallOptions, ClientSettings } from './client-options.ts';
@@ -920,7 +922,8 @@ export class Client {
 
   #notified({ method, params }: ServerNotification): void {
     const meta = isObject(params._meta) ? params._meta : {};
-    const subscription = meta[META.subscriptionId];
+    const written = meta[META.subscriptionId];
+    const subscription = isRequestId(written) ? ownId(written) : written;
     if (method === 'notifications/subscriptions/acknowledged') {
       for (const each of this.#subscriptions.values())
         if (each.request?.id === subscription) each.retryMs = LISTEN_RETRY_MS;

@@ -80,7 +80,7 @@ test('U-11 a server answers twice, for unknown requests, in batches and with noi
   ];
   stage.script = ({ id, name }) => [
     ...noise,
-    text({ id: String(id), result: { content: [{ type: 'text', text: 'wrong' }] } }),
+    text({ id: `0${id}`, result: { content: [{ type: 'text', text: 'wrong' }] } }),
     ...(name === 'batch'
       ? [`[${text({ method: 'notifications/x' })},${text({ id, result: { content } })},7]`]
       : [text({ id, result: { content } })]),

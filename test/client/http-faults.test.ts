@@ -319,9 +319,9 @@ test('U-11 bodies without end, and responses to other requests, fail their call 
       response.end(JSON.stringify({ jsonrpc: '2.0', id: id + 1_000, result: { content: [] } }));
       return true;
     }
-    if (name === 'id as string') {
+    if (name === 'id as another text') {
       response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ jsonrpc: '2.0', id: String(id), result: { content: [] } }));
+      response.end(JSON.stringify({ jsonrpc: '2.0', id: `0${id}`, result: { content: [] } }));
       return true;
     }
     const [status = '', type = ''] = name.split(' ');
@@ -331,7 +331,7 @@ test('U-11 bodies without end, and responses to other requests, fail their call 
   const client = await connect(server.url, { eras: 'legacy', maxMessageBytes: 100_000 });
   for (const [name, reason, carriedOut] of [
     ['other id', 'malformed', 'yes'],
-    ['id as string', 'malformed', 'yes'],
+    ['id as another text', 'malformed', 'yes'],
     ['200 application/json', 'too long', 'yes'],
     ['200 text/event-stream', 'too long', 'yes'],
     ['200 text/html', 'not mcp', 'unknown'],

@@ -7,7 +7,7 @@ import {
   ListToolsResultSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import fc from 'fast-check';
-import type { Client } from 'troupe/client';
+import { type Channel, type ChannelHost, type Client, connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
 import { random } from '../harness/scale.ts';
@@ -289,3 +289,58 @@ for (const [what, pages, names] of [
         names,
       ),
     ));
+
+test('ids and progress tokens that a server sends back as text belong to the requests with these numbers', async () => {
+  const server = new PlayedServer();
+  server.script = ({ id, method }) => [
+    text({ method: 'notifications/progress', params: { progressToken: String(id), progress: 1 } }),
+    text({ id: String(id), result: method === 'tools/list' ? { tools: [] } : { content: DONE } }),
+    // A text that only looks like a number is another id.
+    text({ id: `0${id}`, result: { content: [] } }),
+    text({ id: `${id}.0`, error: { code: 1, message: 'no' } }),
+  ];
+  const client = await server.connect(undefined);
+  const seen: number[] = [];
+  const result = await client.call('a', {}, { onProgress: ({ progress }) => void seen.push(progress) });
+  assert.equal([result.content, seen], [DONE, [1]]);
+  assert.equal(await client.tools(), []);
+  await client.close();
+});
+
+test('the id of a subscription that a server sends back as text belongs to its request', async () => {
+  let host: ChannelHost | undefined;
+  const respond = (message: object): void => host?.send({ type: 'text', text: text(message), about: undefined });
+  const channel = (): Channel => ({
+    kind: 'stream',
+    open(to) {
+      host = to;
+      to.send({ type: 'opened' });
+    },
+    send(message) {
+      const { id, method } = JSON.parse(message.text);
+      const common = {
+        resultType: 'complete',
+        serverInfo: { name: 'n', version: '1' },
+        ttlMs: 0,
+        cacheScope: 'private',
+      };
+      const capabilities = { tools: { listChanged: true } };
+      if (method === 'server/discover')
+        return respond({ id, result: { ...common, supportedVersions: ['2026-07-28'], capabilities } });
+      if (method !== 'subscriptions/listen') return;
+      const _meta = { 'io.modelcontextprotocol/subscriptionId': String(id) };
+      const notifications = { toolsListChanged: true };
+      respond({ method: 'notifications/subscriptions/acknowledged', params: { _meta, notifications } });
+      respond({ method: 'notifications/tools/list_changed', params: { _meta } });
+    },
+    abandon() {},
+    answered() {},
+    close: () => Promise.resolve(),
+  });
+  const client = await connect({ name: 'stage', channel }, { log: () => {}, drainMs: 1 });
+  for await (const { type } of client.changes({ tools: true })) {
+    assert.is(type, 'tools');
+    break;
+  }
+  await client.close();
+});
