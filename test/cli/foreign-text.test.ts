@@ -11,6 +11,7 @@ import { say } from '../../src/cli/usage.ts';
 import { saidBy } from '../../src/mounts/question-text.ts';
 import { printable } from '../../src/operator-log.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
+import type { CallToolResult } from '../../src/protocol/types.ts';
 import { visibleJson } from '../../src/protocol/visible-text.ts';
 import { writeJson } from '../../src/protocol/well-formed-json.ts';
 import { signatureOf } from '../../src/tool-signature.ts';
@@ -90,6 +91,10 @@ test('S-83 no character of a name, a text or an error of a server controls a ter
       harmless(onStderr(() => say(`troupe call: missing ${text}. The tool is ${text}`)));
       const result = { content: [{ type: 'text' as const, text }], structuredContent: { [text]: text } };
       harmless(new ResultText({ out: undefined, terminal: true }).ofCall(result));
+      const unknown: CallToolResult = JSON.parse(
+        JSON.stringify({ content: [{ type: 'error', text }, { type: text }] }),
+      );
+      harmless(new ResultText({ out: undefined, terminal: true }).ofCall(unknown));
       harmless(
         listingText({
           server: {

@@ -35,6 +35,27 @@ const META = { ...OWN, 'example.com/kept': 1 };
 const inputSchema = { type: 'object' };
 const TOOLS = { tools: [{ name: 'a', inputSchema, _meta: META }] };
 
+test('a block of an unknown type becomes text that says the same, for clients that reject unknown types', () =>
+  using(
+    {
+      'tools/list': { tools: [{ name: 'a', inputSchema: { type: 'object' } }] },
+      'tools/call': {
+        content: [
+          { type: 'error', text: 'The budget is closed.', annotations: { priority: 1 }, _meta: { 'example.com/a': 1 } },
+          { type: 'json', json: { a: [1] }, _meta: { 'example.com/a': 1 } },
+          { type: 'video', data: 'A'.repeat(70_000) },
+        ],
+      },
+    },
+    {},
+    async (client) =>
+      assert.equal((await client.call('up_a')).content, [
+        { type: 'text', text: 'The budget is closed.', annotations: { priority: 1 }, _meta: { 'example.com/a': 1 } },
+        { type: 'text', text: '{"type":"json","json":{"a":[1]}}', _meta: { 'example.com/a': 1 } },
+        { type: 'text', text: '[video content, which protocol revision 2026-07-28 does not have]' },
+      ]),
+  ));
+
 test('S-91 nothing under io.troupe/ passes from an upstream, in any part of a result or a definition', () =>
   using(
     {

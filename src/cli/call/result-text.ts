@@ -10,6 +10,7 @@ import type {
   ReadResourceResult,
   ResourceContents,
 } from '../../protocol/types.ts';
+import { textOfUnknown } from '../../protocol/unknown-content.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
 import { writeJson } from '../../protocol/well-formed-json.ts';
 import { replaceFile } from '../../replace-file.ts';
@@ -61,7 +62,7 @@ export class ResultText {
       case 'resource':
         return this.#contents(block.resource);
       default:
-        return `[content of an unknown type: ${visibleLine(JSON.stringify(block).slice(0, 200))}]`;
+        return this.#text(textOfUnknown(block) ?? '[content of an unknown type]');
     }
   }
 

@@ -8,6 +8,7 @@ import { META } from '../../protocol/meta.ts';
 import { SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
 import { TASKS_EXTENSION } from '../../protocol/task-params.ts';
 import type { CacheHints, CallToolResult, ContentBlock, GetPromptResult, Tool } from '../../protocol/types.ts';
+import { textOfUnknown } from '../../protocol/unknown-content.ts';
 import { renderCreatedTask, renderTask, type TaskRenderer } from './render-task.ts';
 
 /**
@@ -209,11 +210,17 @@ function showBlock(block: ContentBlock, dialect: Dialect): ContentBlock {
         type: 'text',
         text: [block.title ?? block.name, block.uri, block.description].filter((part) => part !== undefined).join('\n'),
       };
-    default:
+    default: {
+      const { annotations, _meta } = block;
+      const text =
+        textOfUnknown(block) ?? `[${block.type} content, which protocol revision ${dialect.revision} does not have]`;
       return {
         type: 'text',
-        text: `[${block.type} content, which protocol revision ${dialect.revision} does not have]`,
+        text,
+        ...(annotations === undefined ? {} : { annotations }),
+        ...(_meta === undefined ? {} : { _meta }),
       };
+    }
   }
 }
 
