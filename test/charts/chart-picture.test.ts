@@ -114,7 +114,7 @@ test('twenty nested and parallel states: no box or label covers another, and no 
   assert.equal(wide, []);
 });
 
-test('equal machines have equal pictures, and the current states are marked without moving anything', async () => {
+test.full('equal machines have equal pictures, and the current states are marked without moving anything', async () => {
   const chart = chartOf();
   const plain = await picture(chart);
   assert.is(await picture(), plain);
@@ -124,7 +124,7 @@ test('equal machines have equal pictures, and the current states are marked with
   assert.equal(partsIn(active).lines, partsIn(plain).lines);
 });
 
-test('the picture for a page has classes and paths instead of colours, at the same places', async () => {
+test.full('the picture for a page has classes and paths instead of colours, at the same places', async () => {
   const chart = chartOf();
   const coloured = await picture(chart);
   const forPage = (await pagePictureOf(chart, clock)) ?? '';
@@ -144,7 +144,7 @@ test('the picture for a page has classes and paths instead of colours, at the sa
   assert.is(await pagePictureOf(large, clock), undefined);
 });
 
-test('a reader who has waited long enough gets a list, and the next reader the layout', async () => {
+test.full('a reader who has waited long enough gets a list, and the next reader the layout', async () => {
   const chart = chartOf();
   const first = picture(chart);
   await clock.advance(WAIT_MS);

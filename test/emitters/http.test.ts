@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { settled } from '../../src/testing.ts';
 import { states } from '../crash/support.ts';
 import { suite } from '../harness/door.ts';
+import { atScale } from '../harness/scale.ts';
 import { answered, call, refused, send } from '../http/modern.ts';
 import { serving } from '../http/session.ts';
 import { type Answer, openSession, type Stage } from '../http/support.ts';
@@ -162,6 +163,9 @@ test('so many are open of all clients together and no more, and requests have th
     offer,
   ));
 
+/** Rounds of 800 KB: more than the buffers of a socket take. */
+const ROUNDS = atScale({ quick: 20, full: 40, proof: 40 });
+
 test('a client that reads nothing of its stream delays no other client, and is dropped', () =>
   serving(
     async (stage) => {
@@ -169,7 +173,7 @@ test('a client that reads nothing of its stream delays no other client, and is d
       const deaf = await listen(stage, { resourceSubscriptions: uris }, 'deaf');
       const well = await listen(stage, { resourceSubscriptions: [uris[0]] }, 'well');
       await next(well);
-      for (let round = 0; round < 40; round += 1) {
+      for (let round = 0; round < ROUNDS; round += 1) {
         for (const uri of uris) stage.server.resourceUpdated(uri);
         await stage.clock.advance(10);
         assert.is(await next(well), `well ${uris[0]}`);

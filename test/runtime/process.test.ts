@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
 import { assertFigure } from '../harness/pace.ts';
-import { PROOF } from '../harness/scale.ts';
+import { atScale, PROOF } from '../harness/scale.ts';
 import { elapse, until } from '../harness/wait.ts';
 import { ask } from '../http/support.ts';
 import { Hosted } from '../workers/hosted.ts';
@@ -21,7 +21,7 @@ async function using(hosted: Hosted, body: (hosted: Hosted) => Promise<void>): P
 
 test('R-12: an error that is thrown too late is an incident, and the process continues', async () => {
   await using(await Hosted.open(), async (hosted) => {
-    for (let i = 0; i < (FULL ? 1_000 : 20); i += 1) await hosted.call('late');
+    for (let i = 0; i < atScale({ quick: 5, full: 20, proof: 1_000 }); i += 1) await hosted.call('late');
     await hosted.said(/incident [\w-]+ in tool "late", which threw after it had answered/);
     await hosted.served();
     assert.equal(hosted.endings, []);
@@ -73,7 +73,7 @@ test('R-21: without descriptors to spare, new connections wait or are refused, a
 });
 
 test('R-22: idle sessions fit into little memory, and each still answers', async () => {
-  const count = FULL ? 10_000 : 1_500;
+  const count = atScale({ quick: 500, full: 1_500, proof: 10_000 });
   const options = { script: 'idle.mjs', node: ['--max-old-space-size=128'] };
   await using(await Hosted.open(options), async (hosted) => {
     const ids: string[] = [];

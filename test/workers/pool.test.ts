@@ -8,7 +8,7 @@ import { errorOf } from '../crash/support.ts';
 import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { assertFigure } from '../harness/pace.ts';
-import { PROOF } from '../harness/scale.ts';
+import { atScale, PROOF } from '../harness/scale.ts';
 
 const test = suite('threads');
 const heavy = new URL(moduleUrl('test/fixtures/supervision/heavy.ts'));
@@ -69,7 +69,10 @@ test('a result that cannot be cloned is the call’s error, and the thread conti
 
 test('a discovered tool with cpu is found in its module again, and its envelope keeps its shape', async () => {
   const { server, client } = shared;
-  const { failed } = await server.discover(['../fixtures/supervision/tools'], { from: import.meta.url });
+  // The compiled tool: the other tests of discovery load TypeScript.
+  const { failed } = await server.discover(['../fixtures/supervision/tools'], {
+    from: moduleUrl('test/workers/pool.test.ts'),
+  });
   assert.equal(failed, []);
   const { structuredContent } = await client.callTool('count', { upTo: 10 });
   assert.match(say(structuredContent), /"data":\{"sum":55,"here":false\}/);
@@ -83,7 +86,7 @@ test('cpu: true where nothing is known of a module is refused with what to write
 });
 
 test('R-11: handlers that never return are ended at their deadline, and their threads serve on', async () => {
-  const calls = 100;
+  const calls = atScale({ quick: 20, full: 100, proof: 100 });
   const limit = FULL ? 1_000 : 300;
   const { server, client } = await stage({ limits: { cpuThreads: 2 } }, limit);
   // Both threads are there, and both are spent.

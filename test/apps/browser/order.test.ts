@@ -9,8 +9,10 @@ import { z } from 'zod';
 import { orderMachine, SKU, totalOf } from '../../../examples/order/order.ts';
 import { openShop } from '../../examples/order-shop.ts';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
-import { SCALE } from '../../harness/scale.ts';
+import { fullOnly } from '../../harness/door.ts';
 import { type BrowserHost, openInHost } from './host.ts';
+
+fullOnly('opens pages; the quick tests of views are machine-view.test.ts and protocol.test.ts');
 
 const test = browserSuite('an order in a view');
 const browsing = new Browsing();
@@ -133,27 +135,25 @@ test('over HTTP (2026-07-28): fill, check out, agree in the view, and a delay in
   await server.close();
 });
 
-// A process of its own: at full scale.
-if (SCALE !== 'quick')
-  test('over stdio (2025-11-25): examples/order as it is', async () => {
-    const shop = openShop();
-    const client = new Client(
-      { name: 'chat', version: '1' },
-      { capabilities, versionNegotiation: { mode: 'legacy' }, supportedProtocolVersions: ['2025-11-25'] },
-    );
-    await client.connect(new StdioClientTransport(shop.stdio));
-    assert.is(client.getNegotiatedProtocolVersion(), '2025-11-25');
-    const args = { customer: 'Ada' };
-    const host = await show(
-      client,
-      'order_create',
-      args,
-      await client.callTool({ name: 'order_create', arguments: args }),
-    );
-    await buy(host);
-    await host.view.locator('.state', { hasText: 'Shipped' }).waitFor();
-    assert.is(shop.charges().length, 1);
-    await client.close();
-    await host.page.close();
-    shop.close();
-  });
+test('over stdio (2025-11-25): examples/order as it is', async () => {
+  const shop = openShop();
+  const client = new Client(
+    { name: 'chat', version: '1' },
+    { capabilities, versionNegotiation: { mode: 'legacy' }, supportedProtocolVersions: ['2025-11-25'] },
+  );
+  await client.connect(new StdioClientTransport(shop.stdio));
+  assert.is(client.getNegotiatedProtocolVersion(), '2025-11-25');
+  const args = { customer: 'Ada' };
+  const host = await show(
+    client,
+    'order_create',
+    args,
+    await client.callTool({ name: 'order_create', arguments: args }),
+  );
+  await buy(host);
+  await host.view.locator('.state', { hasText: 'Shipped' }).waitFor();
+  assert.is(shop.charges().length, 1);
+  await client.close();
+  await host.page.close();
+  shop.close();
+});

@@ -5,8 +5,11 @@ import { type OpenInspector, openInspector } from 'troupe/inspector';
 import type { TestClient } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { fullOnly } from '../../harness/door.ts';
 import { BREWERY_EVENTS, breweryMachine } from './big-machine.ts';
 import { join, tool } from './stage.ts';
+
+fullOnly('opens pages; the quick test of the page is overview.test.ts');
 
 const test = browserSuite('charts on the page');
 const browsing = new Browsing();

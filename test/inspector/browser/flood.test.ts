@@ -4,7 +4,10 @@ import { openInspector } from 'troupe/inspector';
 import { connect } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { fullOnly } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
+
+fullOnly('opens pages; the quick test of the page is overview.test.ts');
 
 const test = browserSuite('the page, in a flood');
 const browsing = new Browsing();

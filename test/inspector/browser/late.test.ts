@@ -8,8 +8,11 @@ import * as assert from 'uvu/assert';
 import { systemClock } from '../../../src/clock.ts';
 import { openRecording } from '../../../src/inspector/open-recording.ts';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { fullOnly } from '../../harness/door.ts';
 import { type Stage, stage, tool } from './stage.ts';
 import { choose, open, short } from './visit.ts';
+
+fullOnly('opens pages; the quick test of the page is overview.test.ts');
 
 const test = browserSuite('the page, opened late');
 const browsing = new Browsing();

@@ -57,7 +57,7 @@ test('the page opens with it: who waits, for what, for whom, until when and why,
   await page.close();
 });
 
-test('the logo leads home, and the table is moved through with the keys', async () => {
+test.full('the logo leads home, and the table is moved through with the keys', async () => {
   const page = await browsing.page();
   await page.goto(shop.url);
   await page.waitForSelector('.waiting-table .row-button');
@@ -77,7 +77,7 @@ test('the logo leads home, and the table is moved through with the keys', async 
   await page.close();
 });
 
-test('emitters and tables of requests are folded away in the tree', async () => {
+test.full('emitters and tables of requests are folded away in the tree', async () => {
   const page = await browsing.page();
   await page.goto(shop.url);
   await page.waitForSelector('.node.session');
@@ -88,7 +88,7 @@ test('emitters and tables of requests are folded away in the tree', async () => 
   await page.close();
 });
 
-test('the progress of a call is folded under it, in the messages and on the wire', async () => {
+test.full('the progress of a call is folded under it, in the messages and on the wire', async () => {
   const server = createServer({ name: 'counting', version: '1.0.0' });
   server.tool('count', { description: 'Counts.' }, (_, ctx) => {
     for (let done = 1; done <= 5; done += 1) ctx.progress(done, 5);
@@ -117,7 +117,7 @@ test('the progress of a call is folded under it, in the messages and on the wire
   await server.close();
 });
 
-test('the columns of the wire are as wide as the names, and a cut name has a title', async () => {
+test.full('the columns of the wire are as wide as the names, and a cut name has a title', async () => {
   for (const width of [1440, 1024]) {
     const page = await browsing.page({ width, height: 700 });
     await page.goto(shop.url);
@@ -137,21 +137,24 @@ test('the columns of the wire are as wide as the names, and a cut name has a tit
   }
 });
 
-test('the coverage counts from the start of the server, and lists the statecharts of its author first', async () => {
-  const page = await browsing.page();
-  await page.goto(shop.url);
-  await page.click('#tab-coverage');
-  await page.locator('.coverage-since', { hasText: 'since the start' }).waitFor();
-  assert.is(
-    await page.locator('.coverage-row').count(),
-    await page.locator('.coverage-row', { hasText: 'order' }).count(),
-  );
-  await page.locator('.coverage-fold').click();
-  await page.locator('.coverage-row', { hasText: 'session' }).waitFor();
-  await page.close();
-});
+test.full(
+  'the coverage counts from the start of the server, and lists the statecharts of its author first',
+  async () => {
+    const page = await browsing.page();
+    await page.goto(shop.url);
+    await page.click('#tab-coverage');
+    await page.locator('.coverage-since', { hasText: 'since the start' }).waitFor();
+    assert.is(
+      await page.locator('.coverage-row').count(),
+      await page.locator('.coverage-row', { hasText: 'order' }).count(),
+    );
+    await page.locator('.coverage-fold').click();
+    await page.locator('.coverage-row', { hasText: 'session' }).waitFor();
+    await page.close();
+  },
+);
 
-test('the filter applies to both tables', async () => {
+test.full('the filter applies to both tables', async () => {
   const page = await browsing.page();
   await page.goto(shop.url);
   await page.waitForSelector('.failure-table tr.failed');
@@ -161,7 +164,7 @@ test('the filter applies to both tables', async () => {
   await page.close();
 });
 
-test('while no client is connected, the page shows how to connect one', async () => {
+test.full('while no client is connected, the page shows how to connect one', async () => {
   const server = createServer({ name: 'alone', version: '1.0.0' });
   const entry = (client: string) => `{ "mcpServers": { "alone": "${client}" } }`;
   const ways = ['Cursor', 'VS Code'].map((client) => ({ client, text: entry(client), file: `~/${client}.json` }));
@@ -179,7 +182,7 @@ test('while no client is connected, the page shows how to connect one', async ()
   await server.close();
 });
 
-test('a gateway has a line for each upstream, and a call leads to the call that it became', async () => {
+test.full('a gateway has a line for each upstream, and a call leads to the call that it became', async () => {
   const upstream = createServer({ name: 'github', version: '1.0.0', log: () => {} });
   upstream.tool('merge', { description: 'Merges.' }, () => 'merged');
   const gateway = createServer({ name: 'gateway', version: '1.0.0', log: () => {} });

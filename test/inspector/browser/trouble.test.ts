@@ -4,7 +4,10 @@ import { openInspector } from 'troupe/inspector';
 import * as assert from 'uvu/assert';
 import { assign, fromCallback, setup } from 'xstate';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
+import { fullOnly } from '../../harness/door.ts';
 import { join, tool } from './stage.ts';
+
+fullOnly('opens pages; the quick test of the page is overview.test.ts');
 
 const test = browserSuite('the page, in trouble');
 const browsing = new Browsing();

@@ -14,7 +14,7 @@ import { betterIn } from '../../../src/charts/placed.ts';
 import { groupsOf, sketch } from '../../../src/charts/sketch.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
-import { SCALE } from '../../harness/scale.ts';
+import { atScale, random, SCALE } from '../../harness/scale.ts';
 import { charts, faults, grow, large, measure, packed, parallel, strays } from './charts.ts';
 
 const test = suite('layout');
@@ -54,13 +54,13 @@ for (const [name, engine] of Object.entries({ elk, dagre, grid }))
             .sort(),
         );
       }),
-      { numRuns: name === 'elk' ? 6 : 40, seed: 6 },
+      { numRuns: name === 'elk' ? atScale({ quick: 2, full: 6, proof: 6 }) : random(40), seed: 6 },
     );
     assert.ok(own > all * 0.9, `${name} has laid out only ${own} of ${all} charts`);
   });
 
 test('every machine of ours is laid out by elk, both ways', async () => {
-  for (const name of MACHINES) {
+  for (const name of SCALE === 'quick' ? (['handle', 'supervisor'] as const) : MACHINES) {
     const module: Record<string, unknown> = await import(moduleUrl(`machines/${name}.ts`));
     const exported = `${name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())}Machine`;
     const chart = readChart(module[exported] as AnyStateMachine);
@@ -73,7 +73,7 @@ test('every machine of ours is laid out by elk, both ways', async () => {
   }
 });
 
-test('a machine of sixty states and a hundred and fifty transitions is laid out in a second', async () => {
+test.full('a machine of sixty states and a hundred and fifty transitions is laid out in a second', async () => {
   const chart = large(60, 150);
   assert.ok(groupsOf(chart).length > 140, 'lines between as many different states');
   let best = Number.POSITIVE_INFINITY;
@@ -124,7 +124,7 @@ test('states that are active at the same time stand side by side and share their
 
 test('five regions of twelve states fill the pane, beside and below each other, and the lines between them keep clear', async () => {
   const chart = parallel(5);
-  for (const direction of ['right', 'down'] as const) {
+  for (const direction of SCALE === 'quick' ? (['down'] as const) : (['right', 'down'] as const)) {
     const placed = await layoutPacked(sketch(chart, measure), direction, [once], PANE);
     assert.is(placed.engine, 'elk');
     assert.equal(faults(chart, placed), []);
@@ -147,7 +147,7 @@ test('regions that are packed hold for any chart and any lines between them', as
       assert.equal(faults(chart, placed), []);
       assert.equal(placed.edges.length, groupsOf(chart).length);
     }),
-    { numRuns: 30, seed: 6 },
+    { numRuns: random(30), seed: 6 },
   );
 });
 
