@@ -36,14 +36,14 @@ export interface PreviousProcess {
   readonly crashed: boolean;
 }
 
-const current = processWide('troupe.dev.host', (): { launcher?: Launcher } => ({}));
+const current = processWide('troupe.dev.host', (): { launcher?: Launcher | undefined } => ({}));
 
 /** Returns the command that has loaded the program, if any. */
 export function launcher(): Launcher | undefined {
   return current.launcher;
 }
 
-/** Registers the command that loads the program. A process has at most one. */
-export function launchedBy(launcher: Launcher): void {
+/** Registers the command that loads the program; undefined for none. A process has at most one. */
+export function launchedBy(launcher: Launcher | undefined): void {
   current.launcher = launcher;
 }

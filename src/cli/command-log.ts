@@ -1,4 +1,5 @@
 /** `--log FORMAT`: the format of the lines on stderr, those of the command and those of servers without a log of their own. */
+import type { Writable } from 'node:stream';
 import { processWide } from '../global-registry.ts';
 import { jsonLog } from '../json-log.ts';
 import type { OperatorLog } from '../operator-log.ts';
@@ -10,14 +11,32 @@ export const LOG_OPTION = { log: 'FORMAT' } as const;
 export const LOG_HELP = `  --log FORMAT           format of the log on stderr: text (default), or json, one
                          object on each line, as pino writes it`;
 
-/** The log of the command; undefined for lines of text. The command's modules are in several bundles, which share it. */
-const current = processWide('troupe.command.log', (): { log?: OperatorLog } => ({}));
+interface CommandLog {
+  /** Undefined for lines of text. */
+  log?: OperatorLog | undefined;
+  /** The stderr of the command; undefined for that of the process. */
+  stderr?: Writable;
+}
 
+/** The log of the command that runs. The command's modules are in several bundles, which share it. */
+const current = processWide('troupe.command.log', (): CommandLog => ({}));
+
+/** The log of `--log json`; undefined for lines of text. */
 export function commandLog(): OperatorLog | undefined {
   return current.log;
 }
 
+export function standardError(): Writable {
+  return current.stderr ?? process.stderr;
+}
+
+/** Writes lines of text on the stderr of a command from now on. */
+export function logTo(stderr: Writable): void {
+  current.stderr = stderr;
+  current.log = undefined;
+}
+
 /** Writes lines of JSON from now on. */
 export function logAsJson(): void {
-  current.log = jsonLog();
+  current.log = jsonLog((line) => void standardError().write(line));
 }

@@ -1,8 +1,8 @@
 /** The texts of `troupe --help`, usage errors, and the exit codes of every command. */
-
 import { nodeName } from '../node-name.ts';
 import { visibleText } from '../protocol/visible-text.ts';
-import { commandLog } from './command-log.ts';
+import type { CommandIo, ExitCode } from './command-io.ts';
+import { commandLog, logTo, standardError } from './command-log.ts';
 import { startupError } from './startup-error.ts';
 
 /** The arguments are wrong: exit code 2. The message states what was expected and what came. */
@@ -20,16 +20,23 @@ export function inCommand<T>(command: string, read: () => T): T {
   }
 }
 
-/** Runs a command and sets the exit code: 0 for success, 1 for a program that failed, 2 for wrong arguments. */
-export async function runCommand(command: () => Promise<void>): Promise<void> {
+/** Runs a command, and prints on stderr why it fails. @returns its exit code */
+export async function runCommand(
+  { stderr }: Pick<CommandIo, 'stderr'>,
+  command: () => Promise<ExitCode>,
+): Promise<ExitCode> {
+  logTo(stderr);
   try {
-    await command();
+    return await command();
   } catch (error) {
-    const code = reportFailure('troupe', error);
-    process.exitCode = code;
-    // Timers and sockets that the command has opened must not keep the process alive.
-    if (code === 1) process.stderr.write('', () => process.exit(code));
+    return reportFailure('troupe', error);
   }
+}
+
+/** Prints a text on stdout. @returns the exit code of a command that has done its work */
+export function print({ stdout }: Pick<CommandIo, 'stdout'>, text: string): number {
+  stdout.write(text);
+  return 0;
 }
 
 /** Prints on stderr why a command fails. @returns its exit code */
@@ -111,7 +118,7 @@ export function say(line: string, level: 'info' | 'error' = 'info'): void {
   const log = commandLog();
   if (log) log(level, line, { event: 'command', node: nodeName() });
   // A line may contain names and texts of a server.
-  else process.stderr.write(`${visibleText(line)}\n`);
+  else standardError().write(`${visibleText(line)}\n`);
 }
 
 /** The message for `--open` if no browser starts. */

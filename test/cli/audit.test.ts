@@ -6,7 +6,7 @@ import { createServer, sqlite } from '../../src/index.ts';
 import { connect } from '../../src/testing.ts';
 import { Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
-import { Cli } from './cli.ts';
+import { troupe } from './in-process.ts';
 
 const test = suite('troupe audit');
 const record = (at: string, principal: string, element: string, more = {}): string =>
@@ -16,14 +16,7 @@ const tree = new Tree({
   'audit.jsonl.2026-01-31T00-00-00.000Z': record('2026-01-30T00:00:00.000Z', 'ada', 'tool look', { event: 'read' }),
 });
 
-async function run(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const cli = new Cli(['audit', ...args], { cwd: tree.path });
-  let out = '';
-  cli.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
-    out += text;
-  });
-  return { code: await cli.end(), out, err: cli.err };
-}
+const run = (...args: readonly string[]) => troupe(['audit', ...args], { cwd: tree.path });
 
 test('prints the records of a file and of its predecessors, without control characters', async () => {
   const { code, out, err } = await run('audit.jsonl');

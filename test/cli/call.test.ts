@@ -1,4 +1,7 @@
-/** `troupe call`, `inspect`, `login` and `logout`: what they print, convert, ask and store, and their exit codes. */
+/**
+ * `troupe call`, `inspect`, `login` and `logout`: what they print, convert, ask and store, and their exit codes. Processes of the
+ * command show how it ends, and that it reads a terminal.
+ */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
@@ -18,6 +21,7 @@ import { type Reachable, reachable } from '../client/fixture.ts';
 import { protectedServer } from '../client/protected-server.ts';
 import { suite } from '../harness/door.ts';
 import { Cli, isBuilt, TROUPE } from './cli.ts';
+import { troupe as command, Running } from './in-process.ts';
 
 const test = suite('troupe call: signatures, arguments and questions');
 const cli = suite('troupe call: the command');
@@ -276,37 +280,15 @@ cli.after(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-interface Ran {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-/** Runs a command until it ends. */
-async function troupe(...args: readonly string[]): Promise<Ran> {
-  const command = started(...args);
-  command.process.stdin?.end();
-  const code = await command.exit;
-  return { code, out: command.out(), err: command.err };
-}
-
-function started(...args: readonly string[]): Cli & { out(): string } {
-  const command = new Cli(args);
-  let out = '';
-  command.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
-    out += text;
-  });
-  return Object.assign(command, { out: () => out });
-}
+const troupe = (...args: readonly string[]) => command(args);
 
 function url(): string {
   return fixture?.url ?? '';
 }
 
 function built(title: string, body: () => Promise<void>): void {
-  if (process.platform === 'win32') cli.skip(title, 'the sockets and signals of this file are those of POSIX');
-  else if (isBuilt) cli(title, body);
-  else cli.skip(title, 'dist is not built: npm run build');
+  if (process.platform === 'win32') cli.skip(title, 'the sockets of this file are those of POSIX');
+  else cli(title, body);
 }
 
 built('without TOOL it lists what the server offers', async () => {
@@ -414,19 +396,15 @@ built('a program is started as a file, and as a command after --', async () => {
   const file = join(root, 'server.mjs');
   writeFileSync(
     file,
-    `import { createServer } from '${TROUPE}';
+    `import { createServer, stdio } from '${TROUPE}';
 const server = createServer({ name: 'small', version: '1.0.0' });
 server.tool('env', {}, () => process.env.CALL_TEST ?? 'none');
-export default server;`,
+await server.listen(stdio());`,
   );
-  process.env.CALL_TEST = 'inherited';
-  assert.equal(await troupe('call', file, 'env'), { code: 0, out: 'inherited\n', err: '' });
-  delete process.env.CALL_TEST;
-  assert.equal(await troupe('call', 'env', '--', process.execPath, BUILT, 'run', file), {
-    code: 0,
-    out: 'none\n',
-    err: '',
-  });
+  const env = { ...process.env, CALL_TEST: 'inherited' };
+  assert.equal(await command(['call', file, 'env'], { env }), { code: 0, out: 'inherited\n', err: '' });
+  const other = await troupe('call', 'env', '--', process.execPath, file);
+  assert.equal(other, { code: 0, out: 'none\n', err: '' });
 });
 
 built('inspect prints everything as one JSON document', async () => {
@@ -439,7 +417,7 @@ built('inspect prints everything as one JSON document', async () => {
 });
 
 built('inspect shows the chart and the wire of its connection in the inspector, until Ctrl-C', async () => {
-  const command = started('inspect', url(), '--no-open');
+  const command = new Running(['inspect', url(), '--no-open']);
   await command.said('inspector at http');
   const [, base = '', token = ''] = /inspector at (http:\/\/127\.0\.0\.1:\d+)\/#([\w-]+)/.exec(command.err) ?? [];
   let stream = '';
@@ -459,25 +437,34 @@ built('inspect shows the chart and the wire of its connection in the inspector, 
   assert.match(stream, '"connection"');
   assert.match(stream, /"type":"wire"/);
   assert.match(stream, '"ready"');
-  command.process.kill('SIGINT');
-  assert.is(await command.exit, 0, command.err);
+  command.signal('SIGINT');
+  assert.is((await command.ended).code, 0, command.err);
+});
+
+built('the process prints the result, and ends with the exit code, also while stdin stays open', async () => {
+  const process = new Cli(['call', url(), 'add', 'a=2', 'b=3'], { raw: true });
+  assert.is(await process.exit, 0);
+  assert.equal([process.out, process.err], ['{\n  "sum": 5\n}\n', '']);
 });
 
 built('the first Ctrl-C cancels the call on the server', async () => {
-  let command: Cli | undefined;
-  let cancelled = false;
+  let command: Running | undefined;
+  let cancelled = (): void => {};
+  const whenCancelled = new Promise<void>((resolve) => {
+    cancelled = resolve;
+  });
   fixture?.server.tool('interrupted', {}, (_args, ctx) => {
-    command?.process.kill('SIGINT');
+    command?.signal('SIGINT');
     return new Promise((resolve) =>
       ctx.signal.addEventListener('abort', () => {
-        cancelled = true;
+        cancelled();
         resolve('cancelled');
       }),
     );
   });
-  command = started('call', url(), 'interrupted');
-  assert.is(await command.exit, 130);
-  assert.ok(cancelled);
+  command = new Running(['call', url(), 'interrupted']);
+  assert.is((await command.ended).code, 130);
+  await whenCancelled;
   assert.match(command.err, 'troupe call: cancelling. Press Ctrl-C again to end');
 });
 
@@ -489,15 +476,15 @@ built('login signs in and keeps the grant, call uses it, logout revokes it', asy
   assert.match(refused.err, `Sign in first: troupe login ${server.url}`);
   assert.is(server.counts.registrations, 0);
 
-  const login = started('login', server.url, '--no-open', ...data);
+  const login = new Running(['login', server.url, '--no-open', ...data]);
   await login.said('&resource=');
   const [, address = ''] = /^(http\S+)$/m.exec(login.err) ?? [];
   const redirected = await server.authorize(new URL(address));
   await new Promise<void>(
     (resolve) => void get(redirected, { agent: false }, (response) => void response.resume().on('end', resolve)),
   );
-  assert.is(await login.exit, 0, login.err);
-  assert.match(login.out(), `Signed in to ${server.url}.`);
+  assert.is((await login.ended).code, 0, login.err);
+  assert.match(login.out, `Signed in to ${server.url}.`);
 
   assert.equal(await troupe('call', server.url, 'whoami', ...data), { code: 0, out: 'ada\n', err: '' });
   const token = await troupe(
@@ -519,7 +506,7 @@ built('login signs in and keeps the grant, call uses it, logout revokes it', asy
   await server.close();
 });
 
-const script = spawnSync('script', ['--version']).status === 0;
+const script = isBuilt && spawnSync('script', ['--version']).status === 0;
 if (!script) cli.skip('on a terminal a form is asked', 'there is no util-linux script on this machine');
 else
   built('on a terminal a form is asked', async () => {

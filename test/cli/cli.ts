@@ -27,20 +27,27 @@ export class Cli {
   /** Every line on stdout. */
   readonly lines: string[] = [];
   readonly messages: Message[] = [];
+  /** The text on stdout. */
+  out = '';
   err = '';
   readonly exit: Promise<number | null>;
   #rest = '';
   #wake: (() => void)[] = [];
   #id = 0;
 
-  /** @param node the Node that runs the command @param env more variables of its environment */
+  /**
+   * @param node the Node that runs the command
+   * @param env more variables of its environment
+   * @param raw stdout carries text instead of messages
+   */
   constructor(
     args: readonly string[],
     {
       cwd = process.cwd(),
       node = process.execPath,
       env = {},
-    }: { readonly cwd?: string; readonly node?: string; readonly env?: NodeJS.ProcessEnv } = {},
+      raw = false,
+    }: { readonly cwd?: string; readonly node?: string; readonly env?: NodeJS.ProcessEnv; readonly raw?: boolean } = {},
   ) {
     const tsx = import.meta.resolve('tsx');
     this.process = spawn(node, [...(isBuilt ? [BUILT] : ['--import', tsx, SOURCE]), ...args], {
@@ -48,7 +55,10 @@ export class Cli {
       env: { ...process.env, ...env },
       stdio: 'pipe',
     });
-    this.process.stdout?.setEncoding('utf8').on('data', (text: string) => this.#read(text));
+    this.process.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.out += text;
+      if (!raw) this.#read(text);
+    });
     this.process.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.err += text;
       this.#awake();

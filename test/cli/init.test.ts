@@ -14,19 +14,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
+import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
+import { troupe as command, type Ran } from './in-process.ts';
 
 const test = suite('troupe init and install');
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const MAIN = join(ROOT, 'dist/lib/cli/main.js');
+/** The entry names the copy of the command that wrote it. */
+const MAIN = compiled('src/cli/main.ts');
 const folders: string[] = [];
-
-interface Ran {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
 
 function folder(): string {
   const made = mkdtempSync(join(tmpdir(), 'troupe-init-'));
@@ -34,38 +31,47 @@ function folder(): string {
   return made;
 }
 
-function run(command: string, args: readonly string[], cwd: string, home = cwd): Promise<Ran> {
-  const env = { ...process.env, HOME: home, USERPROFILE: home, APPDATA: home, XDG_CONFIG_HOME: join(home, '.config') };
+/** Runs a program until it ends. */
+function run(args: readonly string[], cwd: string): Promise<{ readonly code: number; readonly out: string }> {
   return new Promise((resolve) => {
-    const child = execFile(command, [...args], { cwd, env }, (error, out, err) =>
-      resolve({ code: typeof error?.code === 'number' ? error.code : error ? 1 : 0, out, err }),
+    const child = execFile(process.execPath, [...args], { cwd }, (error, out, err) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : error ? 1 : 0, out: out + err }),
     );
     child.stdin?.end();
   });
 }
 
-const troupe = (args: readonly string[], cwd: string, home?: string): Promise<Ran> =>
-  run(process.execPath, [MAIN, ...args], cwd, home);
+/** The directory is also the home. */
+function troupe(args: readonly string[], cwd: string): Promise<Ran> {
+  const env = { HOME: cwd, USERPROFILE: cwd, APPDATA: cwd, XDG_CONFIG_HOME: join(cwd, '.config') };
+  return command(args, { cwd, env });
+}
 
 /** A JSON file of a client. */
 const config = (file: string): unknown => JSON.parse(readFileSync(file, 'utf8'));
 
-test('the project of troupe init passes its test and its type check', async () => {
+test('troupe init creates a project with its commands', async () => {
   const cwd = folder();
-  const created = await troupe(['init', 'my server'], cwd);
-  assert.equal([created.code, created.err], [0, '']);
-  assert.match(created.out, 'npx troupe dev server.ts');
+  const { code, out, err } = await troupe(['init', 'my server'], cwd);
+  assert.equal([code, err], [0, '']);
+  assert.match(out, 'Created package.json, ');
+  assert.match(out, 'npx troupe dev server.ts');
+  assert.match(readFileSync(join(cwd, 'my server/package.json'), 'utf8'), '"name": "my-server"');
+});
+
+test.full('the project of troupe init passes its test and its type check', async () => {
+  const cwd = folder();
+  await troupe(['init', 'my server'], cwd);
   const project = join(cwd, 'my server');
-  assert.match(readFileSync(join(project, 'package.json'), 'utf8'), '"name": "my-server"');
   // The packages of this clone stand for `npm install`.
   mkdirSync(join(project, 'node_modules/@types'), { recursive: true });
   symlinkSync(ROOT, join(project, 'node_modules/troupe'), 'dir');
   for (const name of ['zod', 'tsx', 'typescript', '@types/node'])
     symlinkSync(join(ROOT, 'node_modules', name), join(project, 'node_modules', name), 'dir');
-  const tested = await run(process.execPath, ['--import', 'tsx', '--test', 'server.test.ts'], project);
-  assert.is(tested.code, 0, tested.out + tested.err);
+  const tested = await run(['--import', 'tsx', '--test', 'server.test.ts'], project);
+  assert.is(tested.code, 0, tested.out);
   assert.match(tested.out, /pass 1/);
-  const checked = await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '--noEmit'], project);
+  const checked = await run([join(ROOT, 'node_modules/typescript/bin/tsc'), '--noEmit'], project);
   assert.is(checked.code, 0, checked.out);
 });
 

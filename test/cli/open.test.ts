@@ -5,16 +5,11 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
-import { Cli, isBuilt } from './cli.ts';
+import { Running, troupe } from './in-process.ts';
 
-const all = suite('troupe open');
-function test(title: string, body: () => Promise<void>): void {
-  if (!isBuilt) all.skip(title, 'dist is not built: npm run build');
-  else all(title, body);
-}
-
+const test = suite('troupe open');
 const folder = mkdtempSync(join(tmpdir(), 'troupe-open-'));
-all.after(() => rmSync(folder, { recursive: true, force: true }));
+test.after(() => rmSync(folder, { recursive: true, force: true }));
 
 const HEAD = '{"format":"troupe-recording","version":1,"frames":[';
 const HELLO =
@@ -29,7 +24,7 @@ function file(name: string, content: string | Uint8Array): string {
 }
 
 async function shown(path: string): Promise<string> {
-  const cli = new Cli(['open', path, '--no-open']);
+  const cli = new Running(['open', path, '--no-open']);
   await cli.said('/#');
   const [, base = '', token = ''] = /(http:\/\/127\.0\.0\.1:\d+)\/#([\w-]{43})\n/.exec(cli.err) ?? [];
   assert.is((await fetch(`${base}/`)).status, 200);
@@ -41,15 +36,12 @@ async function shown(path: string): Promise<string> {
   const response = await fetch(stream, { headers: { authorization } });
   assert.is(response.headers.get('content-type'), 'application/json');
   const text = await response.text();
-  cli.process.kill('SIGTERM');
-  assert.is(await cli.exit, 0);
+  cli.signal('SIGTERM');
+  assert.is((await cli.ended).code, 0);
   return text;
 }
 
-async function refused(...args: readonly string[]): Promise<{ code: number | null; err: string }> {
-  const cli = new Cli(['open', ...args, '--no-open']);
-  return { code: await cli.exit, err: cli.err };
-}
+const refused = (...args: readonly string[]) => troupe(['open', ...args, '--no-open']);
 
 test('a recording is served with the page, behind the token', async () => {
   const whole = `${HEAD}\n${HELLO},\n${CREATED}\n]}\n`;
@@ -75,10 +67,8 @@ test('a file that cannot be shown gets one line with the reason', async () => {
     ['bad.json', `${HEAD}\n${HELLO},\n{"type":"records","records":7}\n]}`, /damaged: frame 2 \(records\) is invalid/],
     ['short.gz', gzipSync('x'.repeat(1_000)).subarray(0, 20), /compressed, and cannot be decompressed/],
   ];
-  const results = await Promise.all(
-    cases.map(async ([name, content, why]) => ({ name, why, ...(await refused(file(name, content))) })),
-  );
-  for (const { name, why, code, err } of results) {
+  for (const [name, content, why] of cases) {
+    const { code, err } = await refused(file(name, content));
     assert.is(code, 1, name);
     assert.match(err, why, name);
     assert.match(err, /^troupe open: [^\n]+\n$/, `${name}: one line`);
@@ -88,16 +78,14 @@ test('a file that cannot be shown gets one line with the reason', async () => {
 });
 
 test('wrong arguments are rejected with what is right', async () => {
-  const [none, port, option] = await Promise.all([
-    refused(),
-    refused('a.json', '--port', 'x'),
-    refused('a.json', '--prot', '1'),
-  ]);
-  assert.equal([none?.code, port?.code, option?.code], [2, 2, 2]);
-  assert.match(none?.err ?? '', /expected one RECORDING, got none/);
-  assert.match(port?.err ?? '', /--port: expected a whole number from 0 to 65535, got x/);
-  assert.match(option?.err ?? '', /did you mean --port\?/);
-  const command = new Cli(['opn', 'a.json']);
-  assert.is(await command.exit, 2);
-  assert.match(command.err, /did you mean open\?/);
+  for (const [args, why] of [
+    [[], /expected one RECORDING, got none/],
+    [['a.json', '--port', 'x'], /--port: expected a whole number from 0 to 65535, got x/],
+    [['a.json', '--prot', '1'], /did you mean --port\?/],
+  ] as const) {
+    const { code, err } = await refused(...args);
+    assert.is(code, 2);
+    assert.match(err, why);
+  }
+  assert.match((await troupe(['opn', 'a.json'])).err, /did you mean open\?/);
 });

@@ -1,21 +1,15 @@
-/** The command line: its help texts and its usage errors. */
+/** The command line: its help texts and its usage errors. One process proves that `main.ts` passes on the arguments and the exit code. */
 
 import { readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { Cli } from './cli.ts';
+import { troupe } from './in-process.ts';
 
 const test = suite('troupe, the command');
 
-async function run(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const cli = new Cli(args, { cwd: tree.path });
-  let out = '';
-  cli.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
-    out += text;
-  });
-  return { code: await cli.end(), out, err: cli.err };
-}
+const run = (...args: readonly string[]) => troupe(args, { cwd: tree.path });
 
 const tree = new Tree({ 'a.ts': '', 'b.ts': '', 'data.json': '{}' });
 
@@ -44,6 +38,12 @@ test('--help and --version answer on stdout', async () => {
     assert.equal({ code, err }, { code: 0, err: '' });
     assert.match(out, `Usage: troupe ${command}`);
   }
+});
+
+test('the process passes on its arguments, and ends with the exit code', async () => {
+  const cli = new Cli(['walk', 'home']);
+  assert.is(await cli.exit, 2);
+  assert.match(cli.err, /^troupe: expected a command \(run, dev.*\), got walk/);
 });
 
 for (const [title, args, expected] of [

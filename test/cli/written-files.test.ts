@@ -39,7 +39,12 @@ const client = CLIENTS.find(({ id }) => id === 'claude-code');
 /** Adds an entry to the configuration of a client at this path, as `troupe install` does. */
 function install(path: string): void {
   if (!client) throw new Error('expected claude-code among the clients');
-  const change = prepareChange({ ...client, file: () => path }, 'shop', { command: 'npx', args: ['troupe'] });
+  const change = prepareChange(
+    { ...client, file: () => path },
+    'shop',
+    { command: 'npx', args: ['troupe'] },
+    { cwd: '.', env: {} },
+  );
   if (change) applyChange(change);
 }
 

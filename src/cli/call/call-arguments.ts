@@ -1,5 +1,6 @@
 /** Converts the `key=value` words of a command line by a JSON Schema. */
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { suggestion } from '../../near-miss.ts';
 import { copyNumbers, keepNumber, keepNumbers } from '../../protocol/exact-numbers.ts';
@@ -44,16 +45,18 @@ export function readWords(what: string, words: readonly string[]): Word[] {
  * The arguments of a call.
  *
  * @param given `--args`: JSON, or `@FILE`; the words add to it
+ * @param cwd the directory of a relative FILE
  * @throws {UsageError} for an unknown key, a value of another type, and a missing key
  */
 export function toolArguments(
   tool: Pick<Tool, 'name' | 'inputSchema'>,
   words: readonly Word[],
   given: string | undefined,
+  cwd = process.cwd(),
 ): JsonObject {
   const { name, inputSchema } = tool;
   const what = `troupe call: ${name}`;
-  const base = given === undefined ? {} : readArgs(given);
+  const base = given === undefined ? {} : readArgs(given, cwd);
   const keys = byKey(words);
   const shapes = shapesOf(inputSchema);
   // The words choose the alternative: the first whose members they all fit, and that misses nothing.
@@ -256,12 +259,12 @@ function isLiteralOf(value: JsonValue | undefined, schemas: readonly unknown[], 
   });
 }
 
-function readArgs(given: string): JsonObject {
+function readArgs(given: string, cwd: string): JsonObject {
   const what = 'troupe call: --args';
   let text = given;
   if (given.startsWith('@'))
     try {
-      text = readFileSync(given.slice(1), 'utf8');
+      text = readFileSync(resolve(cwd, given.slice(1)), 'utf8');
     } catch (error) {
       throw new UsageError(`${what}: expected @FILE that can be read, got ${given}: ${messageOf(error)}`);
     }

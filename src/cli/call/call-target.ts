@@ -1,11 +1,12 @@
 /** Parses the TARGET of `troupe call` and `troupe inspect`: a URL, a file, a directory, a socket, or a command after `--`. */
 import { realpathSync, statSync } from 'node:fs';
-import { basename, resolve } from 'node:path';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ConnectOptions, ConnectTarget } from '../../client/client-options.ts';
 import { isModule, MODULE_KINDS } from '../../discovery/module-files.ts';
 import { ownFile } from '../../package-files.ts';
 import { isWindows } from '../../transports/socket-path.ts';
+import { absolutePath, type CommandIo, type Environment } from '../command-io.ts';
 import { UsageError } from '../usage.ts';
 
 export interface CallTarget {
@@ -37,11 +38,12 @@ export function readCallTarget(
   positionals: readonly string[],
   rest: readonly string[],
   headers: readonly string[],
+  io: Pick<CommandIo, 'cwd' | 'env'>,
 ): CallTarget {
   const [program, ...args] = rest;
   if (program !== undefined) {
     needsUrl(command, headers);
-    const target = { command: program, args, env: environment() };
+    const target = { command: program, args, env: environment(io.env) };
     return { target, name: rest.join(' '), url: undefined, patience: COMMAND_PATIENCE, words: positionals };
   }
   const [given, ...words] = positionals;
@@ -54,7 +56,7 @@ export function readCallTarget(
     return { target, name: given, url, patience: {}, words };
   }
   needsUrl(command, headers);
-  const path = resolve(given);
+  const path = absolutePath(io, given);
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isSocket() || (isWindows && given.startsWith('\\\\')))
     return { target: { socket: found ? path : given }, name: given, url: undefined, patience: {}, words };
@@ -70,7 +72,7 @@ export function readCallTarget(
   const target = {
     command: process.execPath,
     args: [...process.execArgv, main, 'run', realpathSync(path), '--no-supervisor'],
-    env: environment(),
+    env: environment(io.env),
   };
   return { target, name: given, url: undefined, patience: FILE_PATIENCE, words };
 }
@@ -91,9 +93,9 @@ function readHeaders(command: string, headers: readonly string[]): Record<string
   return read;
 }
 
-/** The environment of this process: the person started the server from this shell. */
-function environment(): Record<string, string> {
+/** The environment of the command: the person started the server from this shell. */
+function environment(env: Environment): Record<string, string> {
   const all: Record<string, string> = {};
-  for (const [name, value] of Object.entries(process.env)) if (value !== undefined) all[name] = value;
+  for (const [name, value] of Object.entries(env)) if (value !== undefined) all[name] = value;
   return all;
 }

@@ -8,6 +8,7 @@ import { oauth } from '../../client/oauth/resource-grant.ts';
 import { connect } from '../../client/open-client.ts';
 import { messageOf } from '../../protocol/json.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
+import type { CommandIo } from '../command-io.ts';
 import { say } from '../usage.ts';
 import type { CallTarget } from './call-target.ts';
 import { tokenFile } from './state-directory.ts';
@@ -16,6 +17,7 @@ import { tokenFile } from './state-directory.ts';
 export const EXIT = { failed: 1, noConnection: 3, notSignedIn: 4, interrupted: 130 } as const;
 
 export interface CommandClientOptions {
+  readonly io: CommandIo;
   readonly command: string;
   readonly target: CallTarget;
   /** `--data DIR`. */
@@ -30,17 +32,19 @@ export interface CommandClientOptions {
 /** The first Ctrl-C cancels, the second ends the process. */
 export class Interrupt {
   readonly #command: string;
+  readonly #io: CommandIo;
   readonly #action: string;
   readonly #abort = new AbortController();
   /** True while there is something to cancel. */
   cancellable = false;
 
   /** @param action the effect of the first Ctrl-C, for the message about it */
-  constructor(command: string, action = 'cancelling') {
+  constructor(command: string, io: CommandIo, action = 'cancelling') {
     this.#command = command;
+    this.#io = io;
     this.#action = action;
-    process.on('SIGINT', this.signalled);
-    process.on('SIGTERM', () => process.exit(EXIT.interrupted));
+    io.onSignal('SIGINT', this.signalled);
+    io.onSignal('SIGTERM', () => io.exit(EXIT.interrupted));
   }
 
   get signal(): AbortSignal {
@@ -48,7 +52,7 @@ export class Interrupt {
   }
 
   readonly signalled = (): void => {
-    if (this.#abort.signal.aborted || !this.cancellable) process.exit(EXIT.interrupted);
+    if (this.#abort.signal.aborted || !this.cancellable) return this.#io.exit(EXIT.interrupted);
     say(`troupe ${this.#command}: ${this.#action}. Press Ctrl-C again to end`);
     this.#abort.abort(new Error('interrupted'));
   };
@@ -84,14 +88,15 @@ export async function withClient(
 }
 
 function targetOf(
-  { target: { target, url }, data, open, interactive }: CommandClientOptions,
+  { io, target: { target, url }, data, open, interactive }: CommandClientOptions,
   interrupt: Interrupt,
 ): ConnectTarget {
   if (url === undefined || typeof target !== 'object' || !('url' in target)) return target;
   const headers = target.headers ?? {};
   // A person who passes a token does not want another one.
   if (Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) return target;
-  const auth = oauth({ tokens: fileTokens(tokenFile(data)), interactive, openBrowser: open });
+  const show = (address: string): void => void io.stderr.write(`Sign in at this address:\n${address}\n`);
+  const auth = oauth({ tokens: fileTokens(tokenFile(data, io)), interactive, openBrowser: open, show });
   return { url, headers, auth: interruptible(auth, interrupt) };
 }
 
@@ -149,22 +154,16 @@ function printable(text: string): string {
     .join('\n');
 }
 
-/** Ends the process when its output is written: a terminal or a pipe of a child must not keep it. */
-export function exit(code: number): void {
-  process.exitCode = code;
-  process.stdout.write('', () => process.stderr.write('', () => process.exit(code)));
-}
-
 /** A reader such as `head` may leave early. */
-export function tolerateClosedStdout(): void {
-  process.stdout.on('error', (error) => {
-    if ('code' in error && error.code === 'EPIPE') process.exit(0);
+export function tolerateClosedStdout({ stdout, exit }: CommandIo): void {
+  stdout.on('error', (error) => {
+    if ('code' in error && error.code === 'EPIPE') return exit(0);
     say(`stdout: ${messageOf(error)}`);
-    process.exit(EXIT.failed);
+    exit(EXIT.failed);
   });
 }
 
 /** True if a person can answer. */
-export function hasTerminal(): boolean {
-  return process.stdin.isTTY === true && process.stderr.isTTY === true;
+export function hasTerminal({ stdin, stderr }: CommandIo): boolean {
+  return stdin.isTTY === true && stderr.isTTY === true;
 }

@@ -1,15 +1,15 @@
 /** `troupe attach PATH`: connects an agent on stdio to a server on a socket. It must start fast, so it does not load the server. */
 import { connect, type Socket } from 'node:net';
-import { systemClock } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
 import { watchParent } from '../../transports/parent-watch.ts';
 import { checkPath, checkSocket, codeOf } from '../../transports/socket-path.ts';
+import type { CommandIo, ExitCode } from '../command-io.ts';
 import { readOptions, wholeNumber } from '../command-options.ts';
 import { RetryPolicy, Unreachable } from '../shim/retry-policy.ts';
 import { type ServerLink, socketLink } from '../shim/server-link.ts';
 import type { SharedServer, SharedServerOptions } from '../shim/shared-server.ts';
 import { Shim } from '../shim/shim.ts';
-import { say, UsageError } from '../usage.ts';
+import { print, say, UsageError } from '../usage.ts';
 
 const OPTIONS = { spawn: 'FILE', 'idle-exit': 'MS', wait: 'MS', inspect: '' };
 
@@ -40,9 +40,9 @@ const PARENT_MS = 2_000;
 const NOT_YET: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'EAGAIN', 'ECONNRESET', 'EPIPE']);
 
 /** Runs the command. @throws {UsageError} */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('attach', args, OPTIONS);
-  if (!line) return void process.stdout.write(HELP);
+  if (!line) return print(io, HELP);
   const { values, positionals, rest } = line;
   const [socketPath, ...more] = positionals;
   if (more.length > 0)
@@ -52,35 +52,42 @@ export async function main(args: readonly string[]): Promise<void> {
   const shared =
     values.spawn === undefined
       ? undefined
-      : await load(values.spawn, rest, socketPath, { idleMs, inspect: values.inspect !== undefined });
+      : await load(values.spawn, rest, socketPath, { idleMs, inspect: values.inspect !== undefined, cwd: io.cwd });
   const path = shared?.path ?? socketPath;
   if (path === undefined) throw new UsageError('troupe attach: expected the PATH of a socket, or --spawn FILE');
   if (!shared && (rest.length > 0 || values['idle-exit'] !== undefined || values.inspect !== undefined))
     throw new UsageError(
       'troupe attach: --idle-exit, --inspect and ARGS need --spawn FILE: they apply to the server that it starts',
     );
-  let code = 0;
   try {
     checkPath(path);
-    await run(path, retryPolicy, shared);
+    await run(path, retryPolicy, shared, io);
+    return 0;
   } catch (error) {
     report(messageOf(error));
-    code = 1;
+    return 1;
   }
-  // An open stdin would keep the process alive.
-  process.stdout.write('', () => process.exit(code));
 }
 
-async function run(path: string, retryPolicy: RetryPolicy, shared: SharedServer | undefined): Promise<void> {
+async function run(
+  path: string,
+  retryPolicy: RetryPolicy,
+  shared: SharedServer | undefined,
+  { stdin, stdout, clock }: CommandIo,
+): Promise<void> {
   const shim = new Shim({
-    input: process.stdin,
-    output: process.stdout,
+    input: stdin,
+    output: stdout,
     retryPolicy,
     dial: () => dial(path, shared),
     say: report,
   });
-  watchParent({ clock: systemClock, everyMs: PARENT_MS, onGone: () => shim.end(), onUnable() {} });
-  await shim.run();
+  const unwatch = watchParent({ clock, everyMs: PARENT_MS, onGone: () => shim.end(), onUnable() {} });
+  try {
+    await shim.run();
+  } finally {
+    unwatch();
+  }
 }
 
 async function load(

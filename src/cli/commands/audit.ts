@@ -9,16 +9,17 @@ import {
   isAuditEvent,
 } from '../../audit/audit-record.ts';
 import { readFileAudit, readStoredAudit } from '../../audit/server-audit.ts';
-import { isoOf, systemClock } from '../../clock.ts';
+import { type Clock, isoOf } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
 import type { PostgresAddress } from '../../store/postgres/postgres-address.ts';
 import type { PostgresSnapshot } from '../../store/postgres/postgres-snapshot.ts';
 import { type Store, StoreError } from '../../store/store.ts';
+import { absolutePath, type CommandIo, type ExitCode } from '../command-io.ts';
 import { readOptions, wholeNumber } from '../command-options.ts';
 import { databaseAddress } from '../serving/served-store.ts';
 import { STORE_HELP, STORE_OPTIONS, type StoreOptions } from '../serving/store-option.ts';
-import { say, UsageError } from '../usage.ts';
+import { print, say, UsageError } from '../usage.ts';
 
 const OPTIONS = {
   ...STORE_OPTIONS,
@@ -52,9 +53,9 @@ ${STORE_HELP}
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Runs the command. @throws {UsageError} */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('audit', args, OPTIONS);
-  if (!line) return void process.stdout.write(HELP);
+  if (!line) return print(io, HELP);
   const { values, positionals } = line;
   const [file, ...more] = positionals;
   if (more.length > 0) throw new UsageError(`troupe audit: expected one FILE, got ${positionals.join(' ')}`);
@@ -62,13 +63,13 @@ export async function main(args: readonly string[]): Promise<void> {
     principal: values.principal,
     element: values.element,
     event: eventOf(values.event),
-    since: sinceOf(values.since),
+    since: sinceOf(values.since, io.clock),
     limit: wholeNumber('audit', 'limit', values.limit, 1_000),
   };
   const json = values.json !== undefined;
   try {
-    const records = await read(file, values, query);
-    process.stdout.write(records.map((record) => `${json ? JSON.stringify(record) : textOf(record)}\n`).join(''));
+    const records = await read(file, values, query, io);
+    return print(io, records.map((record) => `${json ? JSON.stringify(record) : textOf(record)}\n`).join(''));
   } catch (error) {
     if (error instanceof UsageError) throw error;
     // A server locks the file only while it starts.
@@ -77,7 +78,7 @@ export async function main(args: readonly string[]): Promise<void> {
         ? '. If that is a server that is starting, run this command again'
         : '';
     say(`troupe audit: ${visibleLine(messageOf(error))}${hint}`);
-    process.exitCode = 1;
+    return 1;
   }
 }
 
@@ -86,13 +87,15 @@ async function read(
   file: string | undefined,
   options: StoreOptions,
   query: AuditQuery,
+  io: CommandIo,
 ): Promise<readonly AuditRecord[]> {
   const { data, store } = options;
   if (file !== undefined) {
     if (data !== undefined || store !== undefined)
       throw new UsageError(`troupe audit: expected FILE, --data DIR or --store URL, got FILE and another`);
-    if (!existsSync(file)) throw new UsageError(`troupe audit: expected FILE, got ${visibleLine(file)}: no such file`);
-    if (statSync(file).isDirectory())
+    const path = absolutePath(io, file);
+    if (!existsSync(path)) throw new UsageError(`troupe audit: expected FILE, got ${visibleLine(file)}: no such file`);
+    if (statSync(path).isDirectory())
       throw new UsageError(
         `troupe audit: expected FILE, got the directory ${visibleLine(file)}. For durable state, use --data`,
       );
@@ -100,12 +103,12 @@ async function read(
       say(
         `troupe audit: ${visibleLine(name)}: skipped ${lines} ${lines === 1 ? 'line' : 'lines'} without an audit record`,
       );
-    return readFileAudit(file, query, damaged);
+    return readFileAudit(path, query, damaged);
   }
-  const address = await databaseAddress('audit', options);
+  const address = await databaseAddress('audit', options, io.env);
   if (!address && data === undefined)
     throw new UsageError('troupe audit: expected FILE, --data DIR or --store URL, got none');
-  const snapshot = address ? await inDatabase(address) : await inDirectory(data ?? '');
+  const snapshot = address ? await inDatabase(address) : await inDirectory(data ?? '', io);
   try {
     return await readStoredAudit(snapshot, query);
   } finally {
@@ -114,15 +117,15 @@ async function read(
 }
 
 /** @throws {UsageError | StoreError} */
-async function inDirectory(directory: string): Promise<Store> {
-  const path = join(directory, 'troupe.db');
+async function inDirectory(directory: string, io: CommandIo): Promise<Store> {
+  const path = join(absolutePath(io, directory), 'troupe.db');
   if (!existsSync(path))
     throw new UsageError(`troupe audit: --data: there is no durable state in ${visibleLine(directory)}`);
   // Loads a database.
   const { sqliteSnapshot } = await import('../../store/sqlite/sqlite.ts');
   const store = sqliteSnapshot(path);
   await store.open({
-    clock: systemClock,
+    clock: io.clock,
     log: (level, message) => level !== 'info' && say(`troupe audit: ${message}`),
   });
   return store;
@@ -142,10 +145,10 @@ function eventOf(name: string | undefined): AuditEvent | undefined {
 }
 
 /** @throws {UsageError} */
-function sinceOf(text: string | undefined): string | undefined {
+function sinceOf(text: string | undefined, clock: Clock): string | undefined {
   if (text === undefined) return undefined;
   const [, amount, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
-  if (amount !== undefined) return isoOf(systemClock.date() - Number(amount) * (UNITS[unit] ?? 0));
+  if (amount !== undefined) return isoOf(clock.date() - Number(amount) * (UNITS[unit] ?? 0));
   if (!Number.isNaN(Date.parse(text))) return text;
   throw new UsageError(
     `troupe audit: --since: expected a date, or a time such as 30m, 12h or 7d, got ${visibleLine(text)}`,

@@ -3,13 +3,13 @@ import { relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { builtPath, entryPath } from '../../apps/app-page.ts';
 import { replaceFile } from '../../replace-file.ts';
-import { reserveStdout } from '../../transports/stdout-guard.ts';
+import type { CommandIo, ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
 import { catchStrayErrors } from '../serving/stray-errors.ts';
-import { readTarget, type Target } from '../serving/target.ts';
+import { passArguments, readTarget, type Target } from '../serving/target.ts';
 import { loadUnserved } from '../serving/unserved-program.ts';
 import { startupError } from '../startup-error.ts';
-import { say, UsageError } from '../usage.ts';
+import { print, say, UsageError } from '../usage.ts';
 import { bundleView } from '../views/bundle-view.ts';
 
 const HELP = `Usage: troupe build FILE|DIR [-- ARGS]
@@ -22,29 +22,31 @@ ARGS are passed to FILE as process.argv.slice(2).
 `;
 
 /** Runs the command. @throws {UsageError} */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('build', args, {});
-  if (!line) return void process.stdout.write(HELP);
+  if (!line) return print(io, HELP);
   const { positionals, rest } = line;
   if (positionals.length > 1)
     throw new UsageError(`troupe build: expected FILE or DIR, got ${positionals.length}: ${positionals.join(' ')}`);
-  const target = readTarget('build', [...positionals, '--', ...rest]);
-  if (!target) return void process.stdout.write(HELP);
+  const target = readTarget('build', [...positionals, '--', ...rest], io);
+  if (!target) return print(io, HELP);
   // Output of the program while it loads goes to stderr.
-  const { write } = reserveStdout();
-  const code = await build(target, (text) => new Promise((resolve) => void write(text, () => resolve())));
-  // Timers and sockets of the program must not keep the process alive.
-  process.stderr.write('', () => process.exit(code));
+  const write = io.reserveStdout();
+  passArguments(target, rest);
+  return build(target, write, io);
 }
 
 /** @returns the exit code */
-async function build(target: Target, write: (text: string) => Promise<void>): Promise<number> {
+async function build(target: Target, write: (text: string) => Promise<void>, { cwd }: CommandIo): Promise<number> {
+  const stray = catchStrayErrors();
   let sources: readonly string[];
   try {
-    sources = await Promise.race([sourcesOf(target), catchStrayErrors().thrown]);
+    sources = await Promise.race([sourcesOf(target), stray.thrown]);
   } catch (error) {
     say(`troupe build: cannot load ${target.path}: ${startupError(error, target.path)}`, 'error');
     return 1;
+  } finally {
+    stray.end();
   }
   if (sources.length === 0) await write(`${target.path} has no view with an entry\n`);
   let code = 0;
@@ -55,9 +57,9 @@ async function build(target: Target, write: (text: string) => Promise<void>): Pr
       // Renamed, so that a server that starts meanwhile reads a whole page.
       replaceFile(file, html);
       const size = `${html.length} bytes, ${gzipSync(html, { level: 9 }).length} gzipped`;
-      await write(`${relative(process.cwd(), file)} (${size})\n`);
+      await write(`${relative(cwd, file)} (${size})\n`);
     } catch (error) {
-      say(`troupe build: ${relative(process.cwd(), source)}: ${startupError(error, source)}`, 'error');
+      say(`troupe build: ${relative(cwd, source)}: ${startupError(error, source)}`, 'error');
       code = 1;
     }
   }

@@ -6,13 +6,14 @@ import { visibleJson, visibleLine } from '../../protocol/visible-text.ts';
 import { writeJson } from '../../protocol/well-formed-json.ts';
 import { promptArguments, readWords, toolArguments, type Word } from '../call/call-arguments.ts';
 import { readCallTarget } from '../call/call-target.ts';
-import { EXIT, exit, hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
+import { EXIT, hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
 import { ProgressBar } from '../call/progress-bar.ts';
 import { ResultText } from '../call/result-text.ts';
 import { listingText, listServer } from '../call/server-listing.ts';
 import { TerminalForms } from '../call/terminal-forms.ts';
+import { absolutePath, type CommandIo, type ExitCode } from '../command-io.ts';
 import { type CommandLine, readOptions, wholeNumber } from '../command-options.ts';
-import { say, UsageError } from '../usage.ts';
+import { print, say, UsageError } from '../usage.ts';
 
 const OPTIONS = {
   json: '',
@@ -67,27 +68,28 @@ arguments; 3 no connection; 4 not signed in; 130 interrupted.
 `;
 
 /** Runs the command. @throws {UsageError} */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('call', args, OPTIONS);
-  if (!line) return void process.stdout.write(HELP);
+  if (!line) return print(io, HELP);
   const { values, lists, positionals, rest } = line;
   const json = values.json !== undefined;
-  const target = readCallTarget('call', positionals, rest, lists.header ?? []);
+  const target = readCallTarget('call', positionals, rest, lists.header ?? [], io);
   const request = readRequest(line, target.words);
   const answers = readWords('troupe call: --answer', lists.answer ?? []);
-  const interactive = hasTerminal();
-  const bar = new ProgressBar(process.stderr);
-  const interrupt = new Interrupt('call');
+  const interactive = hasTerminal(io);
+  const bar = new ProgressBar(io.stderr);
+  const interrupt = new Interrupt('call', io);
   const questions = new TerminalForms({
-    terminal: interactive ? { input: process.stdin, output: process.stderr } : undefined,
+    terminal: interactive ? { input: io.stdin, output: io.stderr } : undefined,
     answers,
     open: values['no-open'] === undefined,
     say,
     interrupt: () => interrupt.signalled(),
   });
-  tolerateClosedStdout();
-  const code = await withClient(
+  tolerateClosedStdout(io);
+  return withClient(
     {
+      io,
       command: 'call',
       target,
       data: values.data,
@@ -111,16 +113,15 @@ export async function main(args: readonly string[]): Promise<void> {
       interrupt.cancellable = true;
       const options: CallOptions = {
         signal: interrupt.signal,
-        ...(process.stderr.isTTY === true ? { onProgress: (progress) => bar.show(progress) } : {}),
+        ...(io.stderr.isTTY === true ? { onProgress: (progress) => bar.show(progress) } : {}),
       };
       try {
-        return await run(client, request, options, json, values.out);
+        return await run(client, request, options, { io, json, out: values.out });
       } finally {
         bar.clear();
       }
     },
   );
-  exit(code);
 }
 
 /** The request of the command line. */
@@ -166,25 +167,34 @@ function readTimeout(timeout: string | undefined): Pick<ConnectOptions, 'timeout
   return { timeoutMs, maxTimeoutMs: Math.max(timeoutMs, MAX_TIMEOUT_MS) };
 }
 
+/** The form of a result, and its destination. */
+interface Printing {
+  readonly io: CommandIo;
+  readonly json: boolean;
+  /** `--out DIR`. */
+  readonly out: string | undefined;
+}
+
 /** @returns the exit code */
 async function run(
   client: Client,
   request: Request,
   options: CallOptions,
-  json: boolean,
-  out: string | undefined,
+  { io, json, out }: Printing,
 ): Promise<number> {
-  const text = new ResultText({ out, terminal: process.stdout.isTTY === true });
+  const text = new ResultText({
+    out: out === undefined ? undefined : absolutePath(io, out),
+    terminal: io.stdout.isTTY === true,
+  });
+  const shown = (value: unknown): string => jsonText(value, io);
   switch (request.type) {
     case 'list': {
       const offers = await listServer(client);
-      process.stdout.write(json ? jsonText({ ...offers }) : listingText(offers));
-      return 0;
+      return print(io, json ? shown({ ...offers }) : listingText(offers));
     }
     case 'read': {
       const result = await client.read(request.uri, options);
-      process.stdout.write(json ? jsonText(result) : text.ofRead(result));
-      return 0;
+      return print(io, json ? shown(result) : text.ofRead(result));
     }
     case 'prompt': {
       const prompts = await client.prompts();
@@ -196,8 +206,7 @@ async function run(
           prompts.map(({ name }) => name),
         );
       const result = await client.prompt(prompt.name, promptArguments(prompt, request.words), options);
-      process.stdout.write(json ? jsonText(result) : text.ofPrompt(result));
-      return 0;
+      return print(io, json ? shown(result) : text.ofPrompt(result));
     }
     case 'tool': {
       const tools = await client.tools();
@@ -208,11 +217,11 @@ async function run(
           request.name,
           tools.map(({ name }) => name),
         );
-      const result = await client.call(tool.name, toolArguments(tool, request.words, request.args), options);
+      const result = await client.call(tool.name, toolArguments(tool, request.words, request.args, io.cwd), options);
       const failed = result.isError === true;
-      if (json) process.stdout.write(jsonText(result));
+      if (json) io.stdout.write(shown(result));
       // The text of an error is not the output that a script waits for.
-      else (failed ? process.stderr : process.stdout).write(text.ofCall(result));
+      else (failed ? io.stderr : io.stdout).write(text.ofCall(result));
       return failed ? EXIT.failed : 0;
     }
   }
@@ -226,7 +235,7 @@ function unknownName(what: string, name: string, known: readonly string[]): Usag
 }
 
 /** JSON for a program, or for a person at a terminal, which it must not control. */
-function jsonText(value: unknown): string {
+function jsonText(value: unknown, { stdout }: CommandIo): string {
   const text = `${writeJson(value, 2)}\n`;
-  return process.stdout.isTTY ? visibleJson(text) : text;
+  return stdout.isTTY ? visibleJson(text) : text;
 }

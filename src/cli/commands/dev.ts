@@ -2,6 +2,7 @@
 
 import type { Server } from '../../server.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
+import type { CommandIo, ExitCode } from '../command-io.ts';
 import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { chooseLog, readOptions } from '../command-options.ts';
 import { Reloader } from '../reload/reloader.ts';
@@ -9,8 +10,8 @@ import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
 import { INSPECTING, readInspecting } from '../serving/inspecting-options.ts';
 import { chosenStore } from '../serving/served-store.ts';
 import { STORE_HELP, STORE_OPTIONS } from '../serving/store-option.ts';
-import { readTarget } from '../serving/target.ts';
-import { say, TARGETS } from '../usage.ts';
+import { passArguments, readTarget } from '../serving/target.ts';
+import { print, say, TARGETS } from '../usage.ts';
 
 const OPTIONS = {
   ...ENDPOINTS,
@@ -51,14 +52,16 @@ ${TARGETS}
 `;
 
 /** Runs the command. @throws {UsageError} */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('dev', args, OPTIONS);
   if (line) chooseLog('dev', line);
-  const target = line && readTarget('dev', [...line.positionals, '--', ...line.rest]);
-  if (!target) return void process.stdout.write(HELP);
+  const target = line && readTarget('dev', [...line.positionals, '--', ...line.rest], io);
+  if (!target) return print(io, HELP);
+  passArguments(target, line.rest);
   const { coverage } = line.values;
   const inspecting = readInspecting('dev', line, true);
   const endpoints = new Endpoints('dev', line);
+  const store = await chosenStore('dev', line.values, io);
   reserveStdout();
   const watch = async (server: Server): Promise<void> => {
     if (coverage !== undefined) await reportCoverage(server);
@@ -67,7 +70,8 @@ export async function main(args: readonly string[]): Promise<void> {
     const connect = () => endpoints.connectHelp(server);
     await inspect(server, { ...inspecting, command: 'dev', target: target.path, connect });
   };
-  await new Reloader(target, endpoints, watch, await chosenStore('dev', line.values)).load();
+  await new Reloader(target, endpoints, watch, store).load();
+  return undefined;
 }
 
 /** Counts visited states and transitions from now on. Prints the counts on stderr on exit and on SIGUSR2. */

@@ -1,6 +1,5 @@
 /** `troupe gateway CONFIG`: offers the MCP servers of a configuration as one server; compares and approves their definitions. */
 import { readFileSync, statSync } from 'node:fs';
-import { resolve } from 'node:path';
 import type { Client } from '../../client/connected-client.ts';
 import { fileTokens } from '../../client/oauth/file-tokens.ts';
 import { type ConfiguredServer, readConfiguration } from '../../gateway/configuration.ts';
@@ -13,6 +12,7 @@ import { stdio } from '../../transports/stdio.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
 import { type CallTarget, COMMAND_PATIENCE } from '../call/call-target.ts';
 import { tokenFile } from '../call/state-directory.ts';
+import { absolutePath, type CommandIo, type ExitCode } from '../command-io.ts';
 import { commandLog, LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { type CommandLine, chooseLog, readOptions } from '../command-options.ts';
 import { ENDPOINTS, ENDPOINTS_HELP, Endpoints } from '../serving/endpoints.ts';
@@ -22,7 +22,7 @@ import { watchLoop } from '../serving/loop-watch.ts';
 import { chosenStore } from '../serving/served-store.ts';
 import { drainOnSignal } from '../serving/stop-signals.ts';
 import { STORE_HELP, STORE_OPTIONS } from '../serving/store-option.ts';
-import { inCommand, say, UsageError } from '../usage.ts';
+import { inCommand, print, say, UsageError } from '../usage.ts';
 
 const OPTIONS = {
   ...ENDPOINTS,
@@ -66,33 +66,35 @@ Exit codes: 0 success, and no difference; 1 a failure, or a difference (--diff);
 `;
 
 /** Runs the command. @throws {UsageError} */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('gateway', args, OPTIONS);
-  if (!line) return void process.stdout.write(HELP);
+  if (!line) return print(io, HELP);
   chooseLog('gateway', line);
   const { values, positionals } = line;
   const [given, tool, ...more] = [...positionals, ...line.rest];
-  const file = configurationFile(given);
+  const file = configurationFile(given, io);
   if (values.diff !== undefined || values.approve !== undefined) {
     if (values.diff !== undefined && (values.approve !== undefined || tool !== undefined))
       throw new UsageError('troupe gateway: expected --diff, or --approve NAME [TOOL], got both');
     if (more.length > 0) throw new UsageError(`troupe gateway: expected one TOOL, got ${[tool, ...more].join(' ')}`);
-    return judge(file, values, tool);
+    return judge(file, values, tool, io);
   }
   if (tool !== undefined) throw new UsageError(`troupe gateway: expected one CONFIG, got ${positionals.join(' ')}`);
-  await serve(line, file);
+  await serve(line, file, io);
+  return undefined;
 }
 
 /** @throws {UsageError} */
-function configurationFile(given: string | undefined): string {
+function configurationFile(given: string | undefined, io: CommandIo): string {
   if (given === undefined)
     throw new UsageError('troupe gateway: expected CONFIG, a file with mcpServers or servers, got none');
-  const found = statSync(given, { throwIfNoEntry: false });
+  const path = absolutePath(io, given);
+  const found = statSync(path, { throwIfNoEntry: false });
   if (!found?.isFile())
     throw new UsageError(
       `troupe gateway: expected CONFIG, a file, got ${given}: ${found ? 'a directory' : 'no such file'}`,
     );
-  return resolve(given);
+  return path;
 }
 
 /** Compares all servers with the lock file, or approves one. @throws {UsageError} */
@@ -100,10 +102,11 @@ async function judge(
   file: string,
   { approve, data }: CommandLine['values'],
   element: string | undefined,
-): Promise<void> {
+  io: CommandIo,
+): Promise<number> {
   const { approveServer, compareServer, linesOfChange } = await import('../../gateway/approval.ts');
-  const { EXIT, exit, Interrupt, withClient } = await import('../call/command-client.ts');
-  const { servers, problems } = readConfiguration(readFileSync(file, 'utf8'), { file, environment: process.env });
+  const { EXIT, Interrupt, withClient } = await import('../call/command-client.ts');
+  const { servers, problems } = readConfiguration(readFileSync(file, 'utf8'), { file, environment: io.env });
   const chosen = servers.filter(({ name, key }) => approve === undefined || name === approve || key === approve);
   if (approve !== undefined && chosen.length === 0)
     throw new UsageError(
@@ -112,7 +115,7 @@ async function judge(
         servers.map(({ name }) => name),
       )}`,
     );
-  const interrupt = new Interrupt('gateway');
+  const interrupt = new Interrupt('gateway', io);
   let code: number = 0;
   for (const { line, field, message, off } of approve === undefined ? problems : []) {
     say(`troupe gateway: ${file}:${line}: ${field}: ${message}`, 'error');
@@ -120,33 +123,33 @@ async function judge(
   }
   for (const server of chosen) {
     const { name } = server;
-    const print = (text: string): void => void process.stdout.write(`${name}: ${text}\n`);
+    const show = (text: string): void => void print(io, `${name}: ${text}\n`);
     const work = async (client: Client): Promise<number> => {
       const compared = await compareServer(file, server, client);
       if (approve !== undefined) {
         const approved = await approveServer(file, server, compared, element);
-        print(approved.length === 0 ? 'nothing to approve' : 'approved');
-        for (const change of approved) print(change);
+        show(approved.length === 0 ? 'nothing to approve' : 'approved');
+        for (const change of approved) show(change);
         return 0;
       }
-      for (const change of compared.changes) print(linesOfChange(change).join('\n'));
+      for (const change of compared.changes) show(linesOfChange(change).join('\n'));
       return compared.changes.length === 0 ? 0 : EXIT.failed;
     };
     const reached = await withClient(
-      { command: 'gateway', target: callTargetOf(server), data, open: true, interactive: false, connect: {} },
+      { io, command: 'gateway', target: callTargetOf(server), data, open: true, interactive: false, connect: {} },
       interrupt,
       work,
     );
     code ||= reached;
   }
-  exit(code);
+  return code;
 }
 
-async function serve(line: CommandLine, file: string): Promise<void> {
+async function serve(line: CommandLine, file: string, io: CommandIo): Promise<void> {
   const { values } = line;
   const endpoints = new Endpoints('gateway', line);
+  const store = await chosenStore('gateway', values, io);
   if (endpoints.none) reserveStdout();
-  const store = await chosenStore('gateway', values);
   const log = commandLog();
   const server = createServer({
     name: values.name ?? 'troupe-gateway',
@@ -159,8 +162,8 @@ async function serve(line: CommandLine, file: string): Promise<void> {
   const gateway = new Gateway({
     file,
     server,
-    environment: process.env,
-    tokens: fileTokens(tokenFile(values.data)),
+    environment: io.env,
+    tokens: fileTokens(tokenFile(values.data, io)),
     say: (level, text) => say(`troupe gateway: ${text}`, level === 'error' ? 'error' : 'info'),
   });
   await gateway.open();

@@ -1,15 +1,14 @@
 /** `troupe graph FILE|DIR [MACHINE]`: prints a statechart of a program as a picture, as Mermaid, or as a table. It does not serve the program. */
 import type { AnyStateMachine } from 'xstate';
-import { systemClock } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
 import { replaceFile } from '../../replace-file.ts';
-import { reserveStdout } from '../../transports/stdout-guard.ts';
+import { absolutePath, type CommandIo, type ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
 import { machinesOf } from '../serving/program-machines.ts';
 import { catchStrayErrors } from '../serving/stray-errors.ts';
-import { readTarget, type Target } from '../serving/target.ts';
+import { passArguments, readTarget, type Target } from '../serving/target.ts';
 import { startupError } from '../startup-error.ts';
-import { say, UsageError } from '../usage.ts';
+import { print, say, UsageError } from '../usage.ts';
 
 const OPTIONS = { mermaid: '', table: '', out: 'FILE' };
 
@@ -32,9 +31,9 @@ ARGS are passed to FILE as process.argv.slice(2).
 `;
 
 /** Runs the command. @throws {UsageError} */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('graph', args, OPTIONS);
-  if (!line) return void process.stdout.write(HELP);
+  if (!line) return print(io, HELP);
   const { values, positionals, rest } = line;
   const [file, wanted, ...more] = positionals;
   if (more.length > 0)
@@ -43,28 +42,24 @@ export async function main(args: readonly string[]): Promise<void> {
     );
   if (values.mermaid !== undefined && values.table !== undefined)
     throw new UsageError('troupe graph: expected --mermaid or --table, got both');
-  const target = readTarget('graph', [...(file === undefined ? [] : [file]), '--', ...rest]);
-  if (!target) return void process.stdout.write(HELP);
+  const target = readTarget('graph', [...(file === undefined ? [] : [file]), '--', ...rest], io);
+  if (!target) return print(io, HELP);
   // Output of the program while it loads goes to stderr, not into the picture.
-  const { write } = reserveStdout();
-  const code = await print(
-    target,
-    wanted,
-    values,
-    (text) => new Promise((resolve) => void write(text, () => resolve())),
-  );
-  // Timers and sockets of the program must not keep the process alive.
-  process.stderr.write('', () => process.exit(code));
+  const write = io.reserveStdout();
+  passArguments(target, rest);
+  return show(target, wanted, values, write, io);
 }
 
-async function print(
+async function show(
   target: Target,
   wanted: string | undefined,
   { mermaid, table, out }: Readonly<Record<string, string | undefined>>,
   write: (text: string) => Promise<void>,
+  io: CommandIo,
 ): Promise<number> {
+  const stray = catchStrayErrors();
   try {
-    const machines = await Promise.race([machinesOf(target), catchStrayErrors().thrown]);
+    const machines = await Promise.race([machinesOf(target), stray.thrown]);
     const chosen = choose(target, machines, wanted);
     if (!chosen && out !== undefined)
       return fail(`--out: expected a MACHINE, one of ${[...machines.keys()].join(', ')}, got none`);
@@ -72,20 +67,26 @@ async function print(
       await write(`${[...machines.keys()].join('\n')}\n`);
       return 0;
     }
-    const text = await textOf(chosen, mermaid !== undefined ? 'mermaid' : table !== undefined ? 'table' : 'picture');
+    const text = await textOf(
+      chosen,
+      mermaid !== undefined ? 'mermaid' : table !== undefined ? 'table' : 'picture',
+      io,
+    );
     if (out === undefined) await write(text);
-    else save(out, text);
+    else save(out, text, io);
     return 0;
   } catch (error) {
     return error instanceof GraphError
       ? fail(error.message)
       : fail(`cannot load ${target.path}: ${startupError(error, target.path)}`, 1);
+  } finally {
+    stray.end();
   }
 }
 
-function save(file: string, text: string): void {
+function save(file: string, text: string, io: CommandIo): void {
   try {
-    replaceFile(file, text);
+    replaceFile(absolutePath(io, file), text);
   } catch (error) {
     throw new GraphError(`--out: expected a writable file, got ${file}: ${messageOf(error)}`);
   }
@@ -116,7 +117,11 @@ function choose(
   return { name: wanted, machine };
 }
 
-async function textOf({ name, machine }: Chosen, form: 'picture' | 'mermaid' | 'table'): Promise<string> {
+async function textOf(
+  { name, machine }: Chosen,
+  form: 'picture' | 'mermaid' | 'table',
+  { clock }: CommandIo,
+): Promise<string> {
   const { readChart } = await import('../../charts/chart.ts');
   const chart = readChart(machine);
   switch (form) {
@@ -126,7 +131,7 @@ async function textOf({ name, machine }: Chosen, form: 'picture' | 'mermaid' | '
       return (await import('../../charts/table.ts')).toTable(chart);
     case 'picture': {
       const { pictureOf } = await import('../../charts/chart-picture.ts');
-      const options = { title: `The statechart ${name}`, active: [], clock: systemClock, waitMs: PICTURE_MS };
+      const options = { title: `The statechart ${name}`, active: [], clock, waitMs: PICTURE_MS };
       return `${await pictureOf(chart, options)}\n`;
     }
   }

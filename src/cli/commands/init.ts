@@ -1,10 +1,11 @@
 /** `troupe init [DIR]`: creates a small project that runs and passes its test. It changes no file that exists. */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { basename, join, relative, resolve } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { packageVersion } from '../../package-files.ts';
+import { absolutePath, type CommandIo, type ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
 import { packageName, projectFiles } from '../setup/project-files.ts';
-import { UsageError } from '../usage.ts';
+import { print, UsageError } from '../usage.ts';
 
 const HELP = `Usage: troupe init [DIR]
 
@@ -13,15 +14,15 @@ server.test.ts, package.json and tsconfig.json. It changes no file that exists.
 `;
 
 /** Runs the command. @throws {UsageError} if a file of the project exists */
-export function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('init', args, {});
-  if (!line) return Promise.resolve(void process.stdout.write(HELP));
+  if (!line) return print(io, HELP);
   const [directory = '.', ...more] = line.positionals;
   if (more.length > 0)
     throw new UsageError(
       `troupe init: expected one DIR, got ${line.positionals.length}: ${line.positionals.join(' ')}`,
     );
-  const target = resolve(directory);
+  const target = absolutePath(io, directory);
   const files = projectFiles(packageName(basename(target)), packageVersion());
   const present = Object.keys(files).filter((file) => existsSync(join(target, file)));
   // A repository has a .gitignore before it has a project.
@@ -33,9 +34,10 @@ export function main(args: readonly string[]): Promise<void> {
   mkdirSync(target, { recursive: true });
   const created = Object.entries(files).filter(([file]) => !present.includes(file));
   for (const [file, text] of created) writeFileSync(join(target, file), text, { flag: 'wx' });
-  const here = relative(process.cwd(), target);
+  const here = relative(io.cwd, target);
   const others = readdirSync(target).length - created.length;
-  process.stdout.write(
+  return print(
+    io,
     `Created ${created.map(([file]) => file).join(', ')} in ${here === '' ? 'this directory' : here}${others > 0 ? ` (other files there are unchanged)` : ''}.
 
 ${here === '' ? '' : `  cd ${here}\n`}  npm install
@@ -44,5 +46,4 @@ ${here === '' ? '' : `  cd ${here}\n`}  npm install
   npx troupe install server.ts    give the server to an MCP client
 `,
   );
-  return Promise.resolve();
 }

@@ -2,16 +2,16 @@
 
 import { openInBrowser } from '../../client/browser.ts';
 import type { Client } from '../../client/connected-client.ts';
-import { systemClock } from '../../clock.ts';
 import { openInspectorOn } from '../../inspector/open-inspector.ts';
 import { messageOf } from '../../protocol/json.ts';
 import { visibleJson, visibleLine } from '../../protocol/visible-text.ts';
 import { writeJson } from '../../protocol/well-formed-json.ts';
 import { readCallTarget } from '../call/call-target.ts';
-import { exit, hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
+import { hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
 import { listServer } from '../call/server-listing.ts';
+import type { CommandIo, ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
-import { noBrowser, say, UsageError } from '../usage.ts';
+import { noBrowser, print, say, UsageError } from '../usage.ts';
 
 const OPTIONS = { json: '', header: "'NAME: VALUE'…", data: 'DIR', 'no-open': '' };
 
@@ -40,37 +40,36 @@ Exit codes: as of troupe call.
 const LOOK_MS = 100;
 
 /** Runs the command. @throws {UsageError} */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('inspect', args, OPTIONS);
-  if (!line) return void process.stdout.write(HELP);
+  if (!line) return print(io, HELP);
   const { values, lists, positionals, rest } = line;
-  const target = readCallTarget('inspect', positionals, rest, lists.header ?? []);
+  const target = readCallTarget('inspect', positionals, rest, lists.header ?? [], io);
   if (target.words.length > 0)
     throw new UsageError(`troupe inspect: expected one TARGET, got ${positionals.join(' ')}`);
-  tolerateClosedStdout();
-  const interrupt = new Interrupt('inspect', 'closing');
-  const code = await withClient(
+  tolerateClosedStdout(io);
+  const interrupt = new Interrupt('inspect', io, 'closing');
+  return withClient(
     {
+      io,
       command: 'inspect',
       target,
       data: values.data,
       open: values['no-open'] === undefined,
-      interactive: hasTerminal(),
+      interactive: hasTerminal(io),
       connect: {},
     },
     interrupt,
     async (client) => {
-      if (values.json === undefined) return show(client, interrupt, values['no-open'] === undefined);
+      if (values.json === undefined) return show(client, interrupt, io, values['no-open'] === undefined);
       const text = `${writeJson(await listServer(client), 2)}\n`;
-      process.stdout.write(process.stdout.isTTY ? visibleJson(text) : text);
-      return 0;
+      return print(io, io.stdout.isTTY ? visibleJson(text) : text);
     },
   );
-  exit(code);
 }
 
 /** Shows the connection until it is interrupted. @returns the exit code */
-async function show(client: Client, interrupt: Interrupt, open: boolean): Promise<number> {
+async function show(client: Client, interrupt: Interrupt, { clock, stdin }: CommandIo, open: boolean): Promise<number> {
   const { name, version, title } = client.server;
   const { inspection } = client.inside;
   // A chart is that of an actor; a client registers none besides.
@@ -89,11 +88,11 @@ async function show(client: Client, interrupt: Interrupt, open: boolean): Promis
   const whenViewed = (): void => {
     // Without a viewer nothing is recorded.
     if (inspection.full) list();
-    else systemClock.after(LOOK_MS, whenViewed);
+    else clock.after(LOOK_MS, whenViewed);
   };
   whenViewed();
-  if (process.stdin.isTTY === true) process.stdin.on('data', list);
-  const hold = systemClock.hold();
+  if (stdin.isTTY === true) stdin.on('data', list);
+  const hold = clock.hold();
   interrupt.cancellable = true;
   await new Promise<void>((resolve) => interrupt.signal.addEventListener('abort', () => resolve(), { once: true }));
   hold.cancel();

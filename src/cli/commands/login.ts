@@ -1,9 +1,10 @@
 /** `troupe login URL`: signs in to a server, and stores the grant for later commands. */
 import { readCallTarget } from '../call/call-target.ts';
-import { exit, Interrupt, withClient } from '../call/command-client.ts';
+import { Interrupt, withClient } from '../call/command-client.ts';
 import { tokenFile } from '../call/state-directory.ts';
+import type { CommandIo, ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
-import { UsageError } from '../usage.ts';
+import { print, UsageError } from '../usage.ts';
 
 const OPTIONS = { data: 'DIR', 'no-open': '' };
 
@@ -20,18 +21,19 @@ Exit codes: 0 signed in; 2 wrong arguments; 3 no connection; 4 not signed in.
 `;
 
 /** Runs the command. @throws {UsageError} */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('login', args, OPTIONS);
-  if (!line) return void process.stdout.write(HELP);
+  if (!line) return print(io, HELP);
   const { values, positionals, rest } = line;
-  const target = readCallTarget('login', positionals, rest, []);
+  const target = readCallTarget('login', positionals, rest, [], io);
   if (target.url === undefined || target.words.length > 0)
     throw new UsageError(`troupe login: expected one URL, got ${[...positionals, ...rest].join(' ')}`);
   const { url } = target;
-  const interrupt = new Interrupt('login');
+  const interrupt = new Interrupt('login', io);
   const { fileTokens } = await import('../../client/oauth/file-tokens.ts');
-  const code = await withClient(
+  return withClient(
     {
+      io,
       command: 'login',
       target,
       data: values.data,
@@ -42,14 +44,13 @@ export async function main(args: readonly string[]): Promise<void> {
     interrupt,
     async () => {
       // The server demands a token at the start, or it has accepted a stored one, or it demands none.
-      const stored = await fileTokens(tokenFile(values.data)).get(`${url.origin}${url.pathname}`);
-      process.stdout.write(
+      const stored = await fileTokens(tokenFile(values.data, io)).get(`${url.origin}${url.pathname}`);
+      return print(
+        io,
         stored === undefined
           ? `${target.name} can be used without signing in. If one of its tools demands it, troupe call signs in.\n`
-          : `Signed in to ${target.name}. The grant is in ${tokenFile(values.data)}.\n`,
+          : `Signed in to ${target.name}. The grant is in ${tokenFile(values.data, io)}.\n`,
       );
-      return 0;
     },
   );
-  exit(code);
 }

@@ -3,8 +3,9 @@ import { fileTokens } from '../../client/oauth/file-tokens.ts';
 import { signOut } from '../../client/oauth/resource-grant.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
 import { tokenFile } from '../call/state-directory.ts';
+import type { CommandIo, ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
-import { say, UsageError } from '../usage.ts';
+import { print, say, UsageError } from '../usage.ts';
 
 const HELP = `Usage: troupe logout URL [--data DIR]
 
@@ -15,17 +16,18 @@ server can.
 `;
 
 /** Runs the command. @throws {UsageError} */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('logout', args, { data: 'DIR' });
-  if (!line) return void process.stdout.write(HELP);
+  if (!line) return print(io, HELP);
   const { values, positionals } = line;
   const [url, ...more] = positionals;
   if (url === undefined || more.length > 0 || !/^https?:\/\//i.test(url) || !URL.canParse(url))
     throw new UsageError(`troupe logout: expected one URL, got ${positionals.join(' ') || 'none'}`);
-  const { signedIn, revoked } = await signOut(url, { tokens: fileTokens(tokenFile(values.data)) });
-  if (!signedIn) return void process.stdout.write(`Not signed in to ${url}.\n`);
-  process.stdout.write(`Signed out of ${url}.\n`);
-  if (revoked === true) return;
+  const { signedIn, revoked } = await signOut(url, { tokens: fileTokens(tokenFile(values.data, io)) });
+  if (!signedIn) return print(io, `Not signed in to ${url}.\n`);
+  print(io, `Signed out of ${url}.\n`);
+  if (revoked === true) return 0;
   const why = revoked === false ? 'its authorization server offers no revocation' : visibleLine(revoked);
   say(`troupe logout: the grant is removed here and not revoked there: ${why}. It ends by itself when it expires`);
+  return 0;
 }

@@ -1,12 +1,11 @@
 /** `troupe open RECORDING`: shows a recording in the inspector, without a running server. */
 import { openInBrowser } from '../../client/browser.ts';
-import { systemClock } from '../../clock.ts';
 import { openRecording } from '../../inspector/open-recording.ts';
 import { messageOf } from '../../protocol/json.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
-import { watchSignals } from '../../transports/signals.ts';
+import { absolutePath, type CommandIo, type ExitCode, stopped } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
-import { noBrowser, say, UsageError } from '../usage.ts';
+import { noBrowser, print, say, UsageError } from '../usage.ts';
 
 const OPTIONS = { port: 'PORT', 'no-open': '' };
 
@@ -22,9 +21,9 @@ Ctrl-C ends it.
 `;
 
 /** Runs the command. @throws {UsageError} */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('open', args, OPTIONS);
-  if (!line) return void process.stdout.write(HELP);
+  if (!line) return print(io, HELP);
   const { values, positionals } = line;
   const [file, ...more] = positionals;
   if (file === undefined || more.length > 0)
@@ -32,15 +31,19 @@ export async function main(args: readonly string[]): Promise<void> {
   const port = portOf(values.port);
   try {
     const log = (message: string): void => say(`troupe open: ${message}`);
-    const page = await openRecording(file, { port, clock: systemClock, log });
+    const page = await openRecording(absolutePath(io, file), { port, clock: io.clock, log });
     say(`troupe open: ${visibleLine(file)} at ${page.url}`);
     // The listener keeps no process alive.
-    systemClock.hold();
-    watchSignals(() => void page.close().then(() => process.exit(0)));
+    const hold = io.clock.hold();
+    const end = stopped(io);
     if (values['no-open'] === undefined) openInBrowser(new URL(page.url), () => say(noBrowser('open')));
+    await end;
+    hold.cancel();
+    await page.close();
+    return 0;
   } catch (error) {
     say(`troupe open: ${visibleLine(file)}: ${visibleLine(messageOf(error))}`);
-    process.exitCode = 1;
+    return 1;
   }
 }
 

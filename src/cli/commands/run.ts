@@ -1,15 +1,16 @@
 /** `troupe run FILE|DIR`: serves a program or modules on stdio, in a worker process that is restarted after a crash. */
 import { fileURLToPath } from 'node:url';
 import { ownFile } from '../../package-files.ts';
+import type { CommandIo, ExitCode } from '../command-io.ts';
 import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { chooseLog, readAddress, readOptions } from '../command-options.ts';
 import { CLUSTER_HELP, CLUSTER_OPTIONS, readCluster } from '../serving/cluster-option.ts';
 import { INSPECTING, INSPECTING_HELP, readInspecting } from '../serving/inspecting-options.ts';
 import { STORE_HELP, STORE_OPTIONS, storeUrl } from '../serving/store-option.ts';
-import { readTarget } from '../serving/target.ts';
+import { passArguments, readTarget } from '../serving/target.ts';
 import type { WorkerServer } from '../supervisor/worker.ts';
 import { WorkerProcess } from '../supervisor/worker-process.ts';
-import { TARGETS } from '../usage.ts';
+import { print, TARGETS } from '../usage.ts';
 
 const OPTIONS = {
   ...STORE_OPTIONS,
@@ -44,18 +45,18 @@ ${TARGETS}
 `;
 
 /** Runs the command. @throws {UsageError} */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('run', args, OPTIONS);
   const json = line !== undefined && chooseLog('run', line);
-  const target = line && readTarget('run', [...line.positionals, '--', ...line.rest]);
-  if (!target) return void process.stdout.write(HELP);
+  const target = line && readTarget('run', [...line.positionals, '--', ...line.rest], io);
+  if (!target) return print(io, HELP);
   const { data, store, cluster, 'cluster-secret-file': secretFile, metrics, 'no-supervisor': alone } = line.values;
   // The worker expands the variables: its arguments show the text as it was written.
-  storeUrl('run', line.values);
+  storeUrl('run', line.values, io.env);
   readCluster('run', line.values);
-  if (process.stdin.isTTY && process.stdout.isTTY) {
+  if (io.stdin.isTTY && io.stdout.isTTY) {
     const { connectLines } = await import('../setup/connect-lines.ts');
-    process.stderr.write(connectLines(target.path, line.rest));
+    io.stderr.write(connectLines(target.path, line.rest));
   }
   const work: WorkerServer = {
     ...{
@@ -72,7 +73,8 @@ export async function main(args: readonly string[]): Promise<void> {
   // A debugger attaches to this process, so the server must run in it.
   if (alone !== undefined || process.execArgv.some((option) => option.startsWith('--inspect'))) {
     const { serveWorker } = await import('../supervisor/worker.ts');
-    return serveWorker(work);
+    passArguments(target, line.rest);
+    return serveWorker(work, io);
   }
   const worker = fileURLToPath(ownFile('worker-main'));
   const command = [...process.execArgv, worker, JSON.stringify(work), ...line.rest];
@@ -86,6 +88,7 @@ export async function main(args: readonly string[]): Promise<void> {
   const first = start();
   const { supervise } = await import('../supervisor/process-supervisor.ts');
   await supervise(first, start);
+  return undefined;
 }
 
 /** Loads `node:crypto` only here: it takes longer than all other modules that a start needs. */

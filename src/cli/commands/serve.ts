@@ -5,6 +5,7 @@ import type { ConnectHelp } from '../../inspector/frames.ts';
 import type { Server } from '../../server.ts';
 import { watchSignals } from '../../transports/signals.ts';
 import type { Transport } from '../../transports/transport.ts';
+import type { CommandIo, ExitCode } from '../command-io.ts';
 import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { type CommandLine, chooseLog, readAddress, readOptions, wholeNumber } from '../command-options.ts';
 import { FleetMember, fleetIdentity } from '../fleet/fleet-member.ts';
@@ -17,8 +18,8 @@ import { watchLoop } from '../serving/loop-watch.ts';
 import { chosenStore } from '../serving/served-store.ts';
 import { serveTarget } from '../serving/serving.ts';
 import { STORE_HELP, STORE_OPTIONS, storeUrl } from '../serving/store-option.ts';
-import { readTarget } from '../serving/target.ts';
-import { inCommand, say, TARGETS, UsageError } from '../usage.ts';
+import { passArguments, readTarget } from '../serving/target.ts';
+import { inCommand, print, say, TARGETS, UsageError } from '../usage.ts';
 
 const OPTIONS = {
   ...ENDPOINTS,
@@ -68,13 +69,13 @@ const MAX_NODES = 256;
 const LINGER_MS = 250;
 
 /** Runs the command. @throws {UsageError} */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('serve', args, OPTIONS);
   const json = line !== undefined && chooseLog('serve', line);
-  const target = line && readTarget('serve', [...line.positionals, '--', ...line.rest]);
-  if (!target) return void process.stdout.write(HELP);
+  const target = line && readTarget('serve', [...line.positionals, '--', ...line.rest], io);
+  if (!target) return print(io, HELP);
   const identity = fleetIdentity();
-  if (line.values.nodes !== undefined && !identity) return serveNodes(args, line, json);
+  if (line.values.nodes !== undefined && !identity) return serveNodes(args, line, json, io);
   const inspecting = inspectingOf(readInspecting('serve', line), identity);
   const watch = async (server: Server): Promise<void> => {
     if (!inspecting.inspect && inspecting.record === undefined) return;
@@ -83,23 +84,34 @@ export async function main(args: readonly string[]): Promise<void> {
     await inspect(server, { ...inspecting, command: 'serve', target: target.path, connect });
   };
   const service = new Service(line, watch, identity);
+  passArguments(target, line.rest);
   await serveTarget(target, {
     command: 'serve',
     listen: (server, transports) => service.open(server, transports),
     listenMore: (transports) => service.openMore(transports),
-    store: await chosenStore('serve', line.values),
-    cluster: clusterOf(line, identity),
+    store: await chosenStore('serve', line.values, io),
+    cluster: clusterOf(line, identity, io),
   });
+  return undefined;
 }
 
 /** The nodes of a fleet with `--store` are a cluster, also without `--cluster`. @throws {UsageError} */
-function clusterOf({ values }: CommandLine, identity: NodeIdentity | undefined): ClusterChoice | undefined {
-  if (!identity || storeUrl('serve', values) === undefined) return readCluster('serve', values);
+function clusterOf(
+  { values }: CommandLine,
+  identity: NodeIdentity | undefined,
+  { env }: CommandIo,
+): ClusterChoice | undefined {
+  if (!identity || storeUrl('serve', values, env) === undefined) return readCluster('serve', values);
   return readCluster('serve', values, { index: Number(identity.name) - 1, generation: identity.generation });
 }
 
 /** Serves with several processes. @throws {UsageError} */
-async function serveNodes(args: readonly string[], line: CommandLine, json: boolean): Promise<void> {
+async function serveNodes(
+  args: readonly string[],
+  line: CommandLine,
+  json: boolean,
+  { env }: CommandIo,
+): Promise<undefined> {
   const { nodes, socket, data, metrics } = line.values;
   const count = wholeNumber('serve', 'nodes', nodes, 1, MAX_NODES);
   const address = inCommand('serve', () => readHttpAddress(line.values));
@@ -114,7 +126,7 @@ async function serveNodes(args: readonly string[], line: CommandLine, json: bool
   if (process.execArgv.some((option) => option.startsWith('--inspect')))
     throw new UsageError('troupe serve: a debugger attaches to one process: omit --nodes');
   // The nodes read it again. An error is printed once.
-  if (storeUrl('serve', line.values) !== undefined) readCluster('serve', line.values, { index: 0, generation: 0 });
+  if (storeUrl('serve', line.values, env) !== undefined) readCluster('serve', line.values, { index: 0, generation: 0 });
   const { runFleet } = await import('../fleet/fleet.ts');
   await runFleet({
     nodes: count,
@@ -123,6 +135,7 @@ async function serveNodes(args: readonly string[], line: CommandLine, json: bool
     metrics: metrics === undefined ? undefined : readAddress('troupe serve: --metrics', metrics, '9464'),
     named: !json,
   });
+  return undefined;
 }
 
 /** Each process of a node records in a file of its own: `calls.troupe` becomes `calls-2.troupe`, then `calls-2.1.troupe`. */

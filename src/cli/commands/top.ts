@@ -3,12 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { hibernatingOf, hibernatingSessionsOf, LIVE, Model } from '../../inspector/model/index.ts';
 import { messageOf } from '../../protocol/json.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
+import type { CommandIo, Environment, ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
 import { registeredInspectors } from '../serving/inspector-registry.ts';
 import { FrameStream, Rejected } from '../top/frame-stream.ts';
 import { type Key, Terminal } from '../top/terminal.ts';
 import { actorsShown, type Line, SORTS, type Sort, topView } from '../top/top-view.ts';
-import { say, UsageError } from '../usage.ts';
+import { print, say, UsageError } from '../usage.ts';
 
 const HELP = `Usage: troupe top [URL|PID] [--once]
 
@@ -40,26 +41,28 @@ const MAX_VIEWS = 100;
 const DEFAULT_COLUMNS = 160;
 
 /** Runs the command. @throws {UsageError} */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('top', args, { once: '' });
-  if (!line) return void process.stdout.write(HELP);
+  if (!line) return print(io, HELP);
   const { values, positionals } = line;
   if (positionals.length > 1)
     throw new UsageError(`troupe top: expected one URL or PID, got ${positionals.length}: ${positionals.join(' ')}`);
   try {
-    const url = find(positionals[0]);
-    await (values.once !== undefined || !process.stdout.isTTY ? once(url) : watch(url));
+    const url = find(positionals[0], io.env);
+    if (values.once !== undefined || !io.stdout.isTTY) return print(io, await once(url));
+    await watch(url);
+    return undefined;
   } catch (error) {
     if (error instanceof UsageError) throw error;
     say(`troupe top: ${messageOf(error)}`);
-    process.exitCode = 1;
+    return 1;
   }
 }
 
 /** @throws {UsageError} if the argument is not an inspector's URL; {Error} if no inspector or several are open */
-function find(argument: string | undefined): URL {
+function find(argument: string | undefined, env: Environment): URL {
   if (argument !== undefined && !/^\d+$/.test(argument)) return readUrl(argument);
-  const all = registeredInspectors().filter(({ pid }) => argument === undefined || pid === Number(argument));
+  const all = registeredInspectors(env).filter(({ pid }) => argument === undefined || pid === Number(argument));
   const [only, ...more] = all;
   const where = argument === undefined ? '' : ` in process ${argument}`;
   if (!only)
@@ -116,7 +119,8 @@ class Session {
   }
 }
 
-async function once(url: URL): Promise<void> {
+/** The text of `--once`. */
+async function once(url: URL): Promise<string> {
   const session = new Session(url);
   const { model, stream } = session;
   let failure: unknown;
@@ -144,7 +148,7 @@ async function once(url: URL): Promise<void> {
     offset: 0,
     keys: '',
   });
-  process.stdout.write(`${lines.map(({ text }) => text.trimEnd()).join('\n')}\n`);
+  return `${lines.map(({ text }) => text.trimEnd()).join('\n')}\n`;
 }
 
 async function watch(url: URL): Promise<void> {

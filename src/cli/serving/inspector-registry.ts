@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { makeDirectory } from '../../make-directory.ts';
 import { isObject } from '../../protocol/json.ts';
 import { checkDirectory, codeOf, isWindows } from '../../transports/socket-path.ts';
+import type { Environment } from '../command-io.ts';
 import { runtimeDirectory } from './runtime-directory.ts';
 
 /** An open inspector. */
@@ -29,7 +30,7 @@ const MAX_FILES = 1_000;
  * @throws {Error} if no directory exists that only this user can write to
  */
 export function registerInspector(inspector: RegisteredInspector): () => void {
-  const file = join(directoryOf(), `${inspector.pid}.json`);
+  const file = join(directoryOf(process.env), `${inspector.pid}.json`);
   const fresh = `${file}.new`;
   rmSync(fresh, { force: true });
   // `wx` rejects a file or link that another process has created there; the rename prevents partial reads.
@@ -39,8 +40,8 @@ export function registerInspector(inspector: RegisteredInspector): () => void {
 }
 
 /** Lists the open inspectors of this user. Removes the files of dead processes. */
-export function registeredInspectors(): readonly RegisteredInspector[] {
-  const directory = directoryOf();
+export function registeredInspectors(env: Environment = process.env): readonly RegisteredInspector[] {
+  const directory = directoryOf(env);
   return readdirSync(directory)
     .filter((name) => /^\d+\.json$/.test(name))
     .slice(0, MAX_FILES)
@@ -53,8 +54,8 @@ export function registeredInspectors(): readonly RegisteredInspector[] {
     });
 }
 
-function directoryOf(): string {
-  const directory = join(runtimeDirectory(), 'inspectors');
+function directoryOf(env: Environment): string {
+  const directory = join(runtimeDirectory(env), 'inspectors');
   makeDirectory(directory, 0o700);
   checkDirectory(directory);
   return directory;

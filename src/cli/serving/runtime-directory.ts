@@ -4,14 +4,15 @@ import { tmpdir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { makeDirectory } from '../../make-directory.ts';
 import { checkDirectory, isWindows } from '../../transports/socket-path.ts';
+import type { Environment } from '../command-io.ts';
 
 /**
  * Creates the directory with mode 0700 if it does not exist.
  *
  * @throws {Error} if no directory exists that only this user can write to
  */
-export function runtimeDirectory(): string {
-  const directory = defaultDirectory();
+export function runtimeDirectory(env: Environment): string {
+  const directory = defaultDirectory(env);
   makeDirectory(directory, 0o700);
   checkDirectory(directory);
   // In a world-writable parent, another user could have created a symbolic link first.
@@ -20,10 +21,9 @@ export function runtimeDirectory(): string {
   return directory;
 }
 
-function defaultDirectory(): string {
+function defaultDirectory({ XDG_RUNTIME_DIR: runtime }: Environment): string {
   // On Windows, each user has a private directory for temporary files.
   if (isWindows) return join(tmpdir(), 'troupe');
-  const { XDG_RUNTIME_DIR: runtime } = process.env;
   return runtime !== undefined && isAbsolute(runtime) && statSync(runtime, { throwIfNoEntry: false })?.isDirectory()
     ? join(runtime, 'troupe')
     : join(tmpdir(), `troupe-${userInfo().uid}`);

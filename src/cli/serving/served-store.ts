@@ -1,9 +1,10 @@
 /** The store of `--data DIR` and `--store URL`: for servers without a store of their own, and for commands that read it. */
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { makeDirectory } from '../../make-directory.ts';
 import { messageOf } from '../../protocol/json.ts';
 import type { PostgresAddress } from '../../store/postgres/postgres-address.ts';
 import type { Store } from '../../store/store.ts';
+import { absolutePath, type CommandIo, type Environment } from '../command-io.ts';
 import { say, UsageError } from '../usage.ts';
 import { STORE_VARIABLE, type StoreOptions, storeUrl } from './store-option.ts';
 
@@ -13,15 +14,19 @@ import { STORE_VARIABLE, type StoreOptions, storeUrl } from './store-option.ts';
  * @returns undefined without these options
  * @throws {UsageError} if the directory cannot be created, or the URL is none
  */
-export async function chosenStore(command: string, options: StoreOptions): Promise<Store | undefined> {
-  const address = await databaseAddress(command, options);
+export async function chosenStore(
+  command: string,
+  options: StoreOptions,
+  io: Pick<CommandIo, 'cwd' | 'env'>,
+): Promise<Store | undefined> {
+  const address = await databaseAddress(command, options, io.env);
   if (address) {
     const { postgres } = await import('../../store/postgres/postgres.ts');
     return postgres(address.url);
   }
   const { data } = options;
   if (data === undefined) return undefined;
-  const path = resolve(data);
+  const path = absolutePath(io, data);
   try {
     makeDirectory(path, 0o700);
   } catch (error) {
@@ -40,8 +45,12 @@ export async function chosenStore(command: string, options: StoreOptions): Promi
  * @returns undefined without both
  * @throws {UsageError} if the URL is none
  */
-export async function databaseAddress(command: string, options: StoreOptions): Promise<PostgresAddress | undefined> {
-  const url = storeUrl(command, options);
+export async function databaseAddress(
+  command: string,
+  options: StoreOptions,
+  env: Environment,
+): Promise<PostgresAddress | undefined> {
+  const url = storeUrl(command, options, env);
   if (url === undefined) return undefined;
   const { store: given } = options;
   if (given !== undefined && URL.canParse(given) && new URL(given).password !== '')

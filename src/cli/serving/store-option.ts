@@ -1,4 +1,5 @@
 /** Parses `--data DIR` and `--store URL`. It does not load a store. */
+import type { Environment } from '../command-io.ts';
 import { UsageError } from '../usage.ts';
 
 /** The options of run, dev and serve. */
@@ -26,8 +27,8 @@ export interface StoreOptions {
  * @returns the URL with its password, which no text may contain; undefined if there is none
  * @throws {UsageError} together with `--data`, and for a variable that is not set
  */
-export function storeUrl(command: string, { data, store }: StoreOptions): string | undefined {
-  const { [STORE_VARIABLE]: fromEnvironment = '' } = process.env;
+export function storeUrl(command: string, { data, store }: StoreOptions, env: Environment): string | undefined {
+  const { [STORE_VARIABLE]: fromEnvironment = '' } = env;
   if (store === undefined && fromEnvironment === '') return undefined;
   if (data !== undefined)
     throw new UsageError(
@@ -35,7 +36,7 @@ export function storeUrl(command: string, { data, store }: StoreOptions): string
     );
   if (store === undefined) return fromEnvironment;
   return store.replace(/\$\{([^}]*)\}/g, (_, name: string) => {
-    const { [name]: value } = process.env;
+    const { [name]: value } = env;
     if (value === undefined)
       throw new UsageError(`troupe ${command}: --store: expected the variable ${name} in the environment, got none`);
     return value;

@@ -1,8 +1,9 @@
 /** Parses the arguments of a command that serves: FILE or DIR, and the ARGS of the program. */
 import { realpathSync, statSync } from 'node:fs';
-import { basename, resolve } from 'node:path';
+import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 import { isModule, MODULE_KINDS } from '../../discovery/module-files.ts';
+import { absolutePath, type CommandIo } from '../command-io.ts';
 import { UsageError } from '../usage.ts';
 
 export interface Target {
@@ -12,15 +13,14 @@ export interface Target {
 }
 
 /**
- * Parses `FILE|DIR [-- ARGS]`, and sets `process.argv` as if node had been started with FILE and ARGS.
+ * Parses `FILE|DIR [-- ARGS]`.
  *
  * @returns undefined for `--help`
  * @throws {UsageError} for anything other than one existing file or directory
  */
-export function readTarget(command: string, args: readonly string[]): Target | undefined {
+export function readTarget(command: string, args: readonly string[], io: Pick<CommandIo, 'cwd'>): Target | undefined {
   const split = args.indexOf('--');
   const ours = split === -1 ? args : args.slice(0, split);
-  const rest = split === -1 ? [] : args.slice(split + 1);
   const { values, positionals } = parse(command, ours);
   if (values.help) return undefined;
   const [path, ...more] = positionals;
@@ -29,9 +29,12 @@ export function readTarget(command: string, args: readonly string[]): Target | u
     throw new UsageError(
       `troupe ${command}: expected one FILE or DIR, got ${positionals.length}: ${positionals.join(' ')} (pass arguments for FILE after --)`,
     );
-  const target = find(command, path);
-  process.argv = [process.execPath, target.path, ...rest];
-  return target;
+  return find(command, path, io);
+}
+
+/** Sets `process.argv` as if node had been started with the program and its arguments. */
+export function passArguments({ path }: Target, args: readonly string[]): void {
+  process.argv = [process.execPath, path, ...args];
 }
 
 function parse(command: string, args: readonly string[]) {
@@ -50,10 +53,10 @@ function parse(command: string, args: readonly string[]) {
   }
 }
 
-function find(command: string, given: string): Target {
-  const found = statSync(resolve(given), { throwIfNoEntry: false });
+function find(command: string, given: string, io: Pick<CommandIo, 'cwd'>): Target {
+  const found = statSync(absolutePath(io, given), { throwIfNoEntry: false });
   if (!found) throw new UsageError(`troupe ${command}: expected FILE or DIR, got ${given}: no such file or directory`);
-  const path = realpathSync(resolve(given));
+  const path = realpathSync(absolutePath(io, given));
   if (found.isDirectory()) return { path, kind: 'directory' };
   if (!isModule(basename(path)))
     throw new UsageError(`troupe ${command}: expected a ${MODULE_KINDS} file or a directory, got ${given}`);

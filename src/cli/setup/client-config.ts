@@ -4,6 +4,10 @@ import { homedir } from 'node:os';
 import { basename, dirname, extname, join } from 'node:path';
 import { isObject, type JsonObject } from '../../protocol/json.ts';
 import { replaceFile } from '../../replace-file.ts';
+import type { CommandIo } from '../command-io.ts';
+
+/** The directory and the environment that determine the files. */
+type Place = Pick<CommandIo, 'cwd' | 'env'>;
 
 /** A client that reads its servers from a JSON file. */
 export interface ConfiguredClient {
@@ -12,17 +16,22 @@ export interface ConfiguredClient {
   /** The member that contains the servers. */
   readonly member: 'mcpServers' | 'servers';
   /** The file; undefined where the client does not exist on this platform. */
-  file(): string | undefined;
+  file(place: Place): string | undefined;
   /** The next step of the person after a change. */
   readonly next: string;
 }
 
-const home = (...path: string[]): string => join(homedir(), ...path);
+function home({ env }: Place, ...path: string[]): string {
+  const { HOME, USERPROFILE } = env;
+  return join((process.platform === 'win32' ? USERPROFILE : HOME) ?? homedir(), ...path);
+}
+
 /** The directory in which desktop programs keep their settings. */
-function settings(...path: string[]): string {
-  if (process.platform === 'darwin') return home('Library', 'Application Support', ...path);
-  if (process.platform === 'win32') return join(process.env.APPDATA ?? home('AppData', 'Roaming'), ...path);
-  return join(process.env.XDG_CONFIG_HOME ?? home('.config'), ...path);
+function settings(place: Place, ...path: string[]): string {
+  const { APPDATA, XDG_CONFIG_HOME } = place.env;
+  if (process.platform === 'darwin') return home(place, 'Library', 'Application Support', ...path);
+  if (process.platform === 'win32') return join(APPDATA ?? home(place, 'AppData', 'Roaming'), ...path);
+  return join(XDG_CONFIG_HOME ?? home(place, '.config'), ...path);
 }
 
 export const CLIENTS: readonly ConfiguredClient[] = [
@@ -30,35 +39,35 @@ export const CLIENTS: readonly ConfiguredClient[] = [
     id: 'claude-desktop',
     title: 'Claude Desktop',
     member: 'mcpServers',
-    file: () => settings('Claude', 'claude_desktop_config.json'),
+    file: (place) => settings(place, 'Claude', 'claude_desktop_config.json'),
     next: 'Restart Claude Desktop',
   },
   {
     id: 'claude-code',
     title: 'Claude Code, in this directory',
     member: 'mcpServers',
-    file: () => join(process.cwd(), '.mcp.json'),
+    file: ({ cwd }) => join(cwd, '.mcp.json'),
     next: 'Start claude in this directory, and approve the server',
   },
   {
     id: 'cursor',
     title: 'Cursor',
     member: 'mcpServers',
-    file: () => home('.cursor', 'mcp.json'),
+    file: (place) => home(place, '.cursor', 'mcp.json'),
     next: 'Enable the server in the settings of Cursor',
   },
   {
     id: 'vscode',
     title: 'VS Code, in this directory',
     member: 'servers',
-    file: () => join(process.cwd(), '.vscode', 'mcp.json'),
+    file: ({ cwd }) => join(cwd, '.vscode', 'mcp.json'),
     next: 'Run "MCP: List Servers" in VS Code, and start the server',
   },
   {
     id: 'windsurf',
     title: 'Windsurf',
     member: 'mcpServers',
-    file: () => home('.codeium', 'windsurf', 'mcp_config.json'),
+    file: (place) => home(place, '.codeium', 'windsurf', 'mcp_config.json'),
     next: 'Refresh the servers in the settings of Windsurf',
   },
 ];
@@ -110,8 +119,9 @@ export function prepareChange(
   client: ConfiguredClient,
   name: string,
   entry: ServerEntry | undefined,
+  place: Place,
 ): ConfigChange | undefined {
-  const file = client.file();
+  const file = client.file(place);
   if (file === undefined) return undefined;
   const exists = existsSync(file);
   const config = exists ? readConfig(file) : {};

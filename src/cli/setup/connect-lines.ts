@@ -3,6 +3,7 @@ import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ConnectHelp } from '../../inspector/frames.ts';
 import { ownFile } from '../../package-files.ts';
+import { processIo } from '../command-io.ts';
 import { CLIENTS, entryName, entryText, type ServerEntry } from './client-config.ts';
 
 /** The entry that runs a program with this copy of Troupe. */
@@ -27,10 +28,11 @@ ${entry}
 export function connectHelp(program: string, rest: readonly string[]): ConnectHelp {
   const entry = entryFor(program, rest);
   const name = entryName(program);
+  const place = processIo();
   return {
     note: `The client starts the server itself, in another process. \`npx troupe install ${program}\` writes the entry. To inspect that process, replace "run" by "dev" in the entry.`,
     ways: CLIENTS.flatMap((client) => {
-      const file = client.file();
+      const file = client.file(place);
       const { title, next } = client;
       return file === undefined ? [] : [{ client: title, text: entryText(client, name, entry), file, next }];
     }),

@@ -33,6 +33,8 @@ export interface SharedServerOptions {
   readonly idleMs: number;
   /** Opens the inspector. */
   readonly inspect: boolean;
+  /** The directory of relative paths. */
+  readonly cwd: string;
 }
 
 export class SharedServer {
@@ -48,14 +50,14 @@ export class SharedServer {
    * @param args the `process.argv.slice(2)` of `file`
    * @throws {UsageError} if `file` is not a module or a directory
    */
-  constructor(file: string, args: readonly string[], { path, idleMs, inspect }: SharedServerOptions) {
-    const target = readTarget('attach --spawn', [file]);
+  constructor(file: string, args: readonly string[], { path, idleMs, inspect, cwd }: SharedServerOptions) {
+    const target = readTarget('attach --spawn', [file], { cwd });
     if (!target) throw new UsageError(`troupe attach --spawn: expected FILE or DIR, got ${file}`);
     this.#file = target.path;
     this.#args = args;
     this.#idleMs = idleMs;
     this.#inspect = inspect;
-    this.path = path === undefined ? defaultPath(target.path, args) : isWindows ? path : resolve(path);
+    this.path = path === undefined ? defaultPath(target.path, args) : isWindows ? path : resolve(cwd, path);
   }
 
   /**
@@ -136,7 +138,7 @@ export class SharedServer {
 export function defaultPath(file: string, args: readonly string[]): string {
   const name = hashOf([file, ...args]);
   if (isWindows) return `\\\\.\\pipe\\troupe-${userInfo().username}-${name}`;
-  return join(runtimeDirectory(), `${name}.sock`);
+  return join(runtimeDirectory(process.env), `${name}.sock`);
 }
 
 function hashOf(parts: readonly string[]): string {

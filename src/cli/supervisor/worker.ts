@@ -10,6 +10,7 @@ import type { MetricsAddress } from '../../transports/http/http-options.ts';
 import { stdio } from '../../transports/stdio.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
 import type { Transport } from '../../transports/transport.ts';
+import { type CommandIo, endProcess, processIo } from '../command-io.ts';
 import { logAsJson } from '../command-log.ts';
 import { type ClusterValues, readCluster } from '../serving/cluster-option.ts';
 import type { InspectorAddress } from '../serving/inspecting.ts';
@@ -42,9 +43,10 @@ export interface WorkerServer extends StoreOptions, ClusterValues {
 }
 
 /** Serves until the client disconnects. @throws {UsageError} if the store cannot be made */
-export async function serveWorker(work: WorkerServer): Promise<void> {
+export async function serveWorker(work: WorkerServer, io: CommandIo): Promise<undefined> {
   const { target, data, json, inspecting, metrics } = work;
   if (json) logAsJson();
+  const store = await chosenStore('run', work, io);
   // From here on stdout carries only the protocol, also while the program loads.
   reserveStdout();
   const isWorker = process.env.TROUPE_WORKER !== undefined;
@@ -62,7 +64,6 @@ export async function serveWorker(work: WorkerServer): Promise<void> {
     await inspect(server, { ...inspecting, command: 'run', target: target.path, address, onPort });
   };
   let readsInput = false;
-  const store = await chosenStore('run', work);
   const blocked = loadBlockedCalls(data);
   await serveTarget(target, {
     command: 'run',
@@ -91,14 +92,16 @@ export async function serveWorker(work: WorkerServer): Promise<void> {
     store,
     cluster: readCluster('run', work),
   });
+  return undefined;
 }
 
 /** Runs the worker process. Its arguments are a {@link WorkerServer} as JSON, and the ARGS of the program. */
-export function workFor([node = '', , json = '', ...rest]: readonly string[]): Promise<void> {
+export async function workFor([node = '', , json = '', ...rest]: readonly string[]): Promise<void> {
   const work: WorkerServer = JSON.parse(json);
   // As if node had been started with the program.
   process.argv = [node, work.target.path, ...rest];
-  return runCommand(() => serveWorker(work));
+  const io = processIo();
+  endProcess(await runCommand(io, () => serveWorker(work, io)));
 }
 
 function isStdio({ name }: Transport): boolean {
