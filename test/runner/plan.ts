@@ -21,10 +21,17 @@ const FULL_ONLY = /^fullOnly\(/m;
 /**
  * The names of what a file can change in its process for the files after it, such as a hook of the module loader, and of what
  * the files before it change for its measurements. A file that has one of them, itself or in a file of the tests that it
- * imports, runs in a process of its own.
+ * imports, runs in a process of its own. A listener that the file removes changes nothing, nor does the text of a program that
+ * it starts.
  */
 const PROCESS =
-  /node:(?:inspector|v8)\b|playwright|\bpreloadAjv\b|\.discover\(|(?<![.\w])process\.(?:emit|stdin|memoryUsage|chdir|execArgv|title|getActiveResourcesInfo)\b|(?<![.\w])process\.(?:on|once)\('(?!exit')|(?<![.\w])process\.(?:exitCode|env\.\w+|stdout\.write|stderr\.write) = |delete process\.env|\bgc\(|Object\.assign\(globalThis|globalThis\.\w+ = |console\.\w+ = |\bError\.\w+ = /;
+  /'(?:node:(?:inspector|v8)|playwright[\w-]*)'|\bpreloadAjv\b|\.discover\(|(?<![.\w])process\.(?:emit|stdin|memoryUsage|chdir|execArgv|title|getActiveResourcesInfo)\b|(?<![.\w])process\.(?:on|once)\('(?!exit')|(?<![.\w])process\.(?:exitCode|env\.\w+|stdout\.write|stderr\.write) = |delete process\.env|\bgc\(|Object\.assign\(globalThis|globalThis\.\w+ = |console\.\w+ = |\bError\.\w+ = /;
+
+/** A comment, or a literal: whichever begins first. */
+const TEXT = /\/\*[\s\S]*?\*\/|\/\/.*|`(?:\\[\s\S]|[^`\\])*`|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/g;
+/** A literal that names something, such as a module or an event. */
+const NAME = /^'[\w:-]+'$/;
+const LISTENER = /(?<![.\w])process\.(?:on|once)\(('\w+')/g;
 
 export interface Job {
   readonly files: readonly string[];
@@ -68,13 +75,19 @@ export function jobsOf(files: readonly string[], expected: ReadonlyMap<string, n
   return [...alone, ...shared.filter((job) => job.files.length > 0)].sort((a, b) => b.seconds - a.seconds);
 }
 
+/** Whether the code of a file changes its process, or measures it. */
+export function changesProcess(text: string): boolean {
+  const code = text.replace(TEXT, (literal) => (NAME.test(literal) ? literal : ''));
+  return PROCESS.test(code.replace(LISTENER, (added, event) => (code.includes(`process.off(${event}`) ? '' : added)));
+}
+
 function sharesProcess(file: string): boolean {
   const seen = new Set<string>();
   const look = (path: string): boolean => {
     if (seen.has(path)) return true;
     seen.add(path);
     const text = readFileSync(path, 'utf8');
-    if (PROCESS.test(text)) return false;
+    if (changesProcess(text)) return false;
     return [...text.matchAll(/from '(\.[^']+\.ts)'/g)]
       .map(([, from = '']) => resolve(dirname(path), from))
       .filter((from) => from.startsWith(tests) && existsSync(from) && from !== join(tests, 'harness', 'door.ts'))

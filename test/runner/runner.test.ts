@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { objections } from './flaky.ts';
-import { root } from './plan.ts';
+import { changesProcess, root } from './plan.ts';
 
 const test = suite('runner');
 
@@ -79,3 +79,16 @@ for (const [title, flaky, history, red] of [
   ['a run without flaky files is green after any history', [], [['a'], ['a']], 0],
 ] as const)
   test(title, () => assert.is(objections(flaky, history).length, red));
+
+for (const [title, code, own] of [
+  ['measures memory', 'const { rss } = process.memoryUsage();', true],
+  ['starts a program that listens for signals', 'const program = \'process.on("SIGTERM", () => {});\';', false],
+  ['starts a program of several lines', 'const program = `\n  process.stdin.resume();\n`;', false],
+  ['mentions a name in a comment', '// The child reads process.stdin.', false],
+  ['leaves a listener', "process.on('warning', hear);", true],
+  ['removes its listener', "process.on('warning', hear);\nprocess.off('warning', hear);", false],
+  ['listens for the exit of the process', "process.on('exit', clean);", false],
+  ['imports a browser', "import { chromium } from 'playwright-core';", true],
+] as const)
+  test(`a file that ${title} ${own ? 'gets a process of its own' : 'shares a process'}`, () =>
+    assert.is(changesProcess(code), own));
