@@ -21,9 +21,14 @@ process.stdout.write(`fuzz seed ${seed} (TROUPE_FUZZ_SEED chooses another)\n`);
 const test = suite('hostile input');
 
 const uncaught: unknown[] = [];
+const keep = (error: unknown): void => void uncaught.push(error);
 test.before(() => {
-  process.on('unhandledRejection', (error) => void uncaught.push(error));
-  process.on('uncaughtException', (error) => void uncaught.push(error));
+  process.on('unhandledRejection', keep);
+  process.on('uncaughtException', keep);
+});
+test.after(() => {
+  process.off('unhandledRejection', keep);
+  process.off('uncaughtException', keep);
 });
 
 interface Run {

@@ -28,7 +28,15 @@ export function atScale<T>(values: Readonly<Record<Scale, T>>): T {
   return values[SCALE];
 }
 
-/** The number of random inputs for the scale of this run: a fifth of them is quick. @example fc.assert(law, { numRuns: random(1_000) }); */
+/** The number of repetitions for the scale of this run. @example const CLIENTS = times(200, { quick: 20 }); */
+export function times(all: number, { quick }: { readonly quick: number }): number {
+  return SCALE === 'quick' ? quick : all;
+}
+
+/** The fewest random inputs of a law in a quick run. */
+const FEWEST = 25;
+
+/** The number of random inputs for the scale of this run: a twentieth of them is quick. @example fc.assert(law, { numRuns: random(1_000) }); */
 export function random(inputs: number): number {
-  return SCALE === 'quick' ? Math.ceil(inputs / 5) : inputs;
+  return SCALE === 'quick' ? Math.min(inputs, Math.max(FEWEST, Math.ceil(inputs / 20))) : inputs;
 }

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { busy } from '../fuzz/conversation.ts';
 import { suite } from '../harness/door.ts';
 import { assertFigure } from '../harness/pace.ts';
+import { times } from '../harness/scale.ts';
 import { answered, call, modern } from './modern.ts';
 import { Raw, rawRequest } from './raw.ts';
 import { initialize, type Stage, serveHttp } from './support.ts';
@@ -134,9 +135,10 @@ test('a request that is being answered, and a stream, may take longer than a req
 });
 
 test('S-08: 200 clients that send a byte now and then delay no other client', async () => {
+  const calls = times(300, { quick: 120 });
   const p99 = async (turn: () => void): Promise<number> => {
     const took: number[] = [];
-    for (let nth = 0; nth < 300; nth += 1) {
+    for (let nth = 0; nth < calls; nth += 1) {
       turn();
       took.push(await echo());
     }
@@ -158,7 +160,9 @@ test('S-08: 200 clients that send a byte now and then delay no other client', as
   await Promise.all(slow.map((raw) => raw.closed()));
 });
 
-test('1,000 clients that leave in the middle of a request leave nothing behind, and open no session', async () => {
+const LEAVING = times(1_000, { quick: 200 });
+
+test(`${LEAVING} clients that leave in the middle of a request leave nothing behind, and open no session`, async () => {
   const opening = rawRequest('POST', '/mcp', LINES.slice(0, 3), JSON.stringify(initialize('2025-11-25')));
   const leave = async (text: string, index: number): Promise<void> => {
     const raw = await Raw.open(stage.url);
@@ -167,7 +171,7 @@ test('1,000 clients that leave in the middle of a request leave nothing behind, 
     else raw.socket.end();
     await raw.closed();
   };
-  for (let round = 0; round < 10; round += 1)
+  for (let round = 0; round < LEAVING / 100; round += 1)
     await Promise.all(Array.from({ length: 100 }, (_, index) => leave(index % 3 === 0 ? WHOLE : opening, index)));
   await echo();
   assert.is(stage.sessions(), 0);
@@ -180,7 +184,7 @@ test('a connection that is used again and again, ahead of its answers too, leave
   const hear = ({ name, message }: Error): void => void warnings.push(`${name}: ${message}`);
   process.on('warning', hear);
   const raw = await Raw.open(stage.url);
-  for (let round = 0; round < 20; round += 1) {
+  for (let round = 0; round < 5; round += 1) {
     raw.write(WHOLE.repeat(20));
     for (let nth = 0; nth < 20; nth += 1) assert.is((await raw.response()).status, 200);
   }

@@ -1,6 +1,7 @@
 /** Sessions of legacy clients over HTTP: opened, named, bounded, ended; and what never becomes one (2025-11-25 transports, "Session Management"). */
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
+import { times } from '../harness/scale.ts';
 import { wireChecker } from '../harness/wire.ts';
 import { type Flooding, flood } from './flood.ts';
 import { crowd, LEGACY, messagesOf, noticed, PING, pings, refusal, serving } from './session.ts';
@@ -33,7 +34,7 @@ test('initialize is answered as JSON, with the id of a session', () =>
 test('a session id is visible ASCII of at least 128 random bits', () =>
   serving(async ({ url }) => {
     const ids: string[] = [];
-    await crowd(400, 16, async () => {
+    await crowd(times(400, { quick: 150 }), 16, async () => {
       const answer = await ask(url, { body: initialize('2025-11-25') });
       await answer.text();
       ids.push(String(answer.headers['mcp-session-id']));
@@ -520,7 +521,9 @@ test('an answer follows the revision that was agreed, whatever the header says l
     assert.is(textIn(await answer.json()), 'anonymous 2025-06-18');
   }));
 
-test('10,000 requests that are refused leave no session and no timer behind', () =>
+const REFUSED = times(10_000, { quick: 1_000 });
+
+test(`${REFUSED} requests that are refused leave no session and no timer behind`, () =>
   serving(async ({ url, clock, sessions }) => {
     // The actors of a new server become passive first.
     await clock.advance(60_000);
@@ -541,7 +544,7 @@ test('10,000 requests that are refused leave no session and no timer behind', ()
       { method: 'GET', headers: { ...stream, 'last-event-id': 'abcdefghijkl_3' } },
       { method: 'DELETE', headers: none },
     ];
-    const answers = await flood(url, Array.from({ length: 1_000 }, () => kinds).flat());
+    const answers = await flood(url, Array.from({ length: REFUSED / kinds.length }, () => kinds).flat());
     const seen = new Set(answers.map(({ status }, index) => `${index % kinds.length}: ${status}`));
     assert.equal([...seen].sort(), [
       '0: 400',

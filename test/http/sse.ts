@@ -24,7 +24,8 @@ export class EventReader {
   /** How the stream ended: `undefined` while it is open, `true` if properly, else what broke it. */
   over: true | Error | undefined;
   #taken = 0;
-  #line = '';
+  /** The beginning of a line, in the pieces that came. */
+  #line: string[] = [];
   #fields: Record<string, string> = {};
   readonly #waiting = new Set<() => void>();
 
@@ -95,8 +96,11 @@ export class EventReader {
   }
 
   #read(text: string): void {
-    const lines = (this.#line + text).split(/\r\n|\n|\r/);
-    this.#line = lines.pop() ?? '';
+    this.#line.push(text);
+    // A long line comes in hundreds of pieces: only the last can end it.
+    if (!/[\r\n]/.test(text)) return;
+    const lines = this.#line.join('').split(/\r\n|\n|\r/);
+    this.#line = [lines.pop() ?? ''];
     for (const line of lines) this.#field(line);
     this.#look();
   }
@@ -118,7 +122,8 @@ export class EventReader {
 
   #end(how: true | Error): void {
     // What the stream stops in the middle of is no event (SSE standard, "Interpreting an event stream").
-    this.over ??= how === true && this.#line !== '' ? new Error(`the stream ended in "${this.#line}"`) : how;
+    const line = this.#line.join('');
+    this.over ??= how === true && line !== '' ? new Error(`the stream ended in "${line}"`) : how;
     this.#look();
   }
 

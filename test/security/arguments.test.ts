@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
+import { random } from '../harness/scale.ts';
 import { answered, call } from '../http/modern.ts';
 import { ask, type Stage, serveHttp } from '../http/support.ts';
 
@@ -54,7 +55,7 @@ test('S-11: a handler is given exactly the value that was sent', () =>
         assert.is(JSON.stringify(got), text);
       },
     ),
-    { numRuns: 300 },
+    { numRuns: random(300) },
   ));
 
 test('S-11: nothing is converted to fit: only a value of the type passes', async () => {

@@ -17,14 +17,17 @@ async function costs(run: () => unknown): Promise<number> {
   return (user + system) / 1000;
 }
 
-function registers(schema: unknown): boolean {
+/** @returns the compiled schema, or nothing for one that is refused */
+function registered(schema: unknown): ReturnType<typeof input> | undefined {
   try {
-    input(schema);
-    return true;
+    return input(schema);
   } catch {
-    return false;
+    return undefined;
   }
 }
+
+/** Longest that the registration of a schema may take, in ms. */
+const REGISTER_MS = 100;
 
 const times = (count: number, make: (index: number) => unknown): unknown[] =>
   Array.from({ length: count }, (_, index) => make(index));
@@ -107,29 +110,33 @@ test('S-10: there are 22 of them', () => {
 });
 
 for (const [what, schema, value] of HOSTILE) {
-  test(`S-10: ${what}: refused or taken within 100 ms, and no value is checked for longer than the limit`, async () => {
-    await input(having({})).check({});
-    // The best of three: Node compiles our own code in the meantime, too.
-    const took = [
-      await costs(() => registers(schema)),
-      await costs(() => registers(schema)),
-      await costs(() => registers(schema)),
-    ];
-    assert.ok(Math.min(...took) <= 100, `registering took ${took} ms`);
-    if (!registers(schema)) return;
-    const compiled = input(schema);
-    // It is compiled at its first check and at its first misfit, once: half a second each for 5,000 subschemas.
-    for (const warm of [{}, { a: {}, n: {} }, []]) await compiled.check(warm);
-    let lines: readonly string[] = [];
-    const checking = await costs(async () => {
-      lines = await report(compiled, value);
-    });
-    // The check and the look for details, each broken off in time; and whoever collects the garbage.
-    assert.ok(checking <= 2 * CHECK_MS + 250, `checking took ${checking} ms`);
-    assert.ok(lines.length <= 10);
-    // It works as before.
-    assert.type((await compiled.check({})).ok, 'boolean');
-  });
+  // 5,000 subschemas are compiled in more than a second, at the first check and at the first misfit.
+  (what === '5,000 choices' ? test.full : test)(
+    `S-10: ${what}: refused or taken within 100 ms, and no value is checked for longer than the limit`,
+    async () => {
+      await input(having({})).check({});
+      // The best of three: Node compiles our own code in the meantime, too.
+      const took: number[] = [];
+      let compiled: ReturnType<typeof registered>;
+      const register = (): void => {
+        compiled = registered(schema);
+      };
+      do took.push(await costs(register));
+      while (took.length < 3 && Math.min(...took) > REGISTER_MS);
+      assert.ok(Math.min(...took) <= REGISTER_MS, `registering took ${took} ms`);
+      if (!compiled) return;
+      for (const warm of [{}, { a: {}, n: {} }, []]) await compiled.check(warm);
+      let lines: readonly string[] = [];
+      const checking = await costs(async () => {
+        lines = compiled ? await report(compiled, value) : [];
+      });
+      // The check and the look for details, each broken off in time; and whoever collects the garbage.
+      assert.ok(checking <= 2 * CHECK_MS + 250, `checking took ${checking} ms`);
+      assert.ok(lines.length <= 10);
+      // It works as before.
+      assert.type((await compiled.check({})).ok, 'boolean');
+    },
+  );
 }
 
 test('S-10: a value whose check takes too long is rejected with that reason', async () => {
