@@ -9,6 +9,24 @@ export interface CommentedJson {
   readonly value: JsonValue;
   /** The line of a member of an object, or of an item of a list, from 1; undefined if the value has no such member. */
   lineOf(container: object, member: string): number | undefined;
+  /** The places of an object and its members in the text. */
+  placeOf(object: JsonObject): ObjectPlace | undefined;
+}
+
+/** Places are in UTF-16 code units, from 0; the end of a value is the place after its last character. */
+export interface ObjectPlace {
+  readonly open: number;
+  readonly close: number;
+  /** In the order of the text. */
+  readonly members: ReadonlyMap<string, MemberPlace>;
+}
+
+export interface MemberPlace {
+  readonly start: number;
+  readonly value: number;
+  readonly end: number;
+  /** The comma after the member. */
+  readonly comma: number | undefined;
 }
 
 /** The text is not JSON, or readers of it could disagree. */
@@ -34,8 +52,13 @@ export class CommentedJsonError extends Error {
  */
 export function readCommentedJson(text: string): CommentedJson {
   const lines = new WeakMap<object, Map<string, number>>();
-  const value = new Parser(text, lines).document();
-  return { value, lineOf: (container, member) => lines.get(container)?.get(member) };
+  const places = new WeakMap<object, ObjectPlace>();
+  const value = new Parser(text, lines, places).document();
+  return {
+    value,
+    lineOf: (container, member) => lines.get(container)?.get(member),
+    placeOf: (object) => places.get(object),
+  };
 }
 
 const SPACE = /(?:[ \t\r\n]+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y;
@@ -49,15 +72,17 @@ const ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r
 class Parser {
   readonly #text: string;
   readonly #lines: WeakMap<object, Map<string, number>>;
+  readonly #places: WeakMap<object, ObjectPlace>;
   #at = 0;
   /** The text of the last number. */
   #number = '';
   /** A place whose line is known: lines are counted once, because members come in order. */
   #counted = { at: 0, line: 1 };
 
-  constructor(text: string, lines: WeakMap<object, Map<string, number>>) {
+  constructor(text: string, lines: WeakMap<object, Map<string, number>>, places: WeakMap<object, ObjectPlace>) {
     this.#text = text;
     this.#lines = lines;
+    this.#places = places;
   }
 
   document(): JsonValue {
@@ -90,6 +115,8 @@ class Parser {
     const members: Record<string, JsonValue> = {};
     const lines = new Map<string, number>();
     this.#lines.set(members, lines);
+    const open = this.#at;
+    const places = new Map<string, MemberPlace>();
     this.#at += 1;
     while (this.#next() !== '}') {
       if (this.#next() !== '"') throw this.#error('expected the name of a member, in double quotes, or }');
@@ -103,11 +130,17 @@ class Parser {
       lines.set(name, this.#place(start).line);
       if (this.#next() !== ':') throw this.#error('expected a colon');
       this.#at += 1;
+      this.#next();
+      const begin = this.#at;
       const member = this.#value(depth);
       members[name] = member;
       if (typeof member === 'number') keepNumber(members, name, this.#number);
-      if (!this.#comma('}')) break;
+      const end = this.#at;
+      const more = this.#comma('}');
+      places.set(name, { start, value: begin, end, comma: more ? this.#at - 1 : undefined });
+      if (!more) break;
     }
+    this.#places.set(members, { open, close: this.#at, members: places });
     this.#at += 1;
     return members;
   }

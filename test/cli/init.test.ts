@@ -139,15 +139,19 @@ test('without a terminal nothing is changed unless --yes allows it', async () =>
   assert.equal(readdirSync(cwd), ['tools.ts']);
 });
 
-test('a file with comments is left alone, in words', async () => {
+test('a file with comments keeps them, and a file that is not JSON is left alone, in words', async () => {
   const cwd = folder();
   writeFileSync(join(cwd, 'tools.ts'), '');
   mkdirSync(join(cwd, '.cursor'));
   writeFileSync(join(cwd, '.cursor/mcp.json'), '{ // mine\n "mcpServers": {} }');
   const { code, err } = await troupe(['install', 'tools.ts', '--client', 'cursor', '--yes'], cwd);
-  assert.is(code, 1);
-  assert.match(err, 'expected plain JSON');
-  assert.match(readFileSync(join(cwd, '.cursor/mcp.json'), 'utf8'), '// mine');
+  assert.equal([code, err], [0, '']);
+  assert.match(readFileSync(join(cwd, '.cursor/mcp.json'), 'utf8'), /mine[\s\S]*tools\.ts/);
+  writeFileSync(join(cwd, '.cursor/mcp.json'), '{ // mine\n "mcpServers": }');
+  const wrong = await troupe(['install', 'tools.ts', '--client', 'cursor', '--yes'], cwd);
+  assert.is(wrong.code, 1);
+  assert.match(wrong.err, 'mcp.json:2:16: expected a value');
+  assert.match(readFileSync(join(cwd, '.cursor/mcp.json'), 'utf8'), '"mcpServers": }');
 });
 
 test('a misspelled client gets a suggestion', async () => {

@@ -71,6 +71,15 @@ for (const [what, write] of Object.entries(OF_PEOPLE))
     assert.equal(readdirSync(repository), ['settings.json']);
   });
 
+test('an entry is installed in a file with comments, which stay, and a file that is not JSON is named with the place', () => {
+  const file = join(folder, 'mcp.json');
+  writeFileSync(file, '{\n  // mine\n  "mcpServers": { "a": { "command": "a" }, },\n}\n');
+  install(file);
+  assert.match(readFileSync(file, 'utf8'), /mine[\s\S]*"a"[\s\S]*"shop"/);
+  writeFileSync(file, '{\n  "mcpServers": {{}\n}\n');
+  assert.throws(() => install(file), /mcp\.json:2:18: expected the name of a member.*--print/);
+});
+
 test('S-82 a backup has the mode of its file', () => {
   const file = join(folder, 'mcp.json');
   writeFileSync(file, '{"mcpServers":{}}');

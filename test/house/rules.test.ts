@@ -600,6 +600,7 @@ const ROOMS: readonly {
       'replace-file',
       'nodes',
       'near-miss',
+      'codec',
       'tool-signature',
       'gateway',
       'global-registry',

@@ -2,9 +2,11 @@
 import { constants, copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, extname, join } from 'node:path';
-import { isObject, type JsonObject } from '../../protocol/json.ts';
+import { CommentedJsonError, readCommentedJson } from '../../codec/commented-json.ts';
+import { isJsonObject, isObject, type JsonObject } from '../../protocol/json.ts';
 import { replaceFile } from '../../replace-file.ts';
 import type { CommandIo } from '../command-io.ts';
+import { withEntry } from './json-edit.ts';
 
 /** The directory and the environment that determine the files. */
 type Place = Pick<CommandIo, 'cwd' | 'env'>;
@@ -111,9 +113,9 @@ export interface ConfigChange {
 }
 
 /**
- * Prepares a change of a client's file. `entry` undefined removes the entry.
+ * Prepares a change of a client's file. `entry` undefined removes the entry. Comments and the layout of the file stay.
  *
- * @throws {Error} for a file that is not plain JSON (VS Code accepts comments, which a rewrite would lose)
+ * @throws {Error} for a file that is not JSON, or whose servers are no object
  */
 export function prepareChange(
   client: ConfiguredClient,
@@ -124,36 +126,31 @@ export function prepareChange(
   const file = client.file(place);
   if (file === undefined) return undefined;
   const exists = existsSync(file);
-  const config = exists ? readConfig(file) : {};
-  const servers = config[client.member];
-  if (servers !== undefined && !isObject(servers))
-    throw new Error(
-      `${file}: ${client.member}: expected an object. Correct the file, or add the entry by hand (--print)`,
-    );
-  const { [name]: before, ...others } = { ...servers };
+  const written = exists ? readFileSync(file, 'utf8') : '';
+  const advice = 'Correct the file, or add the entry by hand (--print)';
+  const config = readConfig(file, written, advice);
+  const servers = config[client.member] ?? {};
+  if (!isObject(servers)) throw new Error(`${file}: ${client.member}: expected an object. ${advice}`);
+  const before = Object.hasOwn(servers, name) ? servers[name] : undefined;
   if (entry === undefined && before === undefined) return undefined;
-  const after = entry === undefined ? others : { ...servers, [name]: shaped(client.member, entry) };
   return {
     file,
-    text: `${JSON.stringify({ ...config, [client.member]: after }, undefined, 2)}\n`,
+    text: withEntry(written, client.member, name, entry && shaped(client.member, entry)),
     exists,
-    before: isObject(before) ? (before as JsonObject) : undefined,
+    before: isJsonObject(before) ? before : undefined,
   };
 }
 
-function readConfig(file: string): Readonly<Record<string, unknown>> {
-  const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
+function readConfig(file: string, text: string, advice: string): JsonObject {
   if (text.trim() === '') return {};
-  let value: unknown;
   try {
-    value = JSON.parse(text);
-  } catch {
-    throw new Error(
-      `${file}: expected plain JSON. Remove comments and trailing commas, or add the entry by hand (--print)`,
-    );
+    const { value } = readCommentedJson(text);
+    if (isJsonObject(value)) return value;
+  } catch (error) {
+    if (!(error instanceof CommentedJsonError)) throw error;
+    throw new Error(`${file}:${error.line}:${error.column}: ${error.message}. ${advice}`);
   }
-  if (isObject(value)) return value;
-  throw new Error(`${file}: expected a JSON object. Correct the file, or add the entry by hand (--print)`);
+  throw new Error(`${file}: expected a JSON object. ${advice}`);
 }
 
 /**
