@@ -61,7 +61,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-11',
-    test: 'test/store/contract.test.ts',
+    test: 'test/store/postgres/postgres.test.ts',
     in: 'GroupFold.#trim',
     find: 'if (!head || to <= head.purged) return;',
     replace: 'if (head) return;',

@@ -7,6 +7,7 @@ import { sqlite } from '../../src/store/sqlite/sqlite.ts';
 import { StoreError } from '../../src/store/store.ts';
 import { suite, timeLimit } from '../harness/door.ts';
 import { assertFigure } from '../harness/pace.ts';
+import { atScale } from '../harness/scale.ts';
 import { elapse, until } from '../harness/wait.ts';
 import { acknowledged, Disk, faultIn, folder, full, host, type Program, program, random, shim } from './support.ts';
 
@@ -113,7 +114,10 @@ if ('why' in built) {
       const disk = new Disk(aside.path);
       disk.set({ slowMs });
       const env = { LD_PRELOAD: library, SHIM_WATCH: at.path, SHIM_CONTROL: disk.path };
-      const offering = program(['offer', at.path, '10000', full ? '10000' : '1500'], env);
+      const offering = program(
+        ['offer', at.path, '10000', atScale({ quick: '600', full: '1500', proof: '10000' })],
+        env,
+      );
       assert.is(await offering.line(), 'open');
       const line = await offering.line();
       await offering.ended;
@@ -134,7 +138,7 @@ if ('why' in built) {
 
 test('a process that is killed at any moment loses nothing that was acknowledged, and leaves no lock', async () => {
   const numbers = random(3);
-  for (let round = 0; round < (full ? 30 : 4); round += 1) {
+  for (let round = 0; round < atScale({ quick: 1, full: 4, proof: 30 }); round += 1) {
     const at = folder();
     const writer = program(['write', at.path, '1000000', '500']);
     assert.is(await writer.line(), 'open');

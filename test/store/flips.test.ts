@@ -6,15 +6,16 @@ import * as assert from 'uvu/assert';
 import type { StoreQuery, StoreResult } from '../../src/store/sqlite/sqlite-protocol.ts';
 import type { ActorRow, StoredKind, Write } from '../../src/store/store.ts';
 import { suite, timeLimit } from '../harness/door.ts';
-import { event, folder, full, type Opened, openHere, random } from './support.ts';
+import { atScale } from '../harness/scale.ts';
+import { event, folder, type Opened, openHere, random } from './support.ts';
 
 timeLimit(1_800_000);
 const test = suite('flips');
 const place = folder();
 test.after(place.remove);
 
-const FLIPS = full ? 1_000 : 30;
-const ACTORS = full ? 200 : 100;
+const FLIPS = atScale({ quick: 10, full: 30, proof: 1_000 });
+const ACTORS = atScale({ quick: 60, full: 100, proof: 200 });
 const PAGE = 4_096;
 /** The first byte of a page that holds rows of a table. Every other page is an index, an inner page, an overflow, free, or a map. */
 const ROWS = 0x0d;

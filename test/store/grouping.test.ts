@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { sqlite } from '../../src/store/sqlite/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { suite, timeLimit } from '../harness/door.ts';
+import { atScale } from '../harness/scale.ts';
 import { actor, event, folder, host } from './support.ts';
 
 timeLimit(60_000);
@@ -88,9 +89,12 @@ test('claims travel with other replies: a request has one claim, and the other c
   await store.close();
 });
 
+/** Rows that a sweep deletes in several pieces. */
+const ROWS = atScale({ quick: 4_000, full: 10_000, proof: 10_000 });
+
 test('a write does not wait for a sweep', async () => {
   const store = await opened('sweep.db');
-  await store.commit(Array.from({ length: 10_000 }, (_, n) => actor(`a${n}`, { expires: 1 })));
+  await store.commit(Array.from({ length: ROWS }, (_, n) => actor(`a${n}`, { expires: 1 })));
   let swept = 0;
   const sweep = store.sweep(2).then((gone) => {
     swept = gone;
@@ -102,7 +106,7 @@ test('a write does not wait for a sweep', async () => {
     commits += 1;
   }
   await sweep;
-  assert.is(swept, 10_000);
+  assert.is(swept, ROWS);
   assert.ok(commits > 1, `${commits} commits during the sweep`);
   await store.close();
 });

@@ -5,7 +5,8 @@ import * as assert from 'uvu/assert';
 import type { StoreAnswer } from '../../src/store/sqlite/sqlite-protocol.ts';
 import type { Write } from '../../src/store/store.ts';
 import { suite, timeLimit } from '../harness/door.ts';
-import { event, folder, full, type Opened, openHere, random } from './support.ts';
+import { atScale } from '../harness/scale.ts';
+import { event, folder, type Opened, openHere, random } from './support.ts';
 
 timeLimit(600_000);
 const test = suite('packs');
@@ -13,8 +14,8 @@ const place = folder();
 test.after(place.remove);
 
 const FAR = 9e12;
-const STEPS = full ? 4_000 : 400;
-const FLIPS = full ? 2_000 : 60;
+const STEPS = atScale({ quick: 120, full: 400, proof: 4_000 });
+const FLIPS = atScale({ quick: 15, full: 60, proof: 2_000 });
 
 const reply = (actor: string, request: string, data: string, expires = FAR): Write => ({
   type: 'reply',

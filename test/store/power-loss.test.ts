@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { suite, timeLimit } from '../harness/door.ts';
+import { atScale } from '../harness/scale.ts';
 import { image, type Loss, readLog } from './power-loss.ts';
 import { acknowledged, faultIn, folder, full, numbersIn, program, random, shim } from './support.ts';
 
@@ -9,7 +10,9 @@ timeLimit(600_000);
 const test = suite('power loss');
 const place = folder();
 const built = shim(place.path);
-const IMAGES = full ? 300 : 24;
+const IMAGES = atScale({ quick: 6, full: 24, proof: 300 });
+/** Batches that the program writes. */
+const BATCHES = atScale({ quick: 200, full: 700, proof: 700 });
 const LOSSES: readonly Loss[] = ['all', 'torn', 'in order'];
 test.after(place.remove);
 
@@ -19,10 +22,11 @@ async function losses(mode: string, images: number, library: string): Promise<(s
   const log = join(place.path, `${mode}.log`);
   try {
     // Large enough that the log is written back to the file on the way.
-    const args = [mode, at.path, mode === 'write' ? '700' : '300', '4000'];
+    const batches = mode === 'write' ? BATCHES : 300;
+    const args = [mode, at.path, String(batches), '4000'];
     const writer = program(args, { LD_PRELOAD: library, SHIM_WATCH: at.path, SHIM_LOG: log });
     await writer.ended;
-    assert.ok(acknowledged(at.path).length >= 300, writer.errors());
+    assert.ok(acknowledged(at.path).length >= Math.min(batches, 300), writer.errors());
     const operations = readLog(log);
     const [numbers, found] = [random(7), [] as (string | undefined)[]];
     for (let n = 0; n < images; n += 1) {
@@ -46,7 +50,7 @@ else {
     assert.equal(wrong, []);
   });
 
-  test('R-03: with synchronous=NORMAL, most power losses take some', async () => {
+  test.full('R-03: with synchronous=NORMAL, most power losses take some', async () => {
     const found = await losses('careless', full ? 60 : 12, library);
     const lost = found.filter((fault) => fault?.startsWith('lost')).length;
     assert.ok(lost * 2 >= found.length, `expected that at least half of ${found.length} lose something, got ${lost}`);

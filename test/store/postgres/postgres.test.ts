@@ -1,4 +1,4 @@
-/** The store in PostgreSQL beyond the contract of every store: groups, locks, faults of the database, and what it never shows. */
+/** The store in PostgreSQL: the contract of every store (D-11), groups, locks, faults of the database, and what it never shows. */
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../../src/clock.ts';
 import type { Member } from '../../../src/store/membership.ts';
@@ -10,13 +10,20 @@ import { resolvePostgresOptions } from '../../../src/store/postgres/postgres-opt
 import { OpenedPostgres } from '../../../src/store/postgres/postgres-store.ts';
 import { type Store, StoreError, type StoreHost, type Write } from '../../../src/store/store.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
+import { contract, faultOf } from '../contract.ts';
 import { actor, event, host } from '../support.ts';
+
+let started: Promise<Postgres> | undefined;
+/** One server for all. No test takes the power of its machine away, so that it need not wait for the disk. */
+const running = (): Promise<Postgres> => (started ??= startPostgres({ fsync: false }));
+
+contract('postgres', async () => postgres(await (await running()).database()), postgresSuite);
 
 const test = postgresSuite('a store in PostgreSQL');
 let server: Postgres;
 const opened: { close(): Promise<void> }[] = [];
 test.before(async () => {
-  server = await startPostgres();
+  server = await running();
 });
 test.afterEach(async () => {
   for (const store of opened.splice(0)) await store.close();
@@ -28,15 +35,6 @@ async function open(url: string, options: Partial<PostgresOptions> = {}, to: Sto
   opened.push(store);
   await store.open(to);
   return store;
-}
-
-async function faultOf(work: Promise<unknown>): Promise<string> {
-  try {
-    await work;
-  } catch (error) {
-    return error instanceof StoreError ? error.fault : String(error);
-  }
-  return 'none';
 }
 
 const seqs = async (store: Store, id: string, stream: string): Promise<number[]> =>
@@ -62,34 +60,37 @@ test('a second process is rejected as locked, and its error names the first; aft
   assert.is(await faultOf(second.commit([event('a', 's', 3)])), 'failed');
 });
 
-test('a batch that follows on the end of a group joins the next group, with the batches that waited for it', async () => {
-  const url = await server.database();
-  const store = await open(url);
-  const following = ['a', 'b'].map(async (id) => {
-    await store.commit([event(id, 's', 1)]);
-    // A client sends its next request in a later turn.
+test.full(
+  'a batch that follows on the end of a group joins the next group, with the batches that waited for it',
+  async () => {
+    const url = await server.database();
+    const store = await open(url);
+    const following = ['a', 'b'].map(async (id) => {
+      await store.commit([event(id, 's', 1)]);
+      // A client sends its next request in a later turn.
+      await new Promise(setImmediate);
+      await store.commit([event(id, 's', 2)]);
+    });
+    // The first group leaves in this turn.
     await new Promise(setImmediate);
-    await store.commit([event(id, 's', 2)]);
-  });
-  // The first group leaves in this turn.
-  await new Promise(setImmediate);
-  await Promise.all([...following, store.commit([event('c', 's', 1)])]);
-  const rows = await server.query('SELECT xmin::text AS id FROM troupe.event ORDER BY seq, actor', url);
-  const transactions = [...new Set(rows.map(({ id }) => id))];
-  assert.equal(
-    rows.map(({ id }) => transactions.indexOf(id)),
-    [0, 0, 1, 1, 1],
-  );
-});
+    await Promise.all([...following, store.commit([event('c', 's', 1)])]);
+    const rows = await server.query('SELECT xmin::text AS id FROM troupe.event ORDER BY seq, actor', url);
+    const transactions = [...new Set(rows.map(({ id }) => id))];
+    assert.equal(
+      rows.map(({ id }) => transactions.indexOf(id)),
+      [0, 0, 1, 1, 1],
+    );
+  },
+);
 
-test('two schemas of one database are two stores', async () => {
+test.full('two schemas of one database are two stores', async () => {
   const url = await server.database();
   const [one, two] = [await open(url), await open(url, { schema: 'other' })];
   await one.commit([actor('a')]);
   assert.is(await two.load('a'), undefined);
 });
 
-test('tables of others and of a later version are foreign, and stay as they are', async () => {
+test.full('tables of others and of a later version are foreign, and stay as they are', async () => {
   const [later, other] = [await server.database(), await server.database()];
   await (await open(later)).close();
   await server.query('UPDATE troupe.store SET version = 99', later);
@@ -100,43 +101,49 @@ test('tables of others and of a later version are foreign, and stay as they are'
   assert.equal(tables, [{ relname: 'theirs' }]);
 });
 
-test('a role that may not create the schema is rejected with the statement that helps, after which the store opens', async () => {
-  const url = new URL(await server.database());
-  await server.query('CREATE ROLE clerk LOGIN', url.href);
-  const clerk = Object.assign(new URL(url), { username: 'clerk' });
-  try {
-    await open(clerk.href);
-    assert.unreachable();
-  } catch (error) {
-    assert.ok(error instanceof StoreError);
-    assert.match(error.message, 'permission denied for database');
-    assert.match(error.message, 'CREATE SCHEMA troupe AUTHORIZATION role');
-  }
-  await server.query('CREATE SCHEMA troupe AUTHORIZATION clerk', url.href);
-  await (await open(clerk.href)).commit([actor('a')]);
-});
+test.full(
+  'a role that may not create the schema is rejected with the statement that helps, after which the store opens',
+  async () => {
+    const url = new URL(await server.database());
+    await server.query('CREATE ROLE clerk LOGIN', url.href);
+    const clerk = Object.assign(new URL(url), { username: 'clerk' });
+    try {
+      await open(clerk.href);
+      assert.unreachable();
+    } catch (error) {
+      assert.ok(error instanceof StoreError);
+      assert.match(error.message, 'permission denied for database');
+      assert.match(error.message, 'CREATE SCHEMA troupe AUTHORIZATION role');
+    }
+    await server.query('CREATE SCHEMA troupe AUTHORIZATION clerk', url.href);
+    await (await open(clerk.href)).commit([actor('a')]);
+  },
+);
 
-test('a batch that deletes an actor and creates it again is one transaction, beside others in its group', async () => {
-  const store = await open(await server.database());
-  await store.commit([actor('a'), event('a', 's', 7), actor('b')]);
-  const replies: Write[] = [{ type: 'reply', actor: 'a', request: 'r', data: '1', expires: 9e12 }];
-  await Promise.all([
-    store.commit([event('a', 's', 8), ...replies]),
-    store.commit([{ type: 'forget', actor: 'a' }, actor('a', { status: 'again' }), event('a', 's', 1)]),
-    store.commit([event('a', 's', 2), { type: 'forget', actor: 'b' }]),
-    store.commit([
-      { type: 'forget', actor: 'a' },
-      event('a', 's', 1),
-      { type: 'trim', actor: 'a', stream: 's', upto: 1 },
-    ]),
-    store.commit([event('a', 's', 5)]),
-  ]);
-  assert.equal(await store.streams('a'), [{ stream: 's', first: 5, last: 5, purged: 1 }]);
-  assert.equal(
-    [await store.load('a'), await store.load('b'), await store.reply('a', 'r')],
-    [undefined, undefined, undefined],
-  );
-});
+test.full(
+  'a batch that deletes an actor and creates it again is one transaction, beside others in its group',
+  async () => {
+    const store = await open(await server.database());
+    await store.commit([actor('a'), event('a', 's', 7), actor('b')]);
+    const replies: Write[] = [{ type: 'reply', actor: 'a', request: 'r', data: '1', expires: 9e12 }];
+    await Promise.all([
+      store.commit([event('a', 's', 8), ...replies]),
+      store.commit([{ type: 'forget', actor: 'a' }, actor('a', { status: 'again' }), event('a', 's', 1)]),
+      store.commit([event('a', 's', 2), { type: 'forget', actor: 'b' }]),
+      store.commit([
+        { type: 'forget', actor: 'a' },
+        event('a', 's', 1),
+        { type: 'trim', actor: 'a', stream: 's', upto: 1 },
+      ]),
+      store.commit([event('a', 's', 5)]),
+    ]);
+    assert.equal(await store.streams('a'), [{ stream: 's', first: 5, last: 5, purged: 1 }]);
+    assert.equal(
+      [await store.load('a'), await store.load('b'), await store.reply('a', 'r')],
+      [undefined, undefined, undefined],
+    );
+  },
+);
 
 test('R-01: of many claims of one call, also in one group with other writes of its reply, one is first', async () => {
   const store = await open(await server.database());
@@ -157,7 +164,7 @@ test('R-01: of many claims of one call, also in one group with other writes of i
   assert.equal(await Promise.all([store.claim(claim('z', 'q')), store.claim(claim('w', 'q'))]), ['x', 'x']);
 });
 
-test('a reply stays in the page of its marker, so that no index is written for it', async () => {
+test.full('a reply stays in the page of its marker, so that no index is written for it', async () => {
   const url = await server.database();
   const store = await open(url);
   const pages = async (): Promise<readonly unknown[]> =>
@@ -195,7 +202,7 @@ test('a text that PostgreSQL cannot store comes back as it was, and spoils no gr
   assert.equal((await store.list({ kind: 'handle', principal: 'a\0b', limit: 9 })).length, 1);
 });
 
-test('a gap in a stream is damage', async () => {
+test.full('a gap in a stream is damage', async () => {
   const url = await server.database();
   const store = await open(url);
   await store.commit([1, 2, 3, 4].map((seq) => event('a', 's', seq)));
@@ -205,64 +212,70 @@ test('a gap in a stream is damage', async () => {
   assert.is(await faultOf(store.events('a', 's', 3, 9)), 'none');
 });
 
-test('events beyond the limits are deleted, the oldest first, and of a history only those that a snapshot covers', async () => {
-  const url = await server.database();
-  const store = await open(url, { maxStreamEvents: 8, maxActorBytes: 2_000 });
-  const write = async (from: number, to: number, stream: string, data = ''): Promise<void> => {
-    for (let seq = from; seq <= to; seq += 1) await store.commit([event('a', stream, seq, data)]);
-  };
-  const left = async (stream: string): Promise<number[]> => {
-    await store.commit([]);
-    return seqs(store, 'a', stream);
-  };
-  await write(1, 9, 's');
-  assert.equal(await left('s'), [3, 4, 5, 6, 7, 8, 9]);
-  assert.is(await faultOf(store.events('a', 's', 1, 9)), 'purged');
-  await write(1, 9, '');
-  assert.is((await left('')).length, 9);
-  await store.commit([actor('a'), { type: 'snapshot', actor: 'a', version: '1', data: '{}' }]);
-  await write(10, 10, '');
-  assert.equal(await left(''), [4, 5, 6, 7, 8, 9, 10]);
-  await write(1, 3, 'large', 'x'.repeat(700));
-  assert.equal(await left('large'), [3]);
-});
+test.full(
+  'events beyond the limits are deleted, the oldest first, and of a history only those that a snapshot covers',
+  async () => {
+    const url = await server.database();
+    const store = await open(url, { maxStreamEvents: 8, maxActorBytes: 2_000 });
+    const write = async (from: number, to: number, stream: string, data = ''): Promise<void> => {
+      for (let seq = from; seq <= to; seq += 1) await store.commit([event('a', stream, seq, data)]);
+    };
+    const left = async (stream: string): Promise<number[]> => {
+      await store.commit([]);
+      return seqs(store, 'a', stream);
+    };
+    await write(1, 9, 's');
+    assert.equal(await left('s'), [3, 4, 5, 6, 7, 8, 9]);
+    assert.is(await faultOf(store.events('a', 's', 1, 9)), 'purged');
+    await write(1, 9, '');
+    assert.is((await left('')).length, 9);
+    await store.commit([actor('a'), { type: 'snapshot', actor: 'a', version: '1', data: '{}' }]);
+    await write(10, 10, '');
+    assert.equal(await left(''), [4, 5, 6, 7, 8, 9, 10]);
+    await write(1, 3, 'large', 'x'.repeat(700));
+    assert.equal(await left('large'), [3]);
+  },
+);
 
-test('a sweep deletes what has expired in pieces, and replies, dead letters and streams beyond their limits', async () => {
-  const url = await server.database();
-  const limits = { maxActorReplies: 2, maxReplies: 5, maxDeadLetters: 2, maxActorStreams: 1 };
-  const store = await open(url, limits);
-  const reply = (id: string, request: number, expires: number): Write => ({
-    ...{ type: 'reply', actor: id, request: String(request), data: '1', expires },
-  });
-  const letter = (at: number): Write => ({
-    type: 'dead letter',
-    letter: { actor: 'a', mail: '', error: '', attempts: 2, at, incident: '' },
-  });
-  await store.commit([
-    ...Array.from({ length: 2_500 }, (_, n) => actor(`old${n}`, { expires: n })),
-    event('old7', 's', 4),
-    ...[1, 2, 3].map((n) => reply('crowd', n, 9e9 + n)),
-    ...[1, 2, 3, 4, 5].map((n) => reply(`one${n}`, 1, 8e9 + n)),
-    ...[1, 2, 3, 4].map(letter),
-    ...['s', 't', 'u'].map((stream) => event('trimmed', stream, 1)),
-  ]);
-  await store.commit(['s', 't', 'u'].map((stream) => ({ type: 'trim', actor: 'trimmed', stream, upto: 1 }) as const));
-  assert.is(await store.sweep(2_400), 2_401);
-  assert.is((await store.list({ kind: 'handle', limit: 9_999 })).length, 99);
-  const counts = await server.query(
-    `SELECT (SELECT string_agg(actor || request, ' ' ORDER BY expires) FROM troupe.reply) AS replies, (SELECT count(*)::int FROM troupe.stream) AS streams`,
-    url,
-  );
-  assert.equal(counts, [{ replies: 'one3' + '1 one41 one51 crowd2 crowd3', streams: 1 }]);
-  assert.equal(
-    (await store.deadLetters(9)).map(({ at }) => at),
-    [3, 4],
-  );
-  await store.commit([event('old7', 's', 1)]);
-  assert.equal(await seqs(store, 'old7', 's'), [1]);
-});
+test.full(
+  'a sweep deletes what has expired in pieces, and replies, dead letters and streams beyond their limits',
+  async () => {
+    const url = await server.database();
+    const limits = { maxActorReplies: 2, maxReplies: 5, maxDeadLetters: 2, maxActorStreams: 1 };
+    const store = await open(url, limits);
+    const reply = (id: string, request: number, expires: number): Write => ({
+      ...{ type: 'reply', actor: id, request: String(request), data: '1', expires },
+    });
+    const letter = (at: number): Write => ({
+      type: 'dead letter',
+      letter: { actor: 'a', mail: '', error: '', attempts: 2, at, incident: '' },
+    });
+    await store.commit([
+      ...Array.from({ length: 2_500 }, (_, n) => actor(`old${n}`, { expires: n })),
+      event('old7', 's', 4),
+      ...[1, 2, 3].map((n) => reply('crowd', n, 9e9 + n)),
+      ...[1, 2, 3, 4, 5].map((n) => reply(`one${n}`, 1, 8e9 + n)),
+      ...[1, 2, 3, 4].map(letter),
+      ...['s', 't', 'u'].map((stream) => event('trimmed', stream, 1)),
+    ]);
+    await store.commit(['s', 't', 'u'].map((stream) => ({ type: 'trim', actor: 'trimmed', stream, upto: 1 }) as const));
+    assert.is(await store.sweep(2_400), 2_401);
+    assert.is((await store.list({ kind: 'handle', limit: 9_999 })).length, 99);
+    const counts = await server.query(
+      `SELECT (SELECT string_agg(actor || request, ' ' ORDER BY expires) FROM troupe.reply) AS replies, (SELECT count(*)::int FROM troupe.stream) AS streams`,
+      url,
+    );
+    assert.equal(counts, [{ replies: 'one3' + '1 one41 one51 crowd2 crowd3', streams: 1 }]);
+    assert.equal(
+      (await store.deadLetters(9)).map(({ at }) => at),
+      [3, 4],
+    );
+    await store.commit([event('old7', 's', 1)]);
+    assert.equal(await seqs(store, 'old7', 's'), [1]);
+  },
+);
 
-test('waiting batches are limited, and a failed one leaves the others alone', async () => {
+test.full('waiting batches are limited, and a failed one leaves the others alone', async () => {
   const store = await open(await server.database(), { maxWaiting: 3, maxWaitingLength: 10_000 });
   const said = await Promise.all([1, 2, 3, 4].map((n) => faultOf(store.commit([actor(`b${n}`)]))));
   assert.equal(said, ['none', 'none', 'none', 'busy']);
@@ -271,7 +284,7 @@ test('waiting batches are limited, and a failed one leaves the others alone', as
   assert.is(await faultOf(long(3)), 'none');
 });
 
-test('a batch that the database rejects takes no other batch of its group with it', async () => {
+test.full('a batch that the database rejects takes no other batch of its group with it', async () => {
   const url = await server.database();
   const store = await open(url);
   await store.commit([actor('a')]);
@@ -285,7 +298,7 @@ test('a batch that the database rejects takes no other batch of its group with i
   assert.equal(await seqs(store, 'a', 's'), [1, 3]);
 });
 
-test('settings that lose data, and a clock that differs, are warnings at the start', async () => {
+test.full('settings that lose data, and a clock that differs, are warnings at the start', async () => {
   const url = await server.database();
   await server.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET synchronous_commit = off`);
   const to = host({ ...systemClock, date: () => systemClock.date() - 600_000 });
@@ -315,7 +328,7 @@ test('D-03, D-12: a killed database loses nothing that was acknowledged; while i
   assert.match(to.lines.join('\n'), /the connection is lost.*connecting again\n.*connected again/);
 });
 
-test('a process that lost its connection stops for good if another one has used the store since', async () => {
+test.full('a process that lost its connection stops for good if another one has used the store since', async () => {
   const url = await server.database();
   const to = host();
   const store = await open(url, { outageMs: 50 }, to);
@@ -393,7 +406,7 @@ test('two nodes share a store, a process without cluster is rejected as locked, 
   await Promise.all(members.map((member) => member.leave()));
 });
 
-test('N3: to fence a node waits for its commits under way', async () => {
+test.full('N3: to fence a node waits for its commits under way', async () => {
   const url = await server.database();
   const address = new PostgresAddress(url);
   const options = { connectMs: 5_000, answerMs: 20_000, prepares: true, application: 'test' };
@@ -415,7 +428,7 @@ test('N3: to fence a node waits for its commits under way', async () => {
   await fencing;
 });
 
-test('no log, error or name of the store contains the password, also where the database rejects it', async () => {
+test.full('no log, error or name of the store contains the password, also where the database rejects it', async () => {
   const url = new URL(await server.database());
   url.username = 'stranger';
   url.password = 's3cret';
