@@ -1,4 +1,4 @@
-/** The contract of every store (D-11; R-01: a call is claimed once), in memory and in a file; postgres/postgres.test.ts has the same in PostgreSQL. */
+/** The contract of every store (D-11, with the tests of) in memory and in a file; postgres/postgres.test.ts has the same in PostgreSQL. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
