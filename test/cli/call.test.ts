@@ -417,7 +417,7 @@ built('inspect prints everything as one JSON document', async () => {
 });
 
 built('inspect shows the chart and the wire of its connection in the inspector, until Ctrl-C', async () => {
-  const command = new Running(['inspect', url(), '--no-open']);
+  const command = new Running(['inspect', url(), '--no-open'], { raw: true });
   await command.said('inspector at http');
   const [, base = '', token = ''] = /inspector at (http:\/\/127\.0\.0\.1:\d+)\/#([\w-]+)/.exec(command.err) ?? [];
   let stream = '';
@@ -438,7 +438,7 @@ built('inspect shows the chart and the wire of its connection in the inspector, 
   assert.match(stream, /"type":"wire"/);
   assert.match(stream, '"ready"');
   command.signal('SIGINT');
-  assert.is((await command.ended).code, 0, command.err);
+  assert.is(await command.exit, 0, command.err);
 });
 
 built('the process prints the result, and ends with the exit code, also while stdin stays open', async () => {
@@ -462,8 +462,8 @@ built('the first Ctrl-C cancels the call on the server', async () => {
       }),
     );
   });
-  command = new Running(['call', url(), 'interrupted']);
-  assert.is((await command.ended).code, 130);
+  command = new Running(['call', url(), 'interrupted'], { raw: true });
+  assert.is(await command.exit, 130);
   await whenCancelled;
   assert.match(command.err, 'troupe call: cancelling. Press Ctrl-C again to end');
 });
@@ -476,14 +476,14 @@ built('login signs in and keeps the grant, call uses it, logout revokes it', asy
   assert.match(refused.err, `Sign in first: troupe login ${server.url}`);
   assert.is(server.counts.registrations, 0);
 
-  const login = new Running(['login', server.url, '--no-open', ...data]);
+  const login = new Running(['login', server.url, '--no-open', ...data], { raw: true });
   await login.said('&resource=');
   const [, address = ''] = /^(http\S+)$/m.exec(login.err) ?? [];
   const redirected = await server.authorize(new URL(address));
   await new Promise<void>(
     (resolve) => void get(redirected, { agent: false }, (response) => void response.resume().on('end', resolve)),
   );
-  assert.is((await login.ended).code, 0, login.err);
+  assert.is(await login.exit, 0, login.err);
   assert.match(login.out, `Signed in to ${server.url}.`);
 
   assert.equal(await troupe('call', server.url, 'whoami', ...data), { code: 0, out: 'ada\n', err: '' });

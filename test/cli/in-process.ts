@@ -4,6 +4,7 @@ import type { CommandIo } from '../../src/cli/command-io.ts';
 import { troupe as commandLine } from '../../src/cli/troupe.ts';
 import { systemClock } from '../../src/clock.ts';
 import { launchedBy, launcher } from '../../src/launcher.ts';
+import { Agent } from './agent.ts';
 
 export interface Ran {
   readonly code: number | undefined;
@@ -14,99 +15,89 @@ export interface Ran {
 export interface RunOptions extends Partial<Pick<CommandIo, 'cwd' | 'env' | 'clock'>> {
   /** Stdin, stdout and stderr are a terminal. */
   readonly terminal?: boolean;
+  /** Stdout carries text instead of messages. */
+  readonly raw?: boolean;
 }
 
-/** A stream that keeps its text. */
-class Kept extends Writable {
-  text = '';
+/** A stream that passes its text on at once. */
+class Printer extends Writable {
   readonly isTTY: boolean;
-  readonly #wake: () => void;
+  readonly #print: (text: string) => void;
 
-  constructor(isTTY: boolean, wake: () => void) {
+  constructor(isTTY: boolean, print: (text: string) => void) {
     super({ decodeStrings: false });
     this.isTTY = isTTY;
-    this.#wake = wake;
+    this.#print = print;
   }
 
   override _write(chunk: string | Uint8Array, _: string, done: () => void): void {
-    this.text += typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8');
+    this.#print(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8'));
     done();
-    this.#wake();
   }
 }
 
-/** A command that runs. */
-export class Running {
-  readonly stdin: PassThrough & { isTTY?: boolean } = new PassThrough();
-  readonly ended: Promise<Ran>;
-  readonly #stdout: Kept;
-  readonly #stderr: Kept;
+/** A command that runs. One at a time may print messages on stderr, as in a process. */
+export class Running extends Agent {
+  override readonly exit: Promise<number | undefined>;
+  readonly #stdin: PassThrough & { isTTY?: boolean } = new PassThrough();
   readonly #signals = new Map<string, (() => void)[]>();
-  #wake: (() => void)[] = [];
   #done = false;
 
-  constructor(args: readonly string[], { terminal = false, ...options }: RunOptions = {}) {
-    const awake = (): void => {
-      for (const resolve of this.#wake.splice(0)) resolve();
-    };
-    this.#stdout = new Kept(terminal, awake);
-    this.#stderr = new Kept(terminal, awake);
-    this.stdin.isTTY = terminal;
+  constructor(args: readonly string[], { terminal = false, raw = false, ...options }: RunOptions = {}) {
+    super(raw);
+    this.#stdin.isTTY = terminal;
+    const stdout = new Printer(terminal, (text) => this.printed(text));
     const before = launcher();
     let exit = (_: number): void => {};
     const exited = new Promise<number>((resolve) => {
       exit = resolve;
     });
     const running = commandLine(args, {
-      stdin: this.stdin,
-      stdout: this.#stdout,
-      stderr: this.#stderr,
+      stdin: this.#stdin,
+      stdout,
+      stderr: new Printer(terminal, (text) => this.printedError(text)),
       env: process.env,
       cwd: process.cwd(),
       clock: systemClock,
-      reserveStdout: () => async (text) => void this.#stdout.write(text),
+      reserveStdout: () => async (text) => void stdout.write(text),
       onSignal: (signal, callback) => void this.#signals.set(signal, [...(this.#signals.get(signal) ?? []), callback]),
       exit,
       ...options,
     });
-    this.ended = Promise.race([running, exited]).then((code) => {
+    this.exit = Promise.race([running, exited]).then((code) => {
       this.#done = true;
       // The next server of the test listens itself.
       launchedBy(before);
-      awake();
-      return { code, out: this.out, err: this.err };
+      this.awake();
+      return code;
     });
   }
 
-  get out(): string {
-    return this.#stdout.text;
+  /** The result, once the command has ended. */
+  async ended(): Promise<Ran> {
+    return { code: await this.exit, out: this.out, err: this.err };
   }
 
-  get err(): string {
-    return this.#stderr.text;
-  }
-
-  /** Resolves when stderr contains the text. @throws if the command ends first */
-  async said(text: string): Promise<void> {
-    await this.until(() => this.err.includes(text), `"${text}" on stderr`);
-  }
-
-  /** Checks a condition after each output. @throws if the command ends first */
-  async until(condition: () => boolean, what: string): Promise<void> {
-    while (!condition()) {
-      if (this.#done) throw new Error(`the command ended before ${what}:\n${this.err}`);
-      await new Promise<void>((resolve) => void this.#wake.push(resolve));
-    }
+  override feed(bytes: string | Uint8Array): void {
+    this.#stdin.write(bytes);
   }
 
   signal(name: NodeJS.Signals): void {
     for (const callback of this.#signals.get(name) ?? []) callback();
   }
+
+  protected override close(): void {
+    this.#stdin.end();
+  }
+
+  protected override get hasEnded(): boolean {
+    return this.#done;
+  }
 }
 
 /** Runs a command whose stdin is empty, until it ends. */
-export function troupe(args: readonly string[], options?: RunOptions): Promise<Ran> {
-  const running = new Running(args, options);
-  running.stdin.end();
-  return running.ended;
+export async function troupe(args: readonly string[], options?: Omit<RunOptions, 'raw'>): Promise<Ran> {
+  const running = new Running(args, { raw: true, ...options });
+  await running.end();
+  return running.ended();
 }

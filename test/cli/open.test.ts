@@ -24,7 +24,7 @@ function file(name: string, content: string | Uint8Array): string {
 }
 
 async function shown(path: string): Promise<string> {
-  const cli = new Running(['open', path, '--no-open']);
+  const cli = new Running(['open', path, '--no-open'], { raw: true });
   await cli.said('/#');
   const [, base = '', token = ''] = /(http:\/\/127\.0\.0\.1:\d+)\/#([\w-]{43})\n/.exec(cli.err) ?? [];
   assert.is((await fetch(`${base}/`)).status, 200);
@@ -37,7 +37,7 @@ async function shown(path: string): Promise<string> {
   assert.is(response.headers.get('content-type'), 'application/json');
   const text = await response.text();
   cli.signal('SIGTERM');
-  assert.is((await cli.ended).code, 0);
+  assert.is(await cli.exit, 0);
   return text;
 }
 

@@ -52,7 +52,12 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const shared =
     values.spawn === undefined
       ? undefined
-      : await load(values.spawn, rest, socketPath, { idleMs, inspect: values.inspect !== undefined, cwd: io.cwd });
+      : await load(values.spawn, rest, socketPath, {
+          idleMs,
+          inspect: values.inspect !== undefined,
+          cwd: io.cwd,
+          env: io.env,
+        });
   const path = shared?.path ?? socketPath;
   if (path === undefined) throw new UsageError('troupe attach: expected the PATH of a socket, or --spawn FILE');
   if (!shared && (rest.length > 0 || values['idle-exit'] !== undefined || values.inspect !== undefined))

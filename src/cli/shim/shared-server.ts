@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { ownFile } from '../../package-files.ts';
 import { messageOf } from '../../protocol/json.ts';
 import { checkDirectory, codeOf, isListening, isWindows } from '../../transports/socket-path.ts';
+import type { Environment } from '../command-io.ts';
 import { runtimeDirectory } from '../serving/runtime-directory.ts';
 import { readTarget } from '../serving/target.ts';
 import { UsageError } from '../usage.ts';
@@ -35,6 +36,8 @@ export interface SharedServerOptions {
   readonly inspect: boolean;
   /** The directory of relative paths. */
   readonly cwd: string;
+  /** The environment of the server. */
+  readonly env: Environment;
 }
 
 export class SharedServer {
@@ -44,20 +47,22 @@ export class SharedServer {
   readonly #args: readonly string[];
   readonly #idleMs: number;
   readonly #inspect: boolean;
+  readonly #env: Environment;
   #failures = 0;
 
   /**
    * @param args the `process.argv.slice(2)` of `file`
    * @throws {UsageError} if `file` is not a module or a directory
    */
-  constructor(file: string, args: readonly string[], { path, idleMs, inspect, cwd }: SharedServerOptions) {
+  constructor(file: string, args: readonly string[], { path, idleMs, inspect, cwd, env }: SharedServerOptions) {
     const target = readTarget('attach --spawn', [file], { cwd });
     if (!target) throw new UsageError(`troupe attach --spawn: expected FILE or DIR, got ${file}`);
     this.#file = target.path;
     this.#args = args;
     this.#idleMs = idleMs;
     this.#inspect = inspect;
-    this.path = path === undefined ? defaultPath(target.path, args) : isWindows ? path : resolve(cwd, path);
+    this.#env = env;
+    this.path = path === undefined ? defaultPath(target.path, args, env) : isWindows ? path : resolve(cwd, path);
   }
 
   /**
@@ -93,7 +98,7 @@ export class SharedServer {
       process.execPath,
       [...process.execArgv, main, 'serve', this.#file, ...options, '--', ...this.#args],
       // Not the working directory of the first agent, which may be removed later.
-      { detached: true, stdio: ['ignore', log, log], cwd: directoryOf(this.#file), windowsHide: true },
+      { detached: true, stdio: ['ignore', log, log], cwd: directoryOf(this.#file), env: this.#env, windowsHide: true },
     );
     let ending: string | undefined;
     const ended = new Promise<void>((resolve) => {
@@ -135,10 +140,10 @@ export class SharedServer {
  *
  * @throws {Error} if no directory exists that only this user can write to
  */
-export function defaultPath(file: string, args: readonly string[]): string {
+export function defaultPath(file: string, args: readonly string[], env: Environment): string {
   const name = hashOf([file, ...args]);
   if (isWindows) return `\\\\.\\pipe\\troupe-${userInfo().username}-${name}`;
-  return join(runtimeDirectory(process.env), `${name}.sock`);
+  return join(runtimeDirectory(env), `${name}.sock`);
 }
 
 function hashOf(parts: readonly string[]): string {
