@@ -8,6 +8,8 @@ const USAGE = 'usage: npm run test:stress -- [--times N] [--loops N] [--full] [F
 /** The lines of a run that name its failures. */
 const FAILURE = /^\s*FAIL |^not green: |^flaky: |^\d+ passed/;
 
+const isTitle = (line: string): boolean => /^\s*FAIL /.test(line);
+
 const { values, positionals } = parseArgs({
   options: {
     times: { type: 'string', default: '20' },
@@ -23,7 +25,9 @@ try {
   for (let round = 1; round <= times; round += 1) {
     const { code, output, seconds } = await run();
     if (code !== 0) red += 1;
-    const lines = output.split('\n').filter((line) => FAILURE.test(line));
+    const all = output.split('\n');
+    // What failed stands below its title.
+    const lines = all.filter((line, at) => FAILURE.test(line) || all.slice(Math.max(0, at - 3), at).some(isTitle));
     process.stdout.write(`${round} of ${times}: ${code === 0 ? 'green' : 'red'}, ${seconds} s\n`);
     for (const line of lines) process.stdout.write(`  ${line.trim()}\n`);
   }
