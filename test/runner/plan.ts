@@ -82,16 +82,27 @@ export function changesProcess(text: string): boolean {
 }
 
 function sharesProcess(file: string): boolean {
-  const seen = new Set<string>();
-  const look = (path: string): boolean => {
-    if (seen.has(path)) return true;
-    seen.add(path);
+  return textsOf(file).every((text) => !changesProcess(text));
+}
+
+/** Whether the full run has more of a file than `npm test`: the whole file, a test, or another number. */
+export function growsWithScale(file: string): boolean {
+  return textsOf(file).some((text) => /^fullOnly\(|\.full\(|\/scale\.ts'/m.test(text));
+}
+
+/** The text of a test file, and those of the files of the tests that it imports, without the door. */
+function textsOf(file: string): readonly string[] {
+  const texts = new Map<string, string>();
+  const read = (path: string): void => {
+    if (texts.has(path)) return;
     const text = readFileSync(path, 'utf8');
-    if (changesProcess(text)) return false;
-    return [...text.matchAll(/from '(\.[^']+\.ts)'/g)]
-      .map(([, from = '']) => resolve(dirname(path), from))
-      .filter((from) => from.startsWith(tests) && existsSync(from) && from !== join(tests, 'harness', 'door.ts'))
-      .every(look);
+    texts.set(path, text);
+    for (const [, from = ''] of text.matchAll(/from '(\.[^']+\.ts)'/g)) {
+      const imported = resolve(dirname(path), from);
+      if (imported.startsWith(tests) && existsSync(imported) && imported !== join(tests, 'harness', 'door.ts'))
+        read(imported);
+    }
   };
-  return look(file);
+  read(file);
+  return [...texts.values()];
 }

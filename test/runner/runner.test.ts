@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { objections } from './flaky.ts';
-import { changesProcess, root } from './plan.ts';
+import { changesProcess, growsWithScale, root } from './plan.ts';
 
 const test = suite('runner');
 
@@ -92,3 +92,9 @@ for (const [title, code, own] of [
 ] as const)
   test(`a file that ${title} ${own ? 'gets a process of its own' : 'shares a process'}`, () =>
     assert.is(changesProcess(code), own));
+
+test('the rest of a full run is the files that have more in it', () => {
+  const grows = (file: string): boolean => growsWithScale(join(root, 'test', file));
+  for (const file of ['conformance/client.test.ts', 'store/damage.test.ts']) assert.ok(grows(file), file);
+  for (const file of ['results/content.test.ts', 'shutdown/server.test.ts']) assert.not.ok(grows(file), file);
+});
