@@ -9,6 +9,7 @@ import { isObject, type JsonObject } from '../../src/protocol/json.ts';
 import { Db } from '../../src/store/sqlite/sqlite-database.ts';
 import { orderMachine, orderOptions } from '../handles/shop.ts';
 import { suite } from '../harness/door.ts';
+import { SCALE } from '../harness/scale.ts';
 import { pings, serving } from '../http/session.ts';
 import { ask, type Message, openSession, type Session, type Stage, textIn } from '../http/support.ts';
 
@@ -140,40 +141,46 @@ for (const [what, change] of [
   ['the snapshot', `UPDATE actor SET snapshot_crc = snapshot_crc + 1 WHERE ${kindIs('handle')}`],
   ['a timer', `UPDATE timer SET crc = crc + 1 WHERE instr(actor, CAST('handle/' AS BLOB)) = 1`],
 ] as const)
-  test(`R-42: a handle of which ${what} is damaged is neither unknown, nor served, nor recreated`, () =>
-    afterDamage(inRows(change), async (stage, { handle }) => {
-      for (let time = 0; time < 2; time += 1) {
-        const { error, result } = await look(stage, handle);
-        assert.match(String(error?.message ?? JSON.stringify(result)), DAMAGED);
-        assert.is(error?.code, -32603);
-      }
-      const sent = await send(stage, 'tools/call', { name: 'order_add_item', arguments: { handle, sku: 'tea' } });
-      assert.match(String(sent.error?.message), DAMAGED);
-      const other = await look(stage, 'x'.repeat(22));
-      assert.match(JSON.stringify(other.result), /unknown handle/);
-      assert.match(stage.told.join('\n'), /the stored data differs from what was written/);
-    }));
+  (what === 'the row' ? test : test.full)(
+    `R-42: a handle of which ${what} is damaged is neither unknown, nor served, nor recreated`,
+    () =>
+      afterDamage(inRows(change), async (stage, { handle }) => {
+        for (let time = 0; time < 2; time += 1) {
+          const { error, result } = await look(stage, handle);
+          assert.match(String(error?.message ?? JSON.stringify(result)), DAMAGED);
+          assert.is(error?.code, -32603);
+        }
+        const sent = await send(stage, 'tools/call', { name: 'order_add_item', arguments: { handle, sku: 'tea' } });
+        assert.match(String(sent.error?.message), DAMAGED);
+        const other = await look(stage, 'x'.repeat(22));
+        assert.match(JSON.stringify(other.result), /unknown handle/);
+        assert.match(stage.told.join('\n'), /the stored data differs from what was written/);
+      }),
+  );
 
 for (const [what, change] of [
   ['the row', `UPDATE actor SET crc = crc + 1 WHERE ${kindIs('session')}`],
   ['the snapshot', `UPDATE actor SET snapshot_crc = snapshot_crc + 1 WHERE ${kindIs('session')}`],
 ] as const)
-  test(`R-42: a session of which ${what} is damaged is not answered with 404, which would begin another`, () =>
-    afterDamage(inRows(change), async (stage, _made, session) => {
-      for (let time = 0; time < 2; time += 1) {
-        const answer = await session.post({ jsonrpc: '2.0', id: 1, method: 'ping' });
-        assert.is(answer.status, 500);
-        assert.match(await answer.text(), DAMAGED);
-      }
-      const other = await ask(stage.url, { headers: { ...session.headers, 'mcp-session-id': 'x' }, body: {} });
-      assert.not.match(await other.text(), DAMAGED);
-    }));
+  (what === 'the row' ? test : test.full)(
+    `R-42: a session of which ${what} is damaged is not answered with 404, which would begin another`,
+    () =>
+      afterDamage(inRows(change), async (stage, _made, session) => {
+        for (let time = 0; time < 2; time += 1) {
+          const answer = await session.post({ jsonrpc: '2.0', id: 1, method: 'ping' });
+          assert.is(answer.status, 500);
+          assert.match(await answer.text(), DAMAGED);
+        }
+        const other = await ask(stage.url, { headers: { ...session.headers, 'mcp-session-id': 'x' }, body: {} });
+        assert.not.match(await other.text(), DAMAGED);
+      }),
+  );
 
 for (const [what, change] of [
   ['the row', `UPDATE actor SET crc = crc + 1 WHERE ${kindIs('task')}`],
   ['the snapshot', `UPDATE actor SET snapshot_crc = snapshot_crc + 1 WHERE ${kindIs('task')}`],
 ] as const)
-  test(`R-42: a task of which ${what} is damaged is not unknown`, () =>
+  (what === 'the row' ? test : test.full)(`R-42: a task of which ${what} is damaged is not unknown`, () =>
     afterDamage(inRows(change), async (stage, { task }) => {
       for (const method of ['tasks/get', 'tasks/cancel']) {
         const { error } = await send(stage, method, { taskId: task });
@@ -182,7 +189,8 @@ for (const [what, change] of [
       }
       const { error } = await send(stage, 'tasks/get', { taskId: 'x'.repeat(22) });
       assert.match(String(error?.message), /unknown task/);
-    }));
+    }),
+  );
 
 test('R-42: a call whose reply is damaged is not run again, with a key or in a session', () =>
   afterDamage(inRows('UPDATE reply SET crc = crc + 1'), async (stage, _made, session) => {
@@ -203,6 +211,7 @@ test('R-41: an index that is damaged hides no handle, no session and no task: it
   let rebuilt = 0;
   for (let at = file.indexOf(made.handle); at >= 0; at = file.indexOf(made.handle, at + 1)) {
     if (file[Math.floor(at / PAGE) * PAGE] === ROWS) continue;
+    if (SCALE === 'quick' && rebuilt > 0) break;
     const turn = (copy: string): void => {
       const bytes = Buffer.from(file);
       bytes[at] = (bytes[at] ?? 0) ^ 4;

@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import * as assert from 'uvu/assert';
 import { compiled } from '../harness/compiled.ts';
-import { suite } from '../harness/door.ts';
+import { fullOnly, suite } from '../harness/door.ts';
 import { initialize } from '../http/support.ts';
+
+fullOnly('starts three workers; the quick tests of a session after its process are those of sessions.test.ts');
 
 const test = suite('a session that outlives its worker');
 const FIXTURE = compiled('test/fixtures/durable/worker.ts');

@@ -228,7 +228,7 @@ test('R-01: interrupted work starts again with the same key, and its finished st
   await two.server.close();
 });
 
-test('R-01: the place of a machine is kept in a file as well, however often it was kept before', async () => {
+test.full('R-01: the place of a machine is kept in a file as well, however often it was kept before', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-machine-tools-'));
   const world = new World();
   world.paying.open();

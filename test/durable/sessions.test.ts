@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert';
 import { conclusive, suite, timeLimit } from '../harness/door.ts';
 import { assertFigure } from '../harness/pace.ts';
+import { atScale } from '../harness/scale.ts';
 import { elapse, until } from '../harness/wait.ts';
 import { openSession, type Session, textIn } from '../http/support.ts';
 import { DurableServer, FULL } from './process.ts';
@@ -31,9 +32,9 @@ async function cutAfter(session: Session, id: number, count: number): Promise<{ 
   return { ids, places };
 }
 
-const COUNT = FULL ? 1_000 : 60;
-const STREAMS = FULL ? 50 : 8;
-const CALLS = FULL ? 200 : 30;
+const COUNT = atScale({ quick: 20, full: 60, proof: 1_000 });
+const STREAMS = atScale({ quick: 3, full: 8, proof: 50 });
+const CALLS = atScale({ quick: 10, full: 30, proof: 200 });
 
 /** What was there when the process was killed. */
 interface Scene {
@@ -215,7 +216,7 @@ test('R-25: a deploy loses nothing: what ran ends or is refused, streams say whe
   const session = await openSession(server.url);
   const ranBefore = server.ran().length;
   const own = await session.get();
-  const calls = Array.from({ length: FULL ? 200 : 20 }, async (_, id) => {
+  const calls = Array.from({ length: atScale({ quick: 8, full: 20, proof: 200 }) }, async (_, id) => {
     const answer = await session.call(id + 1, 'charge', { key: `${id}`, ms: 300 });
     return { id, text: textIn(await answer.json()) };
   });

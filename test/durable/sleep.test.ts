@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { memoryStore, type Store, sqlite } from '../../src/index.ts';
 import { StoreError } from '../../src/store/store.ts';
 import { suite } from '../harness/door.ts';
+import { atScale } from '../harness/scale.ts';
 import { elapse } from '../harness/wait.ts';
 import { crowd, pings, serving } from '../http/session.ts';
 import { ask, openSession, type Stage, textIn } from '../http/support.ts';
@@ -79,7 +80,7 @@ test('a session that is being read, or that watches a resource, stays', () =>
 test('R-30: sessions that open and end leave nothing in memory, and a foreign id none either', () =>
   serving(
     async (stage) => {
-      await crowd(300, 10, async (index) => {
+      await crowd(atScale({ quick: 60, full: 300, proof: 300 }), 10, async (index) => {
         const session = await openSession(stage.url);
         if (index % 3 === 0) await (await session.call(1, 'echo', { text: 'x' })).text();
         await (await session.delete()).text();

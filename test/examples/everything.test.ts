@@ -19,7 +19,7 @@ const readme = readFileSync(`${root}examples/everything/README.md`, 'utf8');
 const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}\n';
 const title = 'npm run --silent everything:stdio serves, writes nothing but the protocol, and ends with its input';
 if (existsSync(`${root}dist/lib/index.js`))
-  test(title, async () => {
+  test.full(title, async () => {
     const script: string = JSON.parse(readFileSync(`${root}package.json`, 'utf8')).scripts['everything:stdio'];
     const [node, ...args] = script.split(' ');
     assert.is(node, 'node');
@@ -56,26 +56,29 @@ const SCOPED = [
   ['prompts/get', { name: 'test_simple_prompt' }, ['prompts:get', 'prompts:test_simple_prompt']],
 ] as const;
 
-test('G-16: with EVERYTHING_SCOPES each operation of conformance #480 names its scopes in one challenge, and is served with them', async () => {
-  const served = await everything({ EVERYTHING_SCOPES: '1' });
-  const metadata = new URL('/.well-known/oauth-protected-resource', served.url);
-  assert.is((await fetch(metadata)).status, 200);
-  for (const [method, params, needs] of SCOPED) {
-    const as = (token?: string): Promise<Answer> =>
-      send(served.url, method, {
-        params,
-        headers: { authorization: token && `Bearer mcp-conformance-scope-${token}` },
-      });
-    const low = await as('low');
-    const what = `${method} ${JSON.stringify(params)}: ${await low.text()}`;
-    assert.is(low.status, 403, what);
-    const [challenge] = readChallenges(String(low.headers['www-authenticate']));
-    assert.is(challenge?.scheme, 'bearer');
-    assert.is(challenge?.params.error, 'insufficient_scope');
-    assert.is(challenge?.params.scope, needs.map((scope) => `mcp:conformance:${scope}`).join(' '), what);
-    assert.ok(challenge?.params.resource_metadata);
-    for (const token of ['full', undefined]) assert.is((await as(token)).status, 200, `${what} with ${token}`);
-    assert.is((await as('other')).status, 401);
-  }
-  assert.is(await served.end(), 0);
-});
+test.full(
+  'G-16: with EVERYTHING_SCOPES each operation of conformance #480 names its scopes in one challenge, and is served with them',
+  async () => {
+    const served = await everything({ EVERYTHING_SCOPES: '1' });
+    const metadata = new URL('/.well-known/oauth-protected-resource', served.url);
+    assert.is((await fetch(metadata)).status, 200);
+    for (const [method, params, needs] of SCOPED) {
+      const as = (token?: string): Promise<Answer> =>
+        send(served.url, method, {
+          params,
+          headers: { authorization: token && `Bearer mcp-conformance-scope-${token}` },
+        });
+      const low = await as('low');
+      const what = `${method} ${JSON.stringify(params)}: ${await low.text()}`;
+      assert.is(low.status, 403, what);
+      const [challenge] = readChallenges(String(low.headers['www-authenticate']));
+      assert.is(challenge?.scheme, 'bearer');
+      assert.is(challenge?.params.error, 'insufficient_scope');
+      assert.is(challenge?.params.scope, needs.map((scope) => `mcp:conformance:${scope}`).join(' '), what);
+      assert.ok(challenge?.params.resource_metadata);
+      for (const token of ['full', undefined]) assert.is((await as(token)).status, 200, `${what} with ${token}`);
+      assert.is((await as('other')).status, 401);
+    }
+    assert.is(await served.end(), 0);
+  },
+);

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
-import { suite } from '../harness/door.ts';
-import { SCALE } from '../harness/scale.ts';
+import { fullOnly, suite } from '../harness/door.ts';
+
+fullOnly('starts a gateway with three servers; the quick tests of `troupe gateway` are those of test/gateway');
 
 const test = suite('examples/gateway');
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -13,7 +14,7 @@ const LOCK = `${root}examples/gateway/mcp.lock.json`;
 const textOf = ({ content }: { readonly content: readonly object[] }): string =>
   content.map((block) => ('text' in block ? block.text : '')).join('\n');
 
-for (const eras of SCALE === 'quick' ? (['modern'] as const) : (['legacy', 'modern'] as const))
+for (const eras of ['legacy', 'modern'] as const)
   test(`a ${eras} client calls tools of three servers, is asked by one of them, and finds the tools of another`, async () => {
     const lock = readFileSync(LOCK, 'utf8');
     const asked: string[] = [];

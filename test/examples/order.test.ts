@@ -71,7 +71,7 @@ async function inShop(run: (shop: OrderShop) => Promise<void>): Promise<void> {
 
 const AGREED = { action: 'accept' as const, content: { agreed: true } };
 
-test('the v1 client (2025-06-18) over stdio', () =>
+test.full('the v1 client (2025-06-18) over stdio', () =>
   inShop(async (shop) => {
     const client = new ClientV1({ name: 'v1', version: '1' }, { capabilities: { elicitation: {} } });
     const questions: string[] = [];
@@ -99,7 +99,8 @@ test('the v1 client (2025-06-18) over stdio', () =>
       questions,
     );
     await client.close();
-  }));
+  }),
+);
 
 async function v2Buys(transport: v2.Transport, shop: OrderShop): Promise<void> {
   const client = new v2.Client(
@@ -124,7 +125,7 @@ async function v2Buys(transport: v2.Transport, shop: OrderShop): Promise<void> {
   await client.close();
 }
 
-test('the v2 client (2026-07-28) over stdio', () => inShop((shop) => v2Buys(new StdioV2(shop.stdio), shop)));
+test.full('the v2 client (2026-07-28) over stdio', () => inShop((shop) => v2Buys(new StdioV2(shop.stdio), shop)));
 
 test('the v2 client (2026-07-28) over HTTP', () =>
   inShop(async (shop) => v2Buys(new v2.StreamableHTTPClientTransport((await shop.serve()).url), shop)));

@@ -206,54 +206,61 @@ test('D-17: a question that one node asks is answered at another, also after the
   await stop(one, two);
 });
 
-test('D-17: a question that was answered before its call became a task is not asked again after the death of the node', async () => {
-  const database = new MemoryDatabase(systemClock);
-  const one = await start(database, 'one');
-  const meta = { [META.clientCapabilities]: { elicitation: { form: {} }, extensions: { [TASKS_EXTENSION]: {} } } };
-  const first = async (): Promise<Message['result']> =>
-    (await messageIn(await call(one.url, 'ship', {}, { meta }))).result;
-  let question = await first();
-  // On a busy machine the call may become a task before it asks.
-  while (question?.inputRequests === undefined) question = await first();
-  const [name = ''] = Object.keys(Object(question?.inputRequests));
-  const inputResponses = { [name]: { action: 'accept', content: { city: 'Oslo' } } };
-  const params = { requestState: question?.requestState, inputResponses };
-  const { result: created } = await messageIn(await call(one.url, 'ship', {}, { meta, params }));
-  const taskId = String(created?.taskId);
-  const two = await start(database, 'two');
-  await kill(database, one, [two]);
-  const look = async (): Promise<Message> =>
-    messageIn(await send(two.url, 'tasks/get', { params: { taskId }, headers: { 'mcp-name': taskId }, meta }));
-  let looked = await look();
-  while (looked.result?.status === 'working') {
-    for (const end of two.ends) end();
-    looked = await look();
-  }
-  assert.is(looked.result?.status, 'completed', JSON.stringify(looked));
-  assert.match(JSON.stringify(looked), 'accepted Oslo');
-  conclusive(() => assert.equal(database.violations, []));
-  for (const end of one.ends) end();
-  await stop(one, two);
-});
+test.full(
+  'D-17: a question that was answered before its call became a task is not asked again after the death of the node',
+  async () => {
+    const database = new MemoryDatabase(systemClock);
+    const one = await start(database, 'one');
+    const meta = { [META.clientCapabilities]: { elicitation: { form: {} }, extensions: { [TASKS_EXTENSION]: {} } } };
+    const first = async (): Promise<Message['result']> =>
+      (await messageIn(await call(one.url, 'ship', {}, { meta }))).result;
+    let question = await first();
+    // On a busy machine the call may become a task before it asks.
+    while (question?.inputRequests === undefined) question = await first();
+    const [name = ''] = Object.keys(Object(question?.inputRequests));
+    const inputResponses = { [name]: { action: 'accept', content: { city: 'Oslo' } } };
+    const params = { requestState: question?.requestState, inputResponses };
+    const { result: created } = await messageIn(await call(one.url, 'ship', {}, { meta, params }));
+    const taskId = String(created?.taskId);
+    const two = await start(database, 'two');
+    await kill(database, one, [two]);
+    const look = async (): Promise<Message> =>
+      messageIn(await send(two.url, 'tasks/get', { params: { taskId }, headers: { 'mcp-name': taskId }, meta }));
+    let looked = await look();
+    while (looked.result?.status === 'working') {
+      for (const end of two.ends) end();
+      looked = await look();
+    }
+    assert.is(looked.result?.status, 'completed', JSON.stringify(looked));
+    assert.match(JSON.stringify(looked), 'accepted Oslo');
+    conclusive(() => assert.equal(database.violations, []));
+    for (const end of one.ends) end();
+    await stop(one, two);
+  },
+);
 
-test('D-18: a call that is sent again with its answers, because its response was lost, is answered with the task that it became', async () => {
-  const database = new MemoryDatabase(systemClock);
-  const one = await start(database, 'one');
-  const two = await start(database, 'two');
-  const meta = { [META.clientCapabilities]: { elicitation: { form: {} }, extensions: { [TASKS_EXTENSION]: {} } } };
-  const { result: question } = await messageIn(await call(one.url, 'ship', {}, { meta }));
-  const [name = ''] = Object.keys(Object(question?.inputRequests));
-  const inputResponses = { [name]: { action: 'accept', content: { city: 'Oslo' } } };
-  const params = { requestState: question?.requestState, inputResponses };
-  const answered = async ({ url }: Node): Promise<Message> => messageIn(await call(url, 'ship', {}, { meta, params }));
-  const { result: created } = await answered(one);
-  assert.is(created?.resultType, 'task');
-  for (const node of [two, one]) assert.equal((await answered(node)).result?.taskId, created?.taskId);
-  assert.is(one.ends.length + two.ends.length, 1, 'it runs once');
-  for (const end of [...one.ends, ...two.ends]) end();
-  conclusive(() => assert.equal(database.violations, []));
-  await stop(one, two);
-});
+test.full(
+  'D-18: a call that is sent again with its answers, because its response was lost, is answered with the task that it became',
+  async () => {
+    const database = new MemoryDatabase(systemClock);
+    const one = await start(database, 'one');
+    const two = await start(database, 'two');
+    const meta = { [META.clientCapabilities]: { elicitation: { form: {} }, extensions: { [TASKS_EXTENSION]: {} } } };
+    const { result: question } = await messageIn(await call(one.url, 'ship', {}, { meta }));
+    const [name = ''] = Object.keys(Object(question?.inputRequests));
+    const inputResponses = { [name]: { action: 'accept', content: { city: 'Oslo' } } };
+    const params = { requestState: question?.requestState, inputResponses };
+    const answered = async ({ url }: Node): Promise<Message> =>
+      messageIn(await call(url, 'ship', {}, { meta, params }));
+    const { result: created } = await answered(one);
+    assert.is(created?.resultType, 'task');
+    for (const node of [two, one]) assert.equal((await answered(node)).result?.taskId, created?.taskId);
+    assert.is(one.ends.length + two.ends.length, 1, 'it runs once');
+    for (const end of [...one.ends, ...two.ends]) end();
+    conclusive(() => assert.equal(database.violations, []));
+    await stop(one, two);
+  },
+);
 
 test('D-18: the cells of one principal are the same at every node', async () => {
   const database = new MemoryDatabase(systemClock);
@@ -264,7 +271,7 @@ test('D-18: the cells of one principal are the same at every node', async () => 
   await stop(one, two);
 });
 
-test('a call of a session that a balancer sends once more, to another node, runs at most once', async () => {
+test.full('a call of a session that a balancer sends once more, to another node, runs at most once', async () => {
   const database = new MemoryDatabase(systemClock);
   const one = await start(database, 'one');
   const two = await start(database, 'two');

@@ -120,31 +120,34 @@ test('a session and a handle live through the death of their node, at whichever 
   await two.stop();
 });
 
-test("with spread: 'session', one principal works at all nodes: each session, its handles and its keys are found from each node", async () => {
-  const database = new MemoryDatabase(systemClock);
-  const one = await start(database, 'one', 'session');
-  const two = await start(database, 'two', 'session');
-  const sessions = await Promise.all([one, one, one, two, two, two].map(({ url }) => openSession(url)));
-  const cells = sessions.map(({ id }) => cellIn(id) ?? -1);
-  assert.ok(new Set(cells).size > 1, String(cells));
-  assert.is(new Set(cells.map((cell) => database.ownerOf(cell))).size, 2);
-  for (const [n, session] of sessions.entries()) {
-    const made = stateIn(await called(session, one.url, 1, 'order_create', { customer: `Ada ${n}` }));
-    assert.is(cellIn(String(made.handle)), cells[n]);
-    const { handle } = made;
-    const seen = stateIn(await called(session, two.url, 2, 'order_get', { handle }));
-    assert.match(JSON.stringify(seen), `Ada ${n}`);
-  }
-  // A key is in one cell, whichever node its call enters by.
-  const meta = { [META.idempotencyKey]: 'one key of the principal, 0123456789' };
-  const paid = await Promise.all(
-    [one, two, one].map(({ url }) => call(url, 'pay', { n: 7 }, { meta }).then(messageIn)),
-  );
-  assert.is([...one.ran, ...two.ran].filter((ran) => ran === 'pay 7').length, 1, JSON.stringify(paid));
-  conclusive(() => assert.equal(database.violations, []));
-  await one.stop();
-  await two.stop();
-});
+test.full(
+  "with spread: 'session', one principal works at all nodes: each session, its handles and its keys are found from each node",
+  async () => {
+    const database = new MemoryDatabase(systemClock);
+    const one = await start(database, 'one', 'session');
+    const two = await start(database, 'two', 'session');
+    const sessions = await Promise.all([one, one, one, two, two, two].map(({ url }) => openSession(url)));
+    const cells = sessions.map(({ id }) => cellIn(id) ?? -1);
+    assert.ok(new Set(cells).size > 1, String(cells));
+    assert.is(new Set(cells.map((cell) => database.ownerOf(cell))).size, 2);
+    for (const [n, session] of sessions.entries()) {
+      const made = stateIn(await called(session, one.url, 1, 'order_create', { customer: `Ada ${n}` }));
+      assert.is(cellIn(String(made.handle)), cells[n]);
+      const { handle } = made;
+      const seen = stateIn(await called(session, two.url, 2, 'order_get', { handle }));
+      assert.match(JSON.stringify(seen), `Ada ${n}`);
+    }
+    // A key is in one cell, whichever node its call enters by.
+    const meta = { [META.idempotencyKey]: 'one key of the principal, 0123456789' };
+    const paid = await Promise.all(
+      [one, two, one].map(({ url }) => call(url, 'pay', { n: 7 }, { meta }).then(messageIn)),
+    );
+    assert.is([...one.ran, ...two.ran].filter((ran) => ran === 'pay 7').length, 1, JSON.stringify(paid));
+    conclusive(() => assert.equal(database.violations, []));
+    await one.stop();
+    await two.stop();
+  },
+);
 
 test('a node that stops gives its cells away first: no request fails, and no session begins again', async () => {
   const database = new MemoryDatabase(systemClock);
@@ -176,7 +179,7 @@ test('a node that stops gives its cells away first: no request fails, and no ses
   await two.stop();
 });
 
-test('a node that joins gets a cell with a working task only when the task has ended', async () => {
+test.full('a node that joins gets a cell with a working task only when the task has ended', async () => {
   const database = new MemoryDatabase(systemClock);
   const one = await start(database, 'one');
   const meta = { [META.clientCapabilities]: { extensions: { [TASKS_EXTENSION]: {} } } };
@@ -205,12 +208,15 @@ test('a node that joins gets a cell with a working task only when the task has e
   await two.stop();
 });
 
-test('a node has loaded what its calls need when it serves: a call for a cell that has moved to it does not wait for modules', async () => {
-  const thread = new Worker(compiled('test/fixtures/cluster/loaded.ts'));
-  const [loaded] = await once(thread, 'message');
-  assert.equal(loaded, { before: false, serving: true });
-  await once(thread, 'exit');
-});
+test.full(
+  'a node has loaded what its calls need when it serves: a call for a cell that has moved to it does not wait for modules',
+  async () => {
+    const thread = new Worker(compiled('test/fixtures/cluster/loaded.ts'));
+    const [loaded] = await once(thread, 'message');
+    assert.equal(loaded, { before: false, serving: true });
+    await once(thread, 'exit');
+  },
+);
 
 test('a zombie commits nothing, answers nothing of its sessions, and joins again', async () => {
   const database = new MemoryDatabase(systemClock);
