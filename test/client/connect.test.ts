@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer as createSocketServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { createServer, http } from 'troupe';
 import { type Channel, type ConnectTarget, connect, ErrorResponse } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
+import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { failure, type Reachable, reachable } from './fixture.ts';
 
@@ -296,10 +296,9 @@ test('a closed client rejects calls, and none of them was carried out', async ()
 });
 
 for (const eras of ERAS)
-  test(`a ${eras} client speaks with a program over stdio, and ends it`, async () => {
-    const main = fileURLToPath(new URL('../../examples/everything/stdio.ts', import.meta.url));
+  (eras === 'modern' ? test : test.full)(`a ${eras} client speaks with a program over stdio, and ends it`, async () => {
     const client = await connect(
-      { command: process.execPath, args: ['--import', 'tsx', main] },
+      { command: process.execPath, args: [compiled('examples/everything/stdio.ts')] },
       { eras, connectMs: 60_000, probeMs: 60_000 },
     );
     assert.ok((await client.tools()).length > 5);

@@ -3,7 +3,7 @@ import { connect } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite, timeLimit } from '../harness/door.ts';
-import { atScale } from '../harness/scale.ts';
+import { atScale, times } from '../harness/scale.ts';
 import { until } from '../harness/wait.ts';
 import { failure, reachable } from './fixture.ts';
 import { PlayedServer as Stage, text } from './played-server.ts';
@@ -23,7 +23,9 @@ test('U-09 a channel never opens: connect fails after connectMs, and the channel
   assert.equal([error.reason, error.carriedOut, stage.open], ['unreachable', 'no', 0]);
 });
 
-test('U-10 a server flaps 1,000 times: the client suspends, holds nothing, and comes back by itself', async () => {
+const FLAPS = times(1_000, { quick: 200 });
+
+test(`U-10 a server flaps ${FLAPS} times: the client suspends, holds nothing, and comes back by itself`, async () => {
   const stage = new Stage();
   const clock = new SimulatedClock();
   stage.script = ({ id }) => [text({ id, result: { content } })];
@@ -36,8 +38,8 @@ test('U-10 a server flaps 1,000 times: the client suspends, holds nothing, and c
     final: false,
   });
   const states = new Set<string>();
-  for (let minute = 0; stage.opened < 1_000; minute += 1) {
-    assert.ok(minute < 2_000, `${stage.opened} connections, ${client.state}`);
+  for (let minute = 0; stage.opened < FLAPS; minute += 1) {
+    assert.ok(minute < 2 * FLAPS, `${stage.opened} connections, ${client.state}`);
     states.add(client.state);
     clock.pass(60_000);
     await Promise.resolve();
@@ -173,7 +175,7 @@ test('U-11 a flood of announcements becomes one change for each thing', async ()
 });
 
 test('U-24 connections that open and close over memory leave no timers, and the server has no session of them', async () => {
-  const cycles = atScale({ quick: 200, full: 200, proof: 1_000 });
+  const cycles = atScale({ quick: 40, full: 200, proof: 1_000 });
   const fixture = await reachable();
   const clock = new SimulatedClock();
   const open = (): number => process.getActiveResourcesInfo().filter((name) => name !== 'Immediate').length;
@@ -194,7 +196,7 @@ test('U-24 connections that open and close over memory leave no timers, and the 
 });
 
 test('U-24 connections that open and close over HTTP leave no sockets and no timers', async () => {
-  const cycles = atScale({ quick: 50, full: 50, proof: 200 });
+  const cycles = atScale({ quick: 20, full: 50, proof: 200 });
   const fixture = await reachable();
   const clock = new SimulatedClock();
   const sockets = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;

@@ -5,7 +5,7 @@ import { type ConnectOptions, connect } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
-import { jsonResponse, type RawRequest, rawServer, response } from '../harness/raw-server.ts';
+import { jsonResponse, type RawRequest, rawServer, response, STATUSES } from '../harness/raw-server.ts';
 import { until } from '../harness/wait.ts';
 import { failure } from './fixture.ts';
 import { EVENTS, events, legacy, messageOf, resultOf, sseServer, using } from './raw-peer.ts';
@@ -420,7 +420,7 @@ for (const [what, rejected] of [
 
 // HTTP+SSE
 
-test('S-79 a call over HTTP+SSE settles with every status from 200 to 999, as over HTTP', async () => {
+test(`S-79 a call over HTTP+SSE settles with each of ${STATUSES.length} statuses, as over HTTP`, async () => {
   let status = 0;
   const server = await sseServer((_, { method, params }) =>
     method === 'tools/call' && params?.name === 'odd'
@@ -429,9 +429,9 @@ test('S-79 a call over HTTP+SSE settles with every status from 200 to 999, as ov
   );
   const client = await connect(`${server.url}/sse`, quiet);
   const reasons = new Map<number, string>();
-  for (status = 300; status < 1_000; status += 1) {
+  for (status of STATUSES) {
     // 401 ends a connection without `auth`, and 404 and 410 a session.
-    if (status === 401 || status === 404 || status === 410) continue;
+    if (status < 300 || status === 401 || status === 404 || status === 410) continue;
     const error = await failure(client.call('odd', {}, { timeoutMs: 20_000 }));
     reasons.set(status, `${error.reason} ${error.carriedOut} ${error.retryAfterMs ?? ''}`.trim());
     assert.is.not(error.reason, 'timed out', String(status));

@@ -4,7 +4,7 @@ import { connect } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
-import { jsonResponse, type RawRequest, rawServer, response } from '../harness/raw-server.ts';
+import { jsonResponse, type RawRequest, rawServer, response, STATUSES } from '../harness/raw-server.ts';
 import { random } from '../harness/scale.ts';
 import { until } from '../harness/wait.ts';
 import { failure } from './fixture.ts';
@@ -13,11 +13,11 @@ import { EVENTS, events, legacy, messageOf, resultOf, using } from './raw-peer.t
 const test = suite('requests over HTTP');
 
 /** Without `auth`, 401 ends the connection: other tests have it. */
-const STATUSES = Array.from({ length: 900 }, (_, index) => index + 100).filter((status) => status !== 401);
+const ODD = STATUSES.filter((status) => status !== 401);
 
 const UPGRADE = { connection: 'upgrade', upgrade: 'websocket' };
 
-test('S-79 a call settles with every status from 100 to 999, and the client serves the next call', async () => {
+test(`S-79 a call settles with each of ${ODD.length} statuses from 100 to 999, and the client serves the next call`, async () => {
   let status = 0;
   await using(
     (_, { method, params }) => {
@@ -26,7 +26,7 @@ test('S-79 a call settles with every status from 100 to 999, and the client serv
       return response(status, status === 101 ? UPGRADE : { connection: 'close' }, 'text');
     },
     async (client, server) => {
-      for (status of STATUSES) {
+      for (status of ODD) {
         const odd = client.call('odd', {}, { timeoutMs: status < 200 && status !== 101 ? 50 : 20_000 });
         const error = await failure(odd);
         assert.ok(error.message.length > 20, `${status}: ${error.message}`);
@@ -34,7 +34,7 @@ test('S-79 a call settles with every status from 100 to 999, and the client serv
       }
       const result = await client.call('add');
       assert.equal(result.content, [{ type: 'text', text: 'done' }]);
-      assert.ok(server.requests.length >= STATUSES.length);
+      assert.ok(server.requests.length >= ODD.length);
     },
   );
 });

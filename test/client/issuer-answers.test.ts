@@ -6,7 +6,8 @@ import { memoryTokens } from '../../src/client/oauth/token-store.ts';
 import { systemClock } from '../../src/clock.ts';
 import { guardedFetch } from '../../src/issuers/guarded-fetch.ts';
 import { suite } from '../harness/door.ts';
-import { jsonResponse, type RawRequest, type RawServer, rawServer, response } from '../harness/raw-server.ts';
+import { jsonResponse, type RawRequest, type RawServer, rawServer, response, STATUSES } from '../harness/raw-server.ts';
+import { SCALE } from '../harness/scale.ts';
 import { failure } from './fixture.ts';
 
 const test = suite('answers of issuers');
@@ -157,9 +158,7 @@ test('S-78 the credentials of a client are not sent to another issuer than the f
 
 // Statuses
 
-const STATUSES = Array.from({ length: 900 }, (_, index) => index + 100);
-
-test('S-80 a fetch settles with every status from 100 to 999, and with a response that never ends', async () => {
+test(`S-80 a fetch settles with each of ${STATUSES.length} statuses from 100 to 999, and with a response that never ends`, async () => {
   let status = 0;
   const server = await rawServer(() => {
     const headers = status === 101 ? { connection: 'upgrade', upgrade: 'websocket' } : { connection: 'close' };
@@ -191,7 +190,7 @@ test('S-80 a fetch settles with every status from 100 to 999, and with a respons
 
 for (const path of [RESOURCE, METADATA, '/register', '/token'])
   test(`S-79 the sign-in settles with any status at ${path}, and the next one succeeds`, async () => {
-    for (const status of [101, 200, 204, 299, 301, 404, 500, 599, 600, 999]) {
+    for (const status of SCALE === 'quick' ? [101, 301, 500] : [101, 200, 204, 299, 301, 404, 500, 599, 600, 999]) {
       let odd = true;
       const route: Route = () =>
         odd

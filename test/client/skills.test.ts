@@ -9,6 +9,7 @@ import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { stringify } from 'yaml';
 import { suite } from '../harness/door.ts';
+import { random } from '../harness/scale.ts';
 
 const test = suite('skills of a server');
 
@@ -435,6 +436,6 @@ test('every frontmatter that YAML writes is equal to itself when it is read', ()
         const entry = { uri: MANIFEST, frontmatter, resources: [listed(MANIFEST, text)] } as unknown as SkillEntry;
         assert.is((await client.skill(entry)).instructions, 'body');
       }),
-      { numRuns: 40 },
+      { numRuns: random(40) },
     );
   }));

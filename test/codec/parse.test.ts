@@ -5,6 +5,7 @@ import { parseText } from '../../src/codec/inbound/parse.ts';
 import { ErrorCode } from '../../src/protocol/errors.ts';
 import { suite } from '../harness/door.ts';
 import { processorMs } from '../harness/pace.ts';
+import { random } from '../harness/scale.ts';
 
 const test = suite('inbound parse');
 const limits = { maxDepth: 64 };
@@ -37,7 +38,7 @@ test('agrees with JSON.parse on every JSON value', () => {
       const halves = !text.isWellFormed() || /\\u[dD][89a-fA-F]/.test(text);
       if (!hidesPrototype && !halves) assert.equal(parsed.ok && { value: parsed.value }, { value: JSON.parse(text) });
     }),
-    { numRuns: 2_000 },
+    { numRuns: random(2_000) },
   );
 });
 
@@ -131,7 +132,7 @@ test('never throws, whatever comes', () => {
       ),
       (text) => void parseText(text, limits),
     ),
-    { numRuns: 5_000 },
+    { numRuns: random(5_000) },
   );
 });
 

@@ -5,13 +5,13 @@ import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { settled } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
-import { random } from '../harness/scale.ts';
+import { random, times } from '../harness/scale.ts';
 import { input } from './hostile.ts';
 import { openTarget, type Target } from './target.ts';
 
 const INPUTS = random(10_000);
 const CHUNK = 500;
-const CLIENTS = 1_000;
+const CLIENTS = times(1_000, { quick: 250 });
 const seed = Number(process.env.TROUPE_FUZZ_SEED ?? 20_261_121);
 process.stdout.write(`fuzz seed ${seed} (TROUPE_FUZZ_SEED chooses another)\n`);
 

@@ -1,6 +1,17 @@
 /** A server on a raw socket: it reads HTTP requests, and responds with bytes, whatever they are. */
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
+import { SCALE } from './scale.ts';
+
+/** Statuses with a meaning, and those beside the ends of a class. */
+const NOTABLE = [
+  ...[100, 101, 103, 199, 200, 201, 202, 204, 206, 299, 300, 301, 302, 304, 307, 308, 399, 400, 401, 403, 404, 405],
+  ...[406, 408, 410, 413, 429, 499, 500, 502, 503, 504, 599, 600, 777, 999],
+];
+
+/** The statuses of HTTP for the scale of this run: all that have three digits, or the notable ones. */
+export const STATUSES: readonly number[] =
+  SCALE === 'quick' ? NOTABLE : Array.from({ length: 900 }, (_, index) => index + 100);
 
 export interface RawRequest {
   readonly method: string;

@@ -7,6 +7,7 @@ import { digest, KeyRing, StateKeys } from '../../src/input/seal.ts';
 import type { JsonValue } from '../../src/protocol/json.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';
 import { suite } from '../harness/door.ts';
+import { random } from '../harness/scale.ts';
 
 const test = suite('seal');
 
@@ -24,7 +25,7 @@ test('opens what it has sealed', () => {
       // What JSON says of it: -0 is 0.
       assert.equal(opened, { ok: true, payload: JSON.parse(JSON.stringify(payload)) });
     }),
-    { numRuns: 500 },
+    { numRuns: random(500) },
   );
 });
 
@@ -50,7 +51,7 @@ test('S-12: refuses a long text with any of 10,000 bits changed', () => {
   const text = ring.seal({ replies: { name: 'x'.repeat(2_000) } }, BOUND);
   fc.assert(
     fc.property(fc.nat(text.length * 8 - 1), (bit) => !ring.open(flipped(text, bit), BOUND).ok),
-    { numRuns: 10_000 },
+    { numRuns: random(10_000) },
   );
 });
 
@@ -135,7 +136,7 @@ test('opens no text whose bound strings differ from its own', () => {
       const same = sealed.length === opened.length && sealed.every((each, index) => each === opened[index]);
       assert.is(ring.open(ring.seal(1, sealed), opened).ok, same);
     }),
-    { numRuns: 2_000 },
+    { numRuns: random(2_000) },
   );
 });
 
@@ -179,7 +180,7 @@ test('never throws, whatever text comes', () => {
   );
   fc.assert(
     fc.property(texts, (text) => !ring.open(text, BOUND).ok),
-    { numRuns: 10_000 },
+    { numRuns: random(10_000) },
   );
 });
 
@@ -243,7 +244,7 @@ test('gives one digest for every text of the same value', () => {
     fc.property(json(), (value) => {
       assert.is(digest(JSON.parse(JSON.stringify(reordered(value)))), digest(value));
     }),
-    { numRuns: 500 },
+    { numRuns: random(500) },
   );
 });
 

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { LineReader } from '../../src/transports/lines.ts';
 import { suite } from '../harness/door.ts';
+import { random } from '../harness/scale.ts';
 
 const test = suite('lines');
 
@@ -70,7 +71,7 @@ test('any split of the bytes of any texts gives the same texts', () => {
         assert.equal(read(cut(bytes, split), longest), lines);
       },
     ),
-    { numRuns: 2_000 },
+    { numRuns: random(2_000) },
   );
 });
 
@@ -89,7 +90,7 @@ test('any bytes, in any split, are read as one plain pass over all of them reads
       assert.equal(read(cut(bytes, split), maxBytes), expected(bytes, maxBytes));
       assert.equal(read(cut(bytes, split)), expected(bytes, 1_000_000));
     }),
-    { numRuns: 5_000 },
+    { numRuns: random(5_000) },
   );
 });
 

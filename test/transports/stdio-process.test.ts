@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
+import { times } from '../harness/scale.ts';
 import { Fixture, nodeCommand } from './support.ts';
 
 const test = suite('stdio process');
@@ -179,7 +180,7 @@ test('a client that never reads costs no memory, and loses nothing when it reads
   await child.until(() => weights.length > 3);
   const rssBefore = weights.at(-1)?.rss ?? 0;
   const line = `${'z'.repeat(1_023)}\n`;
-  const total = 64 * 1_024;
+  const total = times(64, { quick: 32 }) * 1_024;
   for (let count = 0; count < total; count += 64) child.write(line.repeat(64));
   await child.said('slow');
   // Twenty looks later it still has not read on: the rest waits on our side.

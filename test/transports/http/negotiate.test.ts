@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { accepts, asksForEvents, foreignCharset, isJson } from '../../../src/transports/http/negotiate.ts';
 import { suite } from '../../harness/door.ts';
 import { assertFigure, processorMs } from '../../harness/pace.ts';
+import { random } from '../../harness/scale.ts';
 
 const accept = suite('accept');
 const contentType = suite('content type');
@@ -89,14 +90,14 @@ accept('the order of ranges, case and white space mean nothing', () => {
       const expected = form(parts.join(','));
       assert.is(form(parts.toReversed().join(comma).toUpperCase()), expected);
     }),
-    { numRuns: 5_000 },
+    { numRuns: random(5_000) },
   );
 });
 
 accept('any header is read, in time that grows with its length', () => {
   fc.assert(
     fc.property(fc.string(), (header) => void form(header)),
-    { numRuns: 5_000 },
+    { numRuns: random(5_000) },
   );
   const before = processorMs();
   for (const part of [',', ';', '"', '"\\"', '\\', ' ', '\t', 'a;', 'a,', '*/*,', ';q=0', '"",', 'q=0.', ';q=0.000'])

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { TokenBucket } from '../../../src/token-bucket.ts';
 import { suite } from '../../harness/door.ts';
+import { random } from '../../harness/scale.ts';
 
 const test = suite('token bucket');
 
@@ -68,7 +69,7 @@ test('a client that waits as long as it was asked to is let in', () => {
         }
       },
     ),
-    { numRuns: 5_000 },
+    { numRuns: random(5_000) },
   );
 });
 
@@ -87,7 +88,7 @@ test('no more are let in than the burst and the rate allow, and no fewer are for
         assert.ok(taken <= due && taken >= due - 1, `${taken} of ${due}`);
       },
     ),
-    { numRuns: 200 },
+    { numRuns: random(200) },
   );
 });
 
