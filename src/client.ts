@@ -16,6 +16,7 @@ export type {
   PageAnswer,
   SamplingRequest,
   SamplingResult,
+  SamplingSupport,
   ServerLogMessage,
   ServerProgress,
   ServerRequestContext,

@@ -32,6 +32,14 @@ export type SamplingRequest = JsonObject;
 /** The model's answer: `role`, `content`, `model`, and `stopReason`. */
 export type SamplingResult = JsonObject;
 
+/** The abilities of a model besides messages (2025-11-25 sampling, "Capabilities"). */
+export interface SamplingSupport {
+  /** Tools that the server gives the model: the answer may be their use. */
+  readonly tools?: boolean;
+  /** `includeContext`: the context of this server, or of all servers. */
+  readonly context?: boolean;
+}
+
 export interface ClientRoot {
   /** A `file:` URI. */
   readonly uri: string;
@@ -60,6 +68,8 @@ export interface ConnectOptions {
   elicitUrl?(page: ElicitationPage, context: ServerRequestContext): PageAnswer | Promise<PageAnswer>;
   /** Runs a model for the server. Show the request to the user first (MCP sampling, "User Interaction Model"). */
   sample?(request: SamplingRequest, context: ServerRequestContext): SamplingResult | Promise<SamplingResult>;
+  /** The abilities of `sample` besides messages. Default: none, so that servers pass no tools. */
+  readonly sampling?: SamplingSupport;
   /**
    * The extensions that the program offers, by their names: `{ 'io.modelcontextprotocol/ui': { mimeTypes: [...] } }` for a
    * host that shows views.

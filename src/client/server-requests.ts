@@ -14,7 +14,7 @@ import type { ConnectOptions, FormAnswer, ServerRequestContext } from './client-
 import type { AnswerAsked } from './relayed-request.ts';
 
 /** The functions of the program that answer. */
-export type Answerers = Pick<ConnectOptions, 'elicit' | 'elicitUrl' | 'sample' | 'roots'>;
+export type Answerers = Pick<ConnectOptions, 'elicit' | 'elicitUrl' | 'sample' | 'sampling' | 'roots'>;
 
 /** The answer to a request of a server, for the connection to send. */
 export type ServerAnswer =
@@ -37,6 +37,7 @@ export function capabilitiesOf({
   elicit,
   elicitUrl,
   sample,
+  sampling,
   roots,
   extensions,
 }: Answerers & Pick<ConnectOptions, 'extensions'>): ClientCapabilities {
@@ -44,7 +45,9 @@ export function capabilitiesOf({
     ...(elicit || elicitUrl
       ? { elicitation: { ...(elicit ? { form: {} } : {}), ...(elicitUrl ? { url: {} } : {}) } }
       : {}),
-    ...(sample ? { sampling: {} } : {}),
+    ...(sample
+      ? { sampling: { ...(sampling?.tools ? { tools: {} } : {}), ...(sampling?.context ? { context: {} } : {}) } }
+      : {}),
     ...(roots ? { roots: { listChanged: true } } : {}),
     extensions: { ...extensions, [TASKS_EXTENSION]: {} },
   };
@@ -127,7 +130,7 @@ export class ServerRequests {
    * @throws {ProtocolError} for a request that this client does not support; whatever the program's function throws
    */
   async answer(method: string, params: JsonObject, context: ServerRequestContext): Promise<JsonObject> {
-    const { elicit, elicitUrl, sample, roots } = this.#answerers;
+    const { elicit, elicitUrl, sample, sampling, roots } = this.#answerers;
     switch (method) {
       case 'elicitation/create': {
         if (params.mode === 'url') {
@@ -156,6 +159,12 @@ export class ServerRequests {
       }
       case 'sampling/createMessage':
         if (!sample) throw unsupported(method, 'sample');
+        // The specification demands an error: the model would not see the tools.
+        if ((params.tools ?? params.toolChoice) !== undefined && !sampling?.tools)
+          throw new ProtocolError(
+            ErrorCode.InvalidParams,
+            'params.tools: this client does not declare sampling.tools (its option is sampling: { tools: true })',
+          );
         return sample(params, context);
       case 'roots/list': {
         if (!roots) throw unsupported(method, 'roots');

@@ -1,5 +1,5 @@
 /** A client for tests: supports both eras, records every message, and never sleeps. */
-import type { CallOptions, ConnectOptions } from '../client/client-options.ts';
+import type { CallOptions, ConnectOptions, SamplingSupport } from '../client/client-options.ts';
 import type { Client, CompletionReference, ListOptions } from '../client/connected-client.ts';
 import type { Clock } from '../clock.ts';
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
@@ -41,7 +41,9 @@ const TARGET = 'the server under test';
 const TYPED_IDS = 1_000_000;
 
 /** The functions that answer what the server asks. */
-type Answerers = { -readonly [K in 'elicit' | 'elicitUrl' | 'sample' | 'roots']?: NonNullable<ConnectOptions[K]> };
+type Answerers = {
+  -readonly [K in 'elicit' | 'elicitUrl' | 'sample' | 'sampling' | 'roots']?: NonNullable<ConnectOptions[K]>;
+};
 
 /** The typed client, and its end of the wire. */
 interface TypedClient {
@@ -118,14 +120,16 @@ export class TestClient {
    * @returns the result of `initialize`
    */
   async initialize(revision: string = LATEST_LEGACY, capabilities: JsonObject = {}): Promise<JsonObject> {
-    const { elicit, elicitUrl, sample, roots } = this.#answerers;
+    const { elicit, elicitUrl, sample, sampling = {}, roots } = this.#answerers;
     const result = await this.request('initialize', {
       protocolVersion: revision,
       capabilities: {
         ...(elicit || elicitUrl
           ? { elicitation: { ...(elicit ? { form: {} } : {}), ...(elicitUrl ? { url: {} } : {}) } }
           : {}),
-        ...(sample ? { sampling: {} } : {}),
+        ...(sample
+          ? { sampling: { ...(sampling.tools ? { tools: {} } : {}), ...(sampling.context ? { context: {} } : {}) } }
+          : {}),
         ...(roots ? { roots: { listChanged: true } } : {}),
         ...capabilities,
       },
@@ -186,9 +190,13 @@ export class TestClient {
     return this.#answerWith('elicitUrl', answer);
   }
 
-  /** Answers the server's sampling requests, as {@link onElicit} answers forms. */
-  onSample(answer: NonNullable<ConnectOptions['sample']>): this {
-    return this.#answerWith('sample', answer);
+  /**
+   * Answers the server's sampling requests, as {@link onElicit} answers forms.
+   *
+   * @param support declares `sampling.tools` and `sampling.context`
+   */
+  onSample(answer: NonNullable<ConnectOptions['sample']>, support: SamplingSupport = {}): this {
+    return this.#answerWith('sampling', support).#answerWith('sample', answer);
   }
 
   /** Answers the server's requests for roots, as {@link onElicit} answers forms. */
@@ -356,6 +364,8 @@ export class TestClient {
         {
           ...CLIENT_INFO,
           ...this.#answerers,
+          // The session declares what the test says.
+          ...(this.#session ? { sampling: { tools: true, context: true } } : {}),
           eras: this.#session ? 'legacy' : 'modern',
           ...(this.#clock ? { clock: this.#clock } : {}),
         },

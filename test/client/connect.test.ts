@@ -5,16 +5,21 @@ import { createServer as createSocketServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, http } from 'troupe';
-import { type Channel, type ConnectTarget, connect, ErrorResponse } from 'troupe/client';
+import { type Channel, type ConnectTarget, connect, ErrorResponse, type SamplingSupport } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
+import { ServerRequests } from '../../src/client/server-requests.ts';
+import { systemClock } from '../../src/clock.ts';
+import { ErrorCode, ProtocolError } from '../../src/protocol/errors.ts';
+import type { JsonObject } from '../../src/protocol/json.ts';
 import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { failure, type Reachable, reachable } from './fixture.ts';
 
 const test = suite('the client');
 
+const MESSAGES = [{ role: 'user', content: { type: 'text', text: 'add' } }] as const;
 const ERAS = ['legacy', 'modern'] as const;
 type Way = (from: Reachable) => ConnectTarget | Reachable['server'];
 const WAYS: Readonly<Record<string, Way>> = {
@@ -378,3 +383,45 @@ for (const eras of ['auto', 'legacy', 'modern'] as const)
     assert.match(error.message, 'the issuer cannot be asked');
     await server.close();
   });
+
+for (const eras of ERAS)
+  test(`a ${eras} client declares what its model understands, and a server passes tools only then`, async () => {
+    const server = createServer({ name: 'agent', version: '1', log: () => {} });
+    const tools = [{ name: 'add', inputSchema: { type: 'object' } }] as const;
+    server.tool('think', {}, async (_args, ctx) => {
+      const { content } = await ctx.sample({ messages: MESSAGES, maxTokens: 9, tools });
+      return JSON.stringify([content, ctx.client.capabilities.sampling]);
+    });
+    const use = { type: 'tool_use', id: '1', name: 'add', input: { a: 1 } };
+    const sample = () => ({ role: 'assistant', model: 'm', content: [use], stopReason: 'toolUse' });
+    const able = await connect(server, { eras, sample, sampling: { tools: true, context: true } });
+    const [said] = (await able.call('think')).content;
+    assert.equal(said, { type: 'text', text: JSON.stringify([[use], { tools: {}, context: {} }]) });
+    await able.close();
+    const unable = await connect(server, { eras, sample, sampling: { context: true } });
+    const refused = await unable.call('think');
+    assert.is(refused.isError, true);
+    assert.match(JSON.stringify(refused.content), /tool use/);
+    await unable.close();
+    await server.close();
+  });
+
+test('a client rejects tools for a model that does not understand them', async () => {
+  const context = { signal: new AbortController().signal, about: undefined };
+  const sample = () => ({ role: 'assistant', model: 'm', content: [] });
+  const outcome = async (sampling: SamplingSupport | undefined, more: JsonObject): Promise<unknown> => {
+    const requests = new ServerRequests({ sample, ...(sampling && { sampling }) }, systemClock, () => {});
+    const answer = requests.answer('sampling/createMessage', { messages: [], ...more }, context);
+    return answer.then(
+      ({ model }) => model,
+      (error: unknown) => error instanceof ProtocolError && error.code,
+    );
+  };
+  for (const [sampling, more, expected] of [
+    [undefined, {}, 'm'],
+    [undefined, { tools: [] }, ErrorCode.InvalidParams],
+    [{ context: true }, { toolChoice: { mode: 'auto' } }, ErrorCode.InvalidParams],
+    [{ tools: true }, { tools: [], toolChoice: { mode: 'auto' } }, 'm'],
+  ] as const)
+    assert.is(await outcome(sampling, more), expected, JSON.stringify([sampling, more]));
+});

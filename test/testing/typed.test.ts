@@ -17,6 +17,8 @@ import { wireChecker } from '../harness/wire.ts';
 
 const test = suite('TestClient, typed');
 
+const MESSAGES = [{ role: 'user', content: { type: 'text', text: 'add' } }] as const;
+
 function served(clock?: SimulatedClock): Server {
   const server = createServer({
     name: 's',
@@ -136,6 +138,24 @@ for (const revision of ['2025-06-18', '2025-11-25', '2026-07-28'] as const)
           client.onElicit(({ message }) => (message === 'Which size?' ? { size: 'small' } : 'cancel')),
       },
     ));
+
+for (const revision of ['2025-11-25', '2026-07-28'] as const)
+  test(`declares in ${revision} that its model understands tools`, async () => {
+    const server = createServer({ name: 'agent', version: '1', log: () => {} });
+    server.tool('think', {}, async (_args, ctx) => {
+      const tools = [{ name: 'add', inputSchema: { type: 'object' } }] as const;
+      return (await ctx.sample({ messages: MESSAGES, maxTokens: 9, tools })).stopReason ?? '';
+    });
+    const client = await connect(server);
+    client.onSample(
+      () => ({ role: 'assistant', model: 'm', content: { type: 'text', text: '' }, stopReason: 'toolUse' }),
+      { tools: true },
+    );
+    if (revision !== '2026-07-28') await client.initialize(revision);
+    assert.equal((await client.callTool('think')).content, [{ type: 'text', text: 'toolUse' }]);
+    await client.close();
+    await server.close();
+  });
 
 test('raw and typed requests share one session, and their ids never meet', () =>
   using('2025-11-25', async (client) => {
