@@ -139,7 +139,7 @@ test('the page has the chart and a form for each event, and the data of no insta
   await server.close();
 });
 
-test('options choose the opening tools, the title, the order, the labels, and what asks again', async () => {
+test.full('options choose the opening tools, the title, the order, the labels, and what asks again', async () => {
   const { clock, server, as } = await shop({
     on: ['get'],
     title: 'A tea order',

@@ -7,6 +7,7 @@ import { withPolicy } from '../../src/apps/page-policy.ts';
 import { createServer } from '../../src/index.ts';
 import { connect } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
+import { random } from '../harness/scale.ts';
 
 const test = suite('policies of pages');
 
@@ -122,7 +123,7 @@ test('S-90: a browser obeys the policy of any page before it sees anything else 
       else assert.ok(firstPolicy(text)?.startsWith("default-src 'none'; script-src"), text);
       assert.is(withPolicy(text), text);
     }),
-    { numRuns: 2_000 },
+    { numRuns: random(2_000) },
   );
 });
 

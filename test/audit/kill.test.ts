@@ -95,9 +95,15 @@ test('G-11 a full disk: calls fail with 503 and have not run, and each that ran 
   }
 });
 
+/** `npm test` has each place and each era once. */
+const QUICK = ['store modern', 'file session'];
+
 for (const to of ['store', 'file'])
   for (const way of ['modern', 'session'])
-    test(`G-11 ${to}, ${way}: each call with an effect has a record, wherever the process is killed`, async () => {
-      for (const point of POINTS) await kill(to, way, point, 2);
-      for (let n = 0; n < KILLS; n += 1) await kill(to, way, OUTSIDE, 5 + n * 13);
-    });
+    (QUICK.includes(`${to} ${way}`) ? test : test.full)(
+      `G-11 ${to}, ${way}: each call with an effect has a record, wherever the process is killed`,
+      async () => {
+        for (const point of POINTS) await kill(to, way, point, 2);
+        for (let n = 0; n < KILLS; n += 1) await kill(to, way, OUTSIDE, 5 + n * 13);
+      },
+    );

@@ -35,7 +35,7 @@ test('a process that serves stdio outlives whatever its tools left behind, and n
 const embedded = (who: string): Fixture =>
   new Fixture('../hard/embedded.ts', 'pipe', (script) => [...nodeCommand(script), who]).read();
 
-test('a host process also survives a late error of a tool', async () => {
+test.full('a host process also survives a late error of a tool', async () => {
   const child = embedded('tool');
   assert.equal(await child.exited, { code: 0, signal: null });
   await child.quiet;
@@ -46,7 +46,7 @@ test('a host process also survives a late error of a tool', async () => {
   );
 });
 
-test('inside of another process, what is not ours ends it, as it would without us', async () => {
+test.full('inside of another process, what is not ours ends it, as it would without us', async () => {
   const child = embedded('somebody');
   assert.equal(await child.exited, { code: 1, signal: null });
   await child.quiet;

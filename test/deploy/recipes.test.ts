@@ -212,7 +212,7 @@ test('systemd: the unit has the time of the server to stop, and the command of t
   for (const option of optionsOf(args)) assert.ok(command.includes(option), option);
 });
 
-test('the exit status of a program that cannot be loaded prevents a restart', async () => {
+test.full('the exit status of a program that cannot be loaded prevents a restart', async () => {
   const broken = join(temporary, 'broken.mjs');
   writeFileSync(broken, 'throw new Error("no");');
   const codes = [new Cli(['serve', broken, '--http', '0']), new Cli(['serve', broken, '--http', 'x'])];

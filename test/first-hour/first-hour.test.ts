@@ -80,10 +80,14 @@ test('a block with another output fails', async () => {
   assert.match(reason, 'another output was expected of\necho one\none');
 });
 
-/** The block for a linked installation: it installs nothing, and `npx` only finds the command. */
+/** Runs the command that `npm test` of the project runs, without the start of npm. */
+const TEST = `eval "$(sed -n 's/.*"test": "\\(.*\\)".*/\\1/p' package.json)"`;
+
+/** The block for a linked installation: it installs nothing, checks no types, and `npx` only finds the command. */
 function withoutNpm(block: string): string {
   return block
-    .replace(/^npm install .*\n|^npm install\n/gm, '')
+    .replace(/^npm install .*\n|^npm install\n|^npm run check\n/gm, '')
+    .replace(/^npm test$/gm, TEST)
     .replace(/^npx --yes troupe/gm, `${PROJECT}/node_modules/.bin/troupe`)
     .replace(/^npx troupe/gm, 'node_modules/.bin/troupe');
 }

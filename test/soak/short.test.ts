@@ -1,9 +1,10 @@
-/** A short soak, so that the long one (`npm run test:soak`) does not rot: the same calls, 20,000 of them. */
+/** A short soak, so that the long one (`npm run test:soak`) does not rot: the same calls, and fewer. */
 import * as assert from 'uvu/assert';
 import { type Sample, slope, soak } from '../../bench/soaking.ts';
 import { suite } from '../harness/door.ts';
+import { atScale } from '../harness/scale.ts';
 
-const CALLS = 20_000;
+const CALLS = atScale({ quick: 4_000, full: 20_000, proof: 20_000 });
 const test = suite('a short soak');
 
 test(`${CALLS} calls of both eras, some failing, reporting or cancelled, are each answered right, and leave nothing behind`, async () => {

@@ -11,6 +11,7 @@ import { Metrics } from '../../src/telemetry/metrics.ts';
 import { formatFor, metricsText } from '../../src/telemetry/prometheus.ts';
 import { connect, SimulatedClock, settled } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
+import { atScale } from '../harness/scale.ts';
 import { accept, Modern } from '../input/support.ts';
 
 const test = suite('metrics');
@@ -139,17 +140,18 @@ test('the commits of a durable store are measured', async () => {
   rmSync(directory, { recursive: true });
 });
 
-test('(G-14) ten thousand names that do not exist share one series, and the names of an author are bounded', async () => {
+const NAMES = atScale({ quick: 1_000, full: 10_000, proof: 10_000 });
+test(`(G-14) ${NAMES} names that do not exist share one series, and the names of an author are bounded`, async () => {
   const server = shop();
   const client = await connect(server);
   await client.initialize();
   const lines = server.metrics().split('\n').length;
-  for (let n = 0; n < 10_000; n += 50) {
+  for (let n = 0; n < NAMES; n += 50) {
     const names = Array.from({ length: 50 }, (_, at) => `made-up-${n + at}`);
     await Promise.allSettled(names.map((name) => client.request('tools/call', { name })));
   }
   const unknown = `${tool('_unknown', '-32602')},rpc_response_status_code="-32602"`;
-  assert.is(sample(server, count(unknown)), 10_000);
+  assert.is(sample(server, count(unknown)), NAMES);
   // The buckets, the sum and the count of two series: successes, of which there are none, and failures.
   assert.is(server.metrics().split('\n').length - lines, 2 * 17);
   assert.not.match(server.metrics(), 'made-up');
