@@ -264,7 +264,8 @@ test('S-04: a handle belongs to its owner only, for every tool and resource', ()
     for (const uri of [`troupe://order/${handle}`, `troupe://order/${handle}/chart`]) {
       const refused: unknown = await eve.modern('resources/read', { uri }).catch((error: unknown) => error);
       assert.match(String(refused), /Resource not found/);
-      await ada.modern('resources/read', { uri });
+      // Another test reads the picture, which takes a second of processor time.
+      if (!uri.endsWith('/chart')) await ada.modern('resources/read', { uri });
     }
     assert.equal(dataOf(await eve.callTool('order_list')).handles, []);
     assert.is(dataOf(await ada.callTool('order_get', { handle })).status, 'active');

@@ -6,9 +6,6 @@ import { META } from '../../src/protocol/meta.ts';
 import { settled } from '../../src/testing.ts';
 import { ALL, stage } from './support.ts';
 
-/** Most questions that may wait. */
-export const WAIT = 1_000;
-
 export interface Abandoned {
   /** Questions that were put. */
   readonly asked: number;
@@ -32,8 +29,9 @@ function heap(): number {
   return process.memoryUsage().heapUsed;
 }
 
-export async function abandonQuestions(questions: number): Promise<Abandoned> {
-  const { server, told } = stage({ limits: { maxParked: WAIT } });
+/** @param wait the most questions that may wait: less than a fifth of all */
+export async function abandonQuestions(questions: number, wait = 1_000): Promise<Abandoned> {
+  const { server, told } = stage({ limits: { maxParked: wait } });
   let waiting = 0;
   server.tool('ask', {}, async (_, ctx) => {
     waiting += 1;

@@ -8,6 +8,7 @@ import { systemClock } from '../../src/clock.ts';
 import { guardedFetch } from '../../src/issuers/guarded-fetch.ts';
 import { isObject } from '../../src/protocol/json.ts';
 import { suite } from '../harness/door.ts';
+import { SCALE } from '../harness/scale.ts';
 import { guardedServer, RESOURCE } from './guarded-server.ts';
 
 const test = suite('addresses that an issuer names');
@@ -86,7 +87,10 @@ async function local(serve: (path: string, response: ServerResponse, own: string
   };
 }
 
-test('G-09 an issuer that names any of 60 private addresses for its keys or its introspection leads to no connection', async () => {
+/** Quick: one of each line above, about. */
+const NAMED = PRIVATE.filter((_, index) => SCALE !== 'quick' || index % 8 === 0);
+
+test(`G-09 an issuer that names any of ${NAMED.length} private addresses for its keys or its introspection leads to no connection`, async () => {
   assert.ok(PRIVATE.length >= 60, String(PRIVATE.length));
   let named = '';
   const issuer = await local((path, response, own) => {
@@ -96,7 +100,7 @@ test('G-09 an issuer that names any of 60 private addresses for its keys or its 
       .end(JSON.stringify(metadata));
   });
   const opened = await connections(async () => {
-    for (const host of PRIVATE)
+    for (const host of NAMED)
       for (const scheme of ['https', 'http']) {
         named = `${scheme}://${host}/latest/meta-data/`;
         const guarded = await guardedServer(() => ({

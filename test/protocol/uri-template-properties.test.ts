@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import type { TemplateValues } from '../../src/protocol/uri-template.ts';
 import { parseTemplate, TemplateError } from '../../src/protocol/uri-template.ts';
 import { suite } from '../harness/door.ts';
-import { random } from '../harness/scale.ts';
+import { random, SCALE } from '../harness/scale.ts';
 import type { OracleExpression, OracleVariable } from './uri-template-oracle.ts';
 import { ENCODED_SLASH, oracle } from './uri-template-oracle.ts';
 
@@ -235,7 +235,10 @@ time(
           shape.replaceAll('OP', operator).replaceAll('N', `${index}`),
         );
         const template = parseTemplate(text.join(''));
-        for (const unit of hostile) {
+        // Each operator meets each text, and each shape a third of them.
+        for (const unit of hostile.filter(
+          (_, index) => SCALE !== 'quick' || (index + shapes.indexOf(shape)) % 3 === 0,
+        )) {
           for (const length of [8192, 51_200])
             within(LIMIT, template.text, () => template.match(fill(unit, length)), unit);
         }
