@@ -58,7 +58,12 @@ export function judgeClaims(claims: JsonObject, context: ClaimsContext): TokenVe
     return { rejected: 'the token was issued in the future' };
   const foreign = audienceFault(claims.aud, context);
   if (foreign !== undefined) return { rejected: foreign };
-  const clientId = firstText(claims.client_id, claims.azp, claims.appid);
+  const clientClaim = CLIENT_CLAIMS.find((name) => !isAbsent(claims[name]));
+  // Read as absent, a number here would make one principal of all callers whose other claims are equal.
+  for (const name of ['sub', clientClaim] as const)
+    if (name !== undefined && !isAbsent(claims[name]) && textOf(claims[name]) === undefined)
+      return { rejected: `the token's ${name} is no text` };
+  const clientId = clientClaim === undefined ? undefined : textOf(claims[clientClaim]);
   const granted = grantedScopes(claims);
   if (isMarkedOtherwise(claims) || (kind === 'jwt' && isIdToken(claims, granted, clientId)))
     return { rejected: 'expected an access token, got an ID token or a refresh token' };
@@ -67,7 +72,7 @@ export function judgeClaims(claims: JsonObject, context: ClaimsContext): TokenVe
   if (bound === undefined && introspected && /^dpop$/i.test(String(claims.token_type)))
     return { rejected: 'the token is bound to a key (DPoP), and its issuer does not name the key (cnf)' };
   if (bound === false) return { rejected: 'the token is bound to a key in a way that this server does not support' };
-  const subject = firstText(claims.sub);
+  const subject = textOf(claims.sub);
   if (subject === undefined && clientId === undefined) return { rejected: 'the token names no subject and no client' };
   const scopes = withImplied(granted, settings.implies);
   return {
@@ -146,8 +151,15 @@ function principalOf(issuer: string, subject: string | undefined, client: string
   return `${issuer} ${part(subject)}${client === undefined ? '' : ` ${part(client)}`}`;
 }
 
-function firstText(...values: readonly (JsonValue | undefined)[]): string | undefined {
-  return values.find((value): value is string => typeof value === 'string' && value !== '');
+/** The claims that name the client of a token, in the order in which they count. */
+const CLIENT_CLAIMS = ['client_id', 'azp', 'appid'] as const;
+
+function isAbsent(value: JsonValue | undefined): boolean {
+  return value === undefined || value === null;
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 /** True for seconds since 1970. Milliseconds, which some issuers write by mistake, would be a token without an end. */

@@ -39,6 +39,39 @@ test('S-85 a forged token with an ill-formed name costs no signature, no fetch a
   await guarded.close();
 });
 
+/** Two of these would otherwise be one principal: that of the client, whoever the user is. */
+const NAMELESS = [
+  ['sub', 5],
+  ['sub', { id: 5 }],
+  ['sub', ['ada']],
+  ['sub', true],
+  ['sub', ''],
+  ['client_id', 5],
+  ['client_id', {}],
+  ['azp', ['a']],
+] as const;
+
+for (const [claim, value] of NAMELESS)
+  test(`S-85 a token whose ${claim} is ${JSON.stringify(value)} gets 401, signed or introspected, also with perUser`, async () => {
+    const claims = { ...(claim === 'azp' ? { client_id: undefined } : {}), [claim]: value };
+    for (const perUser of [false, true]) {
+      const guarded = await guardedServer(() => ({ perUser }));
+      const signed = await guarded.bearer(await guarded.issuer.token({ audience: RESOURCE, claims }));
+      assert.is(signed.status, 401);
+      assert.match(String(signed.headers.get('www-authenticate')), new RegExp(`${claim} is no text`));
+      assert.equal(guarded.calls, []);
+      await guarded.close();
+    }
+    assert.is((await introspected({ client_id: 'c', ...claims })).status, 401);
+  });
+
+test('S-85 a token without a subject, also with null, belongs to its client', async () => {
+  const guarded = await guardedServer();
+  for (const sub of [undefined, null])
+    assert.is((await guarded.bearer(await guarded.issuer.token({ audience: RESOURCE, claims: { sub } }))).status, 200);
+  await guarded.close();
+});
+
 /** A server whose issuer answers introspection with these members. */
 async function introspected(answer: object): Promise<{ status: number; text: string }> {
   const issuer = await rawServer(({ path }) =>
