@@ -1,5 +1,7 @@
 /** The door for foreign text to a terminal or a log: nothing in it moves the cursor, hides text, or reorders what a person reads. */
 
+import { writeJson } from './well-formed-json.ts';
+
 /** Control characters, marks of direction and other invisible ones, line and paragraph separators, halves of pairs, private use. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cn}\p{Zl}\p{Zp}\p{Cs}\p{Co}]/gu;
 
@@ -15,9 +17,9 @@ export function visibleText(text: string, indent = ''): string {
     .replace(INVISIBLE, (character) => (character === '\n' ? `\n${indent}` : character === '\t' ? character : '·'));
 }
 
-/** JSON for a terminal: the characters are escaped, so that it is the same value. */
-export function visibleJson(text: string): string {
-  return text.replace(INVISIBLE, (character) =>
+/** A value as JSON, with a line break at its end: the characters are escaped, so that a program reads the same value. */
+export function visibleJson(value: unknown, indent?: number): string {
+  return `${writeJson(value, indent)}\n`.replace(INVISIBLE, (character) =>
     character === '\n'
       ? character
       : Array.from({ length: character.length }, (_, at) => escaped(character.charCodeAt(at))).join(''),

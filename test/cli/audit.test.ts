@@ -11,8 +11,9 @@ import { troupe } from './in-process.ts';
 const test = suite('troupe audit');
 const record = (at: string, principal: string, element: string, more = {}): string =>
   `${JSON.stringify({ at, node: 'pod-1', event: 'call', principal, element, outcome: 'ok', ms: 4, ...more })}\n`;
+const EVE = '\x9b2J\u202eeve\x7f';
 const tree = new Tree({
-  'audit.jsonl': `${record('2026-02-01T00:00:00.000Z', 'ada', 'tool refund')}${record('2026-02-02T00:00:00.000Z', 'bob', 'tool \u001b[31mrefund')}{"cut`,
+  'audit.jsonl': `${record('2026-02-01T00:00:00.000Z', 'ada', 'tool refund')}${record('2026-02-02T00:00:00.000Z', 'bob', 'tool \u001b[31mrefund')}${record('2026-02-02T00:00:01.000Z', 'eve', 'tool look', { event: 'denied', client: EVE })}{"cut`,
   'audit.jsonl.2026-01-31T00-00-00.000Z': record('2026-01-30T00:00:00.000Z', 'ada', 'tool look', { event: 'read' }),
 });
 
@@ -25,6 +26,7 @@ test('prints the records of a file and of its predecessors, without control char
     '2026-01-30T00:00:00.000Z  read  ada  tool look  ok  4 ms',
     '2026-02-01T00:00:00.000Z  call  ada  tool refund  ok  4 ms',
     '2026-02-02T00:00:00.000Z  call  bob  tool ·[31mrefund  ok  4 ms',
+    '2026-02-02T00:00:01.000Z  denied  eve  tool look  ok  4 ms  by ·2J·eve·',
     '',
   ]);
   assert.match(err, /audit\.jsonl: skipped 1 line without an audit record/);
@@ -43,6 +45,10 @@ test('selects by principal, element and time, and prints JSON', async () => {
   );
   assert.is(out, record('2026-02-01T00:00:00.000Z', 'ada', 'tool refund'));
   assert.is((await run('audit.jsonl', '--since', '1d')).out, '');
+  // Clients choose their names. Escapes are the same value for a program, and harmless to a terminal.
+  const named = (await run('audit.jsonl', '--principal', 'eve', '--json')).out;
+  assert.match(named, /^[\x20-\x7e]+\n$/);
+  assert.is(JSON.parse(named).client, EVE);
   assert.match((await run('audit.jsonl', '--event', 'read')).out, /^\S+ {2}read {2}ada[^\n]+\n$/);
 });
 

@@ -263,7 +263,7 @@ const root = mkdtempSync(join(tmpdir(), 'call-'));
 cli.before(async () => {
   fixture = await reachable((server) => {
     server.tool('fail', {}, () => {
-      throw new Error('it broke');
+      throw new Error('it broke\x1b[2J\x9b\u202e');
     });
     server.tool('picture', {}, () => ({
       content: [{ type: 'image', mimeType: 'image/png', data: Buffer.from('png').toString('base64') }],
@@ -329,14 +329,19 @@ built('--args is read from a file', async () => {
   assert.match(missing.err, '--args: expected @FILE that can be read, got @gone.json');
 });
 
-built('an error result goes to stderr, with exit code 1, and with --json to stdout', async () => {
-  const { code, out, err } = await troupe('call', url(), 'fail');
-  assert.equal({ code, out }, { code: 1, out: '' });
-  assert.match(err, 'it broke');
-  const json = await troupe('call', url(), 'fail', '--json');
-  assert.is(json.code, 1);
-  assert.is(JSON.parse(json.out).isError, true);
-});
+built(
+  'S-83 an error result goes to stderr, with exit code 1, and with --json to stdout, without control characters',
+  async () => {
+    const { code, out, err } = await troupe('call', url(), 'fail');
+    assert.equal({ code, out }, { code: 1, out: '' });
+    // stdout is a pipe here, and stderr may be a terminal.
+    assert.is(err, 'it broke·[2J··\n');
+    const json = await troupe('call', url(), 'fail', '--json');
+    assert.is(json.code, 1);
+    assert.is(JSON.parse(json.out).isError, true);
+    assert.match(json.out, /^[\x20-\x7e\n]+$/);
+  },
+);
 
 built('an image is named with its size, and --out saves it', async () => {
   assert.is((await troupe('call', url(), 'picture')).out, '[image image/png, 3 bytes; --out DIR saves it]\n');
@@ -371,7 +376,12 @@ for (const [title, args, code, message] of [
   ['a misspelled prompt', ['--prompt', 'reviw'], 2, 'unknown prompt reviw (did you mean review?)'],
   ['an unknown resource', ['--read', 'other://1'], 1, 'code -32602'],
   ['a wrong era', ['--era', 'old'], 2, '--era: expected legacy or modern, got old'],
-  ['a malformed header', ['--header', 'x'], 2, '--header: expected "Name: value", got x'],
+  [
+    'a malformed header',
+    ['--header', 'x'],
+    2,
+    '--header: expected "Name: value" on one line, got 1 character of another form',
+  ],
 ] as const)
   built(`${title} ends with code ${code}`, async () => {
     const result = await troupe('call', url(), ...args);

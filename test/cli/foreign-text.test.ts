@@ -4,10 +4,11 @@ import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { readWords, toolArguments } from '../../src/cli/call/call-arguments.ts';
+import { readCallTarget } from '../../src/cli/call/call-target.ts';
 import { ResultText } from '../../src/cli/call/result-text.ts';
 import { listingText } from '../../src/cli/call/server-listing.ts';
 import { TerminalForms } from '../../src/cli/call/terminal-forms.ts';
-import { say } from '../../src/cli/usage.ts';
+import { say, UsageError } from '../../src/cli/usage.ts';
 import { saidBy } from '../../src/mounts/question-text.ts';
 import { printable } from '../../src/operator-log.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
@@ -133,10 +134,24 @@ for (const end of ['\n', '\r', '\r\n', '\u0085', '\u2028', '\u2029'])
   test(`S-83 each line of a question of an upstream names it, after ${JSON.stringify(end)}`, () =>
     assert.is(saidBy('shop', `Which size?${end}[bank] Your PIN?`), '[shop] Which size?\n[shop] [bank] Your PIN?'));
 
-test('S-83 JSON for a terminal is the same value, without a character that controls it', () =>
+test('a secret in the address or the header of a command is in none of its lines', async () => {
+  const url = 'http://ada:hunter2@127.0.0.1:1/mcp?key=hunter2#hunter2';
+  assert.is(readCallTarget('call', [url], [], [], { cwd: '/', env: {} }).name, 'http://127.0.0.1:1/mcp');
+  for (const header of ['Authorization Bearer hunter2', ': hunter2', 'X: a\nhunter2', 'X Y: hunter2', 'hunter2'])
+    try {
+      readCallTarget('call', [url], [], [header], { cwd: '/', env: {} });
+      assert.unreachable(header);
+    } catch (error) {
+      assert.instance(error, UsageError);
+      assert.match(String(error), '--header: expected "Name: value" on one line');
+      assert.not.match(String(error), 'hunter2');
+    }
+});
+
+test('S-83 the JSON of a command is the same value, without a character that controls it', () =>
   fc.assert(
     fc.property(fc.dictionary(hostile, hostile), (value) => {
-      const text = visibleJson(writeJson(value, 2));
+      const text = visibleJson(value, 2);
       harmless(text);
       assert.equal(JSON.parse(text), JSON.parse(writeJson(value)));
     }),

@@ -11,7 +11,7 @@ import { UsageError } from '../usage.ts';
 
 export interface CallTarget {
   readonly target: ConnectTarget;
-  /** The target as the person wrote it. */
+  /** The target as the person wrote it; of an address without credentials and query, which may be secrets. */
   readonly name: string;
   /** The address of a server that is reached over HTTP. */
   readonly url: URL | undefined;
@@ -53,7 +53,7 @@ export function readCallTarget(
     if (!URL.canParse(given)) throw new UsageError(`troupe ${command}: expected a URL, got ${given}`);
     const url = new URL(given);
     const target = { url, headers: readHeaders(command, headers) };
-    return { target, name: given, url, patience: {}, words };
+    return { target, name: nameOfAddress(url), url, patience: {}, words };
   }
   needsUrl(command, headers);
   const path = absolutePath(io, given);
@@ -77,6 +77,11 @@ export function readCallTarget(
   return { target, name: given, url: undefined, patience: FILE_PATIENCE, words };
 }
 
+/** The address of a server as the terminal and the logs of a CI may show it. */
+export function nameOfAddress({ origin, pathname }: URL): string {
+  return `${origin}${pathname}`;
+}
+
 /** @throws {UsageError} for headers of a target that is not reached over HTTP */
 function needsUrl(command: string, headers: readonly string[]): void {
   if (headers.length > 0) throw new UsageError(`troupe ${command}: --header needs a URL as TARGET`);
@@ -87,7 +92,10 @@ function readHeaders(command: string, headers: readonly string[]): Record<string
   for (const header of headers) {
     const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/.exec(header) ?? [];
     if (name === undefined || value === undefined)
-      throw new UsageError(`troupe ${command}: --header: expected "Name: value", got ${header}`);
+      // The value may be a secret, and what stands before a missing colon may be its beginning.
+      throw new UsageError(
+        `troupe ${command}: --header: expected "Name: value" on one line, got ${header.length} character${header.length === 1 ? '' : 's'} of another form`,
+      );
     read[name] = value;
   }
   return read;

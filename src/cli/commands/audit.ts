@@ -11,7 +11,7 @@ import {
 import { readFileAudit, readStoredAudit } from '../../audit/server-audit.ts';
 import { type Clock, isoOf } from '../../clock.ts';
 import { messageOf } from '../../protocol/json.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
+import { visibleJson, visibleLine } from '../../protocol/visible-text.ts';
 import type { PostgresAddress } from '../../store/postgres/postgres-address.ts';
 import type { PostgresSnapshot } from '../../store/postgres/postgres-snapshot.ts';
 import { type Store, StoreError } from '../../store/store.ts';
@@ -69,7 +69,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const json = values.json !== undefined;
   try {
     const records = await read(file, values, query, io);
-    return print(io, records.map((record) => `${json ? JSON.stringify(record) : textOf(record)}\n`).join(''));
+    return print(io, records.map((record) => (json ? visibleJson(record) : `${textOf(record)}\n`)).join(''));
   } catch (error) {
     if (error instanceof UsageError) throw error;
     // A server locks the file only while it starts.

@@ -3,7 +3,6 @@ import type { CallOptions, ConnectOptions } from '../../client/client-options.ts
 import type { Client } from '../../client/connected-client.ts';
 import { suggestion } from '../../near-miss.ts';
 import { visibleJson, visibleLine } from '../../protocol/visible-text.ts';
-import { writeJson } from '../../protocol/well-formed-json.ts';
 import { promptArguments, readWords, toolArguments, type Word } from '../call/call-arguments.ts';
 import { readCallTarget } from '../call/call-target.ts';
 import { EXIT, hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
@@ -182,11 +181,9 @@ async function run(
   options: CallOptions,
   { io, json, out }: Printing,
 ): Promise<number> {
-  const text = new ResultText({
-    out: out === undefined ? undefined : absolutePath(io, out),
-    terminal: io.stdout.isTTY === true,
-  });
-  const shown = (value: unknown): string => jsonText(value, io);
+  const directory = out === undefined ? undefined : absolutePath(io, out);
+  const text = new ResultText({ out: directory, terminal: io.stdout.isTTY === true });
+  const shown = (value: unknown): string => visibleJson(value, 2);
   switch (request.type) {
     case 'list': {
       const offers = await listServer(client);
@@ -220,8 +217,9 @@ async function run(
       const result = await client.call(tool.name, toolArguments(tool, request.words, request.args, io.cwd), options);
       const failed = result.isError === true;
       if (json) io.stdout.write(shown(result));
-      // The text of an error is not the output that a script waits for.
-      else (failed ? io.stderr : io.stdout).write(text.ofCall(result));
+      // The text of an error is not the output that a script waits for: people read it, in a terminal or a log.
+      else if (failed) io.stderr.write(new ResultText({ out: directory, terminal: true }).ofCall(result));
+      else io.stdout.write(text.ofCall(result));
       return failed ? EXIT.failed : 0;
     }
   }
@@ -232,10 +230,4 @@ function unknownName(what: string, name: string, known: readonly string[]): Usag
   const meant = suggestion(name, names);
   const list = names.length === 0 ? `The server has no ${what}s` : `It has ${names.join(', ')}`;
   return new UsageError(`troupe call: unknown ${what} ${name}${meant === '' ? `. ${list}` : meant}`);
-}
-
-/** JSON for a program, or for a person at a terminal, which it must not control. */
-function jsonText(value: unknown, { stdout }: CommandIo): string {
-  const text = `${writeJson(value, 2)}\n`;
-  return stdout.isTTY ? visibleJson(text) : text;
 }

@@ -5,7 +5,6 @@ import type { Client } from '../../client/connected-client.ts';
 import { openInspectorOn } from '../../inspector/open-inspector.ts';
 import { messageOf } from '../../protocol/json.ts';
 import { visibleJson, visibleLine } from '../../protocol/visible-text.ts';
-import { writeJson } from '../../protocol/well-formed-json.ts';
 import { readCallTarget } from '../call/call-target.ts';
 import { hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
 import { listServer } from '../call/server-listing.ts';
@@ -62,8 +61,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
     interrupt,
     async (client) => {
       if (values.json === undefined) return show(client, interrupt, io, values['no-open'] === undefined);
-      const text = `${writeJson(await listServer(client), 2)}\n`;
-      return print(io, io.stdout.isTTY ? visibleJson(text) : text);
+      return print(io, visibleJson(await listServer(client), 2));
     },
   );
 }

@@ -1,5 +1,5 @@
 /** `troupe login URL`: signs in to a server, and stores the grant for later commands. */
-import { readCallTarget } from '../call/call-target.ts';
+import { nameOfAddress, readCallTarget } from '../call/call-target.ts';
 import { Interrupt, withClient } from '../call/command-client.ts';
 import { tokenFile } from '../call/state-directory.ts';
 import type { CommandIo, ExitCode } from '../command-io.ts';
@@ -44,7 +44,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
     interrupt,
     async () => {
       // The server demands a token at the start, or it has accepted a stored one, or it demands none.
-      const stored = await fileTokens(tokenFile(values.data, io)).get(`${url.origin}${url.pathname}`);
+      const stored = await fileTokens(tokenFile(values.data, io)).get(nameOfAddress(url));
       return print(
         io,
         stored === undefined

@@ -2,6 +2,7 @@
 import { fileTokens } from '../../client/oauth/file-tokens.ts';
 import { signOut } from '../../client/oauth/resource-grant.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
+import { nameOfAddress } from '../call/call-target.ts';
 import { tokenFile } from '../call/state-directory.ts';
 import type { CommandIo, ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
@@ -24,8 +25,9 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   if (url === undefined || more.length > 0 || !/^https?:\/\//i.test(url) || !URL.canParse(url))
     throw new UsageError(`troupe logout: expected one URL, got ${positionals.join(' ') || 'none'}`);
   const { signedIn, revoked } = await signOut(url, { tokens: fileTokens(tokenFile(values.data, io)) });
-  if (!signedIn) return print(io, `Not signed in to ${url}.\n`);
-  print(io, `Signed out of ${url}.\n`);
+  const name = nameOfAddress(new URL(url));
+  if (!signedIn) return print(io, `Not signed in to ${name}.\n`);
+  print(io, `Signed out of ${name}.\n`);
   if (revoked === true) return 0;
   const why = revoked === false ? 'its authorization server offers no revocation' : visibleLine(revoked);
   say(`troupe logout: the grant is removed here and not revoked there: ${why}. It ends by itself when it expires`);
