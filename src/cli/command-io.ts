@@ -20,8 +20,8 @@ export interface CommandIo {
   reserveStdout(): (text: string) => Promise<void>;
   /** Calls back at each signal of this name. */
   onSignal(signal: NodeJS.Signals, callback: () => void): void;
-  /** Ends the process at once. Output may be lost. */
-  exit(code: number): void;
+  /** Ends the process at once. Output may be lost. @param code default: what the program has set, or 0 */
+  exit(code?: number): void;
 }
 
 /**
@@ -60,15 +60,20 @@ export function absolutePath({ cwd }: Pick<CommandIo, 'cwd'>, given: string): st
   return resolve(cwd, given);
 }
 
-/** Resolves at the first SIGTERM, SIGINT or SIGHUP. A second one ends the process. */
-export function stopped(io: CommandIo): Promise<void> {
+/** The signals that ask a process to stop. */
+const STOP = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+
+type StopSignal = (typeof STOP)[number];
+
+/** Resolves at the first SIGTERM, SIGINT or SIGHUP. A second one ends the process. @param signals the ones to watch, if not all three */
+export function stopped(io: CommandIo, signals: readonly StopSignal[] = STOP): Promise<StopSignal> {
   return new Promise((resolve) => {
     let asked = false;
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
+    for (const signal of signals)
       io.onSignal(signal, () => {
         if (asked) io.exit(128 + constants.signals[signal]);
         asked = true;
-        resolve();
+        resolve(signal);
       });
   });
 }

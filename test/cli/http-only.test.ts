@@ -1,15 +1,17 @@
-/** A program that serves over HTTP only ends with its agent, and drains at a signal, whichever command loads it. */
+/** A program that serves over HTTP only ends with its agent, and drains at a signal, whichever command loads it. Signals and closed pipes need processes. */
 import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { Cli, isBuilt, TROUPE } from './cli.ts';
 
-const all = suite('programs without stdio');
-function test(title: string, body: () => Promise<void>): void {
-  if (!isBuilt) all.skip(title, 'dist is not built: npm run build');
-  else if (process.platform === 'win32') all.skip(title, 'the signals of this file are those of POSIX');
-  else all(title, body);
-}
+const test = suite(
+  'programs without stdio',
+  !isBuilt
+    ? 'dist is not built: npm run build'
+    : process.platform === 'win32'
+      ? 'the signals of this file are those of POSIX'
+      : undefined,
+);
 
 const FILES = {
   'package.json': '{ "type": "module" }',
@@ -53,13 +55,14 @@ async function wait(url: string): Promise<string> {
 
 const WAYS = {
   'run ends with its agent': { args: ['run'], how: 'eof' },
-  'run drains at SIGTERM': { args: ['run'], how: 'SIGTERM' },
-  'run --no-supervisor drains at SIGTERM': { args: ['run', '--no-supervisor'], how: 'SIGTERM' },
+  'run drains at SIGTERM': { args: ['run'], how: 'SIGTERM', full: true },
+  'run --no-supervisor drains at SIGTERM': { args: ['run', '--no-supervisor'], how: 'SIGTERM', full: true },
   'dev drains at SIGTERM': { args: ['dev', '--no-inspect'], how: 'SIGTERM' },
 } as const;
 
-for (const [title, { args, how }] of Object.entries(WAYS)) {
-  test(`R-50: troupe ${title}, where the program serves over HTTP only`, async () => {
+for (const [title, { args, how, ...more }] of Object.entries(WAYS)) {
+  const add = 'full' in more ? test.full : test;
+  add(`R-50: troupe ${title}, where the program serves over HTTP only`, async () => {
     const { path } = new Tree(FILES);
     const cli = new Cli([...args, 'server.mjs'], { cwd: path });
     await cli.said('/mcp\n');

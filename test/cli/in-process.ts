@@ -48,9 +48,9 @@ export class Running extends Agent {
     this.#stdin.isTTY = terminal;
     const stdout = new Printer(terminal, (text) => this.printed(text));
     const before = launcher();
-    let exit = (_: number): void => {};
+    let exit = (_ = 0): void => {};
     const exited = new Promise<number>((resolve) => {
-      exit = resolve;
+      exit = (code = 0) => resolve(code);
     });
     const running = commandLine(args, {
       stdin: this.#stdin,
@@ -64,7 +64,9 @@ export class Running extends Agent {
       exit,
       ...options,
     });
-    this.exit = Promise.race([running, exited]).then((code) => {
+    // A command that serves on ends its process later.
+    const finished = running.then((code) => code ?? exited);
+    this.exit = Promise.race([finished, exited]).then((code) => {
       this.#done = true;
       // The next server of the test listens itself.
       launchedBy(before);

@@ -1,23 +1,33 @@
-/** `--log json`: every line on stderr is one object, whoever writes it. */
+/** `--log json`: every line on stderr is one object, whoever writes it. Two processes share the stderr of `troupe run`. */
 import * as assert from 'uvu/assert';
 import { isObject } from '../../src/protocol/json.ts';
 import { Tree } from '../discovery/tree.ts';
+import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { Cli, TROUPE } from './cli.ts';
+import { Running, troupe } from './in-process.ts';
 
 const test = suite('--log');
 
-const PROGRAM = `import { createServer } from '${TROUPE}';
+const program = (troupe: string): string => `import { createServer } from '${troupe}';
 const server = createServer({ name: 'a program', version: '2.0.0' });
 server.tool('fail', () => { throw new Error('the bank is closed'); });
 server.tool('die', () => process.exit(3));
 export default server;
 `;
 
-const tree = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': PROGRAM });
+const tree = new Tree({
+  'package.json': '{ "type": "module" }',
+  'server.mjs': program(TROUPE),
+  'ours.mjs': program(moduleUrl('src/index.ts')),
+});
 
 /** The lines of stderr: level, event and message. */
-function lines({ err }: Cli): readonly { level: unknown; event: unknown; msg: string; incident: unknown }[] {
+function lines({
+  err,
+}: {
+  readonly err: string;
+}): readonly { level: unknown; event: unknown; msg: string; incident: unknown }[] {
   return err
     .trimEnd()
     .split('\n')
@@ -29,9 +39,9 @@ function lines({ err }: Cli): readonly { level: unknown; event: unknown; msg: st
 }
 
 test('troupe serve --log json: its own lines, and those of the server', async () => {
-  const cli = new Cli(['serve', 'server.mjs', '--http', '0', '--log', 'json'], { cwd: tree.path });
+  const cli = new Running(['serve', 'ours.mjs', '--http', '0', '--log', 'json'], { cwd: tree.path });
   await cli.said('Claude Desktop');
-  cli.process.kill('SIGTERM');
+  cli.signal('SIGTERM');
   assert.is(await cli.exit, 0);
   const said = lines(cli);
   assert.match(said[0]?.msg ?? '', /^troupe serve: a program 2\.0\.0 at http:/);
@@ -54,13 +64,16 @@ test('troupe run --log json: the worker writes as its supervisor does', async ()
   assert.ok(said.some(({ msg, event }) => event === 'command' && /^troupe run: .*: restarting/.test(msg)));
 });
 
-test('troupe dev --log json, and a start that fails', async () => {
-  const cli = new Cli(['dev', 'missing.mjs', '--log', 'json', '--no-inspect'], { cwd: tree.path });
-  assert.is(await cli.exit, 2);
+test('a start that fails is a line of JSON', async () => {
+  const ran = await troupe(['dev', 'missing.mjs', '--log', 'json', '--no-inspect'], { cwd: tree.path });
+  assert.is(ran.code, 2);
   assert.equal(
-    lines(cli).map(({ level }) => level),
+    lines(ran).map(({ level }) => level),
     [50],
   );
+});
+
+test.full('troupe dev --log json', async () => {
   const dev = new Cli(['dev', 'server.mjs', '--log', 'json', '--no-inspect'], { cwd: tree.path });
   await dev.initialize();
   dev.process.stdin?.end();
@@ -69,7 +82,7 @@ test('troupe dev --log json, and a start that fails', async () => {
 });
 
 test('another format is a mistake', async () => {
-  const cli = new Cli(['serve', 'server.mjs', '--http', '0', '--log', 'xml'], { cwd: tree.path });
-  assert.is(await cli.exit, 2);
-  assert.match(cli.err, 'troupe serve: --log: expected text or json, got xml');
+  const { code, err } = await troupe(['serve', 'server.mjs', '--http', '0', '--log', 'xml'], { cwd: tree.path });
+  assert.is(code, 2);
+  assert.match(err, 'troupe serve: --log: expected text or json, got xml');
 });

@@ -1,15 +1,19 @@
-/** `troupe serve --http`: its address, its instructions for clients, and its shutdown. */
+/** `troupe serve --http`: its address, its instructions for clients, and its shutdown. One process shows that a signal drains it. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
+import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { Cli, TROUPE } from './cli.ts';
+import { Running, troupe } from './in-process.ts';
 
 const test = suite('troupe serve --http');
 
-const PROGRAM = `import { createServer, stdio } from '${TROUPE}';
-const server = createServer({ name: 'a program', version: '2.0.0' });
+const OURS = moduleUrl('src/index.ts');
+const PROGRAM = `import { createServer, stdio } from '${OURS}';
+const server = createServer({ name: 'a program', version: '2.0.0', log() {} });
 let calls = 0;
 server.tool('count', {}, () => String(++calls));
 server.tool('slow', {}, (_, ctx) => { ctx.progress(1); return new Promise((resolve) => setTimeout(resolve, 300, 'at last')); });
@@ -36,12 +40,17 @@ async function call(url: string, name: string): Promise<Response> {
   });
 }
 
-async function serve(...options: readonly string[]): Promise<{ server: Cli; url: string; folder: string }> {
-  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': PROGRAM });
-  const server = new Cli(['serve', 'server.mjs', '--http', '0', ...options], { cwd: path });
+/** Serves a program in this process. */
+function run(program: string, ...options: readonly string[]): Running {
+  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': program });
+  return new Running(['serve', 'server.mjs', ...options], { cwd: path });
+}
+
+async function serve(...options: readonly string[]): Promise<{ server: Running; url: string }> {
+  const server = run(PROGRAM, '--http', '0', ...options);
   await server.said('Claude Desktop');
   const url = /at (http:\S+);/.exec(server.err)?.[1] ?? '';
-  return { server, url, folder: path };
+  return { server, url };
 }
 
 test('a program that listens on stdio is served over HTTP, and stderr shows how to connect', async () => {
@@ -52,31 +61,30 @@ test('a program that listens on stdio is served over HTTP, and stderr shows how 
   assert.match(server.err, `{"mcpServers":{"a-program":{"url":"${url}"}}}`);
   assert.match(server.err, `"args":["-y","mcp-remote","${url}"]`);
   assert.match(await (await call(url, 'count')).text(), '"content":[{"type":"text","text":"1"}]');
-  server.process.kill('SIGTERM');
+  server.signal('SIGTERM');
   assert.is(await server.exit, 0);
 });
 
 test('HTTP and a socket share one process', async () => {
   if (process.platform === 'win32') return;
-  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': PROGRAM });
-  const socket = join(path, 's.sock');
-  const server = new Cli(['serve', 'server.mjs', '--http', '0', '--socket', socket], { cwd: path });
-  await server.said('Claude Desktop');
+  const socket = join(new Tree().path, 's.sock');
+  const { server, url } = await serve('--socket', socket);
   await server.said(`troupe attach ${socket}`);
-  const url = /at (http:\S+);/.exec(server.err)?.[1] ?? '';
-  const attached = new Cli(['attach', socket]);
+  const attached = new Running(['attach', socket]);
   await attached.initialize();
   assert.is(await attached.call('count'), '1');
   assert.match(await (await call(url, 'count')).text(), '"content":[{"type":"text","text":"2"}]');
   assert.is(await attached.call('count'), '3');
   await attached.end();
-  server.process.kill('SIGTERM');
+  server.signal('SIGTERM');
   assert.is(await server.exit, 0);
 });
 
 test('SIGTERM finishes running requests and ends the process with code 0', async () => {
-  const { server, url } = await serve();
-  const slow = await call(url, 'slow');
+  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': PROGRAM.replace(OURS, TROUPE) });
+  const server = new Cli(['serve', 'server.mjs', '--http', '0'], { cwd: path });
+  await server.said('Claude Desktop');
+  const slow = await call(/at (http:\S+);/.exec(server.err)?.[1] ?? '', 'slow');
   server.process.kill('SIGTERM');
   assert.match(await slow.text(), 'at last');
   assert.is(await server.exit, 0);
@@ -94,8 +102,7 @@ for (const [title, options, expected] of [
   ['an origin that is none', ['--http', '0', '--allow-origin', 'example.com'], /allowedOrigins/],
 ] as const) {
   test(`${title} is rejected with code 2`, async () => {
-    const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': PROGRAM });
-    const server = new Cli(['serve', 'server.mjs', ...options], { cwd: path });
+    const server = run(PROGRAM, ...options);
     assert.is(await server.exit, 2);
     assert.match(server.err, expected);
   });
@@ -106,52 +113,50 @@ test('R-33 a port that is in use is an error of one line, with code 1, and the d
   const { port } = new URL(url);
   for (const program of [PROGRAM, PROGRAM.replace('await server.listen', 'server.listen')]) {
     const tree = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': program });
-    const second = new Cli(['serve', 'server.mjs', '--http', port, '--data', 'data'], { cwd: tree.path });
-    assert.is(await second.exit, 1);
+    const second = await troupe(['serve', 'server.mjs', '--http', port, '--data', 'data'], { cwd: tree.path });
+    assert.is(second.code, 1);
     assert.match(second.err, new RegExp(`cannot serve .*: http: .*port ${port} is in use\\. Choose another.*$`, 'm'));
     assert.not.match(second.err, /^\s+at /m);
     // While a process has the database open, its lock and its journal exist, too.
     assert.equal(readdirSync(tree.at('data')), ['troupe.db', 'troupe.db-mark']);
   }
-  server.process.kill('SIGTERM');
+  server.signal('SIGTERM');
   assert.is(await server.exit, 0);
 });
 
-const GUARDED = `import { createServer, http, stdio } from '${TROUPE}';
+const GUARDED = `import { createServer, http, stdio } from '${OURS}';
 const authenticate = (request) => (request.header('authorization') === 'Bearer s3cret' ? 'ada' : undefined);
-const server = createServer({ name: 'guarded', version: '1.0.0' });
+const server = createServer({ name: 'guarded', version: '1.0.0', log() {} });
 server.tool('count', {}, () => '1');
 `;
 
 test('S-35 a program that listens over HTTP only after it is served ends the process: its port was not guarded', async () => {
   const late = 'await server.listen(stdio());\nawait server.listen(http({ port: 0, authenticate }));\n';
-  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': GUARDED + late });
-  const server = new Cli(['serve', 'server.mjs', '--http', '0'], { cwd: path });
+  const server = run(GUARDED + late, '--http', '0');
   assert.is(await server.exit, 1);
   assert.match(server.err, /opened http\(\) after --http was already open.*createServer\(\{ http \}\)/);
 });
 
 test('S-35 a program that listens over HTTP has one port, which is guarded as the program says', async () => {
   const own =
-    "const transport = http({ port: 0, path: '/own', authenticate });\nawait server.listen(transport);\nconsole.error('own: ' + transport.url);\n";
-  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': GUARDED + own });
-  const server = new Cli(['serve', 'server.mjs', '--http', '0'], { cwd: path });
-  await server.said('own: ');
+    "export const transport = http({ port: 0, path: '/own', authenticate });\nawait server.listen(transport);\nexport { server };\n";
+  const tree = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': GUARDED + own });
+  const server = new Running(['serve', 'server.mjs', '--http', '0'], { cwd: tree.path });
   await server.said('Claude Desktop');
   const url = /at (http:\S+);/.exec(server.err)?.[1] ?? '';
-  assert.is(/own: (http:\S+)/.exec(server.err)?.[1], url);
+  const { transport } = await import(pathToFileURL(tree.at('server.mjs')).href);
+  assert.is(String(transport.url), url);
   assert.match(url, /\/own$/);
   assert.is((await call(url, 'count')).status, 401);
-  server.process.kill('SIGTERM');
+  server.signal('SIGTERM');
   assert.is(await server.exit, 0);
 });
 
 test('S-36 a name that the program does not allow is rejected with code 2', async () => {
-  const program = `import { createServer } from '${TROUPE}';
+  const program = `import { createServer } from '${OURS}';
 export default createServer({ name: 'p', version: '1', http: { allowedHosts: ['mcp.example.com'] } });
 `;
-  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': program });
-  const server = new Cli(['serve', 'server.mjs', '--http', '0', '--allow-host', 'evil.example.com'], { cwd: path });
+  const server = run(program, '--http', '0', '--allow-host', 'evil.example.com');
   assert.is(await server.exit, 2);
   assert.match(server.err, /--allow-host: expected a subset of the program's http\.allowedHosts .*mcp\.example\.com/);
 });

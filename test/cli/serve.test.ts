@@ -1,98 +1,112 @@
-/** `troupe serve`: which programs it serves, on which sockets, and its shutdown. */
+/** `troupe serve`: which programs it serves, on which sockets, and its shutdown. Processes show the effect of signals and of late errors. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { Tree, toolModule } from '../discovery/tree.ts';
+import { Tree } from '../discovery/tree.ts';
+import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { Cli, TROUPE } from './cli.ts';
+import { Running, troupe } from './in-process.ts';
 
 const all = suite('troupe serve');
-const clients: Cli[] = [];
-
-all.after(() => {
-  // One whose server was killed would look for another.
-  for (const { process } of clients) process.kill('SIGKILL');
-});
 
 function test(title: string, body: () => Promise<void>): void {
   if (process.platform === 'win32') all.skip(title, 'the paths of this file are those of POSIX');
   else all(title, body);
 }
 
+const HI = `export const hi = Object.assign(() => 'hi', { schema: { type: 'object' } });`;
 const PACKAGE = { 'package.json': '{ "type": "module" }' };
 
-function program(end: string): string {
-  return `import { createServer, stdio } from '${TROUPE}';
-const server = createServer({ name: 'program', version: '2.0.0' });
+const OURS = moduleUrl('src/index.ts');
+
+function program(end: string, troupe = OURS): string {
+  return `import { createServer, stdio } from '${troupe}';
+const server = createServer({ name: 'program', version: '2.0.0'${troupe === OURS ? ', log() {}' : ''} });
 server.tool('hi', {}, () => 'hello');
 server.tool('slow', {}, () => new Promise((resolve) => { console.log('slow runs'); setTimeout(resolve, 300, 'at last'); }));
-setInterval(() => {}, 1_000);
 ${end}
 `;
 }
 
-async function serve(files: Readonly<Record<string, string>>, target: string): Promise<{ server: Cli; path: string }> {
+interface Served<S> {
+  readonly server: S;
+  readonly path: string;
+}
+
+type Files = Readonly<Record<string, string>>;
+
+/** Serves a program in this process. */
+async function serve(files: Files, target: string, ...options: readonly string[]): Promise<Served<Running>> {
   const tree = new Tree({ ...PACKAGE, ...files });
   const path = join(tree.path, 's.sock');
-  const server = new Cli(['serve', target, '--socket', path], { cwd: tree.path });
-  server.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
-    server.err += text;
-  });
+  const server = new Running(['serve', target, '--socket', path, ...options], { cwd: tree.path });
   await server.said(`connect clients with: troupe attach ${path}`);
   return { server, path };
 }
 
-async function attach(path: string): Promise<Cli> {
-  const cli = new Cli(['attach', path]);
-  clients.push(cli);
-  await cli.initialize();
-  return cli;
+/** Serves a program in a process. */
+async function start(files: Files): Promise<Served<Cli>> {
+  const tree = new Tree({ ...PACKAGE, ...files });
+  const path = join(tree.path, 's.sock');
+  const server = new Cli(['serve', Object.keys(files)[0] ?? '', '--socket', path], { cwd: tree.path, raw: true });
+  await server.said(`connect clients with: troupe attach ${path}`);
+  return { server, path };
+}
+
+async function attach(path: string): Promise<Running> {
+  const client = new Running(['attach', path, '--wait', '1']);
+  await client.initialize();
+  return client;
 }
 
 for (const [title, files, target] of [
   ['that listens on stdio', { 'server.mjs': program('await server.listen(stdio());') }, 'server.mjs'],
   ['that exports a server', { 'server.mjs': program('export default server;') }, 'server.mjs'],
   ['that is a directory with a server', { 'index.mjs': program('export { server };') }, '.'],
-  ['that is a directory of tools', { 'tools/a.ts': toolModule('hi') }, 'tools'],
+  ['that is a directory of tools', { 'tools/a.mjs': HI }, 'tools'],
 ] as const) {
   test(`a program ${title} is served on the socket, and ends with code 0 on SIGTERM`, async () => {
     const { server, path } = await serve(files, target);
     const client = await attach(path);
     assert.match(await client.call('hi'), /^(hi|hello)$/);
     assert.is(await client.end(), 0);
-    server.process.kill('SIGTERM');
+    server.signal('SIGTERM');
     assert.is(await server.exit, 0);
     assert.not(existsSync(path));
   });
 }
 
 test('--metrics serves the metrics on a port of their own, also beside a socket', async () => {
-  const tree = new Tree({ ...PACKAGE, 'server.mjs': program('await server.listen(stdio());') });
-  const path = join(tree.path, 's.sock');
-  const server = new Cli(['serve', 'server.mjs', '--socket', path, '--metrics', '0'], { cwd: tree.path });
+  const { server, path } = await serve(
+    { 'server.mjs': program('await server.listen(stdio());') },
+    'server.mjs',
+    '--metrics',
+    '0',
+  );
   await server.said('metrics at http://127.0.0.1:');
-  await server.said('connect clients with');
   const client = await attach(path);
   await client.call('hi');
   const [url = ''] = /http:\S+\/metrics/.exec(server.err) ?? [];
   assert.match(await (await fetch(url)).text(), 'gen_ai_tool_name="hi"} 1\n');
   assert.is(await client.end(), 0);
-  server.process.kill('SIGTERM');
+  server.signal('SIGTERM');
   assert.is(await server.exit, 0);
 });
 
-test('SIGINT finishes running requests; a second one ends them', async () => {
-  const { server, path } = await serve({ 'server.mjs': program('export default server;') }, 'server.mjs');
+test('SIGINT finishes running requests, although a timer of the program runs; a second one ends the process', async () => {
+  const text = program('setInterval(() => {}, 1_000);\nexport default server;', TROUPE);
+  const { server, path } = await start({ 'server.mjs': text });
   const client = await attach(path);
   const slow = client.call('slow');
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await server.until(() => server.out.includes('slow runs'), 'the call');
   server.process.kill('SIGINT');
   assert.is(await slow, 'at last');
   assert.is(await server.exit, 0);
 
-  const other = await serve({ 'server.mjs': program('export default server;') }, 'server.mjs');
+  const other = await start({ 'server.mjs': text });
   (await attach(other.path)).call('slow').catch(() => {});
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await other.server.until(() => other.server.out.includes('slow runs'), 'the call');
   other.server.process.kill('SIGINT');
   await other.server.said('shutting down: SIGINT');
   other.server.process.kill('SIGINT');
@@ -103,7 +117,8 @@ test('an error of a tool is logged with its line in the TypeScript file, also a 
   const text = `interface Order {
   readonly id: string;
 }
-${program(`server.tool('fail', {}, (): Order => {
+${program(
+  `server.tool('fail', {}, (): Order => {
   throw new Error('no such order');
 });
 server.tool('late', {}, () => {
@@ -112,8 +127,10 @@ server.tool('late', {}, () => {
   }, 1);
   return 'early';
 });
-export default server;`)}`;
-  const { server, path } = await serve({ 'server.ts': text }, 'server.ts');
+export default server;`,
+  TROUPE,
+)}`;
+  const { server, path } = await start({ 'server.ts': text });
   const lines = text.split('\n');
   const client = await attach(path);
   assert.is(await client.call('fail'), 'no such order');
@@ -128,15 +145,14 @@ export default server;`)}`;
 });
 
 test('a path that another server uses is an error with code 1', async () => {
-  const { server, path } = await serve({ 'server.mjs': program('await server.listen(stdio());') }, 'server.mjs');
+  const { server, path } = await serve({ 'server.mjs': program('export default server;') }, 'server.mjs');
   for (const end of ['await server.listen(stdio());', 'server.listen(stdio());', 'export default server;']) {
-    const second = new Cli(['serve', 'server.mjs', '--socket', path], {
-      cwd: new Tree({ ...PACKAGE, 'server.mjs': program(end) }).path,
-    });
-    assert.is(await second.exit, 1);
-    assert.match(second.err, /cannot serve .*a server already listens on/);
+    const { path: cwd } = new Tree({ ...PACKAGE, 'server.mjs': program(end) });
+    const { code, err } = await troupe(['serve', 'server.mjs', '--socket', path], { cwd });
+    assert.is(code, 1);
+    assert.match(err, /cannot serve .*a server already listens on/);
   }
-  server.process.kill('SIGTERM');
+  server.signal('SIGTERM');
   await server.exit;
 });
 
@@ -144,6 +160,6 @@ test('a second server of a program is rejected', async () => {
   const two = "await server.listen(stdio());\nawait createServer({ name: 'two', version: '1' }).listen(stdio());";
   const { server } = await serve({ 'server.mjs': program(two) }, 'server.mjs');
   await server.said('serves one server per process, and this program has called listen() on two');
-  server.process.kill('SIGTERM');
+  server.signal('SIGTERM');
   assert.is(await server.exit, 0);
 });

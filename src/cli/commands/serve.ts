@@ -1,11 +1,11 @@
 /** `troupe serve FILE|DIR --http PORT --socket PATH`: serves a program or modules to many clients at once. */
 import { join, parse } from 'node:path';
-import { systemClock, type Timer } from '../../clock.ts';
+import type { Timer } from '../../clock.ts';
 import type { ConnectHelp } from '../../inspector/frames.ts';
 import type { Server } from '../../server.ts';
-import { watchSignals } from '../../transports/signals.ts';
 import type { Transport } from '../../transports/transport.ts';
-import type { CommandIo, ExitCode } from '../command-io.ts';
+import type { Watchdog } from '../../workers/watchdog.ts';
+import { type CommandIo, type ExitCode, stopped } from '../command-io.ts';
 import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { type CommandLine, chooseLog, readAddress, readOptions, wholeNumber } from '../command-options.ts';
 import { FleetMember, fleetIdentity } from '../fleet/fleet-member.ts';
@@ -83,16 +83,15 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
     const connect = () => service.connectHelp(server);
     await inspect(server, { ...inspecting, command: 'serve', target: target.path, connect });
   };
-  const service = new Service(line, watch, identity);
+  const service = new Service(line, watch, identity, io);
   passArguments(target, line.rest);
-  await serveTarget(target, {
+  return serveTarget(target, {
     command: 'serve',
     listen: (server, transports) => service.open(server, transports),
     listenMore: (transports) => service.openMore(transports),
     store: await chosenStore('serve', line.values, io),
     cluster: clusterOf(line, identity, io),
   });
-  return undefined;
 }
 
 /** The nodes of a fleet with `--store` are a cluster, also without `--cluster`. @throws {UsageError} */
@@ -159,9 +158,19 @@ class Service {
   #idle: Timer | undefined;
   #connected = 0;
   #ending = false;
+  readonly #io: CommandIo;
+  #watchdog: Watchdog | undefined;
+  /** The exit code after a mistake of the program; undefined for what the program has set, or 0. */
+  #code: number | undefined;
 
   /** @param watch opens the inspector before the server listens */
-  constructor(line: CommandLine, watch: (server: Server) => Promise<void>, identity: NodeIdentity | undefined) {
+  constructor(
+    line: CommandLine,
+    watch: (server: Server) => Promise<void>,
+    identity: NodeIdentity | undefined,
+    io: CommandIo,
+  ) {
+    this.#io = io;
     this.#watch = watch;
     this.#member = identity && new FleetMember(identity, (reason) => this.#end(reason));
     const { 'idle-exit': idleExit, 'max-connections': maxConnections } = line.values;
@@ -191,9 +200,9 @@ class Service {
     await this.#watch(server);
     await server.listen(...this.#opened);
     // Without a parent the watchdog only reports: nothing would restart the process.
-    watchLoop(server, undefined, member !== undefined);
+    this.#watchdog = watchLoop(server, undefined, member !== undefined);
     // SIGHUP goes to the parent process, which replaces its nodes.
-    watchSignals((signal) => this.#end(signal), member ? ['SIGTERM', 'SIGINT'] : undefined);
+    void stopped(this.#io, member ? ['SIGTERM', 'SIGINT'] : undefined).then((signal) => this.#end(signal));
     const { drainDelayMs } = this.#endpoints;
     if (member) member.serves(server, this.#endpoints.announcement(server), drainDelayMs);
     else this.#endpoints.announce(server);
@@ -209,7 +218,7 @@ class Service {
     if (!this.#endpoints.hasHttp || !more.some(({ name }) => name === 'http')) return undefined;
     const why =
       'the program opened http() after --http was already open, so its options cannot apply: pass http() to the first server.listen(…), or its options to createServer({ http })';
-    process.exitCode = 1;
+    this.#code = 1;
     this.#end(why);
     return Promise.reject(new Error(`troupe serve: --http: ${why}`));
   }
@@ -224,9 +233,9 @@ class Service {
     this.#idle?.cancel();
     this.#idle = undefined;
     if (connected > 0 || this.#idleMs === 0 || this.#ending) return;
-    const idle = systemClock.after(this.#idleMs, () => {
+    const idle = this.#io.clock.after(this.#idleMs, () => {
       // Timers run before socket events: first accept a client that is connecting right now.
-      systemClock.soon(() => {
+      this.#io.clock.soon(() => {
         if (this.#idle === idle) this.#end(`no client was connected for ${this.#idleMs} ms`);
       });
     });
@@ -237,11 +246,11 @@ class Service {
     if (this.#ending) return;
     this.#ending = true;
     say(`troupe serve: shutting down: ${reason}`);
-    if (!this.#server) process.exit();
+    if (!this.#server) return this.#io.exit();
     // Timers and sockets that a tool has left behind must not keep the process alive.
     void this.#server.close(reason).then(() => {
-      process.exitCode ??= 0;
-      systemClock.after(LINGER_MS, () => process.exit());
+      this.#watchdog?.stop();
+      this.#io.clock.after(LINGER_MS, () => this.#io.exit(this.#code));
     });
   }
 }

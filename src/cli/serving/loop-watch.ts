@@ -4,7 +4,7 @@ import { DEFAULT_LIMITS } from '../../limits.ts';
 import type { ServerOptions } from '../../options.ts';
 import type { Server } from '../../server.ts';
 import { poison } from '../../workers/poison-calls.ts';
-import { startWatchdog } from '../../workers/watchdog.ts';
+import { startWatchdog, type Watchdog } from '../../workers/watchdog.ts';
 import { commandLog } from '../command-log.ts';
 import { say } from '../usage.ts';
 
@@ -23,11 +23,11 @@ export function loadBlockedCalls(directory: string | undefined): string | undefi
  * @param record see {@link loadBlockedCalls}
  * @param supervised whether a supervisor restarts the process
  */
-export function watchLoop({ options }: Server, record: string | undefined, supervised: boolean): void {
+export function watchLoop({ options }: Server, record: string | undefined, supervised: boolean): Watchdog | undefined {
   // The author has configured the watchdog, or disabled it.
-  if (options.watchdog !== undefined) return;
+  if (options.watchdog !== undefined) return undefined;
   const hardMs = hardLimit(options);
-  startWatchdog({
+  return startWatchdog({
     ...(supervised ? { ...(hardMs === undefined ? {} : { hardMs }), record } : {}),
     log: options.log ?? commandLog() ?? ((level, message) => say(`troupe ${level}: ${message}`)),
   });

@@ -5,6 +5,7 @@ import { launchedBy, type PreviousProcess } from '../../launcher.ts';
 import { createServer, isServer, type Server } from '../../server.ts';
 import type { Store } from '../../store/store.ts';
 import type { Transport } from '../../transports/transport.ts';
+import type { ExitCode } from '../command-io.ts';
 import { commandLog } from '../command-log.ts';
 import { reportFailure, say } from '../usage.ts';
 import type { ClusterChoice } from './cluster-option.ts';
@@ -36,8 +37,8 @@ export interface Serving {
 /** Maximum time in milliseconds for the servers of a program that failed to start to close. */
 const CLOSE_MS = 5_000;
 
-/** Serves the target and resolves when it listens. On failure, prints the reason in one line on stderr and exits with code 1. */
-export async function serveTarget(target: Target, serving: Serving): Promise<void> {
+/** Serves the target and resolves when it listens. On failure, prints the reason in one line on stderr. @returns the exit code of a failure */
+export async function serveTarget(target: Target, serving: Serving): Promise<ExitCode> {
   /** The listening servers. Each promise settles when its server listens. */
   const servers = new Map<Server, Promise<void>>();
   const listen = (server: Server, transports: readonly Transport[]): Promise<void> => {
@@ -73,14 +74,14 @@ export async function serveTarget(target: Target, serving: Serving): Promise<voi
   });
   try {
     await Promise.race([serve(target, listens, { ...serving, listen }), idle, stray.thrown]);
-    stray.end();
-    process.off('exit', exits);
+    return undefined;
   } catch (error) {
-    process.off('exit', exits);
     const code = reportFailure(`troupe ${serving.command}: cannot serve ${target.path}`, error, target.path);
     await closed([...servers.keys()]);
-    // Exit after stderr is flushed.
-    process.stderr.write('', () => process.exit(code));
+    return code;
+  } finally {
+    stray.end();
+    process.off('exit', exits);
   }
 }
 

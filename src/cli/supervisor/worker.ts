@@ -10,7 +10,7 @@ import type { MetricsAddress } from '../../transports/http/http-options.ts';
 import { stdio } from '../../transports/stdio.ts';
 import { reserveStdout } from '../../transports/stdout-guard.ts';
 import type { Transport } from '../../transports/transport.ts';
-import { type CommandIo, endProcess, processIo } from '../command-io.ts';
+import { type CommandIo, type ExitCode, endProcess, processIo } from '../command-io.ts';
 import { logAsJson } from '../command-log.ts';
 import { type ClusterValues, readCluster } from '../serving/cluster-option.ts';
 import type { InspectorAddress } from '../serving/inspecting.ts';
@@ -43,7 +43,7 @@ export interface WorkerServer extends StoreOptions, ClusterValues {
 }
 
 /** Serves until the client disconnects. @throws {UsageError} if the store cannot be made */
-export async function serveWorker(work: WorkerServer, io: CommandIo): Promise<undefined> {
+export async function serveWorker(work: WorkerServer, io: CommandIo): Promise<ExitCode> {
   const { target, data, json, inspecting, metrics } = work;
   if (json) logAsJson();
   const store = await chosenStore('run', work, io);
@@ -65,7 +65,7 @@ export async function serveWorker(work: WorkerServer, io: CommandIo): Promise<un
   };
   let readsInput = false;
   const blocked = loadBlockedCalls(data);
-  await serveTarget(target, {
+  return serveTarget(target, {
     command: 'run',
     listen(server, transports) {
       const before = serving.get(server);
@@ -92,7 +92,6 @@ export async function serveWorker(work: WorkerServer, io: CommandIo): Promise<un
     store,
     cluster: readCluster('run', work),
   });
-  return undefined;
 }
 
 /** Runs the worker process. Its arguments are a {@link WorkerServer} as JSON, and the ARGS of the program. */
