@@ -1,20 +1,30 @@
-/** Views with an entry: `troupe build` bundles them, `troupe run` serves what it made, `troupe dev` bundles them as they change. */
+/** Views with an entry: `troupe build` bundles them, a server serves what it made, `troupe dev` bundles them as they change. A reload needs a process. */
 import { existsSync, readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
+import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
+import type { Agent } from './agent.ts';
 import { Cli, TROUPE } from './cli.ts';
+import { Running, troupe } from './in-process.ts';
 
 const test = suite('troupe build');
 
-const tree = new Tree({
-  'package.json': '{ "type": "module" }',
-  'server.mjs': `import { createServer } from '${TROUPE}';
-const server = createServer({ name: 'team', version: '1.0.0' });
+const OURS = moduleUrl('src/index.ts');
+const program = (troupe: string): string => `import { createServer } from '${troupe}';
+const server = createServer({ name: 'team', version: '1.0.0', log() {} });
 server.tool('show', { app: 'board' }, () => 'three cards');
 server.app('board', { entry: new URL('./ui/board.ts', import.meta.url) });
-export default server;`,
-  'none.mjs': `import { createServer } from '${TROUPE}';
+export default server;`;
+
+const tree = new Tree({
+  'package.json': '{ "type": "module" }',
+  'server.mjs': program(TROUPE),
+  // This process loads a file once.
+  'missing.mjs': program(OURS),
+  'bundled.mjs': program(OURS),
+  'built.mjs': program(OURS),
+  'none.mjs': `import { createServer } from '${OURS}';
 export default createServer({ name: 'none', version: '1.0.0' });`,
   'ui/board.ts': `import './board.css';
 import { draw } from './draw.ts';
@@ -23,17 +33,10 @@ draw(document.getElementById('root'));`,
   'ui/draw.ts': 'export const draw = (element: HTMLElement | null): void => void element?.append("</script> one");',
 });
 
-async function command(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const cli = new Cli(args, { cwd: tree.path });
-  let out = '';
-  cli.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
-    out += text;
-  });
-  return { code: await cli.exit, out, err: cli.err };
-}
+const command = (...args: readonly string[]) => troupe(args, { cwd: tree.path });
 
 /** The page that the tool `show` opens. */
-async function pageOf(cli: Cli): Promise<{ readonly uri: string; readonly text: string }> {
+async function pageOf(cli: Agent): Promise<{ readonly uri: string; readonly text: string }> {
   const { tools } = await cli.request('tools/list');
   const [tool] = Array.isArray(tools) ? tools.map((each) => Object(each)) : [];
   const uri = String(Object(Object(tool._meta).ui).resourceUri);
@@ -41,14 +44,14 @@ async function pageOf(cli: Cli): Promise<{ readonly uri: string; readonly text: 
   return { uri, text: String(Object(Array.isArray(contents) ? contents[0] : {}).text) };
 }
 
-test('run names the command that makes a missing page, and does not serve', async () => {
-  const { code, err } = await command('run', 'server.mjs');
+test('serve names the command that makes a missing page, and does not serve', async () => {
+  const { code, err } = await command('serve', 'missing.mjs', '--http', '0');
   assert.is(code, 1);
   assert.match(err, /app "board": entry: .*ui\/board\.view\.html is missing\. Make it with: troupe build FILE/);
 });
 
-test('build bundles a script with all that it imports into one file, which run serves with a policy', async () => {
-  const { code, out, err } = await command('build', 'server.mjs');
+test('build bundles a script with all that it imports into one file, which is served with a policy', async () => {
+  const { code, out, err } = await command('build', 'bundled.mjs');
   assert.equal({ code, err }, { code: 0, err: '' });
   assert.match(out, /^ui\/board\.view\.html \(\d+ bytes, \d+ gzipped\)\n$/);
   const file = readFileSync(tree.at('ui/board.view.html'), 'utf8');
@@ -57,12 +60,16 @@ test('build bundles a script with all that it imports into one file, which run s
   assert.not.match(file, /<script[^>]*src=|<link/);
   // A text that looks like the end of the script does not end it.
   assert.is(file.split('</script>').length, 2);
-  const cli = new Cli(['run', 'server.mjs'], { cwd: tree.path });
+  const server = new Running(['serve', 'built.mjs', '--socket', tree.at('s.sock')], { cwd: tree.path });
+  await server.said('connect clients with');
+  const cli = new Running(['attach', tree.at('s.sock')]);
   await cli.initialize();
   const { uri, text } = await pageOf(cli);
   assert.match(uri, /^ui:\/\/team\/board\.[0-9a-f]{8}\.html$/);
   assert.match(text, /Content-Security-Policy" content="default-src 'none'; script-src 'sha256-/);
   await cli.end();
+  server.signal('SIGTERM');
+  await server.exit;
 });
 
 test('build reports a script that it cannot bundle, and a program without views', async () => {
@@ -70,14 +77,14 @@ test('build reports a script that it cannot bundle, and a program without views'
   assert.equal([none.code, none.out], [0, `${tree.at('none.mjs')} has no view with an entry\n`]);
   const broken = new Tree({
     'package.json': '{ "type": "module" }',
-    'server.mjs': `import { createServer } from '${TROUPE}';
-const server = createServer({ name: 'team', version: '1.0.0' });
+    'server.mjs': `import { createServer } from '${OURS}';
+const server = createServer({ name: 'team', version: '1.0.0', log() {} });
 server.app('board', { entry: new URL('./nothing.ts', import.meta.url) });
 export default server;`,
   });
-  const cli = new Cli(['build', 'server.mjs'], { cwd: broken.path });
-  assert.is(await cli.exit, 1);
-  assert.match(cli.err, /troupe build: nothing\.ts: /);
+  const { code, err } = await troupe(['build', 'server.mjs'], { cwd: broken.path });
+  assert.is(code, 1);
+  assert.match(err, /troupe build: nothing\.ts: /);
   assert.not.ok(existsSync(broken.at('nothing.view.html')));
 });
 

@@ -1,4 +1,4 @@
-/** `troupe serve --nodes`: several processes on one port, their restarts, and deployments without a failed request. */
+/** `troupe serve --nodes`: several processes on one port, their restarts, and deployments without a failed request. Two fleets of processes serve all tests. */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -9,6 +9,7 @@ import { copyLines } from '../../src/cli/fleet/node-lines.ts';
 import { Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { Cli, TROUPE } from './cli.ts';
+import { troupe } from './in-process.ts';
 
 const test = suite('troupe serve --nodes');
 
@@ -171,15 +172,15 @@ test('SIGTERM finishes running requests in every node', async () => {
 test('R-53 the nodes end with their parent, which cannot stop them when it is killed', async () => {
   if (process.platform === 'win32') return;
   writeFileSync(tree.at('server.mjs'), program('1'));
-  fleet = new Cli(['serve', 'server.mjs', '--http', '0', '--nodes', '2', '--log', 'json'], { cwd: tree.path });
-  await fleet.said('node 2 serves');
+  fleet = new Cli(['serve', 'server.mjs', '--http', '0', '--nodes', '1', '--log', 'json'], { cwd: tree.path });
+  await fleet.said('node 1 serves');
   fleet.process.kill('SIGKILL');
   // Each node holds stdout until it ends.
   await fleet.exit;
   const { port } = new URL(/at (http:\S+);/.exec(fleet.err)?.[1] ?? '');
   assert.match(await call(`http://127.0.0.1:${port}/mcp`, false, 'where').catch(String), 'ECONNREFUSED');
   // Their last line of the log names the node.
-  assert.match(fleet.err, /"node":"[^"]+\/2","msg":"troupe serve: shutting down: the parent process has exited"/);
+  assert.match(fleet.err, /"node":"[^"]+\/1","msg":"troupe serve: shutting down: the parent process has exited"/);
 });
 
 test('a program that fails to start is reported once, with its exit code', async () => {
@@ -206,9 +207,9 @@ for (const [title, options, expected] of [
   ['and a delay that is none', ['--http', '0', '--nodes', '2', '--drain-delay', 'x'], /--drain-delay: expected milli/],
 ] as const) {
   test(`--nodes ${title} is rejected with code 2`, async () => {
-    const server = new Cli(['serve', 'server.mjs', ...options], { cwd: tree.path });
-    assert.is(await server.exit, 2);
-    assert.match(server.err, expected);
+    const { code, err } = await troupe(['serve', 'server.mjs', ...options], { cwd: tree.path });
+    assert.is(code, 2);
+    assert.match(err, expected);
   });
 }
 
@@ -230,12 +231,10 @@ for (const [title, options, expected] of [
       ['run', 'server.mjs'],
     ]) {
       const given = command[0] === 'run' ? options.filter((word) => !['--http', '0'].includes(word)) : options;
-      const server = new Cli([...command, ...given], {
-        cwd: tree.path,
-        env: { TROUPE_CLUSTER_SECRET: 's'.repeat(32) },
-      });
-      assert.is(await server.exit, 2);
-      assert.match(server.err, expected);
+      const env = { TROUPE_CLUSTER_SECRET: 's'.repeat(32) };
+      const { code, err } = await troupe([...command, ...given], { cwd: tree.path, env });
+      assert.is(code, 2);
+      assert.match(err, expected);
     }
   });
 

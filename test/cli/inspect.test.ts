@@ -1,4 +1,7 @@
-/** `--inspect`, `--record` and `troupe top`: where the inspector is, who finds it, and what outlives a worker that is killed. */
+/**
+ * `--inspect`, `--record` and `troupe top`: where the inspector is, who finds it, and what outlives a worker that is killed. The
+ * inspected servers are processes, because an inspector is registered under the id of its process.
+ */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,22 +9,26 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import type { HelloFrame } from '../../src/inspector/frames.ts';
 import { readRecording } from '../../src/inspector/stream/recording.ts';
+import { TROUPE as OURS, Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { Cli, isBuilt } from './cli.ts';
+import { Running, troupe } from './in-process.ts';
 
-const all = suite('the inspector on the command line');
-function test(title: string, body: () => Promise<void>): void {
-  if (!isBuilt) all.skip(title, 'dist is not built: npm run build');
-  else if (process.platform === 'win32') all.skip(title, 'the signals of this file are those of POSIX');
-  else all(title, body);
-}
+const test = suite(
+  'the inspector on the command line',
+  !isBuilt
+    ? 'dist is not built: npm run build'
+    : process.platform === 'win32'
+      ? 'the signals of this file are those of POSIX'
+      : undefined,
+);
 
 const SERVER = fileURLToPath(new URL('../fixtures/supervised/server.mjs', import.meta.url));
 const root = mkdtempSync(join(tmpdir(), 'troupe-inspect-'));
 // Nobody else's servers are found here, and ours by nobody else.
 process.env.XDG_RUNTIME_DIR = root;
 const announced = join(root, 'troupe', 'inspectors');
-all.after(() => rmSync(root, { recursive: true, force: true }));
+test.after(() => rmSync(root, { recursive: true, force: true }));
 
 const HEAD = '{"format":"troupe-recording","version":1,"frames":[';
 const URL_LINE = /inspector at (http:\/\/127\.0\.0\.1:(\d+)\/#([\w-]{43}))( \(it can control the server\))?\n/;
@@ -62,14 +69,12 @@ function delay(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-/** What a command that ends by itself says. */
-async function run(...args: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const cli = new Cli(args);
-  let out = '';
-  cli.process.stdout?.removeAllListeners('data').on('data', (text: string) => {
-    out += text;
-  });
-  return { code: await cli.exit, out, err: cli.err };
+const run = (...args: readonly string[]) => troupe(args);
+
+/** Serves a program in this process. */
+function serve(...options: readonly string[]): Running {
+  const text = `import { createServer } from '${OURS}';\nexport default createServer({ name: 's', version: '1' });\n`;
+  return new Running(['serve', new Tree({ 'server.mjs': text }).at('server.mjs'), '--http', '0', ...options]);
 }
 
 test('--inspect prints the URL of the page and its token on stderr, and the page needs the token', async () => {
@@ -87,14 +92,15 @@ test('--inspect prints the URL of the page and its token on stderr, and the page
 });
 
 test('no inspector opens without --inspect', async () => {
-  const cli = start('run', '--no-supervisor');
-  await cli.initialize();
-  assert.is(await cli.end(), 0);
-  assert.not.match(cli.err, 'inspector');
+  const server = serve();
+  await server.said('connect clients with');
+  server.signal('SIGTERM');
+  assert.is(await server.exit, 0);
+  assert.not.match(server.err, 'inspector');
   assert.equal(existsSync(announced) ? readdirSync(announced) : [], []);
 });
 
-test('troupe dev opens the inspector unless --no-inspect is given, and only --inspect-control lets a viewer act', async () => {
+test('troupe dev opens the inspector, and only --inspect-control lets a viewer act', async () => {
   // On a machine without one, the command that opens a browser.
   const path = process.env.PATH;
   for (const name of ['xdg-open', 'open'])
@@ -119,10 +125,6 @@ test('troupe dev opens the inspector unless --no-inspect is given, and only --in
   assert.match(cursor?.file ?? '', /mcp\.json$/);
   assert.match(connect?.note ?? '', `troupe install ${SERVER}`);
   assert.is(await cli.end(), 0);
-  const without = start('dev', '--no-inspect');
-  await without.initialize();
-  assert.is(await without.end(), 0);
-  assert.not.match(without.err, 'inspector');
   const { code, err } = await run('dev', SERVER, '--no-inspect', '--inspect-control');
   assert.is(code, 2);
   assert.match(
@@ -169,6 +171,13 @@ test('a page finds the next worker at the same URL after a crash and after a dep
   assert.not.match(text, place.token);
 });
 
+test.full('--no-inspect opens no inspector', async () => {
+  const without = start('dev', '--no-inspect');
+  await without.initialize();
+  assert.is(await without.end(), 0);
+  assert.not.match(without.err, 'inspector');
+});
+
 test('troupe top shows the only inspected server, and asks for a process id if there are several', async () => {
   const cli = start('dev');
   await cli.initialize();
@@ -188,12 +197,10 @@ test('troupe top shows the only inspected server, and asks for a process id if t
   assert.is(asked.code, 1);
   assert.match(asked.err, /2 inspected servers are running: choose one by its PID, such as troupe top \d+\n/);
   const wrong = `${url.slice(0, -1)}${url.endsWith('A') ? 'B' : 'A'}`;
-  const [byPid, byUrl, refused, foreign] = await Promise.all([
-    run('top', String(other.process.pid), '--once'),
-    run('top', url, '--once'),
-    run('top', wrong, '--once'),
-    run('top', 'http://example.com/#x'),
-  ]);
+  const byPid = await run('top', String(other.process.pid), '--once');
+  const byUrl = await run('top', url, '--once');
+  const refused = await run('top', wrong, '--once');
+  const foreign = await run('top', 'http://example.com/#x');
   for (const { out } of [byPid, byUrl]) assert.match(out, `pid ${other.process.pid} `);
   assert.is(refused.code, 1);
   assert.match(refused.err, 'rejected the request: Authorization');
@@ -297,10 +304,10 @@ test('attach --spawn --inspect starts a server with an inspector', async () => {
 
 test('a recording of troupe serve is complete once the server has closed', async () => {
   const file = join(root, 'serve.json');
-  const cli = start('serve', '--http', '0', '--record', file);
-  await cli.said('connect clients with');
-  cli.process.kill('SIGTERM');
-  assert.is(await cli.exit, 0);
+  const server = serve('--record', file);
+  await server.said('connect clients with');
+  server.signal('SIGTERM');
+  assert.is(await server.exit, 0);
   const { frames } = JSON.parse(readFileSync(file, 'utf8'));
   assert.is(frames[0].type, 'hello');
 });

@@ -1,17 +1,25 @@
-/** `troupe run`: programs that listen or export a server, and modules without a server, in real processes. */
+/**
+ * `troupe run`: programs that listen or export a server, and modules without a server. Programs are served in this process by
+ * `troupe serve`, whose way to a program is the same (src/cli/serving/serving.ts). Processes show the streams, the arguments and
+ * the exit code of `run`; the full run serves each program by `run`.
+ */
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { Tree, toolModule } from '../discovery/tree.ts';
+import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
+import { atScale } from '../harness/scale.ts';
+import type { Agent } from './agent.ts';
 import { Cli, isBuilt, TROUPE } from './cli.ts';
+import { Running, troupe } from './in-process.ts';
 
 const test = suite('troupe run');
 
 const PACKAGE = '{ "name": "my-package", "version": "1.2.3", "type": "module" }';
 
 /** A program with one tool, and what comes after it. */
-function program(end: string): string {
-  return `import { createServer, stdio } from '${TROUPE}';
+function program(end: string, troupe = TROUPE): string {
+  return `import { createServer, stdio } from '${troupe}';
 const server = createServer({ name: 'program', version: '2.0.0' });
 server.tool('hi', {}, () => 'hello');
 ${end}
@@ -22,36 +30,70 @@ function open(tree: Tree, ...args: readonly string[]): Cli {
   return new Cli(['run', ...args], { cwd: tree.path });
 }
 
-for (const [title, text] of [
-  ['that listens itself is left to it', program('await server.listen(stdio());')],
-  [
-    'that listens itself, and then waits for ever, is served',
-    program('await server.listen(stdio());\nawait new Promise(() => {});'),
-  ],
-  ['that exports a server is served on stdio', program('export default server;')],
-  ['that exports a server under a name is served on stdio', program('export { server };')],
-  [
-    'that exports a server which listens is served once',
-    program('await server.listen(stdio());\nexport default server;'),
-  ],
-  ['that listens later is waited for', program('setTimeout(() => server.listen(stdio()), 50);')],
-] as const) {
-  test(`a program ${title}`, async () => {
-    const cli = open(new Tree({ 'package.json': PACKAGE, 'server.mjs': text }), 'server.mjs');
-    assert.equal((await cli.initialize()).serverInfo, { name: 'program', version: '2.0.0' });
-    assert.is(await cli.call('hi'), 'hello');
+/**
+ * Serves the files in this process, and in the full run by `troupe run`.
+ *
+ * @param files with the address of the package that they import
+ */
+function served(
+  title: string,
+  files: (troupe: string) => Readonly<Record<string, string>>,
+  target: string,
+  check: (agent: Agent, serverInfo: unknown, err: () => string) => Promise<void>,
+): void {
+  test(title, async () => {
+    const tree = new Tree(files(moduleUrl('src/index.ts')));
+    const path = tree.at('s.sock');
+    const server = new Running(['serve', target, '--socket', path], { cwd: tree.path });
+    await server.said('connect clients with');
+    const agent = new Running(['attach', path]);
+    await check(agent, (await agent.initialize()).serverInfo, () => server.err);
+    assert.is(await agent.end(), 0);
+    server.signal('SIGTERM');
+    assert.is(await server.exit, 0);
+  });
+  test.full(`troupe run: ${title}`, async () => {
+    const cli = open(new Tree(files(TROUPE)), target);
+    await check(cli, (await cli.initialize()).serverInfo, () => cli.err);
     assert.is(await cli.end(), 0);
   });
 }
 
-test('a file that exports tools is served under the name and version of its package', async () => {
-  const cli = open(new Tree({ 'package.json': PACKAGE, 'tools.ts': toolModule('hi') }), 'tools.ts');
-  assert.equal((await cli.initialize()).serverInfo, { name: 'my-package', version: '1.2.3' });
-  assert.is(await cli.call('hi'), 'hi');
-  assert.is(await cli.end(), 0);
-});
+for (const [title, end] of [
+  ['that listens itself is left to it', 'await server.listen(stdio());'],
+  [
+    'that listens itself, and then waits for ever, is served',
+    'await server.listen(stdio());\nawait new Promise(() => {});',
+  ],
+  ['that exports a server is served', 'export default server;'],
+  ['that exports a server under a name is served', 'export { server };'],
+  ['that exports a server which listens is served once', 'await server.listen(stdio());\nexport default server;'],
+  ['that listens later is waited for', 'setTimeout(() => server.listen(stdio()), 50);'],
+] as const)
+  served(
+    `a program ${title}`,
+    (troupe) => ({ 'package.json': PACKAGE, 'server.mjs': program(end, troupe) }),
+    'server.mjs',
+    async (agent, serverInfo) => {
+      assert.equal(serverInfo, { name: 'program', version: '2.0.0' });
+      assert.is(await agent.call('hi'), 'hello');
+    },
+  );
 
-test('a directory is served with all its modules, and failed modules are named on stderr', async () => {
+const plainTool = (name: string): string =>
+  `export const ${name} = () => '${name}'; ${name}.schema = { type: 'object' };`;
+
+served(
+  'a file that exports tools is served under the name and version of its package',
+  () => ({ 'package.json': PACKAGE, 'tools.mjs': plainTool('hi') }),
+  'tools.mjs',
+  async (agent, serverInfo) => {
+    assert.equal(serverInfo, { name: 'my-package', version: '1.2.3' });
+    assert.is(await agent.call('hi'), 'hi');
+  },
+);
+
+test.full('a directory is served with all its modules, and failed modules are named on stderr', async () => {
   const tree = new Tree({
     'tools/a.ts': toolModule('a'),
     'tools/deep/b.mjs': `export const b = () => 'b'; b.schema = { type: 'object' };`,
@@ -65,24 +107,29 @@ test('a directory is served with all its modules, and failed modules are named o
   assert.is(await cli.end(), 0);
 });
 
-test('a directory with a server module is that server', async () => {
-  const tree = new Tree({
-    'package.json': PACKAGE,
-    'index.ts': program('export default server;'),
-    'a.ts': toolModule('a'),
-  });
-  const cli = open(tree, '.');
-  await cli.initialize();
-  assert.equal(await cli.list('tools'), ['hi']);
-  assert.is(await cli.end(), 0);
-});
+served(
+  'a directory is served with all its modules',
+  () => ({ 'tools/a.mjs': plainTool('a'), 'tools/deep/b.mjs': plainTool('b'), 'tools/index.mjs': plainTool('c') }),
+  'tools',
+  async (agent, serverInfo) => {
+    assert.equal(serverInfo, { name: 'tools', version: '0.0.0' });
+    assert.equal(await agent.list('tools'), ['a', 'b', 'c']);
+  },
+);
+
+served(
+  'a directory with a server module is that server',
+  (troupe) => ({ 'index.mjs': program('export default server;', troupe), 'a.mjs': plainTool('a') }),
+  '.',
+  async (agent) => assert.equal(await agent.list('tools'), ['hi']),
+);
 
 test('stdout carries only the protocol: output of a loading module goes to stderr', async () => {
   const noise = `console.log('from console.log');\nprocess.stdout.write('from write\\n');\n`;
-  for (const text of [
-    noise + program('await server.listen(stdio());'),
-    `${noise}export const hi = Object.assign(() => 'hello', { schema: { type: 'object' } });`,
-  ]) {
+  const listens = noise + program('await server.listen(stdio());');
+  const exports = `${noise}export const hi = Object.assign(() => 'hello', { schema: { type: 'object' } });`;
+  const all = [listens, exports];
+  for (const text of atScale({ quick: [listens], full: all, proof: all })) {
     const cli = open(new Tree({ 'package.json': PACKAGE, 'server.mjs': text }), 'server.mjs');
     await cli.initialize();
     assert.is(await cli.call('hi'), 'hello');
@@ -92,7 +139,7 @@ test('stdout carries only the protocol: output of a loading module goes to stder
   }
 });
 
-test('the log has the line in the TypeScript file of an error that a handler threw', async () => {
+test.full('the log has the line in the TypeScript file of an error that a handler threw', async () => {
   const text = `interface Order {
   readonly id: string;
 }
@@ -119,6 +166,13 @@ test('arguments after -- go to the program', async () => {
   await cli.end();
 });
 
+test('a program that throws ends the start with exit code 1 and the reason', async () => {
+  const tree = new Tree({ 'package.json': PACKAGE, 'server.mjs': `throw new Error('no database');` });
+  const { code, out, err } = await troupe(['serve', 'server.mjs', '--socket', tree.at('s')], { cwd: tree.path });
+  assert.equal({ code, out }, { code: 1, out: '' });
+  assert.match(err, /cannot serve .*: no database \(at .*server\.mjs:1:\d+\)\n/);
+});
+
 for (const [title, text, reason] of [
   ['does not parse', 'export const x: = 1;', /server\.ts:1:16: ERROR: Unexpected "="/],
   ['throws', `throw new Error('no database');`, /cannot serve .*: no database \(at .*server\.mjs:1:\d+\)\n/],
@@ -130,7 +184,9 @@ for (const [title, text, reason] of [
   ['waits for ever', 'await new Promise(() => {});', /its event loop is empty/],
   ['offers nothing good', `export const x = () => 1; x.schema = { type: 'string' };`, /tool "x": input: /],
 ] as const) {
-  test(`a program that ${title} ends with exit code 1 and the reason`, async () => {
+  // The end of the event loop is the end of a process.
+  const add = title === 'neither listens nor exports anything' ? test : test.full;
+  add(`troupe run: a program that ${title} ends with exit code 1 and the reason`, async () => {
     const file = title === 'does not parse' ? 'server.ts' : 'server.mjs';
     const cli = open(new Tree({ 'package.json': PACKAGE, [file]: text }), file);
     assert.is(await cli.exit, 1);
@@ -156,7 +212,7 @@ else {
   });
 
   for (const end of ['server.listen(stdio());', 'module.exports = server;', 'exports.default = server;'])
-    test(`a CommonJS program that ends with ${end} is served`, async () => {
+    test.full(`a CommonJS program that ends with ${end} is served`, async () => {
       const tree = new Tree({
         's.cjs': `const { createServer, stdio } = require(${JSON.stringify(fileURLToPath(TROUPE))});
 const server = createServer({ name: 'common', version: '1.0.0' });
@@ -168,14 +224,14 @@ ${end}`,
       assert.is(await cli.end(), 0);
     });
 
-  test('a tsconfig.json that cannot be used is named', async () => {
+  test.full('a tsconfig.json that cannot be used is named', async () => {
     const tree = new Tree({ 'tools.ts': toolModule('a'), 'tsconfig.json': '{ "extends": "./gone.json" }' });
     const cli = new Cli(['run', 'tools.ts'], { cwd: tree.path });
     assert.is(await cli.exit, 1);
     assert.match(cli.err, `cannot use ${tree.at('tsconfig.json')}: `);
   });
 
-  test('without a package.json, the built command runs TypeScript as an ES module', async () => {
+  test.full('without a package.json, the built command runs TypeScript as an ES module', async () => {
     const tree = new Tree({
       'server.ts': `import { hi } from './hi';\nenum Kind { A = 'a' }\n${program(`server.tool('kind', {}, () => hi + Kind.A);\nawait server.listen(stdio());`)}`,
       'hi.ts': `export const hi: string = 'hi ';`,

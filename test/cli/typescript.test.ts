@@ -1,4 +1,7 @@
-/** TypeScript programs: Node removes the types itself where it can, and tsx loads the programs that need more. */
+/**
+ * TypeScript programs: Node removes the types itself where it can, and tsx loads the programs that need more. Each program has a
+ * process, because a loader stays in the process that it has prepared.
+ */
 import module from 'node:module';
 import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
@@ -44,23 +47,32 @@ const NEED_TSX: readonly (readonly [string, Readonly<Record<string, string>>])[]
   ],
 ];
 
-/** A newer Node removes types itself. Quick: one program that it cannot parse, and one that it cannot link. */
+/** A newer Node removes types itself. Quick: one program that it cannot link. */
 const ON_NEWER_NODE = atScale({
-  quick: NEED_TSX.filter(([reason]) => reason === 'an enum' || reason === 'an import without an extension'),
+  quick: NEED_TSX.filter(([reason]) => reason === 'an import without an extension'),
   full: NEED_TSX,
   proof: NEED_TSX,
 });
 
-/** On this Node tsx loads all programs. Quick: one for its compiler, and two for its resolver. */
+/** On this Node tsx loads all programs. Quick: one for its compiler and its resolver. */
 const ON_THIS_NODE = atScale({
-  quick: NEED_TSX.filter(([reason]) => /an enum|without an extension|paths in/.test(reason)),
+  quick: [
+    [
+      'an enum, an import without an extension and paths in tsconfig.json',
+      {
+        'server.ts': `import '#types';\nimport './types';\nenum Kind { One }\n${SERVER}`,
+        'types.ts': TYPES,
+        'tsconfig.json': '{ "compilerOptions": { "paths": { "#types": ["./types.ts"] } } }',
+      },
+    ],
+  ] as const,
   full: NEED_TSX,
   proof: NEED_TSX,
 });
 
 async function textOf(node: string, files: Readonly<Record<string, string>>): Promise<string> {
   const tree = new Tree(files);
-  const cli = new Cli(['run', 'server.ts'], { cwd: tree.path, node });
+  const cli = new Cli(['run', 'server.ts', '--no-supervisor'], { cwd: tree.path, node });
   await cli.initialize();
   const text = await cli.call('text');
   assert.is(await cli.end(), 0);
@@ -72,11 +84,14 @@ if (!isBuilt) test.skip('all of it', 'dist is not built: npm run build');
 else if (noNewerNode !== undefined) test.skip('on a Node that removes types', noNewerNode);
 else {
   for (const type of [undefined, 'module', 'commonjs'])
-    test(`Node removes the types of a program in a package of type ${type}, without tsx`, async () => {
-      const node = await newerNode();
-      const files = type ? { 'package.json': JSON.stringify({ type }) } : undefined;
-      assert.is(await textOf(node, { ...files, 'server.ts': SERVER }), BY_NODE);
-    });
+    (type === 'commonjs' ? test : test.full)(
+      `Node removes the types of a program in a package of type ${type}, without tsx`,
+      async () => {
+        const node = await newerNode();
+        const files = type ? { 'package.json': JSON.stringify({ type }) } : undefined;
+        assert.is(await textOf(node, { ...files, 'server.ts': SERVER }), BY_NODE);
+      },
+    );
 
   for (const [reason, files] of ON_NEWER_NODE)
     test(`tsx loads a program with ${reason}`, async () => {
@@ -84,7 +99,7 @@ else {
       assert.not.equal(await textOf(node, files), BY_NODE);
     });
 
-  test('a program that throws runs once', async () => {
+  test.full('a program that throws runs once', async () => {
     const node = await newerNode();
     const tree = new Tree({ 'server.ts': `console.error('began');\nconst text: string = '{';\nJSON.parse(text);\n` });
     const cli = new Cli(['run', 'server.ts'], { cwd: tree.path, node });
@@ -93,7 +108,7 @@ else {
     assert.match(cli.err, 'SyntaxError');
   });
 
-  test('a file that Node loads natively keeps its own URL', async () => {
+  test.full('a file that Node loads natively keeps its own URL', async () => {
     const tree = new Tree({ 'server.ts': SERVER });
     const cli = new Cli(['run', 'server.ts'], { cwd: tree.path, node: await newerNode() });
     await cli.initialize();
@@ -111,7 +126,7 @@ if (isBuilt) {
   if ('registerHooks' in module)
     test.skip('esbuild loads only in the thread of the hooks', 'this Node has no such thread');
   else
-    test('esbuild loads only in the thread of the hooks', async () => {
+    test.full('esbuild loads only in the thread of the hooks', async () => {
       const server = `enum Kind { One }
 import { createRequire } from 'node:module';
 import { createServer } from '${TROUPE}';
@@ -122,18 +137,21 @@ export default server;
       assert.is(await textOf(process.execPath, { 'server.ts': server }), '');
     });
 
-  test('a TypeScript program imports names from CommonJS files in TypeScript, which require each other', async () => {
-    const server = `import { createServer } from '${TROUPE}';
+  test.full(
+    'a TypeScript program imports names from CommonJS files in TypeScript, which require each other',
+    async () => {
+      const server = `import { createServer } from '${TROUPE}';
 import { kind } from './kind.cts';
 const server = createServer({ name: 'typed', version: '1.0.0' });
 server.tool('text', {}, () => \`kind \${kind}\`);
 export default server;
 `;
-    const files = {
-      'server.ts': server,
-      'kind.cts': `enum Kind { One = 1 }\nexports.kind = require('./base.cjs').base + Kind.One;\n`,
-      'base.cjs': 'exports.base = 6;\n',
-    };
-    assert.is(await textOf(process.execPath, files), 'kind 7');
-  });
+      const files = {
+        'server.ts': server,
+        'kind.cts': `enum Kind { One = 1 }\nexports.kind = require('./base.cjs').base + Kind.One;\n`,
+        'base.cjs': 'exports.base = 6;\n',
+      };
+      assert.is(await textOf(process.execPath, files), 'kind 7');
+    },
+  );
 }

@@ -53,7 +53,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const { data, store, cluster, 'cluster-secret-file': secretFile, metrics, 'no-supervisor': alone } = line.values;
   // The worker expands the variables: its arguments show the text as it was written.
   storeUrl('run', line.values, io.env);
-  readCluster('run', line.values);
+  readCluster('run', line.values, undefined, io.env);
   if (io.stdin.isTTY && io.stdout.isTTY) {
     const { connectLines } = await import('../setup/connect-lines.ts');
     io.stderr.write(connectLines(target.path, line.rest));

@@ -100,8 +100,8 @@ function clusterOf(
   identity: NodeIdentity | undefined,
   { env }: CommandIo,
 ): ClusterChoice | undefined {
-  if (!identity || storeUrl('serve', values, env) === undefined) return readCluster('serve', values);
-  return readCluster('serve', values, { index: Number(identity.name) - 1, generation: identity.generation });
+  if (!identity || storeUrl('serve', values, env) === undefined) return readCluster('serve', values, undefined, env);
+  return readCluster('serve', values, { index: Number(identity.name) - 1, generation: identity.generation }, env);
 }
 
 /** Serves with several processes. @throws {UsageError} */
@@ -125,7 +125,8 @@ async function serveNodes(
   if (process.execArgv.some((option) => option.startsWith('--inspect')))
     throw new UsageError('troupe serve: a debugger attaches to one process: omit --nodes');
   // The nodes read it again. An error is printed once.
-  if (storeUrl('serve', line.values, env) !== undefined) readCluster('serve', line.values, { index: 0, generation: 0 });
+  if (storeUrl('serve', line.values, env) !== undefined)
+    readCluster('serve', line.values, { index: 0, generation: 0 }, env);
   const { runFleet } = await import('../fleet/fleet.ts');
   await runFleet({
     nodes: count,

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { checkClusterOptions } from '../../nodes/cluster-options.ts';
 import { messageOf } from '../../protocol/json.ts';
+import type { Environment } from '../command-io.ts';
 import { UsageError } from '../usage.ts';
 
 /** The options of run and serve. */
@@ -40,7 +41,12 @@ export interface FleetPlace {
  * @returns undefined without `--cluster`, except for a node of a fleet
  * @throws {UsageError} for an invalid address, and without a secret
  */
-export function readCluster(command: string, values: ClusterValues, place?: FleetPlace): ClusterChoice | undefined {
+export function readCluster(
+  command: string,
+  values: ClusterValues,
+  place?: FleetPlace,
+  env: Environment = process.env,
+): ClusterChoice | undefined {
   const { cluster, 'cluster-secret-file': file } = values;
   const given = cluster ?? (place && '127.0.0.1:0');
   if (given === undefined) {
@@ -50,7 +56,7 @@ export function readCluster(command: string, values: ClusterValues, place?: Flee
   const [, host, port] = /^(.+):(\d+)$/.exec(given) ?? [];
   const offset = place && Number(port) !== 0 ? 2 * place.index + (place.generation % 2) : 0;
   const listen = host === undefined ? given : `${host}:${Number(port) + offset}`;
-  const choice = { listen, secret: secretOf(command, file) };
+  const choice = { listen, secret: secretOf(command, file, env) };
   try {
     checkClusterOptions(choice);
   } catch (error) {
@@ -61,8 +67,8 @@ export function readCluster(command: string, values: ClusterValues, place?: Flee
   return choice;
 }
 
-function secretOf(command: string, file: string | undefined): string {
-  const { [SECRET_VARIABLE]: variable = '' } = process.env;
+function secretOf(command: string, file: string | undefined, env: Environment): string {
+  const { [SECRET_VARIABLE]: variable = '' } = env;
   if (file === undefined && variable !== '') return variable;
   if (file === undefined)
     throw new UsageError(
