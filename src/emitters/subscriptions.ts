@@ -31,8 +31,8 @@ export interface SubscriptionsOptions {
   /** Milliseconds for which changes are coalesced into one notification each. */
   readonly gatherMs: number;
   readonly capabilities: Pick<Capabilities, 'offers'>;
-  /** True if a resource has this URI or a template matches it. */
-  knows(uri: string): boolean;
+  /** The spelling of a URI that a resource has, or a template matches; undefined for any other. */
+  spell(uri: string): string | undefined;
   /** The tasks as a client sees them; undefined if one does not exist or belongs to another principal. */
   readonly tasks: { look(client: ClientFacts, id: string): TaskState | undefined };
   /** Learns for which resources there are listeners. */
@@ -177,7 +177,6 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
           return respond(request, EMPTY);
         case 'resources/unsubscribe':
           this.#unwatch(sessionOf(request), operation.uri);
-          sessionOf(request).send({ type: 'watches', uri: operation.uri, watches: false });
           return respond(request, EMPTY);
         default:
           throw misrouted(request, 'the subscriptions actor');
@@ -221,8 +220,10 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     this.#open.add(request);
     const number = this.#next();
     for (const what of honoured.lists) this.#listening.add(request, topicOf({ type: 'list changed', what }), number);
-    for (const uri of honoured.resources ?? [])
+    for (const asks of honoured.resources ?? []) {
+      const uri = this.#options.spell(asks) ?? asks;
       this.#listening.add(request, topicOf({ type: 'resource updated', uri }), number);
+    }
     for (const task of tasks.values()) this.#listening.add(request, topicOf({ type: 'task changed', task }), number);
     notify(request, { type: 'acknowledged', filter: honoured });
     // Changes between the creation of a task and its subscription were not sent.
@@ -237,21 +238,22 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     lists: SubscriptionFilter['lists'],
     resources: SubscriptionFilter['resources'],
   ): Omit<SubscriptionFilter, 'tasks'> {
-    const { capabilities, knows } = this.#options;
+    const { capabilities, spell } = this.#options;
     return {
       lists: lists.filter((list) => capabilities.offers(list)),
-      resources: capabilities.offers('resources') ? resources?.filter(knows) : undefined,
+      resources: capabilities.offers('resources') ? resources?.filter((uri) => spell(uri) !== undefined) : undefined,
     };
   }
 
-  #watch(request: RequestView, uri: string): void {
-    const { knows, maxSubscriptions } = this.#options;
+  #watch(request: RequestView, asked: string): void {
+    const { spell, maxSubscriptions } = this.#options;
     const session = sessionOf(request);
-    const topic = topicOf({ type: 'resource updated', uri });
-    if (request.hidden || !knows(uri))
+    const uri = request.hidden ? undefined : spell(asked);
+    if (uri === undefined)
       throw new ProtocolError(request.client.dialect.resourceNotFound, 'Resource not found', {
-        uri: uri.slice(0, 2_048),
+        uri: asked.slice(0, 2_048),
       });
+    const topic = topicOf({ type: 'resource updated', uri });
     const watched = this.#watching.of(session);
     if (watched.size >= maxSubscriptions && !watched.has(topic)) {
       this.#options.system.metrics.refused('limits.maxSubscriptions');
@@ -277,11 +279,14 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     this.#reservations.set(session, reservation);
   }
 
-  #unwatch(session: Session, uri: string): void {
+  #unwatch(session: Session, asked: string): void {
+    // The resource may be gone.
+    const uri = this.#options.spell(asked) ?? asked;
     const topic = topicOf({ type: 'resource updated', uri });
     const reservation = this.#watching.of(session).has(topic) ? this.#reservations.get(session) : undefined;
     reservation?.resize(Math.max(0, reservation.amount - bytesOf(uri)));
     this.#watching.remove(session, topic);
+    session.send({ type: 'watches', uri, watches: false });
   }
 
   #next(): number {

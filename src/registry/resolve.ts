@@ -13,6 +13,7 @@ import type { Page } from '../messages/results.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import type { Complete } from '../protocol/operations.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
+import { compile, matchPattern, type Pattern } from '../protocol/uri-template/match-uri.ts';
 import { parseTemplate, type UriTemplate } from '../protocol/uri-template.ts';
 import { showsViews } from '../protocol/views.ts';
 import { misrouted, respond } from '../requests/respond.ts';
@@ -146,8 +147,8 @@ export function serveResources(
       case 'resources/templates/list':
         return sendPage(request, templates(operation.cursor, request));
       case 'resources/read': {
-        const { element, variables } = find(request, operation.uri);
-        const target = { uri: operation.uri, resource: element.definition, variables };
+        const { element, uri, variables } = find(request, operation.uri);
+        const target = { uri, resource: element.definition, variables };
         return afterwards(executor.send, { type: 'execute', request, ref: element.ref, target });
       }
       case 'completion/complete': {
@@ -166,27 +167,33 @@ export function serveResources(
 
 export interface ResolvedResource {
   readonly element: Element<Resource | ResourceTemplate>;
+  /** The URI as the program spells it, where a resource has it. */
+  readonly uri: string;
   readonly variables: ResourceTarget['variables'];
 }
 
-/** Tests whether a URI can be read: a resource has it, or a template matches it. */
-export function knower(catalogue: Catalogue<Resource | ResourceTemplate>): (uri: string) => boolean {
+/** The spelling of a URI that can be read: a resource has it, or a template matches it. Undefined for any other URI. */
+export function speller(catalogue: Catalogue<Resource | ResourceTemplate>): (uri: string) => string | undefined {
   const resolve = resolver(catalogue);
-  return (uri) => resolve(uri) !== undefined;
+  return (uri) => resolve(uri)?.uri;
 }
 
+/** Clients spell such URIs in several ways: some encode each character that RFC 3986 does not allow. */
+const SPELLED = /[^!-$&-~]/;
+
 /**
- * Resolves a URI: first to the resource with this URI, then to the first matching template. Templates are parsed once
- * for each version of the catalogue.
+ * Resolves a URI: first to the resource with this URI, in any encoding, then to the first matching template. Patterns are
+ * compiled once for each version of the catalogue.
  */
 export function resolver(
   catalogue: Catalogue<Resource | ResourceTemplate>,
 ): (uri: string) => ResolvedResource | undefined {
   let version = -1;
   let templates: { readonly key: string; readonly template: UriTemplate }[] = [];
+  let spelled: { readonly key: string; readonly pattern: Pattern }[] = [];
   return (uri) => {
     const exact = catalogue.get(uri);
-    if (exact && isResource(exact.definition)) return { element: exact, variables: {} };
+    if (exact && isResource(exact.definition)) return { element: exact, uri, variables: {} };
     if (version !== catalogue.version) {
       version = catalogue.version;
       templates = catalogue
@@ -194,11 +201,20 @@ export function resolver(
         .flatMap(({ key, definition, enabled }) =>
           enabled && isTemplate(definition) ? [{ key, template: parseTemplate(key) }] : [],
         );
+      spelled = catalogue
+        .all()
+        .flatMap(({ key, definition, enabled }) =>
+          enabled && isResource(definition) && SPELLED.test(key) ? [{ key, pattern: compile([key]) }] : [],
+        );
+    }
+    for (const { key, pattern } of spelled) {
+      const element = matchPattern(pattern, uri) && catalogue.get(key);
+      if (element) return { element, uri: key, variables: {} };
     }
     for (const { key, template } of templates) {
       const variables = template.match(uri);
       const element = variables && catalogue.get(key);
-      if (element) return { element, variables };
+      if (element) return { element, uri, variables };
     }
     return undefined;
   };

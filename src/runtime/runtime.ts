@@ -31,7 +31,7 @@ import { guardLog, stderrLog } from '../operator-log.ts';
 import type { ServerOptions } from '../options.ts';
 import type { Implementation } from '../protocol/types.ts';
 import { ANONYMOUS } from '../quota.ts';
-import { knower } from '../registry/resolve.ts';
+import { speller } from '../registry/resolve.ts';
 import { running } from '../requests/running.ts';
 import { preloadAjv } from '../schema/ajv.ts';
 import { quotasOf } from '../server-quotas.ts';
@@ -206,7 +206,7 @@ export function createRuntime(
     retained: quotas.retained,
     gatherMs: limits.gatherMs,
     capabilities,
-    knows: knower(catalogues.resources),
+    spell: speller(catalogues.resources),
     tasks: table,
   });
   /** Receives the changes of this node, which other nodes learn, too. */
