@@ -117,7 +117,7 @@ for (const [name, way] of Object.entries(WAYS))
     );
   });
 
-test('two ids that are one number have different digests, in any order of members', () => {
+test('S-12: two ids that are one number have different digests, in any order of members', () => {
   const [one, other] = ['1234567890123456789', '1234567890123456788'];
   for (const shape of ['{"id":ID}', '{"a":[[1,ID]]}', '{"a":{"b":{"id":ID}}}']) {
     assert.is.not(digest(read(shape.replace('ID', one))), digest(read(shape.replace('ID', other))));
