@@ -121,7 +121,8 @@ test('troupe dev opens the inspector, and only --inspect-control lets a viewer a
   const [entry, shown] = [printed.out, cursor?.text ?? '{}'].map(
     (text) => Object.values(JSON.parse(text).mcpServers)[0],
   );
-  assert.equal(Object(shown).args.slice(0, 3), Object(entry).args);
+  // Each names the copy of the command that wrote it.
+  assert.equal(Object(shown).args.slice(1, 3), Object(entry).args.slice(1));
   assert.match(cursor?.file ?? '', /mcp\.json$/);
   assert.match(connect?.note ?? '', `troupe install ${SERVER}`);
   assert.is(await cli.end(), 0);
