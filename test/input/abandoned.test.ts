@@ -8,7 +8,7 @@ const test = suite('abandoned questions');
 const QUESTIONS = atScale({ quick: 2_000, full: 8_000, proof: 20_000 });
 const WAIT = QUESTIONS / 8;
 /** What the process itself takes in the meantime, such as compiled code. A question that stays takes 2 KB. */
-const NOISE_BYTES = 500_000;
+const NOISE_BYTES = 1_000_000;
 
 if (!canWeigh) test.skip('the heap', 'this Node does not let us collect garbage');
 else

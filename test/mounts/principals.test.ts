@@ -11,7 +11,7 @@ import { type Era, speakLegacy } from './asking-server.ts';
 
 const test = suite('principals at a gateway');
 
-const CALLS = atScale({ quick: 75, full: 75, proof: 2_500 });
+const CALLS = atScale({ quick: 20, full: 75, proof: 2_500 });
 const AT_ONCE = 16;
 const NAMES = ['ada', 'bob'] as const;
 const SCHEMA = { type: 'object', properties: { who: { type: 'string' } }, required: ['who'] } as const;

@@ -130,6 +130,7 @@ test('U-12: a call of a legacy upstream in memory or over stdio ends in words, a
   const first = await start(disk, gatewayTo(server));
   const question = asQuestion(await send(first.modern(), 'up_form'));
   first.kill();
+  killed.push(first);
   const second = await start(disk, gatewayTo(server));
   assert.match(
     String(await send(second.modern(), 'up_form', answered(question))),
