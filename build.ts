@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { buildChanged } from './page-build.ts';
+import { buildChanged, LIBRARY } from './page-build.ts';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
 const compiler = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')));
@@ -15,15 +15,9 @@ async function declarations(): Promise<void> {
   else process.exitCode = 1;
 }
 
-const bundles = {
-  name: 'lib',
-  inputs: ['bundle.ts', 'package.json', 'machines', 'src', 'test/conformance/client.ts'],
-  last: 'cli/main.js',
-};
-
 await Promise.all([
   declarations(),
-  buildChanged(bundles, () => import('./bundle.ts')),
+  buildChanged(LIBRARY, () => import('./bundle.ts')),
   import('./inspector/build.ts'),
   import('./apps/build.ts'),
 ]);

@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
 
-interface Built {
+export interface Built {
   /** The folder below `dist`. */
   readonly name: string;
   /** Files and folders of the repository that it is made of. */
@@ -47,13 +47,25 @@ export async function buildPages({ name, inputs, last, build }: PageBuild): Prom
   });
 }
 
-/** Builds a folder of `dist`, unless it has its last file and was built from inputs with the same digest. `--force` always builds. */
-export async function buildChanged({ name, inputs, last }: Built, build: () => Promise<unknown>): Promise<void> {
-  const stamp = join(root, 'dist', `${name}.inputs`);
-  const digest = digestOf(['package-lock.json', 'page-build.ts', ...inputs]);
-  const built =
-    existsSync(join(root, 'dist', name, last)) && existsSync(stamp) && readFileSync(stamp, 'utf8') === digest;
-  if (built && !process.argv.includes('--force')) return;
+/** The bundles of the library. */
+export const LIBRARY: Built = {
+  name: 'lib',
+  inputs: ['bundle.ts', 'package.json', 'machines', 'src', 'test/conformance/client.ts'],
+  last: 'cli/main.js',
+};
+
+/** Whether a folder of `dist` has its last file and was built from inputs with the same digest. */
+export function isBuilt({ name, inputs, last }: Built): boolean {
+  const stamp = stampOf(name);
+  if (!existsSync(join(root, 'dist', name, last)) || !existsSync(stamp)) return false;
+  return readFileSync(stamp, 'utf8') === digestOf(inputs);
+}
+
+/** Builds a folder of `dist`, unless its inputs are those of the last build. `--force` always builds. */
+export async function buildChanged(built: Built, build: () => Promise<unknown>): Promise<void> {
+  if (isBuilt(built) && !process.argv.includes('--force')) return;
+  const stamp = stampOf(built.name);
+  const digest = digestOf(built.inputs);
   // A build that is interrupted leaves no stamp.
   rmSync(stamp, { force: true });
   await build();
@@ -69,10 +81,15 @@ export function onlyFile(folder: string, ending: string): string {
   return readFileSync(join(folder, name), 'utf8');
 }
 
+function stampOf(name: string): string {
+  return join(root, 'dist', `${name}.inputs`);
+}
+
 /** A digest of the inputs and of the versions of the packages. */
 function digestOf(inputs: readonly string[]): string {
   const hash = createHash('sha256');
-  for (const file of inputs.flatMap(filesOf).sort()) hash.update(`${file}\n`).update(readFileSync(join(root, file)));
+  for (const file of ['package-lock.json', 'page-build.ts', ...inputs].flatMap(filesOf).sort())
+    hash.update(`${file}\n`).update(readFileSync(join(root, file)));
   return hash.digest('hex');
 }
 

@@ -8,13 +8,13 @@ import * as assert from 'uvu/assert';
 import { readFileAudit, readStoredAudit } from '../../src/audit/server-audit.ts';
 import { systemClock } from '../../src/clock.ts';
 import { type AuditRecord, sqlite } from '../../src/index.ts';
-import { compiled } from '../harness/compiled.ts';
+import { startable } from '../harness/compiled.ts';
 import { conclusive, suite, timeLimit } from '../harness/door.ts';
 import { atScale, PROOF } from '../harness/scale.ts';
 import { elapse } from '../harness/wait.ts';
 
 const test = suite('a required audit, killed');
-const FIXTURE = compiled('test/fixtures/audit/paying.ts');
+const FIXTURE = startable('test/fixtures/audit/paying.ts');
 /** The fixture never kills itself at this point: its parent does, at any time. */
 const OUTSIDE = 'outside';
 const KILLS = atScale({ quick: 0, full: 1, proof: 40 });
@@ -68,7 +68,7 @@ test('G-11 a full disk: calls fail with 503 and have not run, and each that ran 
   const folder = mkdtempSync(join(tmpdir(), 'troupe-audit-full-'));
   try {
     const path = join(folder, 'audit.jsonl');
-    const full = compiled('test/fixtures/audit/full-disk.ts');
+    const full = startable('test/fixtures/audit/full-disk.ts');
     // The files of this process have at most 16 KiB.
     const child = spawn('bash', ['-c', 'ulimit -f 16; exec "$@"', 'bash', process.execPath, full, path, '60'], {
       stdio: ['ignore', 'pipe', 'inherit'],

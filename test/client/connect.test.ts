@@ -13,7 +13,7 @@ import { ServerRequests } from '../../src/client/server-requests.ts';
 import { systemClock } from '../../src/clock.ts';
 import { ErrorCode, ProtocolError } from '../../src/protocol/errors.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
-import { compiled } from '../harness/compiled.ts';
+import { startable } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { failure, type Reachable, reachable } from './fixture.ts';
 
@@ -303,7 +303,7 @@ test('a closed client rejects calls, and none of them was carried out', async ()
 for (const eras of ERAS)
   (eras === 'modern' ? test : test.full)(`a ${eras} client speaks with a program over stdio, and ends it`, async () => {
     const client = await connect(
-      { command: process.execPath, args: [compiled('examples/everything/stdio.ts')] },
+      { command: process.execPath, args: [startable('examples/everything/stdio.ts')] },
       { eras, connectMs: 60_000, probeMs: 60_000 },
     );
     assert.ok((await client.tools()).length > 5);

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Revision } from '../../src/protocol/revisions.ts';
-import { compiled } from '../harness/compiled.ts';
+import { startable } from '../harness/compiled.ts';
 import { type Direction, wireChecker } from '../harness/wire.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export function server(file: string, env: Record<string, string> = {}) {
   return {
     command: process.execPath,
-    args: [compiled(file)],
+    args: [startable(file)],
     cwd: ROOT,
     env: { NODE_NO_WARNINGS: '1', ...env },
     stderr: 'pipe' as const,

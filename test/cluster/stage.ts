@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import pg from 'pg';
-import { compiled } from '../harness/compiled.ts';
+import { startable } from '../harness/compiled.ts';
 import { freePort } from '../harness/free-port.ts';
 import { type Postgres, startPostgres } from '../harness/postgres.ts';
 import { TcpProxy } from '../harness/tcp-proxy.ts';
@@ -151,7 +151,7 @@ export class ClusterStage {
       const ports = { http: await freePort(), link: await freePort() };
       const cable = await TcpProxy.open(postgres.port);
       const through = database.replace(`:${postgres.port}/`, `:${cable.port}/`);
-      const words = [compiled(program), through, String(ports.http), String(ports.link), SECRET];
+      const words = [startable(program), through, String(ports.http), String(ports.link), SECRET];
       nodes.push(new StageNode(ports, cable, words, env));
     }
     const client = await clientOf(database);

@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import * as assert from 'uvu/assert';
-import { compiled } from '../harness/compiled.ts';
+import { startable } from '../harness/compiled.ts';
 import { fullOnly, suite } from '../harness/door.ts';
 import { initialize } from '../http/support.ts';
 
 fullOnly('starts three workers; the quick tests of a session after its process are those of sessions.test.ts');
 
 const test = suite('a session that outlives its worker');
-const FIXTURE = compiled('test/fixtures/durable/worker.ts');
+const FIXTURE = startable('test/fixtures/durable/worker.ts');
 
 /** What a worker of this session answers to a call with the id 1; it is killed then. */
 async function answer(file: string, session: string): Promise<string> {

@@ -5,11 +5,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { compiled } from '../harness/compiled.ts';
+import { startable } from '../harness/compiled.ts';
 import { PROOF } from '../harness/scale.ts';
 import { inTime } from '../harness/wait.ts';
 
-const FIXTURE = compiled('test/fixtures/durable/serving.ts');
+const FIXTURE = startable('test/fixtures/durable/serving.ts');
 
 /** Whether the tests use the full numbers of the reliability brief. */
 export const FULL = PROOF;

@@ -12,7 +12,7 @@ import { actorTree, exchangeWaits, flatten, Model, waitsOf } from '../../src/ins
 import { openInspector, readRecording, record } from '../../src/inspector.ts';
 import { INTERNALS } from '../../src/runtime/internals.ts';
 import { connect, SimulatedClock } from '../../src/testing.ts';
-import { compiled } from '../harness/compiled.ts';
+import { startable } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { elapse } from '../harness/wait.ts';
 
@@ -53,7 +53,7 @@ test('S-33 a recording is for its owner only, has no secret, and is a document w
 });
 
 test('S-33 a killed process leaves a readable recording, which the next process continues', async () => {
-  const child = spawn(process.execPath, [compiled('test/inspector/recorded-child.ts'), file('killed.json')], {
+  const child = spawn(process.execPath, [startable('test/inspector/recorded-child.ts'), file('killed.json')], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(child.stdout, 'data');

@@ -9,7 +9,7 @@ import * as assert from 'uvu/assert';
 import { isObject, type JsonObject } from '../../src/protocol/json.ts';
 import { META } from '../../src/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../src/protocol/task-params.ts';
-import { compiled } from '../harness/compiled.ts';
+import { startable } from '../harness/compiled.ts';
 import { fullOnly, suite } from '../harness/door.ts';
 import { elapse } from '../harness/wait.ts';
 import { SELF, send } from '../http/modern.ts';
@@ -64,7 +64,7 @@ async function worldOf(era: Era): Promise<World> {
   await upstream.listen(transport);
   let gateway: { readonly child: ChildProcess; readonly url: string } | undefined;
   const start = async (): Promise<void> => {
-    const args = [compiled('test/fixtures/mounts/lasting.ts'), String(transport.url), join(folder, 'store.db')];
+    const args = [startable('test/fixtures/mounts/lasting.ts'), String(transport.url), join(folder, 'store.db')];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     const [line] = await once(child.stdout, 'data');
     gateway = { child, url: String(line).trim() };

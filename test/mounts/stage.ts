@@ -1,7 +1,7 @@
 /** A gateway between a client and an upstream: the era and the transport of each side can be chosen. */
 import { createServer, http, type Server, type ServerOptions } from 'troupe';
 import { type Client, type ConnectOptions, type ConnectTarget, connect } from 'troupe/client';
-import { compiled } from '../harness/compiled.ts';
+import { startable } from '../harness/compiled.ts';
 import { type AskingServer, askingServer, type Era } from './asking-server.ts';
 
 export type Carrier = 'memory' | 'stdio' | 'http';
@@ -55,7 +55,7 @@ export async function stageOf(
   let asking: AskingServer | undefined;
   let target: ConnectTarget | Server;
   if (upstream.over === 'stdio')
-    target = { command: process.execPath, args: [compiled('test/fixtures/mounts/asking.ts'), upstream.era] };
+    target = { command: process.execPath, args: [startable('test/fixtures/mounts/asking.ts'), upstream.era] };
   else {
     asking = askingServer(upstream.era);
     const { server } = asking;
@@ -68,7 +68,7 @@ export async function stageOf(
     door = {
       command: process.execPath,
       args: [
-        compiled('test/fixtures/mounts/gateway.ts'),
+        startable('test/fixtures/mounts/gateway.ts'),
         JSON.stringify(asking && upstream.over === 'memory' ? { era: upstream.era } : target),
       ],
     };

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { compiled } from '../harness/compiled.ts';
+import { startable } from '../harness/compiled.ts';
 import { timeLimit } from '../harness/door.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../harness/postgres.ts';
 import { atScale, SCALE } from '../harness/scale.ts';
@@ -13,7 +13,7 @@ import { elapse, until } from '../harness/wait.ts';
 import { ask, openSession, type Session } from '../http/support.ts';
 
 const test = postgresSuite('nodes on PostgreSQL');
-const FIXTURE = compiled('test/fixtures/nodes/bells.ts');
+const FIXTURE = startable('test/fixtures/nodes/bells.ts');
 const TIMERS = atScale({ quick: 20, full: 60, proof: 10_000 });
 const PRINCIPALS = atScale({ quick: 5, full: 20, proof: 20 });
 const LANES = 32;

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { loadavg } from 'node:os';
 import * as assert from 'uvu/assert';
 import type { Amount, Flooded, Kind, Order } from '../fixtures/supervision/flooder.ts';
-import { compiled } from '../harness/compiled.ts';
+import { startable } from '../harness/compiled.ts';
 import { fullOnly, suite } from '../harness/door.ts';
 import { atScale, PROOF } from '../harness/scale.ts';
 import { call } from '../http/modern.ts';
@@ -41,7 +41,7 @@ let flooder: { readonly child: ChildProcess; readonly ended: Promise<never> } | 
 test.after(() => void flooder?.child.kill());
 
 function openFlooder(): NonNullable<typeof flooder> {
-  const child = fork(compiled('test/fixtures/supervision/flooder.ts'), { execArgv: [] });
+  const child = fork(startable('test/fixtures/supervision/flooder.ts'), { execArgv: [] });
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`the flooder ended with code ${code}`);
   });

@@ -27,7 +27,7 @@ import { type OtelOptions, otel } from '../../src/otel.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import type { Telemetry } from '../../src/telemetry/telemetry.ts';
 import { connect, SimulatedClock } from '../../src/testing.ts';
-import { compiled } from '../harness/compiled.ts';
+import { startable } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { ALL, accept, Modern } from '../input/support.ts';
 
@@ -388,7 +388,7 @@ test('(G-13) sockets are named as their transport', async () => {
 });
 
 test('(G-13) requests over stdio have spans with their transport', async () => {
-  const child = spawn(process.execPath, [compiled('test/fixtures/telemetry/traced.ts')]);
+  const child = spawn(process.execPath, [startable('test/fixtures/telemetry/traced.ts')]);
   let printed = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (printed += text));
   child.stdout.resume();

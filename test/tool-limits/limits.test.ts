@@ -26,7 +26,7 @@ import type { Write } from '../../src/store/store.ts';
 import { connect, ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../src/testing.ts';
 import { compileLimits } from '../../src/tool-limits/call-limits.ts';
 import { LimitedCalls } from '../../src/tool-limits/limited-calls.ts';
-import { compiled } from '../harness/compiled.ts';
+import { startable } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { SCALE } from '../harness/scale.ts';
 import { wireChecker } from '../harness/wire.ts';
@@ -470,7 +470,7 @@ test('G-10 no use is forgotten while the store writes it', async () => {
   assert.ok(await refused());
 });
 
-const FIXTURE = compiled('test/fixtures/tool-limits/spending.ts');
+const FIXTURE = startable('test/fixtures/tool-limits/spending.ts');
 
 async function spend(folder: string, count: number, end: 'kill' | 'stop'): Promise<number> {
   const child = spawn(process.execPath, [FIXTURE, folder, String(count), end], {

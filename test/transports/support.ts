@@ -8,7 +8,7 @@ import { Metrics } from '../../src/telemetry/metrics.ts';
 import { SimulatedClock } from '../../src/testing.ts';
 import { Bus, type BusEvents } from '../../src/transports/bus.ts';
 import type { Readiness, TransportHost } from '../../src/transports/transport.ts';
-import { compiled } from '../harness/compiled.ts';
+import { startable } from '../harness/compiled.ts';
 
 /** Time that moves only when told, turns of the event loop too. */
 export class HandClock extends SimulatedClock {
@@ -149,7 +149,7 @@ export class Fixture {
   #wake: (() => void)[] = [];
 
   constructor(name: string, stdio: StdioOptions = 'pipe', command: (script: string) => string[] = nodeCommand) {
-    const [program = process.execPath, ...args] = command(compiled(`test/fixtures/stdio/${name}`));
+    const [program = process.execPath, ...args] = command(startable(`test/fixtures/stdio/${name}`));
     this.process = spawn(program, args, { stdio });
     this.exited = once(this.process, 'exit').then(([code, signal]) => ({ code, signal }));
     this.quiet = once(this.process, 'close');

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { compiled } from '../harness/compiled.ts';
+import { startable } from '../harness/compiled.ts';
 import { until } from '../harness/wait.ts';
 import { call } from '../http/modern.ts';
 
@@ -61,7 +61,7 @@ export class Hosted {
     const [file = '', ...args] = wrap([
       process.execPath,
       ...node,
-      compiled(`test/fixtures/supervision/${script}`),
+      startable(`test/fixtures/supervision/${script}`),
       JSON.stringify({ port: this.#port, ...config }),
     ]);
     const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'] });
