@@ -51,6 +51,7 @@ import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts
 import type { ClientSettings, ServerLogMessage } from './client-options.ts';
 import { encodeMirrored } from './mirrored-parameters.ts';
 import { type OutgoingRequest, OutgoingRequests } from './outgoing-requests.ts';
+import { ProposedRevision } from './proposed-revision.ts';
 import { readCapabilities } from './received.ts';
 import type { CallPosition, UnansweredRequest } from './relayed-request.ts';
 import type { ServerAnswer, ServerRequests } from './server-requests.ts';
@@ -184,6 +185,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   readonly #self: Mailbox<ClientMail>;
   readonly #requests: OutgoingRequests;
   readonly #modern: ClientCodec;
+  readonly #proposed: ProposedRevision;
   #snapshot = initialTransition(connectionMachine, {
     attempts: ATTEMPTS,
     backOff: BACK_OFF,
@@ -221,6 +223,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#options = options;
     this.#self = self;
     this.#logLevel = options.logLevel;
+    this.#proposed = new ProposedRevision(options.revision);
     this.#modern = new ClientCodec(options.info, options.capabilities, LATEST_MODERN);
     this.#requests = new OutgoingRequests(
       options.system.clock,
@@ -475,7 +478,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   }
 
   #initialize(): void {
-    const { info, capabilities, revision = LATEST_LEGACY, settings } = this.#options;
+    const { info, capabilities, settings } = this.#options;
     if (this.#options.resumes !== undefined && !this.#wasReady) return this.#self.send({ type: 'resumed' });
     // The tasks of 2025-11-25 are declared apart.
     const { [TASKS_EXTENSION]: _, ...extensions } = capabilities.extensions ?? {};
@@ -487,7 +490,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#sessionStart = this.#requests.nextId;
     this.#handshake(
       'initialize',
-      { protocolVersion: revision, capabilities: jsonOf(declared), clientInfo: jsonOf(info) },
+      { protocolVersion: this.#proposed.current, capabilities: jsonOf(declared), clientInfo: jsonOf(info) },
       settings.connectMs,
       'initialized',
     );
@@ -620,6 +623,10 @@ class ClientConnection implements Behaviour<ClientMail> {
       // A legacy server may ignore what it does not know. Over HTTP, and to a client without that era, silence shows nothing.
       const silence = error instanceof ClientError && error.reason === 'timed out' && this.#channel?.kind === 'stream';
       if (silence && this.#options.settings.eras === 'auto') return this.#step({ type: 'silent' });
+    }
+    if (error instanceof ErrorResponse && this.#initializing) {
+      const { supported } = isObject(error.data) ? error.data : {};
+      if (this.#proposed.refused(error.message, supported)) return this.#initialize();
     }
     if (error instanceof ErrorResponse && this.#snapshot.can({ type: 'rejected' }))
       return this.#step({ type: 'rejected' });
@@ -1070,6 +1077,8 @@ class ClientConnection implements Behaviour<ClientMail> {
       this.#probed = `HTTP ${status}${text}`;
       return this.#legacyServer();
     }
+    if (this.#initializing && request.method === 'initialize' && this.#proposed.refused(text, undefined))
+      return this.#initialize();
     if (request.method === 'initialize' && !this.#sse && (status === 400 || status === 404 || status === 405)) {
       // The server may be one of 2024-11-05, with HTTP+SSE (2025-11-25 transports, "Backwards Compatibility").
       if (!this.#snapshot.can({ type: 'other transport' })) return;
