@@ -34,8 +34,8 @@ export function keepNumber(container: object, key: string, text: string): number
   if (!isBeyond(nearest) || String(nearest) === text) return 0;
   any = true;
   anyInfinite ||= !Number.isFinite(nearest);
-  // A slice would retain the whole message.
-  const digits = Buffer.from(text, 'latin1').toString('latin1');
+  // A slice of a message would retain all of it. A slice of a concatenation retains the concatenation: its text was copied.
+  const digits = `${text} `.slice(0, -1);
   const known = texts.get(container);
   if (known) known.set(key, digits);
   else texts.set(container, new Map([[key, digits]]));
@@ -51,8 +51,9 @@ export function isBeyond(value: number): boolean {
 interface Level {
   readonly at: unknown;
   readonly list: boolean;
-  /** The key or index of the next element. */
+  /** The key of the next element of an object. */
   key: string;
+  /** The index of the next element of a list. */
   index: number;
 }
 
@@ -60,6 +61,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const COLON = 0x3a;
+const MINUS = 0x2d;
 
 /**
  * Remembers the numbers of a value that `JSON.parse` has made of a text. Linear in the length of the text; never throws.
@@ -87,26 +89,34 @@ export function keepNumbers(text: string, value: unknown): number {
     } else if (code === 0x7b || code === 0x5b) {
       const list = code === 0x5b;
       next = inside ? memberOf(inside) : value;
-      open.push({ at: next, list, key: '0', index: 0 });
+      open.push({ at: next, list, key: '', index: 0 });
       isKey = !list;
     } else if (code === 0x7d || code === 0x5d) open.pop();
     else if (code === COMMA && inside) {
       inside.index += 1;
-      if (inside.list) inside.key = String(inside.index);
       isKey = !inside.list;
     } else if (code === COLON) isKey = false;
-    else if (inside && (code === 0x2d || (code >= 0x30 && code <= 0x39))) {
-      const end = endOfNumber(text, at);
-      if (typeof inside.at === 'object' && inside.at !== null)
-        bytes += keepNumber(inside.at, inside.key, text.slice(at, end));
-      at = end - 1;
+    else if (inside && (code === MINUS || isDigit(text, at))) {
+      const begin = at;
+      let exponent = false;
+      for (; at + 1 < text.length && isOfNumber(text.charCodeAt(at + 1)); at += 1)
+        exponent ||= (text.charCodeAt(at + 1) | 0x20) === 0x65;
+      const { at: container } = inside;
+      // A shorter number is an integer below 2^53, or a fraction.
+      if ((exponent || at + 1 - begin >= MIN_DIGITS) && typeof container === 'object' && container !== null)
+        bytes += keepNumber(container, keyOf(inside), text.slice(begin, at + 1));
     }
   }
   return bytes;
 }
 
-function memberOf({ at, key }: Level): unknown {
-  return typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined;
+function memberOf({ at, list, key, index }: Level): unknown {
+  if (typeof at !== 'object' || at === null) return undefined;
+  return list && Array.isArray(at) ? at[index] : Reflect.get(at, key);
+}
+
+function keyOf({ list, key, index }: Level): string {
+  return list ? String(index) : key;
 }
 
 /** @returns the index of the closing quote */
@@ -119,11 +129,9 @@ function endOfString(text: string, begin: number): number {
   return text.length;
 }
 
-/** @returns the index after the last character of a number */
-function endOfNumber(text: string, begin: number): number {
-  let end = begin + 1;
-  while (end < text.length && '0123456789.eE+-'.includes(text.charAt(end))) end += 1;
-  return end;
+/** True for a digit, a point, a sign, or the letter of an exponent. */
+function isOfNumber(code: number): boolean {
+  return (code >= 0x30 && code <= 0x39) || code === 0x2e || code === MINUS || code === 0x2b || (code | 0x20) === 0x65;
 }
 
 /** Remembers the numbers of a container for its shallow copy. @returns the copy */
@@ -139,7 +147,13 @@ export function copyAllNumbers(from: unknown, to: unknown, seen = new Set<unknow
   if (typeof from !== 'object' || from === null || typeof to !== 'object' || to === null) return;
   seen.add(from);
   copyNumbers(from, to);
-  for (const [key, member] of Object.entries(from)) copyAllNumbers(member, Reflect.get(to, key), seen);
+  // Of a list of a million numbers, entries would cost a second.
+  if (Array.isArray(from)) {
+    for (let index = 0; index < from.length; index += 1)
+      if (typeof from[index] === 'object') copyAllNumbers(from[index], Reflect.get(to, index), seen);
+  } else
+    for (const [key, member] of Object.entries(from))
+      if (typeof member === 'object') copyAllNumbers(member, Reflect.get(to, key), seen);
 }
 
 /** The digits of a number that is an element of a container; undefined if JavaScript writes them itself. */
