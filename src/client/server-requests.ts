@@ -10,6 +10,7 @@ import { describe, isJsonObject, isObject, type JsonObject, type JsonValue, mess
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import { TASKS_EXTENSION } from '../protocol/task-params.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
+import { isWebPage, WEB_PAGE_RULE } from '../protocol/web-page.ts';
 import type { ConnectOptions, FormAnswer, ServerRequestContext } from './client-options.ts';
 import type { AnswerAsked } from './relayed-request.ts';
 
@@ -136,11 +137,10 @@ export class ServerRequests {
         if (params.mode === 'url') {
           const { url, message, elicitationId } = params;
           if (!elicitUrl) throw unsupported('elicitation/create with the mode "url"', 'elicitUrl');
-          // Only web pages are opened: another scheme could start a program (MCP elicitation, "Safe URL Handling").
-          if (typeof url !== 'string' || !/^https?:\/\//i.test(url) || !URL.canParse(url))
+          if (!isWebPage(url))
             throw new ProtocolError(
               ErrorCode.InvalidParams,
-              `params.url: expected an http or https URL, got ${describe(url)}`,
+              `params.url: expected ${WEB_PAGE_RULE}, got ${describe(url)}`,
             );
           const action = await elicitUrl(
             {

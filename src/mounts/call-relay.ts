@@ -33,10 +33,11 @@ import { isRequestId } from '../protocol/jsonrpc.ts';
 import { META } from '../protocol/meta.ts';
 import { declaresTasks, TASKS_EXTENSION, tasksNotDeclared } from '../protocol/task-params.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
+import { isWebPage, WEB_PAGE_RULE } from '../protocol/web-page.ts';
 import { GatheredProgress } from './gathered-progress.ts';
 import { withoutOwnMeta } from './own-meta.ts';
 import { OwnedRoots } from './owned-roots.ts';
-import { saidBy } from './question-text.ts';
+import { saidBy, visibleForm } from './question-text.ts';
 import type { Upstream } from './upstream.ts';
 import { offeredPage } from './uris.ts';
 
@@ -437,13 +438,13 @@ class RelayedCall {
     const { mount, maxSamplingPerCall } = this.#options;
     if (method === 'elicitation/create') {
       const { message, elicitationId, mode, url } = params;
-      // A page of another scheme could start a program of the user (MCP elicitation, "Safe URL Handling").
-      if (mode === 'url' && !isWebPage(url)) throw this.#cannot('asks to open a page that is not http or https');
+      if (mode === 'url' && !isWebPage(url)) throw this.#cannot(`asks to open an address that is not ${WEB_PAGE_RULE}`);
       return {
         method,
         params: {
           ...params,
           message: saidBy(mount, typeof message === 'string' ? message : ''),
+          ...(isJsonObject(params.requestedSchema) && { requestedSchema: visibleForm(params.requestedSchema) }),
           ...(typeof elicitationId === 'string' && { elicitationId: offeredPage(mount, elicitationId) }),
         },
       };
@@ -654,8 +655,4 @@ function pagesIn(data: JsonValue | undefined): JsonObject | undefined {
 /** The codes of another server are not in our list. */
 function isCode(code: number): code is ErrorCodeValue {
   return Number.isSafeInteger(code);
-}
-
-function isWebPage(url: unknown): boolean {
-  return typeof url === 'string' && /^https?:\/\//i.test(url) && URL.canParse(url);
 }

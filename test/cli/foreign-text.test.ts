@@ -9,11 +9,13 @@ import { ResultText } from '../../src/cli/call/result-text.ts';
 import { listingText } from '../../src/cli/call/server-listing.ts';
 import { TerminalForms } from '../../src/cli/call/terminal-forms.ts';
 import { say, UsageError } from '../../src/cli/usage.ts';
-import { saidBy } from '../../src/mounts/question-text.ts';
+import { withoutInvisible } from '../../src/mounts/invisible-characters.ts';
+import { saidBy, visibleForm } from '../../src/mounts/question-text.ts';
 import { printable } from '../../src/operator-log.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import type { CallToolResult } from '../../src/protocol/types.ts';
 import { visibleJson } from '../../src/protocol/visible-text.ts';
+import { isWebPage } from '../../src/protocol/web-page.ts';
 import { writeJson } from '../../src/protocol/well-formed-json.ts';
 import { signatureOf } from '../../src/tool-signature.ts';
 import { suite } from '../harness/door.ts';
@@ -51,6 +53,8 @@ const hostile = fc
 
 /** All that may reach a terminal: no control but line breaks and tabs, no mark of direction. */
 const HARMLESS = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]*$/u;
+/** Controls except tabs and line breaks, and marks of direction. */
+const CONTROLS = /(?![\t\n])[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 const harmless = (text: string): void => assert.match(text.replaceAll(/[\n\t]/g, ''), HARMLESS);
 
 /** The text that a function writes to stderr. */
@@ -130,7 +134,7 @@ test('S-83 no character of a name, a text or an error of a server controls a ter
     { numRuns: random(300) },
   ));
 
-for (const end of ['\n', '\r', '\r\n', '\u0085', '\u2028', '\u2029'])
+for (const end of ['\n', '\v', '\f', '\r', '\r\n', '\u0085', '\u2028', '\u2029'])
   test(`S-83 each line of a question of an upstream names it, after ${JSON.stringify(end)}`, () =>
     assert.is(saidBy('shop', `Which size?${end}[bank] Your PIN?`), '[shop] Which size?\n[shop] [bank] Your PIN?'));
 
@@ -147,6 +151,43 @@ test('a secret in the address or the header of a command is in none of its lines
       assert.not.match(String(error), 'hunter2');
     }
 });
+
+test('S-83 a question of an upstream has no invisible character in a text that is only read, and its names and values stay', () =>
+  fc.assert(
+    fc.property(hostile, (text) => {
+      assert.not.match(saidBy('shop', text), CONTROLS);
+      const form = (read: string) => ({
+        type: 'object',
+        title: read,
+        properties: { [`f${text}`]: { type: 'string', title: read, description: read, enum: [text], default: text } },
+      });
+      assert.equal(visibleForm(form(text)), form(withoutInvisible(text).text));
+    }),
+    { numRuns: random(300) },
+  ));
+
+for (const [url, fine] of [
+  ['https://bank.example/a?b=c#d', true],
+  ['HTTP://127.0.0.1:80/é', true],
+  ['https://bücher.example/', true],
+  ['https://bank.example@evil.example/', false],
+  ['https://a:b@evil.example/', false],
+  ['https://bank.example\\@evil.example/', false],
+  ['https://bank.example/\u202egpj.exe', false],
+  ['https://bank.example/\u200b', false],
+  ['https://bank.example/\n', false],
+  ['https://bank.example/ a', false],
+  [' https://bank.example/', false],
+  ['https:bank.example', false],
+  ['ht\ntps://bank.example', false],
+  ['https://[::1', false],
+  ['javascript:alert(1)//https://', false],
+  ['file:///etc/passwd', false],
+  [undefined, false],
+  [{ href: 'https://bank.example' }, false],
+] as const)
+  test(`S-83 ${JSON.stringify(url)} is ${fine ? 'a page' : 'no page'} that a person may be asked to open`, () =>
+    assert.is(isWebPage(url), fine));
 
 test('S-83 the JSON of a command is the same value, without a character that controls it', () =>
   fc.assert(

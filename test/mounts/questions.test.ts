@@ -452,7 +452,7 @@ test('an upstream that all share can ask no client, and its log messages reach n
 });
 
 test('only a web page is passed on as a page: another scheme could start a program', async () => {
-  for (const url of ['javascript:alert(1)', 'file:///etc/passwd', 7]) {
+  for (const url of ['javascript:alert(1)', 'file:///etc/passwd', 'https://bank.example@evil.example/?alert', 7]) {
     const errors: unknown[] = [];
     const page = { mode: 'url', elicitationId: 'e1', url, message: 'Open' };
     const { gateway } = await scripted(async (_method, { arguments: args }, upstream) => {
