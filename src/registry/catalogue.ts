@@ -99,13 +99,14 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
   }
 
   register(offer: ElementOffer<D>): Registered {
-    const taken = this.#placed.get(offer.key);
-    if (taken)
+    const taken = this.#placed.get(offer.key)?.element;
+    if (taken && !yields(taken, offer))
       return this.#refuse(
-        `${this.#noun} "${offer.key}" is already registered (by ${taken.element.source}): choose another name, or update or remove the registered one`,
+        `${this.#noun} "${offer.key}" is already registered (by ${taken.source}): choose another name, or update or remove the registered one`,
       );
+    this.#placed.delete(offer.key);
     this.#place(this.#nextOrdinal++, offer);
-    return this.#changed([]);
+    return this.#changed(taken ? [taken.ref] : []);
   }
 
   update(offer: ElementOffer<D>): Registered {
@@ -144,14 +145,17 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
    */
   replaceSource(source: string, offers: readonly ElementOffer<D>[]): Registered {
     const keys = new Set<string>();
-    for (const { key } of offers) {
+    const yielded: number[] = [];
+    for (const offer of offers) {
+      const { key } = offer;
       const taken = this.#placed.get(key)?.element;
       if (keys.has(key)) return this.#refuse(`${source} defines ${this.#noun} "${key}" twice: rename one of them`);
-      if (taken && taken.source !== source)
+      if (taken && taken.source !== source && !yields(taken, offer))
         return this.#refuse(
           `${this.#noun} "${key}" of ${source} is already registered (by ${taken.source}): rename one of them`,
         );
       keys.add(key);
+      if (taken && taken.source !== source) yielded.push(taken.ref);
     }
     const before = this.all().filter((element) => element.source === source);
     const looked = this.#visible(source);
@@ -159,11 +163,15 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
       listed === undefined || listed === 'views';
     for (const { key, enabled } of before) if (!keys.has(key)) this.#drop(key, source, enabled);
     for (const offer of offers) {
-      const placed = this.#placed.get(offer.key);
+      let placed = this.#placed.get(offer.key);
+      if (placed && placed.element.source !== source) {
+        this.#placed.delete(offer.key);
+        placed = undefined;
+      }
       const enabled = placed ? placed.element.enabled : !this.#forgetDropped(offer.key, source);
       this.#place(placed?.ordinal ?? this.#nextOrdinal++, offer, enabled);
     }
-    const gone = before.map(({ ref }) => ref);
+    const gone = [...before.map(({ ref }) => ref), ...yielded];
     const looks = this.#visible(source);
     if (isDeepStrictEqual(looked, looks)) return { ok: true, gone };
     return this.#changed(gone, !isDeepStrictEqual(looked.filter(isListed), looks.filter(isListed)));
@@ -258,6 +266,11 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     if (ordinal < this.#nextOrdinal && (suffix ?? '') === suffixOf(view)) return ordinal;
     throw new ProtocolError(ErrorCode.InvalidParams, 'params.cursor: unknown cursor. Start again without one.');
   }
+}
+
+/** An element of another server yields its name to the program: an upstream must not be able to fail a registration. */
+function yields(taken: ElementOffer<unknown>, offer: ElementOffer<unknown>): boolean {
+  return taken.ofUpstream !== undefined && offer.ofUpstream === undefined;
 }
 
 function suffixOf(view: ListView | undefined): string {

@@ -313,6 +313,36 @@ test('S-73 of two mounts with one name, the one that was mounted first has it; t
   await Promise.all([host, one, other].map((each) => each.close()));
 });
 
+test('S-73 the program gets each name at any time, also one that a mount has listed before', async () => {
+  const log: string[] = [];
+  const upstream = server('upstream');
+  upstream.tool('late', () => 'upstream');
+  upstream.tool('other', () => 'upstream');
+  upstream.prompt('late', () => 'upstream');
+  upstream.resource('shop://late', {}, () => 'upstream');
+  const host = server('host', { log: (_, message) => log.push(message) });
+  const mount = await host.mount('shop', upstream, { prefix: false });
+  await mount.ready();
+  const client = await connect(host);
+  assert.equal(names(await client.tools()).sort(), ['late', 'other']);
+  host.tool('late', () => 'host');
+  host.prompt('late', () => 'host');
+  host.resource('shop://late', {}, () => 'host');
+  for (let round = 0; round < 2; round += 1) {
+    assert.equal(names(await client.tools({ fresh: true })).sort(), ['late', 'other']);
+    assert.match(JSON.stringify(await client.call('late')), /"host"/);
+    assert.match(JSON.stringify(await client.prompt('late')), /"host"/);
+    assert.match(JSON.stringify(await client.read('shop://late')), /"host"/);
+    assert.match(JSON.stringify(await client.call('other')), /"upstream"/);
+    // The mount lists again, and leaves the names to the program.
+    await mount.refresh();
+  }
+  assert.ok(log.some((line) => line.includes('tool "late" is left out: it is already registered (by code)')));
+  assert.throws(() => host.tool('late', () => 'again'), /already registered \(by code\)/);
+  await client.close();
+  await Promise.all([host, upstream].map((each) => each.close()));
+});
+
 test('a list with elements of mounts is fresh for no time, and private unless the lists of all upstreams are public', async () => {
   const hintsOf = async (client: Client): Promise<unknown> => {
     const { ttlMs, cacheScope } = Object(await client.request('tools/list'));

@@ -25,6 +25,23 @@ test('a name that is taken is refused, with who has it and what to do', () => {
   assert.match(answer.ok ? '' : answer.why, /tool "a" is already registered \(by code\): choose another name/);
 });
 
+test('an element of another server yields its name to code and to a module, and takes none of theirs', () => {
+  const upstream = (key: string) => ({ ...offer(key, 'mount up'), ofUpstream: 'private' as const });
+  const catalogue = filled('own');
+  const [a, b] = [upstream('a'), upstream('b')];
+  assert.ok(catalogue.replaceSource('mount up', [a, b]).ok);
+  assert.equal(catalogue.register(offer('a')), { ok: true, gone: [a.ref] });
+  assert.equal(catalogue.replaceSource('module.ts', [offer('b', 'module.ts')]), { ok: true, gone: [b.ref] });
+  assert.equal(
+    keys(catalogue).map((key) => catalogue.get(key)?.source),
+    ['code', 'code', 'module.ts'],
+  );
+  for (const name of ['own', 'a', 'b']) assert.is(catalogue.replaceSource('mount up', [upstream(name)]).ok, false);
+  // Elements of two other servers do not displace each other.
+  assert.ok(catalogue.replaceSource('mount up', [upstream('c')]).ok);
+  assert.is(catalogue.replaceSource('mount two', [{ ...upstream('c'), source: 'mount two' }]).ok, false);
+});
+
 test('an update keeps the place, a removal and return does not', () => {
   const catalogue = filled('a', 'b', 'c');
   catalogue.update({ ...offer('a'), definition: 'a' });
