@@ -13,5 +13,5 @@ export function isWebPage(url: unknown): url is string {
   return username === '' && password === '';
 }
 
-/** What {@link isWebPage} demands, for errors. */
+/** The rule of {@link isWebPage}, for errors. */
 export const WEB_PAGE_RULE = 'an http or https URL without credentials, spaces, backslashes and invisible characters';

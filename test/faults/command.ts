@@ -23,7 +23,7 @@ export const COMMAND: readonly BrokenBuild[] = [
     id: 'S-83',
     test: 'test/cli/foreign-text.test.ts',
     in: 'question-text.ts: saidBy',
-    find: '.split(/\\r\\n|[\\n\\r\\u0085\\u2028\\u2029]/)',
+    find: '.split(LINE_END)',
     replace: ".split('\\n')",
     why: 'a line of a question looks like one of the gateway',
   },
