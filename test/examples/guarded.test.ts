@@ -14,6 +14,9 @@ const test = suite('examples/guarded');
 const root = new URL('../../', import.meta.url);
 const read = (file: string): string => readFileSync(fileURLToPath(new URL(file, root)), 'utf8');
 
+/** `npm test` has the official client of the modern era, and ours. */
+const QUICK = /modern era|troupe\/client/;
+
 let served: Served;
 let said = '';
 test.before(async () => {
@@ -24,21 +27,24 @@ test.before(async () => {
 });
 
 for (const [who, signIn] of Object.entries(CLIENTS))
-  test(`G-16: ${who} signs in, steps up for a refund and once more for a large one, and keeps what it had`, async () => {
-    const ada = new Person('ada');
-    const client = await signIn(served.url, ada);
-    assert.equal(await client.tools(), ['list_orders', 'refund', 'export']);
-    assert.is(await client.call('list_orders'), 'the orders of ada');
-    assert.is(await client.call('refund', { amount: 20 }), 'refunded');
-    assert.is(await client.call('refund', { amount: 200 }), 'refunded');
-    assert.is(await client.call('list_orders'), 'the orders of ada');
-    assert.equal(ada.asked, [
-      'orders:read',
-      'orders:read orders:refund',
-      'orders:read orders:refund orders:refund:large',
-    ]);
-    await client.close();
-  });
+  (QUICK.test(who) ? test : test.full)(
+    `G-16: ${who} signs in, steps up for a refund and once more for a large one, and keeps what it had`,
+    async () => {
+      const ada = new Person('ada');
+      const client = await signIn(served.url, ada);
+      assert.equal(await client.tools(), ['list_orders', 'refund', 'export']);
+      assert.is(await client.call('list_orders'), 'the orders of ada');
+      assert.is(await client.call('refund', { amount: 20 }), 'refunded');
+      assert.is(await client.call('refund', { amount: 200 }), 'refunded');
+      assert.is(await client.call('list_orders'), 'the orders of ada');
+      assert.equal(ada.asked, [
+        'orders:read',
+        'orders:read orders:refund',
+        'orders:read orders:refund orders:refund:large',
+      ]);
+      await client.close();
+    },
+  );
 
 test('a tool of the staff exists for the staff only; a limit holds for each person', async () => {
   const grace = await signInOurs('modern')(served.url, new Person('grace'));

@@ -80,8 +80,8 @@ test('a block with another output fails', async () => {
   assert.match(reason, 'another output was expected of\necho one\none');
 });
 
-/** Runs the command that `npm test` of the project runs, without the start of npm. */
-const TEST = `eval "$(sed -n 's/.*"test": "\\(.*\\)".*/\\1/p' package.json)"`;
+/** Runs the test file that `npm test` of the project runs, in one process instead of three. */
+const TEST = `eval "$(sed -n 's/.*"test": "\\(.*\\) --test \\(.*\\)".*/\\1 \\2/p' package.json)"`;
 
 /** The block for a linked installation: it installs nothing, checks no types, and `npx` only finds the command. */
 function withoutNpm(block: string): string {
