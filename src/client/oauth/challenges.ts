@@ -40,6 +40,9 @@ export function readChallenges(header: string): readonly AuthChallenge[] {
 
 function readValue(text: string): readonly [value: string, rest: string] {
   if (!text.startsWith('"')) {
+    // Some servers use the other quotes.
+    const [quoted, inside] = /^'([^']*)'(?=[\s,]|$)/.exec(text) ?? [];
+    if (quoted !== undefined && inside !== undefined) return [inside, text.slice(quoted.length)];
     const [value = ''] = /^[^\s,]*/.exec(text) ?? [];
     return [value, text.slice(value.length)];
   }
