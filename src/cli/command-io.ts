@@ -63,7 +63,7 @@ export function absolutePath({ cwd }: Pick<CommandIo, 'cwd'>, given: string): st
 /** The signals that ask a process to stop. */
 const STOP = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
-type StopSignal = (typeof STOP)[number];
+export type StopSignal = (typeof STOP)[number];
 
 /** Resolves at the first SIGTERM, SIGINT or SIGHUP. A second one ends the process. @param signals the ones to watch, if not all three */
 export function stopped(io: CommandIo, signals: readonly StopSignal[] = STOP): Promise<StopSignal> {

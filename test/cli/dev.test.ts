@@ -1,9 +1,14 @@
-/** `troupe dev`: the program changes, the client's session continues, and each changed list is announced once. */
+/**
+ * `troupe dev`: the program changes, the client's session continues, and each changed list is announced once. It reloads plain
+ * JavaScript in this process, over a socket. Processes show stdio, signals, TypeScript and its loader.
+ */
+import { existsSync } from 'node:fs';
 import * as assert from 'uvu/assert';
-import { TROUPE as SOURCES, Tree, toolModule } from '../discovery/tree.ts';
+import { TROUPE as SOURCES, Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
-import { atScale } from '../harness/scale.ts';
+import type { Agent } from './agent.ts';
 import { Cli, isBuilt, TROUPE } from './cli.ts';
+import { Running } from './in-process.ts';
 
 const test = suite('troupe dev');
 const XSTATE = import.meta.resolve('xstate');
@@ -11,19 +16,14 @@ const XSTATE = import.meta.resolve('xstate');
 const TOOLS = 'notifications/tools/list_changed';
 const PROMPTS = 'notifications/prompts/list_changed';
 
-/**
- * The extension of the programs whose language does not matter. Plain JavaScript starts in a third of the processor time, and
- * what depends on the language is tested with TypeScript at each scale.
- */
-const ANY = atScale({ quick: 'mjs', full: 'ts', proof: 'ts' });
-const SERVER = `server.${ANY}`;
-const WORD = `lib/word.${ANY}`;
+const SERVER = 'server.mjs';
+const WORD = 'lib/word.mjs';
 
 /** A program with a tool that answers a word of another module, and a prompt. */
 function program(more: string, { name = 'program', troupe = TROUPE, extension = 'ts' } = {}): string {
   return `import { createServer, stdio } from '${troupe}';
 import { word } from './lib/word.${extension}';
-console.log('loading');
+${extension === 'ts' ? "console.log('loading');" : ''}
 const server = createServer({ name: '${name}', version: '2.0.0' });
 server.tool('say', {}, () => word);
 server.prompt('greet', {}, () => 'hello');
@@ -58,32 +58,64 @@ async function sayOver(url: string): Promise<string> {
 
 const word = (text: string, extension = 'ts') =>
   `export const word${extension === 'ts' ? ': string' : ''} = '${text}';\n`;
-const anyProgram = (more: string, name?: string) => program(more, { name, extension: ANY });
-const anyWord = (text: string) => word(text, ANY);
+/** In plain JavaScript, with the copy of the package that this process uses. */
+const plain = (more: string, name?: string) => program(more, { name, troupe: SOURCES, extension: 'mjs' });
+const plainWord = (text: string) => word(text, 'mjs');
+const plainTool = (name: string, answer = name): string =>
+  `export const ${name} = () => '${answer}';\n${name}.schema = { type: 'object' };\n`;
 const LISTENS = 'await server.listen(stdio());';
 const EXPORTS = 'export default server;';
 
 interface Stage {
   readonly tree: Tree;
-  readonly cli: Cli;
+  readonly cli: Agent;
+  /** The stderr of the command. */
+  readonly command: Agent;
   /** Writes a file, and resolves when the program was loaded again, or failed to. */
   change(name: string, text: string, outcome?: string): Promise<void>;
   /** What the client was told since the last look, once all that is under way has come. */
   told(): Promise<string[]>;
+  end(): Promise<void>;
 }
 
+const PACKAGE = { 'package.json': '{ "name": "my-package", "type": "module" }' };
+
+/** In a process, over stdio. */
 async function open(files: Readonly<Record<string, string>>, target: string): Promise<Stage> {
-  const tree = new Tree({ 'package.json': '{ "name": "my-package", "type": "module" }', ...files });
+  const tree = new Tree({ ...PACKAGE, ...files });
   const cli = new Cli(['dev', target], { cwd: tree.path });
   await cli.initialize();
+  return staged(tree, cli, cli, async () => assert.is(await cli.end(), 0));
+}
+
+/** In this process, over a socket. */
+async function here(files: Readonly<Record<string, string>>, target: string): Promise<Stage> {
+  const tree = new Tree({ ...PACKAGE, ...files });
+  const path = tree.at('dev.sock');
+  // The messages of both are on the stderr of the later one.
+  const cli = new Running(['attach', path]);
+  const command = new Running(['dev', target, '--socket', path, '--no-inspect'], { cwd: tree.path });
+  await command.said('connect clients with');
+  await command.until(() => /loaded in|nothing to serve yet/.test(command.err), 'the first load');
+  await cli.initialize();
+  return staged(tree, cli, command, async () => {
+    assert.is(await cli.end(), 0);
+    command.signal('SIGTERM');
+    assert.is(await command.exit, 0);
+  });
+}
+
+function staged(tree: Tree, cli: Agent, command: Agent, end: () => Promise<void>): Stage {
   let seen = 0;
   return {
     tree,
     cli,
+    command,
+    end,
     async change(name, text, outcome = 'loaded in') {
-      const before = cli.err.split(outcome).length;
+      const before = command.err.split(outcome).length;
       tree.write(name, text);
-      await cli.said(outcome, before);
+      await command.said(outcome, before);
     },
     async told() {
       // One exchange later than the time for which changes are gathered, nothing that was under way is left.
@@ -96,75 +128,116 @@ async function open(files: Readonly<Record<string, string>>, target: string): Pr
   };
 }
 
-for (const [title, end] of [
+test('a TypeScript program that listens itself is reloaded when one of its modules changes', async () => {
+  const { cli, change, told, end } = await open(
+    { 'server.ts': program(LISTENS), 'lib/word.ts': word('one') },
+    'server.ts',
+  );
+  assert.is(await cli.call('say'), 'one');
+  await change('lib/word.ts', word('two'));
+  assert.is(await cli.call('say'), 'two');
+  // Nothing looks different, so whoever waits for the reload hears of all that is offered.
+  assert.equal((await told()).sort(), [PROMPTS, TOOLS]);
+  await end();
+  assert.ok(cli.lines.every((line) => line.startsWith('{"jsonrpc":"2.0"')));
+});
+
+for (const [title, listens] of [
   ['that listens itself', LISTENS],
   ['that exports a server', EXPORTS],
-] as const) {
+] as const)
   test(`a program ${title} is reloaded when one of its modules changes`, async () => {
-    const { cli, change, told } = await open({ 'server.ts': program(end), 'lib/word.ts': word('one') }, 'server.ts');
+    const { cli, change, told, end } = await here({ [SERVER]: plain(listens), [WORD]: plainWord('one') }, SERVER);
     assert.is(await cli.call('say'), 'one');
     assert.equal(await told(), []);
 
-    await change('server.ts', program(`server.tool('more', {}, () => 'more');\n${end}`));
+    await change(SERVER, plain(`server.tool('more', {}, () => 'more');\n${listens}`));
     assert.equal(await told(), [TOOLS]);
     assert.equal(await cli.list('tools'), ['say', 'more']);
 
-    await change('lib/word.ts', word('two'));
+    await change(WORD, plainWord('two'));
     assert.is(await cli.call('say'), 'two');
-    // Nothing looks different, so whoever waits for the reload hears of all that is offered.
     assert.equal((await told()).sort(), [PROMPTS, TOOLS]);
 
-    await change('server.ts', program(end));
+    await change(SERVER, plain(listens));
     assert.equal(await told(), [TOOLS]);
     assert.equal(await cli.list('tools'), ['say']);
-    assert.is(await cli.end(), 0);
-    assert.ok(cli.lines.every((line) => line.startsWith('{"jsonrpc":"2.0"')));
+    await end();
   });
-}
 
 test('a failed load prints the reason and keeps the previous version; the next load replaces it', async () => {
-  const { cli, change, told } = await open({ 'server.ts': program(LISTENS), 'lib/word.ts': word('one') }, 'server.ts');
-  await change('lib/word.ts', 'export const word: = 1;', 'still serving');
-  assert.match(cli.err, /cannot load .*: .*word\.ts:1:19: ERROR: Unexpected "="/s);
-  assert.match(cli.err, /still serving the previous version: 1 tool, 0 resources, 1 prompt/);
+  const { cli, command, change, told, end } = await here(
+    { [SERVER]: plain(LISTENS), [WORD]: plainWord('one') },
+    SERVER,
+  );
+  await change(WORD, 'export const word = ;', 'still serving');
+  assert.match(command.err, /cannot load .*: SyntaxError: .*word\.mjs:1/);
+  assert.match(command.err, /still serving the previous version: 1 tool, 0 resources, 1 prompt/);
   assert.is(await cli.call('say'), 'one');
-  await change('lib/word.ts', `export const word = '';\nthrow new Error('no database');`, 'no database');
+  await change(WORD, `export const word = '';\nthrow new Error('no database');`, 'no database');
   assert.is(await cli.call('say'), 'one');
   assert.equal(await told(), []);
-  await change('lib/word.ts', word('two'));
+  await change(WORD, plainWord('two'));
   assert.is(await cli.call('say'), 'two');
-  await cli.end();
+  await end();
 });
 
+test.full(
+  'a failed load of TypeScript prints the reason and keeps the previous version; the next load replaces it',
+  async () => {
+    const { cli, change, told } = await open(
+      { 'server.ts': program(LISTENS), 'lib/word.ts': word('one') },
+      'server.ts',
+    );
+    await change('lib/word.ts', 'export const word: = 1;', 'still serving');
+    assert.match(cli.err, /cannot load .*: .*word\.ts:1:19: ERROR: Unexpected "="/s);
+    assert.match(cli.err, /still serving the previous version: 1 tool, 0 resources, 1 prompt/);
+    assert.is(await cli.call('say'), 'one');
+    await change('lib/word.ts', `export const word = '';\nthrow new Error('no database');`, 'no database');
+    assert.is(await cli.call('say'), 'one');
+    assert.equal(await told(), []);
+    await change('lib/word.ts', word('two'));
+    assert.is(await cli.call('say'), 'two');
+    await cli.end();
+  },
+);
+
 test('the next load replaces a load that never ends', async () => {
-  const { cli, change } = await open({ [SERVER]: anyProgram(LISTENS), [WORD]: anyWord('one') }, SERVER);
-  const hangs = `export const word = 'hanging';\nconsole.log('it hangs');\nawait new Promise(() => {});`;
-  await change(WORD, hangs, 'it hangs');
+  const { tree, cli, change, end } = await here({ [SERVER]: plain(LISTENS), [WORD]: plainWord('one') }, SERVER);
+  const hangs = `import { writeFileSync } from 'node:fs';
+export const word = 'hanging';
+writeFileSync(new URL('../hangs', import.meta.url), '');
+await new Promise(() => {});`;
+  await change(WORD, hangs, 'changed: ');
+  while (!existsSync(tree.at('hangs'))) await new Promise((resolve) => setTimeout(resolve, 5));
   assert.is(await cli.call('say'), 'one');
-  await change(WORD, anyWord('two'));
+  await change(WORD, plainWord('two'));
   assert.is(await cli.call('say'), 'two');
-  await cli.end();
+  await end();
 });
 
 test('a missing module triggers a reload when it appears', async () => {
-  const { cli, change } = await open({ [SERVER]: anyProgram(EXPORTS), [WORD]: anyWord('one') }, SERVER);
+  const { cli, change, end } = await here({ [SERVER]: plain(EXPORTS), [WORD]: plainWord('one') }, SERVER);
   await change(
     SERVER,
-    `import { extra } from './extra.${ANY}';\n${anyProgram(`server.tool('extra', {}, () => extra);\n${EXPORTS}`)}`,
+    `import { extra } from './extra.mjs';\n${plain(`server.tool('extra', {}, () => extra);\n${EXPORTS}`)}`,
     'still serving',
   );
-  await change(`extra.${ANY}`, `export const extra = 'found';`);
+  await change(`extra.mjs`, `export const extra = 'found';`);
   assert.is(await cli.call('extra'), 'found');
-  await cli.end();
+  await end();
 });
 
 test('a program that fails at first is served after its repair, in the same session', async () => {
-  const { cli, change } = await open({ 'server.ts': 'export const x: = 1;', 'lib/word.ts': word('one') }, 'server.ts');
-  assert.match(cli.err, /nothing to serve yet: waiting for a change/);
+  const { cli, command, change, end } = await here(
+    { [SERVER]: 'export const x = ;', [WORD]: plainWord('one') },
+    SERVER,
+  );
+  assert.match(command.err, /nothing to serve yet: waiting for a change/);
   assert.equal(await cli.list('tools'), []);
-  await change('server.ts', program(LISTENS));
+  await change(SERVER, plain(LISTENS));
   assert.is(await cli.call('say'), 'one');
-  await cli.end();
+  await end();
 });
 
 test('changes at run time reach the clients, from the last load only', async () => {
@@ -172,25 +245,25 @@ test('changes at run time reach the clients, from the last load only', async () 
     `server.resource('app://x', {}, () => 'x');
 server.tool('grow', {}, () => { server.tool('${text}', {}, () => '${text}'); server.tools.disable('say'); server.resourceUpdated('app://x'); return 'grown'; });
 ${LISTENS}`;
-  const { cli, change, told } = await open({ [SERVER]: anyProgram(more('first')), [WORD]: anyWord('one') }, SERVER);
+  const { cli, change, told, end } = await here({ [SERVER]: plain(more('first')), [WORD]: plainWord('one') }, SERVER);
   await cli.request('resources/subscribe', { uri: 'app://x' });
   assert.is(await cli.call('grow'), 'grown');
   assert.equal((await told()).sort(), ['notifications/resources/updated', TOOLS]);
   assert.equal(await cli.list('tools'), ['grow', 'first']);
-  await change(SERVER, anyProgram(more('second')));
+  await change(SERVER, plain(more('second')));
   assert.equal(await cli.list('tools'), ['say', 'grow']);
   await cli.call('grow');
   await told();
   assert.equal(await cli.list('tools'), ['grow', 'second']);
-  await cli.end();
+  await end();
 });
 
 test('skills are reloaded with their files, without the program, and with the program', async () => {
   const RESOURCES = 'notifications/resources/list_changed';
   const skill = (description: string) => `---\nname: pdf\ndescription: ${description}\n---\n`;
-  const offers = `await server.skills('skills');\n${LISTENS}`;
-  const { cli, change, told, tree } = await open(
-    { [SERVER]: anyProgram(offers), [WORD]: anyWord('one'), 'skills/pdf/SKILL.md': skill('One') },
+  const offers = `await server.skills(new URL('skills', import.meta.url).pathname);\n${LISTENS}`;
+  const { cli, change, told, tree, end } = await here(
+    { [SERVER]: plain(offers), [WORD]: plainWord('one'), 'skills/pdf/SKILL.md': skill('One') },
     SERVER,
   );
   const described = async (): Promise<readonly unknown[]> => {
@@ -211,35 +284,35 @@ test('skills are reloaded with their files, without the program, and with the pr
   await becomes('Two');
   await told();
   // The program is loaded afresh: its folder takes the place of the one before, and no list shows a difference.
-  await change(WORD, anyWord('two'));
+  await change(WORD, plainWord('two'));
   assert.equal(await described(), ['Two']);
   assert.equal((await told()).sort(), [PROMPTS, RESOURCES, TOOLS]);
-  await change(SERVER, anyProgram(LISTENS));
+  await change(SERVER, plain(LISTENS));
   assert.equal(await described(), []);
-  await change(SERVER, anyProgram(offers));
+  await change(SERVER, plain(offers));
   assert.equal(await described(), ['Two']);
   tree.write('skills/pdf/SKILL.md', skill('Three'));
   await becomes('Three');
-  assert.is(await cli.end(), 0);
+  await end();
 });
 
 test('the rules of the program decide, and a reload replaces them', async () => {
   const hides = `server.authorize(({ element }) => element.name !== 'say' || { hidden: true });\n${LISTENS}`;
   const later = `server.tool('close', {}, () => { server.authorize(() => ({ hidden: true })); return 'closed'; });\n${LISTENS}`;
-  const { cli, change } = await open({ 'server.ts': program(hides), 'lib/word.ts': word('one') }, 'server.ts');
+  const { cli, change, end } = await here({ [SERVER]: plain(hides), [WORD]: plainWord('one') }, SERVER);
   assert.equal(await cli.list('tools'), []);
-  await change('server.ts', program(later));
+  await change(SERVER, plain(later));
   assert.equal(await cli.list('tools'), ['say', 'close']);
   assert.is(await cli.call('close'), 'closed');
   assert.equal(await cli.list('prompts'), []);
-  await cli.end();
+  await end();
 });
 
 /** What a program may register beside elements: the code with a word in it, and the answer of a client's look at it. */
 const REGISTRATIONS: readonly {
   readonly what: string;
   readonly code: (word: string) => string;
-  readonly look: (cli: Cli) => Promise<unknown>;
+  readonly look: (cli: Agent) => Promise<unknown>;
   readonly answer: (word: string) => unknown;
 }[] = [
   {
@@ -297,90 +370,90 @@ server.authorize(({ element }) => !element.name.startsWith('ruled-') || element.
 ];
 
 test('registrations of a program beside its elements apply, and a reload replaces them', async () => {
-  const text = (mark: string): string =>
-    anyProgram([...REGISTRATIONS.map(({ code }) => code(mark)), LISTENS].join('\n'));
-  const { cli, change } = await open({ [SERVER]: text('one'), [WORD]: anyWord('x') }, SERVER);
+  const text = (mark: string): string => plain([...REGISTRATIONS.map(({ code }) => code(mark)), LISTENS].join('\n'));
+  const { cli, change, end } = await here({ [SERVER]: text('one'), [WORD]: plainWord('x') }, SERVER);
   for (const mark of ['one', 'two']) {
     if (mark === 'two') await change(SERVER, text(mark));
     for (const { what, look, answer } of REGISTRATIONS) assert.equal(await look(cli), answer(mark), `${what}, ${mark}`);
   }
-  await cli.end();
+  await end();
 });
 
 test('middleware that a program adds while it serves applies to later requests', async () => {
   const more = `server.tool('wrap', {}, () => { server.use('prompts/get', () => ({ description: 'wrapped', messages: [] })); return 'done'; });`;
-  const { cli } = await open({ [SERVER]: anyProgram(`${more}\n${LISTENS}`), [WORD]: anyWord('x') }, SERVER);
+  const { cli, end } = await here({ [SERVER]: plain(`${more}\n${LISTENS}`), [WORD]: plainWord('x') }, SERVER);
   assert.is(await cli.call('wrap'), 'done');
   assert.is((await cli.request('prompts/get', { name: 'greet' })).description, 'wrapped');
-  await cli.end();
+  await end();
 });
 
 test('name and instructions of the first load apply, and stderr reports changes', async () => {
-  const { cli, change } = await open({ [SERVER]: anyProgram(LISTENS), [WORD]: anyWord('one') }, SERVER);
-  await change(SERVER, anyProgram(LISTENS, 'renamed'));
-  assert.match(cli.err, /changed server options apply after a restart of troupe dev: name/);
-  await cli.end();
+  const { change, command, end } = await here({ [SERVER]: plain(LISTENS), [WORD]: plainWord('one') }, SERVER);
+  await change(SERVER, plain(LISTENS, 'renamed'));
+  assert.match(command.err, /changed server options apply after a restart of troupe dev: name/);
+  await end();
 });
 
 test('a server that is closed by its program closes', async () => {
-  const text = anyProgram(
+  const text = program(
     `server.tool('stop', {}, () => { setTimeout(() => server.close('enough'), 10); return 'stopping'; });\n${LISTENS}`,
+    { extension: 'mjs' },
   );
-  const { cli } = await open({ [SERVER]: text, [WORD]: anyWord('one') }, SERVER);
+  const { cli } = await open({ [SERVER]: text, [WORD]: plainWord('one') }, SERVER);
   assert.is(await cli.call('stop'), 'stopping');
   assert.is(await cli.exit, 0);
 });
 
 test('modules in a directory are added, changed and removed', async () => {
-  const { tree, cli, change, told } = await open(
+  const { tree, cli, change, told, command, end } = await open(
     {
-      'tools/a.ts': toolModule('a', 'one'),
-      'tools/say.ts': `import { word } from '../lib/word.ts';\nexport const say = () => word;\nsay.schema = { type: 'object' };`,
-      'tools/prompts.ts': `import { definePrompt } from '${TROUPE}';\nexport default definePrompt({ name: 'greet', handler: () => 'hello' });`,
-      'lib/word.ts': word('one'),
+      'tools/a.mjs': plainTool('a', 'one'),
+      'tools/say.mjs': `import { word } from '../lib/word.mjs';\nexport const say = () => word;\nsay.schema = { type: 'object' };`,
+      'tools/prompts.mjs': `import { definePrompt } from '${TROUPE}';\nexport default definePrompt({ name: 'greet', handler: () => 'hello' });`,
+      'lib/word.mjs': plainWord('one'),
     },
     'tools',
   );
   assert.equal(await cli.list('tools'), ['a', 'say']);
-  await change('tools/deep/er/b.ts', toolModule('b'));
-  await cli.until(() => cli.err.includes('3 tools'), 'the new module');
+  await change('tools/deep/er/b.mjs', plainTool('b'));
+  await command.until(() => command.err.includes('3 tools'), 'the new module');
   assert.equal(await cli.list('tools'), ['a', 'say', 'b']);
   assert.equal(await told(), [TOOLS]);
 
-  await change('lib/word.ts', word('two'));
+  await change('lib/word.mjs', plainWord('two'));
   assert.is(await cli.call('say'), 'two');
   assert.equal((await told()).sort(), [PROMPTS, TOOLS]);
 
-  await change('tools/a.ts', 'export const a: = 1;');
-  assert.match(cli.err, /tools\/a\.ts: .*; its previous version is still registered/);
+  await change('tools/a.mjs', 'export const a = ;');
+  assert.match(command.err, /tools\/a\.mjs: .*; its previous version is still registered/);
   assert.is(await cli.call('a'), 'one');
   assert.equal(await told(), []);
 
-  tree.remove('tools/a.ts');
-  await cli.until(
-    () => cli.err.includes('loaded in') && /2 tools, 0 resources, 1 prompt\n$/.test(cli.err),
+  tree.remove('tools/a.mjs');
+  await command.until(
+    () => command.err.includes('loaded in') && /2 tools, 0 resources, 1 prompt\n$/.test(command.err),
     'the removal',
   );
   assert.equal(await told(), [TOOLS]);
   assert.equal(await cli.list('tools'), ['say', 'b']);
-  await cli.end();
+  await end();
 });
 
 test('modules that a program discovers are reloaded with it', async () => {
-  const text = anyProgram(`await server.discover(['./tools'], { from: import.meta.url });\n${LISTENS}`);
-  const { cli, change } = await open(
-    { [SERVER]: text, [WORD]: anyWord('one'), 'tools/a.ts': toolModule('a', 'one') },
+  const text = plain(`await server.discover(['./tools'], { from: import.meta.url });\n${LISTENS}`);
+  const { cli, change, end } = await here(
+    { [SERVER]: text, [WORD]: plainWord('one'), 'tools/a.mjs': plainTool('a', 'one') },
     SERVER,
   );
   assert.is(await cli.call('a'), 'one');
-  await change('tools/a.ts', toolModule('a', 'two'));
+  await change('tools/a.mjs', plainTool('a', 'two'));
   assert.is(await cli.call('a'), 'two');
-  await change('tools/b.ts', toolModule('b'));
+  await change('tools/b.mjs', plainTool('b'));
   assert.equal(await cli.list('tools'), ['say', 'a', 'b']);
-  await cli.end();
+  await end();
 });
 
-test('plain JavaScript is reloaded, too', async () => {
+test.full('plain JavaScript is reloaded, too', async () => {
   const text = `import { createServer, stdio } from '${TROUPE}';
 import { word } from './word.mjs';
 const server = createServer({ name: 'plain', version: '1.0.0' });
@@ -395,60 +468,54 @@ await server.listen(stdio());`;
 test('a reload names the changed file, and the counts include machines', async () => {
   const machine = `import { createMachine } from '${XSTATE}';
 server.machine('lamp', createMachine({ id: 'lamp', initial: 'off', states: { off: { on: { toggle: 'on' } }, on: {} } }), { events: { toggle: true } });`;
-  const { cli, change } = await open(
-    { [SERVER]: anyProgram(`${machine}\n${EXPORTS}`), [WORD]: anyWord('one') },
+  const { change, command, end } = await here(
+    { [SERVER]: plain(`${machine}\n${EXPORTS}`), [WORD]: plainWord('one') },
     SERVER,
   );
-  await cli.said('loaded in');
-  assert.match(cli.err, /loaded in \d+ ms: \d+ tools, \d+ resources?, 1 prompt, 1 machine\n/);
-  await change(WORD, anyWord('two'));
-  assert.match(cli.err, `troupe dev: changed: ${WORD}\n`);
+  await command.said('loaded in');
+  assert.match(command.err, /loaded in \d+ ms: \d+ tools, \d+ resources?, 1 prompt, 1 machine\n/);
+  await change(WORD, plainWord('two'));
+  assert.match(command.err, `troupe dev: changed: ${WORD}\n`);
   await change(SERVER, 'const broken = ;', 'cannot load');
-  assert.match(cli.err, `troupe dev: changed: ${SERVER}\n`);
-  await cli.end();
+  assert.match(command.err, `troupe dev: changed: ${SERVER}\n`);
+  await end();
 });
 
 test('--http serves instead of stdio, and a reload changes the tools behind the same URL', async () => {
   const tree = new Tree({
     'package.json': '{ "type": "module" }',
-    [SERVER]: anyProgram(LISTENS),
-    [WORD]: anyWord('one'),
+    [SERVER]: plain(LISTENS),
+    [WORD]: plainWord('one'),
   });
-  const cli = new Cli(['dev', SERVER, '--http', '0', '--no-inspect'], { cwd: tree.path });
+  const cli = new Running(['dev', SERVER, '--http', '0', '--no-inspect'], { cwd: tree.path });
   await cli.said('loaded in');
   const url = /at (http:\S+);/.exec(cli.err)?.[1] ?? '';
   assert.is(await sayOver(url), 'one');
-  tree.write(WORD, anyWord('two'));
+  tree.write(WORD, plainWord('two'));
   await cli.said('loaded in', 2);
   assert.is(await sayOver(url), 'two');
   assert.is(cli.err.split('connect clients with').length, 2, cli.err);
   assert.equal(cli.lines, []);
-  cli.process.kill('SIGTERM');
+  cli.signal('SIGTERM');
   assert.is(await cli.exit, 0);
 });
 
-if (process.platform !== 'win32')
-  test('--socket serves on a socket', async () => {
-    const tree = new Tree({
-      'package.json': '{ "type": "module" }',
-      [SERVER]: anyProgram(EXPORTS),
-      [WORD]: anyWord('one'),
-    });
-    const cli = new Cli(['dev', SERVER, '--socket', tree.at('dev.sock'), '--no-inspect'], { cwd: tree.path });
-    await cli.said('loaded in');
-    const agent = new Cli(['attach', tree.at('dev.sock')], { cwd: tree.path });
-    await agent.initialize();
-    assert.is(await agent.call('say'), 'one');
-    assert.is(await agent.end(), 0);
-    cli.process.kill('SIGTERM');
-    assert.is(await cli.exit, 0);
-  });
+test('a program that imports another copy of the package is reloaded', async () => {
+  if (!isBuilt) return;
+  const foreign = (more: string): string => program(more, { extension: 'mjs' });
+  const { cli, change, told, end } = await here({ [SERVER]: foreign(LISTENS), [WORD]: plainWord('one') }, SERVER);
+  assert.is(await cli.call('say'), 'one');
+  await change(SERVER, foreign(`server.tool('more', {}, () => 'more');\n${LISTENS}`));
+  assert.equal(await told(), [TOOLS]);
+  assert.equal(await cli.list('tools'), ['say', 'more']);
+  await end();
+});
 
 if (!isBuilt) test.skip('the built command', 'dist is not built: npm run build');
 else
-  test('the built command adopts from a program that imports another copy of the package', async () => {
+  test.full('the built command adopts from a program that imports another copy of the package', async () => {
     const foreign = (more: string): string => program(more, { troupe: SOURCES });
-    const { cli, change, told } = await open(
+    const { cli, change, told, end } = await here(
       { 'server.ts': foreign(LISTENS), 'lib/word.ts': word('one') },
       'server.ts',
     );
@@ -456,5 +523,5 @@ else
     await change('server.ts', foreign(`server.tool('more', {}, () => 'more');\n${LISTENS}`));
     assert.equal(await told(), [TOOLS]);
     assert.equal(await cli.list('tools'), ['say', 'more']);
-    assert.is(await cli.end(), 0);
+    await end();
   });

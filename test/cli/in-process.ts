@@ -48,6 +48,7 @@ export class Running extends Agent {
     this.#stdin.isTTY = terminal;
     const stdout = new Printer(terminal, (text) => this.printed(text));
     const before = launcher();
+    const { argv } = process;
     let exit = (_ = 0): void => {};
     const exited = new Promise<number>((resolve) => {
       exit = (code = 0) => resolve(code);
@@ -70,6 +71,7 @@ export class Running extends Agent {
       this.#done = true;
       // The next server of the test listens itself.
       launchedBy(before);
+      process.argv = argv;
       this.awake();
       return code;
     });

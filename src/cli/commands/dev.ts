@@ -1,7 +1,6 @@
 /** `troupe dev FILE|DIR`: serves a program on stdio and reloads it when one of its modules changes. */
 
 import type { Server } from '../../server.ts';
-import { reserveStdout } from '../../transports/stdout-guard.ts';
 import type { CommandIo, ExitCode } from '../command-io.ts';
 import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { chooseLog, readOptions } from '../command-options.ts';
@@ -62,7 +61,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const inspecting = readInspecting('dev', line, true);
   const endpoints = new Endpoints('dev', line);
   const store = await chosenStore('dev', line.values, io);
-  reserveStdout();
+  io.reserveStdout();
   const watch = async (server: Server): Promise<void> => {
     if (coverage !== undefined) await reportCoverage(server);
     if (!inspecting.inspect && inspecting.record === undefined) return;
@@ -70,7 +69,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
     const connect = () => endpoints.connectHelp(server);
     await inspect(server, { ...inspecting, command: 'dev', target: target.path, connect });
   };
-  await new Reloader(target, endpoints, watch, store).load();
+  await new Reloader(target, endpoints, watch, store, io).load();
   return undefined;
 }
 

@@ -181,7 +181,7 @@ async function serve(line: CommandLine, file: string, io: CommandIo): Promise<vo
   warnOfStrangers(values);
   await server.listen(...transports);
   watchLoop(server, undefined, false);
-  if (!endpoints.none) drainOnSignal(server, () => gateway.close());
+  if (!endpoints.none) drainOnSignal(io, server, () => gateway.close());
   endpoints.announce(server);
 }
 

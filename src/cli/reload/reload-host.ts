@@ -10,7 +10,6 @@ import { stdio } from '../../transports/stdio.ts';
 import type { Transport } from '../../transports/transport.ts';
 import { commandLog } from '../command-log.ts';
 import type { Endpoints } from '../serving/endpoints.ts';
-import { drainOnSignal } from '../serving/stop-signals.ts';
 
 /** The source name of the program's own registrations. */
 const PROGRAM = 'the program';
@@ -54,6 +53,7 @@ export class ReloadHost {
   readonly #opened = new Set<string>();
   readonly #ready: Promise<void>;
   readonly #endpoints: Endpoints;
+  readonly #serves: (server: Server) => void;
   #drains = false;
   #unfollow: (() => void) | undefined;
 
@@ -61,10 +61,17 @@ export class ReloadHost {
    * @param options the options of the first load, which apply until the process ends
    * @param endpoints those of the command; the transports of the program, or stdio, if it has none
    * @param onServer receives the server before it listens
+   * @param serves is called once, when the server listens without stdio, whose transport handles signals itself
    */
-  constructor(options: ServerOptions, endpoints: Endpoints, onServer: (server: Server) => Promise<void>) {
+  constructor(
+    options: ServerOptions,
+    endpoints: Endpoints,
+    onServer: (server: Server) => Promise<void>,
+    serves: (server: Server) => void = () => {},
+  ) {
     this.#options = options;
     this.#endpoints = endpoints;
+    this.#serves = serves;
     this.#server = createServer({ ...options, offers: ALL_CAPABILITIES });
     this.#ready = onServer(this.#server);
   }
@@ -99,11 +106,10 @@ export class ReloadHost {
     }
   }
 
-  /** The stdio transport handles signals itself. */
   #drainOnSignal(): void {
     if (this.#drains || this.#opened.has('stdio')) return;
     this.#drains = true;
-    drainOnSignal(this.#server);
+    this.#serves(this.#server);
   }
 
   /** Replaces all definitions with those of the program's server, and mirrors later changes. */

@@ -11,9 +11,11 @@ import type { ServerOptions } from '../../options.ts';
 import { isServer, type Server } from '../../server.ts';
 import type { Store } from '../../store/store.ts';
 import type { Transport } from '../../transports/transport.ts';
+import type { CommandIo } from '../command-io.ts';
 import { commandLog } from '../command-log.ts';
 import type { Endpoints } from '../serving/endpoints.ts';
 import { identityOf, startTarget, waitFor } from '../serving/program.ts';
+import { drainOnSignal } from '../serving/stop-signals.ts';
 import { catchStrayErrors } from '../serving/stray-errors.ts';
 import type { Target } from '../serving/target.ts';
 import { startupError } from '../startup-error.ts';
@@ -49,26 +51,41 @@ export class Reloader {
   });
   readonly #endpoints: Endpoints;
   readonly #onServer: (server: Server) => Promise<void>;
+  readonly #io: CommandIo;
+  /** Removes the listeners of the process. */
+  readonly #unlisten: () => void;
 
   /**
    * @param endpoints where the host's server listens
    * @param onServer receives the host's server before it listens; that server outlives every load
    * @param store for servers without a store of their own
    */
-  constructor(target: Target, endpoints: Endpoints, onServer: (server: Server) => Promise<void>, store?: Store) {
+  constructor(
+    target: Target,
+    endpoints: Endpoints,
+    onServer: (server: Server) => Promise<void>,
+    store: Store | undefined,
+    io: CommandIo,
+  ) {
+    this.#io = io;
     this.#target = target;
     this.#endpoints = endpoints;
     this.#onServer = onServer;
     this.#watch = new Watch({
       matters: (path) => this.#matters(path),
       onChange: (paths) => {
-        say(`troupe dev: changed: ${[...paths].map(shown).sort().join(', ')}`);
+        say(
+          `troupe dev: changed: ${[...paths]
+            .map((path) => shown(path, io.cwd))
+            .sort()
+            .join(', ')}`,
+        );
         this.#views.changed(paths);
         if ([...paths].some((path) => this.#isOfProgram(path))) void this.load();
       },
       say: (line) => say(`troupe dev: ${line}`),
     });
-    onModule((path) => this.#module(path));
+    const unhear = onModule((path) => this.#module(path));
     launchedBy({
       listens: (server, transports) => this.#takeOver(server, transports),
       servesInstead: true,
@@ -77,7 +94,12 @@ export class Reloader {
       page: (source) => this.#views.page(source),
       store: () => store,
     });
-    process.on('beforeExit', () => void this.#serveNothing());
+    const idle = (): void => void this.#serveNothing();
+    process.on('beforeExit', idle);
+    this.#unlisten = () => {
+      unhear();
+      process.off('beforeExit', idle);
+    };
     if (target.kind === 'file') this.#module(target.path);
   }
 
@@ -151,7 +173,14 @@ export class Reloader {
   }
 
   #newHost(options: ServerOptions): ReloadHost {
-    return new ReloadHost(options, this.#endpoints, this.#onServer);
+    return new ReloadHost(options, this.#endpoints, this.#onServer, (server) =>
+      drainOnSignal(this.#io, server, () => this.#close()),
+    );
+  }
+
+  #close(): void {
+    this.#watch.close();
+    this.#unlisten();
   }
 
   #hostFor({ options }: Server): ReloadHost {
@@ -200,7 +229,7 @@ export class Reloader {
 }
 
 /** The path as an author writes it: relative to the working directory if it is below it. */
-function shown(path: string): string {
-  const short = relative(process.cwd(), path);
+function shown(path: string, cwd: string): string {
+  const short = relative(cwd, path);
   return short === '' || short.startsWith('..') ? path : short;
 }

@@ -76,8 +76,8 @@ export async function serveWorker(work: WorkerServer, io: CommandIo): Promise<Ex
         supervisor?.serves(server, transports);
         if (readsInput) return;
         // Only the stdio transport handles signals and the end of stdin. Without one, both are handled here.
-        drainOnSignal(server, (signal) => supervisor?.closes(signal, 'transport'));
-        void supervisor?.inputEnded.then(() => readsInput || endDrained(server, 'stdin ended'));
+        drainOnSignal(io, server, (signal) => supervisor?.closes(signal, 'transport'));
+        void supervisor?.inputEnded.then(() => readsInput || endDrained(io, server, 'stdin ended'));
       });
       readsInput ||= transports.length === 0 || transports.some(isStdio);
       serving.set(server, opened);
