@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { type Clock, systemClock } from '../clock.ts';
+import type { StopSignal } from '../transports/signals.ts';
 import { reserveStdout } from '../transports/stdout-guard.ts';
 
 /** The variables of an environment. */
@@ -60,13 +61,11 @@ export function absolutePath({ cwd }: Pick<CommandIo, 'cwd'>, given: string): st
   return resolve(cwd, given);
 }
 
-/** The signals that ask a process to stop. */
-const STOP = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
-
-export type StopSignal = (typeof STOP)[number];
-
 /** Resolves at the first SIGTERM, SIGINT or SIGHUP. A second one ends the process. @param signals the ones to watch, if not all three */
-export function stopped(io: CommandIo, signals: readonly StopSignal[] = STOP): Promise<StopSignal> {
+export function stopped(
+  io: CommandIo,
+  signals: readonly StopSignal[] = ['SIGTERM', 'SIGINT', 'SIGHUP'],
+): Promise<StopSignal> {
   return new Promise((resolve) => {
     let asked = false;
     for (const signal of signals)

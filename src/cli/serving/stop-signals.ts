@@ -1,6 +1,7 @@
 /** Drains a server at a stop signal, in a process without a stdio transport: that transport would hear the signal itself. */
 import type { Server } from '../../server.ts';
-import { type CommandIo, type StopSignal, stopped } from '../command-io.ts';
+import type { StopSignal } from '../../transports/signals.ts';
+import { type CommandIo, stopped } from '../command-io.ts';
 
 /** Milliseconds that the author's own code may take to finish after its server is closed. */
 const LINGER_MS = 250;
