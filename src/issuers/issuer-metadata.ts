@@ -30,11 +30,12 @@ export async function findIssuer(
           `${url.origin}${path}/.well-known/openid-configuration`,
         ];
   const search = await firstDocument(http, places, signal, (document) => {
-    if (!isAuthorizationServer(document)) return 'it has no issuer';
+    const server = readAuthorizationServer(document);
+    if (!server) return 'it has no issuer';
     // The issuer is an identifier. Only the slash of an empty path may differ, because URLs of both forms are one text to most software.
-    const same = path === '' && slash === 'optional' && isSameIssuer(document.issuer, issuer);
-    if (document.issuer === issuer || same) return document;
-    return `expected the issuer ${issuer}, got ${document.issuer.slice(0, 200)}. No token is requested there`;
+    const same = path === '' && slash === 'optional' && isSameIssuer(server.issuer, issuer);
+    if (server.issuer === issuer || same) return server;
+    return `expected the issuer ${issuer}, got ${server.issuer.slice(0, 200)}. No token is requested there`;
   });
   if (search.found) return search.found;
   throw new Error(`${issuer}: no metadata of an authorization server. ${explainMisses(search.misses)}`);
@@ -98,10 +99,31 @@ export async function getJson(http: GuardedFetch, address: string): Promise<Read
   return found;
 }
 
-export function isAuthorizationServer(
-  value: Readonly<Record<string, unknown>>,
-): value is AuthorizationServer & Readonly<Record<string, unknown>> {
-  return typeof value.issuer === 'string';
+/**
+ * Reads the metadata of an authorization server. An address that is no URL and a list that has no texts count as absent; a text in
+ * place of a list is its words.
+ *
+ * @returns undefined if it names no issuer
+ */
+export function readAuthorizationServer(document: Readonly<Record<string, unknown>>): AuthorizationServer | undefined {
+  const { issuer } = document;
+  if (typeof issuer !== 'string') return undefined;
+  const members = Object.entries(document).flatMap(([member, value]) => {
+    const read = readMember(member, value);
+    return read === undefined ? [] : [[member, read] as const];
+  });
+  return { ...Object.fromEntries(members), issuer };
+}
+
+/** RFC 8414 section 2: the names of members tell what they are. */
+function readMember(member: string, value: unknown): unknown {
+  if (/_(?:endpoint|uri)$/.test(member)) return typeof value === 'string' && URL.canParse(value) ? value : undefined;
+  if (!member.endsWith('_supported')) return value;
+  // A plural is a list: `scopes_supported`, and `client_id_metadata_document_supported`.
+  if (!member.endsWith('s_supported')) return typeof value === 'boolean' ? value : undefined;
+  if (typeof value === 'string') return value.split(' ');
+  const texts = Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
+  return texts.length > 0 ? texts : undefined;
 }
 
 /** True for issuers that differ in a final slash at most. */

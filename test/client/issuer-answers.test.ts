@@ -234,6 +234,47 @@ for (const [what, answer] of [
       await issuer.close();
     });
 
+const ODD_VALUES: readonly unknown[] = [null, 5, true, '', {}, [], [null, 5, {}], ['a', 5]];
+
+test('S-79 a member of the metadata of any form ends a sign-in in words, or it succeeds', async () => {
+  const members = [
+    'authorization_endpoint',
+    'token_endpoint',
+    'registration_endpoint',
+    'revocation_endpoint',
+    'grant_types_supported',
+    'code_challenge_methods_supported',
+    'token_endpoint_auth_methods_supported',
+    'scopes_supported',
+    'dpop_signing_alg_values_supported',
+    'authorization_response_iss_parameter_supported',
+    'client_id_metadata_document_supported',
+  ];
+  let more: object = {};
+  const issuer = await issuerServer({ [METADATA]: (_, own) => jsonResponse(metadataOf(own, more)) });
+  const server = await guarded({ [RESOURCE]: names([issuer.url]) });
+  for (const member of members)
+    for (const value of ODD_VALUES) {
+      more = { [member]: value };
+      const error = await callAt(server).then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+      if (error === undefined) continue;
+      const message = String(error instanceof Error ? error.message : error);
+      assert.not.match(
+        message,
+        /is not a function|not iterable|undefined|Cannot read|Invalid URL/,
+        JSON.stringify(more),
+      );
+      assert.match(message, 'sign-in failed');
+    }
+  more = { code_challenge_methods_supported: 'plain S256', grant_types_supported: 'authorization_code refresh_token' };
+  await callAt(server);
+  await server.close();
+  await issuer.close();
+});
+
 test('the error names what each place said', async () => {
   const issuer = await issuerServer({ [METADATA]: () => response(500), [OPENID]: () => jsonResponse(['x']) });
   const server = await guarded({ [RESOURCE]: names([issuer.url]) });

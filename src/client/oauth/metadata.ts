@@ -5,8 +5,8 @@ import {
   explainMisses,
   findIssuer,
   firstDocument,
-  isAuthorizationServer,
   isSameIssuer,
+  readAuthorizationServer,
 } from '../../issuers/issuer-metadata.ts';
 
 /** The metadata of an MCP server as a protected resource (RFC 9728). */
@@ -81,8 +81,11 @@ function covers(resource: string, server: URL): boolean {
 export async function originIssuer(http: GuardedFetch, server: URL, signal: AbortSignal): Promise<AuthorizationServer> {
   const { origin } = server;
   const place = `${origin}/.well-known/oauth-authorization-server`;
-  const { found, misses } = await firstDocument(http, [place], signal, (document) =>
-    isAuthorizationServer(document) ? document : 'it has no issuer',
+  const { found, misses } = await firstDocument(
+    http,
+    [place],
+    signal,
+    (document) => readAuthorizationServer(document) ?? 'it has no issuer',
   );
   if (found)
     return isSameIssuer(found.issuer, origin) ? found : findIssuer(http, found.issuer, { signal, slash: 'optional' });
