@@ -21,6 +21,7 @@ import { systemClock } from '../../src/clock.ts';
 import { FilePins } from '../../src/mounts/pin-record.ts';
 import { replaceFile } from '../../src/replace-file.ts';
 import { CrashMarker } from '../../src/store/crash-marker.ts';
+import { mustBePrivate } from '../../src/store/sqlite/database-file.ts';
 import { sqlite } from '../../src/store/sqlite/sqlite.ts';
 import { suite } from '../harness/door.ts';
 
@@ -141,6 +142,24 @@ for (const [mode, accepted] of [
       await store.close();
     } else assert.match(opened ?? '', `chmod o-w ${directory}`);
   });
+
+test('S-82 a store of another user in a directory in which every user may create files is rejected', async () => {
+  const file = join(folder, 'troupe.db');
+  const user = process.geteuid?.() ?? 0;
+  for (const name of ['troupe.db', 'troupe.db-wal', 'troupe.db-mark']) {
+    writeFileSync(join(folder, name), '');
+    chmodSync(folder, 0o1777);
+    mustBePrivate(file, file, user);
+    assert.throws(
+      () => mustBePrivate(file, file, user + 1),
+      (error: Error) => error.message.startsWith(`${join(folder, name)} belongs to the user ${user}`),
+    );
+    // Nobody else could have created it.
+    chmodSync(folder, 0o755);
+    mustBePrivate(file, file, user + 1);
+    rmSync(join(folder, name));
+  }
+});
 
 test('S-82 a write that fails leaves the file as it was, and no draft', () => {
   const directory = join(folder, 'a directory');

@@ -1,5 +1,15 @@
 /** Opens the file of a store: checks its owner, format and tables, and creates a new one. */
-import { chmodSync, closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { makeDirectory } from '../../make-directory.ts';
 import { KnownKeys } from '../known-keys.ts';
@@ -97,7 +107,7 @@ export function openFile({ path, options, readOnly, snapshot, database }: Thread
   const mark = new CommitMark(`${file}-mark`);
   mustNotBeCut(file, path, mark);
   if (!existsSync(file)) create(file);
-  mustBePrivate(dirname(file), path);
+  mustBePrivate(file, path);
   const before = inspect({ file, path, lock, mark, lockMs: options.lockMs, readOnly });
   const db = new Db(file);
   try {
@@ -154,15 +164,32 @@ function openSnapshot(file: string, path: string, lockMs: number): OpenedDatabas
   }
 }
 
+/** The files of a store. */
+const SUFFIXES = ['', '-wal', '-shm', '-journal', '-mark', '-notes', '.lock'];
+
 /**
  * Rejects a directory in which every user may replace the file. In one with the sticky bit, such as /tmp, users remove their own
- * files only. Groups may share a directory: volumes of containers belong to one.
+ * files only, and may have put one in the place of the store before. Groups may share a directory: volumes of containers belong to
+ * one.
  *
+ * @param user the user of this process
  * @throws {StoreError} `foreign`
  */
-function mustBePrivate(directory: string, path: string): void {
+export function mustBePrivate(file: string, path: string, user = process.geteuid?.()): void {
+  const directory = dirname(file);
   const { mode } = statSync(directory);
-  if (process.platform === 'win32' || (mode & 0o002) === 0 || (mode & 0o1000) !== 0) return;
+  if (process.platform === 'win32' || (mode & 0o002) === 0) return;
+  if ((mode & 0o1000) !== 0) {
+    for (const suffix of SUFFIXES) {
+      const owner = lstatSync(`${file}${suffix}`, { throwIfNoEntry: false })?.uid;
+      if (owner === undefined || owner === user) continue;
+      throw new StoreError(
+        'foreign',
+        `${path}${suffix} belongs to the user ${owner}, in a directory in which every user may create files. Choose another directory, which only you may write to`,
+      );
+    }
+    return;
+  }
   throw new StoreError(
     'foreign',
     `${path}: every user may write to the directory ${directory} (mode ${(mode & 0o7777).toString(8)}), and could replace the store. Remove that permission (chmod o-w ${directory}), or choose another directory`,
