@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.
 
 const OWN = 'io.troupe/';
 /** The members in which definitions and results have parts with a `_meta` of their own. */
-const PARTS = ['content', 'contents', 'messages', 'resource', 'arguments', 'icons'] as const;
+const PARTS = ['content', 'contents', 'messages', 'resource', 'arguments', 'icons', 'annotations'] as const;
 
 /** @returns the value itself if there is nothing to remove */
 export function withoutOwnMeta(value: JsonObject): JsonObject {

@@ -33,7 +33,7 @@ const OWN = {
 };
 const META = { ...OWN, 'example.com/kept': 1 };
 const inputSchema = { type: 'object' };
-const TOOLS = { tools: [{ name: 'a', inputSchema, _meta: META }] };
+const TOOLS = { tools: [{ name: 'a', inputSchema, _meta: META, annotations: { title: 'A', _meta: META } }] };
 
 test('a block of an unknown type becomes text that says the same, for clients that reject unknown types', () =>
   using(
@@ -62,7 +62,7 @@ test('S-91 nothing under io.troupe/ passes from an upstream, in any part of a re
       'tools/list': TOOLS,
       'tools/call': {
         content: [
-          { type: 'text', text: 'x', _meta: META },
+          { type: 'text', text: 'x', _meta: META, annotations: { priority: 1, _meta: META } },
           { type: 'resource', resource: { uri: 'a://1', text: '', _meta: META } },
         ],
         _meta: META,
@@ -83,7 +83,7 @@ test('S-91 nothing under io.troupe/ passes from an upstream, in any part of a re
         await client.prompt('up_p'),
       ]);
       assert.not.match(got, 'io.troupe/');
-      assert.is(got.split('example.com/kept').length - 1, 10, got);
+      assert.is(got.split('example.com/kept').length - 1, 12, got);
     },
   ));
 
