@@ -24,6 +24,9 @@ const LONGEST_POLL_MS = 60_000;
 /** Consecutive polls that may fail because the server cannot be reached: a task outlives its connection. */
 const MAX_FAILED_POLLS = 20;
 
+/** Keys of answered requests: the oldest are forgotten. */
+const MAX_REMEMBERED = 1_024;
+
 const STATUSES: ReadonlySet<unknown> = new Set<TaskStatus>([
   'working',
   'input_required',
@@ -141,6 +144,11 @@ export class ClientTask {
     const inputResponses = await this.#requests.answerAll(Object.fromEntries(open), signal);
     await this.#requests.request('tasks/update', { taskId: this.id, inputResponses }, signal);
     for (const [key] of open) this.#answered.add(key);
+    // A server names as many requests as it likes.
+    for (const key of this.#answered) {
+      if (this.#answered.size <= MAX_REMEMBERED) break;
+      this.#answered.delete(key);
+    }
   }
 
   #outcome({ result, error }: Readonly<Record<string, unknown>>): CallToolResult {

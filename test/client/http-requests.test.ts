@@ -50,6 +50,24 @@ for (const where of ['GET', 'DELETE'] as const)
       );
   });
 
+test('a byte order mark before a message is read over, and the error about a foreign type is short', () =>
+  using(
+    (_, { id, params }) =>
+      params?.name === 'marked'
+        ? response(
+            200,
+            { 'content-type': 'application/json' },
+            `\ufeff${JSON.stringify({ jsonrpc: '2.0', id, result: { content: [] } })}`,
+          )
+        : params?.name === 'foreign'
+          ? response(200, { 'content-type': `text/${'x'.repeat(9_000)}` }, 'text')
+          : undefined,
+    async (client) => {
+      assert.equal((await client.call('marked')).content, []);
+      assert.ok((await failure(client.call('foreign'))).message.length < 500);
+    },
+  ));
+
 test('S-79 any id of an event is sent again as its bytes, or not at all', async () => {
   const ids = fc.string({ unit: 'binary', maxLength: 12 }).map((id) => id.replace(/[\r\n\0]/g, '').toWellFormed());
   await fc.assert(

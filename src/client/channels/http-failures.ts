@@ -81,7 +81,7 @@ export function tooLong(max: number): CallFailure {
 export function notMcp(status: number, type: string, text: string): CallFailure {
   return {
     reason: 'not mcp',
-    message: `expected a JSON-RPC message as application/json or text/event-stream, got HTTP ${status} with ${type || 'no content type'}${excerpt(text)}. Check the address`,
+    message: `expected a JSON-RPC message as application/json or text/event-stream, got HTTP ${status} with ${type.slice(0, 100) || 'no content type'}${excerpt(text)}. Check the address`,
     carriedOut: 'unknown',
   };
 }
