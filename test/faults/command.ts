@@ -63,7 +63,7 @@ export const COMMAND: readonly BrokenBuild[] = [
     id: 'S-82',
     test: 'test/cli/written-files.test.ts',
     in: 'database-file.ts: openFile',
-    find: 'mustBePrivate(dirname(file), path);',
+    find: 'mustBePrivate(file, path);',
     replace: '',
     why: 'a store is opened where every user may replace it',
   },
