@@ -221,6 +221,7 @@ export class HttpChannel implements Channel {
       body: message.text,
       authorization: this.#authorizationOf(exchange),
       opens,
+      ofSession: opens || (!message.sessionless && message.authorization === undefined),
       // A request with an id is sent again by the connection. A notification or an answer has no other sender.
       waitsForToken: message.id === undefined && message.authorization === undefined,
       lateMs: message.id === undefined ? this.#options.connectMs : undefined,
@@ -408,6 +409,7 @@ export class HttpChannel implements Channel {
       lastEventId: exchange.lastEventId,
       authorization: this.#authorizationOf(exchange),
       waitsForToken: exchange.message.authorization === undefined,
+      ofSession: exchange.message.authorization === undefined,
       wanted: () => !exchange.done,
       started: (request) => {
         exchange.request = request;
@@ -529,6 +531,7 @@ export class HttpChannel implements Channel {
   #get({ lastEventId, ...request }: StreamRequest): void {
     const { wanted } = request;
     this.#origin.send({
+      ofSession: true,
       ...request,
       method: 'GET',
       wanted: () => !this.#closed && wanted(),
@@ -556,6 +559,7 @@ export class HttpChannel implements Channel {
       });
       this.#origin.send({
         method: 'DELETE',
+        ofSession: true,
         authorization,
         headers: () => this.#sessionHeaders(),
         wanted: () => waits,
@@ -670,6 +674,7 @@ interface StreamRequest {
   readonly lastEventId: string;
   readonly authorization: Authorization | undefined;
   readonly waitsForToken?: boolean | undefined;
+  readonly ofSession?: boolean | undefined;
   wanted(): boolean;
   started(request: ClientRequest): void;
   response(response: OriginResponse): void;

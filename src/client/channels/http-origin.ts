@@ -17,6 +17,7 @@ import { decodedBody } from '../../outgoing-http/content-coding.ts';
 import { messageOf } from '../../protocol/json.ts';
 import type { Authorization } from '../authorization.ts';
 import type { CallFailure, CarriedOut } from '../client-errors.ts';
+import { SessionCookies } from './session-cookies.ts';
 
 /** `node:http` or `node:https`, as far as a channel uses it. */
 export interface NodeHttp {
@@ -68,6 +69,8 @@ export interface OriginRequest {
   readonly authorization: Authorization | undefined;
   /** The request opens a session: its redirects are those of the session. */
   readonly opens?: boolean | undefined;
+  /** The request has the cookies of the session. One with an authorization of its own has none: they may be another caller's. */
+  readonly ofSession?: boolean | undefined;
   /** The request is sent again, once, when another token is there. It has no response of 401 before that. */
   readonly waitsForToken?: boolean | undefined;
   /** Most milliseconds until the response ends, for a message without a caller whose deadline would end it. */
@@ -117,6 +120,9 @@ export class HttpOrigin {
   #url: URL;
   /** The address of the session: that to which the request that opened it was redirected. */
   #session: URL | undefined;
+  readonly #cookies = new SessionCookies();
+  /** The header `Cookie` that the program has configured. */
+  readonly #cookie: readonly [name: string, value: string] | undefined;
 
   /** Requests that wait for another token. */
   readonly #rejected = new Set<OriginRequest>();
@@ -128,6 +134,7 @@ export class HttpOrigin {
     this.#options = options;
     this.#ascii = Object.values(options.headers).every((value) => /^[\0-\x7f]*$/.test(value));
     this.#url = options.url;
+    this.#cookie = Object.entries(options.headers).find(([name]) => name.toLowerCase() === 'cookie');
   }
 
   /** The address of the next request. */
@@ -138,6 +145,7 @@ export class HttpOrigin {
   /** The next request opens a session, at the address of the server. */
   startOver(): void {
     this.#session = undefined;
+    this.#cookies.clear();
   }
 
   send(request: OriginRequest): void {
@@ -173,13 +181,21 @@ export class HttpOrigin {
     authorization: Readonly<Record<string, string>> | undefined,
   ): void {
     const { nodeHttp, agent, headers, url: server } = this.#options;
+    const [cookieName = 'cookie', configured] = this.#cookie ?? [];
+    const cookie = sent.ofSession ? this.#cookies.header(configured) : configured;
     let request: ClientRequest;
     try {
       request = nodeHttp.request({
         ...addressOf(url),
         method: sent.method,
         // No coding is worth its processor time for messages; a server that encodes nevertheless is understood.
-        headers: { 'accept-encoding': 'identity', ...headers, ...trimmed(authorization), ...sent.headers() },
+        headers: {
+          'accept-encoding': 'identity',
+          ...headers,
+          ...(cookie === undefined ? {} : { [cookieName]: cookie }),
+          ...trimmed(authorization),
+          ...sent.headers(),
+        },
         agent,
       });
     } catch (error) {
@@ -229,6 +245,7 @@ export class HttpOrigin {
 
   #receive(sent: OriginRequest, response: IncomingMessage, url: URL, redirects: number): void {
     const status = response.statusCode ?? 0;
+    if (sent.ofSession) this.#cookies.receive(response.headers['set-cookie'], url, this.#options.clock.date());
     if (status >= 300 && status < 400) return this.#redirect(sent, response, url, redirects);
     if (status === 401 && sent.waitsForToken && sent.authorization) {
       discard(response);

@@ -64,6 +64,7 @@ export class HttpSseChannel implements Channel {
     let late: Timer | undefined;
     this.#origin.send({
       method: 'GET',
+      ofSession: true,
       authorization,
       headers: () => ({ accept: 'text/event-stream' }),
       wanted: () => this.#host !== undefined,
@@ -152,6 +153,7 @@ export class HttpSseChannel implements Channel {
     if (!endpoint) return fail({ reason: 'closed', message: 'the event stream is not open', carriedOut: 'no' });
     this.#origin.send({
       method: 'POST',
+      ofSession: true,
       url: endpoint,
       body: text,
       authorization,
