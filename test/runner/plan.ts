@@ -27,6 +27,9 @@ const FULL_ONLY = /^fullOnly\(/m;
 const PROCESS =
   /'(?:node:(?:inspector|v8)|playwright[\w-]*)'|\bpreloadAjv\b|\.discover\(|(?<![.\w])process\.(?:emit|stdin|memoryUsage|chdir|execArgv|title|getActiveResourcesInfo)\b|(?<![.\w])process\.(?:on|once)\('(?!exit')|(?<![.\w])process\.(?:exitCode|env\.\w+|stdout\.write|stderr\.write) = |delete process\.env|\bgc\(|Object\.assign\(globalThis|globalThis\.\w+ = |console\.\w+ = |\bError\.\w+ = /;
 
+/** Files of the harness that tests import. They change the process of the runner only. */
+const HARNESS = ['door.ts', 'compiled.ts'].map((name) => join(tests, 'harness', name));
+
 /** A comment, or a literal: whichever begins first. */
 const TEXT = /\/\*[\s\S]*?\*\/|\/\/.*|`(?:\\[\s\S]|[^`\\])*`|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/g;
 /** A literal that names something, such as a module or an event. */
@@ -90,7 +93,7 @@ export function growsWithScale(file: string): boolean {
   return textsOf(file).some((text) => /^fullOnly\(|\.full\(|\/scale\.ts'/m.test(text));
 }
 
-/** The text of a test file, and those of the files of the tests that it imports, without the door. */
+/** The text of a test file, and those of the files of the tests that it imports, without the harness of each file. */
 function textsOf(file: string): readonly string[] {
   const texts = new Map<string, string>();
   const read = (path: string): void => {
@@ -99,8 +102,7 @@ function textsOf(file: string): readonly string[] {
     texts.set(path, text);
     for (const [, from = ''] of text.matchAll(/from '(\.[^']+\.ts)'/g)) {
       const imported = resolve(dirname(path), from);
-      if (imported.startsWith(tests) && existsSync(imported) && imported !== join(tests, 'harness', 'door.ts'))
-        read(imported);
+      if (imported.startsWith(tests) && existsSync(imported) && !HARNESS.includes(imported)) read(imported);
     }
   };
   read(file);

@@ -2,12 +2,12 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import * as assert from 'uvu/assert';
 import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { objections } from './flaky.ts';
-import { changesProcess, growsWithScale, root } from './plan.ts';
+import { changesProcess, filesOf, growsWithScale, jobsOf, LANES, root } from './plan.ts';
 
 const test = suite('runner');
 
@@ -97,4 +97,10 @@ test('the rest of a full run is the files that have more in it', () => {
   const grows = (file: string): boolean => growsWithScale(join(root, 'test', file));
   for (const file of ['conformance/client.test.ts', 'store/damage.test.ts']) assert.ok(grows(file), file);
   for (const file of ['results/content.test.ts', 'shutdown/server.test.ts']) assert.not.ok(grows(file), file);
+});
+
+test('few files of a quick run get a process of their own', () => {
+  const files = filesOf([], false);
+  const alone = jobsOf(files, new Map(), true).filter((job) => job.files.length === 1);
+  assert.ok(alone.length + LANES < files.length / 8, alone.map((job) => relative(root, job.files[0] ?? '')).join('\n'));
 });
