@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import * as assert from 'uvu/assert';
 import { compiled } from '../harness/compiled.ts';
 import { conclusive, suite, timeLimit } from '../harness/door.ts';
-import { atScale, FIRST_SEED, PROOF, SCALE } from '../harness/scale.ts';
+import { atScale, FIRST_SEED, PROOF } from '../harness/scale.ts';
 import { HAPPENINGS, type Happening } from './book.ts';
 import type { Breaks } from './breaks.ts';
 import { kindOf, search, simulate, tell } from './simulate.ts';
@@ -70,7 +70,7 @@ const BROKEN: readonly (readonly [title: string, breaks: Breaks, kinds: readonly
 for (const [title, breaks, kinds] of BROKEN) {
   const add = RARE.some((name) => name in breaks) ? test.full : test;
   add(`R-32: the simulator finds ${title}`, async () => {
-    const [found] = await search(range(1, 200), { breaks, most: 1, shrinks: SCALE !== 'quick' });
+    const [found] = await search(range(1, 200), { breaks, most: 1, shrinks: PROOF });
     assert.ok(found, 'none of 200 seeds found it');
     assert.ok(kinds.includes(kindOf(found.violation)), tell(found));
   });
