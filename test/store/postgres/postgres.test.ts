@@ -303,9 +303,11 @@ test.full('settings that lose data, and a clock that differs, are warnings at th
   await server.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET synchronous_commit = off`);
   const to = host({ ...systemClock, date: () => systemClock.date() - 600_000 });
   await open(url, {}, to);
-  assert.is(to.lines.length, 2, to.lines.join('\n'));
-  assert.match(to.lines[0] ?? '', /^warning: .*synchronous_commit is off/);
-  assert.match(to.lines[1] ?? '', /the clock of this machine is (599|600)\d\d\d ms behind the database's/);
+  assert.is(to.lines.length, 3, to.lines.join('\n'));
+  // The server of this file.
+  assert.match(to.lines[0] ?? '', /^warning: .*fsync is off/);
+  assert.match(to.lines[1] ?? '', /^warning: .*synchronous_commit is off/);
+  assert.match(to.lines[2] ?? '', /the clock of this machine is (599|600)\d\d\d ms behind the database's/);
 });
 
 test('D-03, D-12: a killed database loses nothing that was acknowledged; while it is away calls are rejected as busy, and afterwards they pass', async () => {
