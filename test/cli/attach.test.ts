@@ -27,6 +27,7 @@ import { LoggingMessageNotificationSchema } from '@modelcontextprotocol/sdk/type
 import * as assert from 'uvu/assert';
 import { SharedServer } from '../../src/cli/shim/shared-server.ts';
 import { createServer, type Server, type SocketOptions, socket } from '../../src/index.ts';
+import { TROUPE, Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
 import type { Agent } from './agent.ts';
@@ -95,6 +96,14 @@ async function pidOf(agent: Agent): Promise<number> {
 async function pidsOf(agents: readonly Agent[]): Promise<number[]> {
   return [...new Set(await Promise.all(agents.map(pidOf)))];
 }
+
+/** A program that tells its name, and has a call that waits. */
+const named = (name: string): string => `import { createServer } from '${TROUPE}';
+const server = createServer({ name: '${name}', version: '1.0.0', limits: { graceMs: 100 }, log() {} });
+server.tool('who', {}, () => '${name}');
+server.tool('wait', {}, (_, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve('aborted'))));
+export default server;
+`;
 
 /** Serves an `echo` on a socket in this process. */
 async function echo(path: string, options: SocketOptions = {}): Promise<Server> {
@@ -238,8 +247,19 @@ test('after the server is killed, requests in flight get an error, later ones a 
 
 const AT_ONCE = atScale({ quick: 2, full: 5, proof: 10 });
 
-test(`${AT_ONCE} agents at once start one server, which exits some time after the last agent`, async () => {
+/** Leaves the socket of a killed server, and the lock of a killed shim. */
+async function stalePath(): Promise<string> {
   const path = freshPath();
+  const gone = spawn(process.execPath, ['-e', `require('node:net').createServer().listen(${JSON.stringify(path)})`]);
+  await until(() => existsSync(path));
+  gone.kill('SIGKILL');
+  await once(gone, 'close');
+  writeFileSync(`${path}.lock`, String(gone.pid));
+  return path;
+}
+
+test(`${AT_ONCE} agents at once start one server, also beside a stale socket and a stale lock, and it exits some time after the last agent`, async () => {
+  const path = await stalePath();
   const all = await some(AT_ONCE, () => agent('--spawn', SHARED, path, '--idle-exit', '300'));
   assert.is((await pidsOf(all)).length, 1);
   assert.is(said(`${path}.log`, 'serve: shared'), 1);
@@ -283,19 +303,31 @@ test.full('without PATH, all agents that name the same file share a server', asy
   await Promise.all([one, two, other].map((cli) => cli.end()));
 });
 
-test('a stale socket of a killed server and a stale lock of a killed shim do not prevent a start', async () => {
+test('a draining server keeps its clients; a new agent reaches the next server, and so does the old one later', async () => {
   const path = freshPath();
-  const gone = spawn(process.execPath, ['-e', `require('node:net').createServer().listen(${JSON.stringify(path)})`]);
-  await until(() => existsSync(path));
-  gone.kill('SIGKILL');
-  await once(gone, 'close');
-  writeFileSync(`${path}.lock`, String(gone.pid));
-  const all = await some(3, () => attached('--spawn', SHARED, path, '--idle-exit', '200'));
-  assert.is((await pidsOf(all)).length, 1);
-  await Promise.all(all.map((cli) => cli.end()));
+  const folder = new Tree({ 'package.json': '{ "type": "module" }', 'one.mjs': named('one'), 'two.mjs': named('two') });
+  const old = shim(path);
+  const one = new Running(['serve', 'one.mjs', '--socket', path], { cwd: folder.path });
+  await old.initialize();
+  const waiting = old.call('wait').then(String, String);
+  await old.request('ping');
+  one.signal('SIGTERM');
+  await one.said('shutting down: SIGTERM');
+  await until(() => !existsSync(path));
+  const two = new Running(['serve', 'two.mjs', '--socket', path], { cwd: folder.path });
+  await two.said('connect clients with');
+  const fresh = await attached(path);
+  assert.is(await fresh.call('who'), 'two');
+  assert.match(await waiting, /-31003.*SIGTERM/);
+  assert.is(await one.exit, 0);
+  // The session of the old server continues there.
+  assert.is(await old.call('who'), 'two');
+  await Promise.all([old.end(), fresh.end()]);
+  two.signal('SIGTERM');
+  assert.is(await two.exit, 0);
 });
 
-test('a draining server keeps its clients; a new agent starts a new server', async () => {
+test.full('a draining server keeps its clients; a new agent starts a new server in another process', async () => {
   const path = freshPath();
   const server = await serve(path);
   const old = await attached(path);
@@ -452,7 +484,15 @@ test('S-37 attach --spawn starts no server in a runtime directory to which other
   assert.equal(readdirSync(join(runtime, 'troupe')), []);
 });
 
-test('the shim gives up after three failed starts, with the last line of the log', async () => {
+test('a failed start is reported with the last line of its log', async () => {
+  const broken = join(folder, 'broken.mjs');
+  writeFileSync(broken, 'throw new Error("no database")');
+  const options = { path: freshPath(), idleMs: 1, inspect: false, cwd: folder, env: process.env };
+  const why = await new SharedServer(broken, [], options).start().then(String, String);
+  assert.match(why, /cannot start the server for .*: it ended with code 1\. Last line of .*: no database/);
+});
+
+test.full('the shim gives up after three failed starts, with the last line of the log', async () => {
   const broken = join(folder, 'broken.mjs');
   writeFileSync(broken, 'throw new Error("no database")');
   const path = freshPath();

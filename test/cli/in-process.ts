@@ -3,7 +3,7 @@ import { PassThrough, Writable } from 'node:stream';
 import type { CommandIo } from '../../src/cli/command-io.ts';
 import { troupe as commandLine } from '../../src/cli/troupe.ts';
 import { systemClock } from '../../src/clock.ts';
-import { launchedBy, launcher } from '../../src/launcher.ts';
+import { launchedBy } from '../../src/launcher.ts';
 import { Agent } from './agent.ts';
 
 export interface Ran {
@@ -47,7 +47,6 @@ export class Running extends Agent {
     super(raw);
     this.#stdin.isTTY = terminal;
     const stdout = new Printer(terminal, (text) => this.printed(text));
-    const before = launcher();
     const { argv } = process;
     let exit = (_ = 0): void => {};
     const exited = new Promise<number>((resolve) => {
@@ -70,7 +69,7 @@ export class Running extends Agent {
     this.exit = Promise.race([finished, exited]).then((code) => {
       this.#done = true;
       // The next server of the test listens itself.
-      launchedBy(before);
+      launchedBy(undefined);
       process.argv = argv;
       this.awake();
       return code;

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
+import { registerInspector } from '../../src/cli/serving/inspector-registry.ts';
 import type { HelloFrame } from '../../src/inspector/frames.ts';
 import { readRecording } from '../../src/inspector/stream/recording.ts';
 import { TROUPE as OURS, Tree } from '../discovery/tree.ts';
@@ -77,7 +78,7 @@ function serve(...options: readonly string[]): Running {
   return new Running(['serve', new Tree({ 'server.mjs': text }).at('server.mjs'), '--http', '0', ...options]);
 }
 
-test('--inspect prints the URL of the page and its token on stderr, and the page needs the token', async () => {
+test.full('--inspect prints the URL of the page and its token on stderr, and the page needs the token', async () => {
   const cli = start('run', '--inspect', '--no-supervisor');
   await cli.initialize();
   const { base, token, url } = await placeOf(cli);
@@ -100,7 +101,7 @@ test('no inspector opens without --inspect', async () => {
   assert.equal(existsSync(announced) ? readdirSync(announced) : [], []);
 });
 
-test('troupe dev opens the inspector, and only --inspect-control lets a viewer act', async () => {
+test('troupe dev opens the inspector, whose page needs the token, and only --inspect-control lets a viewer act', async () => {
   // On a machine without one, the command that opens a browser.
   const path = process.env.PATH;
   for (const name of ['xdg-open', 'open'])
@@ -113,6 +114,11 @@ test('troupe dev opens the inspector, and only --inspect-control lets a viewer a
   while (!existsSync(join(root, 'opened')) || readFileSync(join(root, 'opened'), 'utf8') === '') await delay();
   assert.is(readFileSync(join(root, 'opened'), 'utf8'), place.url);
   assert.match(cli.err, '(it can control the server)');
+  const page = await fetch(`${place.base}/`);
+  assert.is(page.status, 200);
+  assert.match(await page.text(), '<!doctype html>');
+  assert.is((await fetch(`${place.base}/api/stream?viewer=x`)).status, 401);
+  assert.is(cli.err.split(place.token).length, 2, 'the token is said once');
   const { control, connect } = await hello(place);
   assert.is(control, true);
   // The page shows the entries that `troupe install --print` prints.
@@ -182,7 +188,7 @@ test.full('--no-inspect opens no inspector', async () => {
 test('troupe top shows the only inspected server, and asks for a process id if there are several', async () => {
   const cli = start('dev');
   await cli.initialize();
-  await placeOf(cli);
+  const place = await placeOf(cli);
   void cli.call('wait').catch(() => {});
   await cli.said('waits');
   const top = await run('top', '--once');
@@ -191,22 +197,23 @@ test('troupe top shows the only inspected server, and asks for a process id if t
   assert.match(top.out, /^ {2}cli-test 1\.0\.0 +(?:active|idle) /m);
   assert.match(top.out, /^ {4}tools\/call wait +open +\d+:\d\d {2}its result$/m);
 
-  const other = start('dev');
-  await other.initialize();
-  const { url } = await placeOf(other);
+  // Another inspector, which is registered for the process of this test.
+  const { url } = place;
+  const unregister = registerInspector({ pid: process.pid, url, server: 'other 1.0.0', target: SERVER });
   const asked = await run('top');
   assert.is(asked.code, 1);
   assert.match(asked.err, /2 inspected servers are running: choose one by its PID, such as troupe top \d+\n/);
   const wrong = `${url.slice(0, -1)}${url.endsWith('A') ? 'B' : 'A'}`;
-  const byPid = await run('top', String(other.process.pid), '--once');
+  const byPid = await run('top', String(cli.process.pid), '--once');
   const byUrl = await run('top', url, '--once');
   const refused = await run('top', wrong, '--once');
   const foreign = await run('top', 'http://example.com/#x');
-  for (const { out } of [byPid, byUrl]) assert.match(out, `pid ${other.process.pid} `);
+  for (const { out } of [byPid, byUrl]) assert.match(out, `pid ${cli.process.pid} `);
   assert.is(refused.code, 1);
   assert.match(refused.err, 'rejected the request: Authorization');
   assert.is(foreign.code, 2);
-  assert.equal(await Promise.all([other.end(), cli.end()]), [0, 0]);
+  unregister();
+  assert.is(await cli.end(), 0);
 
   assert.equal(readdirSync(announced), []);
   const none = await run('top');
@@ -238,7 +245,7 @@ test('troupe top shows clients without a session, and hibernating handles', asyn
   await cli.exit;
 });
 
-test('troupe top shows each client of a shared HTTP connection under its own name', async () => {
+test.full('troupe top shows each client of a shared HTTP connection under its own name', async () => {
   const server = new Cli([
     'serve',
     fileURLToPath(new URL('../fixtures/top/server.mjs', import.meta.url)),
@@ -292,7 +299,7 @@ test('troupe top shows each client of a shared HTTP connection under its own nam
   await server.exit;
 });
 
-test('attach --spawn --inspect starts a server with an inspector', async () => {
+test.full('attach --spawn --inspect starts a server with an inspector', async () => {
   const path = join(root, 'shared.sock');
   const folder = mkdtempSync(join(root, 'agent-'));
   const options = ['--spawn', SERVER, path, '--inspect', '--idle-exit', '200'];

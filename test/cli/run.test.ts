@@ -124,18 +124,19 @@ served(
   async (agent) => assert.equal(await agent.list('tools'), ['hi']),
 );
 
-test('stdout carries only the protocol: output of a loading module goes to stderr', async () => {
-  const noise = `console.log('from console.log');\nprocess.stdout.write('from write\\n');\n`;
+test('stdout carries only the protocol: output of a loading module goes to stderr; arguments after -- go to the program', async () => {
+  const noise = `console.log('from console.log', process.argv.slice(2).join(' '));\nprocess.stdout.write('from write\\n');\n`;
   const listens = noise + program('await server.listen(stdio());');
   const exports = `${noise}export const hi = Object.assign(() => 'hello', { schema: { type: 'object' } });`;
   const all = [listens, exports];
   for (const text of atScale({ quick: [listens], full: all, proof: all })) {
-    const cli = open(new Tree({ 'package.json': PACKAGE, 'server.mjs': text }), 'server.mjs');
+    const tree = new Tree({ 'package.json': PACKAGE, 'server.mjs': text });
+    const cli = open(tree, 'server.mjs', '--', '--port', '3');
     await cli.initialize();
     assert.is(await cli.call('hi'), 'hello');
     assert.is(await cli.end(), 0);
     assert.is(cli.lines.length, 2);
-    assert.match(cli.err, /from console\.log\nfrom write\n/);
+    assert.match(cli.err, /from console\.log --port 3\nfrom write\n/);
   }
 });
 
@@ -157,7 +158,7 @@ export default server;`)}`;
   assert.is(await cli.end(), 0);
 });
 
-test('arguments after -- go to the program', async () => {
+test.full('arguments after -- go to the program', async () => {
   const text = program(`server.tool('argv', {}, () => process.argv.slice(1).join(' '));\nexport default server;`);
   const tree = new Tree({ 'package.json': PACKAGE, 'server.mjs': text });
   const cli = open(tree, 'server.mjs', '--', '--port', '3');

@@ -1,4 +1,4 @@
-/** `troupe serve --http`: its address, its instructions for clients, and its shutdown. One process shows that a signal drains it. */
+/** `troupe serve --http`: its address, its instructions for clients, and its shutdown. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -6,7 +6,6 @@ import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
 import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
-import { Cli, TROUPE } from './cli.ts';
 import { Running, troupe } from './in-process.ts';
 
 const test = suite('troupe serve --http');
@@ -81,11 +80,9 @@ test('HTTP and a socket share one process', async () => {
 });
 
 test('SIGTERM finishes running requests and ends the process with code 0', async () => {
-  const { path } = new Tree({ 'package.json': '{ "type": "module" }', 'server.mjs': PROGRAM.replace(OURS, TROUPE) });
-  const server = new Cli(['serve', 'server.mjs', '--http', '0'], { cwd: path });
-  await server.said('Claude Desktop');
-  const slow = await call(/at (http:\S+);/.exec(server.err)?.[1] ?? '', 'slow');
-  server.process.kill('SIGTERM');
+  const { server, url } = await serve();
+  const slow = await call(url, 'slow');
+  server.signal('SIGTERM');
   assert.match(await slow.text(), 'at last');
   assert.is(await server.exit, 0);
 });

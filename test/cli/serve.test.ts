@@ -24,6 +24,7 @@ function program(end: string, troupe = OURS): string {
   return `import { createServer, stdio } from '${troupe}';
 const server = createServer({ name: 'program', version: '2.0.0'${troupe === OURS ? ', log() {}' : ''} });
 server.tool('hi', {}, () => 'hello');
+server.tool('wait', {}, (_, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve('gone'))));
 server.tool('slow', {}, () => new Promise((resolve) => { console.log('slow runs'); setTimeout(resolve, 300, 'at last'); }));
 ${end}
 `;
@@ -104,13 +105,16 @@ test('SIGINT finishes running requests, although a timer of the program runs; a 
   assert.is(await slow, 'at last');
   assert.is(await server.exit, 0);
 
-  const other = await start({ 'server.mjs': text });
-  (await attach(other.path)).call('slow').catch(() => {});
-  await other.server.until(() => other.server.out.includes('slow runs'), 'the call');
-  other.server.process.kill('SIGINT');
-  await other.server.said('shutting down: SIGINT');
-  other.server.process.kill('SIGINT');
+  const short = program('export default server;').replace('log() {}', 'log() {}, limits: { graceMs: 50 }');
+  const other = await serve({ 'server.mjs': short }, 'server.mjs');
+  const waiting = await attach(other.path);
+  waiting.call('wait').catch(() => {});
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  other.server.signal('SIGINT');
+  other.server.signal('SIGINT');
   assert.is(await other.server.exit, 130);
+  // It looks for the next server, and gives up.
+  await waiting.exit;
 });
 
 test('an error of a tool is logged with its line in the TypeScript file, also a late one, and ends nothing', async () => {
