@@ -36,7 +36,9 @@ export function isRequestId(value: unknown): value is RequestId {
 export function readIncoming(value: unknown): Incoming {
   if (!isObject(value))
     return invalid(undefined, true, `expected a JSON-RPC message (an object), got ${describe(value)}`);
-  const { id, method, params } = value;
+  const { id, method } = value;
+  // JSON-RPC demands a structured value; some programs write null for none.
+  const params = value.params ?? undefined;
   const readable = isRequestId(id) ? id : undefined;
   if (method === undefined && ('result' in value || 'error' in value)) {
     if (value.jsonrpc !== '2.0' || readable === undefined)

@@ -68,12 +68,12 @@ export function readSelfDescription(params: Params): SelfDescription {
   const capabilities = meta[META.clientCapabilities];
   if (!isObject(capabilities))
     throw misfit(`_meta["${META.clientCapabilities}"]`, 'an object (it may be empty)', capabilities);
-  const logLevel = meta[META.logLevel];
+  const logLevel = meta[META.logLevel] ?? undefined;
   if (logLevel !== undefined && !isLogLevel(logLevel))
     throw misfit(`_meta["${META.logLevel}"]`, `one of ${LOG_LEVELS.join(', ')}`, logLevel);
   return {
     revision: requested,
-    info: readImplementation(meta[META.clientInfo], `_meta["${META.clientInfo}"]`),
+    info: readImplementation(meta[META.clientInfo] ?? undefined, `_meta["${META.clientInfo}"]`),
     capabilities,
     logLevel,
   };
@@ -95,7 +95,7 @@ function isImplementation(value: unknown): value is Implementation {
  * value
  */
 export function readProgressToken(params: Params): string | number | undefined {
-  const token = metaOf(params)?.[META.progressToken];
+  const token = metaOf(params)?.[META.progressToken] ?? undefined;
   if (token === undefined || isRequestId(token)) return token;
   throw misfit(`_meta["${META.progressToken}"]`, 'a string or an integer', token);
 }

@@ -1,4 +1,4 @@
-/** The parsed form of each request, and the readers, which reject invalid params with -32602. */
+/** The parsed form of each request, and the readers, which reject invalid params with -32602. An optional member that is null is absent. */
 import { misfit } from './errors.ts';
 import { isObject } from './json.ts';
 import { readImplementation } from './meta.ts';
@@ -112,14 +112,14 @@ export const readList =
   (params: Params): List => ({ method, cursor: cursorOf(params) });
 
 export function readCallTool(params: Params): CallTool {
-  const given = params?.arguments;
+  const given = params?.arguments ?? undefined;
   if (given !== undefined && !isObject(given)) throw misfit('arguments', 'an object', given);
   return {
     method: 'tools/call',
     name: text(params, 'name'),
     arguments: given ?? NONE,
     input: readInput(params),
-    task: params?.task,
+    task: params?.task ?? undefined,
   };
 }
 
@@ -136,14 +136,14 @@ export function readReadDirectory(params: Params): ReadDirectory {
 }
 
 function cursorOf(params: Params): string | undefined {
-  const cursor = params?.cursor;
+  const cursor = params?.cursor ?? undefined;
   if (cursor !== undefined && typeof cursor !== 'string') throw misfit('cursor', 'a string', cursor);
   return cursor;
 }
 
 function readInput(params: Params): Input | undefined {
-  const responses = params?.inputResponses;
-  const state = params?.requestState;
+  const responses = params?.inputResponses ?? undefined;
+  const state = params?.requestState ?? undefined;
   if (responses === undefined && state === undefined) return undefined;
   if (responses !== undefined && !isObject(responses)) throw misfit('inputResponses', 'an object', responses);
   if (state !== undefined && typeof state !== 'string') throw misfit('requestState', 'a string', state);
@@ -164,7 +164,8 @@ export function readGetPrompt(params: Params): GetPrompt {
 }
 
 export function readComplete(params: Params): Complete {
-  const { ref, argument, context } = params ?? NONE;
+  const { ref, argument } = params ?? NONE;
+  const context = params?.context ?? undefined;
   if (!isObject(argument)) throw misfit('argument', 'an object', argument);
   if (context !== undefined && !isObject(context)) throw misfit('context', 'an object', context);
   return {
@@ -197,10 +198,11 @@ function text(params: Params, name: string, prefix = ''): string {
 
 /** Prompt and completion arguments are strings on the wire (GetPromptRequest, CompleteRequest). */
 function texts(value: unknown, where: string): Readonly<Record<string, string>> {
-  if (value === undefined) return NONE;
+  if (value === undefined || value === null) return NONE;
   if (!isObject(value)) throw misfit(where, 'an object of strings', value);
   const read: Record<string, string> = Object.create(null);
   for (const [name, entry] of Object.entries(value)) {
+    if (entry === null) continue;
     if (typeof entry !== 'string') throw misfit(`${where}.${name}`, 'a string', entry);
     read[name] = entry;
   }

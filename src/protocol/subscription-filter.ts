@@ -38,14 +38,14 @@ export function readListen(params: Readonly<Record<string, unknown>> | undefined
 }
 
 function readFlag(notifications: Readonly<Record<string, unknown>>, member: string): boolean {
-  const value = notifications[member];
+  const value = notifications[member] ?? undefined;
   if (value !== undefined && typeof value !== 'boolean')
     throw misfit(`notifications.${member}`, 'true or false', value);
   return value === true;
 }
 
 function readStrings(value: unknown, member: string, noun: string): readonly string[] | undefined {
-  if (value === undefined) return undefined;
+  if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value)) throw misfit(`notifications.${member}`, `an array of ${noun}s`, value);
   return value.map((each: unknown, index) => {
     if (typeof each !== 'string') throw misfit(`notifications.${member}[${index}]`, `a ${noun}, as a string`, each);

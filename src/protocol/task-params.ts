@@ -35,7 +35,7 @@ export function readUpdateTask(params: Params): OneTask {
 }
 
 export function readListTasks(params: Params): ListTasks {
-  const cursor = params?.cursor;
+  const cursor = params?.cursor ?? undefined;
   if (cursor !== undefined && typeof cursor !== 'string') throw misfit('cursor', 'a string', cursor);
   return { method: 'tasks/list', cursor };
 }
@@ -49,7 +49,7 @@ export function readListTasks(params: Params): ListTasks {
 export function readTtl(task: unknown): number | undefined {
   if (!isObject(task)) throw misfit('task', 'an object', task);
   const { ttl } = task;
-  if (ttl === undefined) return undefined;
+  if (ttl === undefined || ttl === null) return undefined;
   if (typeof ttl !== 'number' || !(ttl >= 1)) throw misfit('task.ttl', 'milliseconds, at least 1', ttl);
   return Math.min(Math.ceil(ttl), Number.MAX_SAFE_INTEGER);
 }
