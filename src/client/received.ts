@@ -123,9 +123,29 @@ const BLOCK: Reader = (value) => {
   );
 };
 
-/** A message of a prompt. */
-const MESSAGE: Reader = (value) =>
-  isObject(value) && isObject(value.content) ? repaired(value, { content: BLOCK }) : value;
+/**
+ * The messages of a prompt, one for each block: as in other protocols, servers write a text, or a list of blocks. A role that is not
+ * of MCP, such as `system`, becomes that of the user.
+ */
+function readMessages(value: unknown): readonly unknown[] | undefined {
+  const list = Array.isArray(value) ? value : isObject(value) || typeof value === 'string' ? [value] : undefined;
+  if (!list) return undefined;
+  const read = list.flatMap((each): readonly unknown[] => {
+    const message: Members =
+      isObject(each) && !Array.isArray(each) && each.content !== undefined ? each : { content: each };
+    const role = message.role === 'user' || message.role === 'assistant' ? message.role : 'user';
+    const blocks = (Array.isArray(message.content) ? message.content : [message.content]).flatMap((content) => {
+      const block = typeof content === 'string' ? { type: 'text', text: content } : BLOCK(content);
+      return block === undefined ? [] : [block];
+    });
+    const [only] = blocks;
+    if (blocks.length === 1 && only === message.content && role === message.role) return [each];
+    return blocks.map((content) => ({ ...message, role, content }));
+  });
+  return read.length === list.length && Array.isArray(value) && read.every((each, at) => each === value[at])
+    ? value
+    : read;
+}
 
 /** @returns undefined for data that is not base64 */
 function inBase64<T>(read: () => T): T | undefined {
@@ -176,9 +196,18 @@ export function readResult(method: string, result: unknown, note: Repaired): unk
     case 'tasks/result':
       return readToolResult(result, note);
     case 'resources/read':
-      return withList(repaired(result, { _meta: object }, note), 'contents', CONTENTS, note);
+      return withList(
+        repaired(
+          result,
+          { _meta: object, contents: (contents) => (Array.isArray(contents) ? contents : [contents]) },
+          note,
+        ),
+        'contents',
+        CONTENTS,
+        note,
+      );
     case 'prompts/get':
-      return withList(repaired(result, { description: text, _meta: object }, note), 'messages', MESSAGE, note);
+      return repaired(result, { description: text, _meta: object, messages: readMessages }, note);
     default:
       return result;
   }

@@ -467,7 +467,15 @@ export class MountedElements implements Claimant {
     // The definition of a tool has its deadline; other elements have none.
     if (settings.timeoutMs !== undefined && call.method !== 'tools/call') prolong(ctx, settings.timeoutMs);
     try {
-      return rewriteUris(this.#space, await this.#relay.call(ctx, call));
+      const result = await this.#relay.call(ctx, call);
+      const list = LIST_OF_RESULT[call.method];
+      if (list !== undefined && !Array.isArray(result[list]))
+        throw new ClientError(mount, {
+          reason: 'malformed',
+          message: `${call.method}: expected a result with a list "${list}"`,
+          carriedOut: 'yes',
+        });
+      return rewriteUris(this.#space, result);
     } catch (error) {
       // The client has cancelled the call, or its deadline has passed.
       if (ctx.signal.aborted) throw ctx.signal.reason;
@@ -483,6 +491,12 @@ export class MountedElements implements Claimant {
     }
   }
 }
+
+/** The list without which a result cannot be shown. */
+const LIST_OF_RESULT: Readonly<Partial<Record<RelayCall['method'], string>>> = {
+  'prompts/get': 'messages',
+  'resources/read': 'contents',
+};
 
 /** Returns when the upstream runs calls of a tool as tasks; `unasked`: it decides itself (the extension). */
 function tasksOf({ execution }: Tool, { extensions, tasks }: JsonObject): NonNullable<RelayCall['tasks']> | 'never' {

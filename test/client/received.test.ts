@@ -1,6 +1,7 @@
 /** What servers send in their own way is read as it is meant, and what the client returns is what strict clients accept. */
 import {
   CallToolResultSchema,
+  GetPromptResultSchema,
   ListPromptsResultSchema,
   ListResourcesResultSchema,
   ListResourceTemplatesResultSchema,
@@ -209,6 +210,28 @@ test('the data of images and blobs in contents and prompts is read as that of re
       assert.is(log.filter((line) => line.includes('repaired in')).length, 2, log.join('\n'));
     },
   ));
+
+const TEXT = { type: 'text', text: 'a' };
+const SAID = { role: 'user', content: TEXT };
+
+for (const [what, sent, expected] of [
+  ['texts as contents', [{ role: 'assistant', content: 'a' }], [{ role: 'assistant', content: TEXT }]],
+  ['lists of blocks', [{ role: 'user', content: [TEXT, null, { type: 'text' }, TEXT] }], [SAID, SAID]],
+  ['other roles', [{ role: 'system', content: TEXT }, { content: TEXT }], [SAID, SAID]],
+  ['nothing that can be read', [null, 5, {}, { role: 'user' }, { role: 'user', content: null }, SAID], [SAID]],
+  ['a block without its text', [{ role: 'user', content: { type: 'text' } }, SAID], [SAID]],
+  ['blocks in the place of messages', [TEXT, SAID], [SAID, SAID]],
+  ['texts in their place', ['a'], [SAID]],
+  ['one message', SAID, [SAID]],
+  ['one text', 'a', [SAID]],
+] as const)
+  test(`a prompt with ${what} is read`, () =>
+    using({ 'prompts/get': { messages: sent } }, async (client, log) => {
+      const result = await client.prompt('p');
+      assert.equal(result.messages, expected);
+      assert.ok(GetPromptResultSchema.safeParse(result).success);
+      assert.ok(log.some((line) => line.includes('repaired in prompts/get')));
+    }));
 
 test('a list that is not implemented, or null, is empty, and the others are listed', () =>
   using(

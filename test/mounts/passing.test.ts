@@ -87,6 +87,28 @@ test('S-91 nothing under io.troupe/ passes from an upstream, in any part of a re
     },
   ));
 
+for (const odd of [undefined, null, 5, {}, [null, 5, 'a', { role: 'system', content: [null, 'b'] }], 'c'])
+  test(`a prompt and a resource whose results have ${JSON.stringify(odd)} as their lists are shown, or fail as results of the upstream`, () =>
+    using(
+      {
+        'prompts/list': { prompts: [{ name: 'p' }] },
+        'resources/list': { resources: [{ uri: 'a://1', name: 'r' }] },
+        'prompts/get': { messages: odd },
+        'resources/read': { contents: odd },
+      },
+      {},
+      async (client, log) => {
+        for (const ask of [() => client.prompt('up_p'), () => client.read('up+a://1')])
+          await ask().catch((error: Error) =>
+            assert.match(error.message, /^host: up: the response of the server cannot be read/),
+          );
+        assert.not.ok(
+          log.some((line) => /incident|TypeError/.test(line)),
+          log.join('\n'),
+        );
+      },
+    ));
+
 test('S-92 a definition beyond maxDefinitionBytes is left out, and the operator reads the option', () =>
   using(
     { 'tools/list': { tools: [{ name: 'long', inputSchema, description: 'x'.repeat(2_000_000) }, ...TOOLS.tools] } },
