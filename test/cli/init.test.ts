@@ -130,6 +130,20 @@ test('--print prints the entry, and changes nothing', async () => {
   assert.equal(readdirSync(cwd), ['tools.ts']);
 });
 
+test('a name that a person cannot read, from the package too, is no name of an entry', async () => {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'tools.ts'), '');
+  for (const name of ['', ' ', 'a\x1b[2J', 'a\u202eb', 'a\nb']) {
+    const { code, err } = await troupe(['install', 'tools.ts', '--client', 'cursor', '--yes', '--name', name], cwd);
+    assert.is(code, 2, err);
+    assert.match(err, '--name: expected a name without invisible characters');
+  }
+  writeFileSync(join(cwd, 'package.json'), JSON.stringify({ name: 'kit\x1b[2J' }));
+  const named = await troupe(['install', 'tools.ts', '--client', 'cursor', '--yes'], cwd);
+  assert.match(named.err, '"kit·[2J"');
+  assert.equal(readdirSync(cwd), ['package.json', 'tools.ts']);
+});
+
 test('without a terminal nothing is changed unless --yes allows it', async () => {
   const cwd = folder();
   writeFileSync(join(cwd, 'tools.ts'), '');

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { suggestion } from '../../near-miss.ts';
+import { visibleLine } from '../../protocol/visible-text.ts';
 import type { CommandIo, ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
 import { readTarget } from '../serving/target.ts';
@@ -60,6 +61,11 @@ export async function change(
       ),
     );
   const { client, name = entryName(target.path), print: printed, yes } = line.values;
+  // The name is shown when a person is asked, and by each client. A package of another author may supply it.
+  if (name.trim() === '' || visibleLine(name) !== name)
+    throw new UsageError(
+      `troupe ${command}: --name: expected a name without invisible characters, got ${JSON.stringify(visibleLine(name))}`,
+    );
   const entry = entryFor(target.path, line.rest);
   const chosen = clientsOf(command, client, io);
   if (printed !== undefined) return printEntries(chosen, name, entry, io);
