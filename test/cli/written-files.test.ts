@@ -39,15 +39,31 @@ const client = CLIENTS.find(({ id }) => id === 'claude-code');
 
 /** Adds an entry to the configuration of a client at this path, as `troupe install` does. */
 function install(path: string): void {
+  const change = prepared(path, 'shop');
+  if (change) applyChange(change);
+}
+
+function prepared(path: string, name: string) {
   if (!client) throw new Error('expected claude-code among the clients');
-  const change = prepareChange(
+  return prepareChange(
     { ...client, file: () => path },
-    'shop',
+    name,
     { command: 'npx', args: ['troupe'] },
     { cwd: '.', env: {} },
   );
-  if (change) applyChange(change);
 }
+
+test('of two commands that change a configuration at once, each entry is written, or its command fails in words', () => {
+  for (const before of [undefined, '{"mcpServers":{}}']) {
+    const path = join(folder, `mcp-${before === undefined}.json`);
+    if (before !== undefined) writeFileSync(path, before);
+    const [one, two] = ['one', 'two'].map((name) => prepared(path, name));
+    if (!one || !two) throw new Error('expected two changes');
+    applyChange(one);
+    assert.throws(() => applyChange(two), /has changed since it was read, and was left alone. Run the command again/);
+    assert.equal(Object.keys(JSON.parse(readFileSync(path, 'utf8')).mcpServers), ['one']);
+  }
+});
 
 /** The writers of files that belong to a person: a link leads to the file that is meant. */
 const OF_PEOPLE: Readonly<Record<string, (path: string) => void | Promise<void>>> = {

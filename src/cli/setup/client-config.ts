@@ -106,8 +106,8 @@ function shaped(member: ConfiguredClient['member'], { command, args }: ServerEnt
 export interface ConfigChange {
   readonly file: string;
   readonly text: string;
-  /** True if the file exists, so that a backup is made. */
-  readonly exists: boolean;
+  /** The text of the file when it was read; undefined without one. */
+  readonly written: string | undefined;
   /** The entry of that name that the change replaces or removes. */
   readonly before: JsonObject | undefined;
 }
@@ -135,8 +135,8 @@ export function prepareChange(
   if (entry === undefined && before === undefined) return undefined;
   return {
     file,
+    written: exists ? written : undefined,
     text: withEntry(written, client.member, name, entry && shaped(client.member, entry)),
-    exists,
     before: isJsonObject(before) ? before : undefined,
   };
 }
@@ -158,9 +158,14 @@ function readConfig(file: string, text: string, advice: string): JsonObject {
  * part of it.
  *
  * @returns the backup's path; undefined if the file did not exist
+ * @throws {Error} if the file has changed since it was read
  */
-export function applyChange({ file, text, exists }: ConfigChange): string | undefined {
+export function applyChange({ file, text, written }: ConfigChange): string | undefined {
   mkdirSync(dirname(file), { recursive: true });
+  const exists = existsSync(file);
+  // A person may have been asked in between, and the client or another command writes its file, too.
+  if ((exists ? readFileSync(file, 'utf8') : undefined) !== written)
+    throw new Error(`${file} has changed since it was read, and was left alone. Run the command again`);
   const backup = exists ? freeName(`${file}.troupe-backup`) : undefined;
   // A copy has the mode of its source.
   if (backup !== undefined) copyFileSync(file, backup, constants.COPYFILE_EXCL);
