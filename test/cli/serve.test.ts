@@ -150,14 +150,24 @@ export default server;`,
 
 test('a path that another server uses is an error with code 1', async () => {
   const { server, path } = await serve({ 'server.mjs': program('export default server;') }, 'server.mjs');
-  for (const end of ['await server.listen(stdio());', 'server.listen(stdio());', 'export default server;']) {
-    const { path: cwd } = new Tree({ ...PACKAGE, 'server.mjs': program(end) });
-    const { code, err } = await troupe(['serve', 'server.mjs', '--socket', path], { cwd });
-    assert.is(code, 1);
-    assert.match(err, /cannot serve .*a server already listens on/);
+  const { path: cwd } = new Tree({ ...PACKAGE, 'server.mjs': program('export default server;') });
+  const { code, err } = await troupe(['serve', 'server.mjs', '--socket', path], { cwd });
+  assert.is(code, 1);
+  assert.match(err, /cannot serve .*a server already listens on/);
+  server.signal('SIGTERM');
+  assert.is(await server.exit, 0);
+});
+
+all.full('a path that another server uses is an error with code 1 of a program that listens', async () => {
+  const { server, path } = await serve({ 'server.mjs': program('export default server;') }, 'server.mjs');
+  for (const end of ['await server.listen(stdio());', 'server.listen(stdio());']) {
+    const { path: cwd } = new Tree({ ...PACKAGE, 'server.mjs': program(end, TROUPE) });
+    const second = new Cli(['serve', 'server.mjs', '--socket', path], { cwd });
+    assert.is(await second.exit, 1);
+    assert.match(second.err, /cannot serve .*a server already listens on/);
   }
   server.signal('SIGTERM');
-  await server.exit;
+  assert.is(await server.exit, 0);
 });
 
 test('a second server of a program is rejected', async () => {

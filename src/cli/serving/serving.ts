@@ -69,9 +69,12 @@ export async function serveTarget(target: Target, serving: Serving): Promise<Exi
       `troupe ${serving.command}: cannot serve ${target.path}: it ended its process with code ${code} before it listened`,
     );
   process.once('exit', exits);
-  const idle = once(process, 'beforeExit').then(() => {
+  const served = new AbortController();
+  const idle = once(process, 'beforeExit', { signal: served.signal }).then(() => {
     throw new Error('the program neither listens nor exports anything to serve, and its event loop is empty');
   });
+  // It loses the race.
+  idle.catch(() => {});
   try {
     await Promise.race([serve(target, listens, { ...serving, listen }), idle, stray.thrown]);
     return undefined;
@@ -81,6 +84,7 @@ export async function serveTarget(target: Target, serving: Serving): Promise<Exi
     return code;
   } finally {
     stray.end();
+    served.abort();
     process.off('exit', exits);
   }
 }
