@@ -25,6 +25,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const COPIED = [
   'bench',
   'bundle.ts',
+  'page-build.ts',
   'dist',
   'src',
   'machines',
