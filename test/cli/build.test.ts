@@ -1,11 +1,10 @@
-/** Views with an entry: `troupe build` bundles them, a server serves what it made, `troupe dev` bundles them as they change. A reload needs a process. */
+/** Views with an entry: `troupe build` bundles them, a server serves what it made, `troupe dev` bundles them as they change. */
 import { existsSync, readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
 import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import type { Agent } from './agent.ts';
-import { Cli, TROUPE } from './cli.ts';
 import { Running, troupe } from './in-process.ts';
 
 const test = suite('troupe build');
@@ -19,7 +18,7 @@ export default server;`;
 
 const tree = new Tree({
   'package.json': '{ "type": "module" }',
-  'server.mjs': program(TROUPE),
+  'server.mjs': program(OURS),
   // This process loads a file once.
   'missing.mjs': program(OURS),
   'bundled.mjs': program(OURS),
@@ -90,7 +89,10 @@ export default server;`,
 
 test('dev bundles a view when a file of it changes, and its clients list the tools again', async () => {
   const LISTS = 'notifications/tools/list_changed';
-  const cli = new Cli(['dev', 'server.mjs', '--no-inspect'], { cwd: tree.path });
+  // The messages of both are on the stderr of the later one.
+  const cli = new Running(['attach', tree.at('dev.sock')]);
+  const dev = new Running(['dev', 'server.mjs', '--socket', tree.at('dev.sock'), '--no-inspect'], { cwd: tree.path });
+  await dev.said('loaded in');
   await cli.initialize();
   const told = (times: number): Promise<void> =>
     cli.until(() => cli.notifications.filter((method) => method === LISTS).length >= times, `${times} changed lists`);
@@ -102,12 +104,14 @@ test('dev bundles a view when a file of it changes, and its clients list the too
     seen = cli.notifications.filter((method) => method === LISTS).length;
     page = await pageOf(cli);
   }
-  const loads = cli.err.split('loaded in').length;
+  const loads = dev.err.split('loaded in').length;
   tree.write('ui/draw.ts', 'export const draw = (element: HTMLElement | null): void => void element?.append("two");');
   await told(seen + 1);
   const next = await pageOf(cli);
   assert.match(next.text, 'two');
   assert.is.not(next.uri, page.uri);
-  assert.is(cli.err.split('loaded in').length, loads, 'a view is bundled without a load of the program');
+  assert.is(dev.err.split('loaded in').length, loads, 'a view is bundled without a load of the program');
   await cli.end();
+  dev.signal('SIGTERM');
+  await dev.exit;
 });

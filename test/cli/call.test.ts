@@ -3,7 +3,7 @@
  * command show how it ends, and that it reads a terminal.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { promptArguments, readWords, toolArguments } from '../../src/cli/call/call-arguments.ts';
+import { readCallTarget } from '../../src/cli/call/call-target.ts';
 import { progressLine } from '../../src/cli/call/progress-bar.ts';
 import { TerminalForms } from '../../src/cli/call/terminal-forms.ts';
 import type { FormAnswer } from '../../src/client/client-options.ts';
@@ -20,11 +21,11 @@ import { signatureOf, typeOf } from '../../src/tool-signature.ts';
 import { type Reachable, reachable } from '../client/fixture.ts';
 import { protectedServer } from '../client/protected-server.ts';
 import { suite } from '../harness/door.ts';
+import { SCALE } from '../harness/scale.ts';
 import { Cli, isBuilt, TROUPE } from './cli.ts';
 import { troupe as command, Running } from './in-process.ts';
 
 const test = suite('troupe call: signatures, arguments and questions');
-const cli = suite('troupe call: the command');
 const BUILT = fileURLToPath(new URL('../../dist/lib/cli/main.js', import.meta.url));
 
 test('a tool is a TypeScript signature', () => {
@@ -258,9 +259,14 @@ test('several questions at once are asked one after the other', async () => {
   assert.ok(shown.indexOf('two') > shown.indexOf('a [none]'));
 });
 
+const built = suite(
+  'troupe call: the command',
+  process.platform === 'win32' ? 'the sockets of this file are those of POSIX' : undefined,
+);
+
 let fixture: Reachable | undefined;
 const root = mkdtempSync(join(tmpdir(), 'call-'));
-cli.before(async () => {
+built.before(async () => {
   fixture = await reachable((server) => {
     server.tool('fail', {}, () => {
       throw new Error('it broke\x1b[2J\x9b\u202e');
@@ -275,7 +281,7 @@ cli.before(async () => {
     );
   });
 });
-cli.after(async () => {
+built.after(async () => {
   await fixture?.close();
   rmSync(root, { recursive: true, force: true });
 });
@@ -284,11 +290,6 @@ const troupe = (...args: readonly string[]) => command(args);
 
 function url(): string {
   return fixture?.url ?? '';
-}
-
-function built(title: string, body: () => Promise<void>): void {
-  if (process.platform === 'win32') cli.skip(title, 'the sockets of this file are those of POSIX');
-  else cli(title, body);
 }
 
 built('without TOOL it lists what the server offers', async () => {
@@ -402,7 +403,7 @@ built('a server that cannot be reached is exit code 3', async () => {
   assert.is((await troupe('call')).code, 2);
 });
 
-built('a program is started as a file, and as a command after --', async () => {
+built('a program is started as a command after --, and as a file', async () => {
   const file = join(root, 'server.mjs');
   writeFileSync(
     file,
@@ -412,9 +413,20 @@ server.tool('env', {}, () => process.env.CALL_TEST ?? 'none');
 await server.listen(stdio());`,
   );
   const env = { ...process.env, CALL_TEST: 'inherited' };
+  const ran = await command(['call', 'env', '--', process.execPath, file], { env });
+  assert.equal(ran, { code: 0, out: 'inherited\n', err: '' });
+  if (SCALE === 'quick') return;
   assert.equal(await command(['call', file, 'env'], { env }), { code: 0, out: 'inherited\n', err: '' });
-  const other = await troupe('call', 'env', '--', process.execPath, file);
-  assert.equal(other, { code: 0, out: 'none\n', err: '' });
+});
+
+test('FILE is a program that troupe run serves without a supervisor', () => {
+  const file = join(root, 'target.mjs');
+  writeFileSync(file, '');
+  const io = { cwd: root, env: { ONE: '1' } };
+  const { target, name, words } = readCallTarget('call', ['target.mjs', 'env'], [], [], io);
+  assert.equal([name, words], ['target.mjs', ['env']]);
+  const { command: node, args, env } = Object(target);
+  assert.equal([node, args.slice(-3), env], [process.execPath, ['run', realpathSync(file), '--no-supervisor'], io.env]);
 });
 
 built('inspect prints everything as one JSON document', async () => {
@@ -451,7 +463,7 @@ built('inspect shows the chart and the wire of its connection in the inspector, 
   assert.is(await command.exit, 0, command.err);
 });
 
-built('the process prints the result, and ends with the exit code, also while stdin stays open', async () => {
+built.full('the process prints the result, and ends with the exit code, also while stdin stays open', async () => {
   const process = new Cli(['call', url(), 'add', 'a=2', 'b=3'], { raw: true });
   assert.is(await process.exit, 0);
   assert.equal([process.out, process.err], ['{\n  "sum": 5\n}\n', '']);
@@ -517,7 +529,7 @@ built('login signs in and keeps the grant, call uses it, logout revokes it', asy
 });
 
 const script = isBuilt && spawnSync('script', ['--version']).status === 0;
-if (!script) cli.skip('on a terminal a form is asked', 'there is no util-linux script on this machine');
+if (!script) built.skip('on a terminal a form is asked', 'there is no util-linux script on this machine');
 else
   built('on a terminal a form is asked', async () => {
     const { spawn } = await import('node:child_process');

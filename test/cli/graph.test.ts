@@ -36,7 +36,13 @@ console.log('listens');`,
 
 const graph = (...args: readonly string[]) => troupe(['graph', ...args], { cwd: tree.path });
 
-test('the only machine that a module exports is printed as a picture', async () => {
+test('the only machine that a module exports is printed', async () => {
+  const { code, out, err } = await graph('bare.mjs', '--mermaid');
+  assert.equal({ code, err }, { code: 0, err: '' });
+  assert.match(out, 'open --> closed : shut\n');
+});
+
+test.full('the only machine that a module exports is printed as a picture', async () => {
   const { code, out, err } = await graph('bare.mjs');
   assert.equal({ code, err }, { code: 0, err: '' });
   assert.match(out, /^<svg [\s\S]*<title>The statechart door<\/title>[\s\S]*>shut<[\s\S]*<\/svg>\n$/);

@@ -227,7 +227,7 @@ const MODERN = {
   'io.modelcontextprotocol/clientInfo': { name: 'modern', version: '1.0.0' },
 };
 
-test('troupe top shows clients without a session, and hibernating handles', async () => {
+test.full('troupe top shows clients without a session, and hibernating handles', async () => {
   const cli = new Cli(['dev', fileURLToPath(new URL('../fixtures/top/server.mjs', import.meta.url))]);
   const { url } = await placeOf(cli);
   await cli.request('tools/call', { name: 'door_create', arguments: {}, _meta: MODERN });

@@ -29,10 +29,10 @@ all.after(() => rmSync(root, { recursive: true, force: true }));
 
 const BOTH = ['run', 'attach'] as const;
 const MB = 1_048_576;
-const LONG = atScale({ quick: 100, full: 200, proof: 200 }) * MB;
+const LONG = atScale({ quick: 64, full: 200, proof: 200 }) * MB;
 const LIMIT = 2 * MB;
-/** The most memory for a long line: less than the line. */
-const MOST = 96 * MB;
+/** The most memory for a long line: less than half of it. */
+const MOST = 0.48 * LONG;
 
 /** The most memory that a process has had, in bytes. */
 function peakOf(pid: number | undefined): number {

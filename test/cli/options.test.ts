@@ -595,8 +595,8 @@ const CHECKS: { readonly [O in keyof Required<ServerOptions>]: Check } = {
   },
 };
 
-/** One of each kind: of a worker, of a reload, of a port of the command, and of a listener of the program. */
-const QUICK = ['troupe run', 'troupe dev', 'troupe serve --http', 'server.fetch'];
+/** One of each kind: of a worker, of a reload and of a port. */
+const QUICK = ['troupe run', 'troupe dev', 'troupe serve --http'];
 
 for (const [way, start] of Object.entries(WAYS)) {
   const title = `S-35 ${way}: all of them hold`;

@@ -3,8 +3,10 @@ import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { scanMessages } from '../../src/cli/shim/scan.ts';
 import { suite } from '../harness/door.ts';
+import { atScale } from '../harness/scale.ts';
 
 const test = suite('scan');
+const RUNS = atScale({ quick: 150, full: 500, proof: 500 });
 
 /** What is seen of a line, without the parts that are parsed on demand. */
 const seen = (line: string) => scanMessages(line).map(({ key, method, answer }) => ({ key, method, answer }));
@@ -47,7 +49,7 @@ test('finds the id, the method and the kind of a message as a parser does', () =
     fc.property(lines, (line) => {
       assert.equal(seen(line), expected(line), line);
     }),
-    { numRuns: 500 },
+    { numRuns: RUNS },
   );
 });
 

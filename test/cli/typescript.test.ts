@@ -94,7 +94,7 @@ else {
     );
 
   for (const [reason, files] of ON_NEWER_NODE)
-    test(`tsx loads a program with ${reason}`, async () => {
+    test.full(`tsx loads a program with ${reason}`, async () => {
       const node = await newerNode();
       assert.not.equal(await textOf(node, files), BY_NODE);
     });
