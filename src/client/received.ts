@@ -84,11 +84,12 @@ const PROMPT: Shape = {
 
 /**
  * The contents of a resource. Strict clients reject a blob that is not base64, and the result with it: a `data:` URI gives its bytes,
- * and any other text, such as an address, stays as text.
+ * and any other text, such as an address, stays as text. Contents without a text and a blob cannot be read.
  */
 const CONTENTS: Reader = (value) => {
   const contents = named('uri', { mimeType: text, text, blob: text, _meta: object })(value);
-  if (!isResourceContents(contents) || !('blob' in contents)) return contents;
+  if (!isResourceContents(contents)) return undefined;
+  if (!('blob' in contents)) return contents;
   const { blob, ...rest } = contents;
   return inBase64(() => sentContents(contents)) ?? { text: blob, ...rest };
 };

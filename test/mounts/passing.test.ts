@@ -87,7 +87,16 @@ test('S-91 nothing under io.troupe/ passes from an upstream, in any part of a re
     },
   ));
 
-for (const odd of [undefined, null, 5, {}, [null, 5, 'a', { role: 'system', content: [null, 'b'] }], 'c'])
+for (const odd of [
+  undefined,
+  null,
+  5,
+  {},
+  [{ uri: 'a://1' }],
+  [{ uri: 'a://1', text: null, blob: {} }],
+  [null, 5, 'a', { role: 'system', content: [null, 'b'] }],
+  'c',
+])
   test(`a prompt and a resource whose results have ${JSON.stringify(odd)} as their lists are shown, or fail as results of the upstream`, () =>
     using(
       {
