@@ -196,6 +196,9 @@ export function readResult(method: string, result: unknown, note: Repaired): unk
     case 'tools/call':
     case 'tasks/result':
       return readToolResult(result, note);
+    case 'tasks/get':
+      // A task of 2026-07-28 has the result of its tool.
+      return repaired(result, { result: (own) => (object(own) ? readToolResult(own as Members, note) : own) }, note);
     case 'resources/read':
       return withList(
         repaired(

@@ -10,6 +10,7 @@ import {
 import fc from 'fast-check';
 import { type Channel, type ChannelHost, type Client, connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
+import { readResult } from '../../src/client/received.ts';
 import { suite } from '../harness/door.ts';
 import { random } from '../harness/scale.ts';
 import { PlayedServer, text } from './played-server.ts';
@@ -232,6 +233,24 @@ for (const [what, sent, expected] of [
       assert.ok(GetPromptResultSchema.safeParse(result).success);
       assert.ok(log.some((line) => line.includes('repaired in prompts/get')));
     }));
+
+test('the result in a task of 2026-07-28 is read as that of a tool, and a task without one stays as it came', () => {
+  const repairs: string[] = [];
+  const read = (task: object): unknown => readResult('tasks/get', task, (member) => void repairs.push(member));
+  assert.equal(read({ taskId: 'k', status: 'completed', result: { content: [null, TEXT], isError: 'no' } }), {
+    taskId: 'k',
+    status: 'completed',
+    result: { content: [TEXT] },
+  });
+  assert.equal(repairs, ['isError', 'content', 'result']);
+  for (const task of [
+    { taskId: 'k', status: 'working' },
+    { status: 'completed', result: { content: [TEXT] } },
+    { result: 5 },
+  ])
+    assert.is(read(task), task);
+  assert.is(repairs.length, 3);
+});
 
 test('a list that is not implemented, or null, is empty, and the others are listed', () =>
   using(
