@@ -394,7 +394,7 @@ test('name and instructions of the first load apply, and stderr reports changes'
   await end();
 });
 
-test('a server that is closed by its program closes', async () => {
+test.full('a server that is closed by its program closes', async () => {
   const text = program(
     `server.tool('stop', {}, () => { setTimeout(() => server.close('enough'), 10); return 'stopping'; });\n${LISTENS}`,
     { extension: 'mjs' },

@@ -77,7 +77,7 @@ for (const [title, { args, how, ...more }] of Object.entries(WAYS)) {
   });
 }
 
-test('R-50: a program that listens on stdio after HTTP loses no message of its agent', async () => {
+test.full('R-50: a program that listens on stdio after HTTP loses no message of its agent', async () => {
   const { path } = new Tree(FILES);
   const cli = new Cli(['run', 'server.mjs', '--', 'both'], { cwd: path });
   await cli.initialize();

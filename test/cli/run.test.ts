@@ -205,12 +205,15 @@ else {
     return cli;
   };
 
-  test('the built command runs TypeScript under plain node, and the program finds the package by its name', async () => {
-    const cli = await built('examples/hello/server.ts', process.cwd());
-    assert.is(await cli.call('greet', { name: 'Ada' }), 'Hello, Ada!');
-    assert.is(await cli.end(), 0);
-    assert.is(cli.err, '');
-  });
+  test.full(
+    'the built command runs TypeScript under plain node, and the program finds the package by its name',
+    async () => {
+      const cli = await built('examples/hello/server.ts', process.cwd());
+      assert.is(await cli.call('greet', { name: 'Ada' }), 'Hello, Ada!');
+      assert.is(await cli.end(), 0);
+      assert.is(cli.err, '');
+    },
+  );
 
   for (const end of ['server.listen(stdio());', 'module.exports = server;', 'exports.default = server;'])
     test.full(`a CommonJS program that ends with ${end} is served`, async () => {
