@@ -227,6 +227,37 @@ scene('a registration that the server has forgotten is made again', async ({ ser
 });
 
 scene(
+  'a client that is unknown at its refresh is registered again before the person sees a page',
+  async ({ servers, client }) => {
+    const tokens = memoryTokens();
+    const signedIn = await client({ tokens });
+    const first = servers.tokenRequests().at(-1)?.params.get('client_id');
+    servers.revokeAccess();
+    servers.settings.token = (params) =>
+      params.get('client_id') === first ? { status: 401, body: { error: 'invalid_client' } } : undefined;
+    await signedIn.call('whoami');
+    assert.is(servers.requests.filter(({ path }) => path === '/register').length, 2);
+    const asked = servers.requests.filter(({ path }) => path === '/authorize');
+    assert.is(asked.length, 2);
+  },
+);
+
+scene(
+  'a client is registered again after a sign-in from whose page nobody came back',
+  async ({ servers, client, failure }) => {
+    const tokens = memoryTokens();
+    servers.settings.refreshTokens = false;
+    await client({ tokens });
+    servers.revokeAccess();
+    // A page that says only to the person that it does not know the client.
+    const lost = await failure({ tokens, signInMs: 50, authorize: () => new Promise<URL>(() => {}) });
+    assert.match(lost.message, 'no sign-in within');
+    await (await client({ tokens })).call('whoami');
+    assert.is(servers.requests.filter(({ path }) => path === '/register').length, 2);
+  },
+);
+
+scene(
   'a metadata document is the id where the server supports it, and else the client registers',
   async ({ servers, client }) => {
     const clientId = 'https://app.example/client.json';

@@ -84,7 +84,7 @@ export const CLIENT_SIGN_IN: readonly BrokenBuild[] = [
     id: 'S-51',
     test: 'test/client/oauth.test.ts',
     in: 'ResourceGrant.#signInError',
-    find: "if (errorCode(error) === 'invalid_client') await this.#forgetRegistration(server); return new Error(explained(error));",
+    find: "if (errorCode(error) === 'invalid_client' || error instanceof NoSignIn) await this.#forgetRegistration(server.issuer); return new Error(explained(error));",
     replace: 'return new Error(explained(error), { cause: error });',
     why: 'the cause of an error contains the response with its tokens',
     built: true,

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { Clock } from '../../clock.ts';
 import type { ReturnPage } from '../../transports/transport.ts';
 import { openInBrowser } from '../browser.ts';
+import { NoSignIn } from './no-sign-in.ts';
 
 /** Receives the redirect of one sign-in. */
 export interface SignIn {
@@ -123,7 +124,7 @@ export function untilSignedIn(
     const fail = (error: unknown): void => settle(() => reject(error));
     const abort = (): void => fail(new Error('the sign-in was cancelled'));
     const late = clock.after(timeoutMs, () =>
-      fail(new Error(`no sign-in within ${Math.round(timeoutMs / 1_000)} s. The option is signInMs`)),
+      fail(new NoSignIn(`no sign-in within ${Math.round(timeoutMs / 1_000)} s. The option is signInMs`)),
     );
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();

@@ -20,6 +20,7 @@ import type { Authorization, Challenge } from '../authorization.ts';
 import type { SignIn } from './browser-sign-in.ts';
 import { readChallenges } from './challenges.ts';
 import { findResource, originIssuer } from './metadata.ts';
+import { NoSignIn } from './no-sign-in.ts';
 import { makeProofKey, type ProofKey, proofOf, readProofKey, writeProofKey } from './proof.ts';
 import { readableTokenAnswer } from './token-answer.ts';
 import { memoryTokens, type TokenStore } from './token-store.ts';
@@ -553,8 +554,9 @@ class ResourceGrant implements PersonalGrant {
   }
 
   async #signInError(error: unknown, server: AuthorizationServer): Promise<Error> {
-    // The authorization server has forgotten the client: the next sign-in registers it again.
-    if (errorCode(error) === 'invalid_client') await this.#forgetRegistration(server);
+    // The authorization server has forgotten the client. If its page says so to the person only, nothing comes back.
+    if (errorCode(error) === 'invalid_client' || error instanceof NoSignIn)
+      await this.#forgetRegistration(server.issuer);
     return new Error(explained(error));
   }
 
@@ -766,10 +768,14 @@ class ResourceGrant implements PersonalGrant {
     return made;
   }
 
-  async #forgetRegistration({ issuer }: AuthorizationServer): Promise<void> {
+  /** The next sign-in registers the client again. @param used the registration that was in use, if it is known */
+  async #forgetRegistration(issuer: string, used?: Registration): Promise<void> {
     const key = `client ${issuer}`;
     const text = await this.#tokens.get(key);
-    if (text !== undefined) await this.#tokens.replace(key, text, undefined);
+    if (text === undefined) return;
+    // Another sign-in may have registered the client again.
+    if (used === undefined || readRegistration(text)?.clientId === used.clientId)
+      await this.#tokens.replace(key, text, undefined);
   }
 
   async #clientAuth(server: AuthorizationServer, { clientSecret, method }: Registration): Promise<ClientAuth> {
@@ -840,6 +846,7 @@ class ResourceGrant implements PersonalGrant {
     if (refreshToken === undefined) return false;
     const oauth4webapi = await import('oauth4webapi');
     const signal = AbortSignal.timeout(SIGN_IN_MS);
+    let used: Registration | undefined;
     try {
       const resource = await findResource(this.#request, this.#server, named, signal, metadata);
       if (resource && resource.issuers.length > 0 && !resource.issuers.includes(grant.issuer)) return false;
@@ -851,6 +858,7 @@ class ResourceGrant implements PersonalGrant {
       if (server.issuer !== grant.issuer) return false;
       const registration = grant.client ?? (await this.#registrationFor(server));
       if (!registration) return false;
+      used = registration;
       const client = clientOf(registration);
       const auth = await this.#clientAuth(server, registration);
       const response = await this.#proving(client, this.#proofKey, async (handle) =>
@@ -873,6 +881,8 @@ class ResourceGrant implements PersonalGrant {
       // The token is used up. A sign-in follows when the server rejects the access token.
       if (errorCode(error) === 'invalid_grant')
         await this.#write({ ...grant, refreshToken: undefined }, this.#proofKey);
+      // The page of the sign-in would only show an error, and never return.
+      if (errorCode(error) === 'invalid_client') await this.#forgetRegistration(grant.issuer, used);
       return false;
     }
   }
