@@ -331,7 +331,9 @@ class ConfigurationReader {
       const variables = Object.fromEntries(entries.flatMap(([name, value]) => (isText(value) ? [[name, value]] : [])));
       return { ...target, env: { ...variables, ...target.env } };
     } catch (error) {
-      throw new FieldProblem(at, `the file cannot be read: ${messageOf(error)}`);
+      // The path in the message of the system has the values of variables.
+      const why = messageOf(error).replace(/, \w+ '.*$/s, '');
+      throw new FieldProblem(at, `the file ${written} cannot be read: ${why}`);
     }
   }
 

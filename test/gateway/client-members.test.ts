@@ -195,7 +195,7 @@ for (const entry of [
   test(`no line is written about ${Object.keys(entry).join(', ')}`, () =>
     assert.equal(read({ mcpServers: { a: entry } }).problems, []));
 
-test('S-87 no line of the log, error or fact shows the value of a variable in the arguments or the address of an entry', async () => {
+test('S-87 no line of the log, error or fact shows the value of a variable in the arguments, the address or the envFile of an entry', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-secrets-'));
   const file = join(directory, 'mcp.json');
   const noisy = 'console.log("noise"); console.error("more"); setTimeout(() => process.exit(1), 50)';
@@ -205,6 +205,7 @@ test('S-87 no line of the log, error or fact shows the value of a variable in th
       mcpServers: {
         program: { command: process.execPath, args: ['-e', noisy, VARIABLE] },
         missing: { command: '/no/such/program', args: [VARIABLE] },
+        variables: { command: '/no/such/program', envFile: `${VARIABLE}.env` },
         address: { url: `http://127.0.0.1:9/${VARIABLE}/mcp` },
       },
     }),

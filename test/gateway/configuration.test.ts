@@ -277,8 +277,9 @@ test('~ at the start of a path is the home directory, in each member that has pa
     ],
   ];
   for (const [entry, expected] of cases) assert.equal(targetOf(entry), expected, JSON.stringify(entry));
-  const [problem] = read({ a: { command: 'x', envFile: '~/no-such-file.env' } }).problems;
-  assert.match(problem?.message ?? '', at('no-such-file.env'));
+  const { problems, files } = read({ a: { command: 'x', envFile: '~/no-such-file.env' } });
+  assert.is(problems[0]?.message, 'the file ~/no-such-file.env cannot be read: ENOENT: no such file or directory');
+  assert.equal([...files], [at('no-such-file.env')]);
 });
 
 test('envFile adds variables, env has precedence, and a file that is missing turns off its server only', () => {
