@@ -18,6 +18,7 @@ import { visibleJson } from '../../src/protocol/visible-text.ts';
 import { isWebPage } from '../../src/protocol/web-page.ts';
 import { writeJson } from '../../src/protocol/well-formed-json.ts';
 import { signatureOf } from '../../src/tool-signature.ts';
+import { character } from '../harness/character.ts';
 import { suite } from '../harness/door.ts';
 import { random } from '../harness/scale.ts';
 
@@ -44,7 +45,7 @@ const hostile = fc
         '"',
         '\\',
       ),
-      fc.string({ unit: 'binary', maxLength: 4 }),
+      fc.string({ unit: character, maxLength: 4 }),
       fc.constantFrom('name', '李', '😀'),
     ),
     { maxLength: 8 },

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { scanMessages } from '../../src/cli/shim/scan.ts';
+import { character } from '../harness/character.ts';
 import { suite } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
 
@@ -22,7 +23,7 @@ function expected(line: string) {
   ];
 }
 
-const id = fc.oneof(fc.integer(), fc.string({ unit: 'binary' }), fc.constant(null), fc.double());
+const id = fc.oneof(fc.integer(), fc.string({ unit: character }), fc.constant(null), fc.double());
 const value = fc.jsonValue({ maxDepth: 3 });
 const padding = fc.constantFrom('', ' ', '\t', '  ');
 const message = fc.oneof(
@@ -33,7 +34,7 @@ const message = fc.oneof(
   fc.record({ jsonrpc: fc.constant('2.0'), method: fc.string(), params: value }, { requiredKeys: ['method'] }),
   fc.record({ jsonrpc: fc.constant('2.0'), id, result: value }, { requiredKeys: ['id', 'result'] }),
   fc.record({ jsonrpc: fc.constant('2.0'), id, error: value }, { requiredKeys: ['id', 'error'] }),
-  fc.dictionary(fc.string({ unit: 'binary' }), value),
+  fc.dictionary(fc.string({ unit: character }), value),
 );
 
 /** The same members in another order, with blanks between them. */

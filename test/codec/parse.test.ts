@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { parseText } from '../../src/codec/inbound/parse.ts';
 import { ErrorCode } from '../../src/protocol/errors.ts';
+import { character } from '../harness/character.ts';
 import { suite } from '../harness/door.ts';
 import { processorMs } from '../harness/pace.ts';
 import { random } from '../harness/scale.ts';
@@ -127,7 +128,7 @@ test('never throws, whatever comes', () => {
   fc.assert(
     fc.property(
       fc.oneof(
-        fc.string({ unit: 'binary' }),
+        fc.string({ unit: character }),
         fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', ':', ',', '\\', 'a', '1') }),
       ),
       (text) => void parseText(text, limits),

@@ -8,6 +8,7 @@ import { SUPPORTED_REVISIONS } from '../../src/protocol/revisions.ts';
 import { withoutHalves, writeJson } from '../../src/protocol/well-formed-json.ts';
 import { connect } from '../../src/testing.ts';
 import { text as messageText, PlayedServer } from '../client/played-server.ts';
+import { character } from '../harness/character.ts';
 import { suite } from '../harness/door.ts';
 import { random } from '../harness/scale.ts';
 import { ALL, Modern } from '../input/support.ts';
@@ -31,7 +32,7 @@ test('JSON of any value has no half of a pair, and the value has U+FFFD there an
     value: fc.oneof(
       { maxDepth: 3 },
       pieces,
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: character }),
       fc.integer(),
       fc.constant(null),
       fc.array(tie('value'), { maxLength: 3 }),

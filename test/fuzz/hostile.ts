@@ -1,6 +1,7 @@
 /** What the fuzzer sends: valid messages, the same with a few things wrong, and what no client would ever send. */
 import * as fc from 'fast-check';
 import { isObject, type JsonValue } from '../../src/protocol/json.ts';
+import { character } from '../harness/character.ts';
 import { MESSAGES } from './messages.ts';
 import { MAX_BATCH, MAX_BYTES, MAX_DEPTH } from './target.ts';
 
@@ -148,7 +149,7 @@ const value = fc.oneof(
   { weight: 4, arbitrary: fc.json({ maxDepth: 3 }) },
   { weight: 2, arbitrary: deep },
   { weight: 1, arbitrary: long },
-  { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 20 }).map((text) => JSON.stringify(text)) },
+  { weight: 2, arbitrary: fc.string({ unit: character, maxLength: 20 }).map((text) => JSON.stringify(text)) },
 );
 
 /** A valid message with an id that others may have too. */
@@ -202,7 +203,7 @@ const torn = fc
       fc.record({
         at: fc.nat(300),
         cut: fc.integer({ min: 0, max: 3 }),
-        put: fc.string({ unit: 'binary', maxLength: 2 }),
+        put: fc.string({ unit: character, maxLength: 2 }),
       }),
       { minLength: 1, maxLength: 3 },
     ),
@@ -218,7 +219,7 @@ const dressed = fc
   .map(([text, before, after]) => before + text + after);
 
 const noise = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 200 }),
+  fc.string({ unit: character, maxLength: 200 }),
   fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', ':', ',', '\\', '1', 'e', '-', 'null'), maxLength: 60 }),
   fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
   fc.json(),

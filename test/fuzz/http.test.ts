@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { http } from '../../src/index.ts';
 import { LEGACY_REVISIONS } from '../../src/protocol/revisions.ts';
 import { suite } from '../harness/door.ts';
-import { times } from '../harness/scale.ts';
+import { atScale } from '../harness/scale.ts';
 import { answered, call } from '../http/modern.ts';
 import { Raw, type RawResponse } from '../http/raw.ts';
 import { openSession, textIn } from '../http/support.ts';
@@ -13,7 +13,7 @@ import { busy } from './conversation.ts';
 import { bytesOf, type HttpInput, httpInput, type Known } from './http-requests.ts';
 import { openTarget, type Target } from './target.ts';
 
-const INPUTS = times(20_000, { quick: 500 });
+const INPUTS = atScale({ quick: 500, full: 8_000, proof: 20_000 });
 const CHUNK = Math.min(INPUTS, 1_000);
 const LANES = 8;
 const seed = Number(process.env.TROUPE_FUZZ_SEED ?? 20_261_121);

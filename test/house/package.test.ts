@@ -16,7 +16,6 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { suite, timeLimit } from '../harness/door.ts';
-import { SCALE } from '../harness/scale.ts';
 
 const test = suite('the package');
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -104,8 +103,8 @@ if (existsSync(join(root, 'dist/lib'))) {
     ['node16', 'node16'],
     ['bundler', 'esnext'],
   ] as const;
-  for (const [moduleResolution, module] of SCALE === 'quick' ? RESOLUTIONS.slice(0, 1) : RESOLUTIONS)
-    test(`the declarations compile strictly in the program of a user (${moduleResolution})`, () => {
+  for (const [moduleResolution, module] of RESOLUTIONS)
+    test.full(`the declarations compile strictly in the program of a user (${moduleResolution})`, () => {
       const project = join(folder, moduleResolution);
       const modules = join(project, 'node_modules');
       mkdirSync(join(modules, '@types'), { recursive: true });

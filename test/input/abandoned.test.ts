@@ -5,10 +5,10 @@ import { atScale } from '../harness/scale.ts';
 import { abandonQuestions, canWeigh } from './abandoning.ts';
 
 const test = suite('abandoned questions');
-const QUESTIONS = atScale({ quick: 2_000, full: 8_000, proof: 20_000 });
+const QUESTIONS = atScale({ quick: 4_000, full: 8_000, proof: 20_000 });
 const WAIT = QUESTIONS / 8;
-/** What the process itself takes in the meantime, such as compiled code. A question that stays takes 2 KB. */
-const NOISE_BYTES = 1_000_000;
+/** What the process itself takes in the meantime, such as compiled code. A question that stays takes several KB. */
+const NOISE_BYTES = 2_000_000;
 
 if (!canWeigh) test.skip('the heap', 'this Node does not let us collect garbage');
 else

@@ -6,6 +6,7 @@ import { systemClock } from '../../src/clock.ts';
 import { digest, KeyRing, StateKeys } from '../../src/input/seal.ts';
 import type { JsonValue } from '../../src/protocol/json.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';
+import { character } from '../harness/character.ts';
 import { suite } from '../harness/door.ts';
 import { random } from '../harness/scale.ts';
 
@@ -20,7 +21,7 @@ const json = (): fc.Arbitrary<JsonValue> => fc.jsonValue() as fc.Arbitrary<JsonV
 test('opens what it has sealed', () => {
   const ring = new KeyRing([OLD]);
   fc.assert(
-    fc.property(json(), fc.array(fc.string({ unit: 'binary' })), (payload, bound) => {
+    fc.property(json(), fc.array(fc.string({ unit: character })), (payload, bound) => {
       const opened = ring.open(ring.seal(payload, bound), bound);
       // What JSON says of it: -0 is 0.
       assert.equal(opened, { ok: true, payload: JSON.parse(JSON.stringify(payload)) });
@@ -130,7 +131,7 @@ test('opens for what it was sealed for, and for nothing else', () => {
 
 test('opens no text whose bound strings differ from its own', () => {
   const ring = new KeyRing([OLD]);
-  const bound = fc.array(fc.string({ unit: 'binary', maxLength: 3 }), { maxLength: 3 });
+  const bound = fc.array(fc.string({ unit: character, maxLength: 3 }), { maxLength: 3 });
   fc.assert(
     fc.property(bound, bound, (sealed, opened) => {
       const same = sealed.length === opened.length && sealed.every((each, index) => each === opened[index]);
@@ -172,7 +173,7 @@ test('never throws, whatever text comes', () => {
   const ring = new KeyRing([OLD]);
   const id = Buffer.from(ring.seal(1, BOUND).slice(3), 'base64url').subarray(0, 6);
   const texts = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 200 }),
+    fc.string({ unit: character, maxLength: 200 }),
     fc.base64String().map((text) => `t1.${text}`),
     fc.uint8Array({ maxLength: 200 }).map((bytes) => `t1.${Buffer.from(bytes).toString('base64url')}`),
     // Right up to the key, so that decryption is reached.

@@ -11,11 +11,11 @@ import * as assert from 'uvu/assert';
 import { isObject, type JsonObject } from '../../../src/protocol/json.ts';
 import { META } from '../../../src/protocol/meta.ts';
 import { suite, timeLimit } from '../../harness/door.ts';
-import { PROOF } from '../../harness/scale.ts';
+import { atScale, PROOF } from '../../harness/scale.ts';
 import { accept, EXTENSION, idOf, inside, keysOf } from '../support.ts';
 
 const FULL = PROOF;
-const ROUNDS = FULL ? 1_000 : 3;
+const ROUNDS = atScale({ quick: 1, full: 3, proof: 1_000 });
 const FIXTURE = fileURLToPath(new URL('../../fixtures/durable-tasks/serving.mjs', import.meta.url));
 timeLimit(FULL ? 7_200_000 : 60_000);
 

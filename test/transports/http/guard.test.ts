@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { HostGuard, type HostGuardOptions, isLoopback } from '../../../src/transports/http/host-guard.ts';
+import { character } from '../../harness/character.ts';
 import { suite } from '../../harness/door.ts';
 import { processorMs } from '../../harness/pace.ts';
 import { random, times } from '../../harness/scale.ts';
@@ -432,10 +433,10 @@ cors('an entry of allowedHeaders that is not a header name throws, and the error
 
 cors('the answer to any preflight is safe to write', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (one, two) => {
+    fc.property(fc.string({ unit: character }), fc.string({ unit: character }), (one, two) => {
       assert.match(allowed(`mcp-param-${one},${two}`) ?? '', /^[!#$%&'*+\-.^_`|~0-9A-Za-z, ]+$/);
     }),
-    { numRuns: random(5_000) },
+    { numRuns: times(5_000, { quick: 50 }) },
   );
 });
 

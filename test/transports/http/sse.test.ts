@@ -9,6 +9,7 @@ import {
   primingText,
   retryText,
 } from '../../../src/transports/http/sse.ts';
+import { character } from '../../harness/character.ts';
 import { suite } from '../../harness/door.ts';
 import { random } from '../../harness/scale.ts';
 
@@ -49,7 +50,7 @@ function read(stream: string): {
   return { events, id, retry };
 }
 
-const text = fc.string({ unit: 'binary', maxLength: 30 });
+const text = fc.string({ unit: character, maxLength: 30 });
 const line = fc.oneof(
   fc.json({ maxDepth: 2 }),
   text.map((each) => JSON.stringify(each)),
