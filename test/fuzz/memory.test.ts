@@ -15,10 +15,6 @@ const CLIENTS = times(1_000, { quick: 250 });
 const seed = Number(process.env.TROUPE_FUZZ_SEED ?? 20_261_121);
 process.stdout.write(`fuzz seed ${seed} (TROUPE_FUZZ_SEED chooses another)\n`);
 
-fullOnly(
-  'weighs the heap in a process of its own; the quick tests are inbound.test.ts and ../security/retained.test.ts',
-);
-
 const test = suite('memory under hostile input');
 
 /** Collects garbage where this Node lets us; without that the heap cannot be told from what is merely not collected yet. */
