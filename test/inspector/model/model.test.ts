@@ -307,7 +307,7 @@ test('a timeline has a row for each connection and each actor; idle time is wher
   assert.equal(idleTimes(shopping.model.moments, 1_000), [{ from: 80, to: 5_080 }]);
 });
 
-test('twenty thousand records are taken, and any place is found, quickly', () => {
+test.full('twenty thousand records are taken, and any place is found, quickly', () => {
   const feed = shop();
   const started = process.cpuUsage();
   for (let id = 1; id <= 5_000; id += 1) {
