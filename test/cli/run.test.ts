@@ -167,11 +167,11 @@ test.full('arguments after -- go to the program', async () => {
   await cli.end();
 });
 
-test('a program that throws ends the start with exit code 1 and the reason', async () => {
+test('R-49: a program that throws ends the start with exit code 1 and the reason in one line', async () => {
   const tree = new Tree({ 'package.json': PACKAGE, 'server.mjs': `throw new Error('no database');` });
   const { code, out, err } = await troupe(['serve', 'server.mjs', '--socket', tree.at('s')], { cwd: tree.path });
   assert.equal({ code, out }, { code: 1, out: '' });
-  assert.match(err, /cannot serve .*: no database \(at .*server\.mjs:1:\d+\)\n/);
+  assert.match(err, /^troupe serve: cannot serve .*: no database \(at .*server\.mjs:1:\d+\)\n$/);
 });
 
 for (const [title, text, reason] of [

@@ -111,37 +111,3 @@ test('a password in the arguments is reported', async () => {
   cli.process.kill('SIGTERM');
   assert.is(await cli.exit, 0);
 });
-
-for (const [title, options, env, expected] of [
-  [
-    'a variable that is not set',
-    ['--store', variable('NO_SUCH')],
-    {},
-    /--store: expected the variable NO_SUCH in the env/,
-  ],
-  [
-    'another database',
-    ['--store', 'mysql://a:s3cret-of-the-database@b/c'],
-    {},
-    /--store: expected the URL of a database/,
-  ],
-  ['a variable that is no URL', [], { TROUPE_STORE: PASSWORD }, /TROUPE_STORE: expected the URL of a database/],
-  [
-    'a directory and a database',
-    ['--data', 'd', '--store', 'postgres://b/c'],
-    {},
-    /expected --data or --store, got both/,
-  ],
-] as const)
-  test(`${title} is rejected with code 2`, async () => {
-    for (const command of [
-      ['serve', 'server.mjs', '--http', '0'],
-      ['run', 'server.mjs'],
-      ['dev', 'server.mjs'],
-    ]) {
-      const cli = new Cli([...command, ...options], { cwd: path, env });
-      assert.is(await cli.exit, 2, cli.err);
-      assert.match(cli.err, expected);
-      assert.not.ok(cli.err.includes(PASSWORD));
-    }
-  });

@@ -104,3 +104,34 @@ for (const [title, args, expected] of [
     assert.match(err, '(see troupe --help)');
   });
 }
+
+const PASSWORD = 's3cret-of-the-database';
+
+for (const [title, options, env, expected] of [
+  [
+    'a variable that is not set',
+    ['--store', '$' + '{NO_SUCH}'],
+    {},
+    /--store: expected the variable NO_SUCH in the env/,
+  ],
+  ['another database', ['--store', `mysql://a:${PASSWORD}@b/c`], {}, /--store: expected the URL of a database/],
+  ['a variable that is no URL', [], { TROUPE_STORE: PASSWORD }, /TROUPE_STORE: expected the URL of a database/],
+  [
+    'a directory and a database',
+    ['--data', 'd', '--store', 'postgres://b/c'],
+    {},
+    /expected --data or --store, got both/,
+  ],
+] as const)
+  test(`--store: ${title} is rejected with code 2, and no password is printed`, async () => {
+    for (const command of [
+      ['serve', 'a.ts', '--http', '0'],
+      ['run', 'a.ts', '--no-supervisor'],
+      ['dev', 'a.ts', '--no-inspect'],
+    ]) {
+      const { code, out, err } = await troupe([...command, ...options], { cwd: tree.path, env });
+      assert.equal({ code, out }, { code: 2, out: '' });
+      assert.match(err, expected);
+      assert.not.ok(err.includes(PASSWORD));
+    }
+  });
