@@ -1,15 +1,13 @@
 /** Nodes on a simulated database: whatever is killed, paused, stopped or cut off, what was acknowledged is stored once, and a cell has one writer. */
 import * as assert from 'uvu/assert';
-import { conclusive, fullOnly, suite, timeLimit } from '../harness/door.ts';
+import { conclusive, suite, timeLimit } from '../harness/door.ts';
 import type { DatabaseFaults } from '../harness/memory-nodes.ts';
 import { atScale, FIRST_SEED } from '../harness/scale.ts';
 import { liveCluster } from './cluster-world.ts';
 
-fullOnly('simulates a cluster; the quick test is simulation.test.ts');
-
 const test = suite('simulated nodes');
 
-const SEEDS = atScale({ quick: 20, full: 40, proof: 10_000 });
+const SEEDS = atScale({ quick: 4, full: 40, proof: 10_000 });
 timeLimit(atScale({ quick: 60_000, full: 600_000, proof: 3_600_000 }));
 
 interface Totals {
@@ -46,7 +44,7 @@ test(`D-22: in ${SEEDS} simulated clusters with kills, pauses, stops and cuts, n
   assert.ok(Math.min(acknowledged, forwarded) > SEEDS && fenced > 0, `${acknowledged} ${forwarded} ${fenced}`);
 });
 
-test('D-22: a database that fences living nodes costs restarts, and never a second truth', async () => {
+test.full('D-22: a database that fences living nodes costs restarts, and never a second truth', async () => {
   assert.equal((await search(SEEDS / 4, { judgesNothing: true })).findings, []);
 });
 
@@ -55,7 +53,7 @@ for (const [title, faults, kind] of [
   ['a database that gives a cell to every node that asks', { comparesNothing: true }, /violates N1, N2: /],
   ['commits that are acknowledged before they are stored', { acknowledgesEarly: true }, /violates I1: /],
 ] as const) {
-  test(`D-22: the simulator finds ${title}`, async () => {
+  test.full(`D-22: the simulator finds ${title}`, async () => {
     const { findings } = await search(200, faults);
     assert.match(findings[0] ?? 'nothing', kind);
   });

@@ -382,7 +382,7 @@ test('D-12, N2, N5: a node that is fenced commits nothing, and its store refuses
   );
 });
 
-test('two nodes share a store, a process without cluster is rejected as locked, and a fenced node commits nothing', async () => {
+test('D-06: two nodes share a store, one of them wins each cell, a process without cluster is rejected as locked, and a fenced node commits nothing', async () => {
   const url = await server.database();
   const shared = { ...host(), shared: true };
   const stores = [await open(url, {}, shared), await open(url, {}, shared)] as const;
@@ -396,6 +396,18 @@ test('two nodes share a store, a process without cluster is rejected as locked, 
     );
   }
   const [one, two] = stores;
+  // Each begins at another cell, and both meet.
+  const cells = Array.from({ length: 20 }, (_, cell) => cell);
+  const won = await Promise.all(
+    members.map((member, index) => {
+      const order = index === 0 ? cells : [...cells].reverse();
+      return Promise.all(order.map((cell) => member.claim([cell], undefined)));
+    }),
+  );
+  assert.equal(
+    won.flat(2).sort((a, b) => a - b),
+    cells,
+  );
   await Promise.all([one.commit([actor('a'), event('a', 's', 1)]), two.commit([actor('b')])]);
   assert.equal(
     (await two.list({ kind: 'handle', limit: 9 })).map(({ id }) => id),
