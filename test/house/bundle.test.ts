@@ -95,6 +95,7 @@ if (existsSync(lib)) {
       'header-text',
       'issuer-metadata',
       'lost-session',
+      'no-sign-in',
       'open-client',
       'resource-grant',
     ];

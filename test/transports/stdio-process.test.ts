@@ -10,8 +10,12 @@ const test = suite('stdio process');
 const posix = process.platform !== 'win32';
 
 /** A test of what only POSIX systems have. */
-function posixTest(title: string, body: () => Promise<void>): void {
-  if (posix) test(title, body);
+function posixTest(
+  title: string,
+  body: () => Promise<void>,
+  add: (title: string, body: () => Promise<void>) => void = test,
+): void {
+  if (posix) add(title, body);
   else test.skip(title, 'signals and orphans are POSIX matters');
 }
 
@@ -27,7 +31,7 @@ test('end of input: answers what is in flight and exits, though a tool left a ti
   assert.match(child.err, /asked to close: stdin ended\nclosed: server closed/);
 });
 
-test('end of input: lives through the grace time, though nothing but an unanswered request is left', async () => {
+test.full('end of input: lives through the grace time, though nothing but an unanswered request is left', async () => {
   const child = new Fixture('stuck.ts', 'pipe', (script) => [...nodeCommand(script), '150']).read();
   child.write('never answered\n');
   child.process.stdin?.end();
@@ -36,7 +40,7 @@ test('end of input: lives through the grace time, though nothing but an unanswer
   assert.match(child.err, /asked to close: stdin ended\nclosed: server closed/);
 });
 
-test('a client that reads late still gets every answer before the exit', async () => {
+test.full('a client that reads late still gets every answer before the exit', async () => {
   const child = new Fixture('echo.ts');
   const text = `${'x'.repeat(99_999)}\n`.repeat(20);
   child.write(text);
@@ -76,7 +80,7 @@ test('exits though its client never reads what was sent', async () => {
   }
 });
 
-test('a client that has closed its end of stdout is gone: no crash', async () => {
+test.full('a client that has closed its end of stdout is gone: no crash', async () => {
   const child = new Fixture('echo.ts');
   await child.said('open');
   child.process.stdout?.destroy();
@@ -95,17 +99,21 @@ test('a client that has closed stdout and stderr is gone: no crash', async () =>
 });
 
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-  posixTest(`${signal} answers what is in flight and exits`, async () => {
-    const child = new Fixture('leftover.ts').read();
-    await child.said('open');
-    child.write('one\ntwo\nthree\n');
-    await child.said('got three');
-    child.process.kill(signal);
-    assert.equal(await child.exited, clean);
-    await child.quiet;
-    assert.is(child.out, 'late one\nlate two\nlate three\n');
-    assert.match(child.err, `asked to close: ${signal}`);
-  });
+  posixTest(
+    `${signal} answers what is in flight and exits`,
+    async () => {
+      const child = new Fixture('leftover.ts').read();
+      await child.said('open');
+      child.write('one\ntwo\nthree\n');
+      await child.said('got three');
+      child.process.kill(signal);
+      assert.equal(await child.exited, clean);
+      await child.quiet;
+      assert.is(child.out, 'late one\nlate two\nlate three\n');
+      assert.match(child.err, `asked to close: ${signal}`);
+    },
+    signal === 'SIGTERM' ? test : test.full,
+  );
 }
 
 posixTest('a second signal exits at once with 128 plus its number', async () => {
@@ -128,24 +136,28 @@ for (const [title, line] of [
   ['a parent that was killed ends it, though stdin stays open', 'hello'],
   ['a parent that was killed ends it, though the client reads nothing and stdin is paused', 'x'.repeat(999_999)],
 ] as const) {
-  posixTest(title, async () => {
-    // A third process holds the other end of stdin, so that no end of input tells of the death.
-    const holder = spawn(process.execPath, ['-e', 'process.stdin.pipe(process.stdout)'], {
-      stdio: ['pipe', 'pipe', 'ignore'],
-    });
-    const middle = new Fixture('middle.ts', [holder.stdout, 'pipe', 'pipe']);
-    await middle.said('open');
-    holder.stdin.write(`${line}\n`);
-    if (line === 'hello') await middle.read().until(() => middle.out === 'hello\n');
-    else await middle.said('slow');
-    middle.process.kill('SIGKILL');
-    await middle.said('closed: server closed');
-    middle.process.stdout?.resume();
-    await middle.quiet;
-    assert.match(middle.err, /asked to close: parent process exited/);
-    holder.stdin.end();
-    await once(holder, 'exit');
-  });
+  posixTest(
+    title,
+    async () => {
+      // A third process holds the other end of stdin, so that no end of input tells of the death.
+      const holder = spawn(process.execPath, ['-e', 'process.stdin.pipe(process.stdout)'], {
+        stdio: ['pipe', 'pipe', 'ignore'],
+      });
+      const middle = new Fixture('middle.ts', [holder.stdout, 'pipe', 'pipe']);
+      await middle.said('open');
+      holder.stdin.write(`${line}\n`);
+      if (line === 'hello') await middle.read().until(() => middle.out === 'hello\n');
+      else await middle.said('slow');
+      middle.process.kill('SIGKILL');
+      await middle.said('closed: server closed');
+      middle.process.stdout?.resume();
+      await middle.quiet;
+      assert.match(middle.err, /asked to close: parent process exited/);
+      holder.stdin.end();
+      await once(holder, 'exit');
+    },
+    line === 'hello' ? test : test.full,
+  );
 }
 
 test('S-28: nothing but messages is on stdout, whatever a tool writes there', async () => {
