@@ -30,7 +30,7 @@ const namesOf = async (client: TestClient): Promise<readonly string[]> =>
 
 test('G-06: of 200 tools, each of many principals lists its own', async () => {
   const server = grouped(createServer({ name: 'lists', version: '1.0.0', limits: { pageSize: 50 } }));
-  const principals = atScale({ quick: 64, full: 64, proof: 1_000 });
+  const principals = atScale({ quick: 16, full: 64, proof: 1_000 });
   for (let index = 0; index < principals; index += 1) {
     const client = await connect(server, { auth: { principal: `ada-${index}` } });
     const names = await namesOf(client);

@@ -175,7 +175,7 @@ test('U-11 a flood of announcements becomes one change for each thing', async ()
 });
 
 test('U-24 connections that open and close over memory leave no timers, and the server has no session of them', async () => {
-  const cycles = atScale({ quick: 40, full: 200, proof: 1_000 });
+  const cycles = atScale({ quick: 20, full: 200, proof: 1_000 });
   const fixture = await reachable();
   const clock = new SimulatedClock();
   const open = (): number => process.getActiveResourcesInfo().filter((name) => name !== 'Immediate').length;
@@ -184,7 +184,7 @@ test('U-24 connections that open and close over memory leave no timers, and the 
     await client.call('add', { a: 1, b: 2 });
     await client.close();
   };
-  for (let index = 0; index < 20; index += 1) await cycle();
+  for (let index = 0; index < 10; index += 1) await cycle();
   const timers = clock.timers;
   const before = open();
   const listeners = process.listenerCount('exit');
@@ -196,7 +196,7 @@ test('U-24 connections that open and close over memory leave no timers, and the 
 });
 
 test('U-24 connections that open and close over HTTP leave no sockets and no timers', async () => {
-  const cycles = atScale({ quick: 20, full: 50, proof: 200 });
+  const cycles = atScale({ quick: 10, full: 50, proof: 200 });
   const fixture = await reachable();
   const clock = new SimulatedClock();
   const sockets = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
@@ -205,7 +205,7 @@ test('U-24 connections that open and close over HTTP leave no sockets and no tim
     await client.call('add', { a: 1, b: 2 });
     await client.close();
   };
-  for (let index = 0; index < 20; index += 1) await cycle(index);
+  for (let index = 0; index < 10; index += 1) await cycle(index);
   await until(() => sockets() === 0);
   const timers = clock.timers;
   for (let index = 0; index < cycles; index += 1) await cycle(index);
