@@ -101,7 +101,11 @@ async function candidates(
     return [await keys(header, token)];
   } catch (error) {
     if (error instanceof errors.JWKSNoMatchingKey) return [];
-    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    // Anybody can name the key: a failure of each request would fill the log.
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys))
+      throw new IssuerUnavailable('a key of the issuer cannot be read', RETRY_MS, {
+        cause: new Error(`a key of the issuer cannot be read: ${messageOf(error)}`, { cause: error }),
+      });
     const all: CryptoKey[] = [];
     for await (const key of error) all.push(key);
     return all;

@@ -121,6 +121,27 @@ test('S-89 a signed token that is marked as a refresh token, or was issued in th
   await guarded.close();
 });
 
+test('S-85 tokens that name a key which cannot be read wait for the issuer, and cost one line of the log', async () => {
+  let keys: Buffer = response(404);
+  const proxy = await rawServer(() => keys);
+  const guarded = await guardedServer(({ issuer }) => ({ issuer: { issuer, jwks: `${proxy.url}/jwks` } }));
+  const set = (await (await fetch(`${guarded.issuer.issuer}/jwks`)).json()) as { keys: object[] };
+  const broken = (key: object): object => ({ ...key, x: 'AAAA' });
+  keys = jsonResponse({ keys: set.keys.map(broken) });
+  // The claims are those of anyone: no signature has been checked.
+  for (let serial = 0; serial < 20; serial += 1) {
+    const token = await guarded.issuer.token({ audience: RESOURCE, claims: { serial } });
+    assert.is((await guarded.bearer(`${token.slice(0, -4)}AAAA`)).status, 503);
+  }
+  assert.is(guarded.logged.filter((line) => /incident/.test(line)).length, 1, guarded.logged.join('\n'));
+  assert.match(guarded.logged.join('\n'), 'a key of the issuer cannot be read');
+  keys = jsonResponse(set);
+  await guarded.clock.advance(600_000);
+  assert.is((await guarded.bearer(await guarded.issuer.token({ audience: RESOURCE }))).status, 200);
+  await guarded.close();
+  await proxy.close();
+});
+
 for (const status of [101, 199, 302, 600, 999])
   test(`S-80 keys that are answered with ${status} once make tokens wait, and the next answer serves them`, async () => {
     let odd = true;
