@@ -134,17 +134,22 @@ test.after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+/** The server of the first two tests. */
+let server: Cli;
+const sharedPath = freshPath();
+test.before(async () => {
+  server = await serve(sharedPath);
+});
+
 const CLIENTS = atScale({ quick: 2, full: 4, proof: 20 });
 
 test(`${CLIENTS} official clients share one process, each with its own name, log level, progress and cancellation`, async () => {
-  const path = freshPath();
-  const server = await serve(path);
   const clients = await Promise.all(
     Array.from({ length: CLIENTS }, async (_, index) => {
       const client = new Client({ name: `agent-${index}`, version: '1.0.0' });
       const logged: unknown[] = [];
       client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logged.push(params.data));
-      await client.connect(new StdioClientTransport({ command: process.execPath, args: [MAIN, 'attach', path] }));
+      await client.connect(new StdioClientTransport({ command: process.execPath, args: [MAIN, 'attach', sharedPath] }));
       return { client, logged, index };
     }),
   );
@@ -186,29 +191,28 @@ test(`${CLIENTS} official clients share one process, each with its own name, log
   assert.is(times('waits no more\n', server.err), CLIENTS / 2);
   assert.equal({ pids: pids.size, sessions: sessions.size }, { pids: 1, sessions: CLIENTS });
   await Promise.all(clients.map(({ client }) => client.close()));
-  server.process.kill('SIGTERM');
-  assert.is(await server.exit, 0);
-  assert.not(existsSync(path));
+  // The requests of clients that have gone end, too.
+  await server.said('waits no more\n', CLIENTS);
 });
 
 const KILLED = atScale({ quick: 1, full: 2, proof: 2 });
 
 test('an agent that is killed does not affect the others', async () => {
-  const path = freshPath();
-  const server = await serve(path);
-  const killed = await some(KILLED, () => agent(path));
-  const [first, ...others] = await some(4, () => attached(path, '--wait', '1'));
+  const killed = await some(KILLED, () => agent(sharedPath));
+  const [first, ...others] = await some(4, () => attached(sharedPath, '--wait', '1'));
   first?.call('wait').catch(() => {});
   for (const cli of killed) cli.call('wait').catch(() => {});
-  await server.said('waits\n', KILLED + 1);
+  await server.said('waits\n', CLIENTS + KILLED + 1);
   const calls = others.map((cli) => cli.call('echo', { text: 'x'.repeat(100_000) }));
   for (const cli of killed) cli.process.kill('SIGKILL');
   for (const text of await Promise.all(calls)) assert.is(text.length, 100_000);
   // The server aborts their requests after the grace time.
-  await server.said('waits no more\n', KILLED);
+  await server.said('waits no more\n', CLIENTS + KILLED);
   assert.is((await pidsOf(others)).length, 1);
-  assert.is(times('waits no more\n', server.err), KILLED);
-  server.process.kill('SIGKILL');
+  assert.is(times('waits no more\n', server.err), CLIENTS + KILLED);
+  server.process.kill('SIGTERM');
+  assert.is(await server.exit, 0);
+  assert.not(existsSync(sharedPath));
   // The shims give up.
   await Promise.all([first, ...others].map((one) => one?.exit));
 });
