@@ -1,5 +1,5 @@
 /** `troupe init`, `troupe install` and `troupe uninstall`, in empty folders with a home of their own. */
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -167,6 +167,22 @@ test('a file with comments keeps them, and a file that is not JSON is left alone
   assert.match(wrong.err, 'mcp.json:2:16: expected a value');
   assert.match(readFileSync(join(cwd, '.cursor/mcp.json'), 'utf8'), '"mcpServers": }');
 });
+
+test('a folder or a pipe in the place of a configuration is left alone, in words', async () => {
+  for (const make of [mkdirSync, ...(process.platform === 'win32' ? [] : [pipe])]) {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'tools.ts'), '');
+    mkdirSync(join(cwd, '.cursor'));
+    make(join(cwd, '.cursor/mcp.json'));
+    const { code, err } = await troupe(['install', 'tools.ts', '--client', 'cursor', '--yes'], cwd);
+    assert.is(code, 1);
+    assert.match(err, /mcp\.json: expected a file, got a folder, a pipe or a device/);
+  }
+});
+
+function pipe(path: string): void {
+  execFileSync('mkfifo', [path]);
+}
 
 test('a misspelled client gets a suggestion', async () => {
   const cwd = folder();

@@ -1,5 +1,5 @@
 /** The configuration files of MCP clients: where each client reads its servers, and how an entry is added or removed. */
-import { constants, copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { constants, copyFileSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, extname, join } from 'node:path';
 import { CommentedJsonError, readCommentedJson } from '../../codec/commented-json.ts';
@@ -125,18 +125,17 @@ export function prepareChange(
 ): ConfigChange | undefined {
   const file = client.file(place);
   if (file === undefined) return undefined;
-  const exists = existsSync(file);
-  const written = exists ? readFileSync(file, 'utf8') : '';
   const advice = 'Correct the file, or add the entry by hand (--print)';
-  const config = readConfig(file, written, advice);
+  const written = readRegular(file);
+  const config = readConfig(file, written ?? '', advice);
   const servers = config[client.member] ?? {};
   if (!isObject(servers)) throw new Error(`${file}: ${client.member}: expected an object. ${advice}`);
   const before = Object.hasOwn(servers, name) ? servers[name] : undefined;
   if (entry === undefined && before === undefined) return undefined;
   return {
     file,
-    written: exists ? written : undefined,
-    text: withEntry(written, client.member, name, entry && shaped(client.member, entry)),
+    written,
+    text: withEntry(written ?? '', client.member, name, entry && shaped(client.member, entry)),
     before: isJsonObject(before) ? before : undefined,
   };
 }
@@ -162,15 +161,21 @@ function readConfig(file: string, text: string, advice: string): JsonObject {
  */
 export function applyChange({ file, text, written }: ConfigChange): string | undefined {
   mkdirSync(dirname(file), { recursive: true });
-  const exists = existsSync(file);
   // A person may have been asked in between, and the client or another command writes its file, too.
-  if ((exists ? readFileSync(file, 'utf8') : undefined) !== written)
+  if (readRegular(file) !== written)
     throw new Error(`${file} has changed since it was read, and was left alone. Run the command again`);
-  const backup = exists ? freeName(`${file}.troupe-backup`) : undefined;
+  const backup = written === undefined ? undefined : freeName(`${file}.troupe-backup`);
   // A copy has the mode of its source.
   if (backup !== undefined) copyFileSync(file, backup, constants.COPYFILE_EXCL);
   replaceFile(file, text, { link: 'follow' });
   return backup;
+}
+
+/** The text of a file; undefined without one. @throws {Error} for anything else, such as a pipe, which might never end */
+function readRegular(file: string): string | undefined {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found && !found.isFile()) throw new Error(`${file}: expected a file, got a folder, a pipe or a device`);
+  return found && readFileSync(file, 'utf8');
 }
 
 function freeName(path: string): string {

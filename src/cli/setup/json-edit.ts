@@ -1,4 +1,7 @@
-/** Changes one entry in JSON that people edit: its comments, its layout and its other members stay as they are. */
+/**
+ * Changes one entry in JSON that people edit: its comments, its layout and its other members stay as they are. The library
+ * jsonc-parser lays out the neighbours anew, and moves their comments behind the new entry.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import {
   type CommentedJson,
