@@ -32,7 +32,6 @@ const BEFORE = 100;
 const program = (version: 1 | 2): string => `import { createServer } from '${TROUPE}';
 import { assign, createMachine } from '${import.meta.resolve('xstate')}';
 import { z } from '${import.meta.resolve('zod')}';
-import { elapse, until } from '../harness/wait.ts';
 const first = createMachine({
   context: { entries: [] }, initial: 'open',
   states: { open: { on: { add: { actions: assign({ entries: ({ context, event }) => [...context.entries, event.nonce] }) } } } },

@@ -33,10 +33,18 @@ export function times(all: number, { quick }: { readonly quick: number }): numbe
   return SCALE === 'quick' ? quick : all;
 }
 
+/** Some elements of a list: as many as given in the full run, which the date chooses, and all of them in the proofs. */
+export function ofToday<T>(list: readonly T[], count: number): readonly T[] {
+  if (SCALE === 'proof') return list;
+  const first = Math.floor(firstSeed('full') / 1_000) * count;
+  return list.filter((_, at) => (at - (first % list.length) + list.length) % list.length < count);
+}
+
 /** The fewest random inputs of a law in a quick run. */
 const FEWEST = 25;
 
-/** The number of random inputs for the scale of this run: a twentieth of them is quick. @example fc.assert(law, { numRuns: random(1_000) }); */
+/** The number of random inputs for the scale of this run: a twentieth of them is quick, a half is in the full run. @example fc.assert(law, { numRuns: random(1_000) }); */
 export function random(inputs: number): number {
-  return SCALE === 'quick' ? Math.min(inputs, Math.max(FEWEST, Math.ceil(inputs / 20))) : inputs;
+  const share = atScale({ quick: 20, full: 2, proof: 1 });
+  return Math.min(inputs, Math.max(FEWEST, Math.ceil(inputs / share)));
 }
