@@ -1,6 +1,6 @@
 /**
  * Changes one entry in JSON that people edit: its comments, its layout and its other members stay as they are. The library
- * jsonc-parser lays out the neighbours anew, and moves their comments behind the new entry.
+ * jsonc-parser changes the layout of the neighbours, and moves their comments behind the new entry.
  */
 import { isDeepStrictEqual } from 'node:util';
 import {
