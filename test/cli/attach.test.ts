@@ -30,6 +30,7 @@ import { createServer, type Server, type SocketOptions, socket } from '../../src
 import { TROUPE, Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
+import { elapse, until } from '../harness/wait.ts';
 import type { Agent } from './agent.ts';
 import { Cli, isBuilt } from './cli.ts';
 import { troupe as command, Running } from './in-process.ts';
@@ -112,11 +113,6 @@ async function echo(path: string, options: SocketOptions = {}): Promise<Server> 
   server.tool('echo', { input }, ({ text }) => String(text));
   await server.listen(socket(path, options));
   return server;
-}
-
-/** Polls until the condition holds: changes that other processes make to files have no event. */
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 const times = (text: string, all: string): number => all.split(text).length - 1;
@@ -271,7 +267,7 @@ test(`${AT_ONCE} agents at once start one server, also beside a stale socket and
   assert.is(statSync(`${path}.log`).mode & 0o777, 0o600);
   const [last, ...others] = all;
   for (const code of await Promise.all(others.map((cli) => cli.end()))) assert.is(code, 0);
-  await new Promise((resolve) => setTimeout(resolve, 600));
+  await elapse(600, 'twice the time after which a server without clients ends');
   assert.is((await pidsOf(last ? [last] : [])).length, 1);
   assert.is(await last?.end(), 0);
   await until(() => !existsSync(path));

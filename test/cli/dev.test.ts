@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 import * as assert from 'uvu/assert';
 import { TROUPE as SOURCES, Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
+import { elapse, until } from '../harness/wait.ts';
 import type { Agent } from './agent.ts';
 import { Cli, isBuilt, TROUPE } from './cli.ts';
 import { Running } from './in-process.ts';
@@ -118,8 +119,8 @@ function staged(tree: Tree, cli: Agent, command: Agent, end: () => Promise<void>
       await command.said(outcome, before);
     },
     async told() {
-      // One exchange later than the time for which changes are gathered, nothing that was under way is left.
-      await new Promise((resolve) => setTimeout(resolve, 30));
+      // One exchange later, nothing that was under way is left.
+      await elapse(30, 'changes are gathered');
       await cli.request('ping');
       const fresh = cli.notifications.slice(seen);
       seen = cli.notifications.length;
@@ -209,7 +210,7 @@ export const word = 'hanging';
 writeFileSync(new URL('../hangs', import.meta.url), '');
 await new Promise(() => {});`;
   await change(WORD, hangs, 'changed: ');
-  while (!existsSync(tree.at('hangs'))) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => existsSync(tree.at('hangs')), 'the load that never ends');
   assert.is(await cli.call('say'), 'one');
   await change(WORD, plainWord('two'));
   assert.is(await cli.call('say'), 'two');

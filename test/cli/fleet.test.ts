@@ -8,6 +8,7 @@ import { mergeMetrics } from '../../src/cli/fleet/fleet-metrics.ts';
 import { copyLines } from '../../src/cli/fleet/node-lines.ts';
 import { Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
+import { elapse } from '../harness/wait.ts';
 import { Cli, TROUPE } from './cli.ts';
 import { troupe } from './in-process.ts';
 
@@ -133,7 +134,7 @@ test('R-53 SIGHUP deploys a new version one node after the other, and no request
     while (!deployed) {
       seen.add(await call(url, agent, 'where'));
       calls += 1;
-      await new Promise((resolve) => setTimeout(resolve, 2));
+      await elapse(2, 'a client pauses');
     }
     if (agent) agent.destroy();
   });

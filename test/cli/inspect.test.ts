@@ -12,6 +12,7 @@ import type { HelloFrame } from '../../src/inspector/frames.ts';
 import { readRecording } from '../../src/inspector/stream/recording.ts';
 import { TROUPE as OURS, Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
+import { elapse } from '../harness/wait.ts';
 import { Cli, isBuilt } from './cli.ts';
 import { Running, troupe } from './in-process.ts';
 
@@ -62,12 +63,8 @@ async function hello({ base, token }: Place): Promise<HelloFrame> {
     const [first = ''] = new TextDecoder().decode(chunk?.value).split('\n\n');
     const [frame] = first.startsWith('data: ') ? readRecording(`${HEAD}${first.slice(6)}]}`).frames : [];
     if (frame?.type === 'hello') return frame;
-    await delay();
+    await elapse(20, 'the inspector opens');
   }
-}
-
-function delay(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 20));
 }
 
 const run = (...args: readonly string[]) => troupe(args);
@@ -111,7 +108,8 @@ test('troupe dev opens the inspector, whose page needs the token, and only --ins
   process.env.PATH = path;
   await cli.initialize();
   const place = await placeOf(cli);
-  while (!existsSync(join(root, 'opened')) || readFileSync(join(root, 'opened'), 'utf8') === '') await delay();
+  while (!existsSync(join(root, 'opened')) || readFileSync(join(root, 'opened'), 'utf8') === '')
+    await elapse(20, 'the inspector opens');
   assert.is(readFileSync(join(root, 'opened'), 'utf8'), place.url);
   assert.match(cli.err, '(it can control the server)');
   const page = await fetch(`${place.base}/`);

@@ -15,6 +15,7 @@ import { isObject } from '../../src/protocol/json.ts';
 import type { SharedHttpOptions } from '../../src/transports/http/http-options.ts';
 import { Tree } from '../discovery/tree.ts';
 import { suite } from '../harness/door.ts';
+import { until } from '../harness/wait.ts';
 import { Cli, TROUPE } from './cli.ts';
 
 const all = suite('every option of createServer');
@@ -180,10 +181,6 @@ function resultOf(message: unknown, what: string): Result {
 
 function textOf({ content }: Result): string {
   return Array.isArray(content) ? content.map(({ text }: { text?: unknown }) => String(text)).join() : '';
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 function logOf({ folder }: Served): string {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { fullOnly, suite } from '../harness/door.ts';
+import { until } from '../harness/wait.ts';
 import { Cli, isBuilt } from './cli.ts';
 
 fullOnly('starts a program for each response; the quick test of `troupe run` is run.test.ts');
@@ -175,7 +176,7 @@ class Agent extends Cli {
   async began(name: 'reader' | 'writer', times: number): Promise<void> {
     const path = join(this.#folder, name);
     const count = (): number => (existsSync(path) ? readFileSync(path, 'utf8').split('\n').length - 1 : 0);
-    while (count() < times) await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(() => count() >= times, `${name} to begin ${times} times`);
     assert.is(count(), times);
   }
 

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { Tree } from '../discovery/tree.ts';
 import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
+import { elapse } from '../harness/wait.ts';
 import { Cli, TROUPE } from './cli.ts';
 import { Running, troupe } from './in-process.ts';
 
@@ -109,7 +110,7 @@ test('SIGINT finishes running requests, although a timer of the program runs; a 
   const other = await serve({ 'server.mjs': short }, 'server.mjs');
   const waiting = await attach(other.path);
   waiting.call('wait').catch(() => {});
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await elapse(50, 'the call arrives');
   other.server.signal('SIGINT');
   other.server.signal('SIGINT');
   assert.is(await other.server.exit, 130);

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { fullOnly, suite } from '../harness/door.ts';
 import { assertFigure } from '../harness/pace.ts';
+import { elapse, until } from '../harness/wait.ts';
 import { Cli, isBuilt } from './cli.ts';
 
 fullOnly('kills and replaces programs; the quick test of `troupe run` is run.test.ts');
@@ -32,11 +33,6 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-/** Resolves when it holds; what other processes do can only be looked for. */
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 class Agent extends Cli {
@@ -161,8 +157,10 @@ test('a server that dies while it writes leaves only whole lines', async () => {
     ),
   );
   cli.process.stdout?.pause();
-  setTimeout(() => process.kill(before, 'SIGKILL'), 100);
-  setTimeout(() => cli.process.stdout?.resume(), 200);
+  await elapse(100, 'responses fill the pipe');
+  process.kill(before, 'SIGKILL');
+  await elapse(100, 'the next process starts');
+  cli.process.stdout?.resume();
   for (const text of await Promise.all([lost, ...more])) assert.match(text, /^(200000|lost)$/);
   // Each line was parsed when it came: a torn one would have thrown.
   assert.is(await cli.call('echo', { text: 'x' }), 'x');
