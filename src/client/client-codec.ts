@@ -61,7 +61,8 @@ export function answeredBy(envelope: string): RequestId | undefined {
 
 function readMessage(value: unknown): Incoming {
   const incoming = readIncoming(value);
-  return incoming.kind === 'response' ? { ...incoming, id: ownId(incoming.id) } : incoming;
+  if (incoming.kind !== 'response' || typeof incoming.id !== 'string') return incoming;
+  return { ...incoming, id: ownId(incoming.id) };
 }
 
 /**

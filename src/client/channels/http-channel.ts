@@ -318,7 +318,10 @@ export class HttpChannel implements Channel {
     const finish = (): void => {
       if (exchange.done) return;
       // Removes a byte order mark, as readers of JSON may (RFC 8259 section 8.1).
-      const text = new TextDecoder().decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
+      const text = (chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString('utf8')).replace(
+        /^\uFEFF/,
+        '',
+      );
       const { id, method, sessionless } = exchange.message;
       const probes = method === 'server/discover';
       const opens = method === 'initialize' || probes;
