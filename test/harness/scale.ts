@@ -20,7 +20,12 @@ export const FIRST_SEED = firstSeed(SCALE);
 
 /** The first seed at a scale: of today, for the full run. */
 export function firstSeed(scale: Scale): number {
-  return scale === 'full' ? Math.floor(Date.now() / DAY_MS) * 1_000 : 1;
+  return scale === 'full' ? today() * 1_000 : 1;
+}
+
+/** Days since 1970. */
+function today(): number {
+  return Math.floor(Date.now() / DAY_MS);
 }
 
 /** The value for the scale of this run. @example const KILLS = atScale({ quick: 2, full: 10, proof: 100 }); */
@@ -36,7 +41,7 @@ export function times(all: number, { quick }: { readonly quick: number }): numbe
 /** Some elements of a list: as many as given in the full run, which the date chooses, and all of them in the proofs. */
 export function ofToday<T>(list: readonly T[], count: number): readonly T[] {
   if (SCALE === 'proof') return list;
-  const first = Math.floor(firstSeed('full') / 1_000) * count;
+  const first = today() * count;
   return list.filter((_, at) => (at - (first % list.length) + list.length) % list.length < count);
 }
 
