@@ -35,7 +35,7 @@ export class Ids {
   }
 
   /**
-   * Creates an id in the cell of a session; without a session, or with one of an earlier version, a local id.
+   * Creates an id in the cell of a session; without a session, a local id.
    *
    * @param requested the cell for which another node has sent the request, or by which this node serves it
    */

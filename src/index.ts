@@ -1,6 +1,6 @@
 /** The public surface of Troupe. */
 
-export type { Quarantined as SetAside } from './actor/quarantine.ts';
+export type { Quarantined } from './actor/quarantine.ts';
 export type { AppDefinition, AppOptions, AppOrigins, AppPermission } from './apps/app-options.ts';
 export type { AppRegistration, RegisteredApp } from './apps/app-registration.ts';
 export type { AuditOptions } from './audit/audit-options.ts';

@@ -10,14 +10,6 @@ export const ANONYMOUS = 'anonymous';
  */
 export const LOCAL = 'local user';
 
-/**
- * True if a principal may use what an owner has created. The local user was anonymous in earlier versions, so what was
- * created anonymously, and is protected by its id, stays usable.
- */
-export function mayUse(owner: string, principal: string): boolean {
-  return owner === principal || (owner === ANONYMOUS && principal === LOCAL);
-}
-
 /** True if the limit per principal applies to each session of this principal instead. */
 function limitsSessions(principal: string): boolean {
   return principal === ANONYMOUS || principal === LOCAL;

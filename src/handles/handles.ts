@@ -4,7 +4,7 @@ import type { HandleEvent, HandleView, LiveHandle } from '../messages/handle-mes
 import { errorFields } from '../operator-log.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import { messageOf } from '../protocol/json.ts';
-import { ANONYMOUS, mayUse } from '../quota.ts';
+import { ANONYMOUS } from '../quota.ts';
 import { warnOfUntestedXState } from '../registry/xstate-copy.ts';
 import { running } from '../requests/running.ts';
 import type { Write } from '../store/store.ts';
@@ -355,7 +355,7 @@ export class Handles {
     const id = actorId(name, handle);
     const entry = this.#directory.entry(id);
     if (!entry && this.#options.store.isDamaged?.(id)) throw damagedHandle(name);
-    if (!entry || !mayUse(entry.principal, principal)) throw unknownHandle(name);
+    if (!entry || entry.principal !== principal) throw unknownHandle(name);
     const now = this.#date();
     const lifetime = lifetimeOf(kind, entry.principal, this.#options.limits);
     if (deadlineOf(entry, lifetime) > now) return entry;

@@ -4,7 +4,6 @@ import type { RecordedReply } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
-import { ANONYMOUS, LOCAL } from '../quota.ts';
 import { digest, type KeyRing } from './seal.ts';
 
 export interface RequestState extends RecordedReply {
@@ -47,10 +46,7 @@ export function sealState(
 
 /** @throws {ProtocolError} -32602 for a text that was not sealed here, or that belongs to another request or principal */
 export function openState(keys: KeyRing, text: string, request: RequestView): RequestState {
-  const bound = boundTo(request);
-  let opened = keys.open(text, bound);
-  // An earlier version sealed the states of the local user as those of an anonymous client.
-  if (!opened.ok && request.client.principal === LOCAL) opened = keys.open(text, [ANONYMOUS, ...bound.slice(1)]);
+  const opened = keys.open(text, boundTo(request));
   if (!opened.ok)
     throw new ProtocolError(
       ErrorCode.InvalidParams,

@@ -33,7 +33,7 @@ export interface Created {
   readonly chart?: string;
   /**
    * The time of its creation, in milliseconds of the server's clock: earlier than the record if it existed before the
-   * observation. Absent in recordings of earlier versions.
+   * observation. Default: the time of the record.
    */
   readonly since?: number;
 }

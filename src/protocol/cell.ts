@@ -1,8 +1,8 @@
 /**
  * Cells: the 1,024 parts into which all lasting data is divided, and the ids that carry their cell.
  *
- * An id with a cell has exactly {@link ID_WITH_CELL} characters: two for the cell, then 22 random ones. Earlier versions
- * created ids of 21 or 22 characters: those have no cell, and belong to the process that owns the whole store.
+ * An id has exactly {@link ID_WITH_CELL} characters: two for the cell, then 22 random ones. A client may send any text as an
+ * id, so that reading a cell can fail.
  */
 
 /** Number of cells, for ever: clients hold ids that contain their cell. */
@@ -54,8 +54,7 @@ export function cellIn(id: string): number | undefined {
 }
 
 /**
- * Returns the cell of an actor in the store; undefined if it belongs to no cell, as the server's own data and actors with
- * ids of earlier versions do.
+ * Returns the cell of an actor in the store; undefined if it belongs to no cell, as the server's own data does.
  *
  * @example cellOfActor('handle/order/ABV1StGXR8…') // 1
  * @example cellOfActor('session/AB.<SHA-256 of its id>') // 1
@@ -67,19 +66,20 @@ export function cellOfActor(actor: string): number | undefined {
     return actor.startsWith('handle/') || actor.startsWith('task/') || actor.startsWith('question/')
       ? cellAt(actor, at)
       : undefined;
-  if (length !== HASH_LENGTH + 3 || actor[at + 2] !== '.') return undefined;
-  return actor.startsWith('session/') || actor.startsWith('key/') ? cellAt(actor, at) : undefined;
+  return length === HASH_LENGTH + 3 && actor[at + 2] === '.' && actor.startsWith('session/')
+    ? cellAt(actor, at)
+    : undefined;
 }
 
 /**
- * Names an actor in the store by a hash, because its id is secret or too long.
+ * Names the actor of a session in the store by a hash, because its id is secret.
  *
- * @param hash a SHA-256 in base64url
- * @param cell undefined for an actor of earlier versions, whose name has no cell
- * @example hashedActor('session', 1, hash) // 'session/AB.<hash>'
+ * @param cell undefined for an id that no server has created: there is no such actor
+ * @param hash the SHA-256 of its id, in base64url
+ * @example sessionActor(1, hash) // 'session/AB.<hash>'
  */
-export function hashedActor(kind: 'session' | 'key', cell: number | undefined, hash: string): string {
-  return cell === undefined ? `${kind}/${hash}` : `${kind}/${nameOfCell(cell)}.${hash}`;
+export function sessionActor(cell: number | undefined, hash: string): string {
+  return `session/${cell === undefined ? '' : `${nameOfCell(cell)}.`}${hash}`;
 }
 
 /** True if an id carries one of these cells. */

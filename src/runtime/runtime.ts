@@ -551,7 +551,6 @@ export function createRuntime(
           },
           audit: audit?.mailbox,
           dormantSessions: kept && directory,
-          sleepers: kept && directory,
           requestClose(reason) {
             launcher()?.closes?.(reason, 'transport');
             void close(reason);

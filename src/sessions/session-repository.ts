@@ -8,7 +8,7 @@ import type { Limits } from '../limits.ts';
 import type { CellHolder } from '../messages/cell-holder.ts';
 import type { SessionState } from '../messages/session-messages.ts';
 import { errorFields } from '../operator-log.ts';
-import { cellIn, hashedActor, isActorOfCells, isOfCells } from '../protocol/cell.ts';
+import { cellIn, isActorOfCells, isOfCells, sessionActor } from '../protocol/cell.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { Quotas } from '../server-quotas.ts';
 import { type ActorRow, type Store, StoreError } from '../store/store.ts';
@@ -275,5 +275,5 @@ function ended({ expires }: ActorRow, now: number): boolean {
 
 /** Key in the store. The secret id, which grants access to the session, is never written to disk. */
 function actorOf(id: string): string {
-  return hashedActor('session', cellIn(id), createHash('sha256').update(id).digest('base64url'));
+  return sessionActor(cellIn(id), createHash('sha256').update(id).digest('base64url'));
 }

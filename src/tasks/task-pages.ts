@@ -7,8 +7,8 @@ import type { TaskTable } from './task-table.ts';
 
 /** A page that a client has asked for. */
 export interface PageQuery {
-  /** The owners whose tasks the client may use. */
-  readonly owners: readonly string[];
+  /** The owner whose tasks the client may use. */
+  readonly owner: string;
   readonly cursor: string | undefined;
   readonly size: number;
   /** Returns whether the client has a scope that a look at a task needs. */
@@ -20,9 +20,9 @@ export interface PageQuery {
  *
  * @throws {ProtocolError} for an unknown cursor
  */
-export function taskPage(table: TaskTable, { owners, cursor, size, has }: PageQuery): Outcome {
+export function taskPage(table: TaskTable, { owner, cursor, size, has }: PageQuery): Outcome {
   const after = cursor === undefined ? 0 : ordinalIn(cursor, table.newest);
-  const all = owners.flatMap((owner) => [...table.of(owner)]).filter(({ record }) => record.needed.every(has));
+  const all = [...table.of(owner)].filter(({ record }) => record.needed.every(has));
   const tasks: TaskState[] = [];
   let last = after;
   for (const { task, record } of all.sort((a, b) => a.record.ordinal - b.record.ordinal)) {
@@ -52,7 +52,7 @@ const READS = 64;
  */
 export async function sharedTaskPage(
   { table, records, pollMs }: SharedTasks,
-  { owners, cursor, size, has }: PageQuery,
+  { owner, cursor, size, has }: PageQuery,
 ): Promise<Outcome> {
   let after = cursor === undefined ? undefined : positionIn(cursor);
   const limit = Math.min(READS, size + 1);
@@ -66,7 +66,7 @@ export async function sharedTaskPage(
   const tasks: TaskState[] = [];
   let next = '';
   for (;;) {
-    const rows = await records.list(owners, after, limit);
+    const rows = await records.list(owner, after, limit);
     for (const [index, task] of (await Promise.all(rows.map(look))).entries()) {
       after = rows[index];
       if (!task || !after) continue;

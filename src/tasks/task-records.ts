@@ -12,7 +12,7 @@ import { ErrorCode } from '../protocol/errors.ts';
 import { isObject, messageOf } from '../protocol/json.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { ActorRow, Store, Write } from '../store/store.ts';
-import { inOrder, StoreError } from '../store/store.ts';
+import { StoreError } from '../store/store.ts';
 
 /** The stored data of a task besides the state of its actor. */
 export interface TaskRecord {
@@ -121,19 +121,17 @@ export class TaskRecords {
   }
 
   /**
-   * The rows of the tasks of these owners at all nodes, oldest first.
+   * The rows of the tasks of an owner at all nodes, oldest first.
    *
    * @param after the last row of the previous page
    * @throws {StoreError}
    */
-  async list(
-    owners: readonly string[],
+  list(
+    owner: string,
     after: Pick<ActorRow, 'created' | 'id'> | undefined,
     limit: number,
   ): Promise<readonly ActorRow[]> {
-    const { store } = this.#options;
-    const rows = owners.map((principal) => store.list({ kind: 'task', principal, after, limit }));
-    return (await Promise.all(rows)).flat().sort(inOrder).slice(0, limit);
+    return this.#options.store.list({ kind: 'task', principal: owner, after, limit });
   }
 
   /**
@@ -181,16 +179,14 @@ export class TaskRecords {
       throw new StoreError('corrupt', `expected a snapshot of version ${VERSION}, got one of ${snapshot.version}`);
     const kept = fromText(snapshot.data, 'the stored snapshot of a task');
     if (!isTaskCallData(kept)) throw damaged('its snapshot');
-    const { session, identity, round, ordinal, ttlMs, trace, task, needed = [] } = kept;
+    const { session, identity, round, ordinal, ttlMs, trace, task, needed } = kept;
     const { name: tool, principal: owner, created } = row;
     const id = idOfTask(row);
     return { record: { id, tool, owner, session, identity, round, ordinal, ttlMs, trace, created, needed }, task };
   }
 
   #writes(record: TaskRecord, task: TaskSnapshot): readonly Write[] {
-    const { id, tool, owner, session, identity, round, ordinal, ttlMs, trace, created } = record;
-    // Absent in the snapshots of earlier versions.
-    const needed = record.needed.length === 0 ? undefined : record.needed;
+    const { id, tool, owner, session, identity, round, ordinal, ttlMs, trace, created, needed } = record;
     const actor = actorOfTask(id);
     const row = { id: actor, kind: 'task', name: tool, principal: owner, created, expires: expiryOf(record) } as const;
     const kept = (now: TaskSnapshot): string =>
@@ -252,14 +248,14 @@ function damaged(what: string): StoreError {
   return new StoreError('corrupt', `${what}: the stored data is damaged`);
 }
 
-interface TaskCallData extends Pick<TaskRecord, 'session' | 'identity' | 'round' | 'ordinal' | 'ttlMs' | 'trace'> {
-  readonly needed?: readonly string[];
+interface TaskCallData
+  extends Pick<TaskRecord, 'session' | 'identity' | 'round' | 'ordinal' | 'ttlMs' | 'trace' | 'needed'> {
   readonly task: TaskSnapshot;
 }
 
 function isTaskCallData(value: unknown): value is TaskCallData {
   if (!isObject(value) || !isObject(value.task)) return false;
-  const { identity, round, ordinal, ttlMs, trace, task, needed = [] } = value;
+  const { identity, round, ordinal, ttlMs, trace, task, needed } = value;
   return (
     typeof identity === 'string' &&
     typeof round === 'number' &&

@@ -2,7 +2,7 @@
 import type { ClientFacts } from '../messages/client-facts.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { TaskState } from '../messages/results.ts';
-import { ANONYMOUS, type Excess, LOCAL } from '../quota.ts';
+import { ANONYMOUS, type Excess } from '../quota.ts';
 import type { Quotas } from '../server-quotas.ts';
 import type { TaskEntry, TaskReservation } from './task-entry.ts';
 import type { TaskRecord } from './task-records.ts';
@@ -37,7 +37,7 @@ export class TaskTable {
   /** Returns the task of a client with this id; undefined for an unknown task and for one of another owner. */
   own(client: ClientFacts, id: string): TaskEntry | undefined {
     const entry = this.#byId.get(id);
-    if (!entry || !ownersOf(client).includes(entry.record.owner)) return undefined;
+    if (!entry || entry.record.owner !== ownerOf(client)) return undefined;
     // The task may have been restored in the meantime.
     if (client.session?.id === entry.record.session) entry.session = client.session;
     return entry;
@@ -80,12 +80,6 @@ export class TaskTable {
     const principal = owner.startsWith(OF_PRINCIPAL) ? owner.slice(OF_PRINCIPAL.length) : ANONYMOUS;
     return { task: tasks.take(principal), bytes: retained.take(principal, TASK_BYTES + bytes, session) };
   }
-}
-
-/** The owners whose tasks a client may use: the local user was anonymous in earlier versions. */
-export function ownersOf(client: ClientFacts): readonly string[] {
-  const own = ownerOf(client);
-  return client.principal === LOCAL ? [own, ownerOf({ ...client, principal: ANONYMOUS })] : [own];
 }
 
 const OF_PRINCIPAL = 'principal ';

@@ -31,7 +31,7 @@ import { release, TaskEntry, type TaskReservation, type TaskServices } from './t
 import { sharedTaskPage, taskPage } from './task-pages.ts';
 import { expiryOf, firstOf, type TaskRecord, type TaskRecords } from './task-records.ts';
 import { TaskRecovery } from './task-recovery.ts';
-import { ownerOf, ownersOf, type TaskTable } from './task-table.ts';
+import { ownerOf, type TaskTable } from './task-table.ts';
 
 export interface TasksOptions {
   readonly system: ActorSystem;
@@ -266,7 +266,7 @@ export class Tasks implements RequestTarget, CellHolder {
     const { limits, records, shared, system } = this.#options;
     const { client, auth } = request;
     const has = (scope: string): boolean => auth?.scopes.includes(scope) === true;
-    const query = { owners: ownersOf(client), cursor, size: limits.pageSize, has };
+    const query = { owner: ownerOf(client), cursor, size: limits.pageSize, has };
     if (!records || !shared) return respond(request, taskPage(this.#table, query));
     sharedTaskPage({ table: this.#table, records, pollMs: limits.taskPollMs }, query).then(
       (outcome) => respond(request, outcome),

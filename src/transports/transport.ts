@@ -94,8 +94,6 @@ export interface TransportHost {
   readonly signIns?: SignInReturns | undefined;
   /** The hibernating sessions in the store; undefined without a durable store. */
   readonly dormantSessions?: DormantSessions | undefined;
-  /** @deprecated Use `dormantSessions`. */
-  readonly sleepers?: DormantSessions | undefined;
   /**
    * Asks the server to close: it finishes the requests in flight within its grace time, then closes every transport.
    */

@@ -30,8 +30,8 @@ export interface WatchdogOptions extends WatchdogOption {
 export interface Watchdog {
   /** Called when the watchdog has stopped. */
   stop(): void;
-  /** See {@link endsMark}. Absent in an earlier copy of this package. */
-  marks?(marker: MarkerPlace): void;
+  /** See {@link endsMark}. */
+  marks(marker: MarkerPlace): void;
 }
 
 export const SOFT_MS = 200;
@@ -53,7 +53,7 @@ const marks = processWide('troupe.watchdog.markers', () => ({ markers: new Set<M
 export function endsMark(marker: MarkerPlace): void {
   if (marks.markers.has(marker)) return;
   marks.markers.add(marker);
-  watched.by?.marks?.(marker);
+  watched.by?.marks(marker);
 }
 
 /** Watches this process. @returns undefined if the process is already watched; that watchdog continues */

@@ -11,7 +11,7 @@ export const AUTHORIZATION: readonly BrokenBuild[] = [
     id: 'G-03',
     test: 'test/authorization/owners.test.ts',
     in: 'TaskTable.own',
-    find: 'if (!entry || !ownersOf(client).includes(entry.record.owner)) return undefined;',
+    find: 'if (!entry || entry.record.owner !== ownerOf(client)) return undefined;',
     replace: 'if (!entry) return undefined;',
     why: 'a task answers every principal with the scopes of its call',
   },

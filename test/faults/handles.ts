@@ -178,7 +178,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     id: 'S-04',
     test: 'test/handles/life.test.ts',
     in: 'Handles.#find',
-    find: 'if (!entry || !mayUse(entry.principal, principal)) throw unknownHandle(name);',
+    find: 'if (!entry || entry.principal !== principal) throw unknownHandle(name);',
     replace: 'if (!entry) throw unknownHandle(name);',
     why: 'a handle answers another principal',
   },

@@ -14,7 +14,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
     id: 'R-32',
     test: 'test/simulation/simulation.test.ts',
     in: 'TaskTable.own',
-    find: 'if (!entry || !ownersOf(client).includes(entry.record.owner)) return undefined;',
+    find: 'if (!entry || entry.record.owner !== ownerOf(client)) return undefined;',
     replace: 'if (!entry) return undefined;',
     why: 'a task answers another principal',
   },

@@ -1,6 +1,6 @@
 /** Commits of work that outlives its cell: refused, whether or not the node is a member again. */
 import * as assert from 'uvu/assert';
-import { hashedActor, withCell } from '../../src/protocol/cell.ts';
+import { sessionActor, withCell } from '../../src/protocol/cell.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';
 import { StoreError, type Write } from '../../src/store/store.ts';
 import { meteredStore } from '../../src/telemetry/metered-store.ts';
@@ -51,7 +51,7 @@ test('D-12: a batch with an actor of a cell that another node owns is refused wh
   const of = (cell: number): readonly string[] => [
     `handle/order/${idOf(cell)}`,
     `task/${idOf(cell)}`,
-    hashedActor('session', cell, 'h'.repeat(43)),
+    sessionActor(cell, 'h'.repeat(43)),
   ];
   for (const id of of(7)) assert.is(await faultOf(actor(id), event(id, 's', 1)), 'none', id);
   for (const id of of(8)) {

@@ -1,8 +1,8 @@
-/** Ids that carry their cell, and ids of earlier versions, which carry none. */
+/** Ids that carry their cell, and texts that carry none. */
 import { createHash } from 'node:crypto';
 import { nanoid } from 'nanoid';
 import * as assert from 'uvu/assert';
-import { CELLS, cellIn, cellOfActor, hashedActor, nameOfCell, ofCells, withCell } from '../../src/protocol/cell.ts';
+import { CELLS, cellIn, cellOfActor, nameOfCell, ofCells, sessionActor, withCell } from '../../src/protocol/cell.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('cells in ids');
@@ -17,12 +17,12 @@ test('every cell is read from the ids and the actors that carry it', () => {
     assert.is(cellIn(id), cell);
     for (const actor of [`handle/order/${id}`, `handle/a/b/${id}`, `task/${id}`, `question/${id}`])
       assert.is(cellOfActor(actor), cell, actor);
-    for (const kind of ['session', 'key'] as const) assert.is(cellOfActor(hashedActor(kind, cell, hash)), cell);
+    assert.is(cellOfActor(sessionActor(cell, hash)), cell);
   }
   assert.is(names.size, CELLS);
 });
 
-test('ids of earlier versions and of others have no cell', () => {
+test('a text that no server creates as an id has no cell', () => {
   for (const length of [0, 1, 12, 21, 22, 23, 25, 43]) assert.is(cellIn('A'.repeat(length)), undefined, `${length}`);
   // Two characters have 12 bits, and cells have 10.
   assert.is(cellIn(`PA${'x'.repeat(22)}`), 960);
@@ -41,7 +41,7 @@ test('actors that belong to no node have no cell', () => {
     `task/${nanoid(22)}`,
     `question/${nanoid()}`,
     `handle/order/${nanoid(22)}`,
-    hashedActor('session', undefined, hash),
+    sessionActor(undefined, hash),
     `session/lasting/${hash}`,
     `key/${hash}`,
     `session/AH-${hash}`,

@@ -151,19 +151,14 @@ export class ActorLine {
     return undefined;
   }
 
-  /**
-   * The start of its life or of its current state, and whether it may be earlier than that.
-   *
-   * @param watched the beginning of the observation: decides for recordings of versions without times of creation
-   */
-  since(of: 'life' | 'state', seq: number, watched: number): Since | undefined {
-    const life = this.lives.before(seq);
+  /** The start of its life or of its current state, and whether it may be earlier than that. */
+  since(of: 'life' | 'state', seq: number): Since | undefined {
+    if (of === 'life') {
+      const life = this.lives.before(seq);
+      return life && { at: life.since ?? life.at, earlier: false };
+    }
     const standing = this.standing(seq);
-    if (of === 'life')
-      return life && { at: life.since ?? life.at, earlier: life.since === undefined && life.at < watched };
-    if (!standing) return undefined;
-    const { at, earlier = life?.since === undefined && at < watched } = standing;
-    return { at, earlier };
+    return standing && { at: standing.at, earlier: standing.earlier === true };
   }
 
   view(seq: number): ActorView | undefined {

@@ -36,7 +36,7 @@ function listed(model: Model, fact: string, seq: number): Hibernating {
   };
 }
 
-/** True if an actor has ended because it hibernates. The first reason is that of recordings of earlier versions. */
+/** True if an actor has ended because it hibernates. */
 export function hibernates(why: string | undefined): boolean {
-  return why === 'it hibernates' || why === 'hibernation' || why === 'idle: hibernating';
+  return why === 'hibernation' || why === 'idle: hibernating';
 }

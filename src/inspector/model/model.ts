@@ -122,7 +122,7 @@ export class Model {
 
   /** The start of an actor's life or of its state, and whether it may be earlier: it was not observed before. */
   since(line: ActorLine, of: 'life' | 'state', seq = LIVE): Since | undefined {
-    return line.since(of, seq, this.hello?.now ?? 0);
+    return line.since(of, seq);
   }
 
   /** The actor that represents a connection: its session, or its table of requests. */

@@ -73,7 +73,7 @@ export class HttpSession implements ReplayRoom {
   /** Set when the session is entered. A session that is being restored has none before. */
   connection: ConnectionId = '';
   readonly principal: string;
-  /** The cell of its id; undefined for a session of an earlier version. */
+  /** The cell of its id. */
   readonly cell: number | undefined;
   readonly dialect: Dialect;
   readonly keeper: SessionStorage | undefined;

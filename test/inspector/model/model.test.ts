@@ -172,7 +172,7 @@ test('a handle that hibernates is asleep, not gone, and one that sleeps has the 
     ...{ status: 'active', handled: true },
   });
   assert.is(shopping.model.chartOf('handle/order/a')?.root.key, 'order');
-  shopping.record({ type: 'gone', actor: 'handle/order/b', why: 'it hibernates' });
+  shopping.record({ type: 'gone', actor: 'handle/order/b', why: 'hibernation' });
   const asleep = flatten(actorTree(shopping.model, LIVE)).filter((node) => node.asleep);
   assert.equal(
     asleep.map(({ label }) => label),

@@ -104,7 +104,7 @@ test('a handle that hibernates is in the list, whether or not its actor was seen
   const shopping = shop();
   shopping.record({ type: 'created', actor: 'handle/order/aaaaaaaa', kind: 'handle', label: 'order aaaaaa' });
   shopping.state('handle/order/aaaaaaaa', 'cart');
-  shopping.record({ type: 'gone', actor: 'handle/order/aaaaaaaa', why: 'it hibernates' });
+  shopping.record({ type: 'gone', actor: 'handle/order/aaaaaaaa', why: 'hibernation' });
   const some = ['handle/order/aaaaaaaa', 'handle/order/bbbbbbbb'];
   look(shopping, 'server', { kind: 'server', facts: { hibernating: { count: 2, some } } });
   const asleep = waitingList(shopping.model, LIVE).filter((row) => row.asleep);
