@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.ts';
 import type { InspectionListener } from '../inspection/records.ts';
 import type { OperatorLog } from '../operator-log.ts';
-import { describe, type JsonObject, type JsonValue } from '../protocol/json.ts';
+import { describe, type JsonObject, type JsonValue, wholeNumbers } from '../protocol/json.ts';
 import type { LegacyRevision } from '../protocol/revisions.ts';
 import type { LogLevel } from '../protocol/types.ts';
 import type { Authorization } from './authorization.ts';
@@ -150,17 +150,20 @@ export interface CallOptions {
   readonly idempotencyKey?: string;
 }
 
+/** A server with an address. */
+export type HttpTarget = {
+  readonly url: string | URL;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly auth?: Authorization;
+  /** The name of the server in errors and logs. Default: the address without its query. */
+  readonly name?: string;
+};
+
 /** A server to connect to. A {@link Server} in memory is accepted, too. */
 export type ConnectTarget =
   | string
   | URL
-  | {
-      readonly url: string | URL;
-      readonly headers?: Readonly<Record<string, string>>;
-      readonly auth?: Authorization;
-      /** The name of the server in errors and logs. Default: the address without its query. */
-      readonly name?: string;
-    }
+  | HttpTarget
   | StdioCommand
   | { readonly socket: string }
   | {
@@ -173,23 +176,10 @@ export type ConnectTarget =
     };
 
 /** The options with their defaults. */
-export interface ClientSettings {
+export type ClientSettings = Readonly<Record<keyof typeof DEFAULTS, number>> & {
   readonly eras: 'auto' | 'legacy' | 'modern';
-  readonly timeoutMs: number;
-  readonly maxTimeoutMs: number;
-  readonly connectMs: number;
-  readonly probeMs: number;
-  readonly waitMs: number;
-  readonly drainMs: number;
-  readonly maxMessageBytes: number;
-  readonly maxInFlight: number;
-  readonly maxRounds: number;
-  readonly maxListPages: number;
-  readonly maxListed: number;
-  readonly maxSkillFiles: number;
-  readonly maxSkillBytes: number;
   readonly validate: boolean;
-}
+};
 
 const DEFAULTS = {
   timeoutMs: 60_000,
@@ -212,27 +202,5 @@ export function readSettings(options: ConnectOptions): ClientSettings {
   const { eras = 'auto', validate = true } = options;
   if (eras !== 'auto' && eras !== 'legacy' && eras !== 'modern')
     throw new RangeError(`connect: eras: expected "auto", "legacy" or "modern", got ${describe(eras)}`);
-  const number = (name: keyof typeof DEFAULTS): number => {
-    const value = options[name] ?? DEFAULTS[name];
-    if (!Number.isSafeInteger(value) || value < 1)
-      throw new RangeError(`connect: ${name}: expected a whole number of at least 1, got ${describe(value)}`);
-    return value;
-  };
-  return {
-    eras,
-    validate,
-    timeoutMs: number('timeoutMs'),
-    maxTimeoutMs: number('maxTimeoutMs'),
-    connectMs: number('connectMs'),
-    probeMs: number('probeMs'),
-    waitMs: number('waitMs'),
-    drainMs: number('drainMs'),
-    maxMessageBytes: number('maxMessageBytes'),
-    maxInFlight: number('maxInFlight'),
-    maxRounds: number('maxRounds'),
-    maxListPages: number('maxListPages'),
-    maxListed: number('maxListed'),
-    maxSkillFiles: number('maxSkillFiles'),
-    maxSkillBytes: number('maxSkillBytes'),
-  };
+  return { eras, validate, ...wholeNumbers(DEFAULTS, options, (wrong) => new RangeError(`connect: ${wrong}`)) };
 }

@@ -5,6 +5,7 @@ import { dirname, isAbsolute, resolve, sep } from 'node:path';
 import { parseEnv } from 'node:util';
 import { CommentedJsonError, readCommentedJson } from '../codec/commented-json.ts';
 import { digest } from '../input/seal.ts';
+import { type Check, MOUNT_CHECKS, MOUNT_NUMBERS, type MountOptions, oneOf } from '../mounts/mount-options.ts';
 import type { UpstreamOAuth } from '../mounts/upstream-grants.ts';
 import { suggestion } from '../near-miss.ts';
 import {
@@ -16,7 +17,7 @@ import {
   messageOf,
   shortened,
 } from '../protocol/json.ts';
-import { type CallLimits, problemOfLimits } from '../tool-limits/call-limits.ts';
+import { problemOfLimits } from '../tool-limits/call-limits.ts';
 import { commonEntry, isServerEntry, KNOWN_MEMBERS, presentMembers } from './client-members.ts';
 import { expandHome, expandVariables, type VariableSource } from './variables.ts';
 
@@ -46,39 +47,9 @@ export interface ConfiguredServer {
 }
 
 /** The options of a mount that a configuration can set. */
-export interface ConfiguredOptions {
+export type ConfiguredOptions = Omit<MountOptions, 'auth' | 'allow' | 'pinFile'> & {
   readonly auth?: false | ConfiguredAuth;
-  readonly prefix?: false | string;
-  readonly rename?: Readonly<Record<string, string>>;
-  readonly only?: readonly string[];
-  readonly except?: readonly string[];
-  readonly share?: 'everyone' | 'owner';
-  readonly pins?: 'off' | 'warn' | 'hold';
-  readonly expose?: 'all' | 'search';
-  readonly required?: boolean;
-  readonly timeoutMs?: number;
-  readonly connectMs?: number;
-  readonly listMs?: number;
-  readonly probeMs?: number;
-  readonly firstListMs?: number;
-  readonly staleMs?: number;
-  readonly upstreamWaitMs?: number;
-  readonly upstreamIdleMs?: number;
-  readonly maxUpstreamConnections?: number;
-  readonly maxUpstreamInFlight?: number;
-  readonly maxListPages?: number;
-  readonly maxListed?: number;
-  readonly maxListBytes?: number;
-  readonly maxDefinitionBytes?: number;
-  readonly maxMessageBytes?: number;
-  readonly maxRounds?: number;
-  readonly maxSamplingPerCall?: number;
-  readonly validate?: boolean;
-  readonly trust?: boolean;
-  readonly eras?: 'auto' | 'legacy' | 'modern';
-  readonly scopes?: readonly string[];
-  readonly limits?: CallLimits;
-}
+};
 
 /** OAuth at a server with an address. Without `grant`, each person signs in. Secrets come from variables, never from the file. */
 export type ConfiguredAuth = Omit<UpstreamOAuth, 'tokens' | 'assertion' | 'exchange'>;
@@ -483,60 +454,39 @@ function plainName(key: string): string {
     .replace(/-+$/, '');
 }
 
-/** The check of a value, and the words for what it accepts. */
-type Check = readonly [is: (value: unknown) => boolean, expected: string];
-
-const COUNT = [isCount, 'a whole number, at least 1'] as const;
 const MILLISECONDS = [isCount, 'milliseconds, at least 1'] as const;
 
 const AUTH: Readonly<Record<keyof ConfiguredAuth, Check>> = {
   clientId: [isNonEmpty, 'a string that is not empty'],
   clientSecret: [isNonEmpty, 'a variable'],
   privateKey: [isNonEmpty, 'a variable'],
-  algorithm: [oneOf('ES256', 'RS256', 'PS256', 'EdDSA'), '"ES256", "RS256", "PS256" or "EdDSA"'],
+  algorithm: oneOf('ES256', 'RS256', 'PS256', 'EdDSA'),
   issuer: [isNonEmpty, 'a string that is not empty'],
   clientName: [isNonEmpty, 'a string that is not empty'],
   scopes: [isTextList, 'a list of strings'],
-  grant: [oneOf('authorization_code', 'client_credentials'), '"authorization_code" or "client_credentials"'],
+  grant: oneOf('authorization_code', 'client_credentials'),
   dpop: [(value) => value === 'auto' || isBoolean(value), '"auto", true or false'],
   signInMs: MILLISECONDS,
-  catalogue: [oneOf('operator', 'anyone'), '"operator" or "anyone"'],
+  catalogue: oneOf('operator', 'anyone'),
 };
 const SECRETS: ReadonlySet<string> = new Set(['clientSecret', 'privateKey']);
 
+const NUMBERS = Object.keys(MOUNT_NUMBERS).map((name): readonly [string, Check] => [
+  name,
+  name.endsWith('Ms') ? MILLISECONDS : [isCount, 'a whole number, at least 1'],
+]);
+
 /** Troupe's own options: the check of each, and the words for what it accepts. */
-const OPTIONS: Readonly<Record<keyof ConfiguredOptions, Check>> = {
+const OPTIONS: Readonly<Record<Exclude<keyof ConfiguredOptions, keyof typeof MOUNT_NUMBERS>, Check>> = {
   auth: [(value) => value === false || isJsonObject(value), 'false or an object'],
   prefix: [(value) => value === false || isNonEmpty(value), 'false or a string'],
   rename: [isTexts, 'an object of strings'],
   only: [isTextList, 'a list of strings'],
   except: [isTextList, 'a list of strings'],
-  share: [oneOf('everyone', 'owner'), '"everyone" or "owner"'],
-  pins: [oneOf('off', 'warn', 'hold'), '"off", "warn" or "hold"'],
-  expose: [oneOf('all', 'search'), '"all" or "search"'],
-  required: [isBoolean, 'true or false'],
+  ...MOUNT_CHECKS,
   timeoutMs: MILLISECONDS,
-  connectMs: MILLISECONDS,
-  listMs: MILLISECONDS,
-  probeMs: MILLISECONDS,
-  firstListMs: MILLISECONDS,
-  staleMs: MILLISECONDS,
-  upstreamWaitMs: MILLISECONDS,
-  upstreamIdleMs: MILLISECONDS,
-  maxUpstreamConnections: COUNT,
-  maxUpstreamInFlight: COUNT,
-  maxListPages: COUNT,
-  maxListed: COUNT,
-  maxListBytes: COUNT,
-  maxDefinitionBytes: COUNT,
-  maxMessageBytes: COUNT,
-  maxRounds: COUNT,
-  maxSamplingPerCall: COUNT,
-  validate: [isBoolean, 'true or false'],
-  trust: [isBoolean, 'true or false'],
-  eras: [oneOf('auto', 'legacy', 'modern'), '"auto", "legacy" or "modern"'],
-  scopes: [isTextList, 'a list of strings'],
   limits: [(value) => problemOfLimits(value) === undefined, 'limits such as { "perMinute": 10 }'],
+  ...Object.fromEntries(NUMBERS),
 };
 
 /**
@@ -605,10 +555,6 @@ function isEnvironment(value: unknown): value is Readonly<Record<string, string 
     isObject(value) &&
     Object.values(value).every((item) => item === null || ['string', 'number', 'boolean'].includes(typeof item))
   );
-}
-
-function oneOf(...words: readonly string[]): (value: unknown) => boolean {
-  return (value) => isText(value) && words.includes(value);
 }
 
 /** VS Code accepts numbers, and null for a variable that the server must not get. */

@@ -2,7 +2,7 @@
 import type { ConnectTarget } from '../client/client-options.ts';
 import type { ServerInMemory } from '../client/in-memory.ts';
 import type { Guarded } from '../messages/authorization-rule.ts';
-import { checkOptionNames, describe } from '../protocol/json.ts';
+import { checkOptionNames, describe, wholeNumbers } from '../protocol/json.ts';
 import { DefinitionError } from '../registry/definition-checks.ts';
 import { type CallLimits, problemOfLimits } from '../tool-limits/call-limits.ts';
 import type { NameOptions } from './names.ts';
@@ -121,7 +121,8 @@ export interface MountChange {
   readonly signal?: AbortSignal | undefined;
 }
 
-const NUMBERS = {
+/** The options that are numbers, with their defaults. */
+export const MOUNT_NUMBERS = {
   maxUpstreamConnections: 256,
   maxUpstreamInFlight: 256,
   connectMs: 10_000,
@@ -139,86 +140,61 @@ const NUMBERS = {
   maxRounds: 10,
   maxSamplingPerCall: 8,
 } as const;
-const FLAGS = ['validate', 'trust', 'required'] as const;
+
+/** The check of an option, and the words for what it accepts. */
+export type Check = readonly [is: (value: unknown) => boolean, expected: string];
+
+/** @example oneOf('all', 'search') // accepts these two, and describes them as `"all" or "search"` */
+export function oneOf(...words: readonly string[]): Check {
+  const quoted = words.map((word) => `"${word}"`);
+  return [
+    (value) => words.some((word) => word === value),
+    `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1) ?? ''}`,
+  ];
+}
+
+const FLAG: Check = [(value) => typeof value === 'boolean', 'true or false'];
+
+/** The options whose values a configuration writes as a program does. */
+export const MOUNT_CHECKS = {
+  share: oneOf('owner', 'everyone'),
+  pins: oneOf('off', 'warn', 'hold'),
+  expose: oneOf('all', 'search'),
+  eras: oneOf('auto', 'legacy', 'modern'),
+  required: FLAG,
+  validate: FLAG,
+  trust: FLAG,
+  scopes: [(value) => Array.isArray(value) && value.every((scope) => typeof scope === 'string'), 'a list of scopes'],
+} as const satisfies Readonly<Partial<Record<keyof MountOptions, Check>>>;
+
 const KNOWN = new Set<string>([
-  ...[
-    'prefix',
-    'rename',
-    'only',
-    'except',
-    'share',
-    'eras',
-    'scopes',
-    'allow',
-    'auth',
-    'limits',
-    'timeoutMs',
-    'expose',
-    'pins',
-    'pinFile',
-  ],
-  ...Object.keys(NUMBERS),
-  ...FLAGS,
+  ...['prefix', 'rename', 'only', 'except', 'allow', 'auth', 'limits', 'timeoutMs', 'pinFile'],
+  ...Object.keys(MOUNT_CHECKS),
+  ...Object.keys(MOUNT_NUMBERS),
 ]);
 
 /** The options of a mount with their defaults. */
-export type MountSettings = Omit<MountOptions, keyof typeof NUMBERS | (typeof FLAGS)[number] | 'pins'> &
-  Readonly<Record<keyof typeof NUMBERS, number>> &
-  Readonly<Record<(typeof FLAGS)[number], boolean>> & { readonly pins: 'off' | 'warn' | 'hold' };
+export type MountSettings = Omit<
+  MountOptions,
+  keyof typeof MOUNT_NUMBERS | 'validate' | 'trust' | 'required' | 'pins'
+> &
+  Readonly<Record<keyof typeof MOUNT_NUMBERS, number>> &
+  Readonly<Record<'validate' | 'trust' | 'required', boolean>> & { readonly pins: 'off' | 'warn' | 'hold' };
 
 /** @throws {DefinitionError | TypeError} with the name of the first option that is invalid */
 export function readMountOptions(mount: string, options: MountOptions): MountSettings {
   const where = `mount "${mount}": `;
   checkOptionNames(where, options, KNOWN);
-  const number = (name: keyof typeof NUMBERS | 'timeoutMs', value: number): number => {
-    if (Number.isSafeInteger(value) && value >= 1) return value;
-    throw new DefinitionError(`${where}${name}: expected a whole number of at least 1, got ${describe(value)}`);
-  };
-  const bound = (name: keyof typeof NUMBERS): number => number(name, options[name] ?? NUMBERS[name]);
-  const flag = (name: (typeof FLAGS)[number]): boolean => {
-    const value = options[name] ?? false;
-    if (typeof value === 'boolean') return value;
-    throw new DefinitionError(`${where}${name}: expected true or false, got ${describe(value)}`);
-  };
-  const { pins = 'warn' } = options;
-  if (!['off', 'warn', 'hold'].includes(pins))
-    throw new DefinitionError(`${where}pins: expected "off", "warn" or "hold", got ${describe(pins)}`);
-  if (options.timeoutMs !== undefined) number('timeoutMs', options.timeoutMs);
-  const { expose = 'all' } = options;
-  if (expose !== 'all' && expose !== 'search')
-    throw new DefinitionError(`${where}expose: expected "all" or "search", got ${describe(expose)}`);
-  const wrong = options.limits && problemOfLimits(options.limits);
-  if (wrong !== undefined) throw new DefinitionError(`${where}limits: ${wrong}`);
-  const { eras, share, scopes, allow } = options;
-  if (eras !== undefined && eras !== 'auto' && eras !== 'legacy' && eras !== 'modern')
-    throw new DefinitionError(`${where}eras: expected "auto", "legacy" or "modern", got ${describe(eras)}`);
-  if (share !== undefined && share !== 'owner' && share !== 'everyone')
-    throw new DefinitionError(`${where}share: expected "owner" or "everyone", got ${describe(share)}`);
-  if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string')))
-    throw new DefinitionError(`${where}scopes: expected a list of scopes, got ${describe(scopes)}`);
+  const wrong = (problem: string): DefinitionError => new DefinitionError(`${where}${problem}`);
+  const given: Readonly<Record<string, unknown>> = { ...options };
+  for (const [name, [is, expected]] of Object.entries(MOUNT_CHECKS))
+    if (given[name] !== undefined && !is(given[name]))
+      throw wrong(`${name}: expected ${expected}, got ${describe(given[name])}`);
+  const { allow, limits, timeoutMs, pins = 'warn', validate = false, trust = false, required = false } = options;
+  if (timeoutMs !== undefined) wholeNumbers({ timeoutMs: 1 }, { timeoutMs }, wrong);
+  const problem = limits && problemOfLimits(limits);
+  if (problem !== undefined) throw wrong(`limits: ${problem}`);
   if (allow !== undefined && typeof allow !== 'function')
-    throw new DefinitionError(`${where}allow: expected a function (call, ctx), got ${describe(allow)}`);
-  return {
-    ...options,
-    pins,
-    maxUpstreamConnections: bound('maxUpstreamConnections'),
-    maxUpstreamInFlight: bound('maxUpstreamInFlight'),
-    connectMs: bound('connectMs'),
-    probeMs: bound('probeMs'),
-    upstreamWaitMs: bound('upstreamWaitMs'),
-    upstreamIdleMs: bound('upstreamIdleMs'),
-    listMs: bound('listMs'),
-    firstListMs: bound('firstListMs'),
-    staleMs: bound('staleMs'),
-    maxListPages: bound('maxListPages'),
-    maxListed: bound('maxListed'),
-    maxListBytes: bound('maxListBytes'),
-    maxDefinitionBytes: bound('maxDefinitionBytes'),
-    maxMessageBytes: bound('maxMessageBytes'),
-    maxRounds: bound('maxRounds'),
-    maxSamplingPerCall: bound('maxSamplingPerCall'),
-    validate: flag('validate'),
-    trust: flag('trust'),
-    required: flag('required'),
-  };
+    throw wrong(`allow: expected a function (call, ctx), got ${describe(allow)}`);
+  return { ...options, pins, validate, trust, required, ...wholeNumbers(MOUNT_NUMBERS, options, wrong) };
 }

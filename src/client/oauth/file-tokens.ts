@@ -16,6 +16,7 @@ import { dirname, resolve } from 'node:path';
 import { type Clock, systemClock, type Timer } from '../../clock.ts';
 import type { KeyRing } from '../../input/seal.ts';
 import { makeDirectory } from '../../make-directory.ts';
+import { wholeNumbers } from '../../protocol/json.ts';
 import type { Db, SqlRow } from '../../store/sqlite/sqlite-database.ts';
 import { checkDirectory, codeOf, isWindows } from '../../transports/socket-path.ts';
 import type { TokenStore } from './token-store.ts';
@@ -28,9 +29,8 @@ export interface FileTokensOptions {
   readonly waitMs?: number;
 }
 
-const LEASE_MS = 15_000;
-/** More than the time that `oauth` gives a person to sign in. */
-const WAIT_MS = 330_000;
+/** `waitMs` is more than the time that `oauth` gives a person to sign in. */
+const TIMES = { leaseMs: 15_000, waitMs: 330_000 } as const;
 /** A lease is renewed this many times before it would expire. */
 const RENEWALS = 3;
 /** Milliseconds between two looks at the lease of another process. */
@@ -66,10 +66,8 @@ interface Lease {
  */
 export function fileTokens(path: string, options: FileTokensOptions = {}): TokenStore {
   if (typeof path !== 'string' || path === '') throw new TypeError('fileTokens: expected the path of a file, got none');
-  const { clock = systemClock, leaseMs = LEASE_MS, waitMs = WAIT_MS } = options;
-  for (const [name, value] of Object.entries({ leaseMs, waitMs }))
-    if (!Number.isSafeInteger(value) || value < 1)
-      throw new RangeError(`fileTokens: ${name}: expected a whole number of at least 1, got ${String(value)}`);
+  const { clock = systemClock } = options;
+  const { leaseMs, waitMs } = wholeNumbers(TIMES, options, (wrong) => new RangeError(`fileTokens: ${wrong}`));
   return new FileTokens(resolve(path), clock, leaseMs, waitMs);
 }
 
