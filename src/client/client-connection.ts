@@ -47,10 +47,10 @@ import {
   readError,
   readMessages,
 } from './client-codec.ts';
-import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts';
+import { type CallFailure, type CarriedOut, ClientError, ErrorResponse, type FailureReason } from './client-errors.ts';
 import type { ClientSettings, ServerLogMessage } from './client-options.ts';
 import { encodeMirrored } from './mirrored-parameters.ts';
-import { type OutgoingRequest, OutgoingRequests } from './outgoing-requests.ts';
+import { type OutgoingRequest, OutgoingRequests, UNSENT } from './outgoing-requests.ts';
 import { ProposedRevision } from './proposed-revision.ts';
 import { readCapabilities } from './received.ts';
 import type { CallPosition, UnansweredRequest } from './relayed-request.ts';
@@ -128,6 +128,23 @@ const MAX_ERAS = 1_000;
 /** Characters of the last lines of a program's stderr that the inspector shows. */
 const SHOWN_STDERR = 2_000;
 
+/** The way to a server. */
+export interface Reach {
+  /** The server as people read it. */
+  readonly name: string;
+  /** The key under which the server's era is remembered; undefined: never. */
+  readonly eraKey?: string | undefined;
+  /** Makes a channel for each attempt. `sse`: for a server of 2024-11-05 over HTTP. */
+  readonly channel: (kind: 'usual' | 'sse') => Channel;
+  readonly authorization?: Authorization | undefined;
+  /** The address that needs the authorization. */
+  readonly resource?: URL | undefined;
+  /** The id of the first request. Default 1. */
+  readonly firstId?: number | undefined;
+  /** Proposed in `initialize`. Default: the newest. */
+  readonly revision?: LegacyRevision | undefined;
+}
+
 export interface ClientConnectionOptions {
   readonly system: ActorSystem;
   readonly address: string;
@@ -135,24 +152,12 @@ export interface ClientConnectionOptions {
   readonly parent?: string | undefined;
   /** The name of the connection for people. Default: the target. */
   readonly label?: string | undefined;
-  /** The server as the caller named it, for errors. */
-  readonly target: string;
-  /** The key under which the server's era is remembered; undefined: never. */
-  readonly eraKey: string | undefined;
-  /** The id of the first request. Default 1. */
-  readonly firstId?: number;
-  /** Proposed in `initialize`. Default: the newest. */
-  readonly revision?: LegacyRevision | undefined;
+  readonly reach: Reach;
   readonly settings: ClientSettings;
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;
   readonly logLevel: LogLevel | undefined;
   readonly log: OperatorLog;
-  /** Makes a channel for each attempt. `sse`: for a server of 2024-11-05 over HTTP. */
-  readonly channel: (kind: 'usual' | 'sse') => Channel;
-  readonly authorization: Authorization | undefined;
-  /** The address that needs the authorization. */
-  readonly resource: URL | undefined;
   readonly serverRequests: ServerRequests;
   readonly client: Mailbox<ClientEvent>;
   readonly onLog: ((message: ServerLogMessage) => void) | undefined;
@@ -165,7 +170,7 @@ export interface ClientConnectionOptions {
 }
 
 export function spawnClientConnection(options: ClientConnectionOptions): Actor<ClientMail> {
-  const { system, address, parent, target, label = target } = options;
+  const { system, address, parent, label = options.reach.name } = options;
   return spawn(
     { kind: 'client', address, parent, connection: address, label },
     system,
@@ -223,14 +228,19 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#options = options;
     this.#self = self;
     this.#logLevel = options.logLevel;
-    this.#proposed = new ProposedRevision(options.revision);
+    this.#proposed = new ProposedRevision(options.reach.revision);
     this.#modern = new ClientCodec(options.info, options.capabilities, LATEST_MODERN);
     this.#requests = new OutgoingRequests(
       options.system.clock,
       (request) => this.#timedOut(request),
       () => options.serverRequests.size > 0,
-      options.firstId ?? 1,
+      options.reach.firstId ?? 1,
     );
+  }
+
+  /** The server as the caller named it, for errors. */
+  get #target(): string {
+    return this.#options.reach.name;
   }
 
   // For the inspector
@@ -246,7 +256,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   facts(): Facts {
     const stderr = this.#channel?.stderr?.() ?? '';
     return {
-      server: this.#server === undefined ? this.#options.target : `${this.#server.name} ${this.#server.version}`,
+      server: this.#server === undefined ? this.#target : `${this.#server.name} ${this.#server.version}`,
       revision: this.#server?.revision,
       'in flight': this.#requests.size,
       waiting: this.#waiting.length,
@@ -259,7 +269,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   waits(): readonly Waits[] {
     return this.#requests.values().map((request) => ({
       what: `the response to ${request.method}${nameOf(request) === undefined ? '' : ` ${nameOf(request)}`}`,
-      whom: this.#options.target,
+      whom: this.#target,
       until: request.timeoutMs === undefined ? undefined : request.due,
     }));
   }
@@ -332,20 +342,11 @@ class ClientConnection implements Behaviour<ClientMail> {
   }
 
   crashed(mail: ClientMail, error: unknown): void {
-    this.#options.log(
-      'error',
-      `the connection to ${this.#options.target} failed on "${mail.type}": ${messageOf(error)}`,
-    );
-    const failure = {
-      reason: 'closed',
-      message: `the client failed: ${messageOf(error)}`,
-      carriedOut: 'unknown',
-      cause: error,
-    } as const;
-    if (mail.type === 'request' || mail.type === 'cancel') {
-      this.#requests.take(mail.request.id);
-      mail.request.reject(this.#error(failure));
-    }
+    const why = messageOf(error);
+    this.#options.log('error', `the connection to ${this.#target} failed on "${mail.type}": ${why}`);
+    if (mail.type !== 'request' && mail.type !== 'cancel') return;
+    this.#requests.take(mail.request.id);
+    mail.request.reject(this.#error('closed', `the client failed: ${why}`, 'unknown', { cause: error }));
   }
 
   // The chart
@@ -382,8 +383,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'idle':
       case 'unauthorized':
       case 'suspended': {
-        const error =
-          this.#lastFailure ?? this.#error({ reason: 'unreachable', message: 'no connection', carriedOut: 'no' });
+        const error = this.#lastFailure ?? this.#error('unreachable', 'no connection', 'no');
         this.#rejectWaiting(error);
         return client.send({ type: 'down', error });
       }
@@ -406,7 +406,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   // Opening and negotiating
 
   #connect(): void {
-    const { channel, system, settings } = this.#options;
+    const { address, reach, system, settings } = this.#options;
     this.#retireChannel();
     const generation = this.#generation;
     this.#timer = system.clock.after(settings.connectMs, () => {
@@ -420,9 +420,8 @@ class ClientConnection implements Behaviour<ClientMail> {
         final: false,
       });
     });
-    const { address } = this.#options;
     try {
-      this.#channel = channel(this.#sse ? 'sse' : 'usual');
+      this.#channel = reach.channel(this.#sse ? 'sse' : 'usual');
       this.#channel.open({ address, send: (mail) => this.#channelMail(generation, mail) });
     } catch (error) {
       this.#channelMail(generation, {
@@ -453,16 +452,16 @@ class ClientConnection implements Behaviour<ClientMail> {
     const closed: Promise<void> = channel
       .close()
       .catch((error: unknown) =>
-        this.#options.log('warning', `closing the connection to ${this.#options.target} failed: ${messageOf(error)}`),
+        this.#options.log('warning', `closing the connection to ${this.#target} failed: ${messageOf(error)}`),
       )
       .then(() => void this.#closing.delete(closed));
     this.#closing.add(closed);
   }
 
   #knownEra(): Era | undefined {
-    const { settings, eraKey } = this.#options;
+    const { settings, reach } = this.#options;
     if (settings.eras !== 'auto') return settings.eras;
-    return this.#sse ? 'legacy' : eraKey === undefined ? undefined : eras.get(eraKey);
+    return this.#sse ? 'legacy' : eras.get(reach.eraKey ?? '');
   }
 
   #opened(era: 'legacy' | undefined): void {
@@ -543,11 +542,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     const version = isObject(result) ? result.protocolVersion : undefined;
     if (!isObject(result) || typeof version !== 'string')
       return this.#attemptFailed(
-        this.#error({
-          reason: 'not mcp',
-          message: 'expected the result of "initialize" with a protocolVersion',
-          carriedOut: 'yes',
-        }),
+        this.#error('not mcp', 'expected the result of "initialize" with a protocolVersion', 'yes'),
         true,
       );
     if (!isLegacyRevision(version)) return this.#noRevision([version]);
@@ -573,7 +568,8 @@ class ClientConnection implements Behaviour<ClientMail> {
   }
 
   #ready(server: ConnectedServer): void {
-    const { client, eraKey, settings, system } = this.#options;
+    const { client, reach, settings, system } = this.#options;
+    const { eraKey } = reach;
     this.#server = server;
     this.#lastFailure = undefined;
     this.#probed = undefined;
@@ -617,7 +613,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       }
       // An answer that is no message shows no modern server either (2026-07-28 versioning, "Backward Compatibility").
       if (error instanceof ClientError && error.reason === 'malformed') {
-        this.#probed = error.message.slice(this.#options.target.length + 2);
+        this.#probed = error.message.slice(this.#target.length + 2);
         return this.#legacyServer();
       }
       // A legacy server may ignore what it does not know. Over HTTP, and to a client without that era, silence shows nothing.
@@ -636,12 +632,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       // The era may be remembered or guessed; the next attempt asks for it.
       return this.#attemptFailed(error, final && this.#options.settings.eras !== 'auto');
     }
-    this.#attemptFailed(
-      error instanceof ClientError
-        ? error
-        : this.#error({ reason: 'closed', message: messageOf(error), carriedOut: 'no' }),
-      false,
-    );
+    this.#attemptFailed(error instanceof ClientError ? error : this.#error('closed', messageOf(error), 'no'), false);
   }
 
   /** The server names the revisions that it supports: one retry with a common one (2026-07-28 versioning). */
@@ -656,11 +647,11 @@ class ClientConnection implements Behaviour<ClientMail> {
   #legacyServer(): void {
     if (this.#options.settings.eras === 'modern')
       return this.#attemptFailed(
-        this.#error({
-          reason: 'no common revision',
-          message: `the server does not know revision ${LATEST_MODERN}, and the option eras is "modern". Use "auto"`,
-          carriedOut: 'no',
-        }),
+        this.#error(
+          'no common revision',
+          `the server does not know revision ${LATEST_MODERN}, and the option eras is "modern". Use "auto"`,
+          'no',
+        ),
         true,
       );
     this.#step({ type: 'legacy' });
@@ -668,11 +659,11 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   #noRevision(versions: readonly unknown[]): void {
     this.#attemptFailed(
-      this.#error({
-        reason: 'no common revision',
-        message: `the server speaks ${versions.map(String).join(', ').slice(0, 200) || 'no revision'}, and this client none of them`,
-        carriedOut: 'no',
-      }),
+      this.#error(
+        'no common revision',
+        `the server speaks ${versions.map(String).join(', ').slice(0, 200) || 'no revision'}, and this client none of them`,
+        'no',
+      ),
       true,
     );
   }
@@ -694,11 +685,10 @@ class ClientConnection implements Behaviour<ClientMail> {
     const probed = this.#probed;
     this.#probed = undefined;
     if (probed === undefined || error instanceof ErrorResponse) return error;
-    return this.#error({
-      ...error,
-      message: `${error.message.slice(this.#options.target.length + 2).replace(/\.$/, '')}. Before that, the response to "server/discover" was ${probed}`,
-      cause: error,
-    });
+    const { reason, carriedOut } = error;
+    const message = error.message.slice(this.#target.length + 2).replace(/\.$/, '');
+    const both = `${message}. Before that, the response to "server/discover" was ${probed}`;
+    return this.#error(reason, both, carriedOut, { ...error, cause: error });
   }
 
   #gone(failure: ChannelFailure, final: boolean): void {
@@ -737,8 +727,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   /** An attempt failed: what it took for granted may be wrong, and the next attempt finds out. */
   #forgetGuesses(): void {
     this.#sse = false;
-    const { eraKey } = this.#options;
-    if (eraKey !== undefined) eras.delete(eraKey);
+    eras.delete(this.#options.reach.eraKey ?? '');
   }
 
   /** The requests that were in flight when the channel ended. */
@@ -791,17 +780,17 @@ class ClientConnection implements Behaviour<ClientMail> {
   }
 
   #authorize(): void {
-    const { authorization, resource } = this.#options;
+    const { authorization, resource } = this.#options.reach;
     const challenge = this.#challenge;
     if (!authorization || !resource || !challenge) {
       const scope = challenge?.status === 403 ? 'more rights than its token has' : 'a token';
       return this.#refused(
-        this.#error({
-          reason: challenge?.status === 403 ? 'forbidden' : 'unauthorized',
-          message: `the server demands ${scope}. Pass \`auth\`, or a header "authorization"`,
-          carriedOut: 'no',
-          challenge: challenge && this.#challengeOf(challenge.status, challenge.header),
-        }),
+        this.#error(
+          challenge?.status === 403 ? 'forbidden' : 'unauthorized',
+          `the server demands ${scope}. Pass \`auth\`, or a header "authorization"`,
+          'no',
+          { challenge: challenge && this.#challengeOf(challenge.status, challenge.header) },
+        ),
       );
     }
     const abort = new AbortController();
@@ -816,13 +805,12 @@ class ClientConnection implements Behaviour<ClientMail> {
         const failure = error instanceof Error ? error : new Error(String(error));
         this.#self.send({
           type: 'refused',
-          error: this.#error({
-            reason: challenge.status === 403 ? 'forbidden' : 'unauthorized',
-            message: `sign-in failed: ${failure.message}`,
-            carriedOut: 'no',
-            challenge: { ...challenge, resource },
-            cause: failure,
-          }),
+          error: this.#error(
+            challenge.status === 403 ? 'forbidden' : 'unauthorized',
+            `sign-in failed: ${failure.message}`,
+            'no',
+            { challenge: { ...challenge, resource }, cause: failure },
+          ),
         });
       },
     );
@@ -830,10 +818,7 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   #refused(error: Error): void {
     this.#authorizing = undefined;
-    this.#lastFailure =
-      error instanceof ClientError
-        ? error
-        : this.#error({ reason: 'unauthorized', message: error.message, carriedOut: 'no' });
+    this.#lastFailure = error instanceof ClientError ? error : this.#error('unauthorized', error.message, 'no');
     const stillValid = this.#challenge?.status === 403;
     // Only the requests that need more rights fail; the token serves the others.
     if (stillValid) this.#rejectWaiting(this.#lastFailure, (request) => request.attempts > 0);
@@ -846,11 +831,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     const { settings } = this.#options;
     if (this.#requests.size + this.#waiting.length >= settings.maxInFlight)
       return request.reject(
-        this.#error({
-          reason: 'overloaded',
-          message: `${settings.maxInFlight} calls are in flight. The option is maxInFlight`,
-          carriedOut: 'no',
-        }),
+        this.#error('overloaded', `${settings.maxInFlight} calls are in flight. The option is maxInFlight`, 'no'),
       );
     if (this.#snapshot.hasTag('serving')) return this.#transmit(request);
     this.#need();
@@ -876,13 +857,12 @@ class ClientConnection implements Behaviour<ClientMail> {
     const certain = !request.doubtful || !(error instanceof ClientError) || error.carriedOut !== 'no';
     if (certain) return request.reject(error);
     request.reject(
-      this.#error({
-        reason: error.reason,
-        message: `the first attempt may have been carried out, and the second failed: ${error.message}`,
-        carriedOut: 'unknown',
-        retryAfterMs: error.retryAfterMs,
-        cause: error,
-      }),
+      this.#error(
+        error.reason,
+        `the first attempt may have been carried out, and the second failed: ${error.message}`,
+        'unknown',
+        { retryAfterMs: error.retryAfterMs, cause: error },
+      ),
     );
   }
 
@@ -915,11 +895,11 @@ class ClientConnection implements Behaviour<ClientMail> {
       }
       this.#rejectHonestly(
         request,
-        this.#error({
-          reason: patient ? 'unauthorized' : 'unreachable',
-          message: `no connection within ${ms} ms (${limit})${why === undefined ? '' : `. The last failure: ${why}`}`,
-          carriedOut: 'no',
-        }),
+        this.#error(
+          patient ? 'unauthorized' : 'unreachable',
+          `no connection within ${ms} ms (${limit})${why === undefined ? '' : `. The last failure: ${why}`}`,
+          'no',
+        ),
       );
       return false;
     });
@@ -946,11 +926,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     if (!channel)
       return this.#rejectHonestly(
         request,
-        this.#error({
-          reason: 'closed',
-          message: 'the connection ended before the request was sent',
-          carriedOut: 'no',
-        }),
+        this.#error('closed', 'the connection ended before the request was sent', 'no'),
       );
     this.#requests.add(request);
     const { method } = request;
@@ -961,22 +937,17 @@ class ClientConnection implements Behaviour<ClientMail> {
     } catch (error) {
       this.#requests.take(request.id);
       return request.reject(
-        this.#error({
-          reason: 'malformed',
-          message: `the params of ${method} are not JSON: ${messageOf(error)}`,
-          carriedOut: 'no',
-          cause: error,
-        }),
+        this.#error('malformed', `the params of ${method} are not JSON: ${messageOf(error)}`, 'no', { cause: error }),
       );
     }
     if (text.length > this.#options.settings.maxMessageBytes) {
       this.#requests.take(request.id);
       return request.reject(
-        this.#error({
-          reason: 'too long',
-          message: `the request has ${text.length} characters, more than maxMessageBytes (${this.#options.settings.maxMessageBytes})`,
-          carriedOut: 'no',
-        }),
+        this.#error(
+          'too long',
+          `the request has ${text.length} characters, more than maxMessageBytes (${this.#options.settings.maxMessageBytes})`,
+          'no',
+        ),
       );
     }
     const message: OutgoingMessage = {
@@ -1046,7 +1017,7 @@ class ClientConnection implements Behaviour<ClientMail> {
    */
   #exhausted(request: OutgoingRequest): boolean {
     if (isHandshake(request) || request.authorization || this.#channel?.kind !== 'http') return false;
-    return this.#server?.era === 'legacy' && request.attempts === (this.#options.authorization ? 2 : 1);
+    return this.#server?.era === 'legacy' && request.attempts === (this.#options.reach.authorization ? 2 : 1);
   }
 
   /** One new session for all requests: the server carried none of them out, so that each is sent again. */
@@ -1094,11 +1065,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     }
     this.#reject(
       request,
-      this.#error({
-        reason: 'not mcp',
-        message: `the server responded with HTTP ${status}${text}. Check the address`,
-        carriedOut: 'no',
-      }),
+      this.#error('not mcp', `the server responded with HTTP ${status}${text}. Check the address`, 'no'),
     );
   }
 
@@ -1146,11 +1113,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#abandon(request, `timed out after ${waited} ms`);
     const option = request.due >= request.lastDue ? 'maxTimeoutMs' : 'timeoutMs';
     request.reject(
-      this.#error({
-        reason: 'timed out',
-        message: `no response to ${request.method} within ${waited} ms (${option})`,
-        carriedOut: 'unknown',
-      }),
+      this.#error('timed out', `no response to ${request.method} within ${waited} ms (${option})`, 'unknown'),
     );
     this.#settle();
   }
@@ -1177,11 +1140,11 @@ class ClientConnection implements Behaviour<ClientMail> {
     if (unanswered)
       this.#reject(
         unanswered,
-        this.#error({
-          reason: 'malformed',
-          message: `expected a response with the id of the request, ${unanswered.id}, got another message`,
-          carriedOut: 'yes',
-        }),
+        this.#error(
+          'malformed',
+          `expected a response with the id of the request, ${unanswered.id}, got another message`,
+          'yes',
+        ),
       );
   }
 
@@ -1190,7 +1153,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#repairLogged = true;
     this.#options.log(
       'warning',
-      `${this.#options.target} sent text with half of a surrogate pair, which was replaced by U+FFFD: it cuts text inside of a character. This warning is not repeated`,
+      `${this.#target} sent text with half of a surrogate pair, which was replaced by U+FFFD: it cuts text inside of a character. This warning is not repeated`,
     );
   }
 
@@ -1210,11 +1173,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     const { maxMessageBytes } = this.#options.settings;
     this.#reject(
       request,
-      this.#error({
-        reason: 'too long',
-        message: `the response has ${bytes} bytes, more than maxMessageBytes (${maxMessageBytes})`,
-        carriedOut: 'yes',
-      }),
+      this.#error('too long', `the response has ${bytes} bytes, more than maxMessageBytes (${maxMessageBytes})`, 'yes'),
     );
   }
 
@@ -1232,11 +1191,8 @@ class ClientConnection implements Behaviour<ClientMail> {
         const id = incoming.id ?? (whole ? about : undefined);
         const request = id === undefined ? undefined : this.#requests.take(id);
         if (id !== undefined) this.#channel?.answered(id);
-        if (!request)
-          return this.#options.log('warning', `${this.#options.target} sent a message that cannot be read: ${why}`);
-        request.reject(
-          this.#error({ reason: 'malformed', message: `the response cannot be read: ${why}`, carriedOut: 'yes' }),
-        );
+        if (!request) return this.#options.log('warning', `${this.#target} sent a message that cannot be read: ${why}`);
+        request.reject(this.#error('malformed', `the response cannot be read: ${why}`, 'yes'));
         return this.#settle();
       }
     }
@@ -1249,7 +1205,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     if (!request) return;
     if (error !== undefined) {
       const { code, message, data } = readError(error);
-      request.reject(new ErrorResponse(this.#options.target, code, message, data));
+      request.reject(new ErrorResponse(this.#target, code, message, data));
     } else {
       this.#taskProgress.responded(request, result);
       request.resolve(result);
@@ -1297,9 +1253,7 @@ class ClientConnection implements Behaviour<ClientMail> {
         const request = this.#requests.get(ownId(requestId));
         if (request?.timeoutMs === undefined && request) {
           this.#requests.take(request.id);
-          return request.reject(
-            this.#error({ reason: 'closed', message: 'the server ended the subscription', carriedOut: 'yes' }),
-          );
+          return request.reject(this.#error('closed', 'the server ended the subscription', 'yes'));
         }
         return serverRequests.cancelled(requestId);
       }
@@ -1315,7 +1269,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     if (this.#server?.era === 'modern')
       return this.#options.log(
         'warning',
-        `${this.#options.target} sent the request ${method}, which its revision does not allow. It was ignored`,
+        `${this.#target} sent the request ${method}, which its revision does not allow. It was ignored`,
       );
     const values = jsonParams(params);
     const call = this.#askedFor(values, about);
@@ -1389,50 +1343,41 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   // Errors
 
-  #error(failure: CallFailure): ClientError {
-    return new ClientError(this.#options.target, failure);
+  #error(reason: FailureReason, message: string, carriedOut: CarriedOut, more?: Partial<CallFailure>): ClientError {
+    return new ClientError(this.#target, { ...more, reason, message, carriedOut });
   }
 
   #closedError(sent = false): ClientError {
-    return this.#error({ reason: 'closed', message: 'the client is closed', carriedOut: sent ? 'unknown' : 'no' });
+    return this.#error('closed', 'the client is closed', sent ? 'unknown' : 'no');
   }
 
   #failureError(failure: ChannelFailure): ClientError {
     switch (failure.kind) {
-      case 'session lost':
+      case 'session lost': {
         if (isGone(failure.status))
-          return this.#error({
-            reason: 'closed',
-            message: `the server has forgotten the session (HTTP ${failure.status})`,
-            carriedOut: 'no',
-          });
-        return this.#error({
-          // A server may have begun before it failed. One that is not available has not (RFC 9110 section 15.6.4).
-          ...(failure.status >= 500 && failure.status !== 503
-            ? { reason: 'unreachable', carriedOut: 'unknown' }
-            : { reason: 'refused', carriedOut: 'no' }),
-          message: `the server responded with HTTP ${failure.status}${failure.text ?? ''}`,
-        });
+          return this.#error('closed', `the server has forgotten the session (HTTP ${failure.status})`, 'no');
+        const message = `the server responded with HTTP ${failure.status}${failure.text ?? ''}`;
+        // A server may have begun before it failed. One that is not available has not (RFC 9110 section 15.6.4).
+        return failure.status >= 500 && failure.status !== 503
+          ? this.#error('unreachable', message, 'unknown')
+          : this.#error('refused', message, 'no');
+      }
       case 'unauthorized':
-        return this.#error({
-          reason: failure.status === 403 ? 'forbidden' : 'unauthorized',
-          message: `the server rejected the token with HTTP ${failure.status}${failure.challenge === undefined ? '' : ` (${failure.challenge.slice(0, 200)})`}`,
-          carriedOut: 'no',
-          challenge: this.#challengeOf(failure.status, failure.challenge),
-        });
+        return this.#error(
+          failure.status === 403 ? 'forbidden' : 'unauthorized',
+          `the server rejected the token with HTTP ${failure.status}${failure.challenge === undefined ? '' : ` (${failure.challenge.slice(0, 200)})`}`,
+          'no',
+          { challenge: this.#challengeOf(failure.status, failure.challenge) },
+        );
       case 'unknown era':
-        return this.#error({
-          reason: 'not mcp',
-          message: `the server responded with HTTP ${failure.status}`,
-          carriedOut: 'no',
-        });
+        return this.#error('not mcp', `the server responded with HTTP ${failure.status}`, 'no');
       case undefined:
-        return this.#error(failure);
+        return new ClientError(this.#target, failure);
     }
   }
 
   #challengeOf(status: 401 | 403, header: string | undefined): Challenge | undefined {
-    const { resource } = this.#options;
+    const { resource } = this.#options.reach;
     return resource && { status, header, resource };
   }
 
@@ -1457,29 +1402,9 @@ function nameOf({ method, params }: OutgoingRequest): string | undefined {
 
 /** A request of the connection itself, without a caller. */
 export function quiet(method: string, params: JsonObject, timeoutMs: number): OutgoingRequest {
-  return {
-    method,
-    params,
-    meta: undefined,
-    headers: undefined,
-    logLevel: undefined,
-    timeoutMs,
-    maxTimeoutMs: timeoutMs,
-    repeatable: true,
-    onProgress: undefined,
-    onLog: undefined,
-    capabilities: undefined,
-    resumesAfter: undefined,
-    ask: undefined,
-    resolve: () => {},
-    reject: () => {},
-    id: 0,
-    attempts: 0,
-    due: 0,
-    lastDue: 0,
-    sentAt: 0,
-    doubtful: false,
-  };
+  const ignore = (): void => {};
+  const maxTimeoutMs = timeoutMs;
+  return { ...UNSENT, method, params, timeoutMs, maxTimeoutMs, repeatable: true, resolve: ignore, reject: ignore };
 }
 
 /** True if a message of this level is at least as severe as the wanted one. */

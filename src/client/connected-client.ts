@@ -27,7 +27,7 @@ import type { Authorization } from './authorization.ts';
 import { CachedList } from './cached-list.ts';
 import { ownId } from './client-codec.ts';
 import type { ClientEvent, ClientMail, ConnectedServer, ServerNotification } from './client-connection.ts';
-import { type CallFailure, ClientError, ErrorResponse } from './client-errors.ts';
+import { type CallFailure, type CarriedOut, ClientError, ErrorResponse, type FailureReason } from './client-errors.ts';
 import type { CallOptions, ClientSettings } from './client-options.ts';
 import { ClientTask, createdTask } from './client-task.ts';
 import { type MirroredParameter, mirroredParameters, parameterHeaders } from './mirrored-parameters.ts';
@@ -261,12 +261,12 @@ export class Client {
       const result = await this.#callTool(name, args, options, true);
       const created = createdTask(result);
       if (created) return this.#newTask(created);
-      throw this.#error({
-        reason: 'refused',
-        message: `tools/call ${name}: the server carried out the call without a task. Use \`call\` for this tool`,
-        carriedOut: 'yes',
-        cause: result,
-      });
+      throw this.#error(
+        'refused',
+        `tools/call ${name}: the server carried out the call without a task. Use \`call\` for this tool`,
+        'yes',
+        { cause: result },
+      );
     });
   }
 
@@ -482,11 +482,7 @@ export class Client {
         this.#rounds('tools/call', params, options, { repeatable: false, headers }),
       );
     if (asTask && era === 'legacy' && !taskCapable)
-      throw this.#error({
-        reason: 'refused',
-        message: `the server has no tasks in revision ${revision}`,
-        carriedOut: 'no',
-      });
+      throw this.#error('refused', `the server has no tasks in revision ${revision}`, 'no');
     try {
       return await send();
     } catch (error) {
@@ -551,11 +547,11 @@ export class Client {
         ...(typeof requestState === 'string' ? { requestState } : {}),
       };
     }
-    throw this.#error({
-      reason: 'too many rounds',
-      message: `${method}: the server asked for input ${maxRounds} times. The option is maxRounds`,
-      carriedOut: 'unknown',
-    });
+    throw this.#error(
+      'too many rounds',
+      `${method}: the server asked for input ${maxRounds} times. The option is maxRounds`,
+      'unknown',
+    );
   }
 
   async #answerAll(
@@ -566,10 +562,7 @@ export class Client {
     try {
       return await this.#parts.serverRequests.answerAll(inputRequests, { signal: signal ?? NEVER, about });
     } catch (error) {
-      throw this.#error({
-        reason: 'refused',
-        message: `the server asks for input that was not given: ${messageOf(error)}`,
-        carriedOut: 'unknown',
+      throw this.#error('refused', `the server asks for input that was not given: ${messageOf(error)}`, 'unknown', {
         cause: error,
       });
     }
@@ -721,8 +714,7 @@ export class Client {
 
   /** The fresh entry of the listing, else that of `skills/get`, which also knows skills that are not listed. */
   async #skillEntry(uri: string, options: CallOptions): Promise<unknown> {
-    if (!this.#hasSkills)
-      throw this.#error({ reason: 'refused', message: `${uri}: the server has no skills`, carriedOut: 'no' });
+    if (!this.#hasSkills) throw this.#error('refused', `${uri}: the server has no skills`, 'no');
     const known = this.#skills.fresh?.find((entry) => entry.uri === uri);
     if (known) return known;
     const result = await this.#send('skills/get', { uri }, options, { repeatable: true });
@@ -767,11 +759,11 @@ export class Client {
     const checked = await known.output?.check(structured);
     if (!checked || checked.ok) return;
     const { explain } = await import('../schema/problems.ts');
-    throw this.#error({
-      reason: 'malformed',
-      message: `${explain(checked.problems, `structuredContent of "${name}"`)}\nThe option validate: false accepts it`,
-      carriedOut: 'yes',
-    });
+    throw this.#error(
+      'malformed',
+      `${explain(checked.problems, `structuredContent of "${name}"`)}\nThe option validate: false accepts it`,
+      'yes',
+    );
   }
 
   // Tasks
@@ -860,7 +852,7 @@ export class Client {
       this.#parts.connection.send({
         type: 'cancel',
         request,
-        error: this.#error({ reason: 'cancelled', message: 'the subscription ended', carriedOut: 'yes' }),
+        error: this.#error('cancelled', 'the subscription ended', 'yes'),
         why: 'the subscription is not needed any more',
       });
     if (this.#server?.era !== 'legacy') return;
@@ -903,7 +895,7 @@ export class Client {
         for (const changes of this.#subscriptions.keys()) changes.offer({ type: 'missed' });
         return;
       case 'closed':
-        this.#opened?.reject(this.#error({ reason: 'closed', message: 'the client was closed', carriedOut: 'no' }));
+        this.#opened?.reject(this.#error('closed', 'the client was closed', 'no'));
         return this.#closed?.();
     }
   }
@@ -975,19 +967,16 @@ export class Client {
     this.#hold = undefined;
   }
 
-  #error(failure: CallFailure): ClientError {
-    return new ClientError(this.#parts.target, failure);
+  #error(reason: FailureReason, message: string, carriedOut: CarriedOut, more?: Partial<CallFailure>): ClientError {
+    return new ClientError(this.#parts.target, { ...more, reason, message, carriedOut });
   }
 
   #malformed(message: string): ClientError {
-    return this.#error({ reason: 'malformed', message, carriedOut: 'yes' });
+    return this.#error('malformed', message, 'yes');
   }
 
   #cancelled(signal: AbortSignal, carriedOut: 'no' | 'unknown'): ClientError {
-    return this.#error({
-      reason: 'cancelled',
-      message: `the call was cancelled: ${messageOf(signal.reason)}`,
-      carriedOut,
+    return this.#error('cancelled', `the call was cancelled: ${messageOf(signal.reason)}`, carriedOut, {
       cause: signal.reason,
     });
   }

@@ -5,16 +5,15 @@ import { systemClock } from '../clock.ts';
 import { guardLog, type OperatorLog, stderrLog } from '../operator-log.ts';
 import { packageVersion } from '../package-files.ts';
 import { describe, isObject } from '../protocol/json.ts';
-import { isLegacyRevision, type LegacyRevision } from '../protocol/revisions.ts';
+import { isLegacyRevision } from '../protocol/revisions.ts';
 import type { ClientCapabilities } from '../protocol/types.ts';
 import { throttledLog } from '../throttled-log.ts';
-import type { Authorization } from './authorization.ts';
 import type { Channel } from './channels/channel.ts';
 import { MemoryChannel } from './channels/memory-channel.ts';
 import type { StdioCommand } from './channels/stdio-channel.ts';
-import { type ClientMail, spawnClientConnection } from './client-connection.ts';
+import { type ClientMail, type Reach, spawnClientConnection } from './client-connection.ts';
 import { ClientError } from './client-errors.ts';
-import { type ConnectOptions, type ConnectTarget, readSettings } from './client-options.ts';
+import { type ConnectOptions, type ConnectTarget, type HttpTarget, readSettings } from './client-options.ts';
 import { Client } from './connected-client.ts';
 import { isServerInMemory, openInMemory, type ServerInMemory } from './in-memory.ts';
 import type { CallPosition } from './relayed-request.ts';
@@ -22,16 +21,6 @@ import { capabilitiesOf, ServerRequests } from './server-requests.ts';
 
 /** The inspector loads the client with its channel to a server in memory: one chunk. */
 export { MemoryChannel };
-
-/** The way to a target. */
-interface Reach {
-  /** The server as people read it. */
-  readonly name: string;
-  readonly eraKey: string | undefined;
-  readonly channel: (kind: 'usual' | 'sse') => Channel;
-  readonly authorization: Authorization | undefined;
-  readonly resource: URL | undefined;
-}
 
 /** The server of which a connection is a part. Its inspection shows the connection. */
 export interface ClientHost {
@@ -89,7 +78,7 @@ export async function openClient(
   const log = guardLog(options.log ?? quietLog, 'client');
   const system = host?.system ?? createActorSystem({ clock, log });
   if (options.inspect) system.inspection.listen(options.inspect);
-  const holder: { channel?: Channel } = {};
+  let channel: Channel | undefined;
   if (resumes && !isLegacyRevision(resumes.revision)) throw new TypeError('a call of a legacy session is expected');
   // Messages about a peer, which can cause them as often as it likes.
   const throttled = throttledLog(log, clock);
@@ -107,18 +96,22 @@ export async function openClient(
     serverRequests,
     connection: { address, send: (mail) => outbox.send(mail) },
     state: () => system.inspection.live(address)?.state() ?? 'closed',
-    stderr: () => holder.channel?.stderr?.() ?? '',
+    stderr: () => channel?.stderr?.() ?? '',
   });
   const connection = spawnClientConnection({
     system,
     address,
     parent: host?.parent,
     label: host?.label,
-    target: reach.name,
-    eraKey: reach.eraKey,
-    firstId: resumes?.id ?? firstIdOf(target),
+    reach: {
+      ...reach,
+      firstId: resumes?.id ?? reach.firstId,
+      channel: (kind) => {
+        channel = reach.channel(kind);
+        return channel;
+      },
+    },
     resumes: isLegacyRevision(resumes?.revision) ? resumes.revision : undefined,
-    revision: revisionOf(target),
     settings,
     info: {
       name: options.name ?? 'troupe-client',
@@ -129,13 +122,6 @@ export async function openClient(
     oneCaller,
     logLevel: options.logLevel,
     log: throttled,
-    channel: (kind) => {
-      const channel = reach.channel(kind);
-      holder.channel = channel;
-      return channel;
-    },
-    authorization: reach.authorization,
-    resource: reach.resource,
     serverRequests,
     client: {
       address: 'client',
@@ -173,14 +159,6 @@ export async function openClient(
   return client;
 }
 
-function revisionOf(target: ConnectTarget | ServerInMemory): LegacyRevision | undefined {
-  return isObject(target) && 'channel' in target && isLegacyRevision(target.revision) ? target.revision : undefined;
-}
-
-function firstIdOf(target: ConnectTarget | ServerInMemory): number {
-  return isObject(target) && 'channel' in target && typeof target.firstId === 'number' ? target.firstId : 1;
-}
-
 /** Loads the channel that a target needs, and no other: `node:http` and cross-spawn take milliseconds. */
 async function reachOf(
   target: ConnectTarget | ServerInMemory,
@@ -194,10 +172,7 @@ async function reachOf(
   if (isServerInMemory(target))
     return {
       name: target.info.name,
-      eraKey: undefined,
       channel: () => new MemoryChannel({ clock, connect: () => openInMemory(target) }),
-      authorization: undefined,
-      resource: undefined,
     };
   if (typeof target === 'string' || target instanceof URL) return http({ url: target });
   if (!isObject(target)) throw invalid(target);
@@ -205,10 +180,9 @@ async function reachOf(
   if ('channel' in target)
     return {
       name: target.name,
-      eraKey: undefined,
       channel: target.channel,
-      authorization: undefined,
-      resource: undefined,
+      firstId: typeof target.firstId === 'number' ? target.firstId : undefined,
+      revision: isLegacyRevision(target.revision) ? target.revision : undefined,
     };
   if ('socket' in target) {
     const { socket } = target;
@@ -219,24 +193,12 @@ async function reachOf(
       name: socket,
       eraKey: socket,
       channel: () => new SocketChannel(socket, { clock, maxMessageBytes, stray }),
-      authorization: undefined,
-      resource: undefined,
     };
   }
   if ('command' in target) return command(target);
   throw invalid(target);
 
-  async function http({
-    url: address,
-    headers = {},
-    auth,
-    name,
-  }: {
-    readonly url: string | URL;
-    readonly headers?: Readonly<Record<string, string>>;
-    readonly auth?: Authorization;
-    readonly name?: string;
-  }): Promise<Reach> {
+  async function http({ url: address, headers = {}, auth, name }: HttpTarget): Promise<Reach> {
     if (!URL.canParse(String(address))) throw invalid(address);
     const url = new URL(address);
     if (url.protocol !== 'http:' && url.protocol !== 'https:')
@@ -285,8 +247,6 @@ async function reachOf(
           stray: (line) => log('warning', `${name}: stdout, not a message: ${line.slice(0, 200)}`),
           stderrLine: (line) => log('info', `${name}: stderr: ${line}`),
         }),
-      authorization: undefined,
-      resource: undefined,
     };
   }
 }

@@ -12,25 +12,25 @@ import type { AnswerAsked } from './relayed-request.ts';
 export interface OutgoingRequest {
   readonly method: string;
   readonly params: JsonObject | undefined;
-  readonly meta: JsonObject | undefined;
+  readonly meta?: JsonObject | undefined;
   /** Headers of this request over HTTP: `Mcp-Param-*`. */
-  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Authorizes this request over HTTP, instead of the connection's. The connection obtains no token for it. */
   readonly authorization?: Authorization | undefined;
-  readonly logLevel: LogLevel | undefined;
+  readonly logLevel?: LogLevel | undefined;
   /** Milliseconds; undefined for a request that stays open, such as a subscription. */
   readonly timeoutMs: number | undefined;
   readonly maxTimeoutMs: number | undefined;
   /** A repeat does no harm: the request only reads. The server's first question ends that. */
   repeatable: boolean;
-  readonly onProgress: ((progress: ServerProgress) => void) | undefined;
-  readonly onLog: ((message: ServerLogMessage) => void) | undefined;
+  readonly onProgress?: ((progress: ServerProgress) => void) | undefined;
+  readonly onLog?: ((message: ServerLogMessage) => void) | undefined;
   /** Declared in place of the capabilities of the connection (modern era). */
-  readonly capabilities: ClientCapabilities | undefined;
+  readonly capabilities?: ClientCapabilities | undefined;
   /** Sent by another process: the stream of its response is continued after this event. */
-  readonly resumesAfter: string | undefined;
+  readonly resumesAfter?: string | undefined;
   /** Answers what a legacy server asks for this request; undefined: the client's own answerers do. */
-  readonly ask: AnswerAsked | undefined;
+  readonly ask?: AnswerAsked | undefined;
   /** The result of the server, not yet checked. */
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;
@@ -45,6 +45,9 @@ export interface OutgoingRequest {
   /** An earlier attempt may have been carried out. */
   doubtful: boolean;
 }
+
+/** The members of a request that its table changes, before it is sent. */
+export const UNSENT = { id: 0, attempts: 0, due: 0, lastDue: 0, sentAt: 0, doubtful: false } as const;
 
 export class OutgoingRequests {
   readonly #clock: Clock;

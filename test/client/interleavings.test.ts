@@ -118,8 +118,12 @@ class World {
     this.#connection = spawnClientConnection({
       system,
       address: 'client/1',
-      target: 'fake',
-      eraKey: undefined,
+      reach: {
+        name: 'fake',
+        channel: () => this.#newChannel(),
+        authorization: this.random.chance(0.8) ? authorization : undefined,
+        resource: new URL('http://fake.test/'),
+      },
       settings: readSettings({
         eras: this.random.pick(['auto', 'auto', 'legacy', 'modern']),
         maxInFlight: this.random.pick([3, 100]),
@@ -128,9 +132,6 @@ class World {
       capabilities: {},
       logLevel: undefined,
       log: (_level, text) => void this.log.push(text),
-      channel: () => this.#newChannel(),
-      authorization: this.random.chance(0.8) ? authorization : undefined,
-      resource: new URL('http://fake.test/'),
       serverRequests: new ServerRequests({ roots }, this.clock, () => {}),
       client: { address: 'test', send: ({ type }) => void this.events.push(type) },
       onLog: undefined,
