@@ -2,14 +2,8 @@
 import type { Clock } from '../clock.ts';
 import type { CellChoice } from '../ids.ts';
 import type { RuntimeLog } from '../operator-log.ts';
-import type {
-  LinkedExchange,
-  LinkListener,
-  LinkNews,
-  LinkPeer,
-  NodeEndpoint,
-  NodeEntry,
-} from '../transports/link/link-port.ts';
+import type { LinkedExchange, LinkNews, NodeEndpoint, NodeEntry } from '../transports/http/other-nodes.ts';
+import type { LinkListener, LinkPeer } from '../transports/link/link-port.ts';
 import { type LinkOptions, Links } from '../transports/link/links.ts';
 import type { PlacedRequestsOptions } from './placed-requests.ts';
 import type { RemoteChanges } from './remote-changes.ts';

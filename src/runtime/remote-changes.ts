@@ -6,7 +6,7 @@ import type { Clock, Timer } from '../clock.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { ListenedResources, RemoteChange } from '../messages/remote-change.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
-import type { CellPlace, LinkNews, LinkPort } from '../transports/link/link-port.ts';
+import type { CellPlace, LinkNews, LinkPort } from '../transports/http/other-nodes.ts';
 import { cellOfUri } from './placed-requests.ts';
 
 export interface RemoteChangesOptions {

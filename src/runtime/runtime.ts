@@ -50,7 +50,7 @@ import { LoopDelay } from '../telemetry/loop-delay.ts';
 import { meteredStore } from '../telemetry/metered-store.ts';
 import { LimitedCalls } from '../tool-limits/limited-calls.ts';
 import { Bus } from '../transports/bus.ts';
-import type { ClusteredHost } from '../transports/link/link-port.ts';
+import type { ClusteredHost } from '../transports/http/other-nodes.ts';
 import type { Readiness, Transport, TransportHost, UnreadyReason } from '../transports/transport.ts';
 import { RegisteredCapabilities } from './capabilities.ts';
 import { Cluster, DatabaseClock } from './cluster.ts';

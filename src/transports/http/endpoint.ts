@@ -6,7 +6,6 @@ import type { JsonObject } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { ANONYMOUS } from '../../quota.ts';
 import type { Denial } from '../../telemetry/metrics.ts';
-import type { ClusteredHost, LinkedExchange } from '../link/link-port.ts';
 import { type Readiness, type ReturnAddress, readinessDocument, type TransportHost } from '../transport.ts';
 import type { EndpointNodes } from './forwarded-request.ts';
 import { HostGuard, type HostRefusal, isLoopback, networkOf } from './host-guard.ts';
@@ -23,6 +22,7 @@ import type { Headers, HttpRequest } from './http-message.ts';
 import type { ResolvedHttpOptions } from './http-options.ts';
 import type { OpenRoutes, RouteAnswers } from './mcp-routes.ts';
 import { HTTP_METHODS, namesStream, SSE_METHODS } from './methods-of-paths.ts';
+import type { ClusteredHost, LinkedExchange } from './other-nodes.ts';
 import { PrincipalLoad } from './principal-load.ts';
 import { SignInRoute } from './sign-in-route.ts';
 

@@ -8,6 +8,10 @@ import type { Hop, HopEnd, HopRecords } from '../../messages/hop-records.ts';
 import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
 import { heapBytes } from '../../protocol/heap.ts';
 import { isExcess, type Reservation } from '../../quota.ts';
+import type { TransportHost } from '../transport.ts';
+import type { HostRefusal } from './host-guard.ts';
+import type { Headers, HttpListener, HttpRequest } from './http-message.ts';
+import type { Open } from './open-list.ts';
 import type {
   CellPlace,
   ForwardedExchange,
@@ -15,11 +19,7 @@ import type {
   ForwardListener,
   LinkFailure,
   NodeEntry,
-} from '../link/link-port.ts';
-import type { TransportHost } from '../transport.ts';
-import type { HostRefusal } from './host-guard.ts';
-import type { Headers, HttpListener, HttpRequest } from './http-message.ts';
-import type { Open } from './open-list.ts';
+} from './other-nodes.ts';
 import { EventMessages } from './sse.ts';
 import { StallDetector } from './stall-detector.ts';
 

@@ -6,7 +6,6 @@ import type { ConnectionEvents, ConnectionId, Exchange, Reader } from '../../mes
 import { isOfCells } from '../../protocol/cell.ts';
 import { ErrorCode } from '../../protocol/errors.ts';
 import { messageOf } from '../../protocol/json.ts';
-import type { NodeEntry } from '../link/link-port.ts';
 import type { TransportHost } from '../transport.ts';
 import { type InterruptedRequest, MAX_STORED_REQUEST } from './durable-stream.ts';
 import type { ClientStream } from './event-stream.ts';
@@ -18,6 +17,7 @@ import type { CommonHeaders, Headers, HttpRequest, HttpResponse } from './http-m
 import type { ResolvedHttpOptions } from './http-options.ts';
 import { HttpSession, type HttpSessionDeps } from './http-session.ts';
 import { endOf, OpenList } from './open-list.ts';
+import type { NodeEntry } from './other-nodes.ts';
 import type { PrincipalLoad } from './principal-load.ts';
 import { SessionWakeup, UNSAVED } from './session-wakeup.ts';
 import { SseStream, type SseStreamDeps } from './sse-2024-11-05.ts';

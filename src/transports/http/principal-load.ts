@@ -2,8 +2,8 @@
 import type { Clock } from '../../clock.ts';
 import { Quota } from '../../quota.ts';
 import { TokenBuckets } from '../../token-bucket.ts';
-import type { NodeEntry } from '../link/link-port.ts';
 import type { LoadExcess } from './http-authenticator.ts';
+import type { NodeEntry } from './other-nodes.ts';
 import { SharedRate } from './shared-rate.ts';
 
 export interface PrincipalLoadLimits {

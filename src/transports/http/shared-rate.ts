@@ -4,7 +4,7 @@
  */
 import type { Clock, Timer } from '../../clock.ts';
 import type { TokenBuckets } from '../../token-bucket.ts';
-import type { LinkNews, NodeEntry } from '../link/link-port.ts';
+import type { LinkNews, NodeEntry } from './other-nodes.ts';
 
 /** Milliseconds between two reports of a node. */
 const REPORT_MS = 100;

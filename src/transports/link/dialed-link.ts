@@ -3,11 +3,12 @@ import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 
 import type { Clock, Timer } from '../../clock.ts';
 import { InFlightTable } from '../../in-flight-table.ts';
 import { messageOf } from '../../protocol/json.ts';
+import type { ForwardedExchange, Forwarding, ForwardListener, LinkNews } from '../http/other-nodes.ts';
 import { type AnsweredBy, ForwardedAnswer } from './forwarded-answer.ts';
 import { LINK_WINDOW, LinkChannel, type LinkRecords, MAX_HEAD_BYTES, RECORD } from './link-channel.ts';
 import { CreditedBody } from './link-credit.ts';
 import { isLinkProof, LinkSignature, type LinkTerms, linkProof, newNonce, nonceIn } from './link-handshake.ts';
-import type { ForwardedExchange, Forwarding, ForwardListener, LinkListener, LinkNews, LinkPeer } from './link-port.ts';
+import type { LinkListener, LinkPeer } from './link-port.ts';
 import { headText, responseHeads } from './link-text.ts';
 import { NewsQueue } from './news-queue.ts';
 

@@ -1,7 +1,8 @@
 /** The response to an exchange that this node has forwarded, as it arrives. */
+
+import type { Forwarding, ForwardListener, LinkFailure } from '../http/other-nodes.ts';
 import { type LinkChannel, RECORD } from './link-channel.ts';
 import { ReadCredit } from './link-credit.ts';
-import type { Forwarding, ForwardListener, LinkFailure } from './link-port.ts';
 import type { HeadReader, ResponseHead } from './link-text.ts';
 
 /** The link by which it arrives. */

@@ -2,7 +2,7 @@
 import { isAuth } from '../../messages/auth.ts';
 import { isObject } from '../../protocol/json.ts';
 import type { Headers } from '../http/http-message.ts';
-import type { ForwardedExchange, LinkNews } from './link-port.ts';
+import type { ForwardedExchange, LinkNews } from '../http/other-nodes.ts';
 
 /** An exchange without its body. */
 export type ExchangeHead = Omit<ForwardedExchange, 'text'>;

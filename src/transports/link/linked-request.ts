@@ -3,10 +3,10 @@ import { type Auth, authOf } from '../../messages/auth.ts';
 import type { Hop } from '../../messages/hop-records.ts';
 import type { Body, BodyLimits, Headers, HttpListener, HttpResponse } from '../http/http-message.ts';
 import { MAX_START } from '../http/http-message.ts';
+import type { LinkedExchange } from '../http/other-nodes.ts';
 import { LARGE_LENGTH, serveAlone } from '../turn-batch.ts';
 import { type LinkChannel, MAX_HEAD_BYTES, RECORD } from './link-channel.ts';
 import { CreditedBody } from './link-credit.ts';
-import type { LinkedExchange } from './link-port.ts';
 import { type ExchangeHead, headText } from './link-text.ts';
 
 /** Headers about one connection, which belong to the node that owns it (RFC 9110 section 7.6.1). */

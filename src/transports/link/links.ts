@@ -1,17 +1,10 @@
 /** The links of this node to all others: one port that it listens on, and one connection to each. */
 import { connect as connectTcp, type Server } from 'node:net';
 import type { Clock } from '../../clock.ts';
+import type { ForwardedExchange, Forwarding, ForwardListener, LinkNews, LinkPort } from '../http/other-nodes.ts';
 import type { DialedLink, DialedLinkOptions } from './dialed-link.ts';
 import type { AcceptedLinks } from './link-listener.ts';
-import type {
-  ForwardedExchange,
-  Forwarding,
-  ForwardListener,
-  LinkListener,
-  LinkNews,
-  LinkPeer,
-  LinkPort,
-} from './link-port.ts';
+import type { LinkListener, LinkPeer } from './link-port.ts';
 
 /** The certificate of a node, and the authority that has signed those of all nodes and no others (PEM). */
 export interface LinkTls {

@@ -1,5 +1,5 @@
 /** The news that wait for one node, as texts, until the node has received them. Bounded in number and in length. */
-import type { LinkNews } from './link-port.ts';
+import type { LinkNews } from '../http/other-nodes.ts';
 import { newsText } from './link-text.ts';
 
 /** Most news that wait. */

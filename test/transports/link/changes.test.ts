@@ -13,7 +13,7 @@ import { isObject } from '../../../src/protocol/json.ts';
 import { RemoteChanges } from '../../../src/runtime/remote-changes.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { SimulatedClock } from '../../../src/testing/simulated-clock.ts';
-import type { LinkNews } from '../../../src/transports/link/link-port.ts';
+import type { LinkNews } from '../../../src/transports/http/other-nodes.ts';
 import { suite, timeLimit } from '../../harness/door.ts';
 import { atScale } from '../../harness/scale.ts';
 import { call, send } from '../../http/modern.ts';

@@ -14,7 +14,7 @@ import { TASKS_EXTENSION } from '../../../src/protocol/task-params.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { metricsText } from '../../../src/telemetry/prometheus.ts';
 import { ForwardedRequest } from '../../../src/transports/http/forwarded-request.ts';
-import type { ForwardListener } from '../../../src/transports/link/link-port.ts';
+import type { ForwardListener } from '../../../src/transports/http/other-nodes.ts';
 import { orderMachine, orderOptions } from '../../handles/shop.ts';
 import { suite, timeLimit } from '../../harness/door.ts';
 import { call, type Modern, send } from '../../http/modern.ts';

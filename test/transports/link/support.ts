@@ -6,9 +6,9 @@ import type {
   Forwarding,
   LinkedExchange,
   LinkFailure,
-  LinkListener,
   LinkNews,
-} from '../../../src/transports/link/link-port.ts';
+} from '../../../src/transports/http/other-nodes.ts';
+import type { LinkListener } from '../../../src/transports/link/link-port.ts';
 import { type LinkOptions, Links } from '../../../src/transports/link/links.ts';
 import { HANG_MS } from '../../harness/wait.ts';
 
