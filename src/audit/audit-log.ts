@@ -307,7 +307,7 @@ interface About extends Omit<AuditedCall, 'element' | 'argumentsDigest'> {
 
 function about({ by, element, request, ...more }: About): Omit<RecordMembers, 'event'> {
   const traceId = request && traceOf(request);
-  const { remoteAddress = request?.exchange?.remoteAddress } = more;
+  const { remoteAddress = request?.exchange?.incoming.remoteAddress } = more;
   return {
     ...caller(by),
     ...(element === undefined ? {} : { element: shortened(element, MAX_ELEMENT) }),
@@ -329,7 +329,7 @@ function ofCall(audited: AuditedCall): Omit<RecordMembers, 'event'> {
 /** The trace of a request: that of its span; without one, that of the client. */
 function traceOf({ exchange, meta, span }: NonNullable<About['request']>): string | undefined {
   const own = traceIdOf(span?.traceparent);
-  return own ?? traceIdOf(meta?.traceparent) ?? traceIdOf(exchange?.header('traceparent'));
+  return own ?? traceIdOf(meta?.traceparent) ?? traceIdOf(exchange?.incoming.header('traceparent'));
 }
 
 /** The trace id of a `traceparent` (W3C Trace Context). Other text may be a secret that a client put there. */

@@ -156,7 +156,7 @@ export class AuditedCalls {
       by: request.client,
       request,
       // The socket forgets it when the client disconnects.
-      remoteAddress: request.exchange?.remoteAddress,
+      remoteAddress: request.exchange?.incoming.remoteAddress,
       element: `tool ${tool}`,
       argumentsDigest: this.#options.keys.ring.fingerprint(given),
       ...(recorded === undefined ? {} : { arguments: recorded }),

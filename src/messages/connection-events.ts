@@ -9,23 +9,30 @@ import type { SessionStorage } from './session-storage.ts';
 /** Names one use of a transport: a pipe, a socket, an HTTP exchange. Unique within the process. */
 export type ConnectionId = string;
 
+/** The HTTP request of an exchange, without its body. */
+export interface RequestHead {
+  /** Its authenticated caller; undefined for an anonymous one. */
+  readonly auth: Auth | undefined;
+  /** A header by its name in lower case; the values of a repeated header joined. */
+  header(name: string): string | undefined;
+  /** True if a header occurs more than once, as far as is known. */
+  repeats(name: string): boolean;
+  /** The HTTP version of the request line, such as `1.1`; undefined for a request without one. */
+  readonly version?: string | undefined;
+  readonly remoteAddress?: string | undefined;
+  /** The local address and port that the client connected to, if they are known. */
+  readonly localAddress?: string | undefined;
+  readonly localPort?: number | undefined;
+  /** The entry that has forwarded it; undefined for a request of this node's own client. */
+  readonly hop?: Hop | undefined;
+}
+
 /** One HTTP request and its response: messages arrive in the request, and their responses leave in the response. */
 export interface Exchange {
   /** Unique within its connection. */
   readonly id: number;
   readonly principal: string;
-  /** Its authenticated caller; undefined for an anonymous one. */
-  readonly auth: Auth | undefined;
-  /** The value of a header, by its name in lower case. */
-  header(name: string): string | undefined;
-  /** True if the header is known to have come more than once. */
-  repeats(name: string): boolean;
-  /** The HTTP version, such as `1.1`, and the address of the client. */
-  readonly version?: string | undefined;
-  readonly remoteAddress?: string | undefined;
-  /** The address and the port at which it arrived. */
-  readonly localAddress?: string | undefined;
-  readonly localPort?: number | undefined;
+  readonly incoming: RequestHead;
   /** False if the client accepts no event stream as a response. */
   readonly streams?: boolean;
   /** The id of the request in it; the inbound codec sets it. */
@@ -41,8 +48,6 @@ export interface Exchange {
   readonly earlier?: readonly string[] | undefined;
   /** True while a rule decides about its request: its response must not begin. The core sets it. */
   undecided?: boolean;
-  /** The entry that has forwarded it; undefined for an exchange of this node's own client. */
-  readonly hop?: Hop | undefined;
   /** The cell by which this node serves its request; undefined if any node may serve it, and without a cluster. */
   readonly cell?: number | undefined;
   /** The core has found the cell of its request, which this node owns. */

@@ -31,14 +31,14 @@ export function checkParameterHeaders(exchange: Exchange, tool: Tool, args: Read
   }
   for (const { header, shown, path } of parameters) {
     const value = valueAt(args, path);
-    const got = exchange.header(header);
+    const got = exchange.incoming.header(header);
     // A parameter that is absent or null must have no header ("Server Behavior for Custom Headers", the table).
     if (value === undefined || value === null) {
       if (got !== undefined) throw mismatch(shown, `no such header, because "${path.join('.')}" has no value`, got);
       continue;
     }
     // Two headers arrive joined by a comma, and together could equal the argument.
-    const unclear = got === undefined || (got.includes(',') && exchange.repeats(header));
+    const unclear = got === undefined || (got.includes(',') && exchange.incoming.repeats(header));
     const decoded = unclear ? undefined : decodeMirrored(got);
     if (decoded === undefined || !mirrors(decoded, value))
       throw mismatch(shown, `the value of the argument "${path.join('.')}"`, got);

@@ -303,7 +303,7 @@ class Requests implements Behaviour<RequestsMail> {
       id,
       element: this.#metrics.elementOf(operation),
       meta,
-      http: exchange,
+      http: exchange?.incoming,
       transport: this.#options.transport,
       protocolVersion: client.dialect.revision,
       session: client.session?.id,

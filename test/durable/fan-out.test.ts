@@ -5,7 +5,7 @@ import { StorePace } from '../../src/store/store-pace.ts';
 import { SimulatedClock, settled } from '../../src/testing.ts';
 import { resolveHttpOptions } from '../../src/transports/http/http-options.ts';
 import { HttpSession } from '../../src/transports/http/http-session.ts';
-import { OpenList } from '../../src/transports/http/open-list.ts';
+import { OpenResponses } from '../../src/transports/http/open-responses.ts';
 import { Sweeper } from '../../src/transports/http/sweeper.ts';
 import { flicker, mostInOneTurn, offer, turn } from '../emitters/support.ts';
 import { suite } from '../harness/door.ts';
@@ -203,7 +203,7 @@ test('R-44 thousands of sessions hibernate in slices, and a session that is used
     (_, index) =>
       new HttpSession(
         { id: String(index), principal: 'p', dialect: undefined as never, keeper: keeper as never },
-        { sessionIdleMs: 1_000_000 } as never,
+        { options: { sessionIdleMs: 1_000_000 } } as never,
         clock.now(),
       ),
   );
@@ -211,7 +211,7 @@ test('R-44 thousands of sessions hibernate in slices, and a session that is used
   const sweeper = new Sweeper({
     host: transport,
     options: resolveHttpOptions({}),
-    open: new OpenList(),
+    open: new OpenResponses(),
     sessions: () => sessions,
     end() {},
     sleep: (session) => void slept.push(session),

@@ -99,9 +99,7 @@ const log = (data: string): EmitterMail => ({
 const exchange = (id: number): Exchange => ({
   id,
   principal: 'anonymous',
-  auth: undefined,
-  header: () => undefined,
-  repeats: () => false,
+  incoming: { auth: undefined, header: () => undefined, repeats: () => false },
 });
 const short = (texts: readonly string[]): string[] =>
   texts.map((text) => {

@@ -54,7 +54,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
     id: 'R-25',
     test: 'test/durable/sessions.test.ts',
     in: 'HttpConnections.close',
-    find: 'session.end(this.#options.retryMs, now);',
+    find: 'session.end(this.options.retryMs, now);',
     replace: 'session.end(undefined, now);',
     why: 'streams of a stopping server do not ask their clients to reconnect',
   },

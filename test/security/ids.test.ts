@@ -2,10 +2,10 @@
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { DIALECTS } from '../../src/protocol/dialects/index.ts';
-import { Quota } from '../../src/quota.ts';
 import { HttpSession } from '../../src/transports/http/http-session.ts';
 import { suite } from '../harness/door.ts';
 import { random } from '../harness/scale.ts';
+import { RecordingHost } from '../transports/support.ts';
 
 const test = suite('event ids');
 
@@ -13,14 +13,9 @@ const IDS = random(100_000);
 
 test(`S-05: ${IDS} mutated ids lead to no event of another session`, () => {
   const host = {
-    maxReplayEvents: 100,
-    retained: new Quota({ what: 'bytes', max: Number.MAX_SAFE_INTEGER, option: 'limits.maxRetainedBytes' }),
-    maxReplayBytes: 1_000_000,
-    retryMs: 1_000,
-    sessionIdleMs: 1_000,
+    host: new RecordingHost(),
+    options: { maxReplayEvents: 100, maxReplayBytes: 1_000_000, retryMs: 1_000, sessionIdleMs: 1_000 },
     interrupted: () => undefined,
-    unreadable: () => {},
-    pace: () => {},
   };
   const open = (id: string): HttpSession =>
     new HttpSession({ id, principal: 'ann', dialect: DIALECTS['2025-11-25'], keeper: undefined }, host, 0);

@@ -114,7 +114,8 @@ export class Inbound {
     if (!inspection.on) this.#read(text);
     else
       inspection.withCause(inspection.record({ type: 'wire', connection, direction: 'in', text }), () => {
-        if (exchange?.hop && inspection.full) inspection.record({ type: 'hop', way: 'from', ...exchange.hop });
+        if (exchange?.incoming.hop && inspection.full)
+          inspection.record({ type: 'hop', way: 'from', ...exchange.incoming.hop });
         this.#read(text);
       });
     this.#enter(before);
@@ -417,7 +418,7 @@ export class Inbound {
       exchange,
       shared && exchange && !client.session ? exchange.id : message.id,
       this.#bytes,
-      exchange ? exchange.auth : this.#auth,
+      exchange ? exchange.incoming.auth : this.#auth,
     );
     const progress = exchange?.earlier && lastProgressIn(exchange.earlier, token, this.#options);
     if (progress !== undefined) setProgress(request, progress);

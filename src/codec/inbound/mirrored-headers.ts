@@ -11,7 +11,7 @@ import { isModernRevision, SUPPORTED_REVISIONS } from '../../protocol/revisions.
 
 /** True if the headers of an HTTP request declare the modern era. */
 export function announces(exchange: Exchange): boolean {
-  return isModernRevision(exchange.header('mcp-protocol-version'));
+  return isModernRevision(exchange.incoming.header('mcp-protocol-version'));
 }
 
 /**
@@ -20,7 +20,7 @@ export function announces(exchange: Exchange): boolean {
  * @see 2026-07-28 streamable-http "Protocol Version Header"
  */
 export function checkRevisionHeader(exchange: Exchange, revision: string): void {
-  const header = exchange.header('mcp-protocol-version');
+  const header = exchange.incoming.header('mcp-protocol-version');
   if (header !== revision) throw mismatch('MCP-Protocol-Version', header, revision);
 }
 
@@ -29,7 +29,7 @@ export function checkRevisionHeader(exchange: Exchange, revision: string): void 
  * @see 2025-11-25 basic/transports "Protocol Version Header"
  */
 export function checkKnownRevision(exchange: Exchange): void {
-  const requested = exchange.header('mcp-protocol-version');
+  const requested = exchange.incoming.header('mcp-protocol-version');
   if (requested === undefined || SUPPORTED_REVISIONS.some((revision) => revision === requested)) return;
   throw new ProtocolError(
     ErrorCode.UnsupportedProtocolVersion,
@@ -43,16 +43,16 @@ export function checkKnownRevision(exchange: Exchange): void {
  * @see 2026-07-28 streamable-http "Standard Request Headers", "Server Validation"
  */
 export function checkStandardHeaders(exchange: Exchange, method: string, params: Params): void {
-  const header = exchange.header('mcp-method');
+  const header = exchange.incoming.header('mcp-method');
   if (header !== method) throw mismatch('Mcp-Method', header, method);
   const row = METHODS.get(method);
   if (row?.kind !== 'request' || !row.named) return;
   const named = params?.[row.named];
   // A body without the name is rejected later, with a better message.
   if (typeof named !== 'string') return;
-  const name = exchange.header('mcp-name');
+  const name = exchange.incoming.header('mcp-name');
   // Two headers arrive joined by a comma, and together could equal the value in the body.
-  const repeats = name?.includes(',') && exchange.repeats('mcp-name');
+  const repeats = name?.includes(',') && exchange.incoming.repeats('mcp-name');
   if (name === undefined || repeats || decodeMirrored(name) !== named) throw mismatch('Mcp-Name', name, named);
 }
 

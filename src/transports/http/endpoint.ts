@@ -4,7 +4,7 @@ import type { Auth } from '../../messages/auth.ts';
 import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
-import { ANONYMOUS } from '../../quota.ts';
+import { ANONYMOUS, Quota } from '../../quota.ts';
 import type { Denial } from '../../telemetry/metrics.ts';
 import { type Readiness, type ReturnAddress, readinessDocument, type TransportHost } from '../transport.ts';
 import type { EndpointNodes } from './forwarded-request.ts';
@@ -23,7 +23,7 @@ import type { ResolvedHttpOptions } from './http-options.ts';
 import type { OpenRoutes, RouteAnswers } from './mcp-routes.ts';
 import { HTTP_METHODS, namesStream, SSE_METHODS } from './methods-of-paths.ts';
 import type { ClusteredHost, LinkedExchange } from './other-nodes.ts';
-import { PrincipalLoad } from './principal-load.ts';
+import { RequestRate } from './request-rate.ts';
 import { SignInRoute } from './sign-in-route.ts';
 
 /** The statuses after which a retry may succeed, and the header that says when, unless a response has its own. */
@@ -64,7 +64,9 @@ export function loadRoutes(): Promise<typeof import('./mcp-routes.ts')> {
 export class Endpoint implements RouteAnswers {
   readonly #options: EndpointOptions;
   readonly #guard: HostGuard;
-  readonly #load: PrincipalLoad;
+  /** The open exchanges of each principal. */
+  readonly #exchanges: Quota;
+  readonly #rate: RequestRate | undefined;
   readonly #authenticator: HttpAuthenticator | undefined;
   readonly #signIns: SignInRoute;
   /** The path at which a GET opens HTTP+SSE whatever its headers are; undefined if it equals the endpoint's path. */
@@ -80,9 +82,15 @@ export class Endpoint implements RouteAnswers {
   /** @throws {TypeError} for an invalid host, origin or header in the lists */
   constructor(options: EndpointOptions) {
     this.#options = options;
-    const { rate, auth, authenticate } = options;
+    const { rate, auth, authenticate, maxExchanges, maxExchangesPerPrincipal } = options;
     this.#guard = new HostGuard(options);
-    this.#load = new PrincipalLoad({ ...options, rate });
+    this.#exchanges = new Quota({
+      what: 'exchanges open',
+      max: maxExchanges,
+      option: 'http.maxExchanges',
+      perPrincipal: { max: maxExchangesPerPrincipal, option: 'http.maxExchangesPerPrincipal' },
+    });
+    this.#rate = rate && new RequestRate(rate);
     this.#authenticator = auth ?? (authenticate && new FunctionAuthenticator((request) => authenticate(request)));
     this.#signIns = new SignInRoute({ ...options, authenticates: this.#authenticator !== undefined });
     const beside = options.path.replace(/[^/]*$/, 'sse');
@@ -93,7 +101,7 @@ export class Endpoint implements RouteAnswers {
     const { openRoutes } = await loadRoutes();
     if (this.#closed) return;
     const cluster = isClustered(host) ? this.#enter(host) : undefined;
-    this.#open = openRoutes(host, this.#options, this.#load, this, this.#authenticator, cluster);
+    this.#open = openRoutes(host, this.#options, this.#exchanges, this, this.#authenticator, cluster);
   }
 
   /** Asks clients to close their connections, and serves every request. */
@@ -105,9 +113,9 @@ export class Endpoint implements RouteAnswers {
   #enter({ nodes, hops, clock }: TransportHost & ClusteredHost): EndpointNodes {
     const endpoint = nodes.serve({
       forwarded: (exchange) => this.#forwarded(exchange),
-      rated: (from, news) => this.#load.rated(from, news),
+      rated: (from, news) => this.#rate?.rated(from, news),
     });
-    this.#load.share(nodes, endpoint, clock);
+    this.#rate?.share(nodes, endpoint, clock);
     return { nodes, endpoint, hops };
   }
 
@@ -127,7 +135,7 @@ export class Endpoint implements RouteAnswers {
     this.drain();
     this.#closed = true;
     for (const end of this.#undecided) end();
-    this.#load.stop();
+    this.#rate?.stop();
     return this.#open?.connections.close() ?? Promise.resolve();
   }
 
@@ -140,13 +148,9 @@ export class Endpoint implements RouteAnswers {
         status: version === '0.9' ? 400 : 505,
         message: `request line: expected HTTP/1.1, got ${version === '0.9' ? 'no version' : `HTTP/${version}`}`,
       });
-    // RFC 9112 section 3.2: the host of an absolute target would override the Host header, and duplicate Host headers
-    // are invalid.
-    if (!url.startsWith('/') || request.repeats('host'))
-      return this.refuse(request, {
-        status: 400,
-        message: 'expected a path and exactly one Host header',
-      });
+    // RFC 9112 section 3.2: the host of an absolute target would override the Host header.
+    if (!url.startsWith('/'))
+      return this.refuse(request, { status: 400, message: 'request line: expected a path, got another target' });
     const at = url.indexOf('?');
     const asked = at === -1 ? url : url.slice(0, at);
     const here = mounted || asked === path;
@@ -364,23 +368,23 @@ export class Endpoint implements RouteAnswers {
     if (!open || request.response.gone) return;
     const principal = auth?.principal ?? ANONYMOUS;
     request.auth = auth;
-    const excess = this.#options.rate && this.#load.tooOften(this.#who(request, principal), open.host.clock.now());
+    const excess = this.#rate?.tooOften(this.#who(request, principal), open.host.clock.now());
     if (excess) return this.#tooMuch(request, principal, excess);
     this.#route(open, request, query, old, auth);
   }
 
   #route({ routes }: OpenRoutes, request: HttpRequest, query: string, old: boolean, auth: Auth | undefined): void {
     const principal = auth?.principal ?? ANONYMOUS;
-    const excess = request.method === 'DELETE' ? undefined : this.#load.begin(principal);
-    if (excess) return this.#tooMuch(request, principal, excess);
-    switch (request.method) {
-      case 'POST':
-        return routes.post(request, query, principal);
-      case 'GET':
-        return old ? routes.getOld(request, principal) : routes.get(request, principal);
-      default:
-        return routes.delete(request, principal);
+    if (request.method === 'DELETE') return routes.delete(request, principal);
+    const excess = this.#exchanges.excess(principal);
+    if (excess) {
+      const message = `${excess.message}. Close one, or wait for a response`;
+      return this.#tooMuch(request, principal, { option: excess.option, message, retryMs: 1_000 });
     }
+    this.#exchanges.add(principal);
+    if (request.method === 'POST') routes.post(request, query, principal);
+    else if (old) routes.getOld(request, principal);
+    else routes.get(request, principal);
   }
 
   /** The key of the rate limit: the principal; without authentication the session, or else the remote address. */

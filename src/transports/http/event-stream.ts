@@ -1,4 +1,5 @@
 /** One stream of server-sent events: its buffered events, and the response that carries it, if there is one. */
+import type { ConnectionEventEmitter, ConnectionId, Reader } from '../../messages/connection-events.ts';
 import { heapBytes } from '../../protocol/heap.ts';
 import type { HttpResponse } from './http-message.ts';
 import { eventText, idPrefix, KEEP_ALIVE, numberedText, primingText, retryText } from './sse.ts';
@@ -61,6 +62,11 @@ export const EVENT_STREAM = {
   // 2026-07-28 streamable-http "Receiving Messages": proxies must not hold events back.
   'x-accel-buffering': 'no',
 } as const;
+
+/** Reports that a reader of this connection is slow, or that it has caught up. */
+export function reportPace(bus: ConnectionEventEmitter, connection: ConnectionId, reader: Reader, slow: boolean): void {
+  bus.emit(slow ? 'connection.slow' : 'connection.drained', { connection, reader });
+}
 
 export class EventStream implements ClientStream {
   /** The last event was written, or is buffered for a client that reconnects. */

@@ -1,47 +1,39 @@
 /** One POST and the response that carries its answers, as one JSON body or as an event stream. */
-import type { Auth } from '../../messages/auth.ts';
 import type { Bytes, ConnectionId, Exchange } from '../../messages/connection-events.ts';
+import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
 import { heapBytes } from '../../protocol/heap.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
-import { isExcess, type Quota, type Reservation } from '../../quota.ts';
-import { type ClientStream, EVENT_STREAM, EventStream } from './event-stream.ts';
+import { isExcess, type Reservation } from '../../quota.ts';
+import type { TransportHost } from '../transport.ts';
+import { type ClientStream, EVENT_STREAM, EventStream, reportPace } from './event-stream.ts';
 import { challengeOf, type HttpAuthenticator } from './http-authenticator.ts';
-import type { Headers, HttpListener, HttpRequest, HttpResponse } from './http-message.ts';
+import type { CommonHeaders, Headers, HttpRequest } from './http-message.ts';
+import type { ResolvedHttpOptions } from './http-options.ts';
 import type { HttpSession } from './http-session.ts';
-import type { Open } from './open-list.ts';
+import { endOf, OpenResponse } from './open-responses.ts';
 import { retryText } from './sse.ts';
-import { StallDetector } from './stall-detector.ts';
+
+/** The request may have had effects, so its client must learn that it has run. */
+const UNREAD =
+  'the request has ended, but its response does not fit beside those that clients have not read. Read responses faster, or request less at once';
+/** The error if the store rejects the data that a response rests on. */
+const UNSAVED = 'the server cannot persist the result, so it cannot send it. Retry later with the same id';
 
 /** The services that an exchange uses. */
 export interface ExchangeHost {
-  readonly response: 'auto' | 'json' | 'sse';
+  readonly host: Pick<TransportHost, 'bus' | 'clock' | 'refusal' | 'retained'>;
+  readonly options: Pick<ResolvedHttpOptions, 'response'>;
   /** Words the challenges of rejections; undefined without authentication. */
   readonly authenticator: HttpAuthenticator | undefined;
-  /** The byte quota, in which a long answer counts until its client has read it. */
-  readonly retained: Quota;
-  now(): number;
-  /** The time at which a stream of this caller ends. */
-  endOf(auth: Auth | undefined): number;
-  /** Reports that the client of an exchange reads slowly, or that it has caught up. */
-  pace(connection: ConnectionId, reader: Exchange, slow: boolean): void;
-  /** The client disconnected before its answer. */
-  disconnected(exchange: PostExchange): void;
+  readonly answers: CommonHeaders;
   /** The answer was written to the response, or will never exist. */
   settled(exchange: PostExchange): void;
-  /** The text of the error for an answer that the byte quota has no room for. */
-  tooLong(why: string, request: RequestId | undefined): string;
-  /** The text of the error for a response that the store could not persist. */
-  unsaved(why: string, request: RequestId | undefined): string;
-  /** The store could not persist the session that this exchange was to open. */
-  failed(session: HttpSession): void;
-  /** Counts a request in a cell of this node. @returns a function that ends the count; undefined without a cluster */
-  enter(cell: number): (() => void) | undefined;
   /** The exchange is settled and its response has closed. */
   over(exchange: PostExchange): void;
-  /** Reports an error of the authenticator. */
-  broken(error: unknown): void;
-  /** Headers of the response, in addition to those of its kind. */
-  headers(exchange: PostExchange, status: number): Headers | undefined;
+  /** Ends the session that this exchange was to open. */
+  end(session: HttpSession, reason: string): void;
+  /** Counts a request in a cell of this node. @returns a function that ends the count; undefined without a cluster */
+  enterCell(cell: number): (() => void) | undefined;
 }
 
 export interface IncomingPost {
@@ -66,10 +58,11 @@ const SMALL_ANSWER = 65_536;
 /** The statuses after which a later retry can succeed (RFC 9110 section 10.2.3). */
 const RETRY_AFTER: ReadonlySet<number> = new Set([429, 503]);
 
-export class PostExchange implements Exchange, HttpListener, Open {
+export class PostExchange extends OpenResponse implements Exchange {
   readonly id: number;
   readonly principal: string;
   readonly streams: boolean;
+  readonly incoming: HttpRequest;
   request: RequestId | undefined = undefined;
   storesReply = false;
   repeatable = false;
@@ -84,57 +77,49 @@ export class PostExchange implements Exchange, HttpListener, Open {
   opened: HttpSession | undefined;
   /** The answer was sent, or will never exist. */
   settled = false;
-  /** The time by which a subscription ends with its token. Any other request ends with its answer. */
-  endsAt = Number.POSITIVE_INFINITY;
-  before: Open | undefined;
-  after: Open | undefined;
-  readonly host: ExchangeHost;
+  readonly connections: ExchangeHost;
   /** Until the core has accepted its message, or until its stream stores it. */
   text: string | undefined;
   /** Another node serves its message, or may serve it. */
   elsewhere = false;
   cell: number | undefined;
   #leaveCell: (() => void) | undefined;
-  readonly #request: HttpRequest;
-  readonly #response: HttpResponse;
   readonly #json: boolean;
   readonly #sse: boolean;
   #stream: ClientStream | undefined;
-  /** The client disconnected. */
-  #gone = false;
-  #stall: StallDetector | undefined;
   /** The bytes of a long answer, until the response has closed. */
   #unread: Reservation | undefined;
   #ended = false;
 
   constructor(
     { id, principal, request, accepts, connection, session, text, continues }: IncomingPost,
-    host: ExchangeHost,
+    connections: ExchangeHost,
   ) {
+    // A subscription ends with its token. Any other request ends with its answer.
+    super(request.response, Number.POSITIVE_INFINITY);
     this.id = id;
     this.earlier = continues?.earlier;
     this.text = text;
     this.principal = principal;
     this.connection = connection;
     this.session = session;
-    this.openedAt = host.now();
-    this.host = host;
-    this.#request = request;
-    this.#response = request.response;
-    this.#json = accepts.json && host.response !== 'sse';
-    this.#sse = accepts.sse && host.response !== 'json';
+    this.openedAt = connections.host.clock.now();
+    this.connections = connections;
+    this.incoming = request;
+    this.#json = accepts.json && connections.options.response !== 'sse';
+    this.#sse = accepts.sse && connections.options.response !== 'json';
     this.streams = accepts.sse;
     if (!continues) {
-      this.#response.listener = this;
+      this.response.listener = this;
       return;
     }
     // The request for the rest of its stream has the response.
     this.#stream = continues.stream;
-    this.#gone = true;
+    this.gone = true;
   }
 
   get resourceMetadata(): string | undefined {
-    return this.host.authenticator?.resourceMetadata;
+    return this.connections.authenticator?.resourceMetadata;
   }
 
   /** True if its stream may have to store its text. */
@@ -142,45 +127,9 @@ export class PostExchange implements Exchange, HttpListener, Open {
     return this.session !== undefined && (this.repeatable || this.undecided);
   }
 
-  get incoming(): HttpRequest {
-    return this.#request;
-  }
-
   enter(cell: number): void {
     this.cell = cell;
-    this.#leaveCell = this.host.enter(cell);
-  }
-
-  get auth(): Exchange['auth'] {
-    return this.#request.auth;
-  }
-
-  get version(): string | undefined {
-    return this.#request.version;
-  }
-
-  get remoteAddress(): string | undefined {
-    return this.#request.remoteAddress;
-  }
-
-  get localAddress(): string | undefined {
-    return this.#request.localAddress;
-  }
-
-  get localPort(): number | undefined {
-    return this.#request.localPort;
-  }
-
-  get hop(): Exchange['hop'] {
-    return this.#request.hop;
-  }
-
-  header(name: string): string | undefined {
-    return this.#request.header(name);
-  }
-
-  repeats(name: string): boolean {
-    return this.#request.repeats(name);
+    this.#leaveCell = this.connections.enterCell(cell);
   }
 
   /** Attaches the exchange to the session that its `initialize` opened. */
@@ -193,13 +142,14 @@ export class PostExchange implements Exchange, HttpListener, Open {
   /** Sends one message. `status` marks it as the answer; `stays` means that it needs a stream. */
   receive(text: string, status: number | undefined, stays = false, bytes?: Bytes): void {
     if (this.settled) return;
-    if (stays) this.endsAt = this.host.endOf(this.auth);
-    if (status !== undefined && text.length > SMALL_ANSWER && !this.#gone) {
+    if (stays) this.endsAt = endOf(this.incoming.auth, this.connections.host.clock);
+    if (status !== undefined && text.length > SMALL_ANSWER && !this.gone) {
       // A body whose bytes are cached is shared by all clients.
       const excess = bytes && this.#json && !this.#stream ? undefined : this.#reserve(text);
-      if (excess !== undefined) return this.receive(this.host.tooLong(excess, this.request), TOO_LONG_STATUS);
+      if (excess !== undefined)
+        return this.receive(this.#error(ErrorCode.Overloaded, `${UNREAD}: ${excess}`), TOO_LONG_STATUS);
     }
-    if (!this.#stream && !this.#gone) {
+    if (!this.#stream && !this.gone) {
       if (status !== undefined && (this.#json || status >= 400 || !this.#sse)) return this.#whole(status, text, bytes);
       if (this.#sse || (stays && this.streams)) this.#begin();
     }
@@ -215,7 +165,8 @@ export class PostExchange implements Exchange, HttpListener, Open {
   admitted(): void {
     if (this.undecided) return;
     if (this.elsewhere) return;
-    if (this.host.response === 'sse' && this.#sse && !this.settled && !this.#stream && !this.#gone) this.#begin();
+    if (this.connections.options.response === 'sse' && this.#sse && !this.settled && !this.#stream && !this.gone)
+      this.#begin();
   }
 
   /** The POST contains nothing that needs an answer. */
@@ -235,11 +186,11 @@ export class PostExchange implements Exchange, HttpListener, Open {
   unanswered(): void {
     if (this.settled) return;
     this.settled = true;
-    if (!this.#stream && !this.#gone) {
+    if (!this.#stream && !this.gone) {
       if (this.#sse) {
-        this.#response.begin(200, this.#headers(EVENT_STREAM, 200));
-        this.#response.end();
-      } else this.#response.send(202, this.#headers(undefined, 202), undefined);
+        this.response.begin(200, this.#headers(EVENT_STREAM, 200));
+        this.response.end();
+      } else this.response.send(202, this.#headers(undefined, 202), undefined);
     }
     this.#settle();
   }
@@ -249,65 +200,58 @@ export class PostExchange implements Exchange, HttpListener, Open {
     if (!this.settled) this.#whole(status, text);
   }
 
-  /** Disconnects the client without another byte: another node owns the session now. */
-  cut(): void {
+  override cut(): void {
     this.settled = true;
-    this.#response.destroy();
+    super.cut();
   }
 
   /** Disconnects the client, which reconnects for the rest after so many milliseconds. */
   release(retryMs: number): void {
     if (this.settled || !this.session?.dialect.resumableStreams) return;
     if (!this.#stream) {
-      if (this.#gone || !this.#sse || !this.session.dialect.primesStreams) return;
+      if (this.gone || !this.#sse || !this.session.dialect.primesStreams) return;
       this.#begin(retryMs);
     }
-    this.#stream?.release(retryMs, this.host.now());
+    this.#stream?.release(retryMs, this.connections.host.clock.now());
   }
 
-  /** Maintains an open response. @returns false if its client read nothing for too long and was disconnected */
-  tend(now: number, keepAliveMs: number, stallMs: number): boolean {
-    if (this.#gone) return true;
-    if (this.#response.pending > 0 || this.#stall) {
-      this.#stall ??= new StallDetector();
-      if (this.#stall.stalled(this.#response.pending, now, stallMs)) {
-        this.#response.destroy();
-        return false;
-      }
-    }
-    if (this.settled) return true;
+  protected override keepAlive(now: number, keepAliveMs: number): void {
+    if (this.settled) return;
     if (this.#stream) this.#stream.keepAlive();
     else if (this.#sse && !this.undecided && now - this.openedAt >= keepAliveMs) this.#begin();
-    return true;
   }
 
   expire(retryMs: number, now: number): void {
-    if (this.#gone || this.settled) return;
-    this.#response.write(retryText(retryMs));
+    if (this.gone || this.settled) return;
+    this.response.write(retryText(retryMs));
     // Its client disconnects with that, which cancels the subscription.
     if (this.#stream) this.#stream.finish(now);
-    else this.#response.end();
+    else this.response.end();
   }
 
-  drained(): void {
-    this.#stall?.moved();
+  override drained(): void {
+    super.drained();
     this.#stream?.drained();
   }
 
   closed(): void {
-    this.#gone = true;
+    this.gone = true;
     this.#unread?.release();
     this.#unread = undefined;
-    if (this.#stream && this.session) this.session.detachReader(this.#response, this.#stream, this.host.now());
+    const { bus, clock } = this.connections.host;
+    if (this.#stream && this.session) this.session.detachReader(this.response, this.#stream, clock.now());
     if (this.settled) return this.#over();
-    this.host.disconnected(this);
+    // A session's request continues (2025-11-25 transports, "Sending Messages to the Server"). Any other request is
+    // cancelled here.
+    if (this.session) return;
+    bus.emit('connection.left', { connection: this.connection, exchange: this });
     // Release messages that were held back for a slow reader: the reader has disconnected.
-    if (!this.session) this.#stream?.drained();
+    this.#stream?.drained();
   }
 
   /** Counts an answer until its client has read it. @returns the exceeded limit */
   #reserve(text: string): string | undefined {
-    const taken = this.host.retained.reserve(this.principal, heapBytes(text), this.session?.id);
+    const taken = this.connections.host.retained.reserve(this.principal, heapBytes(text), this.session?.id);
     if (isExcess(taken)) return taken.message;
     this.#unread = taken;
     return undefined;
@@ -316,9 +260,9 @@ export class PostExchange implements Exchange, HttpListener, Open {
   #begin(retryMs?: number): void {
     this.#stream =
       this.session?.open(this, this.request, this.repeatable ? this.text : undefined) ??
-      new EventStream(undefined, (slow) => this.host.pace(this.connection, this, slow));
-    this.#response.begin(200, this.#headers(EVENT_STREAM, 200));
-    this.#stream.attach(this.#response, retryMs);
+      new EventStream(undefined, (slow) => reportPace(this.connections.host.bus, this.connection, this, slow));
+    this.response.begin(200, this.#headers(EVENT_STREAM, 200));
+    this.#stream.attach(this.response, retryMs);
   }
 
   #whole(status: number, text: string, bytes?: Bytes): void {
@@ -336,47 +280,53 @@ export class PostExchange implements Exchange, HttpListener, Open {
   }
 
   #answer(status: number, headers: Headers, text: string | undefined, bytes?: Bytes): void {
-    this.#response.send(status, this.#headers(headers, status), text, bytes);
+    this.response.send(status, this.#headers(headers, status), text, bytes);
     this.#settle();
   }
 
   /** The store could not persist the outcome: the client gets an error instead of it. */
   #unsaved(why: string): void {
-    const { session, request } = this;
-    this.#answer(503, JSON_BODY, this.host.unsaved(why, request));
+    this.#answer(503, JSON_BODY, this.#error(ErrorCode.InternalError, `${UNSAVED}: ${why}`));
     // A session that the store could not persist has not opened.
-    if (this.opened && session) this.host.failed(session);
+    if (this.opened && this.session) this.connections.end(this.session, UNSAVED);
+  }
+
+  /** The text of an error for its request. */
+  #error(code: ErrorCodeValue, message: string): string {
+    return this.connections.host.refusal(code, message, this.request);
   }
 
   #settle(): void {
     this.settled = true;
-    this.#stream?.finish(this.host.now());
-    this.host.settled(this);
-    if (this.#gone) this.#over();
+    this.#stream?.finish(this.connections.host.clock.now());
+    this.connections.settled(this);
+    if (this.gone) this.#over();
   }
 
   #over(): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#leaveCell?.();
-    this.host.over(this);
+    this.connections.over(this);
   }
 
   /** The header that names the scopes which a rejected request needs. */
   #challenge(): Headers | undefined {
-    const { authenticator } = this.host;
+    const { authenticator } = this.connections;
     if (!this.neededScopes || !authenticator) return undefined;
     try {
       return { 'www-authenticate': challengeOf(authenticator, this.neededScopes) };
     } catch (error) {
       // The client still gets its rejection.
-      this.host.broken(error);
+      this.connections.host.bus.emit('fault', { where: 'http.auth', error });
       return undefined;
     }
   }
 
   #headers(own: Headers | undefined, status: number): Headers {
-    const more = this.host.headers(this, status);
+    const common = this.connections.answers.headers(this.incoming);
+    // A session whose `initialize` was rejected has not opened.
+    const more = this.opened && status === 200 ? { ...common, 'mcp-session-id': this.opened.id } : common;
     const later = RETRY_AFTER.has(status) ? { 'retry-after': '1' } : status === 403 ? this.#challenge() : undefined;
     return more || later ? { ...own, ...more, ...later } : (own ?? NOTHING);
   }

@@ -10,8 +10,8 @@ import { heapBytes } from '../../protocol/heap.ts';
 import { isExcess, type Reservation } from '../../quota.ts';
 import type { TransportHost } from '../transport.ts';
 import type { HostRefusal } from './host-guard.ts';
-import type { Headers, HttpListener, HttpRequest } from './http-message.ts';
-import type { Open } from './open-list.ts';
+import type { Headers, HttpRequest } from './http-message.ts';
+import { OpenResponse } from './open-responses.ts';
 import type {
   CellPlace,
   ForwardedExchange,
@@ -21,7 +21,6 @@ import type {
   NodeEntry,
 } from './other-nodes.ts';
 import { EventMessages } from './sse.ts';
-import { StallDetector } from './stall-detector.ts';
 
 /** The headers that the endpoint and the core read. Credentials stay at the entry, which has authenticated the caller. */
 const READ: ReadonlySet<string> = new Set([
@@ -85,23 +84,17 @@ export interface ForwardingHost extends EndpointNodes {
   readonly over: (forwarded: ForwardedRequest) => void;
 }
 
-export class ForwardedRequest implements ForwardListener, HttpListener, Open {
-  before: Open | undefined;
-  after: Open | undefined;
-  /** The owner ends a stream whose caller is no longer authenticated. */
-  readonly endsAt = Number.POSITIVE_INFINITY;
+export class ForwardedRequest extends OpenResponse implements ForwardListener {
   readonly misplaced: Misplaced;
   readonly #host: ForwardingHost;
   readonly #deadline: number;
   #pauseMs = PAUSE_MS;
   #pause: Timer | undefined;
   #forwarding: Forwarding | undefined;
-  #stall: StallDetector | undefined;
   #held: Reservation | undefined;
   #streams = false;
   /** The owners were read again for a request that another node has sent here. */
   #confirmed = false;
-  #over = false;
   /** The record of the client's message; 0 without a viewer. */
   #message: number;
   /** The last hop to an owner. */
@@ -111,6 +104,8 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
   #messages: EventMessages | undefined;
 
   constructor(misplaced: Misplaced, host: ForwardingHost) {
+    // The owner ends a stream whose caller is no longer authenticated.
+    super(misplaced.request.response, Number.POSITIVE_INFINITY);
     this.misplaced = misplaced;
     this.#host = host;
     this.#deadline = host.host.clock.now() + host.nodes.waitMs;
@@ -119,24 +114,23 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
 
   /** True until its response begins. A GET waits for a stream, which its client opens again at another node. */
   get unanswered(): boolean {
-    return !this.#over && !this.#streams && this.misplaced.request.method !== 'GET';
+    return !this.gone && !this.#streams && this.misplaced.request.method !== 'GET';
   }
 
   /** Finds the owner, and forwards the request to it. */
   begin(): void {
-    const { request, cell } = this.misplaced;
-    request.response.listener = this;
-    this.#go(this.#host.nodes.placeOf(cell));
+    this.response.listener = this;
+    this.#go(this.#host.nodes.placeOf(this.misplaced.cell));
   }
 
   #go(place: CellPlace): void {
     const { request, here } = this.misplaced;
-    if (this.#over) return;
-    if (request.response.gone) return this.closed();
+    if (this.gone) return;
+    if (this.response.gone) return this.closed();
     switch (place.at) {
       case 'here':
         this.#release();
-        this.#over = true;
+        this.gone = true;
         this.#host.stayed(this);
         return here();
       case 'peer':
@@ -158,7 +152,7 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
   #settle(): void {
     const { host, nodes } = this.#host;
     const left = this.#deadline - host.clock.now();
-    if (this.#over) return;
+    if (this.gone) return;
     if (left <= 0) return this.#refuse(UNREACHABLE);
     nodes
       .settle(this.misplaced.cell, left)
@@ -168,7 +162,7 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
       )
       .catch((error: unknown) => {
         host.bus.emit('fault', { where: 'forwarding a request', error });
-        this.misplaced.request.response.destroy();
+        this.response.destroy();
       });
   }
 
@@ -190,9 +184,9 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
     }
     const forwarding = nodes.link.forward(node, this.#exchange(), this);
     // It may have failed at once, or its client may have disconnected.
-    if (this.#over) forwarding.cancel();
+    if (this.gone) forwarding.cancel();
     else if (!this.#pause) this.#forwarding = forwarding;
-    if (forwarding.number !== undefined && text !== '' && !this.#over) this.#sent({ node, number: forwarding.number });
+    if (forwarding.number !== undefined && text !== '' && !this.gone) this.#sent({ node, number: forwarding.number });
   }
 
   #sent(hop: Hop): void {
@@ -215,7 +209,7 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
     this.#end = 'answered';
     if (this.#message !== 0 && body !== undefined)
       this.#host.hops.message(this.#host.connection(), body, this.#message);
-    if (!this.#over) this.misplaced.request.response.send(status, this.#ofConnection(headers), body);
+    if (!this.gone) this.response.send(status, this.#ofConnection(headers), body);
   }
 
   /** Adds the header about the client's connection, which is the entry's. */
@@ -225,13 +219,13 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
 
   begun(status: number, headers: Headers): void {
     this.#streams = true;
-    if (!this.#over) this.misplaced.request.response.begin(status, this.#ofConnection(headers));
+    if (!this.gone) this.response.begin(status, this.#ofConnection(headers));
     this.#host.begun();
   }
 
   text(text: string): boolean {
     if (this.#message !== 0) this.#record(text);
-    return this.#over || this.misplaced.request.response.write(text);
+    return this.gone || this.response.write(text);
   }
 
   #record(text: string): void {
@@ -243,12 +237,12 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
   ended(): void {
     this.#forwarding = undefined;
     this.#end = 'answered';
-    if (!this.#over) this.misplaced.request.response.end();
+    if (!this.gone) this.response.end();
   }
 
   failed(failure: LinkFailure): void {
     this.#forwarding = undefined;
-    if (this.#over) return;
+    if (this.gone) return;
     if (failure !== 'not mine') this.#end = failure;
     switch (failure) {
       case 'full':
@@ -259,19 +253,19 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
       case 'lost':
         return this.misplaced.repeatable ? this.#again() : this.#refuse(UNKNOWN, ErrorCode.InternalError);
       case 'cut':
-        return this.misplaced.request.response.destroy();
+        return this.response.destroy();
     }
   }
 
-  drained(): void {
-    this.#stall?.moved();
+  override drained(): void {
+    super.drained();
     this.#forwarding?.resume();
   }
 
   /** The client has disconnected, or has received everything. */
   closed(): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.gone) return;
+    this.gone = true;
     this.#host.host.metrics.forwarded(this.#end);
     if (this.#hop && this.#message !== 0) this.#host.hops.ended(this.#message, this.#hop, this.#end);
     this.#release();
@@ -287,25 +281,19 @@ export class ForwardedRequest implements ForwardListener, HttpListener, Open {
 
   #refuse(refusal: HostRefusal, code: ErrorCodeValue = ErrorCode.Overloaded): void {
     if (this.#end === 'left') this.#end = refusal === UNREACHABLE ? 'unreachable' : 'full';
-    if (!this.#over) this.#host.refuse(this.misplaced.request, refusal, code);
+    if (!this.gone) this.#host.refuse(this.misplaced.request, refusal, code);
   }
 
-  tend(now: number, _keepAliveMs: number, stallMs: number): boolean {
-    const { response } = this.misplaced.request;
-    if (this.#over || (response.pending === 0 && !this.#stall)) return true;
-    this.#stall ??= new StallDetector();
-    if (!this.#stall.stalled(response.pending, now, stallMs)) return true;
-    response.destroy();
-    return false;
-  }
+  /** The owner keeps a silent stream open. */
+  protected override keepAlive(): void {}
 
   expire(): void {}
 
   /** This node closes: ends a stream, which its client opens again at another node. */
   end(): void {
-    if (this.#over) return;
+    if (this.gone) return;
     const { request, repeatable } = this.misplaced;
-    if (this.#streams) request.response.end();
+    if (this.#streams) this.response.end();
     // Its entry finds the owner.
     else if (request.notMine) request.notMine();
     // The owner may have served it: 503 would invite the client to repeat it.

@@ -2,10 +2,10 @@
 import { eachInSlices } from '../../clock.ts';
 import type { Auth } from '../../messages/auth.ts';
 import type { LeavingCells } from '../../messages/cell-holder.ts';
-import type { ConnectionEvents, ConnectionId, Exchange, Reader } from '../../messages/connection-events.ts';
+import type { ConnectionEvents, ConnectionId, Exchange } from '../../messages/connection-events.ts';
 import { isOfCells } from '../../protocol/cell.ts';
 import { ErrorCode } from '../../protocol/errors.ts';
-import { messageOf } from '../../protocol/json.ts';
+import type { Quota } from '../../quota.ts';
 import type { TransportHost } from '../transport.ts';
 import { type InterruptedRequest, MAX_STORED_REQUEST } from './durable-stream.ts';
 import type { ClientStream } from './event-stream.ts';
@@ -15,17 +15,12 @@ import { GetStream } from './get-stream.ts';
 import type { HttpAuthenticator } from './http-authenticator.ts';
 import type { CommonHeaders, Headers, HttpRequest, HttpResponse } from './http-message.ts';
 import type { ResolvedHttpOptions } from './http-options.ts';
-import { HttpSession, type HttpSessionDeps } from './http-session.ts';
-import { endOf, OpenList } from './open-list.ts';
+import { HttpSession } from './http-session.ts';
+import { endOf, OpenResponses } from './open-responses.ts';
 import type { NodeEntry } from './other-nodes.ts';
-import type { PrincipalLoad } from './principal-load.ts';
-import { SessionWakeup, UNSAVED } from './session-wakeup.ts';
-import { SseStream, type SseStreamDeps } from './sse-2024-11-05.ts';
+import { SessionWakeup, type WakingHost } from './session-wakeup.ts';
+import { SseStream, type SseStreamHost } from './sse-2024-11-05.ts';
 import { Sweeper } from './sweeper.ts';
-
-/** The request may have had effects, so its client must learn that it has run. */
-const UNREAD =
-  'the request has ended, but its response does not fit beside those that clients have not read. Read responses faster, or request less at once';
 
 /** The error for a request whose process died and that may not run again, for a client that resumes its stream. */
 const LOST =
@@ -34,19 +29,21 @@ const LOST =
 /** The state of a stream after a given event. */
 export type EndedConnection = 'the rest' | 'no more' | 'unknown';
 
-export class HttpConnections {
+export class HttpConnections implements ExchangeHost, WakingHost, SseStreamHost {
   readonly host: TransportHost;
+  readonly options: ResolvedHttpOptions;
+  readonly authenticator: HttpAuthenticator | undefined;
+  readonly answers: CommonHeaders;
+  /** The other nodes; undefined without a cluster. */
+  readonly nodes: NodeEntry | undefined;
   readonly #forwarding: ForwardingHost | undefined;
-  readonly #options: ResolvedHttpOptions;
-  readonly #load: PrincipalLoad;
-  readonly #open = new OpenList();
+  readonly #exchanges: Quota;
+  readonly #open = new OpenResponses();
   readonly #sessions = new Map<string, HttpSession>();
   readonly #sessionOf = new Map<ConnectionId, HttpSession>();
   readonly #old = new Map<string, SseStream>();
   readonly #oldOf = new Map<ConnectionId, SseStream>();
   readonly #unsubscribe: readonly (() => void)[];
-  readonly #exchanges: ExchangeHost;
-  readonly #streams: HttpSessionDeps & SseStreamDeps;
   #shared: ConnectionId;
   /** A forwarded request has its response. */
   #onAnswer: () => void = () => {};
@@ -56,26 +53,18 @@ export class HttpConnections {
 
   constructor(
     options: ResolvedHttpOptions,
-    load: PrincipalLoad,
+    exchanges: Quota,
     host: TransportHost,
     answers: CommonHeaders & Pick<ForwardingHost, 'leaving' | 'refuse'>,
     authenticator: HttpAuthenticator | undefined,
     cluster: EndpointNodes | undefined,
   ) {
-    this.#options = options;
-    this.#load = load;
+    this.options = options;
+    this.#exchanges = exchanges;
     this.host = host;
-    const now = (): number => host.clock.now();
-    const pace = (connection: ConnectionId, reader: Reader, slow: boolean): void =>
-      host.bus.emit(slow ? 'connection.slow' : 'connection.drained', { connection, reader });
-    this.#streams = {
-      ...options,
-      retained: host.retained,
-      pace,
-      gone: (stream) => this.#oldGone(stream),
-      interrupted: (session, stream, request, resuming) => this.#runAgain(session, stream, request, resuming),
-      unreadable: (error) => host.log('error', `http: cannot replay a stream: ${messageOf(error)}`),
-    };
+    this.answers = answers;
+    this.authenticator = authenticator;
+    this.nodes = cluster?.nodes;
     this.#forwarding = cluster && {
       ...{ host, ...cluster },
       connection: () => this.#shared,
@@ -90,38 +79,12 @@ export class HttpConnections {
         this.#open.remove(forwarded);
         this.#onAnswer();
         const { request, principal } = forwarded.misplaced;
-        if (request.method !== 'DELETE') this.#load.end(principal);
-      },
-    };
-    this.#exchanges = {
-      enter: (cell) => cluster?.nodes.enter(cell),
-      response: options.response,
-      authenticator,
-      retained: host.retained,
-      now,
-      endOf: (auth) => endOf(auth, host.clock),
-      pace,
-      tooLong: (why, request) => host.refusal(ErrorCode.Overloaded, `${UNREAD}: ${why}`, request),
-      disconnected: (exchange) => this.#disconnected(exchange),
-      settled: (exchange) => this.#settled(exchange),
-      over: (exchange) => this.#over(exchange),
-      unsaved: (why, request) => host.refusal(ErrorCode.InternalError, `${UNSAVED}: ${why}`, request),
-      failed: (session) => this.end(session, UNSAVED),
-      broken: (error) => host.bus.emit('fault', { where: 'http.auth', error }),
-      headers: (exchange, status) => {
-        const more = answers.headers(exchange);
-        const { opened } = exchange;
-        // A session whose `initialize` was rejected has not opened.
-        return opened && status === 200 ? { ...more, 'mcp-session-id': opened.id } : more;
+        if (request.method !== 'DELETE') this.#exchanges.remove(principal);
       },
     };
     this.#unsubscribe = this.#subscribe();
     this.#shared = this.#openShared();
-    this.waking = new SessionWakeup({
-      host,
-      streams: this.#streams,
-      enter: (session, connection) => this.#enter(session, connection),
-    });
+    this.waking = new SessionWakeup(this);
     this.#sweeper = new Sweeper({
       host,
       options,
@@ -168,9 +131,14 @@ export class HttpConnections {
     if (gone) exchange.closed();
   }
 
+  /** Counts a request in a cell of this node. */
+  enterCell(cell: number): (() => void) | undefined {
+    return this.nodes?.enter(cell);
+  }
+
   #serve(post: IncomingPost, text: string): PostExchange {
     const { connection, session } = post;
-    const exchange = new PostExchange(post, this.#exchanges);
+    const exchange = new PostExchange(post, this);
     this.#open.add(exchange);
     if (session) {
       session.busy += 1;
@@ -186,18 +154,19 @@ export class HttpConnections {
    *
    * @returns the exchange of the second run
    */
-  #runAgain(
+  interrupted(
     session: HttpSession,
     stream: ClientStream,
     { id, text, sent }: InterruptedRequest,
     request: HttpRequest,
   ): Exchange | undefined {
     const { connection, principal } = session;
-    if (text === undefined || this.#load.begin(principal)) {
+    if (text === undefined || this.#exchanges.excess(principal)) {
       stream.send(this.host.refusal(ErrorCode.InternalError, LOST, id), false, true);
       stream.finish(this.host.clock.now());
       return undefined;
     }
+    this.#exchanges.add(principal);
     this.#lastExchange += 1;
     const accepts = { json: false, sse: true };
     const continues = { stream, earlier: sent };
@@ -217,11 +186,6 @@ export class HttpConnections {
   /** True if another node serves a request for this cell, or may serve it. */
   isElsewhere(cell: number | undefined): cell is number {
     return cell !== undefined && this.nodes !== undefined && this.nodes.placeOf(cell).at !== 'here';
-  }
-
-  /** The other nodes; undefined without a cluster. */
-  get nodes(): NodeEntry | undefined {
-    return this.#forwarding?.nodes;
   }
 
   /** Forwards a request to the owner of its cell, or serves it here if this node owns the cell by then. */
@@ -280,8 +244,8 @@ export class HttpConnections {
     stream: ClientStream | undefined,
     auth: Auth | undefined,
   ): GetStream {
-    const { now, endOf } = this.#exchanges;
-    return new GetStream(session, response, stream, endOf(auth), now, this.#readerGone);
+    const { clock } = this.host;
+    return new GetStream(session, response, stream, endOf(auth, clock), () => clock.now(), this.#readerGone);
   }
 
   /** Ends a session with its streams and running requests. */
@@ -304,10 +268,10 @@ export class HttpConnections {
         id: this.host.streamId(),
         connection,
         principal,
-        endsAt: this.#exchanges.endOf(request.auth),
+        endsAt: endOf(request.auth, this.host.clock),
         response: request.response,
       },
-      this.#streams,
+      this,
     );
     this.#open.add(stream);
     this.#old.set(stream.id, stream);
@@ -320,7 +284,7 @@ export class HttpConnections {
   oldText(id: string, principal: string, text: string, auth: Auth | undefined): boolean {
     const stream = this.#old.get(id);
     if (stream?.principal !== principal) return false;
-    stream.endsAt = Math.max(stream.endsAt, this.#exchanges.endOf(auth));
+    stream.endsAt = Math.max(stream.endsAt, endOf(auth, this.host.clock));
     this.host.bus.emit('connection.text', { connection: stream.connection, text, auth });
     return true;
   }
@@ -338,7 +302,7 @@ export class HttpConnections {
     const reason = 'the server is closing';
     await eachInSlices(clock, this.#sessions.values(), (session) => {
       this.#forget(session);
-      session.end(this.#options.retryMs, now);
+      session.end(this.options.retryMs, now);
       bus.emit('connection.closed', { connection: session.connection, reason });
     });
     await eachInSlices(clock, this.#old.values(), (stream) => stream.end());
@@ -375,7 +339,7 @@ export class HttpConnections {
   #subscribe(): readonly (() => void)[] {
     const { bus } = this.host;
     const mine = (exchange: Exchange | undefined): PostExchange | undefined =>
-      exchange instanceof PostExchange && exchange.host === this.#exchanges ? exchange : undefined;
+      exchange instanceof PostExchange && exchange.connections === this ? exchange : undefined;
     return [
       bus.on('connection.send', ({ connection, text, about, status, bytes }) => {
         const exchange = about.kind === 'session' ? undefined : mine(about.exchange);
@@ -410,7 +374,7 @@ export class HttpConnections {
       if (!(isReader || open instanceof PostExchange) || !open.session || !sessions.has(open.session)) continue;
       if (!flush) open.cut();
       // Its client reconnects, to the next owner.
-      else if (isReader) open.expire(this.#options.retryMs, now);
+      else if (isReader) open.expire(this.options.retryMs, now);
     }
     if (flush) settling.push(eachInSlices(this.host.clock, sessions, (session) => this.#move(session)));
     else for (const session of sessions) this.#cut(session);
@@ -418,7 +382,7 @@ export class HttpConnections {
 
   /** Hibernates a session that moves. Its requests that still run end without an answer. */
   #move(session: HttpSession): void {
-    session.end(this.#options.retryMs, this.host.clock.now());
+    session.end(this.options.retryMs, this.host.clock.now());
     this.#sleep(session, 'another node takes it over');
     if (session.busy === 0) return;
     for (const open of this.#open.all())
@@ -440,13 +404,13 @@ export class HttpConnections {
     if (!exchange) return;
     const { principal } = exchange;
     const now = this.host.clock.now();
-    const session = new HttpSession({ id, principal, dialect, keeper }, this.#streams, now);
-    this.#enter(session, opened);
+    const session = new HttpSession({ id, principal, dialect, keeper }, this, now);
+    this.enter(session, opened);
     session.busy += 1;
     exchange.adopt(session);
   }
 
-  #enter(session: HttpSession, connection: ConnectionId): void {
+  enter(session: HttpSession, connection: ConnectionId): void {
     session.connection = connection;
     this.#sessions.set(session.id, session);
     this.#sessionOf.set(connection, session);
@@ -472,19 +436,13 @@ export class HttpConnections {
       if (open instanceof PostExchange && open.connection === connection) open.refuse(500, text);
   }
 
-  #disconnected(exchange: PostExchange): void {
-    // A session's request continues (2025-11-25 transports, "Sending Messages to the Server"). Any other request is
-    // cancelled here.
-    if (!exchange.session) this.host.bus.emit('connection.left', { connection: exchange.connection, exchange });
-  }
-
-  #settled({ session }: PostExchange): void {
+  settled({ session }: PostExchange): void {
     if (session) this.#unused(session);
   }
 
-  #over(exchange: PostExchange): void {
+  over(exchange: PostExchange): void {
     this.#open.remove(exchange);
-    this.#load.end(exchange.principal);
+    this.#exchanges.remove(exchange.principal);
   }
 
   #read(stream: GetStream): void {
@@ -494,7 +452,7 @@ export class HttpConnections {
 
   readonly #readerGone = (stream: GetStream): void => {
     this.#open.remove(stream);
-    this.#load.end(stream.principal);
+    this.#exchanges.remove(stream.principal);
     this.#unused(stream.session);
   };
 
@@ -503,9 +461,9 @@ export class HttpConnections {
     session.used(this.host.clock.now());
   }
 
-  #oldGone(stream: SseStream): void {
+  gone(stream: SseStream): void {
     this.#open.remove(stream);
-    this.#load.end(stream.principal);
+    this.#exchanges.remove(stream.principal);
     this.#old.delete(stream.id);
     this.#oldOf.delete(stream.connection);
     this.host.bus.emit('connection.closed', { connection: stream.connection, reason: 'the client disconnected' });

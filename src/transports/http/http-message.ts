@@ -1,8 +1,7 @@
 /** One HTTP request and its response as the endpoint sees them, from `node:http` or the web standard. Types only. */
 
 import type { Auth } from '../../messages/auth.ts';
-import type { Bytes } from '../../messages/connection-events.ts';
-import type { Hop } from '../../messages/hop-records.ts';
+import type { Bytes, RequestHead } from '../../messages/connection-events.ts';
 import type { Quota } from '../../quota.ts';
 
 /** A header with several values is sent once for each. */
@@ -30,26 +29,16 @@ export interface BodyLimits {
 /** Maximum length of such a start, in bytes. */
 export const MAX_START = 65_536;
 
-export interface HttpRequest {
+export interface HttpRequest extends RequestHead {
   readonly method: string;
   /** Path and query. */
   readonly url: string;
-  /** A header by its name in lower case; the values of a repeated header joined. */
-  header(name: string): string | undefined;
   /** Each value of a header, by its name in lower case, as far as they are known. */
   values(name: string): readonly string[];
   /** The headers with these names, by their names in lower case; the values of a repeated header joined. */
   pick(takes: (name: string) => boolean): Readonly<Record<string, string>>;
-  readonly remoteAddress: string | undefined;
   /** Stands for the connection; undefined if it is not known. */
   readonly connection: object | undefined;
-  /** The local address that the client connected to, if it is known. */
-  readonly localAddress: string | undefined;
-  readonly localPort: number | undefined;
-  /** The HTTP version of the request line, such as `1.1`; undefined for a request without one. */
-  readonly version: string | undefined;
-  /** True if a header occurs more than once, as far as is known. */
-  repeats(name: string): boolean;
   /** Reads the whole body within the limits, counted for this principal, and calls `done` once. */
   body(limits: BodyLimits, principal: string, done: (body: Body) => void): void;
   readonly response: HttpResponse;
@@ -57,8 +46,6 @@ export interface HttpRequest {
   auth: Auth | undefined;
   /** Rejects a request that another node has forwarded, because this node does not own its cell. Absent for all others. */
   notMine?(): void;
-  /** The node that has forwarded it. Absent for all others. */
-  readonly hop?: Hop | undefined;
 }
 
 /** Provides the headers that every response to a request has. */

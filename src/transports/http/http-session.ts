@@ -7,11 +7,13 @@ import type { ConnectionId, Reader } from '../../messages/connection-events.ts';
 import type { SessionStorage, StoredEvent } from '../../messages/session-storage.ts';
 import { cellIn } from '../../protocol/cell.ts';
 import type { Dialect } from '../../protocol/dialects/index.ts';
+import { messageOf } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
-import type { Quota } from '../../quota.ts';
+import type { TransportHost } from '../transport.ts';
 import { DurableStream, type DurableStreamOptions, type InterruptedRequest } from './durable-stream.ts';
-import { type ClientStream, EventStream, type ReplayRoom, type Resumable } from './event-stream.ts';
+import { type ClientStream, EventStream, type ReplayRoom, type Resumable, reportPace } from './event-stream.ts';
 import type { HttpRequest, HttpResponse } from './http-message.ts';
+import type { ResolvedHttpOptions } from './http-options.ts';
 import { retryText } from './sse.ts';
 
 /** Length of a stream's id: 72 random bits, so that event ids cannot be guessed. */
@@ -44,13 +46,9 @@ export interface HttpSessionOptions {
 }
 
 /** The services that a session uses. */
-export interface HttpSessionDeps {
-  readonly maxReplayEvents: number;
-  readonly maxReplayBytes: number;
-  /** The byte quota for data that clients make the server hold. */
-  readonly retained: Quota;
-  readonly retryMs: number;
-  readonly sessionIdleMs: number;
+export interface HttpSessionHost {
+  readonly host: Pick<TransportHost, 'bus' | 'log' | 'retained'>;
+  readonly options: Pick<ResolvedHttpOptions, 'maxReplayEvents' | 'maxReplayBytes' | 'retryMs' | 'sessionIdleMs'>;
   /**
    * Continues a stream whose request was interrupted, for a client that resumes it.
    *
@@ -62,10 +60,6 @@ export interface HttpSessionDeps {
     request: InterruptedRequest,
     resuming: HttpRequest,
   ): Reader | undefined;
-  /** Reports that a stored stream cannot be read. */
-  unreadable(error: unknown): void;
-  /** Reports that a reader of this connection is slow, or that it has caught up. */
-  pace(connection: ConnectionId, reader: Reader, slow: boolean): void;
 }
 
 export class HttpSession implements ReplayRoom {
@@ -81,7 +75,7 @@ export class HttpSession implements ReplayRoom {
   busy = 0;
   /** Time of the last use, in milliseconds of the server's clock. */
   usedAt: number;
-  readonly #host: HttpSessionDeps;
+  readonly #connections: HttpSessionHost;
   /** Bytes that the streams buffer for replay, and the part of them that the quota has counted. */
   #replayBytes = 0;
   #counted = 0;
@@ -96,7 +90,7 @@ export class HttpSession implements ReplayRoom {
   #reader: HttpResponse | undefined;
   #reserves: HttpResponse[] | undefined;
 
-  constructor({ id, principal, dialect, keeper }: HttpSessionOptions, host: HttpSessionDeps, now: number) {
+  constructor({ id, principal, dialect, keeper }: HttpSessionOptions, connections: HttpSessionHost, now: number) {
     this.id = id;
     this.principal = principal;
     this.cell = cellIn(id);
@@ -104,7 +98,7 @@ export class HttpSession implements ReplayRoom {
     this.keeper = keeper;
     this.usedAt = now;
     this.#wokeAt = now;
-    this.#host = host;
+    this.#connections = connections;
   }
 
   /**
@@ -116,7 +110,7 @@ export class HttpSession implements ReplayRoom {
   open(reader: Reader, request: RequestId | undefined, text: string | undefined, own = false): ClientStream {
     const id = own ? `${OWN}${nanoid(STREAM_ID_LENGTH)}` : nanoid(STREAM_ID_LENGTH);
     const resumable = this.#resumable(id);
-    const pace = (slow: boolean): void => this.#host.pace(this.connection, reader, slow);
+    const pace = (slow: boolean): void => reportPace(this.#connections.host.bus, this.connection, reader, slow);
     const { keeper } = this;
     return this.#add(
       id,
@@ -143,12 +137,12 @@ export class HttpSession implements ReplayRoom {
     if (!keeper) return undefined;
     let before: readonly StoredEvent[];
     try {
-      before = await keeper.events(id, this.#host.maxReplayEvents + MORE_EVENTS);
+      before = await keeper.events(id, this.#connections.options.maxReplayEvents + MORE_EVENTS);
     } catch (error) {
       // Never send other events than the original ones: the client gets an error that the event has expired.
       this.#asleep?.delete(id);
       keeper.trim(id, Number.MAX_SAFE_INTEGER);
-      this.#host.unreadable(error);
+      this.#connections.host.log('error', `http: cannot replay a stream: ${messageOf(error)}`);
       return undefined;
     }
     // Two clients may have resumed it at the same time.
@@ -158,17 +152,17 @@ export class HttpSession implements ReplayRoom {
     const own = id.startsWith(OWN);
     let reader: Reader | undefined = own ? 'session' : undefined;
     const pace = (slow: boolean): void => {
-      if (reader) this.#host.pace(this.connection, reader, slow);
+      if (reader) reportPace(this.#connections.host.bus, this.connection, reader, slow);
     };
     const options: DurableStreamOptions = { resumable: this.#resumable(id), keeper, pace };
     const { stream, interrupted } = DurableStream.again(options, before, own, now);
     this.#add(id, stream);
-    if (interrupted && resuming) reader = this.#host.interrupted(this, stream, interrupted, resuming);
+    if (interrupted && resuming) reader = this.#connections.interrupted(this, stream, interrupted, resuming);
     return stream;
   }
 
   #resumable(id: string): Resumable {
-    const { maxReplayEvents, maxReplayBytes, retryMs } = this.#host;
+    const { maxReplayEvents, maxReplayBytes, retryMs } = this.#connections.options;
     return {
       id,
       maxEvents: maxReplayEvents,
@@ -255,7 +249,7 @@ export class HttpSession implements ReplayRoom {
   #makeRoom(streams: Map<string, ClientStream>): void {
     let length = 0;
     for (const stream of streams.values()) length += stream.length;
-    const most = MAX_STREAMS_FULL * this.#host.maxReplayBytes;
+    const most = MAX_STREAMS_FULL * this.#connections.options.maxReplayBytes;
     for (const fits of [({ delivered }: ClientStream) => delivered, ({ finished }: ClientStream) => finished]) {
       for (const [id, stream] of streams) {
         if (streams.size < MAX_STREAMS && length <= most) return;
@@ -270,7 +264,7 @@ export class HttpSession implements ReplayRoom {
   grow(bytes: number): boolean {
     this.#replayBytes += bytes;
     if (this.#departed || this.#replayBytes < this.#counted + REPLAY_STEP) return true;
-    const { retained } = this.#host;
+    const { retained } = this.#connections.host;
     const excess = (): boolean =>
       retained.excess(this.principal, Math.max(0, this.#replayBytes - this.#counted), this.id) !== undefined;
     if (excess()) this.#giveWay(excess);
@@ -292,7 +286,7 @@ export class HttpSession implements ReplayRoom {
   }
 
   #count(): void {
-    this.#host.retained.add(this.principal, this.#replayBytes - this.#counted, this.id);
+    this.#connections.host.retained.add(this.principal, this.#replayBytes - this.#counted, this.id);
     this.#counted = this.#replayBytes;
   }
 
@@ -317,7 +311,7 @@ export class HttpSession implements ReplayRoom {
   /** Records a use of the session. */
   used(now: number): void {
     this.usedAt = now;
-    this.keeper?.used(this.#host.sessionIdleMs);
+    this.keeper?.used(this.#connections.options.sessionIdleMs);
   }
 
   /** True if the session may hibernate: it is persisted and has been idle for long enough. */

@@ -270,7 +270,7 @@ class NodeTransport implements RelocatableTransport, ReceivingTransport, Connect
   #serve(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse, expects: boolean): void {
     const { socket } = request;
     // RFC 9112 section 9.6: a server that has sent "close" processes no further request of that connection.
-    if (this.#lingering.has(socket)) return;
+    if (this.#lingering.sockets.has(socket)) return;
     const incoming = new NodeRequest(request, response, { lingering: this.#lingering, expects });
     this.#connections.set(socket, incoming);
     const bytes = headBytes(request);
@@ -282,7 +282,8 @@ class NodeTransport implements RelocatableTransport, ReceivingTransport, Connect
   #unparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (!isSocket(socket)) return void socket.destroy();
     // After an unreadable request, the rest of the connection is not parsed either.
-    if (this.#lingering.has(socket) && error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') return this.#lingering.look(socket);
+    if (this.#lingering.sockets.has(socket) && error.code !== 'ERR_HTTP_REQUEST_TIMEOUT')
+      return this.#lingering.look(socket);
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
     if (!this.#connections.get(socket)?.answering) {
       const { status, message } = UNPARSED.get(error.code) ?? NOT_HTTP;

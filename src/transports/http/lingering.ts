@@ -27,17 +27,13 @@ interface Lingering {
 }
 
 export class LingeringClose {
-  readonly #lingering = new Map<Socket, Lingering>();
+  /** The connections whose last response was sent: bytes that follow are not a request. */
+  readonly sockets = new Map<Socket, Lingering>();
   #clock = systemClock;
 
   /** Sets the server's own clock, once there is a server. */
   open(clock: Clock): void {
     this.#clock = clock;
-  }
-
-  /** True if the last response of this connection was sent: bytes that follow are not a request. */
-  has(socket: Socket): boolean {
-    return this.#lingering.has(socket);
   }
 
   /**
@@ -47,7 +43,7 @@ export class LingeringClose {
    */
   arrange(request: IncomingMessage): void {
     const { socket } = request;
-    if (this.#lingering.size >= MAX_LINGERING) return;
+    if (this.sockets.size >= MAX_LINGERING) return;
     // Node calls this after the last response of a connection. Node's version destroys the socket with its unread
     // bytes.
     socket.destroySoon = () => this.begin(socket);
@@ -56,32 +52,32 @@ export class LingeringClose {
 
   /** Half-closes a connection after the written bytes and continues to read. */
   begin(socket: Socket): void {
-    if (socket.destroyed || this.#lingering.has(socket)) return;
+    if (socket.destroyed || this.sockets.has(socket)) return;
     const clock = this.#clock;
-    if (this.#lingering.size >= MAX_LINGERING) return void socket.end(() => socket.destroy());
+    if (this.sockets.size >= MAX_LINGERING) return void socket.end(() => socket.destroy());
     socket.end();
     const { bytesRead } = socket;
-    this.#lingering.set(socket, {
+    this.sockets.set(socket, {
       since: clock.now(),
       bytesAtStart: bytesRead,
       bytesAtLastLook: bytesRead,
       timer: clock.after(IDLE_MS, () => this.#tick(socket, clock)),
     });
     socket.once('close', () => {
-      this.#lingering.get(socket)?.timer.cancel();
-      this.#lingering.delete(socket);
+      this.sockets.get(socket)?.timer.cancel();
+      this.sockets.delete(socket);
     });
     socket.resume();
   }
 
   /** Checks a connection that received more bytes. Closes it if they exceed the limits. */
   look(socket: Socket): void {
-    const lingering = this.#lingering.get(socket);
+    const lingering = this.sockets.get(socket);
     if (lingering && socket.bytesRead - lingering.bytesAtStart > MAX_BYTES) socket.destroy();
   }
 
   #tick(socket: Socket, clock: Clock): void {
-    const lingering = this.#lingering.get(socket);
+    const lingering = this.sockets.get(socket);
     if (!lingering) return;
     const silent = socket.bytesRead === lingering.bytesAtLastLook;
     if (silent || clock.now() - lingering.since >= TOTAL_MS) return void socket.destroy();

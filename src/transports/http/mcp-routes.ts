@@ -4,6 +4,7 @@ import { ErrorCode, type ErrorCodeValue } from '../../protocol/errors.ts';
 import { messageOf } from '../../protocol/json.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { isLegacyRevision, isModernRevision, SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
+import type { Quota } from '../../quota.ts';
 import type { TransportHost } from '../transport.ts';
 import { EVENT_STREAM } from './event-stream.ts';
 import type { EndpointNodes, ForwardingHost } from './forwarded-request.ts';
@@ -14,8 +15,7 @@ import type { Body, BodyFault, CommonHeaders, Headers, HttpRequest } from './htt
 import type { ResolvedHttpOptions } from './http-options.ts';
 import type { HttpSession } from './http-session.ts';
 import { HTTP_METHODS, STREAM } from './methods-of-paths.ts';
-import { accepts, asksForEvents, foreignCharset, isJson } from './negotiate.ts';
-import type { PrincipalLoad } from './principal-load.ts';
+import { type Accepted, accepts, asksForEvents, contentFault, shown } from './negotiate.ts';
 
 /** Rejects a request, and provides the headers of every response. */
 export interface RouteAnswers extends CommonHeaders {
@@ -33,103 +33,92 @@ export interface OpenRoutes {
 export function openRoutes(
   host: TransportHost,
   options: ResolvedHttpOptions,
-  load: PrincipalLoad,
+  exchanges: Quota,
   answers: RouteAnswers & Pick<ForwardingHost, 'leaving' | 'refuse'>,
   authenticator: HttpAuthenticator | undefined,
   cluster: EndpointNodes | undefined,
 ): OpenRoutes {
-  const connections = new HttpConnections(options, load, host, answers, authenticator, cluster);
-  return { host, connections, routes: new McpRoutes(connections, load, answers) };
+  const connections = new HttpConnections(options, exchanges, host, answers, authenticator, cluster);
+  return { host, connections, routes: new McpRoutes(connections, exchanges, answers) };
 }
 
 /** Callers have counted one exchange for each POST and GET; a rejection gives it back. */
 export class McpRoutes {
   readonly #connections: HttpConnections;
-  readonly #load: PrincipalLoad;
+  readonly #exchanges: Quota;
   readonly #answers: RouteAnswers;
 
-  constructor(connections: HttpConnections, load: PrincipalLoad, answers: RouteAnswers) {
+  constructor(connections: HttpConnections, exchanges: Quota, answers: RouteAnswers) {
     this.#connections = connections;
-    this.#load = load;
+    this.#exchanges = exchanges;
     this.#answers = answers;
   }
 
   post(request: HttpRequest, query: string, principal: string): void {
-    const refuse = (status: number, message: string, code?: ErrorCodeValue): void => {
-      this.#load.end(principal);
-      this.#answers.refuse(request, { status, message }, code);
-    };
-    const type = request.header('content-type');
-    if (!isJson(type)) return refuse(415, `Content-Type: expected application/json, got ${shown(type)}`);
-    const charset = foreignCharset(type);
-    if (charset !== undefined)
-      return refuse(415, `Content-Type: expected charset=utf-8 or none, got ${shown(charset)}. Send the body as UTF-8`);
-    const encoding = request.header('content-encoding');
-    if (encoding !== undefined && encoding !== 'identity')
-      return refuse(415, `Content-Encoding: expected none, got ${shown(encoding)}. Send the body uncompressed`);
-    const accepted = accepts(request.header('accept'));
-    if (!accepted.json && !accepted.sse)
-      return refuse(
-        406,
-        `Accept: expected application/json and text/event-stream, got ${shown(request.header('accept'))}`,
-      );
+    const fault = contentFault(request.header('content-type'), request.header('content-encoding'));
+    if (fault !== undefined) return this.#refuse(request, principal, 415, fault);
+    const accept = request.header('accept');
+    const accepted = accepts(accept);
+    if (!accepted.json && !accepted.sse) {
+      const expected = 'Accept: expected application/json and text/event-stream';
+      return this.#refuse(request, principal, 406, `${expected}, got ${shown(accept)}`);
+    }
     const old = STREAM.exec(query)?.[1];
     request.body(this.#connections.host, principal, (body: Body) => {
       if ('fault' in body) return this.#unread(request, body, principal);
       const { text } = body;
       const cell = this.#connections.nodes && cellOfPost(request, old);
-      if (!this.#connections.isElsewhere(cell)) return this.#postHere(request, text, accepted, old, principal, refuse);
+      if (cell === undefined || !this.#connections.isElsewhere(cell))
+        return this.#postHere(request, text, accepted, old, principal);
       this.#connections.forward({
         ...{ request, principal, cell, text },
         // A message for a stream of 2024-11-05 has no stored reply.
         repeatable: old === undefined,
-        here: () => this.#postHere(request, text, accepted, old, principal, refuse),
+        here: () => this.#postHere(request, text, accepted, old, principal),
       });
     });
   }
 
-  #postHere(
+  /** Rejects a POST or a GET. */
+  #refuse(
     request: HttpRequest,
-    text: string,
-    accepted: { readonly json: boolean; readonly sse: boolean },
-    old: string | undefined,
     principal: string,
-    refuse: (status: number, message: string, code?: ErrorCodeValue) => void,
+    status: number,
+    message: string,
+    code?: ErrorCodeValue,
+    headers?: Headers,
   ): void {
+    this.#exchanges.remove(principal);
+    this.#answers.refuse(request, headers ? { status, message, headers } : { status, message }, code);
+  }
+
+  #postHere(request: HttpRequest, text: string, accepted: Accepted, old: string | undefined, principal: string): void {
     if (old !== undefined) {
-      this.#load.end(principal);
+      this.#exchanges.remove(principal);
       if (this.#connections.oldText(old, principal, text, request.auth))
         return request.response.send(202, this.#answers.headers(request) ?? {}, undefined);
       return this.#answers.refuse(request, { status: 404, message: 'unknown stream. Open one with GET' });
     }
     const id = request.header('mcp-session-id');
-    const revision = request.header('mcp-protocol-version');
     // A modern request has no session: the header is ignored (2026-07-28 streamable-http, "Earlier Streamable HTTP Revisions").
-    if (id === undefined || isModernRevision(revision)) {
+    if (id === undefined || isModernRevision(request.header('mcp-protocol-version')))
       return this.#connections.post(request, text, accepted, principal, undefined);
-    }
     const session = this.#connections.session(id, principal);
     if (session) return this.#postTo(session, request, text, accepted);
     this.#wake(
       request,
       principal,
       (restored) => this.#postTo(restored, request, text, accepted),
-      (status, message, code) => refuse(status, message, code),
+      (status, message, code) => this.#refuse(request, principal, status, message, code),
     );
   }
 
-  #postTo(
-    session: HttpSession,
-    request: HttpRequest,
-    text: string,
-    accepted: { readonly json: boolean; readonly sse: boolean },
-  ): void {
+  #postTo(session: HttpSession, request: HttpRequest, text: string, accepted: Accepted): void {
     const { principal } = session;
     const revision = request.header('mcp-protocol-version');
     if (revision === undefined || isLegacyRevision(revision))
-      return this.#connections.post(request, text, accepted, principal, session);
-    this.#load.end(principal);
-    this.#answers.refuse(request, { status: 400, message: unsupported(revision) });
+      this.#connections.post(request, text, accepted, principal, session);
+    else this.#refuse(request, principal, 400, unsupported(revision));
   }
 
   /** Finds the stored session that a request names, if it is not in memory. */
@@ -169,56 +158,39 @@ export class McpRoutes {
   }
 
   #unread(request: HttpRequest, body: BodyFault, principal: string): void {
-    this.#load.end(principal);
-    const { maxMessageBytes } = this.#connections.host;
+    const { host } = this.#connections;
+    const refuse = (status: number, message: string, code: ErrorCodeValue, headers?: Headers): void =>
+      this.#refuse(request, principal, status, message, code, headers);
     switch (body.fault) {
       case 'cut':
+        this.#exchanges.remove(principal);
         return request.response.destroy();
-      case 'too long':
-        return this.#answers.refuse(
-          request,
-          {
-            status: 413,
-            message: `the body exceeds ${maxMessageBytes} bytes (limits.maxMessageBytes)`,
-            headers: { connection: 'close' },
-          },
-          ErrorCode.InvalidRequest,
-          body.start === undefined ? undefined : this.#connections.host.idIn(body.start),
-        );
+      case 'too long': {
+        this.#exchanges.remove(principal);
+        const message = `the body exceeds ${host.maxMessageBytes} bytes (limits.maxMessageBytes)`;
+        const id = body.start === undefined ? undefined : host.idIn(body.start);
+        const refusal = { status: 413, message, headers: { connection: 'close' } };
+        return this.#answers.refuse(request, refusal, ErrorCode.InvalidRequest, id);
+      }
       case 'no room':
-        return this.#answers.refuse(
-          request,
-          { status: 503, message: `${body.why}. Retry later, or send less`, headers: { 'retry-after': '1' } },
-          ErrorCode.Overloaded,
-        );
+        return refuse(503, `${body.why}. Retry later, or send less`, ErrorCode.Overloaded, { 'retry-after': '1' });
       case 'not UTF-8':
-        return this.#answers.refuse(
-          request,
-          { status: 400, message: 'the body is not valid UTF-8' },
-          ErrorCode.ParseError,
-        );
-      case 'read already':
-        return this.#answers.refuse(
-          request,
-          {
-            status: 500,
-            message: 'the body was already read. Mount server.node or server.fetch before any body parser',
-          },
-          ErrorCode.InternalError,
-        );
+        return refuse(400, 'the body is not valid UTF-8', ErrorCode.ParseError);
+      case 'read already': {
+        const message = 'the body was already read. Mount server.node or server.fetch before any body parser';
+        return refuse(500, message, ErrorCode.InternalError);
+      }
     }
   }
 
   get(request: HttpRequest, principal: string): void {
-    const refuse = (status: number, message: string, headers?: Headers): void => {
-      this.#load.end(principal);
-      this.#answers.refuse(request, { status, message, ...(headers ? { headers } : {}) });
-    };
+    const refuse = (status: number, message: string, code?: ErrorCodeValue, headers?: Headers): void =>
+      this.#refuse(request, principal, status, message, code, headers);
     const id = request.header('mcp-session-id');
     const revision = request.header('mcp-protocol-version');
     const accept = request.header('accept');
     if (isModernRevision(revision))
-      return refuse(405, `revision ${revision} has no GET: expected POST`, { allow: HTTP_METHODS });
+      return refuse(405, `revision ${revision} has no GET: expected POST`, undefined, { allow: HTTP_METHODS });
     if (!asksForEvents(accept)) return refuse(406, expectedEvents(accept));
     if (id === undefined) {
       if (revision !== undefined && !isLegacyRevision(revision)) return refuse(400, unsupported(revision));
@@ -232,8 +204,7 @@ export class McpRoutes {
     const serve = (): void => {
       const session = this.#connections.session(id, principal);
       if (session) return this.#getOf(session, request, refuse);
-      const none = (status: number, message: string): void => refuse(status, message);
-      this.#wake(request, principal, (restored) => this.#getOf(restored, request, refuse), none);
+      this.#wake(request, principal, (restored) => this.#getOf(restored, request, refuse), refuse);
     };
     this.#atOwner(request, principal, cellIn(id), serve);
   }
@@ -251,23 +222,18 @@ export class McpRoutes {
   getOld(request: HttpRequest, principal: string): void {
     const accept = request.header('accept');
     if (asksForEvents(accept)) return this.#openOld(request, principal);
-    this.#load.end(principal);
-    this.#answers.refuse(request, { status: 406, message: expectedEvents(accept) });
+    this.#refuse(request, principal, 406, expectedEvents(accept));
   }
 
   #openOld(request: HttpRequest, principal: string): void {
     this.#connections.openOld(request, principal, this.#answers.headers(request) ?? {});
   }
 
-  #getOf(
-    session: HttpSession,
-    request: HttpRequest,
-    refuse: (status: number, message: string, headers?: Headers) => void,
-  ): void {
+  #getOf(session: HttpSession, request: HttpRequest, refuse: (status: number, message: string) => void): void {
     const revision = request.header('mcp-protocol-version');
     if (revision !== undefined && !isLegacyRevision(revision)) return refuse(400, unsupported(revision));
     // The client may have disconnected while the session was read.
-    if (request.response.gone) return this.#load.end(session.principal);
+    if (request.response.gone) return this.#exchanges.remove(session.principal);
     const headers = { ...EVENT_STREAM, ...this.#answers.headers(request), 'mcp-session-id': session.id };
     const lastEventId = request.header('last-event-id');
     if (lastEventId === undefined) {
@@ -301,14 +267,14 @@ export class McpRoutes {
   ): void {
     const { principal } = session;
     // The client may have disconnected while the stream was read.
-    if (request.response.gone) return this.#load.end(principal);
+    if (request.response.gone) return this.#exchanges.remove(principal);
     switch (this.#connections.resume(request, session, lastEventId, headers)) {
       case 'the rest':
         return;
       case 'no more':
         // WHATWG HTML, "Server-sent events": 204 stops a client from reconnecting, which it would do after a stream
         // without events.
-        this.#load.end(principal);
+        this.#exchanges.remove(principal);
         return request.response.send(204, this.#answers.headers(request) ?? {}, undefined);
       case 'unknown':
         return refuse(
@@ -373,8 +339,4 @@ function expectedEvents(accept: string | undefined): string {
 
 function unsupported(revision: string): string {
   return `MCP-Protocol-Version: expected one of ${SUPPORTED_REVISIONS.join(', ')}, got ${shown(revision)}`;
-}
-
-function shown(value: string | undefined): string {
-  return value === undefined ? 'none' : `"${value.slice(0, 100).replace(/[^ -~]/g, '?')}"`;
 }

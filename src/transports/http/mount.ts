@@ -48,9 +48,9 @@ export class MountedTransport implements Transport {
 
   node(request: IncomingMessage, response: ServerResponse): void {
     // RFC 9112 section 9.6: a server that has sent "close" processes no further request of that connection.
-    if (this.#lingering.has(request.socket)) return;
+    if (this.#lingering.sockets.has(request.socket)) return;
     const lingering = this.#lingering;
-    this.#endpoint.handle(new NodeRequest(request, response, { lingering, url: originalUrl(request) }));
+    this.#endpoint.handle(new NodeRequest(request, response, { lingering, mounted: { url: originalUrl(request) } }));
   }
 }
 

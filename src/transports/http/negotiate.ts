@@ -50,7 +50,7 @@ export function accepts(accept: string | undefined): Accepted {
  * @param contentType the header as received; parameters are ignored, see {@link foreignCharset}
  */
 export function isJson(contentType: string | undefined): boolean {
-  return contentType !== undefined && (contentType === 'application/json' || JSON_TYPE.test(contentType));
+  return contentType !== undefined && JSON_TYPE.test(contentType);
 }
 
 /**
@@ -61,7 +61,7 @@ export function isJson(contentType: string | undefined): boolean {
  * @example foreignCharset('application/json; charset=utf-16') === 'utf-16'
  */
 export function foreignCharset(contentType: string | undefined): string | undefined {
-  if (contentType === undefined || contentType === 'application/json') return undefined;
+  if (contentType === undefined) return undefined;
   for (const parameter of pieces(contentType, ';').slice(1)) {
     const at = parameter.indexOf('=');
     if (at === -1 || parameter.slice(0, at).trim().toLowerCase() !== 'charset') continue;
@@ -69,6 +69,23 @@ export function foreignCharset(contentType: string | undefined): string | undefi
     if (charset !== 'utf-8' && charset !== 'utf8') return charset;
   }
   return undefined;
+}
+
+/** The reason why a body of this type and encoding is not accepted. */
+export function contentFault(type: string | undefined, encoding: string | undefined): string | undefined {
+  if (type === 'application/json' && encoding === undefined) return undefined;
+  if (!isJson(type)) return `Content-Type: expected application/json, got ${shown(type)}`;
+  const charset = foreignCharset(type);
+  if (charset !== undefined)
+    return `Content-Type: expected charset=utf-8 or none, got ${shown(charset)}. Send the body as UTF-8`;
+  return encoding === undefined || encoding === 'identity'
+    ? undefined
+    : `Content-Encoding: expected none, got ${shown(encoding)}. Send the body uncompressed`;
+}
+
+/** A header in an error message. */
+export function shown(value: string | undefined): string {
+  return value === undefined ? 'none' : `"${value.slice(0, 100).replace(/[^ -~]/g, '?')}"`;
 }
 
 /**

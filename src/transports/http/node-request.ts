@@ -24,8 +24,8 @@ import { lengthFault, ReceivedBytes, SMALL_BODY } from './received-bytes.ts';
 export interface NodeOptions {
   /** Ends the connection if the request is rejected before its body was read. */
   readonly lingering: LingeringClose;
-  /** Path and query, if the request has lost a part of its own on the way. */
-  readonly url?: string | undefined;
+  /** The request of a mounted server: its path and query, from which a framework may have removed a part. */
+  readonly mounted?: { readonly url: string | undefined };
   /** The request has `Expect: 100-continue`, and no response to that was sent yet. */
   readonly expects?: boolean;
 }
@@ -42,6 +42,9 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   large = false;
   readonly method: string;
   readonly url: string;
+  readonly version: string;
+  readonly response: HttpResponse = this;
+  readonly #mounted: boolean;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #lingering: LingeringClose;
@@ -60,10 +63,16 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   /** The received part in the byte quota, if it is large. */
   #received: ReceivedBytes | undefined;
 
-  constructor(request: IncomingMessage, response: ServerResponse, { lingering, url, expects = false }: NodeOptions) {
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { lingering, mounted, expects = false }: NodeOptions,
+  ) {
     super('TROUPE_HTTP_REQUEST');
     this.method = request.method ?? 'GET';
-    this.url = url ?? request.url ?? '/';
+    this.url = mounted?.url ?? request.url ?? '/';
+    this.version = request.httpVersion;
+    this.#mounted = mounted !== undefined;
     this.#lingering = lingering;
     this.#expects = expects;
     this.#request = request;
@@ -71,10 +80,6 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     response.on('close', this.#closed);
     // A pipelined request waits for the socket, and Node does not notify it when the socket closes.
     if (!response.socket) wait(request.socket, this.#closed);
-  }
-
-  get response(): HttpResponse {
-    return this;
   }
 
   get remoteAddress(): string | undefined {
@@ -91,10 +96,6 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
 
   get localPort(): number | undefined {
     return this.#request.socket.localPort;
-  }
-
-  get version(): string {
-    return this.#request.httpVersion;
   }
 
   /** Searches the raw headers: having Node index all headers for the few that are read would take longer. */
@@ -141,7 +142,9 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     const request = this.#request;
     if (request.readableEnded) return done({ fault: 'read already' });
     if (this.gone) return done({ fault: 'cut' });
-    const refused = lengthFault(Number(this.header('content-length') ?? 0), principal, limits);
+    const declared = Number(this.header('content-length') ?? 0);
+    const refused =
+      declared > SMALL_BODY || declared > limits.maxMessageBytes ? lengthFault(declared, principal, limits) : undefined;
     if (refused) return done(refused);
     if (this.#expects) {
       this.#expects = false;
@@ -265,8 +268,8 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     response.on('error', ignore);
     response.writeHead(status, writable(headers));
     response.flushHeaders();
-    // Middleware that wraps a response, for example to compress it, replaces its `write`.
-    this.#plain = response.chunkedEncoding && response.write === nodeWrite();
+    // Middleware of a mounted server may wrap a response, for example to compress it.
+    this.#plain = response.chunkedEncoding && !this.#mounted;
   }
 
   /** Joins the text of one turn into one chunk: a chunk costs as much as its content. */
@@ -365,11 +368,6 @@ function writable(headers: Headers): Record<string, string | string[]> {
 }
 
 function ignore(): void {}
-
-/** The `write` of Node's own responses. It is looked up here because an import of `node:http` costs 16 ms at the start of Node 24. */
-function nodeWrite(): unknown {
-  return process.getBuiltinModule('node:http').OutgoingMessage.prototype.write;
-}
 
 function is(raw: string | undefined, name: string): boolean {
   return raw !== undefined && raw.length === name.length && (raw === name || raw.toLowerCase() === name);

@@ -2,26 +2,22 @@
 import type { ConnectionId } from '../../messages/connection-events.ts';
 import type { DormantSessions } from '../../messages/dormant-sessions.ts';
 import type { TransportHost } from '../transport.ts';
-import { HttpSession, type HttpSessionDeps } from './http-session.ts';
+import { HttpSession, type HttpSessionHost } from './http-session.ts';
 
-/** The error if the store rejects the data that a response rests on. */
-export const UNSAVED = 'the server cannot persist the result, so it cannot send it. Retry later with the same id';
-
-export interface SessionWakeupOptions {
+export interface WakingHost extends HttpSessionHost {
   readonly host: TransportHost;
-  readonly streams: HttpSessionDeps;
   /** Adds the restored session, on this connection. */
   enter(session: HttpSession, connection: ConnectionId): void;
 }
 
 export class SessionWakeup {
-  readonly #options: SessionWakeupOptions;
+  readonly #connections: WakingHost;
   /** Sessions that are being restored, by id and principal. */
   readonly #waking = new Map<string, Promise<HttpSession | 'damaged' | undefined>>();
   #closed = false;
 
-  constructor(options: SessionWakeupOptions) {
-    this.#options = options;
+  constructor(connections: WakingHost) {
+    this.#connections = connections;
   }
 
   /**
@@ -29,7 +25,7 @@ export class SessionWakeup {
    * principal; a promise of `damaged` if its stored data is damaged
    */
   wake(id: string, principal: string): Promise<HttpSession | 'damaged' | undefined> | undefined {
-    const { dormantSessions } = this.#options.host;
+    const { dormantSessions } = this.#connections.host;
     if (!dormantSessions || this.#closed) return undefined;
     const key = `${id} ${principal}`;
     const begun = this.#waking.get(key);
@@ -46,12 +42,12 @@ export class SessionWakeup {
     id: string,
     principal: string,
   ): Promise<HttpSession | 'damaged' | undefined> {
-    const { host, streams, enter } = this.#options;
+    const connections = this.#connections;
     const restored = await dormantSessions.wake(id, principal);
     if (!restored || restored === 'damaged') return restored;
     const { dialect, keeper, connect, unread } = restored;
-    const now = host.clock.now();
-    const session = new HttpSession({ id, principal, dialect, keeper }, streams, now);
+    const now = connections.host.clock.now();
+    const session = new HttpSession({ id, principal, dialect, keeper }, connections, now);
     try {
       await session.restore(now);
     } catch (error) {
@@ -60,7 +56,7 @@ export class SessionWakeup {
       throw error;
     }
     if (this.#closed) return undefined;
-    enter(session, connect());
+    connections.enter(session, connect());
     return session;
   }
 

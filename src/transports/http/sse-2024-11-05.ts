@@ -1,14 +1,13 @@
 /** HTTP+SSE of 2024-11-05: a GET whose stream carries all messages of the server, and a path for POST. */
 import type { ConnectionId } from '../../messages/connection-events.ts';
-import { EVENT_STREAM } from './event-stream.ts';
-import type { Headers, HttpListener, HttpResponse } from './http-message.ts';
-import type { Open } from './open-list.ts';
-import { KEEP_ALIVE, namedEventText } from './sse.ts';
-import { StallDetector } from './stall-detector.ts';
+import type { TransportHost } from '../transport.ts';
+import { EVENT_STREAM, reportPace } from './event-stream.ts';
+import type { Headers, HttpResponse } from './http-message.ts';
+import { OpenResponse } from './open-responses.ts';
+import { namedEventText } from './sse.ts';
 
-export interface SseStreamDeps {
-  /** Reports that the client reads slowly, or that it has caught up. */
-  pace(connection: ConnectionId, reader: 'connection', slow: boolean): void;
+export interface SseStreamHost {
+  readonly host: Pick<TransportHost, 'bus'>;
   /** The client disconnected. */
   gone(stream: SseStream): void;
 }
@@ -22,54 +21,33 @@ export interface SseStreamOptions {
   readonly response: HttpResponse;
 }
 
-export class SseStream implements HttpListener, Open {
-  before: Open | undefined;
-  after: Open | undefined;
+export class SseStream extends OpenResponse {
   readonly id: string;
   readonly connection: ConnectionId;
   readonly principal: string;
-  /** Each POST of its client extends it. */
-  endsAt: number;
-  readonly #response: HttpResponse;
-  readonly #host: SseStreamDeps;
-  readonly #stall = new StallDetector();
+  readonly #connections: SseStreamHost;
 
-  constructor({ id, connection, principal, endsAt, response }: SseStreamOptions, host: SseStreamDeps) {
+  constructor({ id, connection, principal, endsAt, response }: SseStreamOptions, connections: SseStreamHost) {
+    super(response, endsAt);
     this.id = id;
     this.connection = connection;
     this.principal = principal;
-    this.endsAt = endsAt;
-    this.#response = response;
-    this.#host = host;
+    this.#connections = connections;
     response.listener = this;
   }
 
   /** @param endpoint the address for the client's POST requests (2024-11-05 basic/transports, "HTTP with SSE") */
   begin(endpoint: string, headers: Headers): void {
-    this.#response.begin(200, { ...EVENT_STREAM, ...headers });
-    this.#response.write(namedEventText('endpoint', endpoint));
+    this.response.begin(200, { ...EVENT_STREAM, ...headers });
+    this.response.write(namedEventText('endpoint', endpoint));
   }
 
   send(text: string): void {
-    if (!this.#response.write(namedEventText('message', text))) this.#host.pace(this.connection, 'connection', true);
+    if (!this.response.write(namedEventText('message', text))) this.#pace(true);
   }
 
   end(): void {
-    this.#response.end();
-  }
-
-  /** Disconnects the client without another byte. */
-  cut(): void {
-    this.#response.destroy();
-  }
-
-  tend(now: number, _keepAliveMs: number, stallMs: number): boolean {
-    if (this.#stall.stalled(this.#response.pending, now, stallMs)) {
-      this.#response.destroy();
-      return false;
-    }
-    if (this.#response.pending === 0) this.#response.write(KEEP_ALIVE);
-    return true;
+    this.response.end();
   }
 
   /** Its session ends with it: this transport cannot resume one. */
@@ -77,12 +55,16 @@ export class SseStream implements HttpListener, Open {
     this.end();
   }
 
-  drained(): void {
-    this.#stall.moved();
-    this.#host.pace(this.connection, 'connection', false);
+  override drained(): void {
+    super.drained();
+    this.#pace(false);
+  }
+
+  #pace(slow: boolean): void {
+    reportPace(this.#connections.host.bus, this.connection, 'connection', slow);
   }
 
   closed(): void {
-    this.#host.gone(this);
+    this.#connections.gone(this);
   }
 }

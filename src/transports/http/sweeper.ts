@@ -6,12 +6,12 @@ import { inSlices, type Timer } from '../../clock.ts';
 import type { TransportHost } from '../transport.ts';
 import { authenticates, type ResolvedHttpOptions } from './http-options.ts';
 import type { HttpSession } from './http-session.ts';
-import type { Open, OpenList } from './open-list.ts';
+import type { OpenResponse, OpenResponses } from './open-responses.ts';
 
 export interface SweeperOptions {
   readonly host: TransportHost;
   readonly options: ResolvedHttpOptions;
-  readonly open: OpenList;
+  readonly open: OpenResponses;
   sessions(): Iterable<HttpSession>;
   /** Ends a session. */
   end(session: HttpSession, reason: string): void;
@@ -62,7 +62,7 @@ export class Sweeper {
     const { keepAliveMs, stallMs } = options;
     let stalled = 0;
     // In slices: writing thousands of comments takes as long as a broadcast.
-    const tend = (one: Open): void => {
+    const tend = (one: OpenResponse): void => {
       if (!one.tend(host.clock.now(), keepAliveMs, stallMs)) stalled += 1;
     };
     inSlices(host.clock, open.all().values(), tend, () => {
@@ -79,7 +79,7 @@ export class Sweeper {
   /** Ends streams whose callers are no longer authenticated. */
   readonly #expire = (done: () => void): void => {
     const { host, open, options } = this.#options;
-    const expire = (one: Open): void => {
+    const expire = (one: OpenResponse): void => {
       const now = host.clock.now();
       if (one.endsAt <= now) one.expire(options.retryMs, now);
     };

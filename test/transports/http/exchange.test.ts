@@ -1,15 +1,19 @@
 /** One POST by itself: what it says to the core when its client is slow, or gone. */
 import * as assert from 'uvu/assert';
-import { Quota } from '../../../src/quota.ts';
 import { PostExchange } from '../../../src/transports/http/exchange.ts';
 import type { HttpRequest, HttpResponse } from '../../../src/transports/http/http-message.ts';
 import { suite } from '../../harness/door.ts';
+import { RecordingHost } from '../support.ts';
 
 const test = suite('exchange');
 
 /** An exchange of a client without a session, whose response takes in what `takes` says. */
 function make(takes: boolean) {
   const said: string[] = [];
+  const host = new RecordingHost();
+  host.bus.on('connection.slow', () => void said.push('slow'));
+  host.bus.on('connection.drained', () => void said.push('drained'));
+  host.bus.on('connection.left', () => void said.push('disconnected'));
   const response: HttpResponse = {
     listener: undefined,
     gone: false,
@@ -49,21 +53,14 @@ function make(takes: boolean) {
       text: undefined,
     },
     {
-      response: 'auto',
+      host,
+      options: { response: 'auto' },
       authenticator: undefined,
-      endOf: () => Number.POSITIVE_INFINITY,
-      retained: new Quota({ what: 'bytes', max: 1_000, option: 'limits.maxRetainedBytes' }),
-      tooLong: () => 'too long',
-      now: () => 0,
-      pace: (_connection, _reader, slow) => void said.push(slow ? 'slow' : 'drained'),
-      disconnected: () => void said.push('disconnected'),
+      answers: { headers: () => undefined },
       settled: () => void said.push('settled'),
       over: () => void said.push('over'),
-      unsaved: () => 'unsaved',
-      failed: () => void said.push('failed'),
-      enter: () => undefined,
-      broken() {},
-      headers: () => undefined,
+      end: () => void said.push('failed'),
+      enterCell: () => undefined,
     },
   );
   return { exchange, said };

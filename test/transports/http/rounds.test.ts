@@ -1,8 +1,9 @@
 /** The rounds over what HTTP clients have open: in slices, so that thousands of silent streams hold up nobody. */
 import * as assert from 'uvu/assert';
 import { resolveHttpOptions } from '../../../src/transports/http/http-options.ts';
-import { type Open, OpenList } from '../../../src/transports/http/open-list.ts';
+import { OpenResponse, OpenResponses } from '../../../src/transports/http/open-responses.ts';
 import { Sweeper } from '../../../src/transports/http/sweeper.ts';
+import { WebResponse } from '../../../src/transports/http/web-request.ts';
 import { suite } from '../../harness/door.ts';
 import { RecordingHost } from '../support.ts';
 
@@ -10,24 +11,36 @@ const test = suite('rounds');
 
 const MANY = 600;
 
+/** A silent stream that counts its rounds. */
+class Tended extends OpenResponse {
+  readonly #tended: () => void;
+
+  constructor(tended: () => void) {
+    super(new WebResponse(new AbortController().signal), Number.POSITIVE_INFINITY);
+    this.#tended = tended;
+  }
+
+  override keepAlive(): void {
+    this.#tended();
+  }
+
+  expire(): void {}
+
+  closed(): void {}
+}
+
 test('R-44 silent streams are kept open in slices, each once a round, and the next round begins after the last slice', () => {
   const host = new RecordingHost();
   const { clock } = host;
   const options = resolveHttpOptions({ keepAliveMs: 1_000, stallMs: 5_000 });
-  const open = new OpenList();
+  const open = new OpenResponses();
   let tended = 0;
   for (let made = 0; made < MANY; made += 1) {
-    const one: Open = {
-      before: undefined,
-      after: undefined,
-      endsAt: Number.POSITIVE_INFINITY,
-      expire() {},
-      tend() {
+    open.add(
+      new Tended(() => {
         tended += 1;
-        return true;
-      },
-    };
-    open.add(one);
+      }),
+    );
   }
   const rounds = new Sweeper({
     host,

@@ -4,7 +4,7 @@ import { defineMachine } from '../../../src/index.ts';
 import { SimulatedClock } from '../../../src/testing.ts';
 import { TokenBuckets } from '../../../src/token-bucket.ts';
 import type { LinkNews, NodeEntry } from '../../../src/transports/http/other-nodes.ts';
-import { PrincipalLoad } from '../../../src/transports/http/principal-load.ts';
+import { RequestRate } from '../../../src/transports/http/request-rate.ts';
 import { SharedRate } from '../../../src/transports/http/shared-rate.ts';
 import { newsIn, newsText } from '../../../src/transports/link/link-text.ts';
 import { orderMachine, orderOptions } from '../../handles/shop.ts';
@@ -19,8 +19,8 @@ timeLimit(60_000);
 const RATE = { perSecond: 100, burst: 20 };
 
 /** The loads of three nodes; the first one owns every key. News arrive after some milliseconds. */
-function loads(clock: SimulatedClock, delayMs: number, cut: () => boolean = () => false): readonly PrincipalLoad[] {
-  const all: PrincipalLoad[] = [];
+function loads(clock: SimulatedClock, delayMs: number, cut: () => boolean = () => false): readonly RequestRate[] {
+  const all: RequestRate[] = [];
   for (const index of [0, 1, 2]) {
     const tell = (to: string, news: LinkNews): void => {
       const [arrived = news] = newsIn(`[${newsText(news)}]`) ?? [];
@@ -37,7 +37,7 @@ function loads(clock: SimulatedClock, delayMs: number, cut: () => boolean = () =
       settle: () => Promise.reject(new Error('not asked')),
       serve: () => 0,
     };
-    const load = new PrincipalLoad({ maxExchanges: 10, maxExchangesPerPrincipal: 10, rate: RATE });
+    const load = new RequestRate(RATE);
     load.share(nodes, 0, clock);
     all.push(load);
   }
