@@ -50,7 +50,7 @@ import {
 import { type CallFailure, type CarriedOut, ClientError, ErrorResponse, type FailureReason } from './client-errors.ts';
 import type { ClientSettings, ServerLogMessage } from './client-options.ts';
 import { encodeMirrored } from './mirrored-parameters.ts';
-import { type OutgoingRequest, OutgoingRequests, UNSENT } from './outgoing-requests.ts';
+import { type OutgoingRequest, OutgoingRequests } from './outgoing-requests.ts';
 import { ProposedRevision } from './proposed-revision.ts';
 import { readCapabilities } from './received.ts';
 import type { CallPosition, UnansweredRequest } from './relayed-request.ts';
@@ -1101,11 +1101,11 @@ class ClientConnection implements Behaviour<ClientMail> {
     const channel = this.#channel;
     if (!channel) return;
     // A server need not know yet what a notification is.
-    if (isHandshake(request)) return channel.abandon(request.id);
+    if (isHandshake(request)) return channel.abandon?.(request.id);
     const modern = this.#server?.era === 'modern';
     if (channel.kind === 'stream' || !modern)
       this.#notify('notifications/cancelled', { requestId: request.id, reason: why });
-    channel.abandon(request.id);
+    channel.abandon?.(request.id);
   }
 
   #timedOut(request: OutgoingRequest): void {
@@ -1128,7 +1128,7 @@ class ClientConnection implements Behaviour<ClientMail> {
         this.#requests.take(request.id);
         this.#unknownEra(request, status);
       } else if (request && status !== undefined && this.#losesSession(request, status, incoming)) {
-        this.#channel?.answered(request.id);
+        this.#channel?.answered?.(request.id);
         this.#requestFailed(request.id, {
           kind: 'session lost',
           status,
@@ -1190,7 +1190,7 @@ class ClientConnection implements Behaviour<ClientMail> {
         // A stream may still bring the response after a message that cannot be read.
         const id = incoming.id ?? (whole ? about : undefined);
         const request = id === undefined ? undefined : this.#requests.take(id);
-        if (id !== undefined) this.#channel?.answered(id);
+        if (id !== undefined) this.#channel?.answered?.(id);
         if (!request) return this.#options.log('warning', `${this.#target} sent a message that cannot be read: ${why}`);
         request.reject(this.#error('malformed', `the response cannot be read: ${why}`, 'yes'));
         return this.#settle();
@@ -1200,7 +1200,7 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   #response({ id, result, error }: Extract<Incoming, { kind: 'response' }>): void {
     const request = this.#requests.take(id);
-    this.#channel?.answered(id);
+    this.#channel?.answered?.(id);
     // Cancelled, timed out, answered twice, or never sent: no caller waits for it.
     if (!request) return;
     if (error !== undefined) {
@@ -1404,7 +1404,8 @@ function nameOf({ method, params }: OutgoingRequest): string | undefined {
 export function quiet(method: string, params: JsonObject, timeoutMs: number): OutgoingRequest {
   const ignore = (): void => {};
   const maxTimeoutMs = timeoutMs;
-  return { ...UNSENT, method, params, timeoutMs, maxTimeoutMs, repeatable: true, resolve: ignore, reject: ignore };
+  const unsent = { id: 0, attempts: 0, due: 0, lastDue: 0, sentAt: 0, doubtful: false };
+  return { ...unsent, method, params, timeoutMs, maxTimeoutMs, repeatable: true, resolve: ignore, reject: ignore };
 }
 
 /** True if a message of this level is at least as severe as the wanted one. */

@@ -13,7 +13,6 @@ import { isToolResult } from '../protocol/result-shape.ts';
 import { SKILLS_EXTENSION, type SkillEntry } from '../protocol/skills.ts';
 import type {
   CallToolResult,
-  ClientCapabilities,
   CompleteResult,
   GetPromptResult,
   Prompt,
@@ -23,7 +22,6 @@ import type {
   Tool,
 } from '../protocol/types.ts';
 import type { CompiledSchema } from '../schema/schema.ts';
-import type { Authorization } from './authorization.ts';
 import { CachedList } from './cached-list.ts';
 import { ownId } from './client-codec.ts';
 import type { ClientEvent, ClientMail, ConnectedServer, ServerNotification } from './client-connection.ts';
@@ -32,7 +30,15 @@ import type { CallOptions, ClientSettings } from './client-options.ts';
 import { ClientTask, createdTask } from './client-task.ts';
 import { type MirroredParameter, mirroredParameters, parameterHeaders } from './mirrored-parameters.ts';
 import type { OutgoingRequest } from './outgoing-requests.ts';
-import { type Repaired, readPrompt, readResource, readResult, readTool } from './received.ts';
+import {
+  type Repaired,
+  readCompletion,
+  readPrompt,
+  readResource,
+  readResult,
+  readTemplate,
+  readTool,
+} from './received.ts';
 import type { AnswerAsked, RelayedRequest, UnansweredRequest } from './relayed-request.ts';
 import { Changes, type ChangesFilter, changeOf, listenParams, type ServerChange } from './server-changes.ts';
 import type { ServerRequests } from './server-requests.ts';
@@ -115,18 +121,9 @@ export class Client {
   constructor(parts: ClientParts) {
     this.#parts = parts;
     this.#tools = this.#listed('tools/list', 'tools', (element, note) => this.#readTool(element, note));
-    this.#resources = this.#listed('resources/list', 'resources', (element, note) =>
-      fitting(readResource(element, 'uri', note), isResource),
-    );
-    this.#templates = this.#listed(
-      'resources/templates/list',
-      'resourceTemplates',
-      (element, note) => fitting(readResource(element, 'uriTemplate', note), isTemplate),
-      'resources',
-    );
-    this.#prompts = this.#listed('prompts/list', 'prompts', (element, note) =>
-      fitting(readPrompt(element, note), isPrompt),
-    );
+    this.#resources = this.#listed('resources/list', 'resources', readResource);
+    this.#templates = this.#listed('resources/templates/list', 'resourceTemplates', readTemplate, 'resources');
+    this.#prompts = this.#listed('prompts/list', 'prompts', readPrompt);
     this.#skills = this.#listed('skills/list', 'skills', (element) => this.#readSkill(element));
   }
 
@@ -334,15 +331,8 @@ export class Client {
     const params = { ref, argument: { ...argument }, ...(known ? { context: { arguments: known } } : {}) };
     return this.#operation(async () => {
       const result = await this.#send('completion/complete', params, options, { repeatable: true });
-      const completion = isObject(result) ? result.completion : undefined;
-      if (isObject(completion) && Array.isArray(completion.values)) {
-        const { total, hasMore } = completion;
-        return {
-          values: completion.values.filter((value) => typeof value === 'string'),
-          ...(typeof total === 'number' ? { total } : {}),
-          ...(typeof hasMore === 'boolean' ? { hasMore } : {}),
-        };
-      }
+      const completion = readCompletion(result);
+      if (completion) return completion;
       throw this.#malformed('completion/complete: expected a result with completion.values');
     });
   }
@@ -577,20 +567,16 @@ export class Client {
     const { settings, connection } = this.#parts;
     const { signal, meta } = options;
     const idempotencyKey = 'idempotencyKey' in options ? options.idempotencyKey : undefined;
-    if (signal?.aborted) return Promise.reject(this.#cancelled(signal, 'no'));
-    return new Promise((settle, reject) => {
-      const resolve = (result: unknown): void =>
-        settle(readResult(method, result, (what) => this.#repaired(method, what)));
-      const abort =
-        signal &&
-        ((): void =>
-          connection.send({
-            type: 'cancel',
-            request,
-            error: this.#cancelled(signal, request.attempts === 0 ? 'no' : 'unknown'),
-            why: messageOf(signal.reason).slice(0, 200),
-          }));
-      const release = abort && ((): void => signal.removeEventListener('abort', abort));
+    if (signal?.aborted) return Promise.reject(this.#cancelled(signal.reason, 'no'));
+    return new Promise((resolve, reject) => {
+      const abort = (): void =>
+        connection.send({
+          type: 'cancel',
+          request,
+          error: this.#cancelled(signal?.reason, request.attempts === 0 ? 'no' : 'unknown'),
+          why: messageOf(signal?.reason).slice(0, 200),
+        });
+      const release = (): void => signal?.removeEventListener('abort', abort);
       const request: OutgoingRequest = {
         method,
         params,
@@ -608,18 +594,14 @@ export class Client {
         authorization: how.authorization,
         resumesAfter: how.resumesAfter,
         ask: how.ask,
-        resolve: release
-          ? (result) => {
-              release();
-              resolve(result);
-            }
-          : resolve,
-        reject: release
-          ? (error) => {
-              release();
-              reject(error);
-            }
-          : reject,
+        resolve: (result) => {
+          release();
+          resolve(readResult(method, result, (what) => this.#repaired(method, what)));
+        },
+        reject: (error) => {
+          release();
+          reject(error);
+        },
         id: 0,
         attempts: 0,
         due: 0,
@@ -628,7 +610,7 @@ export class Client {
         doubtful: false,
       };
       how.sent?.(request);
-      if (abort) signal.addEventListener('abort', abort, { once: true });
+      signal?.addEventListener('abort', abort, { once: true });
       connection.send({ type: 'request', request });
       for (const asked of how.following ?? []) connection.send({ type: 'asked before', about: request, asked });
     });
@@ -724,7 +706,7 @@ export class Client {
   }
 
   #readTool(element: unknown, note: Repaired): Tool | undefined {
-    const tool = fitting(readTool(element, note), isTool);
+    const tool = readTool(element, note);
     if (!tool) {
       note('a tool without a name or a schema of an object, which is left out');
       return undefined;
@@ -975,22 +957,15 @@ export class Client {
     return this.#error('malformed', message, 'yes');
   }
 
-  #cancelled(signal: AbortSignal, carriedOut: 'no' | 'unknown'): ClientError {
-    return this.#error('cancelled', `the call was cancelled: ${messageOf(signal.reason)}`, carriedOut, {
-      cause: signal.reason,
-    });
+  #cancelled(reason: unknown, carriedOut: 'no' | 'unknown'): ClientError {
+    return this.#error('cancelled', `the call was cancelled: ${messageOf(reason)}`, carriedOut, { cause: reason });
   }
 }
 
-interface SendOptions {
-  readonly repeatable: boolean;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+interface SendOptions
+  extends Pick<OutgoingRequest, 'repeatable' | 'headers' | 'capabilities' | 'authorization' | 'ask' | 'resumesAfter'> {
   /** The request stays open, without a deadline. */
   readonly open?: boolean;
-  readonly capabilities?: ClientCapabilities | undefined;
-  readonly authorization?: Authorization | undefined;
-  readonly ask?: AnswerAsked | undefined;
-  readonly resumesAfter?: string | undefined;
   readonly following?: readonly UnansweredRequest[] | undefined;
   /** Receives the request before it is sent. */
   readonly sent?: (request: OutgoingRequest) => void;
@@ -1028,23 +1003,6 @@ const MAX_REPAIRS = 50;
 
 const NEVER: AbortSignal = new AbortController().signal;
 
-// Elements of lists: the outer shape is checked, and members are passed on verbatim (SEP-1613: schemas are not changed).
-
-function fitting<T>(element: unknown, fits: (element: unknown) => element is T): T | undefined {
-  return fits(element) ? element : undefined;
-}
-function isTool(element: unknown): element is Tool {
-  return isObject(element) && typeof element.name === 'string' && isObject(element.inputSchema);
-}
-function isResource(element: unknown): element is Resource {
-  return isObject(element) && typeof element.uri === 'string' && typeof element.name === 'string';
-}
-function isTemplate(element: unknown): element is ResourceTemplate {
-  return isObject(element) && typeof element.uriTemplate === 'string' && typeof element.name === 'string';
-}
-function isPrompt(element: unknown): element is Prompt {
-  return isObject(element) && typeof element.name === 'string';
-}
 function hasContents(value: unknown): value is ReadResourceResult {
   return isObject(value) && Array.isArray(value.contents);
 }

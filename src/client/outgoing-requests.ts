@@ -46,9 +46,6 @@ export interface OutgoingRequest {
   doubtful: boolean;
 }
 
-/** The members of a request that its table changes, before it is sent. */
-export const UNSENT = { id: 0, attempts: 0, due: 0, lastDue: 0, sentAt: 0, doubtful: false } as const;
-
 export class OutgoingRequests {
   readonly #clock: Clock;
   readonly #late: (request: OutgoingRequest) => void;

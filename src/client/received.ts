@@ -4,6 +4,7 @@
  * gateway passes on what is read here, so one element that strict clients reject takes no others with it.
  */
 import { isObject } from '../protocol/json.ts';
+import type { CompleteResult, Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
 import { isResourceContents, sentBlock, sentContents } from '../results/content.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -158,18 +159,29 @@ function inBase64<T>(read: () => T): T | undefined {
 }
 
 /** Reads a tool. @returns undefined if it has no name, or a schema that describes no object */
-export function readTool(element: unknown, note: Repaired): Members | undefined {
+export function readTool(element: unknown, note: Repaired): Tool | undefined {
   if (!isObject(element) || typeof element.name !== 'string') return undefined;
   const given = element.inputSchema;
   const inputSchema = given === undefined || given === null ? { type: 'object' } : schema(given);
   if (inputSchema === undefined) return undefined;
   if (inputSchema !== given) note('inputSchema');
   const tool = repaired(element, TOOL, note);
-  return inputSchema === given ? tool : { ...tool, inputSchema };
+  const read = inputSchema === given ? tool : { ...tool, inputSchema };
+  return isTool(read) ? read : undefined;
+}
+
+export function readResource(element: unknown, note: Repaired): Resource | undefined {
+  const read = readAddressed(element, 'uri', note);
+  return isResource(read) ? read : undefined;
+}
+
+export function readTemplate(element: unknown, note: Repaired): ResourceTemplate | undefined {
+  const read = readAddressed(element, 'uriTemplate', note);
+  return isTemplate(read) ? read : undefined;
 }
 
 /** Reads a resource or a template: `uri` is the name of its address. */
-export function readResource(element: unknown, uri: 'uri' | 'uriTemplate', note: Repaired): Members | undefined {
+function readAddressed(element: unknown, uri: 'uri' | 'uriTemplate', note: Repaired): Members | undefined {
   if (!isObject(element) || typeof element[uri] !== 'string') return undefined;
   const read = repaired(element, RESOURCE, note);
   if (typeof element.name === 'string') return read;
@@ -179,8 +191,36 @@ export function readResource(element: unknown, uri: 'uri' | 'uriTemplate', note:
 }
 
 /** Reads a prompt. */
-export function readPrompt(element: unknown, note: Repaired): Members | undefined {
-  return isObject(element) && typeof element.name === 'string' ? repaired(element, PROMPT, note) : undefined;
+export function readPrompt(element: unknown, note: Repaired): Prompt | undefined {
+  const read = isPrompt(element) ? repaired(element, PROMPT, note) : undefined;
+  return isPrompt(read) ? read : undefined;
+}
+
+// Elements of lists: the outer shape is checked, and members are passed on verbatim (SEP-1613: schemas are not changed).
+
+export function isTool(element: unknown): element is Tool & Members {
+  return isObject(element) && typeof element.name === 'string' && isObject(element.inputSchema);
+}
+export function isPrompt(element: unknown): element is Prompt & Members {
+  return isObject(element) && typeof element.name === 'string';
+}
+function isResource(element: unknown): element is Resource {
+  return isObject(element) && typeof element.uri === 'string' && typeof element.name === 'string';
+}
+function isTemplate(element: unknown): element is ResourceTemplate {
+  return isObject(element) && typeof element.uriTemplate === 'string' && typeof element.name === 'string';
+}
+
+/** Reads the result of `completion/complete`. @returns undefined without a list of values */
+export function readCompletion(result: unknown): CompleteResult['completion'] | undefined {
+  const completion = isObject(result) ? result.completion : undefined;
+  if (!isObject(completion) || !Array.isArray(completion.values)) return undefined;
+  const { values, total, hasMore } = completion;
+  return {
+    values: values.filter((value) => typeof value === 'string'),
+    ...(typeof total === 'number' ? { total } : {}),
+    ...(typeof hasMore === 'boolean' ? { hasMore } : {}),
+  };
 }
 
 const TOOL_RESULT: Shape = { structuredContent: (value) => value ?? undefined, isError: flag, _meta: object };

@@ -35,21 +35,19 @@ import { declaresTasks, TASKS_EXTENSION, tasksNotDeclared } from '../protocol/ta
 import type { ClientCapabilities } from '../protocol/types.ts';
 import { isWebPage, WEB_PAGE_RULE } from '../protocol/web-page.ts';
 import { GatheredProgress } from './gathered-progress.ts';
+import type { MountSettings } from './mount-options.ts';
 import { withoutOwnMeta } from './own-meta.ts';
-import { OwnedRoots } from './owned-roots.ts';
+import type { OwnedRoots } from './owned-roots.ts';
 import { saidBy, visibleForm } from './question-text.ts';
-import type { Upstream } from './upstream.ts';
+import type { ReplaceableUpstream } from './replaceable-upstream.ts';
 import { offeredPage } from './uris.ts';
 
-export interface CallRelayOptions {
-  /** The name of the mount. */
+/** The mount whose calls are relayed. */
+export interface RelayOptions {
   readonly mount: string;
-  readonly upstream: Upstream;
+  readonly upstream: ReplaceableUpstream;
   readonly clock: Clock;
-  /** Most rounds of questions of one call. */
-  readonly maxRounds: number;
-  /** Most samplings that one call may ask for. */
-  readonly maxSamplingPerCall: number;
+  readonly settings: MountSettings;
   /** The shortest time between two reports of progress. */
   readonly gatherMs: number;
 }
@@ -92,43 +90,38 @@ const HOP_META: ReadonlySet<string> = new Set([
 /** Members of the `_meta` of a question that a client gets (2026-07-28 basic, "_meta"). */
 const TRACE_META = ['traceparent', 'tracestate'] as const;
 
-/** Relays the calls of one mount. */
-export class CallRelay {
-  readonly #options: CallRelayOptions;
-  readonly #roots = new OwnedRoots();
-
-  constructor(options: CallRelayOptions) {
-    this.#options = options;
-  }
-
-  /**
-   * Makes one call.
-   *
-   * @returns the result of the upstream, unread
-   * @throws {ErrorResponse | ClientError} as the connection does; {@link ToolError} for a call that cannot be continued
-   */
-  async call(ctx: Context, call: RelayCall): Promise<JsonObject> {
-    const { upstream } = this.#options;
-    const caller = ownerOfCall(ctx);
-    const modern = caller.session === undefined;
-    // A modern client declares what it takes (ext-tasks, "Capability Negotiation"). For others, the relay waits.
-    if (call.tasks === 'required' && modern && !declaresTasks(caller.capabilities))
-      throw tasksNotDeclared(`${this.#options.mount}: tool "${String(call.params.name)}"`);
-    const owner = { ...caller, capabilities: declaredUpstream(caller.capabilities, modern) };
-    let relayed: RelayedCall | undefined;
-    try {
-      const client = await upstream.authorized(ctx, () => upstream.for(owner));
-      relayed = new RelayedCall(this.#options, this.#roots, client, owner, ctx, call);
-      return await relayed.run();
-    } finally {
-      relayed?.end();
-      if (owner.once) upstream.released(owner.key);
-    }
+/**
+ * Makes one call.
+ *
+ * @returns the result of the upstream, unread
+ * @throws {ErrorResponse | ClientError} as the connection does; {@link ToolError} for a call that cannot be continued
+ */
+export async function relayCall(
+  options: RelayOptions,
+  roots: OwnedRoots,
+  ctx: Context,
+  call: RelayCall,
+): Promise<JsonObject> {
+  const { upstream, mount } = options;
+  const caller = ownerOfCall(ctx);
+  const modern = caller.session === undefined;
+  // A modern client declares what it takes (ext-tasks, "Capability Negotiation"). For others, the relay waits.
+  if (call.tasks === 'required' && modern && !declaresTasks(caller.capabilities))
+    throw tasksNotDeclared(`${mount}: tool "${String(call.params.name)}"`);
+  const owner = { ...caller, capabilities: declaredUpstream(caller.capabilities, modern) };
+  let relayed: RelayedCall | undefined;
+  try {
+    const client = await upstream.current.authorized(ctx, () => upstream.current.for(owner));
+    relayed = new RelayedCall(options, roots, client, owner, ctx, call);
+    return await relayed.run();
+  } finally {
+    relayed?.end();
+    if (owner.once) upstream.released(owner.key);
   }
 }
 
 class RelayedCall {
-  readonly #options: CallRelayOptions;
+  readonly #options: RelayOptions;
   readonly #roots: OwnedRoots;
   #client: Client;
   readonly #owner: CallOwner;
@@ -151,7 +144,7 @@ class RelayedCall {
   #reports: GatheredProgress | undefined;
 
   constructor(
-    options: CallRelayOptions,
+    options: RelayOptions,
     roots: OwnedRoots,
     client: Client,
     owner: CallOwner,
@@ -172,7 +165,7 @@ class RelayedCall {
     if (task) return this.#follow(String(task.id));
     const { params } = this.#call;
     let sent = params;
-    for (let round = 1; round <= this.#options.maxRounds; round += 1) {
+    for (let round = 1; round <= this.#options.settings.maxRounds; round += 1) {
       const begins = round === 1 && !this.#earlier;
       const result = await (begins ? this.#exchange(sent) : this.#round(round, sent));
       if ('final' in result) return this.#final(result.final);
@@ -190,7 +183,7 @@ class RelayedCall {
       };
     }
     throw new ToolError(
-      `${this.#options.mount}: the server asked for input ${this.#options.maxRounds} times, which is too often. It is not known whether the call was carried out.`,
+      `${this.#options.mount}: the server asked for input ${this.#options.settings.maxRounds} times, which is too often. It is not known whether the call was carried out.`,
     );
   }
 
@@ -247,7 +240,7 @@ class RelayedCall {
    */
   async #sendOnce(earlier: JsonObject): Promise<void> {
     let first = false;
-    if (this.#options.upstream.signingIn(earlier))
+    if (this.#options.upstream.current.signingIn(earlier))
       await this.#ctx.step('sent 1', () => {
         first = true;
         return true;
@@ -291,7 +284,7 @@ class RelayedCall {
 
   /** Continues that call: answers its questions, and waits for the rest of its stream. */
   async #resume(sent: JsonObject, begun: ResumedCall): Promise<JsonObject> {
-    const { client, release } = await this.#options.upstream.resume(this.#owner, begun.position);
+    const { client, release } = await this.#options.upstream.current.resume(this.#owner, begun.position);
     this.#client = client;
     try {
       return await this.#send(this.#call.method, sent, this.#answer, begun);
@@ -316,12 +309,12 @@ class RelayedCall {
     resumes?: ResumedCall | undefined,
   ): Promise<JsonObject> {
     const ctx = this.#ctx;
-    const { clock, gatherMs, upstream } = this.#options;
+    const { clock, gatherMs, mount, upstream } = this.#options;
     const logLevel = logLevelOf(ctx);
     if (ask && this.#resumable && this.#client.server.era === 'legacy') this.#leaveOnEnd();
     // The deadline of the call is that of its handler, which aborts the signal.
     const timeoutMs = method.startsWith('tasks/') && method !== 'tasks/result' ? undefined : LONGEST_TIMER_MS;
-    return upstream.authorized(ctx, (authorization) =>
+    return upstream.current.authorized(ctx, (authorization) =>
       this.#client.relay({
         authorization,
         method,
@@ -341,8 +334,7 @@ class RelayedCall {
         },
         ...(logLevel && {
           logLevel,
-          onLog: ({ level, data, logger }) =>
-            ctx.log(level, data, logger === undefined ? upstream.name : `${upstream.name}/${logger}`),
+          onLog: ({ level, data, logger }) => ctx.log(level, data, logger === undefined ? mount : `${mount}/${logger}`),
         }),
       }),
     );
@@ -407,7 +399,7 @@ class RelayedCall {
       throw new ProtocolError(ErrorCode.MethodNotFound, `this client does not serve ${method.slice(0, 100)}`);
     const kept = method === 'roots/list' ? this.#roots.get(this.#owner.key) : undefined;
     if (kept) return kept;
-    const { maxRounds } = this.#options;
+    const { maxRounds } = this.#options.settings;
     if (this.#open === 0) this.#rounds += 1;
     if (this.#rounds > maxRounds || this.#asked >= maxRounds * MAX_QUESTIONS)
       throw new ProtocolError(ErrorCode.Overloaded, `one call may ask in at most ${maxRounds} rounds`);
@@ -435,7 +427,8 @@ class RelayedCall {
   /** The question as the client gets it: it learns which server asks (MCP elicitation, "Security Considerations"). */
   #translated(method: InputMethod, given: JsonObject): InputRequest {
     const params = withoutServerMeta(given);
-    const { mount, maxSamplingPerCall } = this.#options;
+    const { mount, settings } = this.#options;
+    const { maxSamplingPerCall } = settings;
     if (method === 'elicitation/create') {
       const { message, elicitationId, mode, url } = params;
       if (mode === 'url' && !isWebPage(url)) throw this.#cannot(`asks to open an address that is not ${WEB_PAGE_RULE}`);
@@ -514,8 +507,8 @@ class RelayedCall {
         },
         answerAll: (requests) => {
           this.#rounds += 1;
-          if (this.#rounds > this.#options.maxRounds)
-            throw this.#cannot(`asks for input more than ${this.#options.maxRounds} times in one call`);
+          if (this.#rounds > this.#options.settings.maxRounds)
+            throw this.#cannot(`asks for input more than ${this.#options.settings.maxRounds} times in one call`);
           return this.#ask(isJsonObject(requests) ? requests : {});
         },
         busy: (work) => work(),
@@ -529,7 +522,7 @@ class RelayedCall {
     } catch (error) {
       // The next process follows the task.
       if (ctx.signal.aborted && !continuesElsewhere(ctx))
-        this.#options.upstream
+        this.#options.upstream.current
           .authorized(ctx, (authorization) =>
             this.#client.relay({
               method: 'tasks/cancel',

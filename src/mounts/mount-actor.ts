@@ -173,7 +173,7 @@ class MountActor implements Behaviour<MountMail> {
     const { failures, listedAt } = this.#snapshot.context;
     const { tools = 0, resources = 0, prompts = 0, problems = [] } = this.#elements.offered ?? {};
     return {
-      upstream: this.#options.upstream.state,
+      upstream: this.#options.upstream.current.state,
       ...{ tools, resources, prompts, failures, problems, 'watched resources': this.#watched.size },
       ...(listedAt === 0 ? {} : { 'ms since its listing': this.#options.system.clock.date() - listedAt }),
       ...(this.#failure === undefined ? {} : { 'last failure': messageOf(this.#failure) }),
@@ -300,7 +300,7 @@ class MountActor implements Behaviour<MountMail> {
     this.#late = system.clock.after(settings.listMs, () =>
       failed(new Error(`mount "${name}": not listed within ${settings.listMs} ms. The option is listMs`)),
     );
-    upstream
+    upstream.current
       .catalogue()
       .then((client) => {
         // First: a change during the listing must not be missed.
@@ -350,7 +350,7 @@ class MountActor implements Behaviour<MountMail> {
 
   /** Offers a tool to sign in with if no grant shows the catalogue. */
   #offerSignIn(error: unknown): void {
-    if (this.#snapshot.hasTag('offering') || this.#closed || !this.#options.upstream.signsIn) return;
+    if (this.#snapshot.hasTag('offering') || this.#closed || !this.#options.upstream.current.signsIn) return;
     if (error instanceof ClientError && error.challenge) this.#elements.offerSignIn(this.#self);
   }
 

@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { ClientError, ErrorResponse } from '../client/client-errors.ts';
-import type { Clock } from '../clock.ts';
+import { isPrompt, isTool, readCompletion } from '../client/received.ts';
 import type {
   Completer,
   PromptImplementation,
@@ -26,13 +26,13 @@ import { compileInput } from '../schema/compile-schema.ts';
 import type { CompiledSchema } from '../schema/schema.ts';
 import { throttledLog } from '../throttled-log.ts';
 import { type CompiledLimits, compileLimits } from '../tool-limits/call-limits.ts';
-import { CallRelay, type RelayCall } from './call-relay.ts';
+import { type RelayCall, type RelayOptions, relayCall } from './call-relay.ts';
 import { describeInvisible, visibleDefinition } from './invisible-characters.ts';
 import type { MountSettings } from './mount-options.ts';
 import type { Claimant, ClaimedKind, NameClaims } from './name-claims.ts';
 import { OfferedNames } from './names.ts';
 import { withoutOwnMeta } from './own-meta.ts';
-import type { Upstream } from './upstream.ts';
+import { OwnedRoots } from './owned-roots.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
 import { answerFailure } from './upstream-error.ts';
 import { rewriteUris, toOffered, toUpstream } from './uris.ts';
@@ -60,16 +60,11 @@ export interface Waiter {
   reject(error: unknown): void;
 }
 
-export interface MountedElementsOptions {
-  readonly clock: Clock;
-  readonly mount: string;
-  readonly settings: MountSettings;
-  readonly upstream: Upstream;
+export interface MountedElementsOptions extends RelayOptions {
   readonly registrations: MountRegistrations;
   readonly capabilities: AnnouncedCapabilities;
   readonly claims: NameClaims;
   readonly log: RuntimeLog;
-  readonly gatherMs: number;
 }
 
 interface MountedClaims {
@@ -99,7 +94,7 @@ export class MountedElements implements Claimant {
   readonly #source: string;
   #tools: OfferedNames;
   #prompts: OfferedNames;
-  #relay: CallRelay;
+  #roots = new OwnedRoots();
   /** Compiled once: a listing must not begin the counts of callers again. */
   #limits: CompiledLimits | undefined;
   /** For the failures of calls, which clients cause. */
@@ -126,7 +121,6 @@ export class MountedElements implements Claimant {
     options.claims.add(this);
     this.#limits = compileLimits(settings.limits);
     this.#logFailure = throttledLog(options.log, options.clock);
-    this.#relay = relayOf(options);
   }
 
   /** Takes other options. They apply to the next catalogue. @throws {DefinitionError} for invalid names */
@@ -137,7 +131,7 @@ export class MountedElements implements Claimant {
     this.#space = settings.prefix === false ? false : mount;
     if (!isDeepStrictEqual(settings.limits, before.limits)) this.#limits = compileLimits(settings.limits);
     this.#options = { ...this.#options, settings };
-    this.#relay = relayOf(this.#options);
+    this.#roots = new OwnedRoots();
   }
 
   get mount(): string {
@@ -234,9 +228,9 @@ export class MountedElements implements Claimant {
         relayed: true,
         handler: async (_, ctx) => {
           // The lists of a person are not for all callers.
-          if (!upstream.readsCatalogue(ctx.principal)) return said(needsOperator(mount), true);
+          if (!upstream.current.readsCatalogue(ctx.principal)) return said(needsOperator(mount), true);
           try {
-            await upstream.authorized(ctx, () => upstream.catalogue());
+            await upstream.current.authorized(ctx, () => upstream.current.catalogue());
             await new Promise<void>((resolve, reject) => actor.send({ type: 'refresh', listed: { resolve, reject } }));
           } catch (error) {
             if (ctx.signal.aborted || !(error instanceof ClientError)) throw error;
@@ -444,13 +438,7 @@ export class MountedElements implements Claimant {
           params: { ref, argument: { name, value }, ...context },
           repeatable: true,
         });
-        const completion = isObject(result.completion) ? result.completion : {};
-        const { values, total, hasMore } = completion;
-        return {
-          values: Array.isArray(values) ? values.filter((each) => typeof each === 'string') : [],
-          ...(typeof total === 'number' ? { total } : {}),
-          ...(typeof hasMore === 'boolean' ? { hasMore } : {}),
-        };
+        return readCompletion(result) ?? { values: [] };
       };
     return Object.fromEntries(names.map((name) => [name, completer(name)]));
   }
@@ -467,7 +455,7 @@ export class MountedElements implements Claimant {
     // The definition of a tool has its deadline; other elements have none.
     if (settings.timeoutMs !== undefined && call.method !== 'tools/call') prolong(ctx, settings.timeoutMs);
     try {
-      const result = await this.#relay.call(ctx, call);
+      const result = await relayCall(this.#options, this.#roots, ctx, call);
       const list = LIST_OF_RESULT[call.method];
       if (list !== undefined && !Array.isArray(result[list]))
         throw new ClientError(mount, {
@@ -505,11 +493,6 @@ function tasksOf({ execution }: Tool, { extensions, tasks }: JsonObject): NonNul
   return support === 'optional' || support === 'required' ? support : 'never';
 }
 
-function relayOf({ mount, upstream, clock, settings, gatherMs }: MountedElementsOptions): CallRelay {
-  const { maxRounds, maxSamplingPerCall } = settings;
-  return new CallRelay({ mount, upstream, clock, maxRounds, maxSamplingPerCall, gatherMs });
-}
-
 // The client has checked the outer shapes when it listed them.
 
 function needsOperator(mount: string): string {
@@ -520,12 +503,6 @@ function said(text: string, isError = false): CallToolResult {
   return { content: [{ type: 'text', text }], ...(isError ? { isError } : {}) };
 }
 
-function isTool(definition: JsonObject): definition is JsonObject & Tool {
-  return typeof definition.name === 'string' && isJsonObject(definition.inputSchema);
-}
-function isPrompt(definition: JsonObject): definition is JsonObject & Prompt {
-  return typeof definition.name === 'string';
-}
 function isResource(definition: JsonObject): definition is JsonObject & (Resource | ResourceTemplate) {
   return typeof definition.uri === 'string' || typeof definition.uriTemplate === 'string';
 }

@@ -26,7 +26,7 @@ import { checkMountName } from './names.ts';
 import { ReplaceableUpstream } from './replaceable-upstream.ts';
 import type { SearchHost } from './search-tools.ts';
 import type { SignIns } from './sign-ins.ts';
-import { openUpstream, type Upstream } from './upstream.ts';
+import { Upstream } from './upstream.ts';
 import { listUpstream } from './upstream-catalogue.ts';
 
 /** The parts of a server that a mount uses. */
@@ -125,7 +125,7 @@ export function openMount(
   const logProblem = throttledLog(system.log, system.clock);
   const open = (to: MountTarget, settings: MountSettings, signIns: SignIns | undefined): Upstream => {
     const address = signInAddress(to, settings);
-    return openUpstream({
+    return new Upstream({
       signIn: address && signIns?.open(name, address, settings.auth || {}),
       name,
       target: to,

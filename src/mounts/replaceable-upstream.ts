@@ -1,10 +1,5 @@
 /** The upstream of a mount, which another may replace: calls that begin go to the present one, and those of earlier ones finish. */
-import type { Authorization } from '../client/authorization.ts';
-import type { Client } from '../client/connected-client.ts';
-import type { CallPosition } from '../client/relayed-request.ts';
 import type { Clock } from '../clock.ts';
-import type { Context } from '../input/context.ts';
-import type { CallOwner } from '../input/request-context.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { ConnectionFollower, Upstream } from './upstream.ts';
 
@@ -13,7 +8,7 @@ const SETTLE_MS = 1_000;
 /** Longest that the calls of an upstream that was replaced or removed may take, in milliseconds: as a call with progress. */
 const DRAIN_MS = 600_000;
 
-export class ReplaceableUpstream implements Upstream {
+export class ReplaceableUpstream {
   readonly #clock: Clock;
   #current: Upstream;
   /** Replaced, with calls in flight. */
@@ -26,44 +21,9 @@ export class ReplaceableUpstream implements Upstream {
     this.#clock = clock;
   }
 
-  get name(): string {
-    return this.#current.name;
-  }
-
-  get state(): string {
-    return this.#current.state;
-  }
-
-  get connections(): number {
-    return this.#all().reduce((sum, { connections }) => sum + connections, 0);
-  }
-
-  get signsIn(): boolean {
-    return this.#current.signsIn;
-  }
-
-  readsCatalogue(principal: string): boolean {
-    return this.#current.readsCatalogue(principal);
-  }
-
-  catalogue(): Promise<Client> {
-    return this.#current.catalogue();
-  }
-
-  for(owner: CallOwner): Promise<Client> {
-    return this.#current.for(owner);
-  }
-
-  authorized<T>(ctx: Context, work: (authorization: Authorization | undefined) => Promise<T>): Promise<T> {
-    return this.#current.authorized(ctx, work);
-  }
-
-  signingIn(earlierSteps: JsonObject): boolean {
-    return this.#current.signingIn(earlierSteps);
-  }
-
-  resume(owner: CallOwner, position: CallPosition): ReturnType<Upstream['resume']> {
-    return this.#current.resume(owner, position);
+  /** The upstream for calls that begin now. */
+  get current(): Upstream {
+    return this.#current;
   }
 
   follow(follower: ConnectionFollower): void {

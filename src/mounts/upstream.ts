@@ -1,4 +1,4 @@
-/** One upstream of a mount with its connections: one for all calls, or one for each owner of calls. */
+/** One upstream of a mount with its connections: one for all calls, or one for each owner of calls. Opens none by itself. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Authorization } from '../client/authorization.ts';
 import { ClientError } from '../client/client-errors.ts';
@@ -21,61 +21,6 @@ import { offeredPage } from './uris.ts';
 export interface ConnectionFollower {
   opened(client: Client): void;
   closed(client: Client): void;
-}
-
-export interface Upstream {
-  readonly name: string;
-  /** `idle`, `closed`, or the state of the shared connection (docs/client.md, "Connections"). */
-  readonly state: string;
-  /** The number of connections. */
-  readonly connections: number;
-  /**
-   * The connection for the catalogue and its changes: no call of an owner that can be asked uses it if the upstream is
-   * legacy.
-   *
-   * @throws {ClientError}
-   */
-  catalogue(): Promise<Client>;
-  /**
-   * The connection for a call of this owner. A modern upstream shares one connection. A legacy one declares the
-   * capabilities of its client for the whole connection, so that each owner has its own. Call {@link released} when an
-   * anonymous call has ended.
-   *
-   * @throws {ClientError} `overloaded`, `unreachable` and others, always with `carriedOut: 'no'`
-   */
-  for(owner: CallOwner): Promise<Client>;
-  /** True if each principal signs in at the upstream. */
-  readonly signsIn: boolean;
-  /** True if the catalogue may be read with the grant of this principal. */
-  readsCatalogue(principal: string): boolean;
-  /**
-   * Does a part of a call that needs the upstream, with the authorization of its caller, who signs in if the upstream demands
-   * it. The part is repeated after a sign-in.
-   *
-   * @param work passes the authorization to `Client.relay`; undefined: the connection's own
-   * @throws {SignInRequired} if the caller does not sign in; else what `work` throws
-   */
-  authorized<T>(ctx: Context, work: (authorization: Authorization | undefined) => Promise<T>): Promise<T>;
-  /** True if the caller was signing in when an earlier run of the call ended, so that the upstream had carried out nothing. */
-  signingIn(earlierSteps: JsonObject): boolean;
-  /**
-   * A connection for one call that another process has begun, in its session. Release it when the call has ended.
-   *
-   * @throws {ClientError}
-   */
-  resume(owner: CallOwner, position: CallPosition): Promise<{ readonly client: Client; release(): void }>;
-  /** Receives the connections to a legacy upstream that calls of owners use, those that are open already first. */
-  follow(follower: ConnectionFollower): void;
-  /** Keeps an owner's roots, for a legacy upstream that asks for them outside of a call. */
-  keepRoots(ownerKey: string, roots: JsonObject): void;
-  /** The owner has ended: its connections close, or serve the next anonymous call. */
-  released(ownerKey: string): void;
-  /**
-   * Closes all connections. Idempotent.
-   *
-   * @param drainMs milliseconds for the calls in flight. Default: 2,000
-   */
-  close(drainMs?: number): Promise<void>;
 }
 
 export interface UpstreamOptions {
@@ -106,11 +51,6 @@ const MAX_LEASED = 32;
 /** Most of them that wait for the next call. */
 const MAX_SPARE = 4;
 
-/** Makes the upstream of a mount. Opens no connection. */
-export function openUpstream(options: UpstreamOptions): Upstream {
-  return new Connections(options);
-}
-
 /** A connection, from its opening to its end. */
 interface Link {
   readonly capabilities: ClientCapabilities;
@@ -137,11 +77,11 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-class Connections implements Upstream {
+export class Upstream {
   readonly #options: UpstreamOptions;
   readonly #clock: Clock;
+  /** The connection for the catalogue, and the one that declares nothing to a legacy upstream. */
   #shared: Link | undefined;
-  /** Declares nothing to a legacy upstream. */
   #plain: Link | undefined;
   /** The era of the upstream, as the newest connection found it. */
   #era: 'legacy' | 'modern' | undefined;
@@ -163,19 +103,23 @@ class Connections implements Upstream {
     this.#clock = options.connect.clock ?? systemClock;
   }
 
-  get name(): string {
-    return this.#options.name;
-  }
-
+  /** `idle`, `closed`, or the state of the shared connection (docs/client.md, "Connections"). */
   get state(): string {
     if (this.#closed) return 'closed';
     return this.#shared?.client?.state ?? (this.#shared ? 'connecting' : 'idle');
   }
 
+  /** The number of connections. */
   get connections(): number {
     return this.#count;
   }
 
+  /**
+   * The connection for the catalogue and its changes: no call of an owner that can be asked uses it if the upstream is
+   * legacy.
+   *
+   * @throws {ClientError}
+   */
   async catalogue(): Promise<Client> {
     if (this.#closed) throw this.#closedError();
     if (!this.#shared) {
@@ -194,6 +138,13 @@ class Connections implements Upstream {
     return client;
   }
 
+  /**
+   * The connection for a call of this owner. A modern upstream shares one connection. A legacy one declares the
+   * capabilities of its client for the whole connection, so that each owner has its own. Call {@link released} when an
+   * anonymous call has ended.
+   *
+   * @throws {ClientError} `overloaded`, `unreachable` and others, always with `carriedOut: 'no'`
+   */
   async for(owner: CallOwner): Promise<Client> {
     if (this.#closed) throw this.#closedError();
     // A session with a legacy upstream belongs to the principal whose token opened it.
@@ -231,23 +182,38 @@ class Connections implements Upstream {
     return this.#plain.client ?? this.#within(this.#plain.opening);
   }
 
+  /** True if each principal signs in at the upstream. */
   get signsIn(): boolean {
     return this.#options.signIn?.grants.personal === true;
   }
 
+  /** True if the catalogue may be read with the grant of this principal. */
   readsCatalogue(principal: string): boolean {
     return this.#options.signIn?.grants.mayRead(principal) === true;
   }
 
+  /**
+   * Does a part of a call that needs the upstream, with the authorization of its caller, who signs in if the upstream demands
+   * it. The part is repeated after a sign-in.
+   *
+   * @param work passes the authorization to `Client.relay`; undefined: the connection's own
+   * @throws {SignInRequired} if the caller does not sign in; else what `work` throws
+   */
   authorized<T>(ctx: Context, work: (authorization: Authorization | undefined) => Promise<T>): Promise<T> {
     const { signIn } = this.#options;
     return signIn ? signIn.run(ctx, work) : work(undefined);
   }
 
+  /** True if the caller was signing in when an earlier run of the call ended, so that the upstream had carried out nothing. */
   signingIn(earlierSteps: JsonObject): boolean {
     return this.#options.signIn?.pending(earlierSteps) === true;
   }
 
+  /**
+   * A connection for one call that another process has begun, in its session. Release it when the call has ended.
+   *
+   * @throws {ClientError}
+   */
   async resume(owner: CallOwner, position: CallPosition): Promise<{ readonly client: Client; release(): void }> {
     if (this.#closed) throw this.#closedError();
     // The session is that of the other process, so that no other call of the owner uses this connection.
@@ -256,6 +222,7 @@ class Connections implements Upstream {
     return { client: await this.#within(opening), release: () => this.released(key) };
   }
 
+  /** Receives the connections to a legacy upstream that calls of owners use, those that are open already first. */
   follow(follower: ConnectionFollower): void {
     this.#follower = follower;
     for (const { client } of [...[...this.#owned.values()].flat(), ...this.#spare])
@@ -263,10 +230,12 @@ class Connections implements Upstream {
     if (this.#plain?.client) follower.opened(this.#plain.client);
   }
 
+  /** Keeps an owner's roots, for a legacy upstream that asks for them outside of a call. */
   keepRoots(ownerKey: string, roots: JsonObject): void {
     if (this.#owned.has(ownerKey)) this.#roots.set(ownerKey, roots);
   }
 
+  /** The owner has ended: its connections close, or serve the next anonymous call. */
   released(ownerKey: string): void {
     const links = this.#owned.get(ownerKey);
     if (!links) return;
@@ -282,6 +251,11 @@ class Connections implements Upstream {
     }
   }
 
+  /**
+   * Closes all connections. Idempotent.
+   *
+   * @param drainMs milliseconds for the calls in flight. Default: 2,000
+   */
   async close(drainMs?: number): Promise<void> {
     this.#options.signIn?.close();
     this.#closed = true;

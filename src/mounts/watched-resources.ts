@@ -6,10 +6,11 @@ import type { Client } from '../client/connected-client.ts';
 import type { Changes } from '../client/server-changes.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { isObject } from '../protocol/json.ts';
-import type { ConnectionFollower, Upstream } from './upstream.ts';
+import type { ReplaceableUpstream } from './replaceable-upstream.ts';
+import type { ConnectionFollower } from './upstream.ts';
 
 export interface WatchedResourcesOptions {
-  readonly upstream: Pick<Upstream, 'catalogue'>;
+  readonly upstream: ReplaceableUpstream;
   readonly clock: Clock;
   /** Milliseconds in which clients that begin or cease to watch are gathered into one subscription. */
   readonly gatherMs: number;
@@ -86,7 +87,7 @@ export class WatchedResources implements ConnectionFollower {
     const generation = this.#generation;
     let client: Client | undefined;
     try {
-      client = this.#watched.size === 0 ? undefined : await this.#options.upstream.catalogue();
+      client = this.#watched.size === 0 ? undefined : await this.#options.upstream.current.catalogue();
     } catch {
       // Changes may be missed until then: the resources count as changed.
       if (generation === this.#generation) this.#subscribeAfter(RETRY_MS);

@@ -56,14 +56,6 @@ export class SharedWireChannel implements Channel {
     host?.send({ type: 'gone', failure: { reason: 'closed', message: reason, carriedOut: 'unknown' }, final: true });
   }
 
-  abandon(): void {
-    // The connection sends `notifications/cancelled`: all requests share the wire.
-  }
-
-  answered(): void {
-    // All requests share the wire.
-  }
-
   async close(): Promise<void> {
     this.#host = undefined;
   }

@@ -84,7 +84,7 @@ export const CLIENT_FAULTS: readonly BrokenBuild[] = [
     id: 'U-05',
     test: CHILD,
     in: 'ClientConnection.#abandon',
-    find: 'if (isHandshake(request)) return channel.abandon(request.id);',
+    find: 'if (isHandshake(request)) return channel.abandon?.(request.id);',
     replace: '',
     why: 'a server that ignores the probe gets a notification before `initialize`',
     built: true,

@@ -7,7 +7,7 @@ import type { Client } from '../../src/client/connected-client.ts';
 import { openInMemory } from '../../src/client/in-memory.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { CallOwner } from '../../src/input/request-context.ts';
-import { openUpstream, type Upstream, type UpstreamOptions } from '../../src/mounts/upstream.ts';
+import { Upstream, type UpstreamOptions } from '../../src/mounts/upstream.ts';
 import type { ClientCapabilities } from '../../src/protocol/types.ts';
 import { Quota } from '../../src/quota.ts';
 import { createServer, type Server } from '../../src/server.ts';
@@ -43,7 +43,7 @@ function stage(eras: ConnectOptions['eras'], over: Partial<UpstreamOptions> = {}
   server.tool('wait', {}, (_args, ctx) => new Promise((_, reject) => ctx.signal.addEventListener('abort', reject)));
   server.tool('ask', {}, async (_args, ctx) => (await ctx.elicitUrl({ message: 'm', url: 'https://a.test/' })).status);
   const declared: unknown[] = [];
-  const upstream = openUpstream({
+  const upstream = new Upstream({
     name: 'files',
     target: server,
     connect: {
@@ -248,7 +248,7 @@ test('a connection whose changes are read is unused without a call: it closes af
 test('a connection that cannot be opened is tried again by the next call', async () => {
   const server = createServer({ name: 'files', version: '1.0.0', log() {} });
   const missing = { command: '/no/such/program' };
-  const upstream = openUpstream({ name: 'files', target: missing, connect: { log() {} }, ...BOUNDS() });
+  const upstream = new Upstream({ name: 'files', target: missing, connect: { log() {} }, ...BOUNDS() });
   for (let attempt = 1; attempt <= 2; attempt += 1) {
     const error = await refusal(upstream.for(owner('session/1')));
     assert.equal([error.reason, error.carriedOut, upstream.connections], ['refused', 'no', 0]);
@@ -267,7 +267,7 @@ test('a call waits for a connection at most waitMs', async () => {
       ...{ open() {}, send() {}, abandon() {}, answered() {}, close: () => Promise.resolve() },
     }),
   };
-  const upstream = openUpstream({
+  const upstream = new Upstream({
     name: 'silent',
     target: silent,
     connect: { clock, log() {} },
@@ -310,7 +310,7 @@ test('an upstream that asks for roots outside of a call gets those that its owne
       ...{ abandon() {}, answered() {}, close: () => Promise.resolve() },
     }),
   };
-  const upstream = openUpstream({ name: 'played', target, connect: { eras: 'legacy', log() {} }, ...BOUNDS() });
+  const upstream = new Upstream({ name: 'played', target, connect: { eras: 'legacy', log() {} }, ...BOUNDS() });
   const session = { id: '1', mailbox: { address: 's', send() {} }, rootsChanges: 0 };
   const mine = (rootsChanges: number): CallOwner =>
     owner('session/1', {

@@ -78,10 +78,10 @@ export interface Channel {
   resume?(message: OutgoingMessage, lastEventId: string): void;
   /** Closes at once and tells the server nothing, so that another process can continue the session. */
   leave?(): void;
-  /** Gives up a request: over HTTP its stream is closed. No response follows. */
-  abandon(id: RequestId): void;
-  /** The response of a request has arrived, so that the end of its stream is no failure. */
-  answered(id: RequestId): void;
+  /** Gives up a request that has a stream of its own: that is closed. No response follows. */
+  abandon?(id: RequestId): void;
+  /** The response of a request has arrived, so that the end of its own stream is no failure. */
+  answered?(id: RequestId): void;
   /** Another token is there: streams that the server rejected open again. */
   authorized?(): void;
   /** Legacy sessions over HTTP: opens the stream for messages outside of any request. */

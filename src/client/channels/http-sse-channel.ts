@@ -35,17 +35,9 @@ export class HttpSseChannel implements Channel {
     this.#connect();
   }
 
-  send(message: OutgoingMessage): void {
-    this.#post(message);
-  }
-
   /** The connection sends `notifications/cancelled`: all responses share the stream. */
   abandon(id: RequestId): void {
     this.#posts.get(id)?.destroy();
-  }
-
-  answered(_id: RequestId): void {
-    // All responses share the stream.
   }
 
   authorized(): void {
@@ -143,7 +135,7 @@ export class HttpSseChannel implements Channel {
     });
   }
 
-  #post({ text, id, method, authorization = this.#options.authorization }: OutgoingMessage): void {
+  send({ text, id, method, authorization = this.#options.authorization }: OutgoingMessage): void {
     const endpoint = this.#endpoint;
     const fail = (failure: ChannelFailure): void => {
       if (id !== undefined) this.#host?.send({ type: 'request failed', id, failure });

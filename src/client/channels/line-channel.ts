@@ -1,7 +1,6 @@
 /** A channel over one pair of streams: one message on each line, as over stdio and sockets. */
 import type { Readable, Writable } from 'node:stream';
 import type { Clock } from '../../clock.ts';
-import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { LineWriter } from '../../transports/line-writer.ts';
 import { LineReader } from '../../transports/lines.ts';
 import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from './channel.ts';
@@ -51,14 +50,6 @@ export abstract class LineChannel implements Channel {
         carriedOut: 'no',
       },
     });
-  }
-
-  abandon(_id: RequestId): void {
-    // The connection sends `notifications/cancelled`: all requests share the stream.
-  }
-
-  answered(_id: RequestId): void {
-    // All requests share the stream.
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,5 @@
 /** The channel to a server inside the process. */
 import type { Clock } from '../../clock.ts';
-import type { RequestId } from '../../protocol/jsonrpc.ts';
 import type { MemoryPeer } from '../../transports/memory.ts';
 import type { Channel, ChannelHost, OutgoingMessage } from './channel.ts';
 
@@ -40,14 +39,6 @@ export class MemoryChannel implements Channel {
     } catch {
       // The peer is closed; its `closed` promise reports that.
     }
-  }
-
-  abandon(_id: RequestId): void {
-    // The connection sends `notifications/cancelled`: all requests share the stream.
-  }
-
-  answered(_id: RequestId): void {
-    // All requests share the stream.
   }
 
   async close(): Promise<void> {

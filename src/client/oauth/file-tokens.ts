@@ -19,7 +19,7 @@ import { makeDirectory } from '../../make-directory.ts';
 import { wholeNumbers } from '../../protocol/json.ts';
 import type { Db, SqlRow } from '../../store/sqlite/sqlite-database.ts';
 import { checkDirectory, codeOf, isWindows } from '../../transports/socket-path.ts';
-import type { TokenStore } from './token-store.ts';
+import { type TokenStore, Turns } from './token-store.ts';
 
 export interface FileTokensOptions {
   readonly clock?: Clock;
@@ -77,7 +77,7 @@ class FileTokens implements TokenStore {
   readonly #leaseMs: number;
   readonly #waitMs: number;
   /** The calls of this process for each key: one of them at a time competes for the lease. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new Turns();
 
   constructor(path: string, clock: Clock, leaseMs: number, waitMs: number) {
     this.#path = path;
@@ -103,15 +103,8 @@ class FileTokens implements TokenStore {
     );
   }
 
-  async exclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(key) ?? Promise.resolve();
-    const mine = before.catch(() => {}).then(() => this.#leased(key, work));
-    this.#turns.set(key, mine);
-    try {
-      return await mine;
-    } finally {
-      if (this.#turns.get(key) === mine) this.#turns.delete(key);
-    }
+  exclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
+    return this.#turns.run(key, () => this.#leased(key, work));
   }
 
   async #leased<T>(key: string, work: () => Promise<T>): Promise<T> {

@@ -18,10 +18,26 @@ export interface TokenStore {
   exclusive<T>(key: string, work: () => Promise<T>): Promise<T>;
 }
 
+/** Does the works of one key one after the other. */
+export class Turns {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key) ?? Promise.resolve();
+    const mine = before.catch(() => {}).then(work);
+    this.#last.set(key, mine);
+    try {
+      return await mine;
+    } finally {
+      if (this.#last.get(key) === mine) this.#last.delete(key);
+    }
+  }
+}
+
 /** Keeps grants as long as the process lives. */
 export function memoryTokens(): TokenStore {
   const entries = new Map<string, string>();
-  const turns = new Map<string, Promise<unknown>>();
+  const turns = new Turns();
   return {
     get: (key) => Promise.resolve(entries.get(key)),
     replace(key, expected, value) {
@@ -30,15 +46,6 @@ export function memoryTokens(): TokenStore {
       else entries.set(key, value);
       return Promise.resolve(true);
     },
-    async exclusive(key, work) {
-      const before = turns.get(key) ?? Promise.resolve();
-      const mine = before.catch(() => {}).then(work);
-      turns.set(key, mine);
-      try {
-        return await mine;
-      } finally {
-        if (turns.get(key) === mine) turns.delete(key);
-      }
-    },
+    exclusive: (key, work) => turns.run(key, work),
   };
 }
