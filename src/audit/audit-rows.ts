@@ -107,7 +107,7 @@ export class AuditRows implements AuditDestination, CommitRider {
     return open.stored ? [event] : [{ type: 'actor', actor: row }, event];
   }
 
-  joined(commit: Promise<void>): void {
+  joined(commit: Promise<unknown>): void {
     const boarded = this.#boarded;
     if (!boarded) return;
     const { batch, open } = boarded;

@@ -354,7 +354,7 @@ export class Handles {
     const kind = this.#machines.kindOf(name);
     const id = actorId(name, handle);
     const entry = this.#directory.entry(id);
-    if (!entry && this.#options.store.isDamaged?.(id)) throw damagedHandle(name);
+    if (!entry && this.#options.store.isDamaged(id)) throw damagedHandle(name);
     if (!entry || entry.principal !== principal) throw unknownHandle(name);
     const now = this.#date();
     const lifetime = lifetimeOf(kind, entry.principal, this.#options.limits);

@@ -231,12 +231,7 @@ async function loadKeyRing(store: Store, clock: Clock): Promise<KeyRing> {
   const base = { id: SECRET_ACTOR, kind: 'server', name: 'secret', principal: '', status: 'live' } as const;
   const actor: ActorRow = { ...base, created: clock.date(), expires: undefined };
   const snapshot = { version: '1', data: toText({ secret: KeyRing.randomSecret() }) };
-  if (store.first) return ringOf(await store.first(actor, snapshot));
-  await store.commit([
-    { type: 'actor', actor },
-    { type: 'snapshot', actor: SECRET_ACTOR, ...snapshot },
-  ]);
-  return ringOf({ snapshot });
+  return ringOf(await store.first(actor, snapshot));
 }
 
 function ringOf({ snapshot }: Pick<Stored, 'snapshot'>): KeyRing {

@@ -84,7 +84,7 @@ export class StoreLifecycle implements CellHolder {
 
   /** The reason for which the store cannot serve requests; undefined if it can. */
   get impairment(): 'store not open' | 'store read-only' | undefined {
-    const impairment = this.#open ? this.store.impairment?.() : 'not open';
+    const impairment = this.#open ? this.store.impairment() : 'not open';
     return impairment && `store ${impairment}`;
   }
 

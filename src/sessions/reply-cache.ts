@@ -195,7 +195,7 @@ export class ReplyCache implements RequestTarget {
     if (!session) this.#enter(mail.request, call);
     // Reading from the store waits for pending writes. Most calls are new and need not wait.
     if (session?.mayRepeat(call.request) === false) return this.#guard(mail, call, NEW);
-    if (repeatable || !store.claim) return this.#read(mail, call);
+    if (repeatable) return this.#read(mail, call);
     try {
       store.claim(this.#marker(call)).then(
         (text) => this.#guard(mail, call, { text, marked: text === undefined }),

@@ -159,7 +159,7 @@ export class SessionRepository implements CellHolder {
     const { store, system } = this.#options;
     const actor = actorOf(id);
     const dormant = this.#dormant.get(actor);
-    if (!dormant && store.isDamaged?.(actor)) return 'damaged';
+    if (!dormant && store.isDamaged(actor)) return 'damaged';
     if (dormant?.row.principal !== principal) return undefined;
     // Another request restores it.
     if (dormant.snapshot.value !== 'hibernating') return undefined;

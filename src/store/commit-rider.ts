@@ -5,7 +5,7 @@ export interface CommitRider {
   /** Takes the writes that wait; undefined if there are none. */
   board(): readonly Write[] | undefined;
   /** Called with the commit that they have joined. */
-  joined(commit: Promise<void>): void;
+  joined(commit: Promise<unknown>): void;
 }
 
 /** The rider of a store, if it has one. */

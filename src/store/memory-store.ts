@@ -1,18 +1,25 @@
 /** The default store: it stores everything in this process, and nothing survives it. */
 import { ofCells } from '../protocol/cell.ts';
-import type {
-  ActorRow,
-  DeadLetter,
-  JournalEvent,
-  ListQuery,
+import {
+  type ActorRow,
+  type DeadLetter,
+  gone,
+  inOrder,
+  isChange,
+  type JournalEvent,
+  type ListQuery,
+  type ReplyWrite,
   Store,
-  Stored,
-  StoreHost,
-  StreamRow,
-  TimerRow,
-  Write,
+  type StoreAnswer,
+  type Stored,
+  StoreError,
+  type StoreHost,
+  type StoreQuery,
+  type StreamRow,
+  type TimerRow,
+  type Write,
 } from './store.ts';
-import { gone, inOrder, notNewer, StoreError } from './store.ts';
+import { disorderIn } from './writes.ts';
 
 /** Maximum number of dead letters; the oldest are evicted. */
 const MAX_DEAD_LETTERS = 1_000;
@@ -42,7 +49,7 @@ export function memoryStore(): Store {
   return new MemoryStore();
 }
 
-class MemoryStore implements Store {
+class MemoryStore extends Store {
   readonly name = 'memory';
   readonly durable = false;
   readonly #actors = new Map<string, StoredActor>();
@@ -54,29 +61,40 @@ class MemoryStore implements Store {
     return Promise.resolve();
   }
 
-  commit(writes: readonly Write[]): Promise<void> {
-    if (this.#closed) return Promise.reject(closed());
-    const wrong = this.#wrong(writes);
-    if (wrong) return Promise.reject(wrong);
-    for (const write of writes) this.#write(write);
-    return Promise.resolve();
+  async ask(query: StoreQuery): Promise<StoreAnswer> {
+    if (this.#closed && isChange(query)) throw closed();
+    switch (query.type) {
+      case 'commit':
+        this.#commit(query.writes);
+        return { type: 'commit', value: undefined };
+      case 'claim':
+        return { type: 'claim', value: this.#claim(query.reply) };
+      case 'first':
+        return { type: 'first', value: this.#first(query.actor, query.snapshot) };
+      case 'load':
+        return { type: 'load', value: this.#load(query.actor) };
+      case 'list':
+        return { type: 'list', value: { rows: this.#list(query.query), damaged: [] } };
+      case 'events':
+        return { type: 'events', value: this.#events(query.actor, query.stream, query.after, query.limit) };
+      case 'streams':
+        return { type: 'streams', value: this.#streams(query.actor) };
+      case 'reply':
+        return { type: 'reply', value: this.#actors.get(query.actor)?.replies.get(query.request)?.data };
+      case 'timers':
+        return { type: 'timers', value: this.#timers(query.until, query.limit, query.cells) };
+      case 'letters':
+        return { type: 'letters', value: this.#letters.slice(-query.limit) };
+      case 'sweep':
+        return { type: 'sweep', value: this.#sweep(query.now) };
+    }
   }
 
   /** Applies all writes or none: finds invalid data before it stores anything. */
-  #wrong(writes: readonly Write[]): StoreError | undefined {
-    const fresh = new Map<string, { forgotten: boolean; readonly lasts: Map<string, number> }>();
-    for (const write of writes) {
-      if (write.type === 'forget') fresh.set(write.actor, { forgotten: true, lasts: new Map() });
-      if (write.type !== 'event' || write.stream === '') continue;
-      const { actor, stream, seq } = write;
-      const seen = fresh.get(actor) ?? { forgotten: false, lasts: new Map<string, number>() };
-      fresh.set(actor, seen);
-      const stored = seen.forgotten ? undefined : this.#actors.get(actor)?.streams.get(stream)?.last;
-      const last = seen.lasts.get(stream) ?? stored ?? 0;
-      if (seq <= last) return notNewer(write, last);
-      seen.lasts.set(stream, seq);
-    }
-    return undefined;
+  #commit(writes: readonly Write[]): void {
+    const wrong = disorderIn(writes, (actor, stream) => this.#actors.get(actor)?.streams.get(stream)?.last);
+    if (wrong) throw wrong;
+    for (const write of writes) this.#write(write);
   }
 
   #write(write: Write): void {
@@ -145,27 +163,27 @@ class MemoryStore implements Store {
     return stored;
   }
 
-  first(actor: ActorRow, snapshot: NonNullable<Stored['snapshot']>): Promise<Stored> {
-    if (this.#closed) return Promise.reject(closed());
+  #claim(reply: ReplyWrite): string | undefined {
+    const { replies } = this.#of(reply.actor);
+    const existing = replies.get(reply.request);
+    if (!existing) replies.set(reply.request, reply);
+    return existing?.data;
+  }
+
+  #first(actor: ActorRow, snapshot: NonNullable<Stored['snapshot']>): Stored {
     const stored = this.#of(actor.id);
-    if (!stored.actor) {
-      stored.actor = actor;
-      stored.snapshot = snapshot;
-    }
-    return Promise.resolve({
-      actor: stored.actor,
-      snapshot: stored.snapshot,
-      timers: [...stored.timers.values()],
-    });
+    if (!stored.actor) stored.snapshot = snapshot;
+    stored.actor ??= actor;
+    return { actor: stored.actor, snapshot: stored.snapshot, timers: [...stored.timers.values()] };
   }
 
-  load(id: string): Promise<Stored | undefined> {
+  #load(id: string): Stored | undefined {
     const stored = this.#actors.get(id);
-    if (!stored?.actor) return Promise.resolve(undefined);
-    return Promise.resolve({ actor: stored.actor, snapshot: stored.snapshot, timers: [...stored.timers.values()] });
+    if (!stored?.actor) return undefined;
+    return { actor: stored.actor, snapshot: stored.snapshot, timers: [...stored.timers.values()] };
   }
 
-  list({ kind, name, principal, cells, after, limit }: ListQuery): Promise<readonly ActorRow[]> {
+  #list({ kind, name, principal, cells, after, limit }: ListQuery): readonly ActorRow[] {
     const rows: ActorRow[] = [];
     const isAsked = ofCells(cells);
     for (const { actor } of this.#actors.values()) {
@@ -175,42 +193,34 @@ class MemoryStore implements Store {
       if (!isAsked(actor.id) || (after && inOrder(actor, after) <= 0)) continue;
       rows.push(actor);
     }
-    return Promise.resolve(rows.sort(inOrder).slice(0, limit));
+    return rows.sort(inOrder).slice(0, limit);
   }
 
-  events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]> {
+  #events(actor: string, stream: string, after: number, limit: number): readonly JournalEvent[] {
     const journal = this.#actors.get(actor)?.streams.get(stream);
     const purged = journal?.purged ?? (stream === '' ? 0 : Number.POSITIVE_INFINITY);
-    if (after > 0 && after < purged) return Promise.reject(gone(actor, stream, after));
-    return Promise.resolve((journal?.events ?? []).filter(({ seq }) => seq > after).slice(0, limit));
+    if (after > 0 && after < purged) throw gone(actor, stream, after);
+    return (journal?.events ?? []).filter(({ seq }) => seq > after).slice(0, limit);
   }
 
-  streams(actor: string): Promise<readonly StreamRow[]> {
+  #streams(actor: string): readonly StreamRow[] {
     const rows: StreamRow[] = [];
     for (const [stream, { events, last, purged }] of this.#actors.get(actor)?.streams ?? []) {
       const [first] = events;
       if (first) rows.push({ stream, first: first.seq, last, purged });
     }
-    return Promise.resolve(rows);
+    return rows;
   }
 
-  reply(actor: string, request: string): Promise<string | undefined> {
-    return Promise.resolve(this.#actors.get(actor)?.replies.get(request)?.data);
-  }
-
-  timers(until: number, limit: number, cells?: readonly number[]): Promise<readonly TimerRow[]> {
+  #timers(until: number, limit: number, cells: readonly number[] | undefined): readonly TimerRow[] {
     const due: TimerRow[] = [];
     const isAsked = ofCells(cells);
     for (const { timers } of this.#actors.values())
       for (const timer of timers.values()) if (timer.due <= until && isAsked(timer.actor)) due.push(timer);
-    return Promise.resolve(due.sort((a, b) => a.due - b.due).slice(0, limit));
+    return due.sort((a, b) => a.due - b.due).slice(0, limit);
   }
 
-  deadLetters(limit: number): Promise<readonly DeadLetter[]> {
-    return Promise.resolve(this.#letters.slice(-limit));
-  }
-
-  sweep(now: number): Promise<number> {
+  #sweep(now: number): number {
     let gone = 0;
     for (const [id, { actor, snapshot, replies, timers, streams }] of this.#actors) {
       for (const [request, { expires }] of replies) if (expires <= now) replies.delete(request);
@@ -220,7 +230,7 @@ class MemoryStore implements Store {
       this.#actors.delete(id);
       gone += 1;
     }
-    return Promise.resolve(gone);
+    return gone;
   }
 
   close(): Promise<void> {

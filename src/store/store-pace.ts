@@ -10,12 +10,12 @@ const MAX_WAIT_MS = 10;
 export class StorePace implements Pace {
   readonly sliceSteps?: number;
   readonly #clock: Clock;
-  readonly #store: Pick<Store, 'caughtUp'>;
+  readonly #store: Pick<Store, 'caughtUp' | 'durable'>;
 
-  constructor(clock: Clock, store: Pick<Store, 'caughtUp'>) {
+  constructor(clock: Clock, store: Pick<Store, 'caughtUp' | 'durable'>) {
     this.#clock = clock;
     this.#store = store;
-    if (store.caughtUp) this.sliceSteps = SLICE_STEPS;
+    if (store.durable) this.sliceSteps = SLICE_STEPS;
   }
 
   now(): number {
@@ -25,7 +25,7 @@ export class StorePace implements Pace {
   soon(callback: () => void): void {
     this.#clock.soon(() => {
       // Asked after the turn of the slice, because its writes reach the store at the end of that turn.
-      const caughtUp = this.#store.caughtUp?.();
+      const caughtUp = this.#store.caughtUp();
       if (caughtUp) this.#when(caughtUp, callback);
       else callback();
     });

@@ -144,92 +144,196 @@ export interface StoreHost {
   log(level: 'info' | 'warning' | 'error', message: string): void;
 }
 
-/**
- * The store. Batches become durable in the order of the calls. Reads see everything that was committed before, even if
- * it is not durable yet.
- */
-export interface Store {
-  /** For logs and the inspector, such as `sqlite(troupe.db)`. */
-  readonly name: string;
-  /** True if its data outlives the process. If not, it stores only data that has no other place. */
-  readonly durable: boolean;
-  /** Absent if nothing outlives the process. */
-  readonly notes?: Notes;
-  /** The nodes that share it. Absent if one process has it to itself. */
-  readonly nodes?: Nodes;
-  /** @throws {StoreError} `locked`, `foreign`, `failed` */
-  open(host: StoreHost): Promise<void>;
-  /**
-   * The state of an open store that cannot read and write: the server is then not ready. Undefined if it can. Absent if
-   * it always can.
-   */
-  impairment?(): 'not open' | 'read-only' | undefined;
-  /**
-   * Resolves when the batch is durable. It is stored completely or not at all.
-   *
-   * @throws {StoreError} `full`, `busy`, `closed`, `corrupt`, `fenced`: nothing of the batch is stored. `failed`: a thread or a
-   * disk failed, and the batch may or may not be stored; read the data to find out
-   */
-  commit(writes: readonly Write[]): Promise<void>;
-  /**
-   * Stores an actor that does not exist, in one step: of several processes that try, one succeeds. Optional, unless
-   * several processes share the store: the server falls back on `load` and `commit`.
-   *
-   * @returns the actor that exists now, durable: this one or an earlier one
-   * @throws {StoreError} as `commit` and `load`
-   */
-  first?(actor: ActorRow, snapshot: { readonly version: string; readonly data: string }): Promise<Stored>;
-  /**
-   * Resolves when nearly all calls that wait for the store now have their responses; undefined if only a few wait. A job
-   * that writes for thousands of clients waits for it between its slices, so that another client's write is never behind
-   * all of them. Absent if calls do not wait for each other.
-   */
-  caughtUp?(): Promise<void> | undefined;
-  /**
-   * @throws {StoreError} `corrupt` if the actor exists but is damaged or cannot be found; never returns undefined then
-   */
-  load(actor: string): Promise<Stored | undefined>;
+/** The parameters of each query. A query that writes resolves when its writes are durable. */
+interface StoreParameters {
+  /** Stores a batch, completely or not at all. */
+  readonly commit: { readonly writes: readonly Write[] };
+  /** Stores a reply unless its request has one, in one step. */
+  readonly claim: { readonly reply: ReplyWrite };
+  /** Stores an actor that does not exist, in one step: of several processes that try, one succeeds. */
+  readonly first: { readonly actor: ActorRow; readonly snapshot: NonNullable<Stored['snapshot']> };
+  readonly load: { readonly actor: string };
   /**
    * Actors of one kind, the oldest first; optionally of one name, one principal or some cells; after this id, at most
    * `limit`.
    */
-  list(query: ListQuery): Promise<readonly ActorRow[]>;
-  /**
-   * The events of a stream after `after`, at most `limit`; 0 requests all that are left. An empty result means that
-   * there are no more events, never that some were deleted.
-   *
-   * @throws {StoreError} `corrupt` if an event is damaged, or missing between two others or at the end; `purged` if
-   * `after` is not 0 and later events, or the whole stream, were deleted
-   */
-  events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]>;
+  readonly list: { readonly query: ListQuery };
+  /** The events of a stream after `after`, at most `limit`; 0 requests all that are left. */
+  readonly events: {
+    readonly actor: string;
+    readonly stream: string;
+    readonly after: number;
+    readonly limit: number;
+  };
   /** The first and last event of each stream of an actor that has events. */
-  streams(actor: string): Promise<readonly StreamRow[]>;
-  /** @throws {StoreError} `corrupt`, as above */
-  reply(actor: string, request: string): Promise<string | undefined>;
-  /**
-   * Stores a reply unless this request has one, in one step instead of `reply` and `commit`. Optional: the server falls
-   * back on these.
-   *
-   * @returns the existing reply; undefined when the new one is durable
-   * @throws {StoreError} as `commit`
-   */
-  claim?(reply: ReplyWrite): Promise<string | undefined>;
-  /**
-   * Returns whether a list omitted this actor because its row is damaged: then the actor exists. Absent if rows cannot be
-   * damaged.
-   */
-  isDamaged?(actor: string): boolean;
+  readonly streams: { readonly actor: string };
+  readonly reply: { readonly actor: string; readonly request: string };
   /**
    * Timers that are due by then (milliseconds since 1970), the earliest first.
    *
-   * @param cells of the actors; all actors if undefined
+   * `cells`: of their actors; all actors if undefined.
    */
-  timers(until: number, limit: number, cells?: readonly number[]): Promise<readonly TimerRow[]>;
-  deadLetters(limit: number): Promise<readonly DeadLetter[]>;
-  /** Deletes expired actors and replies, and data beyond the limits. @returns the number of actors */
-  sweep(now: number): Promise<number>;
+  readonly timers: { readonly until: number; readonly limit: number; readonly cells: readonly number[] | undefined };
+  readonly letters: { readonly limit: number };
+  /** Deletes expired actors and replies, and data beyond the limits. */
+  readonly sweep: { readonly now: number };
+}
+
+/** The value that answers each query. */
+interface StoreValues {
+  readonly commit: undefined;
+  /** The existing reply; undefined when the new one is durable. */
+  readonly claim: string | undefined;
+  /** The actor that exists now, durable: this one or an earlier one. */
+  readonly first: Stored;
+  readonly load: Stored | undefined;
+  readonly list: ListedRows;
+  /** Empty if there are no more events, never because some were deleted. */
+  readonly events: readonly JournalEvent[];
+  readonly streams: readonly StreamRow[];
+  readonly reply: string | undefined;
+  readonly timers: readonly TimerRow[];
+  readonly letters: readonly DeadLetter[];
+  /** Number of actors that were deleted. */
+  readonly sweep: number;
+}
+
+export type QueryType = keyof StoreParameters;
+
+/** A question to the store, or a change of it. */
+export type StoreQuery = { [K in QueryType]: { readonly type: K } & StoreParameters[K] }[QueryType];
+
+/** The answer to a query of the same type. */
+export type StoreAnswer = { [K in QueryType]: { readonly type: K; readonly value: StoreValues[K] } }[QueryType];
+
+export type StoreChange = Extract<StoreQuery, { readonly type: 'commit' | 'claim' | 'first' | 'sweep' }>;
+export type StoreRead = Exclude<StoreQuery, StoreChange>;
+
+/** Returns whether a query writes. */
+export function isChange(query: StoreQuery): query is StoreChange {
+  const { type } = query;
+  return type === 'commit' || type === 'claim' || type === 'first' || type === 'sweep';
+}
+
+/** Maximum number of damaged rows whose ids are remembered. */
+const MAX_DAMAGED = 10_000;
+
+/**
+ * The store. A store of your own implements `open`, `ask` and `close`; the methods for each query are the same for all
+ * stores. Batches become durable in the order of the calls. Reads see everything that was committed before, even if it
+ * is not durable yet.
+ */
+export abstract class Store {
+  /** For logs and the inspector, such as `sqlite(troupe.db)`. */
+  abstract readonly name: string;
+  /** True if its data outlives the process. If not, it stores only data that has no other place. */
+  abstract readonly durable: boolean;
+  /** Absent if nothing outlives the process. */
+  declare readonly notes?: Notes;
+  /** The nodes that share it. Absent if one process has it to itself. */
+  declare readonly nodes?: Nodes;
+  /** Actors whose row a list found but could not read. */
+  readonly #damaged = new Set<string>();
+
+  /** @throws {StoreError} `locked`, `foreign`, `failed` */
+  abstract open(host: StoreHost): Promise<void>;
+
+  /**
+   * Answers a query.
+   *
+   * @throws {StoreError} of a query that writes: `full`, `busy`, `closed`, `corrupt`, `fenced`: nothing of it is stored.
+   * `failed`: a thread or a disk failed, and it may or may not be stored; read the data to find out. Of a query that
+   * reads: `corrupt` if the data is damaged or cannot be found, or if an event is missing between two others or at the
+   * end; it never omits such data. `purged` if `after` is not 0 and later events, or the whole stream, were deleted
+   */
+  abstract ask(query: StoreQuery): Promise<StoreAnswer>;
+
   /** Makes all committed data durable and closes. Later calls fail with `closed`. */
-  close(): Promise<void>;
+  abstract close(): Promise<void>;
+
+  /** The state of an open store that cannot read and write: the server is then not ready. Undefined if it can. */
+  impairment(): 'not open' | 'read-only' | undefined {
+    return undefined;
+  }
+
+  /**
+   * Resolves when nearly all calls that wait for the store now have their responses; undefined if only a few wait. A job
+   * that writes for thousands of clients waits for it between its slices, so that another client's write is never behind
+   * all of them.
+   */
+  caughtUp(): Promise<void> | undefined {
+    return undefined;
+  }
+
+  commit(writes: readonly Write[]): Promise<void> {
+    return this.#valueOf({ type: 'commit', writes });
+  }
+
+  claim(reply: ReplyWrite): Promise<string | undefined> {
+    return this.#valueOf({ type: 'claim', reply });
+  }
+
+  first(actor: ActorRow, snapshot: NonNullable<Stored['snapshot']>): Promise<Stored> {
+    return this.#valueOf({ type: 'first', actor, snapshot });
+  }
+
+  load(actor: string): Promise<Stored | undefined> {
+    return this.#valueOf({ type: 'load', actor });
+  }
+
+  async list(query: ListQuery): Promise<readonly ActorRow[]> {
+    const { rows, damaged } = await this.#valueOf({ type: 'list', query });
+    for (const id of damaged) if (this.#damaged.size < MAX_DAMAGED) this.#damaged.add(id);
+    return rows;
+  }
+
+  /** Returns whether a list omitted this actor because its row is damaged: then the actor exists. */
+  isDamaged(actor: string): boolean {
+    // Beyond that number the ids are unknown, so any actor may be damaged.
+    return this.#damaged.size >= MAX_DAMAGED || this.#damaged.has(actor);
+  }
+
+  events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]> {
+    return this.#valueOf({ type: 'events', actor, stream, after, limit });
+  }
+
+  streams(actor: string): Promise<readonly StreamRow[]> {
+    return this.#valueOf({ type: 'streams', actor });
+  }
+
+  reply(actor: string, request: string): Promise<string | undefined> {
+    return this.#valueOf({ type: 'reply', actor, request });
+  }
+
+  timers(until: number, limit: number, cells?: readonly number[]): Promise<readonly TimerRow[]> {
+    return this.#valueOf({ type: 'timers', until, limit, cells });
+  }
+
+  deadLetters(limit: number): Promise<readonly DeadLetter[]> {
+    return this.#valueOf({ type: 'letters', limit });
+  }
+
+  sweep(now: number): Promise<number> {
+    return this.#valueOf({ type: 'sweep', now });
+  }
+
+  #valueOf<T extends QueryType>(query: StoreQuery & { readonly type: T }): Promise<StoreValues[T]> {
+    return this.ask(query).then((answer) => {
+      if (isOfType(answer, query.type)) return answer.value;
+      throw new StoreError(
+        'failed',
+        `${this.name}: expected the answer to "${query.type}", got one to "${answer.type}"`,
+      );
+    });
+  }
+}
+
+/** The type of an answer decides the type of its value. */
+function isOfType<T extends QueryType>(
+  answer: { readonly type: QueryType; readonly value: unknown },
+  type: T,
+): answer is { readonly type: T; readonly value: StoreValues[T] } {
+  return answer.type === type;
 }
 
 /**
@@ -287,6 +391,12 @@ export interface ListQuery {
   /** The last row of the previous page. */
   readonly after?: Pick<ActorRow, 'created' | 'id'> | undefined;
   readonly limit: number;
+}
+
+/** The result of a list: the intact rows, and the ids of rows that it omits because they are damaged. */
+export interface ListedRows {
+  readonly rows: readonly ActorRow[];
+  readonly damaged: readonly string[];
 }
 
 /** The order of lists: the oldest first; of two equally old actors, by id. */

@@ -159,7 +159,7 @@ export class TaskRecords {
   /** True if the store has damaged data of this task, so that it could not be restored. */
   isDamaged(id: string): boolean {
     const actor = actorOfTask(id);
-    return this.#unread.has(actor) || this.#options.store.isDamaged?.(actor) === true;
+    return this.#unread.has(actor) || this.#options.store.isDamaged(actor);
   }
 
   /** @throws {StoreError} */

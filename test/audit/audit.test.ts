@@ -1,4 +1,5 @@
 /** The audit log: the records of each event, repeated refusals, required records, its file, its rows, and what never gets into it. */
+
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,11 +10,13 @@ import { AuditRows, readAuditRows, type StoredEvents } from '../../src/audit/aud
 import { type AuditRecord, createServer, http, type JsonObject, type ServerOptions, sqlite } from '../../src/index.ts';
 import { INTERNALS } from '../../src/runtime/internals.ts';
 import type { CommitRiders } from '../../src/store/commit-rider.ts';
+import type { Write } from '../../src/store/store.ts';
 import { meteredStore } from '../../src/telemetry/metered-store.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import type { Telemetry } from '../../src/telemetry/telemetry.ts';
 import { connect, ErrorAnswer, SimulatedClock, settled } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
+import { TestStore } from '../harness/test-store.ts';
 import { accept, Modern } from '../input/support.ts';
 
 const test = suite('the audit log');
@@ -541,13 +544,15 @@ test('the store: rows of 1,000 records, which expire after 30 days, and a reject
   const path = join(folder, 'rows.db');
   const file = sqlite(path);
   let fails = false;
-  const failing = new Proxy(file, {
-    get(target, name) {
-      if (name === 'commit' && fails) return () => Promise.reject(new Error('full'));
-      const member: unknown = Reflect.get(target, name);
-      return typeof member === 'function' ? member.bind(target) : member;
-    },
-  });
+  const failing = new (class extends TestStore {
+    override write(writes: readonly Write[]): Promise<void> {
+      return fails ? Promise.reject(new Error('full')) : super.write(writes);
+    }
+
+    override close(): Promise<void> {
+      return file.close();
+    }
+  })(file);
   const riders: CommitRiders = { rider: undefined };
   const store = meteredStore(failing, clock, new Metrics(), riders);
   await store.open({ clock, log: () => {} });

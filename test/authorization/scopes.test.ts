@@ -1,13 +1,15 @@
 /** Scopes decide about every operation before anything of it is stored, run or answered (G-04). */
+
 import * as assert from 'uvu/assert';
 import { assign, createMachine } from 'xstate';
 import { z } from 'zod';
-import { ErrorCode, type HttpOptions, memoryStore, type Server, type Store, type Write } from '../../src/index.ts';
+import { ErrorCode, type HttpOptions, type Server, type Write } from '../../src/index.ts';
 import { isObject } from '../../src/protocol/json.ts';
 import { META } from '../../src/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../src/protocol/task-params.ts';
 import { settled } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
+import { TestStore } from '../harness/test-store.ts';
 import { modern } from '../http/modern.ts';
 import { serving } from '../http/session.ts';
 import { type Answer, ask, type Headers, initialize, type Stage } from '../http/support.ts';
@@ -66,21 +68,14 @@ function define(server: Server, ran: string[]): void {
 function guarding(body: (guards: Guards) => Promise<void>, options: HttpOptions = {}): Promise<void> {
   const ran: string[] = [];
   let writes = 0;
-  const memory = memoryStore();
   const left = (write: Write): boolean =>
     write.type === 'reply' || (write.type === 'actor' && write.actor.kind !== 'session');
-  const commit = (...[batch]: Parameters<Store['commit']>): Promise<void> => {
-    writes += batch.filter(left).length;
-    return memory.commit(batch);
-  };
-  const store = new Proxy(memory, {
-    get(target, name) {
-      if (name === 'durable') return true;
-      if (name === 'commit') return commit;
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
+  const store = new (class extends TestStore {
+    override write(batch: readonly Write[]): Promise<void> {
+      writes += batch.filter(left).length;
+      return super.write(batch);
+    }
+  })();
   return serving(
     (stage) => body({ stage, ran, writes: () => writes }),
     { auth: AUTH, ...options, server: { store } },

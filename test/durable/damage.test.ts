@@ -1,15 +1,17 @@
 /** A server whose storage is damaged: what exists and cannot be read is never said to be unknown, never begun anew, never written over. */
+
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
-import { memoryStore, type Server, type Store, StoreError, sqlite } from '../../src/index.ts';
+import { type Server, type StoreAnswer, StoreError, sqlite } from '../../src/index.ts';
 import { isObject, type JsonObject } from '../../src/protocol/json.ts';
 import { Db } from '../../src/store/sqlite/sqlite-database.ts';
 import { orderMachine, orderOptions } from '../handles/shop.ts';
 import { suite } from '../harness/door.ts';
 import { SCALE } from '../harness/scale.ts';
+import { type OtherQuery, TestStore } from '../harness/test-store.ts';
 import { pings, serving } from '../http/session.ts';
 import { ask, type Message, openSession, type Session, type Stage, textIn } from '../http/support.ts';
 
@@ -243,30 +245,19 @@ test('R-43: a server does not start on a store that was cut to nothing, or whose
 });
 
 /** A durable store that finds out, once it is told to, that rows have gone since it was opened. */
-function failing(): Store & { hidden: boolean } {
-  const kept = memoryStore();
-  const store = {
-    ...{ name: 'failing', durable: true, hidden: false },
-    open: kept.open.bind(kept),
-    commit: kept.commit.bind(kept),
-    list: kept.list.bind(kept),
-    events: kept.events.bind(kept),
-    streams: kept.streams.bind(kept),
-    timers: kept.timers.bind(kept),
-    deadLetters: kept.deadLetters.bind(kept),
-    sweep: kept.sweep.bind(kept),
-    close: () => Promise.resolve(),
-    load: (actor: string) => (store.hidden ? Promise.reject(gone(actor)) : kept.load(actor)),
-    reply: (actor: string, request: string) =>
-      store.hidden ? Promise.reject(gone(request)) : kept.reply(actor, request),
-  };
-  return store;
+class FailingStore extends TestStore {
+  hidden = false;
+
+  override read(query: OtherQuery): Promise<StoreAnswer> {
+    if (this.hidden && (query.type === 'load' || query.type === 'reply')) return Promise.reject(gone(query.actor));
+    return super.read(query);
+  }
 }
 
 const gone = (what: string): StoreError => new StoreError('corrupt', `${what}: the row exists, and is not found`);
 
 test('R-42: data lost while the server runs is not reported as unknown', async () => {
-  const store = failing();
+  const store = new FailingStore();
   let made: Made | undefined;
   const serve = (body: (stage: Stage) => Promise<void>): Promise<void> => serving(body, { server: { store } }, offer);
   await serve(async (stage) => {

@@ -1,6 +1,8 @@
 /** Changes for thousands of durable streams: a few writes at a time, responses of the store in slices, and no job that a slow store stops. */
+
 import * as assert from 'uvu/assert';
 import { createServer, type Server, type Store, sqlite } from '../../src/index.ts';
+import type { Write } from '../../src/store/store.ts';
 import { StorePace } from '../../src/store/store-pace.ts';
 import { SimulatedClock, settled } from '../../src/testing.ts';
 import { resolveHttpOptions } from '../../src/transports/http/http-options.ts';
@@ -9,6 +11,7 @@ import { OpenResponses } from '../../src/transports/http/open-responses.ts';
 import { Sweeper } from '../../src/transports/http/sweeper.ts';
 import { flicker, mostInOneTurn, offer, turn } from '../emitters/support.ts';
 import { suite } from '../harness/door.ts';
+import { TestStore } from '../harness/test-store.ts';
 import { folder, host } from '../store/support.ts';
 import { RecordingHost } from '../transports/support.ts';
 
@@ -47,31 +50,20 @@ test('R-44 the responses of one transaction run the output of its clients in sli
 });
 
 /** A store that counts the batches that wait. */
-function counting(inner: Store): Store & { waiting: number; most: number } {
-  const counted = {
-    waiting: 0,
-    most: 0,
-    name: inner.name,
-    durable: true,
-    open: (given: Parameters<Store['open']>[0]) => inner.open(given),
-    async commit(writes: Parameters<Store['commit']>[0]): Promise<void> {
-      counted.waiting += 1;
-      counted.most = Math.max(counted.most, counted.waiting);
-      await inner.commit(writes);
-      counted.waiting -= 1;
-    },
-    caughtUp: () => inner.caughtUp?.(),
-    load: (actor: string) => inner.load(actor),
-    list: (query: Parameters<Store['list']>[0]) => inner.list(query),
-    events: (...given: Parameters<Store['events']>) => inner.events(...given),
-    streams: (actor: string) => inner.streams(actor),
-    reply: (actor: string, request: string) => inner.reply(actor, request),
-    timers: (until: number, limit: number) => inner.timers(until, limit),
-    deadLetters: (limit: number) => inner.deadLetters(limit),
-    sweep: (now: number) => inner.sweep(now),
-    close: () => inner.close(),
-  };
-  return counted;
+class CountingStore extends TestStore {
+  waiting = 0;
+  most = 0;
+
+  override async write(writes: readonly Write[]): Promise<void> {
+    this.waiting += 1;
+    this.most = Math.max(this.most, this.waiting);
+    await this.inner.commit(writes);
+    this.waiting -= 1;
+  }
+
+  override close(): Promise<void> {
+    return this.inner.close();
+  }
 }
 
 interface Listener {
@@ -127,7 +119,7 @@ test.full(
   'R-44 a change for many durable streams is written a few at a time, and another client’s call is never behind all of them',
   async () => {
     const clock = new SimulatedClock();
-    const store = counting(file());
+    const store = new CountingStore(file());
     const limits = { maxSessionsPerPrincipal: MANY + 10 };
     const server = createServer({ name: 'changing', version: '1.0.0', clock, store, limits, log: () => {} });
     offer(server);
@@ -164,7 +156,7 @@ test('R-44 a slice waits for the store, and begins without it after 10 ms if the
     new Promise<void>((resolve) => {
       respond = resolve;
     });
-  const pace = new StorePace(clock, { caughtUp });
+  const pace = new StorePace(clock, { durable: true, caughtUp });
   let begun = 0;
   const begin = (): void => {
     begun += 1;
@@ -185,7 +177,7 @@ test('R-44 a slice waits for the store, and begins without it after 10 ms if the
   respond();
   await settled();
   assert.is(begun, 2);
-  new StorePace(clock, {}).soon(begin);
+  new StorePace(clock, { durable: false, caughtUp: () => undefined }).soon(begin);
   await settled();
   assert.is(begun, 3);
 });

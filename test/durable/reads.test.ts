@@ -13,7 +13,7 @@ import { rowSum } from '../../src/store/checksum.ts';
 import { Db } from '../../src/store/sqlite/sqlite-database.ts';
 import type { Write } from '../../src/store/store.ts';
 import { SimulatedClock } from '../../src/testing.ts';
-import { type Disk, disk } from '../handles/support.ts';
+import { Disk } from '../handles/support.ts';
 import { suite } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
 import { crowd, pings, serving } from '../http/session.ts';
@@ -47,36 +47,29 @@ function define(server: Server): void {
   server.machine('counter', counter, { events: { add: true }, view: ({ context }) => ({ count: context.count }) });
 }
 
-/** A disk on which some batches wait until the test releases them. */
-interface SlowDisk extends Disk {
-  /** Which batches wait from now on. */
-  holds(writes: readonly Write[]): boolean;
-}
-
 const NONE = (): boolean => false;
 const ALL = (): boolean => true;
 
-function slowDisk(): SlowDisk {
-  const under = disk();
-  const waiting: (() => void)[] = [];
-  const slow: SlowDisk = {
-    ...under,
-    holds: NONE,
-    async commit(writes) {
-      if (slow.holds(writes)) await new Promise<void>((resolve) => waiting.push(resolve));
-      await under.commit(writes);
-    },
-    release() {
-      slow.holds = NONE;
-      for (const resolve of waiting.splice(0)) resolve();
-    },
-  };
-  return slow;
+/** A disk on which some batches wait until the test releases them. */
+class SlowDisk extends Disk {
+  /** Which batches wait from now on. */
+  holds: (writes: readonly Write[]) => boolean = NONE;
+  readonly #slow: (() => void)[] = [];
+
+  override async write(writes: readonly Write[]): Promise<void> {
+    if (this.holds(writes)) await new Promise<void>((resolve) => this.#slow.push(resolve));
+    await super.write(writes);
+  }
+
+  override release(): void {
+    this.holds = NONE;
+    for (const resolve of this.#slow.splice(0)) resolve();
+  }
 }
 
 /** Serves from a disk that the test slows down, where each request says who sends it. */
 function withDisk(body: (stage: Stage, store: SlowDisk) => Promise<void>): Promise<void> {
-  const store = slowDisk();
+  const store = new SlowDisk();
   return serving(
     (stage) => body(stage, store).finally(() => store.release()),
     { server: { store }, authenticate: ({ header }) => header('authorization') ?? 'somebody' },

@@ -1,13 +1,16 @@
 /** Sessions of a durable store in one process: they leave memory, and wake; keys make calls without a session unique; nothing leaks. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { memoryStore, type Store, sqlite } from '../../src/index.ts';
+import type { StoreAnswer, Write } from '../../src/store/store.ts';
 import { StoreError } from '../../src/store/store.ts';
 import { suite } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
+import { type OtherQuery, TestStore } from '../harness/test-store.ts';
 import { elapse } from '../harness/wait.ts';
 import { crowd, pings, serving } from '../http/session.ts';
 import { ask, openSession, type Stage, textIn } from '../http/support.ts';
@@ -162,30 +165,23 @@ function faulty(): {
   /** The n-th reading of streams from now fails. */
   failStreamsIn: number;
 } {
-  const inner = memoryStore();
   const none = undefined as Promise<void> | undefined;
-  const fault = { store: inner, full: false, hold: none, holdLoad: none, failStreamsIn: 0 };
-  fault.store = new Proxy(inner, {
-    get(target, name) {
-      if (name === 'durable') return true;
-      if (name === 'commit')
-        return async (writes: Parameters<Store['commit']>[0]) => {
-          await fault.hold;
-          if (fault.full) throw new StoreError('full', 'the disk is full');
-          await target.commit(writes);
-        };
-      if (name === 'load')
-        return (actor: string) => (fault.holdLoad ?? Promise.resolve()).then(() => target.load(actor));
-      if (name === 'streams')
-        return async (actor: string) => {
-          fault.failStreamsIn -= 1;
-          if (fault.failStreamsIn === 0) throw new StoreError('failed', 'the disk cannot be read');
-          return target.streams(actor);
-        };
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
+  const fault = { store: memoryStore(), full: false, hold: none, holdLoad: none, failStreamsIn: 0 };
+  fault.store = new (class extends TestStore {
+    override async write(writes: readonly Write[]): Promise<void> {
+      await fault.hold;
+      if (fault.full) throw new StoreError('full', 'the disk is full');
+      await super.write(writes);
+    }
+
+    override async read(query: OtherQuery): Promise<StoreAnswer> {
+      if (query.type === 'load') await fault.holdLoad;
+      if (query.type === 'streams') fault.failStreamsIn -= 1;
+      if (query.type === 'streams' && fault.failStreamsIn === 0)
+        throw new StoreError('failed', 'the disk cannot be read');
+      return super.read(query);
+    }
+  })(fault.store);
   return fault;
 }
 

@@ -78,9 +78,9 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-12',
     test: 'test/store/postgres/postgres.test.ts',
-    in: 'OpenedPostgres.commit',
-    find: 'await this.#writer.commit(writes);',
-    replace: 'this.#writer.commit(writes).catch(() => {});',
+    in: 'OpenedPostgres.ask',
+    find: 'await this.#writer.commit(query.writes);',
+    replace: 'this.#writer.commit(query.writes).catch(() => {});',
     why: 'a batch is acknowledged before it is durable (ack_before_commit)',
   },
   {
@@ -183,9 +183,9 @@ export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-02',
     test: 'test/cluster/takeover.test.ts',
-    in: 'OpenedPostgres.commit',
-    find: 'await this.#writer.commit(writes);',
-    replace: 'this.#writer.commit(writes).catch(() => {});',
+    in: 'OpenedPostgres.ask',
+    find: 'await this.#writer.commit(query.writes);',
+    replace: 'this.#writer.commit(query.writes).catch(() => {});',
     why: 'a node that was paused beyond its lease sends its clients what no commit has accepted (ack_before_commit)',
   },
   {

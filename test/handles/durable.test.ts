@@ -2,9 +2,9 @@
 import * as assert from 'uvu/assert';
 import { assign, setup } from 'xstate';
 import { fromSteps } from '../../src/handles/durable-steps.ts';
-import type { Store } from '../../src/store/store.ts';
 import { SimulatedClock, settled } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
+import { readingFrom } from '../harness/test-store.ts';
 import { ALICE, disk, FULL, orderKind, orderMachine, refusal, stage, Work } from './support.ts';
 
 const test = suite('durable handles');
@@ -161,17 +161,14 @@ test('thousands of timers that fell due load some instances at a time: the first
   for (let n = 0; n < count; n += 1) await first.handles.create('bell', {}, ALICE);
   const held: (() => void)[] = [];
   let [reads, largest, firedAtLast] = [0, 0, 0];
-  const slow: Store = {
-    ...store,
-    async load(actor) {
-      reads += 1;
-      if (reads === count) firedAtLast = fired;
-      const read = new Promise<void>((resolve) => void held.push(resolve));
-      largest = Math.max(largest, held.length);
-      await read;
-      return store.load(actor);
-    },
-  };
+  const slow = readingFrom(store, (query) => {
+    if (query.type !== 'load') return undefined;
+    reads += 1;
+    if (reads === count) firedAtLast = fired;
+    const read = new Promise<void>((resolve) => void held.push(resolve));
+    largest = Math.max(largest, held.length);
+    return read.then(() => store.ask(query));
+  });
   const { clock } = await first.again({ laterMs: 60_000, store: slow });
   while (fired < count) {
     clock.pass(0);
@@ -221,13 +218,10 @@ test('an instance with an overdue delay and a later one is loaded once, and the 
   const first = await stage([{ name: 'bell', machine, version: '1', events: [] }], { store });
   const { handle } = await first.handles.create('bell', {}, ALICE);
   let loads = 0;
-  const counted: Store = {
-    ...store,
-    load(actor) {
-      if (actor.startsWith('handle/')) loads += 1;
-      return store.load(actor);
-    },
-  };
+  const counted = readingFrom(store, (query) => {
+    if (query.type === 'load' && query.actor.startsWith('handle/')) loads += 1;
+    return undefined;
+  });
   const { handles, clock } = await first.again({ laterMs: 70_000, store: counted });
   await clock.advance(1);
   const state = async (): Promise<unknown> => (await handles.get('bell', handle, ALICE)).state;

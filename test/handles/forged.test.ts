@@ -5,6 +5,7 @@ import { memoryStore } from '../../src/store/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { settled } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
+import { readingFrom } from '../harness/test-store.ts';
 import { ALICE, orderKind, refusal, stage } from './support.ts';
 
 const test = suite('forged events');
@@ -88,16 +89,11 @@ test('S-01: data that reaches prototypes, names an actor, nests too deep, or is 
 
 /** The same store, with what it kept of instances changed by somebody. */
 function tampered(under: Store, change: (data: string) => string): Store {
-  return new Proxy(under, {
-    get(target, name: keyof Store) {
-      if (name !== 'load')
-        return typeof target[name] === 'function' ? (target[name] as () => unknown).bind(target) : target[name];
-      return async (actor: string) => {
-        const stored = await target.load(actor);
-        if (!stored?.snapshot) return stored;
-        return { ...stored, snapshot: { ...stored.snapshot, data: change(stored.snapshot.data) } };
-      };
-    },
+  return readingFrom(under, async (query) => {
+    const answer = await under.ask(query);
+    if (answer.type !== 'load' || !answer.value?.snapshot) return answer;
+    const { snapshot } = answer.value;
+    return { type: 'load', value: { ...answer.value, snapshot: { ...snapshot, data: change(snapshot.data) } } };
   });
 }
 

@@ -8,85 +8,77 @@ import type { Inspection } from '../../src/inspection/inspection.ts';
 import { type Limits, resolveLimits } from '../../src/limits.ts';
 import { type Quotas, quotasOf } from '../../src/server-quotas.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';
-import { type JournalEvent, type Store, StoreError, type Write } from '../../src/store/store.ts';
+import { type JournalEvent, type Store, type StoreAnswer, StoreError, type Write } from '../../src/store/store.ts';
 import { SimulatedClock } from '../../src/testing/simulated-clock.ts';
+import { type OtherQuery, TestStore } from '../harness/test-store.ts';
 
 export const ALICE: Caller = { principal: 'alice', ctx: undefined };
 export const BOB: Caller = { principal: 'bob', ctx: undefined };
 export const ANYBODY: Caller = { principal: 'anonymous', ctx: undefined };
 
 /** A store whose disk is under the test's control. It keeps the history too, as one on a disk does. */
-export interface Disk extends Store {
+export class Disk extends TestStore {
+  override readonly name = 'disk of a test';
   /** Batches on their way to the disk. While it is held, nothing becomes durable. */
-  held: boolean;
+  held = false;
   /** What the next batches fail with. */
   fails: StoreError | undefined;
   /** Every batch that was asked for. */
-  readonly batches: (readonly Write[])[];
+  readonly batches: (readonly Write[])[] = [];
   readonly history: Map<string, JournalEvent[]>;
-  /** Makes durable what is held. */
-  release(): void;
-  /** Refuses what is held, as a database does that has fenced this node. */
-  lose(): void;
-  /** What is on the disk when the power goes: what was held is lost. */
-  crash(): Disk;
-}
-
-export function disk(under: Store = memoryStore(), history = new Map<string, JournalEvent[]>()): Disk {
-  let waiting: { readonly writes: readonly Write[]; readonly done: () => void; readonly lost: (why: Error) => void }[] =
+  #waiting: { readonly writes: readonly Write[]; readonly done: () => void; readonly lost: (why: Error) => void }[] =
     [];
-  const keep = (writes: readonly Write[]): void => {
-    void under.commit(writes);
+
+  constructor(inner = memoryStore(), history = new Map<string, JournalEvent[]>()) {
+    super(inner);
+    this.history = history;
+  }
+
+  override write(writes: readonly Write[]): Promise<void> {
+    this.batches.push(writes);
+    if (this.fails) return Promise.reject(this.fails);
+    if (this.held) return new Promise((done, lost) => this.#waiting.push({ writes, done, lost }));
+    this.#keep(writes);
+    return Promise.resolve();
+  }
+
+  override read(query: OtherQuery): Promise<StoreAnswer> {
+    if (query.type !== 'events' || query.stream !== '') return super.read(query);
+    const events = (this.history.get(query.actor) ?? []).filter(({ seq }) => seq > query.after);
+    return Promise.resolve({ type: 'events', value: events.slice(0, query.limit) });
+  }
+
+  /** Makes durable what is held. */
+  release(): void {
+    this.held = false;
+    for (const { writes, done } of this.#waiting.splice(0)) {
+      this.#keep(writes);
+      done();
+    }
+  }
+
+  /** Refuses what is held, as a database does that has fenced this node. */
+  lose(): void {
+    this.held = false;
+    for (const { lost } of this.#waiting.splice(0)) lost(new StoreError('fenced', 'another node owns this cell'));
+  }
+
+  /** What is on the disk when the power goes: what was held is lost. */
+  crash(): Disk {
+    this.#waiting = [];
+    return new Disk(this.inner, this.history);
+  }
+
+  #keep(writes: readonly Write[]): void {
+    void this.inner.commit(writes);
     for (const write of writes)
       if (write.type === 'event' && write.stream === '')
-        history.set(write.actor, [...(history.get(write.actor) ?? []), write]);
-  };
-  const made: Disk = {
-    name: 'disk of a test',
-    durable: true,
-    held: false,
-    fails: undefined,
-    batches: [],
-    history,
-    open: () => Promise.resolve(),
-    commit(writes) {
-      made.batches.push(writes);
-      if (made.fails) return Promise.reject(made.fails);
-      if (!made.held) {
-        keep(writes);
-        return Promise.resolve();
-      }
-      return new Promise((done, lost) => waiting.push({ writes, done, lost }));
-    },
-    release() {
-      made.held = false;
-      for (const { writes, done } of waiting.splice(0)) {
-        keep(writes);
-        done();
-      }
-    },
-    lose() {
-      made.held = false;
-      for (const { lost } of waiting.splice(0)) lost(new StoreError('fenced', 'another node owns this cell'));
-    },
-    crash() {
-      waiting = [];
-      return disk(under, history);
-    },
-    load: (actor) => under.load(actor),
-    list: (query) => under.list(query),
-    events: (actor, stream, after, limit) =>
-      stream === ''
-        ? Promise.resolve((history.get(actor) ?? []).filter(({ seq }) => seq > after).slice(0, limit))
-        : under.events(actor, stream, after, limit),
-    streams: (actor) => under.streams(actor),
-    reply: (actor, request) => under.reply(actor, request),
-    timers: (until, limit) => under.timers(until, limit),
-    deadLetters: (limit) => under.deadLetters(limit),
-    sweep: (now) => under.sweep(now),
-    close: () => Promise.resolve(),
-  };
-  return made;
+        this.history.set(write.actor, [...(this.history.get(write.actor) ?? []), write]);
+  }
+}
+
+export function disk(): Disk {
+  return new Disk();
 }
 
 export const FULL = new StoreError('full', 'the disk is full');

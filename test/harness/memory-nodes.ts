@@ -7,7 +7,8 @@ import type { Clock, Timer } from '../../src/clock.ts';
 import { CELLS } from '../../src/protocol/cell.ts';
 import type { Member, MemberEvents, Nodes, Peer } from '../../src/store/membership.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';
-import { type Store, StoreError, type Write } from '../../src/store/store.ts';
+import { type Store, type StoreAnswer, StoreError, type StoreQuery, type Write } from '../../src/store/store.ts';
+import { type OtherQuery, TestStore } from './test-store.ts';
 
 const BEAT_MS = 500;
 const LEASE_MS = 2_000;
@@ -101,6 +102,36 @@ export class MemoryDatabase {
   }
 }
 
+/** The store of a process: every query travels to the database, and its answer back. */
+class ProcessStore extends TestStore {
+  override readonly name: string;
+  readonly #process: MemoryProcess;
+  readonly #commit: (writes: readonly Write[]) => Promise<void>;
+
+  constructor(process: MemoryProcess, commit: (writes: readonly Write[]) => Promise<void>) {
+    super(process.database.data);
+    this.name = `memory database, ${process.name}`;
+    this.#process = process;
+    this.#commit = commit;
+  }
+
+  override ask(query: StoreQuery): Promise<StoreAnswer> {
+    // It needs no fence: of several nodes that try, one succeeds.
+    return query.type === 'first' ? this.#process.ask(() => this.inner.ask(query)) : super.ask(query);
+  }
+
+  override write(writes: readonly Write[]): Promise<void> {
+    const committed = this.#process.ask(() => this.#commit(writes));
+    if (!this.#process.database.options.faults?.acknowledgesEarly) return committed;
+    committed.catch(() => {});
+    return Promise.resolve();
+  }
+
+  override read(query: OtherQuery): Promise<StoreAnswer> {
+    return this.#process.ask(() => this.inner.ask(query));
+  }
+}
+
 /** One process of a test, as its database sees it. */
 export class MemoryProcess {
   readonly database: MemoryDatabase;
@@ -127,35 +158,7 @@ export class MemoryProcess {
     });
     this.#cleared.catch(() => {});
     const nodes: Nodes = { join: (self, hear) => this.#join(self, hear) };
-    const { data } = database;
-    const reads = <K extends 'load' | 'list' | 'events' | 'streams' | 'reply' | 'timers' | 'deadLetters'>(name: K) =>
-      ((...given: Parameters<Store[K]>) =>
-        this.ask(() => (data[name] as (...all: unknown[]) => unknown)(...given))) as Store[K];
-    const first = data.first?.bind(data);
-    this.store = {
-      name: `memory database, ${name}`,
-      durable: true,
-      nodes,
-      open: () => Promise.resolve(),
-      commit: (writes) => {
-        const committed = this.ask(() => this.#commit(writes));
-        if (!database.options.faults?.acknowledgesEarly) return committed;
-        committed.catch(() => {});
-        return Promise.resolve();
-      },
-      ...(first
-        ? { first: (...given: Parameters<NonNullable<Store['first']>>) => this.ask(() => first(...given)) }
-        : {}),
-      load: reads('load'),
-      list: reads('list'),
-      events: reads('events'),
-      streams: reads('streams'),
-      reply: reads('reply'),
-      timers: reads('timers'),
-      deadLetters: reads('deadLetters'),
-      sweep: (now) => this.ask(() => data.sweep(now)),
-      close: () => Promise.resolve(),
-    };
+    this.store = Object.assign(new ProcessStore(this, (writes) => this.#commit(writes)), { nodes });
   }
 
   get state(): 'running' | 'paused' | 'cut' | 'killed' | 'cleared' {

@@ -110,7 +110,7 @@ test('without Accept: application/json, there is only the status', async () => {
 });
 
 test('a server whose store is not open, or only read, is not ready; an issuer that is down makes no difference', async () => {
-  let impairment: ReturnType<NonNullable<Store['impairment']>>;
+  let impairment: ReturnType<Store['impairment']>;
   const store: Store = Object.assign(memoryStore(), { durable: true, impairment: () => impairment });
   const server = createServer({ name: 's', version: '1', log: () => {}, store });
   assert.equal(server.readiness(), { ready: false, reasons: ['store not open'] });

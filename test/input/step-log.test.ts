@@ -1,10 +1,12 @@
 /** The rules of the step log, which are the same with and without a store. */
+
 import * as assert from 'uvu/assert';
 import { copyOf, type StepFormat, StepLog, type StepStorage, StepStream } from '../../src/input/step-log.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';
 import { fromText, toText } from '../../src/store/serialize.ts';
-import { type Store, StoreError } from '../../src/store/store.ts';
+import { type Store, StoreError, type Write } from '../../src/store/store.ts';
 import { suite } from '../harness/door.ts';
+import { TestStore } from '../harness/test-store.ts';
 
 const test = suite('step log');
 
@@ -20,22 +22,17 @@ interface Failing {
 }
 
 function failing(): Failing {
-  const inner = memoryStore();
   const stage: Failing = {
     fails: undefined,
-    store: new Proxy(inner, {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name);
-        if (name !== 'commit') return typeof value === 'function' ? value.bind(target) : value;
-        return async (writes: Parameters<Store['commit']>[0]) => {
-          const { fails } = stage;
-          stage.fails = undefined;
-          if (fails === 'before') throw new StoreError('full', 'the disk is full');
-          await target.commit(writes);
-          if (fails === 'after') throw new StoreError('failed', 'the disk did not respond');
-        };
-      },
-    }),
+    store: new (class extends TestStore {
+      override async write(writes: readonly Write[]): Promise<void> {
+        const { fails } = stage;
+        stage.fails = undefined;
+        if (fails === 'before') throw new StoreError('full', 'the disk is full');
+        await super.write(writes);
+        if (fails === 'after') throw new StoreError('failed', 'the disk did not respond');
+      }
+    })(),
   };
   return stage;
 }

@@ -1,4 +1,5 @@
 /** Commits of work that outlives its cell: refused, whether or not the node is a member again. */
+
 import * as assert from 'uvu/assert';
 import { sessionActor, withCell } from '../../src/protocol/cell.ts';
 import { memoryStore } from '../../src/store/memory-store.ts';
@@ -7,6 +8,7 @@ import { meteredStore } from '../../src/telemetry/metered-store.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { SimulatedClock } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
+import { TestStore } from '../harness/test-store.ts';
 import { actor, event } from '../store/support.ts';
 
 const test = suite('writes of cells');
@@ -15,10 +17,11 @@ const idOf = (cell: number): string => withCell(cell, 'x'.repeat(22));
 
 test('the commits of a moment have ended when it is said so, and later ones count no more', async () => {
   const ends: (() => void)[] = [];
-  const inner = Object.assign(memoryStore(), {
-    durable: true,
-    commit: () => new Promise<void>((end) => ends.push(end)),
-  });
+  const inner = new (class extends TestStore {
+    override write(): Promise<void> {
+      return new Promise((end) => ends.push(end));
+    }
+  })();
   const store = meteredStore(inner, new SimulatedClock(), new Metrics(), { rider: undefined }, { owns: () => true });
   const first = store.commit([actor(`task/${idOf(7)}`)]);
   let written = false;

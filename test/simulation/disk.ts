@@ -1,18 +1,8 @@
 /** The disk of a simulated world, and the store that a generation of the server has on it: durable after a while, in order, or not at all. */
-import type {
-  ActorRow,
-  DeadLetter,
-  JournalEvent,
-  ListQuery,
-  Store,
-  Stored,
-  StoreFault,
-  StreamRow,
-  TimerRow,
-  Write,
-} from '../../src/store/store.ts';
+import type { StoreAnswer, StoreFault, StoreRead, Write } from '../../src/store/store.ts';
 import { StoreError } from '../../src/store/store.ts';
 import type { SimulatedClock } from '../../src/testing.ts';
+import { type OtherQuery, TestStore } from '../harness/test-store.ts';
 import type { Random } from './random.ts';
 import { Rows } from './rows.ts';
 
@@ -167,14 +157,14 @@ function fenced(): StoreError {
   return new StoreError('locked', 'another process has taken over the simulated disk');
 }
 
-export class SimulatedStore implements Store {
-  readonly name = 'simulated disk';
-  readonly durable = true;
+export class SimulatedStore extends TestStore {
+  override readonly name = 'simulated disk';
   readonly #disk: SimulatedDisk;
   #epoch = 0;
   #state: 'new' | 'open' | 'closed' | 'dead' = 'new';
 
   constructor(disk: SimulatedDisk) {
+    super();
     this.#disk = disk;
   }
 
@@ -188,50 +178,23 @@ export class SimulatedStore implements Store {
     this.#state = 'closed';
   }
 
-  async open(): Promise<void> {
+  override async open(): Promise<void> {
     this.#epoch = this.#disk.claim();
     this.#state = 'open';
   }
 
-  commit(writes: readonly Write[]): Promise<void> {
+  override write(writes: readonly Write[]): Promise<void> {
     return this.#alive(() => this.#disk.write(this.#epoch, writes));
   }
 
-  load(actor: string): Promise<Stored | undefined> {
-    return this.#read((rows) => rows.load(actor));
-  }
-
-  list(query: ListQuery): Promise<readonly ActorRow[]> {
-    return this.#read((rows) => rows.list(query));
-  }
-
-  events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]> {
-    return this.#read((rows) => rows.events(actor, stream, after, limit));
-  }
-
-  streams(actor: string): Promise<readonly StreamRow[]> {
-    return this.#read((rows) => rows.streams(actor));
-  }
-
-  reply(actor: string, request: string): Promise<string | undefined> {
-    return this.#read((rows) => rows.reply(actor, request));
-  }
-
-  timers(until: number, limit: number, cells?: readonly number[]): Promise<readonly TimerRow[]> {
-    return this.#read((rows) => rows.timers(until, limit, cells));
-  }
-
-  deadLetters(limit: number): Promise<readonly DeadLetter[]> {
-    return this.#read((rows) => rows.deadLetters(limit));
-  }
-
-  async sweep(now: number): Promise<number> {
-    const expired = await this.#read((rows) => rows.expired(now));
+  override async read(query: OtherQuery): Promise<StoreAnswer> {
+    if (query.type !== 'sweep') return this.#read((rows) => answerOf(rows, query));
+    const expired = await this.#read((rows) => rows.expired(query.now));
     if (expired.length > 0) await this.commit(expired);
-    return expired.length;
+    return { type: 'sweep', value: expired.length };
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     if (this.#state !== 'open') return;
     // What is on its way becomes durable first: an empty batch is the last of them.
     await this.commit([]);
@@ -254,5 +217,24 @@ export class SimulatedStore implements Store {
         (error: unknown) => heard(() => reject(error))(),
       );
     });
+  }
+}
+
+function answerOf(rows: Rows, query: StoreRead): StoreAnswer {
+  switch (query.type) {
+    case 'load':
+      return { type: 'load', value: rows.load(query.actor) };
+    case 'list':
+      return { type: 'list', value: { rows: rows.list(query.query), damaged: [] } };
+    case 'events':
+      return { type: 'events', value: rows.events(query.actor, query.stream, query.after, query.limit) };
+    case 'streams':
+      return { type: 'streams', value: rows.streams(query.actor) };
+    case 'reply':
+      return { type: 'reply', value: rows.reply(query.actor, query.request) };
+    case 'timers':
+      return { type: 'timers', value: rows.timers(query.until, query.limit, query.cells) };
+    case 'letters':
+      return { type: 'letters', value: rows.deadLetters(query.limit) };
   }
 }

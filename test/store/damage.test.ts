@@ -81,7 +81,7 @@ function served(opened: Opened): { readonly values: string[]; readonly refused: 
   ask({ type: 'events', actor: 'a1', stream: 's', after: 0, limit: 1_000 });
   ask({ type: 'list', query: { kind: 'handle', limit: 1_000 } });
   ask({ type: 'timers', until: 9e12, limit: 1_000, cells: undefined });
-  ask({ type: 'dead letters', limit: 1_000 });
+  ask({ type: 'letters', limit: 1_000 });
   for (let n = 1; n <= EVENTS; n += 1) {
     ask({ type: 'load', actor: `a${n}` });
     ask({ type: 'reply', actor: `a${n}`, request: 'r' });
@@ -287,7 +287,7 @@ test.full('R-43: a log that is damaged or removed takes no acknowledged batch in
       const { ask, db: again } = openHere(copy);
       for (let n = 1; n <= 9; n += 1) {
         const answer = ask({ type: 'load', actor: `a${n}` });
-        assert.ok('found' in answer && answer.found.type === 'stored' && answer.found.stored, `a${n} is lost`);
+        assert.ok('found' in answer && answer.found.type === 'load' && answer.found.value, `a${n} is lost`);
       }
       again.close();
     } else assert.is(fault, 'corrupt', message);

@@ -58,7 +58,7 @@ for (const [what, end, displace, words] of [
   test(`R-52: acknowledges nothing after troupe.db${end} was ${what}, and the operator's log has it once`, async () => {
     const told = host();
     const { path, store } = await opened(`${what}${end}.db`, told);
-    assert.is(store.impairment?.(), undefined);
+    assert.is(store.impairment(), undefined);
     displace(path);
     const message = await failing(store.commit([actor('a2')]));
     assert.match(message, words);
@@ -68,7 +68,7 @@ for (const [what, end, displace, words] of [
     assert.is(await failing(store.load('a1')), message);
     assert.is(await failing(store.sweep(1)), message);
     assert.is(told.lines.length, 1);
-    assert.is(store.impairment?.(), 'not open');
+    assert.is(store.impairment(), 'not open');
     assert.match(told.lines[0] ?? '', /^error: .* while the store was open/);
     await store.close();
   });

@@ -3,8 +3,7 @@ import { closeSync, existsSync, openSync, readFileSync, truncateSync, writeFileS
 import { join } from 'node:path';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
-import type { StoreQuery, StoreResult } from '../../src/store/sqlite/sqlite-protocol.ts';
-import type { ActorRow, StoredKind, Write } from '../../src/store/store.ts';
+import type { ActorRow, StoreAnswer, StoredKind, StoreQuery, Write } from '../../src/store/store.ts';
 import { suite, timeLimit } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
 import { event, folder, type Opened, openHere, random } from './support.ts';
@@ -38,7 +37,7 @@ const oracle: Oracle = new Map();
 let whole: Buffer | undefined;
 let files = 0;
 
-function expect(question: StoreQuery, found: StoreResult): void {
+function expect(question: StoreQuery, found: StoreAnswer): void {
   oracle.set(JSON.stringify(question), { question, expected: JSON.stringify(found) });
 }
 
@@ -118,16 +117,20 @@ function judge(opened: Opened, reports: readonly string[]): Verdict {
   return verdict;
 }
 
+function rowsIn(found: StoreAnswer): readonly unknown[] {
+  return found.type === 'list' ? found.value.rows : found.type === 'timers' ? found.value : [];
+}
+
 /** A list may leave rows out where it says so: by their ids, or to the operator. */
-function isPart(found: StoreResult, expected: string, reports: readonly string[]): boolean {
-  if (found.type !== 'actors' && found.type !== 'timers') return false;
-  const right: { rows: readonly unknown[] } = JSON.parse(expected);
-  const rows = new Set(right.rows.map((row) => JSON.stringify(row)));
-  for (const row of found.rows) if (!rows.delete(JSON.stringify(row))) return false;
+function isPart(found: StoreAnswer, expected: string, reports: readonly string[]): boolean {
+  if (found.type !== 'list' && found.type !== 'timers') return false;
+  const right: StoreAnswer = JSON.parse(expected);
+  const rows = new Set(rowsIn(right).map((row) => JSON.stringify(row)));
+  for (const row of rowsIn(found)) if (!rows.delete(JSON.stringify(row))) return false;
   if (reports.length === 0) return false;
   if (found.type === 'timers') return true;
   // A handle, session or task that is left out must be known to be damaged.
-  return [...rows].every((row) => found.damaged.some((id) => row.includes(JSON.stringify(id))));
+  return [...rows].every((row) => found.value.damaged.some((id) => row.includes(JSON.stringify(id))));
 }
 
 /** Half of the bits are anywhere, half where no rows are. */
@@ -340,18 +343,18 @@ function change(n: number, write: (writes: readonly Write[], then: ReadonlyMap<s
   const id = idOf(n);
   const request = `request ${n} 1`;
   const data = said('again', n);
-  const is = (question: StoreQuery, found: StoreResult): [string, string] => [key(question), JSON.stringify(found)];
+  const is = (question: StoreQuery, found: StoreAnswer): [string, string] => [key(question), JSON.stringify(found)];
   switch (n % 4) {
     case 0:
       return write(
         [{ type: 'reply', actor: id, request, data, expires: FAR }],
-        new Map([is({ type: 'reply', actor: id, request }, { type: 'reply', data })]),
+        new Map([is({ type: 'reply', actor: id, request }, { type: 'reply', value: data })]),
       );
     case 1: {
       const added = event(id, 'out', 3, data);
       const question: StoreQuery = { type: 'streams', actor: id };
       const events: StoreQuery = { type: 'events', actor: id, stream: 'out', after: 0, limit: 10 };
-      const before: { events: readonly unknown[] } = JSON.parse(oracle.get(key(events))?.expected ?? '');
+      const before: { value: readonly unknown[] } = JSON.parse(oracle.get(key(events))?.expected ?? '');
       const last = { stream: 'out', seq: 3, kind: 'said', data };
       const rows = [
         { stream: '', first: 1, last: 1, purged: 0 },
@@ -360,8 +363,8 @@ function change(n: number, write: (writes: readonly Write[], then: ReadonlyMap<s
       return write(
         [added],
         new Map([
-          is(question, { type: 'streams', rows }),
-          [key(events), JSON.stringify({ type: 'events', events: [...before.events, last] })],
+          is(question, { type: 'streams', value: rows }),
+          [key(events), JSON.stringify({ type: 'events', value: [...before.value, last] })],
         ]),
       );
     }
@@ -369,13 +372,13 @@ function change(n: number, write: (writes: readonly Write[], then: ReadonlyMap<s
       return write(
         [{ type: 'forget', actor: id }],
         new Map([
-          is({ type: 'load', actor: id }, { type: 'stored', stored: undefined }),
-          is({ type: 'streams', actor: id }, { type: 'streams', rows: [] }),
+          is({ type: 'load', actor: id }, { type: 'load', value: undefined }),
+          is({ type: 'streams', actor: id }, { type: 'streams', value: [] }),
           ...[1, 2, 3].map((each) =>
-            is({ type: 'reply', actor: id, request: `request ${n} ${each}` }, { type: 'reply', data: undefined }),
+            is({ type: 'reply', actor: id, request: `request ${n} ${each}` }, { type: 'reply', value: undefined }),
           ),
           ...['', 'out'].map((stream) =>
-            is({ type: 'events', actor: id, stream, after: 0, limit: 10 }, { type: 'events', events: [] }),
+            is({ type: 'events', actor: id, stream, after: 0, limit: 10 }, { type: 'events', value: [] }),
           ),
         ]),
       );
@@ -390,8 +393,8 @@ function change(n: number, write: (writes: readonly Write[], then: ReadonlyMap<s
           is(
             { type: 'load', actor: id },
             {
-              type: 'stored',
-              stored: {
+              type: 'load',
+              value: {
                 actor: rowOf(n),
                 snapshot: { version: '2', data },
                 timers: [],

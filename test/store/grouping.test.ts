@@ -78,7 +78,7 @@ test('many writes do not wait for the message before', async () => {
 
 test('claims travel with other replies: a request has one claim, and the other claims get its data', async () => {
   const store = await opened('claims.db');
-  const claim = (request: number, data: string) => store.claim?.({ ...reply(request), data });
+  const claim = (request: number, data: string) => store.claim({ ...reply(request), data });
   const asked = [
     claim(1, 'first'),
     store.commit([reply(2), event('a', 's', 1)]),

@@ -2,7 +2,7 @@
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import type { StoreAnswer } from '../../src/store/sqlite/sqlite-protocol.ts';
+import type { JobAnswer } from '../../src/store/sqlite/sqlite-protocol.ts';
 import type { Write } from '../../src/store/store.ts';
 import { suite, timeLimit } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
@@ -25,9 +25,9 @@ const reply = (actor: string, request: string, data: string, expires = FAR): Wri
   expires,
 });
 
-function dataOf(answer: StoreAnswer): string | undefined {
+function dataOf(answer: JobAnswer): string | undefined {
   assert.ok('found' in answer && answer.found.type === 'reply', JSON.stringify(answer));
-  return 'found' in answer && answer.found.type === 'reply' ? answer.found.data : undefined;
+  return 'found' in answer && answer.found.type === 'reply' ? answer.found.value : undefined;
 }
 
 /** The number of rows in a table. */

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import type { StoreQuery } from '../../src/store/sqlite/sqlite-protocol.ts';
+import type { StoreQuery } from '../../src/store/store.ts';
 import { fullOnly, suite, timeLimit } from '../harness/door.ts';
 import { actor, event, folder, full, openHere, random } from './support.ts';
 
@@ -36,7 +36,7 @@ test('R-26: a stream keeps its newest events, and says that the others are gone'
   const before = ask(reading('a', 's', first - 2));
   assert.is('fault' in before && before.fault, 'purged');
   const exact = ask(reading('a', 's', first - 1));
-  assert.ok('found' in exact && exact.found.type === 'events' && exact.found.events[0]?.seq === first);
+  assert.ok('found' in exact && exact.found.type === 'events' && exact.found.value[0]?.seq === first);
 });
 
 test('R-26: of its own history an actor loses only what its snapshot covers', () => {
@@ -65,7 +65,7 @@ test('R-26: an actor keeps so many bytes in all its streams; the oldest give way
   assert.is(events('b', 's').length, 1);
   const streams = ask({ type: 'streams', actor: 'a' });
   assert.ok(
-    'found' in streams && streams.found.type === 'streams' && streams.found.rows.every(({ purged }) => purged > 0),
+    'found' in streams && streams.found.type === 'streams' && streams.found.value.every(({ purged }) => purged > 0),
   );
 });
 
@@ -84,14 +84,14 @@ test('R-26: replies, dead letters and what is remembered of streams are bounded'
   ask({ type: 'sweep', now: 1 });
   const kept = Array.from({ length: 30 }, (_, n) => ask({ type: 'reply', actor: 'a', request: String(n + 1) }));
   const there = kept.map(
-    (answer) => 'found' in answer && answer.found.type === 'reply' && answer.found.data !== undefined,
+    (answer) => 'found' in answer && answer.found.type === 'reply' && answer.found.value !== undefined,
   );
   assert.equal(
     there,
     there.map((_, n) => n >= 20),
   );
-  const letters = ask({ type: 'dead letters', limit: 100 });
-  assert.ok('found' in letters && letters.found.type === 'dead letters' && letters.found.letters.length === 5);
+  const letters = ask({ type: 'letters', limit: 100 });
+  assert.ok('found' in letters && letters.found.type === 'letters' && letters.found.value.length === 5);
   // Remembered or not: nobody is told that there is nothing, who has seen something.
   assert.equal(events('a', 's1'), []);
   for (const stream of ['s1', 's30']) {
@@ -106,7 +106,7 @@ test('R-26: all replies together are bounded: those that expire first give way',
     commit({ type: 'reply', actor: `a${n}`, request: 'r', data: '1', expires: 1_000 + n });
   ask({ type: 'sweep', now: 1 });
   const kept = Array.from({ length: 700 }, (_, n) => ask({ type: 'reply', actor: `a${n + 1}`, request: 'r' })).map(
-    (answer) => 'found' in answer && answer.found.type === 'reply' && answer.found.data !== undefined,
+    (answer) => 'found' in answer && answer.found.type === 'reply' && answer.found.value !== undefined,
   );
   assert.equal(
     kept,
@@ -157,6 +157,6 @@ test('R-18: a file that has reached its bound is full, and takes more once somet
   assert.is(events('a1', 's').length, 1);
   assert.ok(statSync(path).size <= 1024 * 1024 * 1.1);
   const swept = ask({ type: 'sweep', now: 50 });
-  assert.ok('found' in swept && swept.found.type === 'swept' && swept.found.gone > 40, JSON.stringify(swept));
+  assert.ok('found' in swept && swept.found.type === 'sweep' && swept.found.value > 40, JSON.stringify(swept));
   assert.ok('found' in commit(event('a100', 's', 2, data(4_000))));
 });

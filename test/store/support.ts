@@ -9,7 +9,7 @@ import { openFile } from '../../src/store/sqlite/database-file.ts';
 import { GroupCommit } from '../../src/store/sqlite/group-commit.ts';
 import type { Db } from '../../src/store/sqlite/sqlite-database.ts';
 import { resolveSqliteOptions, type SqliteOptions } from '../../src/store/sqlite/sqlite-options.ts';
-import type { StoreAnswer, StoreQuery } from '../../src/store/sqlite/sqlite-protocol.ts';
+import type { JobAnswer, ThreadQuery } from '../../src/store/sqlite/sqlite-protocol.ts';
 import type { ActorRow, JournalEvent, StoreHost, Write } from '../../src/store/store.ts';
 import { compiled } from '../harness/compiled.ts';
 import { PROOF } from '../harness/scale.ts';
@@ -51,8 +51,8 @@ export function event(actor: string, stream: string, seq: number, data = `{"n":$
 /** The store's file, opened by the code of its thread, in this one. */
 export interface Opened {
   readonly db: Db;
-  ask(question: StoreQuery): StoreAnswer;
-  commit(...writes: Write[]): StoreAnswer;
+  ask(question: ThreadQuery): JobAnswer;
+  commit(...writes: Write[]): JobAnswer;
   events(actor: string, stream: string): readonly JournalEvent[];
   /** What is wrong with it, by SQLite's own check. */
   integrity(): string;
@@ -64,19 +64,19 @@ export function openHere(path: string, given: Partial<SqliteOptions> = {}, repor
   const { db } = opened;
   for (const line of opened.damage) report(line);
   const groups = new GroupCommit(opened, path, options, report);
-  const ask = (question: StoreQuery): StoreAnswer => {
+  const ask = (question: ThreadQuery): JobAnswer => {
     for (;;) {
-      const [answer] = groups.run([{ id: 1, question }]);
+      const [answer] = groups.run([{ id: 1, question, length: 1 }]);
       if (answer) return answer;
     }
   };
   return {
     db,
     ask,
-    commit: (...writes) => ask({ type: 'commit', writes, length: 1 }),
+    commit: (...writes) => ask({ type: 'commit', writes }),
     events(actor, stream) {
       const answer = ask({ type: 'events', actor, stream, after: 0, limit: 1_000_000 });
-      if ('found' in answer && answer.found.type === 'events') return answer.found.events;
+      if ('found' in answer && answer.found.type === 'events') return answer.found.value;
       throw new Error('message' in answer ? answer.message : 'no events');
     },
     integrity() {
@@ -207,8 +207,8 @@ export function faultIn(path: string, acks: readonly number[]): string | undefin
       for (const seq of s ?? []) kept.add(seq);
       const answer = ask({ type: 'load', actor: id });
       const last = s?.at(-1);
-      if (!('found' in answer) || answer.found.type !== 'stored') return `${id} cannot be loaded`;
-      const snapshot = answer.found.stored?.snapshot?.data;
+      if (!('found' in answer) || answer.found.type !== 'load') return `${id} cannot be loaded`;
+      const snapshot = answer.found.value?.snapshot?.data;
       if (last !== undefined && snapshot !== JSON.stringify({ n: last }))
         return `${id}: event ${last}, but ${snapshot}`;
     }

@@ -61,7 +61,7 @@ async function obey(): Promise<void> {
       } else if (line === 'read') {
         say(`read ${(await store.events('a1', 's', 0, 10_000)).length}`);
       } else if (line === 'impairment') {
-        say(String(store.impairment?.()));
+        say(String(store.impairment()));
       } else if (line === 'close') {
         await store.close();
         say('closed');

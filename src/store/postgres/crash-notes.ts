@@ -1,7 +1,7 @@
 /** The marks of processes that ended themselves during an event, which all processes of a store read. */
 import type { Worker } from 'node:worker_threads';
 import { SharedMark } from '../shared-mark.ts';
-import type { EndedMark } from '../store.ts';
+import type { EndedMark, Notes } from '../store.ts';
 import { startStoreThread } from '../store-thread.ts';
 import { fromColumnText, toColumnText } from './column-text.ts';
 import type { PostgresAddress } from './postgres-address.ts';
@@ -19,7 +19,9 @@ const EXIT_MS = 2_000;
 /** Maximum number of marks that are read; the newest count. */
 const MAX_MARKS = 1_000;
 
-export class CrashNotes {
+export class CrashNotes implements Notes {
+  /** {@link ended} has the marks of all processes. */
+  readonly last = undefined;
   readonly #address: PostgresAddress;
   readonly #schema: string;
   readonly #ask: AskReader;

@@ -1,5 +1,6 @@
 /** Folds the batches of a group into layers, and rejects a batch that cannot be stored before it spoils its group. */
-import { notNewer, type ReplyWrite, type StoreError, type Write } from '../store.ts';
+import type { ReplyWrite, StoreError, Write } from '../store.ts';
+import { disorderIn } from '../writes.ts';
 import type { PostgresOptions } from './postgres-options.ts';
 import { type ActorHeads, appendToHead, type StreamHeads, streamHeadOf, trimHead } from './stream-heads.ts';
 import { WriteLayer } from './write-layer.ts';
@@ -37,7 +38,7 @@ export class GroupFold {
 
   /** Adds a batch. @returns the reason why it cannot be stored; then nothing of it is added */
   add(writes: readonly Write[]): StoreError | undefined {
-    const wrong = this.#wrong(writes);
+    const wrong = disorderIn(writes, (actor, stream) => this.#heads.find(actor)?.streams.get(stream)?.last);
     if (wrong) return wrong;
     for (const write of writes) this.#write(write);
     return undefined;
@@ -58,27 +59,6 @@ export class GroupFold {
     }
     this.#layerFor(actor).of(actor).claims.set(request, reply);
     return { type: 'asked' };
-  }
-
-  #wrong(writes: readonly Write[]): StoreError | undefined {
-    // The last events of this batch, by actor and stream; an actor that the batch deletes begins without any.
-    let seen: Map<string, Map<string, number>> | undefined;
-    const deleted = new Set<string>();
-    for (const write of writes) {
-      if (write.type === 'forget') {
-        deleted.add(write.actor);
-        seen?.delete(write.actor);
-      }
-      if (write.type !== 'event') continue;
-      const { actor, stream, seq } = write;
-      const stored = deleted.has(actor) ? undefined : this.#heads.find(actor)?.streams.get(stream)?.last;
-      const last = seen?.get(actor)?.get(stream) ?? stored ?? 0;
-      if (seq <= last) return notNewer(write, last);
-      seen ??= new Map();
-      const streams = seen.get(actor) ?? new Map<string, number>();
-      seen.set(actor, streams.set(stream, seq));
-    }
-    return undefined;
   }
 
   /** The newest layer, or a further one if the newest deletes the actor. */

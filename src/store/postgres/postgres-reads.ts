@@ -6,8 +6,10 @@ import {
   gone,
   type JournalEvent,
   type ListQuery,
+  type StoreAnswer,
   type Stored,
   StoreError,
+  type StoreRead,
   type StreamRow,
   type TimerRow,
 } from '../store.ts';
@@ -34,6 +36,25 @@ export class PostgresReads {
     this.#loads = new GatheredReads(readers, (ids) => this.#rowsOf(ids), storedIn);
   }
 
+  async ask(query: StoreRead): Promise<StoreAnswer> {
+    switch (query.type) {
+      case 'load':
+        return { type: 'load', value: await this.load(query.actor) };
+      case 'list':
+        return { type: 'list', value: { rows: await this.#list(query.query), damaged: [] } };
+      case 'events':
+        return { type: 'events', value: await this.#events(query.actor, query.stream, query.after, query.limit) };
+      case 'streams':
+        return { type: 'streams', value: await this.#streams(query.actor) };
+      case 'reply':
+        return { type: 'reply', value: await this.reply(query.actor, query.request) };
+      case 'timers':
+        return { type: 'timers', value: await this.#timers(query.until, query.limit, query.cells) };
+      case 'letters':
+        return { type: 'letters', value: await this.#deadLetters(query.limit) };
+    }
+  }
+
   load(id: string): Promise<Stored | undefined> {
     return this.#loads.load(id);
   }
@@ -48,7 +69,7 @@ FROM ${this.#schema}.actor WHERE id = ANY($1::text[]) AND kind IS NOT NULL`;
     return new Map(rows.map((row) => [fromColumnText(textIn(row[0])), row]));
   }
 
-  async list({ kind, name, principal, cells, after, limit }: ListQuery): Promise<readonly ActorRow[]> {
+  async #list({ kind, name, principal, cells, after, limit }: ListQuery): Promise<readonly ActorRow[]> {
     const values: SqlValue[] = [kind];
     const where = ['kind = $1'];
     const add = (condition: (place: string) => string, value: SqlValue): void => {
@@ -69,7 +90,7 @@ FROM ${this.#schema}.actor WHERE id = ANY($1::text[]) AND kind IS NOT NULL`;
   }
 
   /** @throws {StoreError} `corrupt` for a gap, `purged` */
-  async events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]> {
+  async #events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]> {
     const of = 'actor = $1 AND stream = $2';
     const text = `SELECT (SELECT purged::float8 FROM ${this.#schema}.stream WHERE ${of}), EXISTS (SELECT FROM ${this.#schema}.event WHERE ${of}),
   e.seq::float8, e.previous::float8, e.kind, e.data
@@ -95,7 +116,7 @@ FROM (SELECT) one LEFT JOIN LATERAL (SELECT * FROM ${this.#schema}.event WHERE $
     return events;
   }
 
-  async streams(actor: string): Promise<readonly StreamRow[]> {
+  async #streams(actor: string): Promise<readonly StreamRow[]> {
     const text = `SELECT e.stream, min(e.seq)::float8, max(e.seq)::float8,
   coalesce((SELECT purged FROM ${this.#schema}.stream s WHERE s.actor = $1 AND s.stream = e.stream), 0)::float8
 FROM ${this.#schema}.event e WHERE e.actor = $1 GROUP BY e.stream`;
@@ -114,7 +135,7 @@ FROM ${this.#schema}.event e WHERE e.actor = $1 GROUP BY e.stream`;
     return row && fromColumnText(textIn(row[0]));
   }
 
-  async timers(until: number, limit: number, cells?: readonly number[]): Promise<readonly TimerRow[]> {
+  async #timers(until: number, limit: number, cells: readonly number[] | undefined): Promise<readonly TimerRow[]> {
     const some = cells ? ' AND cell = ANY($3::smallint[])' : '';
     const text = `SELECT actor, timer, due, data FROM ${this.#schema}.timer WHERE due <= $1${some} ORDER BY due LIMIT $2`;
     const values = [until, limit, ...(cells ? [cellArray(cells)] : [])];
@@ -127,7 +148,7 @@ FROM ${this.#schema}.event e WHERE e.actor = $1 GROUP BY e.stream`;
     }));
   }
 
-  async deadLetters(limit: number): Promise<readonly DeadLetter[]> {
+  async #deadLetters(limit: number): Promise<readonly DeadLetter[]> {
     const text = `SELECT actor, mail, error, attempts, at, incident FROM ${this.#schema}.dead_letter ORDER BY n DESC LIMIT $1`;
     const rows = await this.#ask({ name: 'dead letters', text }, [limit]);
     return rows

@@ -2,7 +2,7 @@
  * The store in a PostgreSQL database as it is when it is opened, also while nodes write to it: one transaction that only
  * reads, and takes no lock.
  */
-import type { JournalEvent, ListQuery, Store } from '../store.ts';
+import { isChange, Store, type StoreAnswer, StoreError, type StoreQuery } from '../store.ts';
 import type { PostgresAddress } from './postgres-address.ts';
 import { PostgresConnection } from './postgres-connection.ts';
 import { postgresError } from './postgres-faults.ts';
@@ -10,11 +10,15 @@ import { resolvePostgresOptions } from './postgres-options.ts';
 import { PostgresReads } from './postgres-reads.ts';
 import { checkSchema } from './postgres-schema.ts';
 
-export class PostgresSnapshot implements Pick<Store, 'list' | 'events' | 'close'> {
+export class PostgresSnapshot extends Store {
+  readonly name: string;
+  readonly durable = true;
   readonly #connection: PostgresConnection;
   readonly #reads: PostgresReads;
 
   private constructor(connection: PostgresConnection, schema: string, label: string) {
+    super();
+    this.name = `postgres(${label})`;
     this.#connection = connection;
     const failed = (error: unknown): never => {
       throw postgresError(error, `${label}: a query failed`);
@@ -41,12 +45,14 @@ export class PostgresSnapshot implements Pick<Store, 'list' | 'events' | 'close'
     }
   }
 
-  list(query: ListQuery): ReturnType<Store['list']> {
-    return this.#reads.list(query);
+  /** {@link PostgresSnapshot.open} has opened it. */
+  open(): Promise<void> {
+    return Promise.resolve();
   }
 
-  events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]> {
-    return this.#reads.events(actor, stream, after, limit);
+  ask(query: StoreQuery): Promise<StoreAnswer> {
+    if (!isChange(query)) return this.#reads.ask(query);
+    return Promise.reject(new StoreError('failed', `${this.name} is open for reading only`));
   }
 
   async close(): Promise<void> {

@@ -3,16 +3,13 @@ import { hostname } from 'node:os';
 import type { Member, MemberEvents, Nodes } from '../membership.ts';
 import {
   type ActorRow,
-  type DeadLetter,
-  type JournalEvent,
-  type ListQuery,
   type ReplyWrite,
+  Store,
+  type StoreAnswer,
   type Stored,
   StoreError,
   type StoreHost,
-  type StreamRow,
-  type TimerRow,
-  type Write,
+  type StoreQuery,
 } from '../store.ts';
 import { CrashNotes } from './crash-notes.ts';
 import { GroupWriter } from './group-writer.ts';
@@ -30,17 +27,21 @@ export interface StoreAddresses {
   readonly session: PostgresAddress;
 }
 
-export class OpenedPostgres {
+export class OpenedPostgres extends Store {
+  readonly name: string;
+  readonly durable = true;
   readonly #primary = new PrimaryTimeline();
   readonly #writer: GroupWriter;
   readonly #readers: ReaderPool;
   readonly #reads: PostgresReads;
   readonly #sweep: PostgresSweep;
-  readonly notes: CrashNotes;
+  override readonly notes: CrashNotes;
   readonly #session: PostgresAddress;
   readonly #options: PostgresOptions;
 
-  private constructor({ reads, session }: StoreAddresses, options: PostgresOptions, host: StoreHost) {
+  constructor({ reads, session }: StoreAddresses, options: PostgresOptions, host: StoreHost) {
+    super();
+    this.name = `postgres(${reads.label})`;
     this.#session = session;
     this.#options = options;
     const application = `troupe ${hostname()}:${process.pid}`;
@@ -53,14 +54,12 @@ export class OpenedPostgres {
   }
 
   /** @throws {StoreError} `locked`, `foreign`, `failed` */
-  static async open(addresses: StoreAddresses, options: PostgresOptions, host: StoreHost): Promise<OpenedPostgres> {
-    const store = new OpenedPostgres(addresses, options, host);
+  async open(): Promise<void> {
     try {
-      await store.#writer.open();
-      await store.#readers.open();
-      return store;
+      await this.#writer.open();
+      await this.#readers.open();
     } catch (error) {
-      await store.close();
+      await this.close();
       throw error;
     }
   }
@@ -77,19 +76,39 @@ export class OpenedPostgres {
     return new PostgresNodes(seat).join(self, hear);
   }
 
-  get impairment(): 'not open' | undefined {
+  override impairment(): 'not open' | undefined {
     return this.#writer.impairment || !this.#readers.isConnected ? 'not open' : undefined;
   }
 
-  caughtUp(): Promise<void> | undefined {
+  override caughtUp(): Promise<void> | undefined {
     return this.#writer.queue.caughtUp();
   }
 
-  async commit(writes: readonly Write[]): Promise<void> {
-    await this.#writer.commit(writes);
+  /** Reads wait for the writes before them. */
+  async ask(query: StoreQuery): Promise<StoreAnswer> {
+    switch (query.type) {
+      case 'commit':
+        await this.#writer.commit(query.writes);
+        return { type: 'commit', value: undefined };
+      case 'claim':
+        return { type: 'claim', value: await this.#claim(query.reply) };
+      case 'first':
+        return { type: 'first', value: await this.#first(query.actor, query.snapshot) };
+      case 'sweep':
+        await this.#writer.queue.settled();
+        return { type: 'sweep', value: await this.#swept(query.now) };
+      case 'list':
+      case 'timers':
+      case 'letters':
+        await this.#writer.queue.settled();
+        return this.#reads.ask(query);
+      default:
+        await this.#writer.queue.settledOf(query.actor);
+        return this.#reads.ask(query);
+    }
   }
 
-  async claim(reply: ReplyWrite): Promise<string | undefined> {
+  async #claim(reply: ReplyWrite): Promise<string | undefined> {
     for (;;) {
       const existing = await this.#writer.claim(reply);
       if (existing !== '') return existing;
@@ -99,50 +118,14 @@ export class OpenedPostgres {
     }
   }
 
-  async first(actor: ActorRow, snapshot: NonNullable<Stored['snapshot']>): Promise<Stored> {
+  async #first(actor: ActorRow, snapshot: NonNullable<Stored['snapshot']>): Promise<Stored> {
     await this.#writer.first(actor, snapshot);
-    const stored = await this.load(actor.id);
+    const stored = await this.#reads.load(actor.id);
     if (stored) return stored;
     throw new StoreError('failed', `${actor.id} was deleted while it was stored. Try again`);
   }
 
-  async load(actor: string): Promise<Stored | undefined> {
-    await this.#writer.queue.settledOf(actor);
-    return this.#reads.load(actor);
-  }
-
-  async list(query: ListQuery): Promise<readonly ActorRow[]> {
-    await this.#writer.queue.settled();
-    return this.#reads.list(query);
-  }
-
-  async events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]> {
-    await this.#writer.queue.settledOf(actor);
-    return this.#reads.events(actor, stream, after, limit);
-  }
-
-  async streams(actor: string): Promise<readonly StreamRow[]> {
-    await this.#writer.queue.settledOf(actor);
-    return this.#reads.streams(actor);
-  }
-
-  async reply(actor: string, request: string): Promise<string | undefined> {
-    await this.#writer.queue.settledOf(actor);
-    return this.#reads.reply(actor, request);
-  }
-
-  async timers(until: number, limit: number, cells?: readonly number[]): Promise<readonly TimerRow[]> {
-    await this.#writer.queue.settled();
-    return this.#reads.timers(until, limit, cells);
-  }
-
-  async deadLetters(limit: number): Promise<readonly DeadLetter[]> {
-    await this.#writer.queue.settled();
-    return this.#reads.deadLetters(limit);
-  }
-
-  async sweep(now: number): Promise<number> {
-    await this.#writer.queue.settled();
+  async #swept(now: number): Promise<number> {
     const gone = await this.#sweep.run(now);
     this.#writer.forgetHeads(gone);
     return gone.length;

@@ -1,20 +1,6 @@
 /** A store in a PostgreSQL database. This file is part of every server; the rest, and the package `pg`, load when it opens. */
 import type { Nodes } from '../membership.ts';
-import type {
-  ActorRow,
-  DeadLetter,
-  JournalEvent,
-  ListQuery,
-  Notes,
-  ReplyWrite,
-  Store,
-  Stored,
-  StoreHost,
-  StreamRow,
-  TimerRow,
-  Write,
-} from '../store.ts';
-import { StoreError } from '../store.ts';
+import { type Notes, Store, type StoreAnswer, StoreError, type StoreHost, type StoreQuery } from '../store.ts';
 import { PostgresAddress } from './postgres-address.ts';
 import { type PostgresOptions, resolvePostgresOptions } from './postgres-options.ts';
 import type { OpenedPostgres } from './postgres-store.ts';
@@ -35,13 +21,13 @@ export function postgres(url: string, options: Partial<PostgresOptions> = {}): S
   return new PostgresStore(reads, session, resolved);
 }
 
-class PostgresStore implements Store {
+class PostgresStore extends Store {
   readonly name: string;
   readonly durable = true;
-  readonly nodes: Nodes = {
+  override readonly nodes: Nodes = {
     join: (self, hear) => this.#opened?.join(self, hear) ?? this.#closed(),
   };
-  readonly notes: Notes;
+  override readonly notes: Notes;
   readonly #reads: PostgresAddress;
   readonly #session: PostgresAddress;
   readonly #options: PostgresOptions;
@@ -49,6 +35,7 @@ class PostgresStore implements Store {
   #opened: OpenedPostgres | undefined;
 
   constructor(reads: PostgresAddress, session: PostgresAddress, options: PostgresOptions) {
+    super();
     this.name = `postgres(${reads.label})`;
     this.#reads = reads;
     this.#session = session;
@@ -67,62 +54,27 @@ class PostgresStore implements Store {
   }
 
   async open(host: StoreHost): Promise<void> {
-    this.#opening ??= import('./postgres-store.ts').then(({ OpenedPostgres }) =>
-      OpenedPostgres.open({ reads: this.#reads, session: this.#session }, this.#options, host),
-    );
+    this.#opening ??= this.#open(host);
     this.#opened = await this.#opening;
   }
 
-  commit(writes: readonly Write[]): Promise<void> {
-    return this.#opened?.commit(writes) ?? this.#closed();
+  async #open(host: StoreHost): Promise<OpenedPostgres> {
+    const { OpenedPostgres } = await import('./postgres-store.ts');
+    const opened = new OpenedPostgres({ reads: this.#reads, session: this.#session }, this.#options, host);
+    await opened.open();
+    return opened;
   }
 
-  impairment(): 'not open' | undefined {
-    return this.#opened ? this.#opened.impairment : 'not open';
+  ask(query: StoreQuery): Promise<StoreAnswer> {
+    return this.#opened?.ask(query) ?? this.#closed();
   }
 
-  caughtUp(): Promise<void> | undefined {
+  override impairment(): 'not open' | undefined {
+    return this.#opened ? this.#opened.impairment() : 'not open';
+  }
+
+  override caughtUp(): Promise<void> | undefined {
     return this.#opened?.caughtUp();
-  }
-
-  claim(reply: ReplyWrite): Promise<string | undefined> {
-    return this.#opened?.claim(reply) ?? this.#closed();
-  }
-
-  first(actor: ActorRow, snapshot: NonNullable<Stored['snapshot']>): Promise<Stored> {
-    return this.#opened?.first(actor, snapshot) ?? this.#closed();
-  }
-
-  load(actor: string): Promise<Stored | undefined> {
-    return this.#opened?.load(actor) ?? this.#closed();
-  }
-
-  list(query: ListQuery): Promise<readonly ActorRow[]> {
-    return this.#opened?.list(query) ?? this.#closed();
-  }
-
-  events(actor: string, stream: string, after: number, limit: number): Promise<readonly JournalEvent[]> {
-    return this.#opened?.events(actor, stream, after, limit) ?? this.#closed();
-  }
-
-  streams(actor: string): Promise<readonly StreamRow[]> {
-    return this.#opened?.streams(actor) ?? this.#closed();
-  }
-
-  reply(actor: string, request: string): Promise<string | undefined> {
-    return this.#opened?.reply(actor, request) ?? this.#closed();
-  }
-
-  timers(until: number, limit: number, cells?: readonly number[]): Promise<readonly TimerRow[]> {
-    return this.#opened?.timers(until, limit, cells) ?? this.#closed();
-  }
-
-  deadLetters(limit: number): Promise<readonly DeadLetter[]> {
-    return this.#opened?.deadLetters(limit) ?? this.#closed();
-  }
-
-  sweep(now: number): Promise<number> {
-    return this.#opened?.sweep(now) ?? this.#closed();
   }
 
   async close(): Promise<void> {

@@ -1,8 +1,7 @@
 /** The batches that wait for the database or are on their way to it: bounded, in order. */
 
 import { type ReplyWrite, StoreError, type Write } from '../store.ts';
-import { lengthOfWrites } from '../write-length.ts';
-import { writtenActor } from '../written-actor.ts';
+import { lengthOf, writtenActor } from '../writes.ts';
 import type { PostgresOptions } from './postgres-options.ts';
 
 /** A batch, or the claim of a reply. */
@@ -52,7 +51,7 @@ export class WriteQueue {
   /** @throws {StoreError} `busy` */
   add(writes: readonly Write[], claim?: ReplyWrite): Promise<string | undefined> {
     const { maxWaiting, maxWaitingLength } = this.#options;
-    const length = lengthOfWrites(writes);
+    const length = lengthOf({ type: 'commit', writes });
     if (this.size >= maxWaiting) return Promise.reject(this.#busy('maxWaiting', maxWaiting, 'calls'));
     if (this.size > 0 && this.#length + length > maxWaitingLength)
       return Promise.reject(this.#busy('maxWaitingLength', maxWaitingLength, 'characters'));

@@ -4,7 +4,15 @@
  */
 
 import type { KnownKeys } from '../known-keys.ts';
-import type { ActorRow, ReplyWrite, Stored, Write } from '../store.ts';
+import {
+  type ActorRow,
+  isChange,
+  type ReplyWrite,
+  type StoreAnswer,
+  type StoreChange,
+  type Stored,
+  type Write,
+} from '../store.ts';
 import type { CommitMark } from './commit-mark.ts';
 import { COUNT_COMMIT, Displaced, type OpenedDatabase } from './database-file.ts';
 import type { FileIdentity } from './file-identity.ts';
@@ -12,7 +20,7 @@ import { SqliteJournal } from './journal.ts';
 import { ReplyPacks } from './reply-packs.ts';
 import { type Db, damaged, explainFault, isDisk, type Statement, storeFaultOf } from './sqlite-database.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
-import type { StoreAnswer, StoreJob, StoreQuery, StoreResult } from './sqlite-protocol.ts';
+import type { JobAnswer, StoreJob, ThreadQuery, ThreadRead } from './sqlite-protocol.ts';
 import { StateRows } from './state-rows.ts';
 
 /** Maximum number of expired items of each kind that one transaction deletes. */
@@ -81,23 +89,23 @@ export class GroupCommit {
    *
    * @throws {Displaced} if the transaction went to a file that its path no longer leads to: nothing is acknowledged
    */
-  run(jobs: readonly StoreJob[]): StoreAnswer[] {
-    if (!jobs.some(({ question }) => changes(question))) return jobs.map((job) => this.#attempt(job));
-    const answers: StoreAnswer[] = [];
+  run(jobs: readonly StoreJob[]): JobAnswer[] {
+    const isTransaction = jobs.some(({ question }) => changes(question));
+    const answers: JobAnswer[] = [];
     const swept: number[] = [];
     try {
-      this.#begin.run();
-      for (const job of jobs) {
-        if (!changes(job.question)) {
+      if (isTransaction) this.#begin.run();
+      for (const { id, question } of jobs) {
+        if (!changes(question)) {
           this.#settle();
-          answers.push(this.#attempt(job));
+          answers.push(this.#attempt(id, question));
           continue;
         }
-        const found = this.#change(job);
-        if (found !== LATER) answers.push({ id: job.id, found });
-        if (found !== LATER) swept.push(job.id);
+        const found = this.#change(id, question);
+        if (found !== LATER) answers.push({ id, found });
+        if (found !== LATER) swept.push(id);
       }
-      this.#finish();
+      if (isTransaction) this.#finish();
       for (const id of swept) this.#sweeps.delete(id);
       return answers;
     } catch (error) {
@@ -133,17 +141,17 @@ export class GroupCommit {
     this.#rollBack();
   }
 
-  #failed(jobs: readonly StoreJob[], error: unknown): StoreAnswer[] {
+  #failed(jobs: readonly StoreJob[], error: unknown): JobAnswer[] {
     this.#undo();
     if (isDisk(error)) this.broken = true;
     // One invalid batch must not fail the others. A failing disk would reject each of them in turn, so it is not
     // retried.
     const alone = !this.broken && storeFaultOf(error) !== 'full' && jobs.length > 1;
     if (alone) return jobs.flatMap((job) => this.run([job]));
-    return jobs.map((job) => {
-      if (!changes(job.question)) return this.#attempt(job);
-      this.#sweeps.delete(job.id);
-      return this.#refusal(job, error);
+    return jobs.map(({ id, question }) => {
+      if (!changes(question)) return this.#attempt(id, question);
+      this.#sweeps.delete(id);
+      return this.#refusal(id, error);
     });
   }
 
@@ -157,9 +165,9 @@ export class GroupCommit {
   }
 
   /** @param error for a store that was open, "not a store" means that it is damaged */
-  #refusal({ id }: Pick<StoreJob, 'id'>, error: unknown): StoreAnswer {
+  #refusal(id: number, error: unknown): JobAnswer {
     const [fault, message] = [storeFaultOf(error), explainFault(error, this.#path)];
-    if (fault === 'foreign') return this.#refusal({ id }, damaged(`the head of ${this.#path}`));
+    if (fault === 'foreign') return this.#refusal(id, damaged(`the head of ${this.#path}`));
     if (fault === 'corrupt') this.#report(message);
     return { id, fault, message };
   }
@@ -169,75 +177,72 @@ export class GroupCommit {
     this.#journal.settle();
   }
 
-  #attempt(job: StoreJob): StoreAnswer {
+  #attempt(id: number, question: ThreadRead): JobAnswer {
     try {
-      return { id: job.id, found: this.#read(job.question) };
+      return { id, found: this.#read(question) };
     } catch (error) {
       if (isDisk(error)) this.broken = true;
-      return this.#refusal(job, error);
+      return this.#refusal(id, error);
     }
   }
 
-  #read(question: StoreQuery): StoreResult {
+  #read(question: ThreadRead): StoreAnswer {
     switch (question.type) {
       case 'load':
-        return { type: 'stored', stored: this.#rows.load(question.actor) };
+        return { type: 'load', value: this.#rows.load(question.actor) };
       case 'list':
-        return { type: 'actors', ...this.#rows.list(question.query) };
+        return { type: 'list', value: this.#rows.list(question.query) };
       case 'events': {
         const { actor, stream, after, limit } = question;
-        return { type: 'events', events: this.#journal.events(actor, stream, after, limit) };
+        return { type: 'events', value: this.#journal.events(actor, stream, after, limit) };
       }
       case 'streams':
-        return { type: 'streams', rows: this.#journal.streams(question.actor) };
+        return { type: 'streams', value: this.#journal.streams(question.actor) };
       case 'reply':
-        return { type: 'reply', data: this.#replies.replyTo(question.actor, question.request) };
+        return { type: 'reply', value: this.#replies.replyTo(question.actor, question.request) };
       case 'timers':
-        return { type: 'timers', rows: this.#rows.timers(question.until, question.limit, question.cells) };
-      case 'dead letters':
-        return { type: 'dead letters', letters: this.#rows.letters(question.limit) };
+        return { type: 'timers', value: this.#rows.timers(question.until, question.limit, question.cells) };
+      case 'letters':
+        return { type: 'letters', value: this.#rows.letters(question.limit) };
       case 'close':
         this.#movePacks();
         // A copy of the file after this contains everything.
         this.#db.pragma('wal_checkpoint(TRUNCATE)');
-        return { type: 'done' };
+        return { type: 'commit', value: undefined };
+    }
+  }
+
+  #change(id: number, question: StoreChange): StoreAnswer | typeof LATER {
+    switch (question.type) {
       case 'commit':
+        for (const write of question.writes) this.#write(write);
+        return { type: 'commit', value: undefined };
       case 'claim':
+        return { type: 'claim', value: this.#claim(question.reply) };
       case 'first':
+        return { type: 'first', value: this.#first(question.actor, question.snapshot) };
       case 'sweep':
-        throw new Error(`a ${question.type} does not read`);
+        return this.#sweep(id, question.now);
     }
   }
 
-  #change({ id, question }: StoreJob): StoreResult | typeof LATER {
-    if (question.type === 'commit') {
-      for (const write of question.writes) this.#write(write);
-      return { type: 'done' };
-    }
-    if (question.type === 'claim') return this.#claim(question.reply);
-    if (question.type === 'first') return this.#first(question.actor, question.snapshot);
-    return question.type === 'sweep' ? this.#sweep(id, question.now) : { type: 'done' };
-  }
-
-  /** @returns the existing reply; `done` if this one was written */
-  #claim({ actor, request, data, expires }: ReplyWrite): StoreResult {
+  /** @returns the existing reply; undefined if this one was written */
+  #claim({ actor, request, data, expires }: ReplyWrite): string | undefined {
     const there = this.#replies.replyTo(actor, request);
-    // An earlier version deleted a reply by clearing its data.
-    if (there !== undefined && there !== '') return { type: 'reply', data: there };
-    this.#replies.reply(actor, request, data, expires);
-    return { type: 'done' };
+    if (there === undefined) this.#replies.reply(actor, request, data, expires);
+    return there;
   }
 
   /** @returns the actor that exists now */
-  #first(actor: ActorRow, { version, data }: NonNullable<Stored['snapshot']>): StoreResult {
+  #first(actor: ActorRow, snapshot: NonNullable<Stored['snapshot']>): Stored {
     // Writes before it in this transaction may create the actor.
     this.#settle();
-    if (!this.#rows.load(actor.id)) {
-      this.#write({ type: 'actor', actor });
-      this.#write({ type: 'snapshot', actor: actor.id, version, data });
-      this.#settle();
-    }
-    return { type: 'stored', stored: this.#rows.load(actor.id) };
+    const stored = this.#rows.load(actor.id);
+    if (stored) return stored;
+    this.#write({ type: 'actor', actor });
+    this.#write({ type: 'snapshot', actor: actor.id, ...snapshot });
+    this.#settle();
+    return this.#rows.load(actor.id) ?? { actor, snapshot, timers: [] };
   }
 
   #write(write: Write): void {
@@ -265,7 +270,7 @@ export class GroupCommit {
   }
 
   /** One slice, so that concurrent commits do not wait for the whole sweep. */
-  #sweep(id: number, now: number): StoreResult | typeof LATER {
+  #sweep(id: number, now: number): StoreAnswer | typeof LATER {
     // Rows written before it in this transaction may live longer now.
     this.#settle();
     const begin = Number.MIN_SAFE_INTEGER;
@@ -300,7 +305,7 @@ export class GroupCommit {
       return LATER;
     }
     this.#whole(() => this.#rows.sweepCrowds(maxActorReplies, maxDeadLetters));
-    return this.#shrink() ? LATER : { type: 'swept', gone: sweep.gone };
+    return this.#shrink() ? LATER : { type: 'sweep', value: sweep.gone };
   }
 
   #forget(actor: string): void {
@@ -359,6 +364,6 @@ export class GroupCommit {
   }
 }
 
-function changes({ type }: StoreQuery): boolean {
-  return type === 'commit' || type === 'claim' || type === 'first' || type === 'sweep';
+function changes(question: ThreadQuery): question is StoreChange {
+  return question.type !== 'close' && isChange(question);
 }

@@ -1,17 +1,5 @@
 /** The messages between a store and its thread. */
-
-import type {
-  ActorRow,
-  DeadLetter,
-  JournalEvent,
-  ListQuery,
-  ReplyWrite,
-  Stored,
-  StoreFault,
-  StreamRow,
-  TimerRow,
-  Write,
-} from '../store.ts';
+import type { ReplyWrite, StoreAnswer, StoreFault, StoreQuery, StoreRead, Write } from '../store.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
 
 /** The start parameters of the thread. */
@@ -26,39 +14,16 @@ export interface ThreadStart {
   readonly database: string | undefined;
 }
 
-export type StoreQuery =
-  | { readonly type: 'commit'; readonly writes: readonly Write[]; readonly length: number }
-  | { readonly type: 'claim'; readonly reply: ReplyWrite; readonly length: number }
-  | {
-      readonly type: 'first';
-      readonly actor: ActorRow;
-      readonly snapshot: NonNullable<Stored['snapshot']>;
-      readonly length: number;
-    }
-  | { readonly type: 'load'; readonly actor: string }
-  | { readonly type: 'list'; readonly query: ListQuery }
-  | {
-      readonly type: 'events';
-      readonly actor: string;
-      readonly stream: string;
-      readonly after: number;
-      readonly limit: number;
-    }
-  | { readonly type: 'streams'; readonly actor: string }
-  | { readonly type: 'reply'; readonly actor: string; readonly request: string }
-  | {
-      readonly type: 'timers';
-      readonly until: number;
-      readonly limit: number;
-      readonly cells: readonly number[] | undefined;
-    }
-  | { readonly type: 'dead letters'; readonly limit: number }
-  | { readonly type: 'sweep'; readonly now: number }
-  | { readonly type: 'close' };
+/** A query, or the end of the store. */
+export type ThreadQuery = StoreQuery | { readonly type: 'close' };
+
+export type ThreadRead = StoreRead | { readonly type: 'close' };
 
 export interface StoreJob {
   readonly id: number;
-  readonly question: StoreQuery;
+  readonly question: ThreadQuery;
+  /** Of what it writes, in characters. */
+  readonly length: number;
 }
 
 /**
@@ -86,11 +51,11 @@ export function packJobs(jobs: readonly StoreJob[]): PostedJobs {
   let text = '';
   let last: string | undefined;
   const posted = jobs.map((job) => {
-    const { id, question } = job;
+    const { id, question, length } = job;
     const replies = repliesIn(question);
     if (!replies) return job;
-    numbers.push(replies.length, question.type === 'claim' ? CLAIM : replies.writes.length);
-    for (const { actor, request, data, expires } of replies.writes) {
+    numbers.push(length, question.type === 'claim' ? CLAIM : replies.length);
+    for (const { actor, request, data, expires } of replies) {
       numbers.push(actor === last ? SAME : actor.length, request.length, data.length, expires);
       text += actor === last ? request : actor + request;
       text += data;
@@ -117,42 +82,25 @@ export function unpackJobs({ jobs, text, numbers }: PostedJobs): readonly StoreJ
     if (typeof job !== 'number') return job;
     const length = number();
     const count = number();
-    if (count === CLAIM) return { id: job, question: { type: 'claim', reply: reply(), length } };
+    if (count === CLAIM) return { id: job, question: { type: 'claim', reply: reply() }, length };
     const writes: ReplyWrite[] = [];
     while (writes.length < count) writes.push(reply());
-    return { id: job, question: { type: 'commit', writes, length } };
+    return { id: job, question: { type: 'commit', writes }, length };
   });
 }
 
 /** The replies of a job that contains nothing else. */
-function repliesIn(
-  question: StoreQuery,
-): { readonly writes: readonly ReplyWrite[]; readonly length: number } | undefined {
-  if (question.type === 'claim') return { writes: [question.reply], length: question.length };
-  if (question.type !== 'commit') return undefined;
-  const { writes, length } = question;
-  return writes.every(isReply) ? { writes, length } : undefined;
+function repliesIn(question: ThreadQuery): readonly ReplyWrite[] | undefined {
+  if (question.type === 'claim') return [question.reply];
+  return question.type === 'commit' && question.writes.every(isReply) ? question.writes : undefined;
 }
 
 function isReply(write: Write): write is ReplyWrite {
   return write.type === 'reply';
 }
 
-/** The result of a query. */
-export type StoreResult =
-  | { readonly type: 'done' }
-  | { readonly type: 'stored'; readonly stored: Stored | undefined }
-  /** `damaged`: the ids of rows that were omitted because they are damaged. */
-  | { readonly type: 'actors'; readonly rows: readonly ActorRow[]; readonly damaged: readonly string[] }
-  | { readonly type: 'events'; readonly events: readonly JournalEvent[] }
-  | { readonly type: 'streams'; readonly rows: readonly StreamRow[] }
-  | { readonly type: 'reply'; readonly data: string | undefined }
-  | { readonly type: 'timers'; readonly rows: readonly TimerRow[] }
-  | { readonly type: 'dead letters'; readonly letters: readonly DeadLetter[] }
-  | { readonly type: 'swept'; readonly gone: number };
-
-export type StoreAnswer =
-  | { readonly id: number; readonly found: StoreResult }
+export type JobAnswer =
+  | { readonly id: number; readonly found: StoreAnswer }
   | { readonly id: number; readonly fault: StoreFault; readonly message: string };
 
 export type FromThread =
@@ -163,6 +111,6 @@ export type FromThread =
   | { readonly type: 'displaced'; readonly message: string }
   /** The disk failed: the thread accepts no more jobs, sends the remaining responses, and ends. */
   | { readonly type: 'ending' }
-  /** In the order of the jobs; of a job whose result is `done`, as that of most is, only the id. */
-  | { readonly type: 'answers'; readonly answers: readonly (StoreAnswer | number)[] }
+  /** In the order of the jobs; of a commit, a won claim and the end of the store, which are most jobs, only the id. */
+  | { readonly type: 'answers'; readonly answers: readonly (JobAnswer | number)[] }
   | { readonly type: 'log'; readonly level: 'info' | 'warning' | 'error'; readonly message: string };

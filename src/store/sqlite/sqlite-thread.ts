@@ -1,25 +1,24 @@
 /** The server's side of the store's thread: starts it, sends it queries, and restarts it after a crash. */
 import type { Worker } from 'node:worker_threads';
 import { SlicedQueue, systemClock, type Timer } from '../../clock.ts';
-import { StoreError, type StoreFault, type StoreHost } from '../store.ts';
+import { isChange, type QueryType, type StoreAnswer, StoreError, type StoreFault, type StoreHost } from '../store.ts';
 import { startStoreThread } from '../store-thread.ts';
+import { lengthOf } from '../writes.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
 import {
   type FromThread,
+  type JobAnswer,
   packJobs,
-  type StoreAnswer,
   type StoreJob,
-  type StoreQuery,
-  type StoreResult,
+  type ThreadQuery,
   type ThreadStart,
 } from './sqlite-protocol.ts';
 
 interface Waiting {
   readonly since: number;
-  /** True for a sweep, which the thread answers after many transactions: no query waits for it. */
-  readonly sweeps: boolean;
+  readonly type: QueryType | 'close';
   readonly length: number;
-  resolve(found: StoreResult): void;
+  resolve(found: StoreAnswer): void;
   reject(error: StoreError): void;
 }
 
@@ -91,7 +90,9 @@ const GATHERING_TURNS = 3;
 /** This many calls may wait although the store has caught up, so that its thread works while the next slice is prepared. */
 const FEW_WAITING = 32;
 
-const DONE: StoreResult = { type: 'done' };
+/** The answers of which only the id travels. */
+const COMMITTED: StoreAnswer = { type: 'commit', value: undefined };
+const CLAIMED: StoreAnswer = { type: 'claim', value: undefined };
 
 export class StoreThread {
   readonly #path: string;
@@ -106,7 +107,7 @@ export class StoreThread {
   #outbox: StoreJob[] = [];
   readonly #waiting = new Map<number, Waiting>();
   /** Responses of the thread. In slices, because each lets the output of a client leave, and a group has thousands. */
-  readonly #answers = new SlicedQueue<StoreAnswer | number>(systemClock, (answer) => this.#answer(answer));
+  readonly #answers = new SlicedQueue<JobAnswer | number>(systemClock, (answer) => this.#answer(answer));
   /** Jobs that wait until the call with this id, or a later one, has its response; the lowest id first. */
   readonly #pacing: { readonly id: number; resolve(): void }[] = [];
   #length = 0;
@@ -140,17 +141,18 @@ export class StoreThread {
   }
 
   /** @throws {StoreError} */
-  ask(question: StoreQuery, length = 0): Promise<StoreResult> {
+  ask(question: ThreadQuery): Promise<StoreAnswer> {
+    const length = question.type === 'close' ? 0 : lengthOf(question);
     const refused = this.#refusal(question, length);
     if (refused) return Promise.reject(refused);
     const id = this.#nextId++;
-    this.#outbox.push({ id, question });
+    this.#outbox.push({ id, question, length });
     if (this.#mayFlush()) this.#flushSoon(1);
     this.#length += length;
-    const sweeps = question.type === 'sweep';
+    const { type } = question;
     return new Promise((resolve, reject) => {
       if (this.#waiting.size === 0) this.#worker?.ref();
-      this.#waiting.set(id, { since: systemClock.now(), sweeps, length, resolve, reject });
+      this.#waiting.set(id, { since: systemClock.now(), type, length, resolve, reject });
       this.#watch();
     });
   }
@@ -181,9 +183,9 @@ export class StoreThread {
     this.#rejectAll('closed', this.#closed());
   }
 
-  #refusal(question: StoreQuery, length: number): StoreError | undefined {
+  #refusal(question: ThreadQuery, length: number): StoreError | undefined {
     const { maxWaiting, maxWaitingLength } = this.#options;
-    const writes = isWrite(question);
+    const writes = question.type !== 'close' && isChange(question);
     if (this.#state === 'closed') return new StoreError('closed', this.#closed());
     if (writes && this.#snapshot) return new StoreError('failed', `${this.#path} is open for reading only`);
     if (this.#state === 'failed' || (writes && isReadOnly(this.#state))) return new StoreError('failed', this.#why);
@@ -248,19 +250,20 @@ export class StoreThread {
       case 'answers':
         for (const answer of mail.answers) {
           // Counted at once: the thread is free for the next message although these responses are processed in slices.
-          if (this.#waiting.get(idOf(answer))?.sweeps === false) this.#inThread -= 1;
+          const waiting = this.#waiting.get(idOf(answer));
+          if (waiting && waiting.type !== 'sweep') this.#inThread -= 1;
           this.#answers.add(answer);
         }
         if (this.#inThread === 0) this.#flushSoon(mail.answers.length > 1 ? GATHERING_TURNS : 1);
     }
   }
 
-  #answer(answer: StoreAnswer | number): void {
+  #answer(answer: JobAnswer | number): void {
     const id = idOf(answer);
     const waiting = this.#waiting.get(id);
     if (!waiting) return;
     this.#forget(id, waiting);
-    if (typeof answer === 'number') waiting.resolve(DONE);
+    if (typeof answer === 'number') waiting.resolve(waiting.type === 'claim' ? CLAIMED : COMMITTED);
     else if ('found' in answer) waiting.resolve(answer.found);
     else waiting.reject(new StoreError(answer.fault, answer.message));
   }
@@ -351,6 +354,7 @@ export class StoreThread {
   #post(): void {
     if (this.#outbox.length === 0 || !this.#worker || isOpening(this.#state)) return;
     this.#worker.postMessage(packJobs(this.#outbox));
+    // The thread answers a sweep after many transactions: no query waits for it.
     for (const { question } of this.#outbox) if (question.type !== 'sweep') this.#inThread += 1;
     this.#unsent = this.#nextId;
     this.#outbox = [];
@@ -378,11 +382,7 @@ export class StoreThread {
   }
 }
 
-function isWrite({ type }: StoreQuery): boolean {
-  return type === 'commit' || type === 'claim' || type === 'first' || type === 'sweep';
-}
-
-function idOf(answer: StoreAnswer | number): number {
+function idOf(answer: JobAnswer | number): number {
   return typeof answer === 'number' ? answer : answer.id;
 }
 

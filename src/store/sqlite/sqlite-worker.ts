@@ -7,8 +7,8 @@ import { GroupCommit } from './group-commit.ts';
 import { explainFault, storeFaultOf } from './sqlite-database.ts';
 import {
   type FromThread,
+  type JobAnswer,
   type PostedJobs,
-  type StoreAnswer,
   type StoreJob,
   type ThreadStart,
   unpackJobs,
@@ -32,9 +32,13 @@ function report(what: string): void {
   tell({ type: 'log', level: 'error', message: what });
 }
 
-function respond(answers: readonly StoreAnswer[]): void {
-  const brief = answers.map((answer) => ('found' in answer && answer.found.type === 'done' ? answer.id : answer));
-  tell({ type: 'answers', answers: brief });
+function respond(answers: readonly JobAnswer[]): void {
+  tell({ type: 'answers', answers: answers.map((answer) => (isBrief(answer) ? answer.id : answer)) });
+}
+
+function isBrief(answer: JobAnswer): boolean {
+  if (!('found' in answer) || answer.found.value !== undefined) return false;
+  return answer.found.type === 'commit' || answer.found.type === 'claim';
 }
 
 function open(): OpenedDatabase | undefined {
@@ -53,14 +57,10 @@ function open(): OpenedDatabase | undefined {
 /** As many jobs as one transaction may have; a single job may exceed that. */
 function group(): StoreJob[] {
   let [writes, length, count] = [0, 0, 0];
-  for (const { question } of queue) {
-    if (question.type === 'commit') {
-      writes += question.writes.length;
-      length += question.length;
-    } else if (question.type === 'claim') {
-      writes += 1;
-      length += question.length;
-    }
+  for (const job of queue) {
+    const { question } = job;
+    writes += question.type === 'commit' ? question.writes.length : 1;
+    length += job.length;
     // The end of the store is a transaction of its own.
     if (count > 0 && (writes > maxGroupWrites || length > maxGroupLength || question.type === 'close')) break;
     count += 1;
@@ -84,7 +84,7 @@ function serve(opened: OpenedDatabase): void {
     if (message === undefined) release();
     else tell({ type: 'displaced', message });
   };
-  const answersTo = (jobs: readonly StoreJob[]): StoreAnswer[] | undefined => {
+  const answersTo = (jobs: readonly StoreJob[]): JobAnswer[] | undefined => {
     try {
       return groups.run(jobs);
     } catch (error) {

@@ -2,7 +2,7 @@
 import { ofCells } from '../../protocol/cell.ts';
 import { type ChecksumPart, rowSum } from '../checksum.ts';
 import type { KnownKeys } from '../known-keys.ts';
-import type { ActorRow, DeadLetter, ListQuery, Stored, StoreError, TimerRow } from '../store.ts';
+import type { ActorRow, DeadLetter, ListedRows, ListQuery, Stored, StoreError, TimerRow } from '../store.ts';
 import { isStoredKind } from '../stored-kind.ts';
 import {
   bytes,
@@ -32,12 +32,6 @@ export const ACTOR_ROW = columns(
 );
 export const TIMER_ROW = columns('b:actor', 'b:timer', 'n:due', 'b:data', 'n:crc');
 export const REPLY_ROW = columns('b:actor', 'b:request', 'b:data', 'n:expires', 'n:crc');
-
-/** The result of a list: the intact rows, and the ids of the damaged ones. */
-export interface ListedRows {
-  readonly rows: readonly ActorRow[];
-  readonly damaged: readonly string[];
-}
 
 /** A reply that may be deleted: its place in a sweep, and its key. */
 interface Expired {

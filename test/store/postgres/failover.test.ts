@@ -95,7 +95,7 @@ test('D-03: a commit that hangs because the standby is away has an unknown outco
   await store.commit([actor('hangs'), event('hangs', 's', 1)]);
   await standby.kill();
   assert.match(await faultOf(store.commit([event('hangs', 's', 2)])), /^failed: .* unknown whether/);
-  await until(() => store.impairment?.() === undefined);
+  await until(() => store.impairment() === undefined);
   await standby.start();
   await store.commit([event('hangs', 's', 3)]);
   // PostgreSQL keeps a commit that no standby has confirmed.
@@ -113,11 +113,11 @@ test('D-03: a store is not ready before it can read again', async () => {
   await store.commit([actor('reads')]);
   cable.cut();
   cable.reset();
-  await until(() => store.impairment?.() === 'not open');
+  await until(() => store.impairment() === 'not open');
   await store.commit([event('reads', 's', 1)]);
   assert.match(await faultOf(store.load('reads')), /^busy: /);
   cable.heal();
-  await until(() => store.impairment?.() === undefined);
+  await until(() => store.impairment() === undefined);
   assert.is((await store.events('reads', 's', 0, 9)).length, 1);
   await store.close();
   await cable.close();
@@ -142,7 +142,7 @@ test('D-03: a store follows a promotion although its connections to the former p
   writes.divert(standby.port);
   reads.lead(standby.port);
   assert.match(await late, /^failed: the connection to the database was lost/);
-  await until(() => store.impairment?.() === undefined);
+  await until(() => store.impairment() === undefined);
   await store.commit([event('a', 's', 3)]);
   // A careless operator leads the nodes back, and lets the former primary commit without a standby.
   await primary.query('ALTER SYSTEM RESET synchronous_standby_names');
@@ -152,7 +152,7 @@ test('D-03: a store follows a promotion although its connections to the former p
   assert.match(await faultOf(store.commit([event('a', 's', 4)])), /^busy: /);
   assert.is(to.lines.filter((line) => line.includes('is a former primary')).length, 1);
   writes.lead(standby.port);
-  await until(() => store.impairment?.() === undefined);
+  await until(() => store.impairment() === undefined);
   await store.commit([event('a', 's', 5)]);
   assert.equal(
     (await store.events('a', 's', 0, 9)).map(({ seq }) => seq),

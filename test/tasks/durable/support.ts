@@ -3,84 +3,67 @@ import { createServer, type Limits, memory, type Server, type ServerOptions } fr
 import type { JsonObject } from '../../../src/protocol/json.ts';
 import { META } from '../../../src/protocol/meta.ts';
 import { memoryStore } from '../../../src/store/memory-store.ts';
-import { type Store, StoreError, type Write } from '../../../src/store/store.ts';
+import { StoreError, type Write } from '../../../src/store/store.ts';
 import { SimulatedClock, settled, TestClient } from '../../../src/testing.ts';
+import { TestStore } from '../../harness/test-store.ts';
 import { EXTENSION, Modern } from '../support.ts';
 
 /** One process's hold of the disk. */
-export interface Incarnation extends Store {
+export class Incarnation extends TestStore {
   /** Batches that were handed over. */
-  readonly commits: readonly (readonly Write[])[];
+  readonly commits: (readonly Write[])[] = [];
   /** Batches that have become durable in this life. */
-  readonly durables: number;
-  /** The process is gone: nothing of it reaches the disk from now on, and nobody hears back. */
-  kill(): void;
-  /** Dies at the n-th batch from the first: before it is durable, or right after. */
-  killAt(n: number, when: 'before' | 'after'): void;
-  /** Batches wait until they are let through. */
-  hold(): void;
-  letThrough(): Promise<void>;
+  durables = 0;
   /** Whether batches are refused, as by a full disk. */
-  full: boolean;
+  full = false;
+  readonly #held: (() => void)[] = [];
+  #dead = false;
+  #holding = false;
+  #dies: { readonly n: number; readonly when: 'before' | 'after' } | undefined;
+  readonly #never = new Promise<never>(() => {});
+
+  override async write(writes: readonly Write[]): Promise<void> {
+    if (this.#dead) return this.#never;
+    this.commits.push(writes);
+    const n = this.commits.length;
+    if (this.#holding) await new Promise<void>((resolve) => void this.#held.push(resolve));
+    if (this.full) throw new StoreError('full', 'the disk is full');
+    if (this.#dies?.n === n && this.#dies.when === 'before') this.#dead = true;
+    if (this.#dead) return this.#never;
+    await this.inner.commit(writes);
+    this.durables += 1;
+    if (this.#dies?.n === n) this.#dead = true;
+    return this.#dead ? this.#never : undefined;
+  }
+
+  /** The process is gone: nothing of it reaches the disk from now on, and nobody hears back. */
+  kill(): void {
+    this.#dead = true;
+  }
+
+  /** Dies at the n-th batch from the first: before it is durable, or right after. */
+  killAt(n: number, when: 'before' | 'after'): void {
+    this.#dies = { n: this.commits.length + n, when };
+  }
+
+  /** Batches wait until they are let through. */
+  hold(): void {
+    this.#holding = true;
+  }
+
+  async letThrough(): Promise<void> {
+    this.#holding = false;
+    for (const go of this.#held.splice(0)) go();
+    await settled();
+  }
 }
 
-/** A disk. Each call of `open` is another process. */
+/** A disk. Each call of `life` is another process. */
 export class Disk {
   readonly #kept = memoryStore();
 
   life(): Incarnation {
-    const kept = this.#kept;
-    const commits: (readonly Write[])[] = [];
-    const held: (() => void)[] = [];
-    let dead = false;
-    let holding = false;
-    let dies: { readonly n: number; readonly when: 'before' | 'after' } | undefined;
-    const never = new Promise<never>(() => {});
-    const life = {
-      name: 'disk',
-      durable: true,
-      commits,
-      durables: 0,
-      full: false,
-      open: () => Promise.resolve(),
-      async commit(writes: readonly Write[]): Promise<void> {
-        if (dead) return never;
-        commits.push(writes);
-        const n = commits.length;
-        if (holding) await new Promise<void>((resolve) => void held.push(resolve));
-        if (life.full) throw new StoreError('full', 'the disk is full');
-        if (dies?.n === n && dies.when === 'before') dead = true;
-        if (dead) return never;
-        await kept.commit(writes);
-        life.durables += 1;
-        if (dies?.n === n) dead = true;
-        return dead ? never : undefined;
-      },
-      load: (actor: string) => kept.load(actor),
-      list: (query: Parameters<Store['list']>[0]) => kept.list(query),
-      events: (...given: Parameters<Store['events']>) => kept.events(...given),
-      streams: (actor: string) => kept.streams(actor),
-      reply: (actor: string, request: string) => kept.reply(actor, request),
-      timers: (until: number, limit: number) => kept.timers(until, limit),
-      deadLetters: (limit: number) => kept.deadLetters(limit),
-      sweep: (now: number) => kept.sweep(now),
-      close: () => Promise.resolve(),
-      kill: () => {
-        dead = true;
-      },
-      killAt(n: number, when: 'before' | 'after') {
-        dies = { n: commits.length + n, when };
-      },
-      hold: () => {
-        holding = true;
-      },
-      async letThrough() {
-        holding = false;
-        for (const go of held.splice(0)) go();
-        await settled();
-      },
-    };
-    return life;
+    return new Incarnation(this.#kept);
   }
 }
 
