@@ -153,8 +153,9 @@ export class KnownKeys {
 
   /** Two multiplicative hashes over the bytes, mixed at the end; at least 1. */
   #fingerprint(kind: KeyKind, parts: readonly Uint8Array[]): number {
-    let a = this.#seeds[0] ^ KINDS[kind];
-    let b = this.#seeds[1] ^ KINDS[kind];
+    // Multiplied, so that a kind and a first byte never equal another kind and another first byte.
+    let a = Math.imul(this.#seeds[0] ^ KINDS[kind], 0x9e3779b1);
+    let b = Math.imul(this.#seeds[1] ^ KINDS[kind], 0x5f356495);
     for (const part of parts) {
       for (let index = 0; index < part.length; index += 1) {
         const byte = part[index] ?? 0;

@@ -1,4 +1,4 @@
-/** What stands in front of a durable store: the owner of cells, the writes of the audit, and the metrics. */
+/** The decorators of a durable store: the owner of cells, the writes of the audit, and the metrics. */
 import type { Clock } from '../clock.ts';
 import { cellOfActor } from '../protocol/cell.ts';
 import type { CommitRiders } from '../store/commit-rider.ts';

@@ -79,7 +79,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   {
     id: 'S-43',
     test,
-    in: 'MemoryStore.sweep',
+    in: 'MemoryStore.#sweep',
     find: 'if (!actor && !snapshot && replies.size',
     replace: 'if (!actor && snapshot && replies.size',
     why: 'a store in memory holds an entry for every session that has ever created a handle with a key',

@@ -13,6 +13,7 @@ import {
   type JsonObject,
   type ServerOptions,
   type Store,
+  type StoreAnswer,
   sqlite,
 } from '../../src/index.ts';
 import { DIALECTS } from '../../src/protocol/dialects/index.ts';
@@ -29,6 +30,7 @@ import { LimitedCalls } from '../../src/tool-limits/limited-calls.ts';
 import { startable } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { SCALE } from '../harness/scale.ts';
+import { type OtherQuery, TestStore } from '../harness/test-store.ts';
 import { wireChecker } from '../harness/wire.ts';
 
 const test = suite('limits of tools');
@@ -491,14 +493,17 @@ function actorOf([first]: readonly Write[]): unknown {
 
 test('G-10 a day in a store that fails: calls are counted in memory, and the log reports it once', async () => {
   const logged: string[] = [];
-  const memory = memoryStore();
-  const lost = (actor: unknown): Promise<never> | undefined =>
-    String(actor).startsWith('server/limits/') ? Promise.reject(new Error('the disk burns')) : undefined;
-  const store = Object.assign(memoryStore(), {
-    durable: true,
-    commit: (writes: readonly Write[]) => lost(actorOf(writes)) ?? memory.commit(writes),
-    reply: (actor: string, request: string) => lost(actor) ?? memory.reply(actor, request),
-  });
+  const isUse = (actor: unknown): boolean => String(actor).startsWith('server/limits/');
+  const burns = (): Promise<never> => Promise.reject(new Error('the disk burns'));
+  const store = new (class extends TestStore {
+    override write(writes: readonly Write[]): Promise<void> {
+      return isUse(actorOf(writes)) ? burns() : super.write(writes);
+    }
+
+    override read(query: OtherQuery): Promise<StoreAnswer> {
+      return query.type === 'reply' && isUse(query.actor) ? burns() : super.read(query);
+    }
+  })();
   const { server, ran } = stage(
     { perDay: 120 },
     { store, log: (_level, message) => void (message.includes('daily limits') && logged.push(message)) },
