@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { systemClock } from './clock.ts';
 import type { LogFields, OperatorLog } from './operator-log.ts';
 import type { JsonValue } from './protocol/json.ts';
-import { writeJson } from './protocol/well-formed-json.ts';
+import { writeJson } from './protocol/json-text.ts';
 
 /** The levels of pino, a common format for logs of JSON lines. */
 const PINO_LEVELS = { info: 30, warning: 40, error: 50 } as const;

@@ -92,9 +92,12 @@ export class Quota {
         return { limit: 'anonymous', option: shared, message };
       }
     }
-    const own = this.#own(principal, session);
-    if (!perPrincipal || own === undefined || own + amount <= perPrincipal.max) return undefined;
-    const who = limitsSessions(principal) ? 'this session has' : 'this principal has';
+    if (!perPrincipal) return undefined;
+    const bySession = limitsSessions(principal);
+    if (bySession && session === undefined) return undefined;
+    const own = (bySession ? this.#ofSession.get(session ?? '') : this.#ofPrincipal.get(principal)) ?? 0;
+    if (own + amount <= perPrincipal.max) return undefined;
+    const who = bySession ? 'this session has' : 'this principal has';
     const { option: ownOption } = perPrincipal;
     return {
       limit: 'principal',
@@ -124,11 +127,6 @@ export class Quota {
   take(principal: string, amount = 1, session?: string): Reservation {
     this.add(principal, amount, session);
     return new Taken(this, principal, amount, session);
-  }
-
-  #own(principal: string, session: string | undefined): number | undefined {
-    if (!limitsSessions(principal)) return this.#ofPrincipal.get(principal) ?? 0;
-    return session === undefined ? undefined : (this.#ofSession.get(session) ?? 0);
   }
 
   #full(who: string, has: number, max: number, amount: number, option: string): string {

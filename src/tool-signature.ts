@@ -1,6 +1,7 @@
 /** Formats tools and prompts as TypeScript signatures, from their JSON Schemas. */
-import { digitsOf, writeExact } from './protocol/exact-numbers.ts';
+
 import { isObject, type JsonObject } from './protocol/json.ts';
+import { digitsOf, writeExact } from './protocol/json-text.ts';
 import type { Prompt, Tool } from './protocol/types.ts';
 
 /** Schemas inside schemas that are spelled out; deeper ones are `unknown`, and a recursive one ends there. */

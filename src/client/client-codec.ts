@@ -1,12 +1,11 @@
 /** The codec of a client: the only place where its messages become text, and the server's texts become messages. */
 import { messageEnvelopeOf, parseText } from '../codec/inbound/parse.ts';
-import { copyNumbers } from '../protocol/exact-numbers.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
+import { copyNumbers, withoutHalves, writeJson } from '../protocol/json-text.ts';
 import { type Incoming, isRequestId, type RequestId, readIncoming } from '../protocol/jsonrpc.ts';
 import { META } from '../protocol/meta.ts';
 import type { Revision } from '../protocol/revisions.ts';
 import type { ClientCapabilities, Implementation } from '../protocol/types.ts';
-import { withoutHalves, writeJson } from '../protocol/well-formed-json.ts';
 import type { OutgoingRequest } from './outgoing-requests.ts';
 
 /** Deepest nesting of a message from a server. Schemas nest deeply, answers rarely. */

@@ -1,6 +1,7 @@
 /** Parses JSON that people edit: with comments and trailing commas, and with the line of each member for messages. */
-import { keepNumber, writeExact } from '../protocol/exact-numbers.ts';
+
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
+import { keepNumber, writeExact } from '../protocol/json-text.ts';
 
 /** Deepest nesting. */
 const MAX_DEPTH = 64;

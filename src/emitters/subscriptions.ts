@@ -16,7 +16,7 @@ import { heapBytes } from '../protocol/heap.ts';
 import type { SubscriptionFilter } from '../protocol/subscription-filter.ts';
 import { declaresTasks, tasksNotDeclared } from '../protocol/task-params.ts';
 import type { Quota, Reservation } from '../quota.ts';
-import { misrouted, respond } from '../requests/respond.ts';
+import { misrouted, respond } from '../requests/active-request.ts';
 import { FanOut, type Listeners } from './fan-out.ts';
 import { belongsToOther, Topics } from './topics.ts';
 

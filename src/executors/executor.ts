@@ -7,8 +7,8 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome, Result } from '../messages/results.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
-import { isThenable } from '../protocol/thenable.ts';
-import { respond } from '../requests/respond.ts';
+import { isThenable } from '../protocol/json.ts';
+import { respond } from '../requests/active-request.ts';
 import { type Labelled, type RunningElement, running } from '../requests/running.ts';
 import type { HandlerErrors } from './handler-errors.ts';
 
@@ -82,7 +82,8 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
       return;
     }
     // Read during the turn: a promise that settles later has lost the turn's cause.
-    const { cause } = this.#options.system.inspection;
+    const { inspection } = this.#options.system;
+    const cause = inspection.on ? inspection.cause : 0;
     if (!implementation) {
       const gone = 'this element was removed before the request reached it';
       const error = new ProtocolError(ErrorCode.InvalidParams, gone);

@@ -5,7 +5,7 @@ import { RequestContext, type RunOptions } from '../input/request-context.ts';
 import type { RecordedReply } from '../messages/client-input.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
-import { isThenable } from '../protocol/thenable.ts';
+import { isThenable } from '../protocol/json.ts';
 import type { CallToolResult, Tool } from '../protocol/types.ts';
 import { turnAway } from '../requests/active-request.ts';
 import type { StatusAtCrash } from '../tasks/task-entry.ts';

@@ -3,9 +3,8 @@
 import type { Context } from '../input/context.ts';
 import { CannotAsk } from '../input/input-errors.ts';
 import { isProtocolError } from '../protocol/errors.ts';
-import type { JsonValue } from '../protocol/json.ts';
+import { isThenable, type JsonValue } from '../protocol/json.ts';
 import { isToolResult } from '../protocol/result-shape.ts';
-import { isThenable } from '../protocol/thenable.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import { wasCut } from '../results/envelope.ts';
 import { lostData } from '../results/lost-data.ts';
@@ -69,31 +68,23 @@ function shaped(
   policy: ToolPolicy,
 ): CallToolResult | Promise<CallToolResult> {
   try {
-    return finish(call, returned, ctx, policy);
+    const { output, relayed } = call.implementation;
+    if (relayed && isToolResult(returned)) return returned;
+    const result = toToolResult(returned, {
+      durationMs: () => ctx.elapsedMs,
+      maxResultLength: policy.maxResultLength,
+      structured: output !== undefined,
+    });
+    // A text has nothing to lose.
+    if (typeof returned !== 'string') checkPlain(call, result);
+    if (!output || result.isError) return result;
+    const checked = output.check(result.structuredContent);
+    return isThenable(checked)
+      ? checked.then((value) => conform(call, result, value, policy))
+      : conform(call, result, checked, policy);
   } catch (error) {
     return thrown(call, error, ctx, policy);
   }
-}
-
-function finish(
-  call: ToolCall,
-  returned: unknown,
-  ctx: Context,
-  policy: ToolPolicy,
-): CallToolResult | Promise<CallToolResult> {
-  const { output, relayed } = call.implementation;
-  if (relayed && isToolResult(returned)) return returned;
-  const result = toToolResult(returned, {
-    durationMs: () => ctx.elapsedMs,
-    maxResultLength: policy.maxResultLength,
-    structured: output !== undefined,
-  });
-  checkPlain(call, result);
-  if (!output || result.isError) return result;
-  const checked = output.check(result.structuredContent);
-  return isThenable(checked)
-    ? checked.then((value) => conform(call, result, value, policy))
-    : conform(call, result, checked, policy);
 }
 
 /** @throws {TypeError} for a result of which JSON would lose a part */

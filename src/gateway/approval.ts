@@ -5,8 +5,8 @@ import { editableJson } from '../codec/commented-json.ts';
 import { FilePins } from '../mounts/pin-record.ts';
 import { approvePins, compareWithPins, describePinChange, type PinChange, type Pins, pinsOf } from '../mounts/pins.ts';
 import { suggestion } from '../near-miss.ts';
-import { copyNumbers } from '../protocol/exact-numbers.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
+import { copyNumbers } from '../protocol/json-text.ts';
 import type { ConfiguredServer } from './configuration.ts';
 import { lockFileOf } from './configured-gateway.ts';
 

@@ -7,7 +7,7 @@ import type { RequestView } from '../messages/request-view.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import { ANSWER_TOOL, answeredInstance } from '../protocol/views.ts';
 import { ANONYMOUS } from '../quota.ts';
-import { respond } from '../requests/respond.ts';
+import { respond } from '../requests/active-request.ts';
 import { failed } from '../results/tool-result.ts';
 import { type AskedThroughModel, fromModel, toModel } from './model-fallback.ts';
 

@@ -11,8 +11,8 @@ import {
   randomBytes,
 } from 'node:crypto';
 import type { Clock } from '../clock.ts';
-import { digitsOf } from '../protocol/exact-numbers.ts';
 import { isObject, type JsonValue } from '../protocol/json.ts';
+import { digitsOf } from '../protocol/json-text.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import { type ActorRow, type Store, type Stored, StoreError } from '../store/store.ts';
 

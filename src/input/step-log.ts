@@ -3,9 +3,9 @@
  * it. A request (`ctx.step`), an invocation behind a handle and an invocation without a store (`fromSteps`) use it.
  */
 import type { HeldMemory } from '../messages/request-view.ts';
-import { copyAllNumbers } from '../protocol/exact-numbers.ts';
 import { heapBytes, retainedSize } from '../protocol/heap.ts';
 import { describe, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
+import { copyAllNumbers } from '../protocol/json-text.ts';
 import { toText } from '../store/serialize.ts';
 import type { JournalEvent, Store, Write } from '../store/store.ts';
 

@@ -27,8 +27,8 @@ import {
 } from '../input/request-context.ts';
 import type { InputMethod, InputRequest, Reply } from '../messages/client-input.ts';
 import { ErrorCode, type ErrorCodeValue, isProtocolError, ProtocolError, ToolError } from '../protocol/errors.ts';
-import { copyNumbers } from '../protocol/exact-numbers.ts';
 import { describe, isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
+import { copyNumbers } from '../protocol/json-text.ts';
 import { isRequestId } from '../protocol/jsonrpc.ts';
 import { META } from '../protocol/meta.ts';
 import { declaresTasks, TASKS_EXTENSION, tasksNotDeclared } from '../protocol/task-params.ts';

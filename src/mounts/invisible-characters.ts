@@ -1,6 +1,7 @@
 /** Removes characters that no reader sees, but a model reads, from the titles and descriptions of definitions. */
-import { copyNumbers } from '../protocol/exact-numbers.ts';
+
 import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
+import { copyNumbers } from '../protocol/json-text.ts';
 
 /** Invisible characters at one place of a definition. */
 export interface InvisibleText {

@@ -1,6 +1,7 @@
 /** Removes the members of `_meta` by which this server speaks of itself: an upstream that writes them would speak in its name. */
-import { copyNumbers } from '../protocol/exact-numbers.ts';
+
 import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
+import { copyNumbers } from '../protocol/json-text.ts';
 
 const OWN = 'io.troupe/';
 /** The members in which definitions and results have parts with a `_meta` of their own. */

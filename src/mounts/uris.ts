@@ -1,7 +1,8 @@
 /** The URIs under which a mount offers the resources of its upstream, and the way back. */
-import { copyNumbers } from '../protocol/exact-numbers.ts';
+
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
 import { isJsonObject } from '../protocol/json.ts';
+import { copyNumbers } from '../protocol/json-text.ts';
 
 const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/;
 /** Schemes that hosts look at (MCP Apps, SEP-2640): the mount's name becomes the first segment after `//`. */

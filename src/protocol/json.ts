@@ -1,4 +1,4 @@
-/** JSON types, and the guards that narrow an unknown value to a JSON object. */
+/** JSON types, the guards that narrow an unknown value, and its description in messages. */
 
 export type JsonPrimitive = string | number | boolean | null;
 export type JsonValue = JsonPrimitive | readonly JsonValue[] | JsonObject;
@@ -25,6 +25,12 @@ export function isWellFormed(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return true;
   if (Array.isArray(value)) return value.every(isWellFormed);
   return Object.entries(value).every(([key, member]) => key.isWellFormed() && isWellFormed(member));
+}
+
+/** True for an awaitable value: a promise of this realm or another, or of a library. */
+export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  if (value instanceof Promise) return true;
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
 /**

@@ -1,6 +1,5 @@
 /** The text of content blocks whose type no revision has. */
-import { copyNumbers } from './exact-numbers.ts';
-import { writeJson } from './well-formed-json.ts';
+import { copyNumbers, writeJson } from './json-text.ts';
 
 /** Longest JSON of a block of an unknown type that is shown as text, in characters. */
 const MAX_UNKNOWN = 65_536;

@@ -1,6 +1,6 @@
 /** The door for foreign text to a terminal or a log: nothing in it moves the cursor, hides text, or reorders what a person reads. */
 
-import { writeJson } from './well-formed-json.ts';
+import { writeJson } from './json-text.ts';
 
 /** Control characters, marks of direction and other invisible ones, line and paragraph separators, halves of pairs, private use. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cn}\p{Zl}\p{Zp}\p{Cs}\p{Co}]/gu;

@@ -9,7 +9,7 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { Registered, RegistryMail } from '../messages/registry-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { ProtocolError, toWireError } from '../protocol/errors.ts';
-import { respond } from '../requests/respond.ts';
+import { respond } from '../requests/active-request.ts';
 import type { Catalogue } from './catalogue.ts';
 
 export interface RegistryOptions<D> {

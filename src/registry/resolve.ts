@@ -16,7 +16,7 @@ import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types
 import { compile, matchPattern, type Pattern } from '../protocol/uri-template/match-uri.ts';
 import { parseTemplate, type UriTemplate } from '../protocol/uri-template.ts';
 import { showsViews } from '../protocol/views.ts';
-import { misrouted, respond } from '../requests/respond.ts';
+import { misrouted, respond } from '../requests/active-request.ts';
 import type { Catalogue } from './catalogue.ts';
 import { checkParameterHeaders } from './parameter-headers.ts';
 

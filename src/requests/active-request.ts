@@ -16,6 +16,7 @@ import type { RequestsMail } from '../messages/request-messages.ts';
 import type { Batch, HeldMemory, RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
 import type { RequestSpan } from '../messages/spans.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { ServedBy } from '../protocol/methods.ts';
 import type { Operation } from '../protocol/operations.ts';
@@ -142,6 +143,16 @@ export const IncomingRequest: new (...given: ConstructorParameters<typeof Active
 export function activeRequestOf(request: RequestView): ActiveRequest {
   if (request instanceof ActiveRequest) return request;
   throw new TypeError(`expected a request, got an object of another kind with the id ${String(request.id)}`);
+}
+
+/** Sends the outcome of a request to the in-flight table that admitted it. */
+export function respond(request: RequestView, outcome: Outcome): void {
+  request.requests.send({ type: 'answer', request, outcome });
+}
+
+/** The error for a request that a registry received but does not serve: the methods table and the registry disagree. */
+export function misrouted({ operation }: RequestView, where: string): ProtocolError {
+  return new ProtocolError(ErrorCode.MethodNotFound, `${where} does not serve ${operation.method}`);
 }
 
 /** Aborts the signal of its handler. */

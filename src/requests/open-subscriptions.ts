@@ -20,23 +20,23 @@ export interface OpenSubscriptionsOptions {
 
 export class OpenSubscriptions {
   readonly #options: OpenSubscriptionsOptions;
-  /** By key. Created with the first subscription: most connections have none. */
-  #open: Map<RequestId, ActiveRequest> | undefined;
+  /** By key. */
+  readonly #open = new Map<RequestId, ActiveRequest>();
 
   constructor(options: OpenSubscriptionsOptions) {
     this.#options = options;
   }
 
   get size(): number {
-    return this.#open?.size ?? 0;
+    return this.#open.size;
   }
 
   all(): readonly ActiveRequest[] {
-    return [...(this.#open?.values() ?? [])];
+    return [...this.#open.values()];
   }
 
   get(key: RequestId): ActiveRequest | undefined {
-    return this.#open?.get(key);
+    return this.#open.get(key);
   }
 
   /**
@@ -54,14 +54,13 @@ export class OpenSubscriptions {
     request.timeoutMs = Number.POSITIVE_INFINITY;
     request.deadline = Number.POSITIVE_INFINITY;
     request.latest = Number.POSITIVE_INFINITY;
-    this.#open ??= new Map();
     this.#open.set(request.key, request);
     return undefined;
   }
 
   /** @returns false if this request was not in the table */
   delete(request: ActiveRequest): boolean {
-    return this.#open?.get(request.key) === request && this.#open.delete(request.key);
+    return this.#open.get(request.key) === request && this.#open.delete(request.key);
   }
 
   /**
@@ -76,12 +75,12 @@ export class OpenSubscriptions {
 
   /** Ends every subscription after its pending notifications are sent, with a response. */
   endAll(): void {
-    for (const request of this.#open?.values() ?? []) this.#end(request);
+    for (const request of this.#open.values()) this.#end(request);
   }
 
   /** Does the same in slices, so that the end of thousands of subscriptions does not block other requests. */
   endInSlices(clock: Clock): void {
-    if (this.#open) inSlices(clock, this.#open.values(), (request) => this.#end(request), nothing);
+    inSlices(clock, this.#open.values(), (request) => this.#end(request), nothing);
   }
 
   #end(request: ActiveRequest): void {

@@ -82,7 +82,8 @@ class Requests implements Behaviour<RequestsMail> {
   readonly #metrics: Metrics;
   readonly #telemetry: GuardedTelemetry | undefined;
   readonly #table = new InFlightTable<ActiveRequest>(({ key }) => key);
-  readonly #listens: OpenSubscriptions;
+  /** Created with the first subscription: most connections have none. */
+  #listens: OpenSubscriptions | undefined;
   /** Handlers that still run although their requests have ended. */
   #detached = 0;
   /** The client of the last request: one without a session names itself in each. */
@@ -100,7 +101,6 @@ class Requests implements Behaviour<RequestsMail> {
     this.#clock = options.system.clock;
     this.#metrics = options.system.metrics;
     this.#telemetry = options.system.telemetry;
-    this.#listens = new OpenSubscriptions(options);
   }
 
   facts(): Facts {
@@ -108,9 +108,9 @@ class Requests implements Behaviour<RequestsMail> {
       // A subscription has no deadline.
       'in flight': [
         ...this.#table.all().map(factsOf),
-        ...this.#listens.all().map((request) => ({ ...factsOf(request), deadline: undefined })),
+        ...(this.#listens?.all() ?? []).map((request) => ({ ...factsOf(request), deadline: undefined })),
       ],
-      subscriptions: this.#listens.size,
+      subscriptions: this.#listens?.size ?? 0,
       'run on': this.#detached,
       ...this.#lastClient(),
       ...(this.#shared ? { shared: true } : {}),
@@ -136,7 +136,7 @@ class Requests implements Behaviour<RequestsMail> {
   }
 
   get #size(): number {
-    return this.#table.size + this.#listens.size;
+    return this.#table.size + (this.#listens?.size ?? 0);
   }
 
   receive(mail: RequestsMail): void {
@@ -179,10 +179,10 @@ class Requests implements Behaviour<RequestsMail> {
         if (mail.inputEnded) this.#inputEnded = true;
         // After this turn: the receiver may close this connection and send it a message.
         if (this.#size === 0) this.#afterwards(this.#idle, undefined);
-        return this.#listens.endInSlices(this.#clock);
+        return this.#listens?.endInSlices(this.#clock);
       case 'abandon':
         for (const request of this.#table.all()) this.#end(request, 'abandon', ErrorCode.ShuttingDown, mail.reason);
-        this.#listens.endAll();
+        this.#listens?.endAll();
         // No request is in flight and none will come; a timer would only keep this table in memory.
         this.#timer?.cancel();
         this.#alarm = Number.POSITIVE_INFINITY;
@@ -201,7 +201,7 @@ class Requests implements Behaviour<RequestsMail> {
   #admit(mail: RequestMail): void {
     const request = activeRequestOf(mail.request);
     const { bus, connection, timeoutMs, maxTimeoutMs } = this.#options;
-    if (this.#table.get(request.key) ?? this.#listens.get(request.key)) {
+    if (this.#table.get(request.key) ?? this.#listens?.get(request.key)) {
       bus.emit('connection.rejected', { connection, id: request.id });
       return this.#refuse(
         request,
@@ -213,6 +213,7 @@ class Requests implements Behaviour<RequestsMail> {
       return this.#refuse(request, ErrorCode.ShuttingDown, 'the server is shutting down and accepts no new requests');
     const now = this.#clock.now();
     if (request.operation.method === 'subscriptions/listen') {
+      this.#listens ??= new OpenSubscriptions(this.#options);
       const full = this.#hold(request) ?? this.#listens.add(request, now);
       if (full === undefined) {
         request.take('admit');
@@ -231,7 +232,7 @@ class Requests implements Behaviour<RequestsMail> {
     request.deadline = now + timeoutMs;
     request.latest = now + maxTimeoutMs;
     this.#table.add(request);
-    this.#metrics.began();
+    this.#metrics.inFlight += 1;
     if (this.#telemetry) this.#trace(request, this.#telemetry);
     if (request.deadline < this.#alarm) this.#watch(request.deadline, now);
     // After this turn: log messages and progress of a handler that never awaits are then sent at once and do not pile
@@ -324,8 +325,8 @@ class Requests implements Behaviour<RequestsMail> {
   }
 
   #remove(request: ActiveRequest): void {
-    if (this.#table.delete(request)) this.#metrics.settled();
-    else this.#listens.delete(request);
+    if (this.#table.delete(request)) this.#metrics.inFlight -= 1;
+    else this.#listens?.delete(request);
     // After this turn, so that the response that emptied the table is sent first.
     if (this.#draining && this.#size === 0) this.#clock.soon(this.#idle);
   }
@@ -342,10 +343,10 @@ class Requests implements Behaviour<RequestsMail> {
   };
 
   #cancel(key: RequestId, reason: string | undefined): void {
-    const request = this.#table.get(key) ?? this.#listens.get(key);
+    const request = this.#table.get(key) ?? this.#listens?.get(key);
     // Unknown, already answered, or `initialize`, which cannot be cancelled: ignored (MCP "Cancellation").
     if (!request || request.operation.method === 'initialize') return;
-    if (this.#listens.ended(request)) {
+    if (this.#listens?.ended(request)) {
       request.held?.release();
       // The end that every subscription has, and so no error.
       if (this.#step(request, 'unsubscribe')) this.#ended(request, undefined);
@@ -426,7 +427,7 @@ class Requests implements Behaviour<RequestsMail> {
     if (!('request' in mail)) return;
     const request = activeRequestOf(mail.request);
     if (request.settled) return;
-    this.#listens.ended(request);
+    this.#listens?.ended(request);
     request.held?.release();
     const outcome: Outcome = { ok: false, error: toWireError(error, incident) };
     if (this.#step(request, 'respond')) this.#ended(request, errorTypeOf(outcome), outcome);

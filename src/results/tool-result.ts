@@ -20,8 +20,8 @@ export interface ResultPolicy {
  */
 export function toToolResult(returned: unknown, policy: ResultPolicy): CallToolResult {
   if (returned === undefined) return { content: [] };
-  if (isEnvelope(returned)) return sealEnvelope(returned, policy.durationMs(), policy.maxResultLength);
   if (typeof returned === 'string' && !policy.structured) return { content: [{ type: 'text', text: returned }] };
+  if (isEnvelope(returned)) return sealEnvelope(returned, policy.durationMs(), policy.maxResultLength);
   if (isContentBlock(returned)) return { content: [sentBlock(returned)] };
   if (Array.isArray(returned) && returned.length > 0 && returned.every(isContentBlock))
     return { content: returned.map(sentBlock) };

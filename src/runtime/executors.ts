@@ -20,7 +20,7 @@ import { type ToolPolicy, toolExecution } from '../executors/tools.ts';
 import type { InteractiveRequests } from '../input/interactive-requests.ts';
 import { RequestContext } from '../input/request-context.ts';
 import type { RequestView } from '../messages/request-view.ts';
-import { isThenable } from '../protocol/thenable.ts';
+import { isThenable } from '../protocol/json.ts';
 import type { CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult } from '../protocol/types.ts';
 import type { CompletionTarget, PromptTarget, ResourceTarget, ToolTarget } from '../registry/resolve.ts';
 import type { Labelled } from '../requests/running.ts';

@@ -10,7 +10,7 @@ import type { Capabilities } from '../messages/offered-capabilities.ts';
 import { EMPTY, type Outcome } from '../messages/results.ts';
 import type { ServerMail } from '../messages/server-messages.ts';
 import { toWireError } from '../protocol/errors.ts';
-import { misrouted, respond } from '../requests/respond.ts';
+import { misrouted, respond } from '../requests/active-request.ts';
 import type { OpenConnections } from '../sessions/connections.ts';
 
 export interface ServerActorOptions {

@@ -34,6 +34,7 @@ const DETAIL_MS = 100;
 export function compilePlain(guarded: GuardedSchema, where: string): CompiledSchema {
   const { json, dialect } = guarded;
   needAjv();
+  /** Set with the first check. */
   let first: Validator | undefined;
   let all: Validator | undefined;
   let isSlow = false;
@@ -55,7 +56,9 @@ export function compilePlain(guarded: GuardedSchema, where: string): CompiledSch
    * Every error. Undefined if collecting them recurses too deeply or takes too long, although stopping at the first
    * error did not.
    */
-  const everyError = (value: unknown, make: MakeValidator): readonly ValidatorError[] | undefined => {
+  const everyError = (value: unknown): readonly ValidatorError[] | undefined => {
+    const make = validatorMaker();
+    if (!make) return undefined;
     all ??= compile(make, 'all');
     try {
       limited(all, value, DETAIL_MS);
@@ -67,20 +70,20 @@ export function compilePlain(guarded: GuardedSchema, where: string): CompiledSch
     return errors ?? undefined;
   };
 
-  const refuse = (value: unknown, make: MakeValidator, fast: Validator): Checked<unknown> => {
+  const refuse = (value: unknown, fast: Validator): Checked<unknown> => {
     const found = fast.errors ?? [];
     // The errors contain the value: release it now, not at the next failure.
     fast.errors = null;
-    const known = (isLarge(value) ? undefined : everyError(value, make)) ?? found;
+    const known = (isLarge(value) ? undefined : everyError(value)) ?? found;
     // The last error belongs to the keyword that contains all others.
     const errors = known.length > MAX_ERRORS ? known.slice(-1) : known;
     return { ok: false, problems: ajvProblems(errors, value, guarded) };
   };
 
   const check = (value: unknown): Checked<unknown> | Promise<Checked<unknown>> => {
-    const make = validatorMaker();
-    if (make === undefined) return loadAjv().then(() => check(value));
     if (first === undefined) {
+      const make = validatorMaker();
+      if (make === undefined) return loadAjv().then(() => check(value));
       first = compile(make, 'first');
       isSlow = mayTakeLong(schemaTree(guarded));
     }
@@ -90,7 +93,7 @@ export function compilePlain(guarded: GuardedSchema, where: string): CompiledSch
     } catch (error) {
       return { ok: false, problems: [cannotJudge(error, value)] };
     }
-    return fits ? { ok: true, value } : refuse(value, make, first);
+    return fits ? { ok: true, value } : refuse(value, first);
   };
   return { json, check };
 }

@@ -15,7 +15,7 @@ import { ErrorCode, NOT_RECORDED, ProtocolError, toWireError, wireError } from '
 import { describe, isObject, messageOf } from '../protocol/json.ts';
 import { META } from '../protocol/meta.ts';
 import type { CallTool } from '../protocol/operations.ts';
-import { respond } from '../requests/respond.ts';
+import { respond } from '../requests/active-request.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import type { ReplyWrite, Store, Write } from '../store/store.ts';
 import { StoreError } from '../store/store.ts';

@@ -22,7 +22,7 @@ import type { Dialect } from '../protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError, toWireError } from '../protocol/errors.ts';
 import type { Initialize } from '../protocol/operations.ts';
 import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/types.ts';
-import { respond } from '../requests/respond.ts';
+import { respond } from '../requests/active-request.ts';
 import { ClientRequests } from './client-requests.ts';
 
 /** The initial snapshots of a new session and of a restored one. Snapshots are immutable, so all sessions share them. */

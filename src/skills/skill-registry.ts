@@ -19,7 +19,7 @@ import type { ResourceDefinition } from '../registry/define.ts';
 import { elements, type Registration } from '../registry/registration.ts';
 import { spawnRegistry } from '../registry/registry.ts';
 import { pages, sendPage } from '../registry/resolve.ts';
-import { misrouted, respond } from '../requests/respond.ts';
+import { misrouted, respond } from '../requests/active-request.ts';
 import { SkillDirectories } from './skill-directories.ts';
 import type { ServedSkill, SkillSource } from './skill-source.ts';
 

@@ -1,6 +1,7 @@
 /** Serializes stored data: the only place where it is parsed or written as JSON. */
-import { readExact, writeExact } from '../protocol/exact-numbers.ts';
+
 import type { JsonValue } from '../protocol/json.ts';
+import { readExact, writeExact } from '../protocol/json-text.ts';
 import { StoreError } from './store.ts';
 
 /** @throws {TypeError} for values that JSON cannot represent, such as a cycle or a bigint */

@@ -5,7 +5,7 @@ import type { RequestView } from '../messages/request-view.ts';
 import type { Outcome, TaskState } from '../messages/results.ts';
 import type { TaskSnapshot } from '../messages/task-snapshot.ts';
 import { ErrorCode } from '../protocol/errors.ts';
-import { respond } from '../requests/respond.ts';
+import { respond } from '../requests/active-request.ts';
 import type { TaskEntry } from './task-entry.ts';
 
 interface PersistedTask {

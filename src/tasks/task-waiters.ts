@@ -2,7 +2,7 @@
 
 import type { RequestView } from '../messages/request-view.ts';
 import { EMPTY } from '../messages/results.ts';
-import { respond } from '../requests/respond.ts';
+import { respond } from '../requests/active-request.ts';
 import type { TaskInputs } from './task-inputs.ts';
 
 export class TaskWaiters {

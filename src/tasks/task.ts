@@ -19,7 +19,7 @@ import type { TaskSnapshot } from '../messages/task-snapshot.ts';
 import { ErrorCode, toWireError, wireError } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import type { OneTask } from '../protocol/task-params.ts';
-import { misrouted, respond } from '../requests/respond.ts';
+import { misrouted, respond } from '../requests/active-request.ts';
 import type { RunningTask, TaskEntry } from './task-entry.ts';
 import { TaskInputs } from './task-inputs.ts';
 import { TaskPersistence, taskAddress } from './task-persistence.ts';

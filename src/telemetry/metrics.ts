@@ -78,7 +78,12 @@ export class Metrics {
     duration('troupe.store.commit.duration', 'Time from a commit until its data is durable.'),
     COMMIT_BOUNDS,
   );
-  readonly #inFlight = gauge('troupe.in_flight', '{request}', 'Requests without a response, except subscriptions.');
+  /** Requests without a response, except subscriptions. Their in-flight tables count them. */
+  inFlight = 0;
+  readonly #inFlight = new ReadGauge(
+    { name: 'troupe.in_flight', unit: '{request}', help: 'Requests without a response, except subscriptions.' },
+    () => this.inFlight,
+  );
   readonly #questions = gauge('troupe.questions', '{question}', 'Questions to clients without an answer.');
   readonly #waiting = gauge('troupe.store.waiting', '{commit}', 'Commits that are not durable yet.');
   readonly #refused = counter('troupe.refused', '{request}', 'Requests rejected by a limit, by its option.');
@@ -101,7 +106,6 @@ export class Metrics {
   #known: KnownNames = { tool: () => false, prompt: () => false };
   #beforeRead: () => void = () => {};
   readonly #only = {
-    inFlight: this.#inFlight.series({}),
     questions: this.#questions.series({}),
     waiting: this.#waiting.series({}),
     deadLetters: this.#deadLetters.series({}),
@@ -153,16 +157,6 @@ export class Metrics {
       this.#takeovers,
       this.#forwarded,
     ];
-  }
-
-  /** A request was admitted. */
-  began(): void {
-    this.#inFlight.add(this.#only.inFlight, 1);
-  }
-
-  /** An admitted request has its response, or was cancelled. */
-  settled(): void {
-    this.#inFlight.add(this.#only.inFlight, -1);
   }
 
   /**

@@ -94,8 +94,8 @@ export const SUPERVISION: readonly BrokenBuild[] = [
     id: 'R-51',
     test: 'test/requests/lifecycle.test.ts',
     in: 'Requests.crashed',
-    find: 'if (request.settled) return; this.#listens.ended(request);',
-    replace: 'this.#listens.ended(request);',
+    find: 'if (request.settled) return; this.#listens?.ended(request);',
+    replace: 'this.#listens?.ended(request);',
     why: 'a request whose routing fails after its response has a second one',
   },
   {

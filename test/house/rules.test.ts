@@ -786,7 +786,7 @@ test('only the doors turn text into values and values into text', () => {
   // An answer of a token endpoint is no message.
   inside.push('src/client/oauth/token-answer.ts');
   // The doors write with it.
-  inside.push('src/protocol/exact-numbers.ts', 'src/protocol/well-formed-json.ts');
+  inside.push('src/protocol/json-text.ts');
   // A line of the log is no message.
   inside.push('src/json-log.ts');
   // The command line and discovery read package.json, which is no message.

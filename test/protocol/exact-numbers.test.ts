@@ -7,7 +7,7 @@ import { digest, KeyRing } from '../../src/input/seal.ts';
 import { copyOf } from '../../src/input/step-log.ts';
 import { isIntact, pinsOf } from '../../src/mounts/pins.ts';
 import { isJsonObject, isObject, type JsonObject } from '../../src/protocol/json.ts';
-import { writeJson } from '../../src/protocol/well-formed-json.ts';
+import { writeJson } from '../../src/protocol/json-text.ts';
 import { fromText, toText } from '../../src/store/serialize.ts';
 import { suite } from '../harness/door.ts';
 import { random, times } from '../harness/scale.ts';

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { suggestion } from '../../near-miss.ts';
-import { copyNumbers, keepNumber, keepNumbers } from '../../protocol/exact-numbers.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../../protocol/json.ts';
+import { copyNumbers, keepNumber, keepNumbers } from '../../protocol/json-text.ts';
 import type { Prompt, Tool } from '../../protocol/types.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
 import {

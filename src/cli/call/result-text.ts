@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { makeDirectory } from '../../make-directory.ts';
 import type { JsonValue } from '../../protocol/json.ts';
+import { writeJson } from '../../protocol/json-text.ts';
 import type {
   CallToolResult,
   ContentBlock,
@@ -12,7 +13,6 @@ import type {
 } from '../../protocol/types.ts';
 import { textOfUnknown } from '../../protocol/unknown-content.ts';
 import { visibleLine } from '../../protocol/visible-text.ts';
-import { writeJson } from '../../protocol/well-formed-json.ts';
 import { replaceFile } from '../../replace-file.ts';
 
 export interface ResultTextOptions {

@@ -24,15 +24,15 @@ import { isModern, META, metaOf, readProgressToken, readSelfDescription } from '
 import { SERVED, type ServedMethod } from '../../protocol/methods.ts';
 import type { Initialize } from '../../protocol/operations.ts';
 import { type Params, readInitialize } from '../../protocol/operations.ts';
-import { isLegacyRevision, LATEST_LEGACY, LATEST_MODERN } from '../../protocol/revisions.ts';
+import { isLegacyRevision, isModernRevision, LATEST_LEGACY, LATEST_MODERN } from '../../protocol/revisions.ts';
 import { statusOfRefusal } from '../../protocol/status.ts';
 import type { ClientCapabilities, Implementation } from '../../protocol/types.ts';
 import { IncomingRequest, setProgress } from '../../requests/active-request.ts';
 import { lastProgressIn } from './earlier-progress.ts';
-import { announces, checkKnownRevision, checkRevisionHeader, checkStandardHeaders } from './mirrored-headers.ts';
+import { checkKnownRevision, checkRevisionHeader, checkStandardHeaders } from './mirrored-headers.ts';
 import type { ParseLimits } from './parse.ts';
 import { messageEnvelopeOf, parseText } from './parse.ts';
-import { methodFor, misplacedWithoutSession, unopened } from './route.ts';
+import { methodMissing, misplacedWithoutSession, unopened } from './route.ts';
 
 type RequestMessage = Extract<Incoming, { kind: 'request' }>;
 type NotificationMessage = Extract<Incoming, { kind: 'notification' }>;
@@ -106,6 +106,7 @@ export class Inbound {
     const { system, connection } = this.#options;
     const { inspection } = system;
     const before = this.#exchange;
+    const announced = this.#announced;
     const caller = this.#auth;
     this.#enter(exchange);
     this.#auth = auth;
@@ -118,13 +119,14 @@ export class Inbound {
           inspection.record({ type: 'hop', way: 'from', ...exchange.incoming.hop });
         this.#read(text);
       });
-    this.#enter(before);
+    this.#exchange = before;
+    this.#announced = announced;
     this.#auth = caller;
   }
 
   #enter(exchange: Exchange | undefined): void {
     this.#exchange = exchange;
-    this.#announced = exchange !== undefined && announces(exchange);
+    this.#announced = isModernRevision(exchange?.incoming.header('mcp-protocol-version'));
   }
 
   /** Responds to bytes from which the transport could not make a message. */
@@ -276,7 +278,7 @@ export class Inbound {
     const dialect = DIALECTS[revision];
     this.#admit(
       message,
-      methodFor(message.method, dialect),
+      SERVED[dialect.era].get(message.method) ?? methodMissing(message.method, dialect),
       { dialect, info, capabilities, logLevel, principal: this.#principal(), session: undefined },
       batch,
     );
@@ -298,7 +300,7 @@ export class Inbound {
     // lifecycle, "Version Negotiation").
     const dialect = DIALECTS[isLegacyRevision(opening.protocolVersion) ? opening.protocolVersion : LATEST_LEGACY];
     this.#heard = dialect;
-    const method = methodFor(message.method, dialect);
+    const method = SERVED[dialect.era].get(message.method) ?? methodMissing(message.method, dialect);
     const open = (): void => {
       const { client, requests } = this.#options.sessions.openSession(opening, dialect, this.#exchange);
       this.#admit(message, method, client, undefined, requests);
@@ -364,7 +366,12 @@ export class Inbound {
     const session = this.#options.sessions.client;
     if (session) {
       this.#heard = session.dialect;
-      return this.#admit(message, methodFor(message.method, session.dialect), session, batch);
+      return this.#admit(
+        message,
+        SERVED[session.dialect.era].get(message.method) ?? methodMissing(message.method, session.dialect),
+        session,
+        batch,
+      );
     }
     const method = SERVED.legacy.get(message.method);
     // Over HTTP every message of a session names the session, even a ping (2025-11-25 transports, "Session
@@ -414,7 +421,7 @@ export class Inbound {
       token,
       batch,
       requests,
-      inspection.cause,
+      inspection.on ? inspection.cause : 0,
       exchange,
       shared && exchange && !client.session ? exchange.id : message.id,
       this.#bytes,

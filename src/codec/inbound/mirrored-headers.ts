@@ -7,12 +7,7 @@ import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
 import { decodeMirrored } from '../../protocol/header-values.ts';
 import { METHODS } from '../../protocol/methods.ts';
 import type { Params } from '../../protocol/operations.ts';
-import { isModernRevision, SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
-
-/** True if the headers of an HTTP request declare the modern era. */
-export function announces(exchange: Exchange): boolean {
-  return isModernRevision(exchange.incoming.header('mcp-protocol-version'));
-}
+import { SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
 
 /**
  * @param revision the revision in the body's `_meta`

@@ -4,9 +4,9 @@
  */
 
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
-import { isBeyond, keepNumbers } from '../../protocol/exact-numbers.ts';
 import { HEAP_BYTES } from '../../protocol/heap.ts';
 import { isWellFormed } from '../../protocol/json.ts';
+import { isBeyond, keepNumbers } from '../../protocol/json-text.ts';
 import { type RequestId, readIncoming } from '../../protocol/jsonrpc.ts';
 import { envelopeText } from '../../protocol/message-envelope.ts';
 

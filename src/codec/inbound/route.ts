@@ -1,8 +1,8 @@
-/** Finds the entry of the methods table for a request, or the reason why there is none. */
+/** The errors for messages that no entry of the methods table serves. */
 import type { Dialect } from '../../protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
 import { META } from '../../protocol/meta.ts';
-import { METHODS, SERVED, type ServedMethod } from '../../protocol/methods.ts';
+import { METHODS } from '../../protocol/methods.ts';
 import { LATEST_MODERN, SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
 
 /** The error for a request that neither has the `_meta` of a modern request nor follows an `initialize`. */
@@ -23,12 +23,10 @@ export function misplacedWithoutSession(kind: 'notification' | 'response', moder
 }
 
 /**
- * The entry of the methods table. @throws {ProtocolError} -32601, which states whether the method is unknown or belongs
+ * A dialect does not have a method. @throws {ProtocolError} -32601, which states whether the method is unknown or belongs
  * to another era
  */
-export function methodFor(name: string, dialect: Dialect): ServedMethod {
-  const method = SERVED[dialect.era].get(name);
-  if (method) return method;
+export function methodMissing(name: string, dialect: Dialect): never {
   const known = METHODS.get(name);
   if (known?.kind === 'notification')
     throw new ProtocolError(ErrorCode.InvalidRequest, `${name} is a notification: send it without an id`);

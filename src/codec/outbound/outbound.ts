@@ -7,13 +7,12 @@ import type { RequestView } from '../../messages/request-view.ts';
 import type { Page, Result, TaskState } from '../../messages/results.ts';
 import type { Dialect } from '../../protocol/dialects/index.ts';
 import { toWireError, type WireError } from '../../protocol/errors.ts';
-import { copyNumbers } from '../../protocol/exact-numbers.ts';
 import { isObject, type JsonObject } from '../../protocol/json.ts';
+import { copyNumbers, writeJson } from '../../protocol/json-text.ts';
 import type { RequestId } from '../../protocol/jsonrpc.ts';
 import { META } from '../../protocol/meta.ts';
 import { renderFilter } from '../../protocol/subscription-filter.ts';
 import type { CallToolResult, Implementation } from '../../protocol/types.ts';
-import { writeJson } from '../../protocol/well-formed-json.ts';
 import { pick, renderError, renderResult } from './render.ts';
 import { renderTaskStatus } from './render-task.ts';
 
@@ -41,7 +40,10 @@ export class Outbound {
   readonly #unwritable: Unwritable;
   /** Texts by page and dialect. A page is one object until its registry changes. */
   readonly #pages = new WeakMap<Page, Map<Dialect, PageText>>();
-  /** The server's name and version as a member of `_meta`. */
+  /**
+   * The member of `_meta` that names the server and its version, in dialects whose results contain it (2026-07-28
+   * basic/index, "Per-response protocol fields").
+   */
   readonly #named: string;
 
   /** The last announcement as text; the next clients receive the same text. */
@@ -201,7 +203,10 @@ export class Outbound {
       case 'call': {
         const only = onlyText(result.result);
         if (only !== undefined)
-          return sign(`{"content":[{"type":"text","text":${writeJson(only)}}]}`, this.#own(dialect));
+          return sign(
+            `{"content":[{"type":"text","text":${writeJson(only)}}]}`,
+            dialect.selfDescribing ? this.#named : undefined,
+          );
         return this.#show(withTexts(result), dialect);
       }
       default:
@@ -225,28 +230,14 @@ export class Outbound {
 
   #show(result: Result, dialect: Dialect): string {
     const shown: object & { readonly _meta?: unknown } = renderResult(result, dialect, this.#listTtlMs);
-    const own = result.kind === 'discover' ? this.#fullInfo(dialect) : this.#own(dialect);
+    // Clients look for title and icons in discovery. In every result, icons could be longer than the result.
+    const info = result.kind === 'discover' ? serverInfo(pick(this.#info, dialect.shown.implementation)) : this.#named;
+    const own = dialect.selfDescribing ? info : undefined;
     const type = RESULT_TYPES[result.kind] ?? 'complete';
     if (own === undefined || !isObject(shown._meta)) return sign(objectText(shown), own, type);
     const { [META.serverInfo]: _, ...meta } = shown._meta;
     const members = objectText(copyNumbers(shown._meta, meta)).slice(1, -1);
     return sign(objectText({ ...shown, _meta: undefined }), members === '' ? own : `${own},${members}`);
-  }
-
-  /**
-   * The member of `_meta` that names the server, in dialects whose results contain it (2026-07-28 basic/index,
-   * "Per-response protocol fields"). Name and version only: icons in every result could be longer than the result.
-   */
-  #own(dialect: Dialect): string | undefined {
-    return dialect.selfDescribing ? this.#named : undefined;
-  }
-
-  /**
-   * The same member with everything that the dialect has for an implementation: clients look for title and icons in
-   * discovery.
-   */
-  #fullInfo(dialect: Dialect): string | undefined {
-    return dialect.selfDescribing ? serverInfo(pick(this.#info, dialect.shown.implementation)) : undefined;
   }
 
   #error(id: RequestId | undefined, error: WireError, dialect: Dialect): string {

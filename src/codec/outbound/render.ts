@@ -2,8 +2,8 @@
 import type { Page, Result, ServerDescription } from '../../messages/results.ts';
 import type { Dialect } from '../../protocol/dialects/index.ts';
 import { ErrorCode, type WireError } from '../../protocol/errors.ts';
-import { copyNumbers } from '../../protocol/exact-numbers.ts';
 import { isObject, type JsonObject } from '../../protocol/json.ts';
+import { copyNumbers } from '../../protocol/json-text.ts';
 import { META } from '../../protocol/meta.ts';
 import { SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
 import { TASKS_EXTENSION } from '../../protocol/task-params.ts';

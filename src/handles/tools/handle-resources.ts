@@ -9,7 +9,7 @@ import type { ElementAccess } from '../../messages/authorization-rule.ts';
 import type { HandleView, LiveHandle } from '../../messages/handle-messages.ts';
 import type { Listed } from '../../messages/registry-messages.ts';
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
-import { writeJson } from '../../protocol/well-formed-json.ts';
+import { writeJson } from '../../protocol/json-text.ts';
 import type { ResourceDefinition } from '../../registry/define.ts';
 import type { AnyMachine } from '../define-machine.ts';
 import { HandleError } from '../handle-error.ts';

@@ -1,5 +1,5 @@
 /**
- * Keeps the text of numbers that a JavaScript number cannot hold, such as ids above 2^53. A program reads the nearest number,
+ * Reads and writes JSON so that every reader accepts its strings, and numbers keep their digits: keeps the text of numbers that a JavaScript number cannot hold, such as ids above 2^53. A program reads the nearest number,
  * as `JSON.parse` gives it. A value that is passed on unchanged is written with the digits that came (RFC 8259 section 6 leaves the
  * precision to the reader).
  */
@@ -18,6 +18,9 @@ let anyInfinite = false;
 const READ = /[[:,\s]-?\d(?:[\d.]{15}|[\d.]*[eE])/;
 /** `JSON.stringify` writes such a number with at least so many digits, or, from 10^21, with an exponent. */
 const MIN_DIGITS = 16;
+
+/** A whole pair, half of one (6 characters), or any other escape. `\\ud83d` in JSON is a backslash and five letters. */
+const ESCAPE = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)/gs;
 
 /** Begins a number in the place of a string, until its quotes are removed. It is random, so that no value contains it. */
 const MARK = `number-${crypto.randomUUID()}:`;
@@ -205,4 +208,20 @@ function mayBeKept(text: string | undefined): boolean {
 function isDigit(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return code >= 0x30 && code <= 0x39;
+}
+
+/**
+ * `JSON.stringify` with the digits that a long number came with, and with U+FFFD in place of each half of a surrogate pair, as
+ * `toWellFormed` does. A text that was cut inside of an emoji has one, and many readers reject the whole message for it: RFC 8259
+ * section 8.2 leaves its meaning open.
+ */
+export function writeJson(value: unknown, indent?: number): string {
+  const text: string | undefined = writeExact(value, indent);
+  // `JSON.stringify` writes a half as an escape in lower case. A value such as a function has no text.
+  return text?.includes('\\ud') ? withoutHalves(text) : text;
+}
+
+/** JSON with U+FFFD in place of each half of a surrogate pair, as an escape or as it is. */
+export function withoutHalves(text: string): string {
+  return text.toWellFormed().replace(ESCAPE, (found) => (found.length === 6 ? '\uFFFD' : found));
 }
