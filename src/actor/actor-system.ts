@@ -1,4 +1,4 @@
-/** The services that all actors of one server share: time, inspection, metrics, passivation, quarantine, and the operator's log. */
+/** The services that all actors of one server share: time, inspection, metrics, quarantine, and the operator's log. */
 import { nanoid } from 'nanoid';
 import { authoredStack } from '../authored-stack.ts';
 import type { Clock } from '../clock.ts';
@@ -9,7 +9,6 @@ import { fieldsOf, loggedError, type RuntimeLog } from '../operator-log.ts';
 import { GuardedTelemetry } from '../telemetry/guarded-telemetry.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import { Passivator } from './passivation.ts';
 import { Quarantine } from './quarantine.ts';
 
 export interface ActorSystem {
@@ -21,8 +20,6 @@ export interface ActorSystem {
   readonly metrics: Metrics;
   /** The tracing system. Never throws; undefined by default. */
   readonly telemetry: GuardedTelemetry | undefined;
-  /** Passivates idle actors. */
-  readonly resting: Passivator;
   /** Lists quarantined actors. */
   readonly quarantine: Quarantine;
   /** Writes to the operator's log. Never throws. */
@@ -43,13 +40,11 @@ export interface ActorSystemOptions {
   /** The inspection record that caused what runs now outside of any turn; 0 if there is none. */
   causeOf?(): number;
   readonly telemetry?: Telemetry | undefined;
-  /** Number of active actors above which passivation does not wait for its next round. */
-  readonly maxActive?: number;
 }
 
 const INCIDENT_ID_LENGTH = 10;
 
-export function createActorSystem({ clock, log, causeOf, telemetry, maxActive }: ActorSystemOptions): ActorSystem {
+export function createActorSystem({ clock, log, causeOf, telemetry }: ActorSystemOptions): ActorSystem {
   const incident = (where: string, error: unknown, request?: RequestView): string => {
     const id = nanoid(INCIDENT_ID_LENGTH);
     const stack = authoredStack(error);
@@ -71,7 +66,6 @@ export function createActorSystem({ clock, log, causeOf, telemetry, maxActive }:
         clock,
         (error) => void incident('the tracing system, whose errors are ignored', error),
       ),
-    resting: new Passivator(clock, maxActive),
     quarantine: new Quarantine(clock, metrics),
     log,
     incident,

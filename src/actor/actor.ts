@@ -1,31 +1,16 @@
-/**
- * The only file that creates actors: a light XState actor around a `receive` function, with a mailbox, a supervisor and
- * inspection.
- */
-import {
-  type ActorLogic,
-  createActor,
-  initialTransition,
-  type Snapshot,
-  transition,
-  type Actor as XStateActor,
-} from 'xstate';
+/** The only file that creates actors: a mailbox and a loop of turns around a `receive` function, with a supervisor and inspection. */
+import { initialTransition, transition } from 'xstate';
 import { type RestartPolicy, supervisorMachine } from '../../machines/supervisor.ts';
 import type { ActorKind, Charted, Facts, LiveRecord, Waits } from '../inspection/records.ts';
-import type { Announceable, Mail } from '../messages/mailbox.ts';
+import type { Mail, Mailbox } from '../messages/mailbox.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { ActorSystem } from './actor-system.ts';
 import type { Actor, ActorIdentity, AfterTurn, Behaviour } from './behaviour.ts';
 import { currentTurn, type Turn } from './current-turn.ts';
-import type { Passivatable } from './passivation.ts';
 
 export type { ActorSystem } from './actor-system.ts';
 export type { Actor, ActorIdentity, AfterTurn, Behaviour } from './behaviour.ts';
 
-/** A behaviour holds its own state, so the snapshot never changes and a send allocates nothing (docs/adr/0002). */
-type Still = Extract<Snapshot<undefined>, { status: 'active' }>;
-
-const STILL: Still = { status: 'active', output: undefined, error: undefined };
 /** Work for the end of a turn: the message that caused it, a function, and its argument. */
 interface Due<M> {
   readonly mail: M;
@@ -37,7 +22,7 @@ const nothing = (): void => {};
 const DEFAULT_POLICY: RestartPolicy = { restarts: 3, windowMs: 5_000 };
 
 /**
- * Creates and starts an actor. It is a root actor: the cost of the n-th actor does not grow with n.
+ * Creates and starts an actor: one turn at a time, in the order in which its messages arrive.
  * @param behave receives the actor's own mailbox, for messages to itself from timers and promises, and `afterwards`,
  *   which it may call only during a turn
  * Messages that arrive during a turn wait for its end. If a message makes the behaviour throw, `crashed` answers for
@@ -47,29 +32,22 @@ const DEFAULT_POLICY: RestartPolicy = { restarts: 3, windowMs: 5_000 };
 export function spawn<M extends Mail>(
   identity: ActorIdentity,
   system: ActorSystem,
-  behave: (self: Announceable<M>, afterwards: AfterTurn) => Behaviour<M>,
+  behave: (self: Mailbox<M>, afterwards: AfterTurn) => Behaviour<M>,
 ): Actor<M> {
   return new Spawned(identity, system, behave);
 }
 
-class Spawned<M extends Mail>
-  implements Actor<M>, Announceable<M>, ActorLogic<Still, M>, Passivatable, Turn, LiveRecord
-{
+class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, Turn, LiveRecord {
   readonly address: string;
   readonly #identity: ActorIdentity;
   readonly #system: ActorSystem;
   readonly #behaviour: Behaviour<M>;
-  /** The XState actor. Created when a message arrives, and released after idle time (docs/adr/0009). */
-  #actor: XStateActor<ActorLogic<Still, M>> | undefined;
-  /** True if a message has arrived since the last passivation check. */
-  #busy = false;
   #status: 'live' | 'set aside' | 'stopped' = 'live';
   #supervisor: ReturnType<typeof initialTransition<typeof supervisorMachine>>[0] | undefined;
+  /** The message of the current turn. */
   #turn: M | undefined;
-  /** True during the turn of an announcement, which bypasses the XState actor. */
-  #announced = false;
-  /** Messages that arrive during that turn. */
-  #later: M[] | undefined;
+  /** Messages that arrived during a turn, the oldest first. Most actors never need it. */
+  #waiting: M[] | undefined;
   /** Work for the end of the turn: nearly always one item, which needs no object; further items follow in a list. */
   #dueMail: M | undefined;
   #dueRun: Due<M>['run'] = nothing;
@@ -79,63 +57,37 @@ class Spawned<M extends Mail>
   constructor(
     identity: ActorIdentity,
     system: ActorSystem,
-    behave: (self: Announceable<M>, afterwards: AfterTurn) => Behaviour<M>,
+    behave: (self: Mailbox<M>, afterwards: AfterTurn) => Behaviour<M>,
   ) {
     this.address = identity.address;
     this.#identity = identity;
     this.#system = system;
-    this.#behaviour = behave(this, this.#afterwards);
+    this.#behaviour = behave(this, (run, value) => this.#afterwards(run, value));
     system.inspection.born(this.address, this);
   }
 
-  get mailbox(): Announceable<M> {
+  get mailbox(): Mailbox<M> {
     return this;
   }
 
   /** A separate function, so that forwarders can hold it without the mailbox. */
   readonly send = (mail: M): void => {
     const { inspection } = this.#system;
-    if (this.#announced) {
-      this.#later ??= [];
-      this.#later.push(mail);
+    if (inspection.full) inspection.mailed(this.address, mail, this.#fate());
+    if (this.#turn) {
+      this.#waiting ??= [];
+      this.#waiting.push(mail);
       return;
     }
-    if (inspection.full) inspection.mailed(this.address, mail, this.#fate());
-    this.#busy = true;
-    (this.#actor ?? this.#wake()).send(mail);
-    if (this.#dueMail && !this.#turn) this.#finish();
-  };
-
-  readonly announce = (mail: M): void => {
-    if (this.#turn || this.#status === 'stopped') return this.send(mail);
-    const { inspection } = this.#system;
-    if (inspection.full) inspection.mailed(this.address, mail, undefined);
-    this.#announced = true;
     this.#take(mail);
-    this.#announced = false;
     if (this.#dueMail) this.#finish();
-    if (this.#later) for (const waiting of this.#later.splice(0)) this.send(waiting);
   };
 
   stop(why: string): void {
     if (this.#status === 'stopped') return;
     this.#status = 'stopped';
-    this.#actor?.stop();
-    this.#system.resting.gone(this);
     this.#system.quarantine.forget(this.address);
     this.#system.inspection.gone(this.address, why);
-  }
-
-  rest(): boolean {
-    if (this.#busy) {
-      this.#busy = false;
-      return false;
-    }
-    const actor = this.#actor;
-    this.#actor = undefined;
-    actor?.stop();
-    this.#behaviour.rest?.();
-    return true;
   }
 
   get acts(): M | undefined {
@@ -181,53 +133,35 @@ class Spawned<M extends Mail>
     return this.#turn ? 'queued' : undefined;
   }
 
-  // The logic of the XState actor: an unchanging snapshot around a turn of the behaviour.
-
-  transition(snapshot: Still, mail: M): Still {
-    // XState stops an actor by a message of its own.
-    if (this.#actor) this.#take(mail);
-    return snapshot;
-  }
-
-  /** Runs one turn. */
+  /** Runs the turn of a message, and then the turns of all that arrived meanwhile. */
   #take(mail: M): void {
-    const { inspection } = this.#system;
     const before = currentTurn.turn;
     currentTurn.turn = this;
-    this.#turn = mail;
-    if (inspection.full) inspection.during(mail, () => this.#watched(mail));
-    else {
-      this.#act(mail);
-      if (inspection.on) inspection.markStale(this);
+    this.#run(mail);
+    for (let batch = this.#waiting; batch; batch = this.#waiting) {
+      this.#waiting = undefined;
+      for (const next of batch) this.#run(next);
     }
     this.#turn = undefined;
     currentTurn.turn = before;
   }
 
-  getInitialSnapshot(): Still {
-    return STILL;
-  }
-
-  getPersistedSnapshot(): Still {
-    return STILL;
-  }
-
-  #wake(): XStateActor<ActorLogic<Still, M>> {
-    const { inspection, resting } = this.#system;
-    const actor = createActor<ActorLogic<Still, M>>(this, { id: this.address });
-    this.#actor = actor;
-    // `transition` above catches every error; if XState itself fails, an unobserved root actor would end the process.
-    actor.subscribe({ error: (error) => inspection.gone(this.address, String(error)) });
-    actor.start();
-    if (this.#status === 'stopped') actor.stop();
-    else resting.woke(this);
-    return actor;
+  #run(mail: M): void {
+    const { inspection } = this.#system;
+    this.#turn = mail;
+    if (inspection.full)
+      return inspection.during(mail, () => {
+        this.#act(mail);
+        this.reportState();
+      });
+    this.#act(mail);
+    if (inspection.on) inspection.markStale(this);
   }
 
   #act(mail: M): void {
     if (this.#status === 'stopped') return;
     if (this.#status === 'set aside')
-      return this.#behaviour.crashed(mail, new Error(`${this.address} crashed too often and was quarantined`), true);
+      return this.#answer(mail, new Error(`${this.address} crashed too often and was quarantined`));
     try {
       this.#behaviour.receive(mail);
     } catch (error) {
@@ -235,9 +169,13 @@ class Spawned<M extends Mail>
     }
   }
 
-  #watched(mail: M): void {
-    this.#act(mail);
-    this.reportState();
+  /** Answers for a message that was not processed. */
+  #answer(mail: M, error: unknown): void {
+    try {
+      this.#behaviour.crashed(mail, error, this.#status === 'set aside');
+    } catch (fault) {
+      this.#system.incident(`${this.address}, which answered for a crash`, fault);
+    }
   }
 
   reportState(): void {
@@ -252,22 +190,22 @@ class Spawned<M extends Mail>
     [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: clock.now() });
     if (this.#supervisor.value === 'quarantined' && this.#status === 'live') {
       this.#status = 'set aside';
-      quarantine.add(this.address, this.kind, messageOf(error), this.#release);
+      quarantine.add(this.address, this.kind, messageOf(error), () => this.#release());
     }
     const setAside = this.#status === 'set aside';
     if (inspection.on) inspection.record({ type: 'crashed', actor: this.address, mail: mail.type, error, setAside });
-    this.#behaviour.crashed(mail, error, setAside);
+    this.#answer(mail, error);
   }
 
   /** Releases the actor from quarantine: an operator has fixed the cause. */
-  readonly #release = (): void => {
+  #release(): void {
     if (this.#status !== 'set aside') return;
     this.#status = 'live';
     this.#supervisor = undefined;
     if (this.#system.inspection.on) this.reportState();
-  };
+  }
 
-  readonly #afterwards: AfterTurn = (run, value) => {
+  #afterwards<T>(run: (value: T) => void, value: T): void {
     if (!this.#turn) return run(value);
     // The value goes only to the function that it was passed with.
     const bound = run as (value: unknown) => void;
@@ -279,7 +217,7 @@ class Spawned<M extends Mail>
     this.#dueMail = this.#turn;
     this.#dueRun = bound;
     this.#dueValue = value;
-  };
+  }
 
   /** Ends the turn: runs the deferred work on the caller's stack, while the actor is free for further messages. */
   #finish(): void {

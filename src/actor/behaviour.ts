@@ -1,7 +1,7 @@
 /** The behaviour of an actor: how it processes messages and crashes. Types only. */
 import type { RestartPolicy } from '../../machines/supervisor.ts';
 import type { ActorKind, Charted, Facts, Waits } from '../inspection/records.ts';
-import type { Announceable, Mail } from '../messages/mailbox.ts';
+import type { Mail, Mailbox } from '../messages/mailbox.ts';
 
 /** The identity of an actor. */
 export interface ActorIdentity {
@@ -26,8 +26,6 @@ export interface Behaviour<M extends Mail> {
   /** Answers for a message that crashed the actor, or that arrived while it was quarantined. Must not throw. */
   crashed(mail: M, error: unknown, setAside: boolean): void;
   readonly policy?: RestartPolicy;
-  /** Releases what can be created again, after idle time. */
-  rest?(): void;
 }
 
 /**
@@ -38,7 +36,7 @@ export interface Behaviour<M extends Mail> {
 export type AfterTurn = <T>(run: (value: T) => void, value: T) => void;
 
 export interface Actor<M extends Mail> {
-  readonly mailbox: Announceable<M>;
+  readonly mailbox: Mailbox<M>;
   /** Stops the actor: later messages are dropped. */
   stop(why: string): void;
 }

@@ -3,7 +3,7 @@ import { nanoid } from 'nanoid';
 import type { Clock, Timer } from '../clock.ts';
 import type { StateKeys } from '../input/seal.ts';
 import type { AuditedCall, AuditMail } from '../messages/audit-messages.ts';
-import type { Announceable } from '../messages/mailbox.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, isProtocolError, NOT_RECORDED, ProtocolError } from '../protocol/errors.ts';
 import { isJsonObject, isObject, isThenable, type JsonValue, messageOf } from '../protocol/json.ts';
@@ -13,7 +13,7 @@ import type { AuditOptions } from './audit-options.ts';
 import type { AuditEvent } from './audit-record.ts';
 
 export interface AuditedCallsOptions extends Pick<AuditOptions, 'include' | 'redact'> {
-  readonly log: Announceable<AuditMail>;
+  readonly log: Mailbox<AuditMail>;
   readonly clock: Clock;
   readonly keys: StateKeys;
   readonly events: ReadonlySet<AuditEvent>;
@@ -129,7 +129,7 @@ export class AuditedCalls {
     const { log, clock } = this.#options;
     const at = clock.now();
     const ended = (outcome: 'ok' | 'error', errorType?: string, incident?: string): void =>
-      log.announce({ type: 'call ended', call, event, outcome, errorType, incident, ms: Math.round(clock.now() - at) });
+      log.send({ type: 'call ended', call, event, outcome, errorType, incident, ms: Math.round(clock.now() - at) });
     const failed = (error: unknown): never => {
       ended('error', String(isProtocolError(error) ? error.code : ErrorCode.InternalError));
       throw error;

@@ -337,10 +337,6 @@ class ClientConnection implements Behaviour<ClientMail> {
     }
   }
 
-  rest(): void {
-    this.#requests.rest();
-  }
-
   crashed(mail: ClientMail, error: unknown): void {
     const why = messageOf(error);
     this.#options.log('error', `the connection to ${this.#target} failed on "${mail.type}": ${why}`);

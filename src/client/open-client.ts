@@ -143,7 +143,6 @@ export async function openClient(
         );
     };
     connection.stop('the client is closed');
-    if (!host) system.resting.end();
   };
   const abort = (): void => void client.close(1);
   signal?.addEventListener('abort', abort);

@@ -114,16 +114,11 @@ export class OutgoingRequests {
     return [...this.#byId.all()].sort((one, other) => one.id - other.id);
   }
 
-  /** Releases memory while nothing is in flight. */
-  rest(): void {
-    this.#byId.rest();
-  }
-
   /** Removes and returns all requests, in the order in which they were sent. */
   drain(): readonly OutgoingRequest[] {
     const all = this.values();
     for (const request of all) this.#byId.delete(request);
-    this.#byId.rest();
+    this.#byId.shrink();
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#timerDue = Number.POSITIVE_INFINITY;
@@ -159,5 +154,6 @@ export class OutgoingRequests {
       this.#late(request);
     }
     if (next !== Number.POSITIVE_INFINITY) this.#arm(next);
+    this.#byId.shrink();
   }
 }

@@ -4,7 +4,7 @@ import { type Actor, type ActorSystem, type Behaviour, spawn } from '../actor/ac
 import { type Pace, type Timer, TimeSlice } from '../clock.ts';
 import type { Change, ChangeNotice } from '../messages/change-notices.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
-import type { Announceable, Mailbox } from '../messages/mailbox.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
 import type { Capabilities } from '../messages/offered-capabilities.ts';
 import type { ListenedResources } from '../messages/remote-change.ts';
 import type { RequestView } from '../messages/request-view.ts';
@@ -50,7 +50,7 @@ export function spawnSubscriptions(options: SubscriptionsOptions): Actor<Subscri
   );
 }
 
-type Session = Announceable<SessionMail>;
+type Session = Mailbox<SessionMail>;
 
 /** A coalesced change: the latest of its subject. */
 interface CollectedChange {
@@ -415,7 +415,7 @@ function announce(listener: Session | RequestView | ResourceWatch, change: Chang
     if (!belongsToOther(change, listener.principal)) listener.announce();
     return;
   }
-  if ('announce' in listener) return listener.announce(change);
+  if ('address' in listener) return listener.send(change);
   if (!belongsToOther(change, listener.client.principal)) notify(listener, change);
 }
 

@@ -3,7 +3,7 @@
  */
 import type { Dialect } from '../protocol/dialects/index.ts';
 import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/types.ts';
-import type { Announceable } from './mailbox.ts';
+import type { Mailbox } from './mailbox.ts';
 import type { SessionMail } from './session-messages.ts';
 
 export interface ClientFacts {
@@ -20,7 +20,7 @@ export interface ClientFacts {
 
 export interface SessionFacts {
   readonly id: string;
-  readonly mailbox: Announceable<SessionMail>;
+  readonly mailbox: Mailbox<SessionMail>;
   /** Number of times that the client has announced other roots. */
   readonly rootsChanges: number;
 }

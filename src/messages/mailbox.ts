@@ -14,12 +14,3 @@ export interface Mailbox<M extends Mail> {
    */
   send(mail: M): void;
 }
-
-/** A mailbox for announcements to thousands of actors at a time. */
-export interface Announceable<M extends Mail> extends Mailbox<M> {
-  /**
-   * Like `send`, but bypasses the XState actor and does not activate a passive one: activation would cost more than the
-   * announcement.
-   */
-  announce(mail: M): void;
-}

@@ -30,6 +30,8 @@ export type SessionMail =
   /** The client has responded to a request of ours. */
   | { readonly type: 'response'; readonly id: RequestId; readonly reply: Reply }
   | { readonly type: 'initialized' }
+  /** No message has used it for a while. */
+  | { readonly type: 'rest' }
   /** The roots of its client have changed. */
   | { readonly type: 'roots changed' }
   /** The user has completed what a page asked for (2025-11-25 elicitation, "Completion Notifications"). */

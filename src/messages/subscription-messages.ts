@@ -1,6 +1,6 @@
 /** The mailbox of the subscriptions actor. Types only. */
 import type { Change } from './change-notices.ts';
-import type { Announceable, Mailbox } from './mailbox.ts';
+import type { Mailbox } from './mailbox.ts';
 import type { RequestMail, RequestsMail } from './request-messages.ts';
 import type { RequestView } from './request-view.ts';
 import type { SessionMail } from './session-messages.ts';
@@ -22,7 +22,7 @@ export type SubscriptionsMail =
   | RequestMail
   | Change
   /** A change that concerns only one session: one of its tasks, or a change that it may have missed. */
-  | { readonly type: 'session changed'; readonly session: Announceable<SessionMail>; readonly change: Change }
+  | { readonly type: 'session changed'; readonly session: Mailbox<SessionMail>; readonly change: Change }
   /** A call begins or ends waiting for changes of a resource. */
   | { readonly type: 'watch' | 'watch ended'; readonly watch: ResourceWatch }
   /** The coalescing time is over. */
@@ -35,13 +35,13 @@ export type SubscriptionsMail =
   | { readonly type: 'end'; readonly request: RequestView }
   /** The client has ended this subscription: send nothing more. */
   | { readonly type: 'ended'; readonly request: RequestView }
-  | { readonly type: 'session opened'; readonly session: Announceable<SessionMail> }
+  | { readonly type: 'session opened'; readonly session: Mailbox<SessionMail> }
   /** A session was restored that watched these resources in an earlier process. */
   | {
       readonly type: 'session restored';
-      readonly session: Announceable<SessionMail>;
+      readonly session: Mailbox<SessionMail>;
       readonly watches: readonly string[];
     }
   /** A session, or the connection of an in-flight table, is closed: its listeners are gone. */
-  | { readonly type: 'session closed'; readonly session: Announceable<SessionMail> }
+  | { readonly type: 'session closed'; readonly session: Mailbox<SessionMail> }
   | { readonly type: 'connection closed'; readonly requests: Mailbox<RequestsMail> };

@@ -377,15 +377,19 @@ class Requests implements Behaviour<RequestsMail> {
 
   #watch(deadline: number, now: number): void {
     this.#timer?.cancel();
-    this.#timer = this.#clock.after(Math.max(0, Math.ceil(deadline - now)), () =>
-      this.#self.send({ type: 'deadline' }),
-    );
+    this.#timer = this.#clock.after(Math.max(0, Math.ceil(deadline - now)), () => this.#ring());
     this.#alarm = deadline;
+  }
+
+  /** The time of the earliest deadline has come. An empty table needs no turn. */
+  #ring(): void {
+    this.#alarm = Number.POSITIVE_INFINITY;
+    if (this.#table.size > 0) this.#self.send({ type: 'deadline' });
+    else this.#table.shrink();
   }
 
   #expire(): void {
     const now = this.#clock.now();
-    this.#alarm = Number.POSITIVE_INFINITY;
     let next = Number.POSITIVE_INFINITY;
     for (const request of this.#table.all()) {
       if (request.deadline > now) {
@@ -408,14 +412,6 @@ class Requests implements Behaviour<RequestsMail> {
     if (this.#step(request, event)) this.#ended(request, String(code), outcome);
     this.#options.emitter.send({ type: 'answer', request, outcome });
     request.abort(new Aborted(why));
-  }
-
-  rest(): void {
-    if (this.#table.size > 0) return;
-    this.#table.rest();
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    this.#alarm = Number.POSITIVE_INFINITY;
   }
 
   crashed(mail: RequestsMail, error: unknown, setAside: boolean): void {

@@ -1,7 +1,6 @@
 /**
  * The composition root: creates the actors in the order in which a message reaches them; opens and closes transports.
  */
-import { getHeapStatistics } from 'node:v8';
 import { nanoid } from 'nanoid';
 import { type ActorSystem, createActorSystem } from '../actor/actor-system.ts';
 import { Audit } from '../audit/server-audit.ts';
@@ -119,7 +118,6 @@ export function createRuntime(
     log,
     causeOf: () => running.getStore()?.request?.cause ?? 0,
     telemetry: options.telemetry,
-    maxActive: maxActiveActors(),
   });
   const { inspection, incident, metrics } = system;
   const { nodes } = options.store ?? {};
@@ -454,7 +452,6 @@ export function createRuntime(
     await audit?.close(reason);
     await node?.end();
     await keeping.close();
-    system.resting.end();
     unguard?.();
     supervision.end();
     loopDelay.end();
@@ -588,18 +585,4 @@ async function closed(transport: Transport, clock: Clock): Promise<void> {
   } finally {
     timer?.cancel();
   }
-}
-
-/** Bytes that XState uses for one active actor (docs/adr/0009). */
-const AWAKE_BYTES = 6_000;
-/** Their share of the heap. */
-const AWAKE_SHARE = 1 / 8;
-const LEAST_ACTIVE = 300;
-
-/**
- * The most active actors. Above it, those that were idle longest are passivated early: a burst of clients must not end
- * the process (R-22).
- */
-function maxActiveActors(): number {
-  return Math.max(LEAST_ACTIVE, Math.floor((getHeapStatistics().heap_size_limit * AWAKE_SHARE) / AWAKE_BYTES));
 }

@@ -5,6 +5,7 @@
 import { initialTransition } from 'xstate';
 import { type SessionEvent, sessionMachine } from '../../machines/session.ts';
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../actor/actor.ts';
+import type { Timer } from '../clock.ts';
 import { belongsToOther } from '../emitters/topics.ts';
 import { nameOfClient } from '../inspection/display-names.ts';
 import type { Charted, Facts } from '../inspection/records.ts';
@@ -12,7 +13,7 @@ import { step } from '../inspection/stepping.ts';
 import type { ClientFacts, SessionFacts } from '../messages/client-facts.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
-import type { Announceable, Mailbox } from '../messages/mailbox.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
 import type { Capabilities } from '../messages/offered-capabilities.ts';
 import type { RequestMail, RequestsMail } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
@@ -34,9 +35,13 @@ const NO_USE: readonly SessionMail['type'][] = [
   'list changed',
   'resource updated',
   'task changed',
+  'rest',
   'hibernate',
   'close',
 ];
+
+/** Milliseconds between two checks: a session is idle after one to two of them without use. */
+const CHECK_MS = 5_000;
 
 export interface SessionOptions {
   readonly system: ActorSystem;
@@ -49,7 +54,7 @@ export interface SessionOptions {
   readonly opening: Initialize;
   readonly principal: string;
   readonly requests: Mailbox<RequestsMail>;
-  readonly emitter: Announceable<EmitterMail>;
+  readonly emitter: Mailbox<EmitterMail>;
   readonly capabilities: Pick<Capabilities, 'describe'>;
   /** The stored state; undefined for a new session. */
   readonly was?: SessionState | undefined;
@@ -77,7 +82,7 @@ export function spawnSession(options: SessionOptions): OpenSession {
     options.system,
     (self, afterwards) => {
       client = new SessionClient(options, self);
-      return new Session(options, client, afterwards);
+      return new Session(options, client, self, afterwards);
     },
   );
   return { actor, client: client ?? new SessionClient(options, actor.mailbox) };
@@ -92,7 +97,7 @@ class SessionClient implements ClientFacts {
   /** The default until the client sets a level (MCP "Logging": the server may decide). */
   logLevel: LogLevel;
 
-  constructor({ dialect, opening, principal, id, was }: SessionOptions, mailbox: Announceable<SessionMail>) {
+  constructor({ dialect, opening, principal, id, was }: SessionOptions, mailbox: Mailbox<SessionMail>) {
     this.logLevel = was?.logLevel ?? 'info';
     this.dialect = dialect;
     this.info = opening.clientInfo;
@@ -112,17 +117,22 @@ class Session implements Behaviour<SessionMail> {
   #snapshot: typeof INITIAL = INITIAL;
   #serving = this.#snapshot.hasTag('serving');
   #announcing = this.#snapshot.hasTag('announcing');
+  /** True if a message has used it since the last check. */
+  #used = false;
+  #check: Timer | undefined;
   /** The watched resources. Created with the first, if the session is durable. */
   #watches: Set<string> | undefined;
 
+  readonly #self: Mailbox<SessionMail>;
   readonly #afterwards: AfterTurn;
   readonly #pass: (mail: RequestMail) => void;
   /** The time when this process opened it, in milliseconds of the server's clock. */
   readonly #since: number;
 
-  constructor(options: SessionOptions, client: SessionClient, afterwards: AfterTurn) {
+  constructor(options: SessionOptions, client: SessionClient, self: Mailbox<SessionMail>, afterwards: AfterTurn) {
     this.#options = options;
     this.#client = client;
+    this.#self = self;
     this.#afterwards = afterwards;
     this.#pass = options.requests.send;
     this.#since = options.system.clock.now();
@@ -150,7 +160,7 @@ class Session implements Behaviour<SessionMail> {
   }
 
   receive(mail: SessionMail): void {
-    if (this.#snapshot.value === 'idle' && !NO_USE.includes(mail.type)) this.#step({ type: 'use' });
+    if (mail.type === 'request' || !NO_USE.includes(mail.type)) this.#use();
     switch (mail.type) {
       case 'request':
         return this.#serving ? this.#afterwards(this.#pass, mail) : this.#refuse(mail.request);
@@ -169,24 +179,26 @@ class Session implements Behaviour<SessionMail> {
       case 'initialized':
         this.#step({ type: 'initialized' });
         return this.#changed();
+      case 'rest':
+        return this.#step({ type: 'rest' });
       case 'roots changed':
         this.#client.session.rootsChanges += 1;
         return;
       case 'page completed':
-        if (this.#client.dialect.elicitationIds && this.#announcing) this.#options.emitter.announce(mail);
+        if (this.#client.dialect.elicitationIds && this.#announcing) this.#options.emitter.send(mail);
         return;
       case 'watches':
         return this.#watch(mail.uri, mail.watches);
       case 'list changed':
-        if (this.#announcing) this.#options.emitter.announce(mail);
+        if (this.#announcing) this.#options.emitter.send(mail);
         return;
       case 'resource updated':
         if (belongsToOther(mail, this.#client.principal)) return;
-        return this.#options.emitter.announce(mail);
+        return this.#options.emitter.send(mail);
       case 'task changed':
         // Its other clients poll (2025-11-25 tasks, "Task Status Notification").
         if (this.#client.dialect.tasks === 'asked' && this.#announcing)
-          this.#options.emitter.announce({ type: 'task status', task: mail.task });
+          this.#options.emitter.send({ type: 'task status', task: mail.task });
         return;
       case 'hibernate':
       case 'close':
@@ -197,11 +209,19 @@ class Session implements Behaviour<SessionMail> {
     }
   }
 
-  rest(): void {
-    if (this.#snapshot.value !== 'active') return;
-    this.#step({ type: 'rest' });
-    const { inspection } = this.#options.system;
-    if (inspection.on) inspection.stated(`session/${this.#options.connection}`, this.state());
+  #use(): void {
+    this.#used = true;
+    if (this.#snapshot.value === 'idle') this.#step({ type: 'use' });
+  }
+
+  /** Checks from time to time whether the session is in use, until it is not. */
+  #checkUse(): void {
+    this.#used = false;
+    this.#check = this.#options.system.clock.after(CHECK_MS, () => {
+      if (this.#used) return this.#checkUse();
+      this.#check = undefined;
+      this.#self.send({ type: 'rest' });
+    });
   }
 
   #watch(uri: string, watches: boolean): void {
@@ -232,9 +252,13 @@ class Session implements Behaviour<SessionMail> {
 
   #step(event: SessionEvent): void {
     const address = `session/${this.#options.connection}`;
+    const was = this.#snapshot.value;
     this.#snapshot = step(this.#options.system.inspection, address, sessionMachine, this.#snapshot, event);
     this.#serving = this.#snapshot.hasTag('serving');
     this.#announcing = this.#snapshot.hasTag('announcing');
+    if (this.#snapshot.value === was) return;
+    this.#check?.cancel();
+    if (this.#snapshot.value === 'active') this.#checkUse();
   }
 
   #serve({ operation }: RequestView): Outcome {

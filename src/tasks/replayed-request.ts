@@ -24,7 +24,7 @@ export function replayRequest(
   const { revision } = call;
   if (!isLegacyRevision(revision) && !isModernRevision(revision))
     throw new ProtocolError(ErrorCode.InternalError, `this server no longer supports revision ${revision}`);
-  const nowhere = { address: 'task/nowhere', send: (): void => {}, announce: (): void => {} };
+  const nowhere = { address: 'task/nowhere', send: (): void => {} };
   const client = {
     dialect: DIALECTS[revision],
     info: readImplementation(call.info, 'info'),

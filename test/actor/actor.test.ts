@@ -1,6 +1,6 @@
-/** What every actor is given: turns, crashes that are borne, a limit to them, and inspection that costs nothing. */
+/** The guarantees of each actor: one turn at a time, in order; tolerated crashes and their limit; inspection without cost. */
 import * as assert from 'uvu/assert';
-import { type Behaviour, spawn } from '../../src/actor/actor.ts';
+import { type AfterTurn, type Behaviour, spawn } from '../../src/actor/actor.ts';
 import { createActorSystem } from '../../src/actor/actor-system.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { InspectionRecord } from '../../src/inspection/records.ts';
@@ -10,22 +10,40 @@ import { suite } from '../harness/door.ts';
 const test = suite('actor');
 
 type TestMail =
+  | { readonly type: 'several'; readonly texts: readonly string[] }
+  | { readonly type: 'stop' }
+  | { readonly type: 'fail to answer' }
   | { readonly type: 'note'; readonly text: string }
   | { readonly type: 'again' }
   | { readonly type: 'fail' };
 
+const MORE = { type: 'several', texts: ['d'] } as const;
+
 function make(at = { now: 0 }) {
   const heard: string[] = [];
   const crashed: string[] = [];
-  const system = createActorSystem({ clock: { ...systemClock, now: () => at.now }, log: () => {} });
+  const logged: string[] = [];
+  const system = createActorSystem({
+    clock: { ...systemClock, now: () => at.now },
+    log: (_level, text) => void logged.push(text),
+  });
   const actor = spawn<TestMail>(
     { kind: 'registry', address: 'test' },
     system,
-    (self: Mailbox<TestMail>): Behaviour<TestMail> => ({
+    (self: Mailbox<TestMail>, afterwards: AfterTurn): Behaviour<TestMail> => ({
       policy: { restarts: 2, windowMs: 1_000 },
       state: () => `heard ${heard.length}`,
       receive(mail) {
-        if (mail.type === 'fail') throw new Error('as asked');
+        if (mail.type === 'fail' || mail.type === 'fail to answer') throw new Error('as asked');
+        if (mail.type === 'several') {
+          for (const text of mail.texts) self.send(text === 'more' ? MORE : { type: 'note', text });
+          afterwards((text) => void heard.push(text), 'afterwards');
+          return;
+        }
+        if (mail.type === 'stop') {
+          self.send({ type: 'note', text: 'late' });
+          return actor.stop('as asked');
+        }
         if (mail.type === 'again') {
           self.send({ type: 'note', text: 'second' });
           heard.push('first');
@@ -33,19 +51,40 @@ function make(at = { now: 0 }) {
         }
         heard.push(mail.text);
       },
-      crashed: (mail, error, setAside) =>
-        void crashed.push(
-          `${mail.type}: ${error instanceof Error ? error.message : ''}${setAside ? ' (set aside)' : ''}`,
-        ),
+      crashed(mail, error, setAside) {
+        crashed.push(`${mail.type}: ${error instanceof Error ? error.message : ''}${setAside ? ' (set aside)' : ''}`);
+        if (mail.type === 'fail to answer') throw new Error('cannot answer');
+      },
     }),
   );
-  return { actor, mailbox: actor.mailbox, heard, crashed, inspection: system.inspection };
+  return { actor, mailbox: actor.mailbox, heard, crashed, logged, inspection: system.inspection };
 }
 
 test('mail sent while it acts waits its turn', () => {
   const { mailbox, heard } = make();
   mailbox.send({ type: 'again' });
   assert.equal(heard, ['first', 'second']);
+});
+
+test('mail is processed in the order in which it arrives, and the work for the end of a turn after all of it', () => {
+  const { mailbox, heard } = make();
+  mailbox.send({ type: 'several', texts: ['a', 'more', 'b', 'more', 'c'] });
+  assert.equal(heard, ['a', 'b', 'c', 'd', 'd', 'afterwards', 'afterwards', 'afterwards']);
+});
+
+test('an actor that stops itself drops the mail that waits', () => {
+  const { mailbox, heard } = make();
+  mailbox.send({ type: 'stop' });
+  mailbox.send({ type: 'note', text: 'later' });
+  assert.equal(heard, []);
+});
+
+test('an answer for a crash that throws is an incident, and the next mail is served', () => {
+  const { mailbox, heard, logged } = make();
+  mailbox.send({ type: 'fail to answer' });
+  mailbox.send({ type: 'note', text: 'alive' });
+  assert.equal(heard, ['alive']);
+  assert.match(logged.join(), /incident \S+ in test, which answered for a crash: Error: cannot answer/);
 });
 
 test('mail that makes it throw is answered for, and the next is served', () => {

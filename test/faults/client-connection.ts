@@ -154,8 +154,8 @@ export const CLIENT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'U-24',
     test: HOSTILE,
-    in: 'open-client.ts: openClient',
-    find: 'if (!host) system.resting.end();',
+    in: 'OutgoingRequests.drain',
+    find: 'this.#timer?.cancel();',
     replace: '',
     why: 'each closed client leaves a timer',
     built: true,

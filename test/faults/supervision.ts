@@ -102,7 +102,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
     id: 'R-16',
     test: 'test/actor/quarantine.test.ts',
     in: 'Spawned.#crash',
-    find: 'quarantine.add(this.address, this.kind, messageOf(error), this.#release);',
+    find: 'quarantine.add(this.address, this.kind, messageOf(error), () => this.#release());',
     replace: '',
     why: 'quarantined actors are not reported',
   },
@@ -129,13 +129,5 @@ export const SUPERVISION: readonly BrokenBuild[] = [
     find: 'server.listen({ port, host, backlog: BACKLOG }, () => {',
     replace: 'server.maxConnections = 5; server.listen({ port, host, backlog: BACKLOG }, () => {',
     why: 'connections beyond the limit are cut instead of delayed',
-  },
-  {
-    id: 'R-22',
-    test: 'test/actor/passivation.test.ts',
-    in: 'Passivator.woke',
-    find: 'this.#clock.soon(() => this.#makeRoom());',
-    replace: '',
-    why: 'low memory does not passivate actors earlier',
   },
 ];

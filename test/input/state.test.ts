@@ -202,7 +202,6 @@ test('a question is open for limits.askMs: then its handler gets an error, and i
     }
   });
   const client = await Modern.of(server);
-  // Idle actors are passive by then, and passivation has no timer any more.
   await clock.advance(20_000);
   const others = clock.timers;
   const early = await client.ask('ask');
