@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { buildPages, onlyFile } from '../page-build.ts';
-import { htmlPage } from '../src/html-page.ts';
+import { buildPages, onlyFile } from '../build/page-build.ts';
+import { htmlPage } from '../src/cli/html-page.ts';
 
 const source = fileURLToPath(new URL('./src', import.meta.url));
 
@@ -20,7 +20,7 @@ const CHART = '<!--TROUPE-CHART-->';
 
 await buildPages({
   name: 'apps',
-  inputs: ['apps', 'src/apps/view-definition.ts'],
+  inputs: ['apps', 'src/features/apps/view-definition.ts'],
   last: 'app.js',
   async build(folder) {
     for (const page of PAGES) {

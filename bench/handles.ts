@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { assign, setup } from 'xstate';
-import { createActorSystem } from '../src/actor/actor-system.ts';
-import { systemClock } from '../src/clock.ts';
-import { Handles } from '../src/handles/handles.ts';
-import { type Limits, resolveLimits } from '../src/limits.ts';
-import { quotasOf } from '../src/server-quotas.ts';
-import { memoryStore } from '../src/store/memory-store.ts';
-import { sqlite } from '../src/store/sqlite/sqlite.ts';
-import type { Store } from '../src/store/store.ts';
+import { createActorSystem } from '../src/core/kernel/actor-system.ts';
+import { systemClock } from '../src/core/kernel/clock.ts';
+import { type Limits, resolveLimits } from '../src/core/kernel/limits.ts';
+import { quotasOf } from '../src/core/kernel/server-quotas.ts';
+import { memoryStore } from '../src/core/store/memory-store.ts';
+import type { Store } from '../src/core/store/store.ts';
+import { Handles } from '../src/features/machines/handles.ts';
+import { sqlite } from '../src/features/sqlite/sqlite.ts';
 
 const { values } = parseArgs({
   options: { quick: { type: 'boolean', default: false }, memory: { type: 'boolean', default: false } },

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Store } from '../src/store/store.ts';
+import type { Store } from '../src/core/store/store.ts';
 
 export interface Offered {
   readonly offered: number;

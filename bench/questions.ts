@@ -1,5 +1,5 @@
 /** Part of the soak: 100,000 questions that nobody answers. Fails where memory is not flat. */
-import { abandonQuestions } from '../test/input/abandoning.ts';
+import { abandonQuestions } from '../test/features/asking/abandoning.ts';
 
 const QUESTIONS = 100_000;
 /** The ids of the last 100,000 that are over are remembered, each in 100 bytes or so. */

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
-import { buildPages, onlyFile } from '../page-build.ts';
-import { htmlPage } from '../src/html-page.ts';
+import { buildPages, onlyFile } from '../build/page-build.ts';
+import { htmlPage } from '../src/cli/html-page.ts';
 
 /** The placeholder of the recording in the template. */
 const PLACE = '"TROUPE-RECORDING"';
@@ -15,13 +15,13 @@ await buildPages({
   name: 'inspector',
   inputs: [
     'inspector',
-    'src/charts',
+    'src/features/charts',
     'src/inspector/frames.ts',
     'src/inspector/model',
-    'src/input/form-fields.ts',
-    'src/input/form-model.ts',
-    'src/protocol/json.ts',
-    'src/schema',
+    'src/features/asking/form-fields.ts',
+    'src/features/asking/form-model.ts',
+    'src/core/protocol/json.ts',
+    'src/core/schema',
   ],
   last: 'export.html.br',
   async build(page) {

@@ -1,6 +1,6 @@
 /**
  * The lifecycle of a node, which claims cells of a shared store, loses them, and gives them up. Pure.
- * `src/nodes/cluster-node.ts` acts on it.
+ * `src/features/cluster/cluster-node.ts` acts on it.
  */
 import { setup } from 'xstate';
 

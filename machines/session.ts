@@ -1,6 +1,6 @@
 /**
- * The lifecycle of one legacy client's session and what each state allows. Pure. `src/sessions/session.ts` acts on it while the
- * session is in memory, `src/sessions/session-repository.ts` while only the store holds it.
+ * The lifecycle of one legacy client's session and what each state allows. Pure. `src/core/sessions/session.actor.ts` acts on it while the
+ * session is in memory, `src/core/sessions/session-repository.ts` while only the store holds it.
  */
 import { setup } from 'xstate';
 

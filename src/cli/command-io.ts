@@ -2,9 +2,9 @@
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { type Clock, systemClock } from '../clock.ts';
-import type { StopSignal } from '../transports/signals.ts';
-import { reserveStdout } from '../transports/stdout-guard.ts';
+import { type Clock, systemClock } from '../core/kernel/clock.ts';
+import type { StopSignal } from '../core/transports/signals.ts';
+import { reserveStdout } from '../core/transports/stdout-guard.ts';
 
 /** The variables of an environment. */
 export type Environment = Readonly<Record<string, string | undefined>>;

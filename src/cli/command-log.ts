@@ -1,8 +1,8 @@
 /** `--log FORMAT`: the format of the lines on stderr, those of the command and those of servers without a log of their own. */
 import type { Writable } from 'node:stream';
-import { processWide } from '../global-registry.ts';
-import { jsonLog } from '../json-log.ts';
-import type { OperatorLog } from '../operator-log.ts';
+import { processWide } from '../core/kernel/global-registry.ts';
+import type { OperatorLog } from '../core/kernel/operator-log.ts';
+import { jsonLog } from '../core/server/json-log.ts';
 
 /** The option of run, dev and serve. */
 export const LOG_OPTION = { log: 'FORMAT' } as const;

@@ -1,7 +1,7 @@
 /** Parses the options of a command. */
 import { parseArgs } from 'node:util';
-import { suggestion } from '../near-miss.ts';
-import { messageOf } from '../protocol/json.ts';
+import { messageOf } from '../core/protocol/json.ts';
+import { suggestion } from '../core/protocol/near-miss.ts';
 import { logAsJson } from './command-log.ts';
 import { UsageError } from './usage.ts';
 

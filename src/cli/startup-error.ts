@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { OWN } from '../package-files.ts';
-import { messageOf, stackOf } from '../protocol/json.ts';
+import { OWN } from '../core/kernel/package-files.ts';
+import { messageOf, stackOf } from '../core/protocol/json.ts';
 
 /** Errors whose names add nothing to their messages. */
 const PLAIN: ReadonlySet<string> = new Set(['Error', 'DefinitionError', 'SchemaError', 'TemplateError', 'StoreError']);

@@ -1,6 +1,6 @@
 /** The texts of `troupe --help`, usage errors, and the exit codes of every command. */
-import { nodeName } from '../node-name.ts';
-import { visibleText } from '../protocol/visible-text.ts';
+import { nodeName } from '../core/kernel/node-name.ts';
+import { visibleText } from '../core/protocol/visible-text.ts';
 import type { CommandIo, ExitCode } from './command-io.ts';
 import { commandLog, logTo, standardError } from './command-log.ts';
 import { startupError } from './startup-error.ts';

@@ -1,7 +1,7 @@
 /** One list of a server, with all its pages: cached until its time to live is over or the server announces a change. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock } from '../clock.ts';
-import { isObject } from '../protocol/json.ts';
+import type { Clock } from '../core/kernel/clock.ts';
+import { isObject } from '../core/protocol/json.ts';
 
 interface PageOptions {
   readonly timeoutMs?: number;

@@ -1,11 +1,11 @@
 /** The codec of a client: the only place where its messages become text, and the server's texts become messages. */
-import { messageEnvelopeOf, parseText } from '../codec/inbound/parse.ts';
-import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
-import { copyNumbers, withoutHalves, writeJson } from '../protocol/json-text.ts';
-import { type Incoming, isRequestId, type RequestId, readIncoming } from '../protocol/jsonrpc.ts';
-import { META } from '../protocol/meta.ts';
-import type { Revision } from '../protocol/revisions.ts';
-import type { ClientCapabilities, Implementation } from '../protocol/types.ts';
+import { messageEnvelopeOf, parseText } from '../core/codec/inbound/parse.ts';
+import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../core/protocol/json.ts';
+import { copyNumbers, withoutHalves, writeJson } from '../core/protocol/json-text.ts';
+import { type Incoming, isRequestId, type RequestId, readIncoming } from '../core/protocol/jsonrpc.ts';
+import { META } from '../core/protocol/meta.ts';
+import type { Revision } from '../core/protocol/revisions.ts';
+import type { ClientCapabilities, Implementation } from '../core/protocol/types.ts';
 import type { OutgoingRequest } from './outgoing-requests.ts';
 
 /** Deepest nesting of a message from a server. Schemas nest deeply, answers rarely. */

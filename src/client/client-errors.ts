@@ -1,5 +1,5 @@
 /** The errors of a client: why a call failed, and whether the server may have carried it out. */
-import type { JsonValue } from '../protocol/json.ts';
+import type { JsonValue } from '../core/protocol/json.ts';
 import type { Challenge } from './authorization.ts';
 
 /**

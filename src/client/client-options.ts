@@ -1,10 +1,10 @@
 /** The options of a client and of its calls. Types, defaults, and their check. */
-import type { Clock } from '../clock.ts';
-import type { InspectionListener } from '../inspection/records.ts';
-import type { OperatorLog } from '../operator-log.ts';
-import { describe, type JsonObject, type JsonValue, wholeNumbers } from '../protocol/json.ts';
-import type { LegacyRevision } from '../protocol/revisions.ts';
-import type { LogLevel } from '../protocol/types.ts';
+import type { Clock } from '../core/kernel/clock.ts';
+import type { InspectionListener } from '../core/kernel/inspection/records.ts';
+import type { OperatorLog } from '../core/kernel/operator-log.ts';
+import { describe, type JsonObject, type JsonValue, wholeNumbers } from '../core/protocol/json.ts';
+import type { LegacyRevision } from '../core/protocol/revisions.ts';
+import type { LogLevel } from '../core/protocol/types.ts';
 import type { Authorization } from './authorization.ts';
 import type { Channel } from './channels/channel.ts';
 import type { StdioCommand } from './channels/stdio-channel.ts';

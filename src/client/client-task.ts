@@ -1,10 +1,10 @@
 /** A task of a server, as a client follows it: polls its status, answers its input requests, and returns its result. */
-import type { Clock } from '../clock.ts';
-import { isJsonObject, isObject, type JsonObject } from '../protocol/json.ts';
-import { isToolResult } from '../protocol/result-shape.ts';
-import type { Era } from '../protocol/revisions.ts';
-import type { TaskStatus } from '../protocol/task-params.ts';
-import type { CallToolResult } from '../protocol/types.ts';
+import type { Clock } from '../core/kernel/clock.ts';
+import { isJsonObject, isObject, type JsonObject } from '../core/protocol/json.ts';
+import { isToolResult } from '../core/protocol/result-shape.ts';
+import type { Era } from '../core/protocol/revisions.ts';
+import type { TaskStatus } from '../core/protocol/task-params.ts';
+import type { CallToolResult } from '../core/protocol/types.ts';
 import { ClientError, ErrorResponse } from './client-errors.ts';
 
 /** The requests that a task needs of its client. */

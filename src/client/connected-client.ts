@@ -1,16 +1,16 @@
 /** The client object of the public API: lists, calls, reads, follows tasks and changes, closes. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock, Timer } from '../clock.ts';
-import type { Inspection } from '../inspection/inspection.ts';
-import type { InspectionListener } from '../inspection/records.ts';
-import type { Mailbox } from '../messages/mailbox.ts';
-import type { OperatorLog } from '../operator-log.ts';
-import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
-import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
-import { isRequestId } from '../protocol/jsonrpc.ts';
-import { META } from '../protocol/meta.ts';
-import { isToolResult } from '../protocol/result-shape.ts';
-import { SKILLS_EXTENSION, type SkillEntry } from '../protocol/skills.ts';
+import type { Clock, Timer } from '../core/kernel/clock.ts';
+import type { Inspection } from '../core/kernel/inspection/inspection.ts';
+import type { InspectionListener } from '../core/kernel/inspection/records.ts';
+import type { OperatorLog } from '../core/kernel/operator-log.ts';
+import type { Mailbox } from '../core/messages/mailbox.ts';
+import { ErrorCode, ProtocolError } from '../core/protocol/errors.ts';
+import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../core/protocol/json.ts';
+import { isRequestId } from '../core/protocol/jsonrpc.ts';
+import { META } from '../core/protocol/meta.ts';
+import { isToolResult } from '../core/protocol/result-shape.ts';
+import { SKILLS_EXTENSION, type SkillEntry } from '../core/protocol/skills.ts';
 import type {
   CallToolResult,
   CompleteResult,
@@ -20,11 +20,11 @@ import type {
   Resource,
   ResourceTemplate,
   Tool,
-} from '../protocol/types.ts';
-import type { CompiledSchema } from '../schema/schema.ts';
+} from '../core/protocol/types.ts';
+import type { CompiledSchema } from '../core/schema/schema.ts';
 import { CachedList } from './cached-list.ts';
 import { ownId } from './client-codec.ts';
-import type { ClientEvent, ClientMail, ConnectedServer, ServerNotification } from './client-connection.ts';
+import type { ClientEvent, ClientMail, ConnectedServer, ServerNotification } from './client-connection.actor.ts';
 import { type CallFailure, type CarriedOut, ClientError, ErrorResponse, type FailureReason } from './client-errors.ts';
 import type { CallOptions, ClientSettings } from './client-options.ts';
 import { ClientTask, createdTask } from './client-task.ts';
@@ -730,7 +730,7 @@ export class Client {
     const known = this.#known.get(name);
     if (!this.#parts.settings.validate || !known?.tool.outputSchema) return;
     if (known.output === undefined) {
-      const { compileOutput } = await import('../schema/compile-schema.ts');
+      const { compileOutput } = await import('../core/schema/compile-schema.ts');
       try {
         known.output = compileOutput(known.tool.outputSchema, `tool "${name}": outputSchema`);
       } catch (error) {
@@ -740,7 +740,7 @@ export class Client {
     }
     const checked = await known.output?.check(structured);
     if (!checked || checked.ok) return;
-    const { explain } = await import('../schema/problems.ts');
+    const { explain } = await import('../core/schema/problems.ts');
     throw this.#error(
       'malformed',
       `${explain(checked.problems, `structuredContent of "${name}"`)}\nThe option validate: false accepts it`,

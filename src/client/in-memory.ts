@@ -1,7 +1,7 @@
 /** Connections to a server inside the process: one memory transport serves all clients of a server. */
-import { isObject } from '../protocol/json.ts';
-import { type MemoryPeer, memory } from '../transports/memory.ts';
-import type { Transport } from '../transports/transport.ts';
+import { isObject } from '../core/protocol/json.ts';
+import { type MemoryPeer, memory } from '../core/transports/memory.ts';
+import type { Transport } from '../core/transports/transport.ts';
 
 /** A server of any copy of this package. */
 export interface ServerInMemory {

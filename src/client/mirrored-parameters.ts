@@ -2,7 +2,7 @@
  * Arguments that a tool's schema asks clients to repeat in HTTP headers (`x-mcp-header`): the check of the definition,
  * and the headers of a call.
  */
-import { describe, isObject, type JsonObject } from '../protocol/json.ts';
+import { describe, isObject, type JsonObject } from '../core/protocol/json.ts';
 
 /** A parameter that becomes the header `Mcp-Param-{name}`. */
 export interface MirroredParameter {
@@ -49,7 +49,7 @@ function collect(
   if (!isObject(schema)) return undefined;
   if ('x-mcp-header' in schema) {
     const name = schema['x-mcp-header'];
-    const where = path.length === 0 ? 'the root' : `"${path.join('.')}"`;
+    const where = path.length === 0 ? 'the root' : `"${path.join('../entries/client')}"`;
     if (typeof name !== 'string' || !TOKEN.test(name))
       return `x-mcp-header of ${where}: expected an HTTP field name, got ${describe(name)}`;
     if (!reachable || path.length === 0)

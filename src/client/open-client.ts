@@ -1,17 +1,17 @@
 /** Connects to a server: reads the target, makes the actors of a client, and waits for the first connection. */
 import { randomInt } from 'node:crypto';
-import { type ActorSystem, createActorSystem } from '../actor/actor-system.ts';
-import { systemClock } from '../clock.ts';
-import { guardLog, type OperatorLog, stderrLog } from '../operator-log.ts';
-import { packageVersion } from '../package-files.ts';
-import { describe, isObject } from '../protocol/json.ts';
-import { isLegacyRevision } from '../protocol/revisions.ts';
-import type { ClientCapabilities } from '../protocol/types.ts';
-import { throttledLog } from '../throttled-log.ts';
+import { type ActorSystem, createActorSystem } from '../core/kernel/actor-system.ts';
+import { systemClock } from '../core/kernel/clock.ts';
+import { guardLog, type OperatorLog, stderrLog } from '../core/kernel/operator-log.ts';
+import { packageVersion } from '../core/kernel/package-files.ts';
+import { throttledLog } from '../core/kernel/throttled-log.ts';
+import { describe, isObject } from '../core/protocol/json.ts';
+import { isLegacyRevision } from '../core/protocol/revisions.ts';
+import type { ClientCapabilities } from '../core/protocol/types.ts';
 import type { Channel } from './channels/channel.ts';
 import { MemoryChannel } from './channels/memory-channel.ts';
 import type { StdioCommand } from './channels/stdio-channel.ts';
-import { type ClientMail, type Reach, spawnClientConnection } from './client-connection.ts';
+import { type ClientMail, type Reach, spawnClientConnection } from './client-connection.actor.ts';
 import { ClientError } from './client-errors.ts';
 import { type ConnectOptions, type ConnectTarget, type HttpTarget, readSettings } from './client-options.ts';
 import { Client } from './connected-client.ts';
@@ -209,7 +209,7 @@ async function reachOf(
       import('./channels/http-channel.ts'),
       import('./channels/http-sse-channel.ts'),
       import('./channels/http-origin.ts'),
-      import('../outgoing-http/header-text.ts'),
+      import('../features/oauth/issuers/header-text.ts'),
     ]);
     const nodeHttp = await nodeHttpFor(url);
     const channelOptions = {

@@ -1,9 +1,9 @@
 /** The in-flight table of a client: each request by its id, with its deadline, until its one outcome. */
-import type { Clock, Timer } from '../clock.ts';
-import { InFlightTable } from '../in-flight-table.ts';
-import type { JsonObject } from '../protocol/json.ts';
-import type { RequestId } from '../protocol/jsonrpc.ts';
-import type { ClientCapabilities, LogLevel } from '../protocol/types.ts';
+import type { Clock, Timer } from '../core/kernel/clock.ts';
+import type { JsonObject } from '../core/protocol/json.ts';
+import type { RequestId } from '../core/protocol/jsonrpc.ts';
+import type { ClientCapabilities, LogLevel } from '../core/protocol/types.ts';
+import { InFlightTable } from '../core/requests/in-flight-table.ts';
 import type { Authorization } from './authorization.ts';
 import type { ServerLogMessage, ServerProgress } from './client-options.ts';
 import type { AnswerAsked } from './relayed-request.ts';

@@ -1,5 +1,5 @@
 /** Chooses the revision to propose in `initialize`, also after a server has refused one instead of naming its own. */
-import { LATEST_LEGACY, LEGACY_REVISIONS, type LegacyRevision } from '../protocol/revisions.ts';
+import { LATEST_LEGACY, LEGACY_REVISIONS, type LegacyRevision } from '../core/protocol/revisions.ts';
 
 const DATE = /\b20\d\d-\d\d-\d\d\b/g;
 

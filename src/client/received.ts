@@ -3,9 +3,10 @@
  * and what the specification demands is added where its meaning is certain. All other members stay as they came (SEP-1613). A
  * gateway passes on what is read here, so one element that strict clients reject takes no others with it.
  */
-import { isObject } from '../protocol/json.ts';
-import type { CompleteResult, Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
-import { isResourceContents, sentBlock, sentContents } from '../results/content.ts';
+
+import { isResourceContents, sentBlock, sentContents } from '../core/execution/content.ts';
+import { isObject } from '../core/protocol/json.ts';
+import type { CompleteResult, Prompt, Resource, ResourceTemplate, Tool } from '../core/protocol/types.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 /** Reads a member. @returns undefined to leave it out; the value itself if it is fine */

@@ -1,7 +1,7 @@
 /** A request that a gateway passes on for a client of its own. Types only. */
-import type { JsonObject } from '../protocol/json.ts';
-import type { RequestId } from '../protocol/jsonrpc.ts';
-import type { ClientCapabilities, LogLevel } from '../protocol/types.ts';
+import type { JsonObject } from '../core/protocol/json.ts';
+import type { RequestId } from '../core/protocol/jsonrpc.ts';
+import type { ClientCapabilities, LogLevel } from '../core/protocol/types.ts';
 import type { Authorization } from './authorization.ts';
 import type { ServerLogMessage, ServerProgress } from './client-options.ts';
 

@@ -1,5 +1,5 @@
 /** The changes of a server as an async iterable: subscribes again after a lost connection, and reports the gap. */
-import type { JsonObject } from '../protocol/json.ts';
+import type { JsonObject } from '../core/protocol/json.ts';
 
 /** The changes to receive. */
 export interface ChangesFilter {

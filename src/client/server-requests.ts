@@ -2,15 +2,15 @@
  * Answers what servers ask of a client: forms, pages, sampling and roots. Legacy servers send requests; modern servers
  * put input requests into a result.
  */
-import type { Clock, Timer } from '../clock.ts';
-import type { Mailbox } from '../messages/mailbox.ts';
-import type { OperatorLog } from '../operator-log.ts';
-import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
-import { describe, isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../protocol/json.ts';
-import type { RequestId } from '../protocol/jsonrpc.ts';
-import { TASKS_EXTENSION } from '../protocol/task-params.ts';
-import type { ClientCapabilities } from '../protocol/types.ts';
-import { isWebPage, WEB_PAGE_RULE } from '../protocol/web-page.ts';
+import type { Clock, Timer } from '../core/kernel/clock.ts';
+import type { OperatorLog } from '../core/kernel/operator-log.ts';
+import type { Mailbox } from '../core/messages/mailbox.ts';
+import { ErrorCode, ProtocolError } from '../core/protocol/errors.ts';
+import { describe, isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../core/protocol/json.ts';
+import type { RequestId } from '../core/protocol/jsonrpc.ts';
+import { TASKS_EXTENSION } from '../core/protocol/task-params.ts';
+import type { ClientCapabilities } from '../core/protocol/types.ts';
+import { isWebPage, WEB_PAGE_RULE } from '../core/protocol/web-page.ts';
 import type { ConnectOptions, FormAnswer, ServerRequestContext } from './client-options.ts';
 import type { AnswerAsked } from './relayed-request.ts';
 

@@ -1,9 +1,9 @@
 /** The skills of a server (SEP-2640): entries as they are listed, and files that are read on demand and verified. */
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { describe, isObject, messageOf } from '../protocol/json.ts';
-import { type ListedSkillFile, SKILL_NAME, type SkillEntry } from '../protocol/skills.ts';
-import type { ReadResourceResult } from '../protocol/types.ts';
+import { describe, isObject, messageOf } from '../core/protocol/json.ts';
+import { type ListedSkillFile, SKILL_NAME, type SkillEntry } from '../core/protocol/skills.ts';
+import type { ReadResourceResult } from '../core/protocol/types.ts';
 import { ClientError } from './client-errors.ts';
 import type { CallOptions } from './client-options.ts';
 
@@ -138,7 +138,7 @@ export async function loadSkill(
   const files = new SkillFiles(entry, parts, limits);
   const manifest = await files.read(entry.uri, options);
   if (manifest.text === undefined) throw malformed(parts, `${entry.uri}: expected text in UTF-8`);
-  const { readFrontmatter } = await import('../frontmatter.ts');
+  const { readFrontmatter } = await import('../features/skills/frontmatter.ts');
   const { frontmatter, body } = await readFrontmatter(manifest.text).catch((error: unknown) => {
     throw malformed(parts, `${entry.uri}: ${messageOf(error)}`, error);
   });
@@ -269,7 +269,7 @@ function isInside(root: string, uri: string): boolean {
     .split('/')
     .every((segment) => {
       const name = decoded(segment);
-      return name !== '' && name !== '.' && name !== '..' && !/[/\\\0]/.test(name);
+      return name !== '' && name !== '../entries/client' && name !== '..' && !/[/\\\0]/.test(name);
     });
 }
 

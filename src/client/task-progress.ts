@@ -1,6 +1,6 @@
 /** The progress of tasks: the token of a call stays valid until the task that it created ends (2025-11-25 tasks, "Task Progress"). */
-import { isObject } from '../protocol/json.ts';
-import type { RequestId } from '../protocol/jsonrpc.ts';
+import { isObject } from '../core/protocol/json.ts';
+import type { RequestId } from '../core/protocol/jsonrpc.ts';
 import { createdTask } from './client-task.ts';
 import type { OutgoingRequest } from './outgoing-requests.ts';
 

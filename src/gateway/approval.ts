@@ -1,14 +1,14 @@
 /** Compares the definitions of configured servers with the lock file, for people, and writes what they approve. */
 
 import type { Client } from '../client/connected-client.ts';
-import { editableJson } from '../codec/commented-json.ts';
-import { FilePins } from '../mounts/pin-record.ts';
-import { approvePins, compareWithPins, describePinChange, type PinChange, type Pins, pinsOf } from '../mounts/pins.ts';
-import { suggestion } from '../near-miss.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
-import { copyNumbers } from '../protocol/json-text.ts';
+import { editableJson } from '../core/codec/commented-json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../core/protocol/json.ts';
+import { copyNumbers } from '../core/protocol/json-text.ts';
+import { suggestion } from '../core/protocol/near-miss.ts';
 import type { ConfiguredServer } from './configuration.ts';
 import { lockFileOf } from './configured-gateway.ts';
+import { FilePins } from './mounts/pin-record.ts';
+import { approvePins, compareWithPins, describePinChange, type PinChange, type Pins, pinsOf } from './mounts/pins.ts';
 
 /** The definitions of a server today, and their differences from its pins. */
 export interface ComparedServer {

@@ -2,7 +2,7 @@
  * The members of an entry that programs other than Troupe write, and their meaning here. The table is data: docs/gateway.md shows
  * it, and a test compares both.
  */
-import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../core/protocol/json.ts';
 
 /** One member, or several of one meaning. */
 export interface ClientMember {

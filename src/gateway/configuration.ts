@@ -3,11 +3,7 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, resolve, sep } from 'node:path';
 import { parseEnv } from 'node:util';
-import { CommentedJsonError, readCommentedJson } from '../codec/commented-json.ts';
-import { digest } from '../input/seal.ts';
-import { type Check, MOUNT_CHECKS, MOUNT_NUMBERS, type MountOptions, oneOf } from '../mounts/mount-options.ts';
-import type { UpstreamOAuth } from '../mounts/upstream-grants.ts';
-import { suggestion } from '../near-miss.ts';
+import { CommentedJsonError, readCommentedJson } from '../core/codec/commented-json.ts';
 import {
   describe,
   isJsonObject,
@@ -16,9 +12,13 @@ import {
   type JsonValue,
   messageOf,
   shortened,
-} from '../protocol/json.ts';
-import { problemOfLimits } from '../tool-limits/call-limits.ts';
+} from '../core/protocol/json.ts';
+import { suggestion } from '../core/protocol/near-miss.ts';
+import { digest } from '../features/asking/seal.ts';
+import { problemOfLimits } from '../features/guard/limits/call-limits.ts';
 import { commonEntry, isServerEntry, KNOWN_MEMBERS, presentMembers } from './client-members.ts';
+import { type Check, MOUNT_CHECKS, MOUNT_NUMBERS, type MountOptions, oneOf } from './mounts/mount-options.ts';
+import type { UpstreamOAuth } from './mounts/upstream-grants.ts';
 import { expandHome, expandVariables, type VariableSource } from './variables.ts';
 
 /** A server that the gateway can connect to. */

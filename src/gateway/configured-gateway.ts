@@ -2,12 +2,12 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import type { TokenStore } from '../client/oauth/token-store.ts';
-import { type Clock, systemClock, type Timer } from '../clock.ts';
-import { Watch } from '../file-watch.ts';
-import type { Mount, MountOptions, MountTarget } from '../mounts/mount-options.ts';
-import type { OperatorLogLevel } from '../operator-log.ts';
-import { messageOf } from '../protocol/json.ts';
+import { type Clock, systemClock, type Timer } from '../core/kernel/clock.ts';
+import { Watch } from '../core/kernel/files/file-watch.ts';
+import type { OperatorLogLevel } from '../core/kernel/operator-log.ts';
+import { messageOf } from '../core/protocol/json.ts';
 import { type ConfiguredServer, type GatewayConfiguration, readConfiguration } from './configuration.ts';
+import type { Mount, MountOptions, MountTarget } from './mounts/mount-options.ts';
 
 /** The server of a gateway. */
 export interface GatewayServer {

@@ -3,12 +3,12 @@
  * page. Types only, without Node and without a browser.
  */
 
-import type { ChartNode } from '../charts/chart-node.ts';
-import type { ActorKind, RecordHeader } from '../inspection/record-header.ts';
-import type { ControlAction, HopEnd } from '../inspection/records.ts';
+import type { ChartNode } from '../core/kernel/charts/chart-node.ts';
+import type { ActorKind, RecordHeader } from '../core/kernel/inspection/record-header.ts';
+import type { ControlAction, HopEnd } from '../core/kernel/inspection/records.ts';
 
-export type { ChartEdge, ChartNode } from '../charts/chart-node.ts';
-export type { ActorKind, RecordHeader } from '../inspection/record-header.ts';
+export type { ChartEdge, ChartNode } from '../core/kernel/charts/chart-node.ts';
+export type { ActorKind, RecordHeader } from '../core/kernel/inspection/record-header.ts';
 
 /** The version of this format. A recording of another version is rejected. */
 export const FORMAT = 1;

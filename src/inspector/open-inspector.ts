@@ -1,13 +1,13 @@
 /** Opens an inspector: connects the observation of a server, the viewers, and the HTTP listener. */
 
-import type { Clock } from '../clock.ts';
-import { nameOfNode } from '../node-name.ts';
-import { errorFields } from '../operator-log.ts';
-import { packageVersion } from '../package-files.ts';
-import { checkOptionNames, describe, isObject, stackOf } from '../protocol/json.ts';
-import { INTERNALS, type Internals } from '../runtime/internals.ts';
-import { isServer, type Server } from '../server.ts';
-import type { Transport, TransportHost } from '../transports/transport.ts';
+import type { Clock } from '../core/kernel/clock.ts';
+import { nameOfNode } from '../core/kernel/node-name.ts';
+import { errorFields } from '../core/kernel/operator-log.ts';
+import { packageVersion } from '../core/kernel/package-files.ts';
+import { checkOptionNames, describe, isObject, stackOf } from '../core/protocol/json.ts';
+import { INTERNALS, type Internals } from '../core/server/internals.ts';
+import { isServer, type Server } from '../core/server/server.ts';
+import type { Transport, TransportHost } from '../core/transports/transport.ts';
 import { CatalogueReader } from './catalogue/server-catalogue.ts';
 import { type ConnectHelp, FORMAT, type HelloFrame } from './frames.ts';
 import { InspectorRoutes } from './http/inspector-routes.ts';

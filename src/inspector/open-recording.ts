@@ -2,7 +2,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../core/kernel/clock.ts';
 import { listen } from './http/listener.ts';
 import { PageFiles } from './http/page-files.ts';
 import { RecordingRoutes } from './http/recording-routes.ts';

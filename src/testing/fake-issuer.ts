@@ -1,7 +1,7 @@
 /** An authorization server for tests: in memory, on a loopback port, with keys of its own. It signs any claims. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { type Clock, systemClock } from '../clock.ts';
-import type { JsonObject } from '../protocol/json.ts';
+import { type Clock, systemClock } from '../core/kernel/clock.ts';
+import type { JsonObject } from '../core/protocol/json.ts';
 
 export interface FakeIssuerOptions {
   /** Default: the system's clock. */

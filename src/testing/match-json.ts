@@ -1,5 +1,5 @@
 /** Compares JSON with the expectation of a transcript, including wildcards, and reports the first difference. */
-import type { JsonObject, JsonValue } from '../protocol/json.ts';
+import type { JsonObject, JsonValue } from '../core/protocol/json.ts';
 import { isJsonArray, isObjectInTest } from './test-json.ts';
 
 const WILDCARD = '…';

@@ -1,6 +1,6 @@
 /** The channel of a typed client that shares its wire with the raw requests of a test. */
 import type { Channel, ChannelHost, OutgoingMessage } from '../client/channels/channel.ts';
-import type { JsonObject } from '../protocol/json.ts';
+import type { JsonObject } from '../core/protocol/json.ts';
 
 /** The wire of the test client, as this channel uses it. */
 export interface SharedWire {

@@ -1,5 +1,5 @@
 /** Simulated time, which moves only when a test advances it. */
-import { type Clock, systemClock, type Timer } from '../clock.ts';
+import { type Clock, systemClock, type Timer } from '../core/kernel/clock.ts';
 
 interface Waiting {
   readonly at: number;

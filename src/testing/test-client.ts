@@ -1,11 +1,17 @@
 /** A client for tests: supports both eras, records every message, and never sleeps. */
 import type { CallOptions, ConnectOptions, SamplingSupport } from '../client/client-options.ts';
 import type { Client, CompletionReference, ListOptions } from '../client/connected-client.ts';
-import type { Clock } from '../clock.ts';
-import type { JsonObject, JsonValue } from '../protocol/json.ts';
-import { META } from '../protocol/meta.ts';
-import { LATEST_LEGACY, LATEST_MODERN } from '../protocol/revisions.ts';
-import type { CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult, Tool } from '../protocol/types.ts';
+import type { Clock } from '../core/kernel/clock.ts';
+import type { JsonObject, JsonValue } from '../core/protocol/json.ts';
+import { META } from '../core/protocol/meta.ts';
+import { LATEST_LEGACY, LATEST_MODERN } from '../core/protocol/revisions.ts';
+import type {
+  CallToolResult,
+  CompleteResult,
+  GetPromptResult,
+  ReadResourceResult,
+  Tool,
+} from '../core/protocol/types.ts';
 import { listArrivals, type PendingArrival, wait } from './arrivals.ts';
 import { SharedWireChannel } from './shared-wire.ts';
 import { isJsonArray, isObjectInTest, readJson } from './test-json.ts';
@@ -358,7 +364,7 @@ export class TestClient {
     this.#typedIds += TYPED_IDS;
     const firstId = this.#typedIds;
     const channel = new SharedWireChannel(this, this.#session);
-    const client = import('../client.ts').then(({ connect }) =>
+    const client = import('../entries/client.ts').then(({ connect }) =>
       connect(
         { channel: () => channel, name: TARGET, firstId },
         {
@@ -402,7 +408,7 @@ export class TestClient {
 
   /** The error of a typed method as the raw methods report it. */
   async #shown(error: unknown): Promise<Error> {
-    const { ClientError, ErrorResponse } = await import('../client.ts');
+    const { ClientError, ErrorResponse } = await import('../entries/client.ts');
     if (error instanceof ErrorResponse) {
       const { code, data, message } = error;
       return new ErrorAnswer(code, message.slice(`${TARGET}: `.length, -` (code ${code})`.length), data);

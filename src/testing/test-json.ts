@@ -1,5 +1,5 @@
 /** JSON parsing for the testing kit: parsed once, narrowed by guards. */
-import type { JsonObject, JsonValue } from '../protocol/json.ts';
+import type { JsonObject, JsonValue } from '../core/protocol/json.ts';
 
 /** The value of a JSON text; `undefined` for invalid JSON. */
 export function readJson(text: string): JsonValue | undefined {

@@ -1,5 +1,5 @@
 /** Parses a transcript, the plain-text format of a wire test. `docs/transcripts.md` describes it. */
-import type { JsonValue } from '../protocol/json.ts';
+import type { JsonValue } from '../core/protocol/json.ts';
 import { readJson } from './test-json.ts';
 
 export type Step = { /** The line in the text, from 1. */ readonly line: number } & (

@@ -1,7 +1,8 @@
 /** The wire of the testing kit, and the readers of its messages. */
-import type { JsonObject, JsonValue } from '../protocol/json.ts';
-import type { CallToolResult } from '../protocol/types.ts';
-import { isContentBlock } from '../results/content.ts';
+
+import { isContentBlock } from '../core/execution/content.ts';
+import type { JsonObject, JsonValue } from '../core/protocol/json.ts';
+import type { CallToolResult } from '../core/protocol/types.ts';
 import { isObjectInTest } from './test-json.ts';
 
 /**

@@ -26,8 +26,8 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { LoggingMessageNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import * as assert from 'uvu/assert';
 import { SharedServer } from '../../src/cli/shim/shared-server.ts';
-import { createServer, type Server, type SocketOptions, socket } from '../../src/index.ts';
-import { TROUPE, Tree } from '../discovery/tree.ts';
+import { createServer, type Server, type SocketOptions, socket } from '../../src/entries/troupe.ts';
+import { TROUPE, Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
 import { elapse, until } from '../harness/wait.ts';
@@ -584,20 +584,20 @@ test('it does not load the server or any package', () => {
   };
   const source = fileURLToPath(new URL('../../src/', import.meta.url));
   for (const file of ['main', 'commands/attach', 'shim/shared-server']) visit(join(source, 'cli', `${file}.ts`));
-  const layers = [...seen].map((file) => relative(source, file).split(sep)[0]);
+  const layers = [...seen].map((file) =>
+    relative(source, file)
+      .split(sep)
+      .slice(0, file.startsWith(join(source, 'cli')) ? 1 : 2)
+      .join('/'),
+  );
   assert.equal([...new Set(layers)].sort(), [
     'cli',
-    'clock.ts',
-    'discovery',
-    'global-registry.ts',
-    'json-log.ts',
-    'make-directory.ts',
-    'near-miss.ts',
-    'node-name.ts',
+    'core/kernel',
+    'core/protocol',
+    'core/server',
+    'core/transports',
     // The check of `--cluster`.
-    'nodes',
-    'package-files.ts',
-    'protocol',
-    'transports',
+    'features/cluster',
+    'features/discovery',
   ]);
 });

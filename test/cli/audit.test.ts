@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { createServer, sqlite } from '../../src/index.ts';
-import { connect } from '../../src/testing.ts';
-import { Tree } from '../discovery/tree.ts';
+import { connect } from '../../src/entries/testing.ts';
+import { createServer, sqlite } from '../../src/entries/troupe.ts';
+import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { troupe } from './in-process.ts';
 

@@ -1,7 +1,7 @@
 /** Views with an entry: `troupe build` bundles them, a server serves what it made, `troupe dev` bundles them as they change. */
 import { existsSync, readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
-import { Tree } from '../discovery/tree.ts';
+import { Tree } from '../features/discovery/tree.ts';
 import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import type { Agent } from './agent.ts';
@@ -9,7 +9,7 @@ import { Running, troupe } from './in-process.ts';
 
 const test = suite('troupe build');
 
-const OURS = moduleUrl('src/index.ts');
+const OURS = moduleUrl('src/entries/troupe.ts');
 const program = (troupe: string): string => `import { createServer } from '${troupe}';
 const server = createServer({ name: 'team', version: '1.0.0', log() {} });
 server.tool('show', { app: 'board' }, () => 'three cards');

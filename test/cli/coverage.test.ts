@@ -1,6 +1,6 @@
 /** `troupe dev --coverage`: prints visited states and transitions on stderr on exit. SIGUSR2 and the exit are those of a process. */
 import * as assert from 'uvu/assert';
-import { Tree } from '../discovery/tree.ts';
+import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { Cli, TROUPE } from './cli.ts';
 

@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import * as assert from 'uvu/assert';
-import { TROUPE as SOURCES, Tree } from '../discovery/tree.ts';
+import { TROUPE as SOURCES, Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { elapse, until } from '../harness/wait.ts';
 import type { Agent } from './agent.ts';

@@ -6,7 +6,7 @@ import { PassThrough, Writable } from 'node:stream';
 import * as assert from 'uvu/assert';
 import { mergeMetrics } from '../../src/cli/fleet/fleet-metrics.ts';
 import { copyLines } from '../../src/cli/fleet/node-lines.ts';
-import { Tree } from '../discovery/tree.ts';
+import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { elapse } from '../harness/wait.ts';
 import { Cli, TROUPE } from './cli.ts';

@@ -1,7 +1,7 @@
 /** `troupe graph`: prints a statechart of a program without serving it. One test starts a process, because the program writes to stdout and keeps a timer. */
 import { readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
-import { Tree } from '../discovery/tree.ts';
+import { Tree } from '../features/discovery/tree.ts';
 import { compiled, moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { Cli, TROUPE } from './cli.ts';
@@ -17,7 +17,7 @@ const states = { open: { on: { shut: 'closed' } }, closed: {} };
 export const door = createMachine({ id: 'door', initial: 'open', states });
 export const lift = createMachine({ id: 'lift', initial: 'open', states });`,
   'bare.mjs': `export { door } from './_machines.mjs';`,
-  'server.mjs': `import { createServer } from '${moduleUrl('src/index.ts')}';
+  'server.mjs': `import { createServer } from '${moduleUrl('src/entries/troupe.ts')}';
 import { door, lift } from './_machines.mjs';
 export const server = createServer({ name: 's', version: '1.0.0' });
 server.machine('gate', door, { events: { shut: true } });

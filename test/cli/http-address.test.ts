@@ -1,15 +1,15 @@
 /** `troupe serve --http`: all HTTP options of the program apply, and the command line can only restrict them. */
 import * as assert from 'uvu/assert';
 import { openHttp, readHttpAddress, restricted } from '../../src/cli/serving/http-address.ts';
-import { authOf } from '../../src/messages/auth.ts';
-import { http, isRelocatable, relocate } from '../../src/transports/http/http.ts';
+import { http, isRelocatable, relocate } from '../../src/core/http/http.ts';
 import {
   type HttpOptions,
   resolveHttpOptions,
   type SharedHttpOptions,
   withShared,
-} from '../../src/transports/http/http-options.ts';
-import type { Transport } from '../../src/transports/transport.ts';
+} from '../../src/core/http/http-options.ts';
+import { authOf } from '../../src/core/messages/auth.ts';
+import type { Transport } from '../../src/core/transports/transport.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('the address of troupe serve --http');

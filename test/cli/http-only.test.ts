@@ -1,6 +1,6 @@
 /** A program that serves over HTTP only ends with its agent, and drains at a signal, whichever command loads it. Signals and closed pipes need processes. */
 import * as assert from 'uvu/assert';
-import { Tree } from '../discovery/tree.ts';
+import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { Cli, isBuilt, TROUPE } from './cli.ts';
 

@@ -1,9 +1,9 @@
 /** Runs a command line in the process of the test, with streams in memory. A command that needs a process of its own is a {@link Cli}. */
 import { PassThrough, Writable } from 'node:stream';
 import type { CommandIo } from '../../src/cli/command-io.ts';
-import { troupe as commandLine } from '../../src/cli/troupe.ts';
-import { systemClock } from '../../src/clock.ts';
-import { launchedBy } from '../../src/launcher.ts';
+import { troupe as commandLine } from '../../src/cli/command-line.ts';
+import { systemClock } from '../../src/core/kernel/clock.ts';
+import { launchedBy } from '../../src/core/server/launcher.ts';
 import { Agent } from './agent.ts';
 
 export interface Ran {

@@ -10,7 +10,7 @@ import * as assert from 'uvu/assert';
 import { registerInspector } from '../../src/cli/serving/inspector-registry.ts';
 import type { HelloFrame } from '../../src/inspector/frames.ts';
 import { readRecording } from '../../src/inspector/stream/recording.ts';
-import { TROUPE as OURS, Tree } from '../discovery/tree.ts';
+import { TROUPE as OURS, Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { elapse } from '../harness/wait.ts';
 import { Cli, isBuilt } from './cli.ts';

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { registeredInspectors, registerInspector } from '../../src/cli/serving/inspector-registry.ts';
-import { Tree } from '../discovery/tree.ts';
+import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('inspectors, announced');

@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { withEntry } from '../../src/cli/setup/json-edit.ts';
-import { readCommentedJson } from '../../src/codec/commented-json.ts';
-import { isJsonObject } from '../../src/protocol/json.ts';
+import { readCommentedJson } from '../../src/core/codec/commented-json.ts';
+import { isJsonObject } from '../../src/core/protocol/json.ts';
 import { suite } from '../harness/door.ts';
 import { random } from '../harness/scale.ts';
 

@@ -1,7 +1,7 @@
 /** `--log json`: every line on stderr is one object, whoever writes it. Two processes share the stderr of `troupe run`. */
 import * as assert from 'uvu/assert';
-import { isObject } from '../../src/protocol/json.ts';
-import { Tree } from '../discovery/tree.ts';
+import { isObject } from '../../src/core/protocol/json.ts';
+import { Tree } from '../features/discovery/tree.ts';
 import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { Cli, TROUPE } from './cli.ts';
@@ -19,7 +19,7 @@ export default server;
 const tree = new Tree({
   'package.json': '{ "type": "module" }',
   'server.mjs': program(TROUPE),
-  'ours.mjs': program(moduleUrl('src/index.ts')),
+  'ours.mjs': program(moduleUrl('src/entries/troupe.ts')),
 });
 
 /** The lines of stderr: level, event and message. */

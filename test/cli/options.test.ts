@@ -8,12 +8,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { createServer } from '../../src/index.ts';
-import { KeyRing } from '../../src/input/seal.ts';
-import type { ServerOptions } from '../../src/options.ts';
-import { isObject } from '../../src/protocol/json.ts';
-import type { SharedHttpOptions } from '../../src/transports/http/http-options.ts';
-import { Tree } from '../discovery/tree.ts';
+import type { SharedHttpOptions } from '../../src/core/http/http-options.ts';
+import { isObject } from '../../src/core/protocol/json.ts';
+import type { ServerOptions } from '../../src/core/server/options.ts';
+import { createServer } from '../../src/entries/troupe.ts';
+import { KeyRing } from '../../src/features/asking/seal.ts';
+import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { until } from '../harness/wait.ts';
 import { Cli, TROUPE } from './cli.ts';
@@ -508,7 +508,7 @@ const CHECKS: { readonly [O in keyof Required<ServerOptions>]: Check } = {
     const extensions = isObject(capabilities) ? capabilities.extensions : undefined;
     assert.ok(isObject(extensions) && 'com.example/ext' in extensions);
   },
-  // What it does is tested with several nodes (test/nodes/nodes.test.ts).
+  // What it does is tested with several nodes (test/features/cluster/nodes.test.ts).
   async cluster() {
     const options = { name: 'alone', version: '1.0.0', cluster: { listen: '127.0.0.1:0', secret: 'x'.repeat(32) } };
     assert.throws(

@@ -5,7 +5,7 @@
  */
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
-import { Tree, toolModule } from '../discovery/tree.ts';
+import { Tree, toolModule } from '../features/discovery/tree.ts';
 import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
@@ -42,7 +42,7 @@ function served(
   check: (agent: Agent, serverInfo: unknown, err: () => string) => Promise<void>,
 ): void {
   test(title, async () => {
-    const tree = new Tree(files(moduleUrl('src/index.ts')));
+    const tree = new Tree(files(moduleUrl('src/entries/troupe.ts')));
     const path = tree.at('s.sock');
     const server = new Running(['serve', target, '--socket', path], { cwd: tree.path });
     await server.said('connect clients with');

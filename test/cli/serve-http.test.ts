@@ -3,14 +3,14 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import * as assert from 'uvu/assert';
-import { Tree } from '../discovery/tree.ts';
+import { Tree } from '../features/discovery/tree.ts';
 import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { Running, troupe } from './in-process.ts';
 
 const test = suite('troupe serve --http');
 
-const OURS = moduleUrl('src/index.ts');
+const OURS = moduleUrl('src/entries/troupe.ts');
 const PROGRAM = `import { createServer, stdio } from '${OURS}';
 const server = createServer({ name: 'a program', version: '2.0.0', log() {} });
 let calls = 0;

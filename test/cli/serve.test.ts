@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { Tree } from '../discovery/tree.ts';
+import { Tree } from '../features/discovery/tree.ts';
 import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { elapse } from '../harness/wait.ts';
@@ -19,7 +19,7 @@ function test(title: string, body: () => Promise<void>): void {
 const HI = `export const hi = Object.assign(() => 'hi', { schema: { type: 'object' } });`;
 const PACKAGE = { 'package.json': '{ "type": "module" }' };
 
-const OURS = moduleUrl('src/index.ts');
+const OURS = moduleUrl('src/entries/troupe.ts');
 
 function program(end: string, troupe = OURS): string {
   return `import { createServer, stdio } from '${troupe}';

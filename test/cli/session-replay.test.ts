@@ -1,7 +1,7 @@
 /** The session state that a shim records, and how it resumes the session with another server. */
 import * as assert from 'uvu/assert';
 import { SessionReplay } from '../../src/cli/shim/session-replay.ts';
-import { asideOf } from '../../src/transports/relay.ts';
+import { asideOf } from '../../src/core/transports/relay.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('session replay');

@@ -1,7 +1,7 @@
 /** `--store URL` and TROUPE_STORE: sessions survive the process, and no text contains the password. */
 import { readdirSync, readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
-import { Tree } from '../discovery/tree.ts';
+import { Tree } from '../features/discovery/tree.ts';
 import { fullOnly } from '../harness/door.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../harness/postgres.ts';
 import { Cli, TROUPE } from './cli.ts';

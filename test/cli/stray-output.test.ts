@@ -1,8 +1,8 @@
 /** Stray output on a server's stdout: it is dropped, reported once per burst, and never costs a message. */
 import * as assert from 'uvu/assert';
 import { StrayOutput } from '../../src/cli/supervisor/stray-output.ts';
+import { asideOf } from '../../src/core/transports/relay.ts';
 import { SimulatedClock } from '../../src/testing/simulated-clock.ts';
-import { asideOf } from '../../src/transports/relay.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('stray output');

@@ -4,7 +4,7 @@
  */
 import module from 'node:module';
 import * as assert from 'uvu/assert';
-import { Tree } from '../discovery/tree.ts';
+import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { newerNode, noNewerNode } from '../harness/newer-node.ts';
 import { atScale } from '../harness/scale.ts';

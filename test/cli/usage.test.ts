@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
-import { Tree } from '../discovery/tree.ts';
+import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { Cli } from './cli.ts';
 import { troupe } from './in-process.ts';

@@ -17,12 +17,12 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { ResultText } from '../../src/cli/call/result-text.ts';
 import { applyChange, CLIENTS, prepareChange } from '../../src/cli/setup/client-config.ts';
-import { systemClock } from '../../src/clock.ts';
-import { FilePins } from '../../src/mounts/pin-record.ts';
-import { replaceFile } from '../../src/replace-file.ts';
-import { CrashMarker } from '../../src/store/crash-marker.ts';
-import { mustBePrivate } from '../../src/store/sqlite/database-file.ts';
-import { sqlite } from '../../src/store/sqlite/sqlite.ts';
+import { systemClock } from '../../src/core/kernel/clock.ts';
+import { replaceFile } from '../../src/core/kernel/files/replace-file.ts';
+import { CrashMarker } from '../../src/core/store/crash-marker.ts';
+import { mustBePrivate } from '../../src/features/sqlite/database-file.ts';
+import { sqlite } from '../../src/features/sqlite/sqlite.ts';
+import { FilePins } from '../../src/gateway/mounts/pin-record.ts';
 import { suite } from '../harness/door.ts';
 
 const test =

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
-import { systemClock } from '../../src/clock.ts';
-import { guardedFetch } from '../../src/issuers/guarded-fetch.ts';
+import { systemClock } from '../../src/core/kernel/clock.ts';
+import { guardedFetch } from '../../src/features/oauth/issuers/guarded-fetch.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('fetching what a server names');

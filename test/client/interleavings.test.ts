@@ -1,17 +1,17 @@
 /** Random interleavings of calls, responses, failures, sign-ins, time and closing: each request gets one outcome, and the right one. */
 import * as assert from 'uvu/assert';
-import { createActorSystem } from '../../src/actor/actor-system.ts';
 import type { Authorization } from '../../src/client/authorization.ts';
 import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from '../../src/client/channels/channel.ts';
-import { type ClientEvent, quiet, spawnClientConnection } from '../../src/client/client-connection.ts';
+import { type ClientEvent, quiet, spawnClientConnection } from '../../src/client/client-connection.actor.ts';
 import { ClientError } from '../../src/client/client-errors.ts';
 import { readSettings } from '../../src/client/client-options.ts';
 import type { OutgoingRequest } from '../../src/client/outgoing-requests.ts';
 import { ServerRequests } from '../../src/client/server-requests.ts';
+import { createActorSystem } from '../../src/core/kernel/actor-system.ts';
 import { SimulatedClock } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';
-import { Random } from '../simulation/random.ts';
+import { Random } from '../system/simulation/random.ts';
 
 const test = suite('interleavings of a connection');
 

@@ -1,7 +1,7 @@
 /** Servers of MCP on a raw socket, for tests of a client over HTTP. */
 import type { Socket } from 'node:net';
 import { type Client, type ConnectOptions, connect } from 'troupe/client';
-import { isObject } from '../../src/protocol/json.ts';
+import { isObject } from '../../src/core/protocol/json.ts';
 import { jsonResponse, type RawRequest, type RawServer, rawServer, response } from '../harness/raw-server.ts';
 
 export interface Message {

@@ -5,10 +5,10 @@ import { ClientError, ErrorResponse } from '../../src/client/client-errors.ts';
 import type { Client } from '../../src/client/connected-client.ts';
 import { openClient } from '../../src/client/open-client.ts';
 import type { AskedRequest } from '../../src/client/relayed-request.ts';
-import { ErrorCode, ProtocolError } from '../../src/protocol/errors.ts';
-import { isObject, type JsonObject } from '../../src/protocol/json.ts';
-import { META } from '../../src/protocol/meta.ts';
-import type { ClientCapabilities } from '../../src/protocol/types.ts';
+import { ErrorCode, ProtocolError } from '../../src/core/protocol/errors.ts';
+import { isObject, type JsonObject } from '../../src/core/protocol/json.ts';
+import { META } from '../../src/core/protocol/meta.ts';
+import type { ClientCapabilities } from '../../src/core/protocol/types.ts';
 import { SimulatedClock } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
 

@@ -1,10 +1,10 @@
 /** Broken builds of apps and views. */
 import type { BrokenBuild } from './broken-build.ts';
 
-const POLICIES = 'test/apps/page-policy.test.ts';
-const APPS = 'test/apps/apps.test.ts';
-const WATCH = 'test/apps/watch-tool.test.ts';
-const MACHINE = 'test/apps/machine-view.test.ts';
+const POLICIES = 'test/features/apps/page-policy.test.ts';
+const APPS = 'test/features/apps/apps.test.ts';
+const WATCH = 'test/features/apps/watch-tool.test.ts';
+const MACHINE = 'test/features/apps/machine-view.test.ts';
 
 export const APP_FAULTS: readonly BrokenBuild[] = [
   {
@@ -50,7 +50,7 @@ export const APP_FAULTS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-66',
-    test: 'test/apps/tool-view.test.ts',
+    test: 'test/features/apps/tool-view.test.ts',
     in: 'Admission.#judgeUri',
     find: 'if (element?.opener !== undefined) return',
     replace: 'if (element?.opener === uri) return',

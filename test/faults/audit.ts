@@ -1,12 +1,12 @@
 /** Broken builds: the audit log. */
 import type { BrokenBuild } from './broken-build.ts';
 
-const test = 'test/audit/audit.test.ts';
+const test = 'test/features/guard/audit/audit.test.ts';
 
 export const AUDIT: readonly BrokenBuild[] = [
   {
     id: 'G-11',
-    test: 'test/audit/kill.test.ts',
+    test: 'test/features/guard/audit/kill.test.ts',
     in: 'AuditedCalls.run',
     find: 'if (!started.keeping) return',
     replace: 'if (started.keeping || !started.keeping) return',

@@ -1,15 +1,15 @@
 /** Broken builds of the admission. */
 import type { BrokenBuild } from './broken-build.ts';
 
-const SCOPES = 'test/authorization/scopes.test.ts';
-const RULES = 'test/authorization/rules.test.ts';
-const LISTS = 'test/authorization/lists.test.ts';
-const ENDS = 'test/authorization/ends.test.ts';
+const SCOPES = 'test/features/guard/authorization/scopes.test.ts';
+const RULES = 'test/features/guard/authorization/rules.test.ts';
+const LISTS = 'test/features/guard/authorization/lists.test.ts';
+const ENDS = 'test/features/guard/authorization/ends.test.ts';
 
 export const AUTHORIZATION: readonly BrokenBuild[] = [
   {
     id: 'G-03',
-    test: 'test/authorization/owners.test.ts',
+    test: 'test/features/guard/authorization/owners.test.ts',
     in: 'TaskTable.own',
     find: 'if (!entry || entry.record.owner !== ownerOf(client)) return undefined;',
     replace: 'if (!entry) return undefined;',

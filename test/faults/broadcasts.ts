@@ -1,9 +1,9 @@
 /** Broken builds: changes that thousands of clients are notified of. */
 import type { BrokenBuild } from './broken-build.ts';
 
-const test = 'test/emitters/fan-out.test.ts';
-const durable = 'test/durable/fan-out.test.ts';
-const stopping = 'test/shutdown/slices.test.ts';
+const test = 'test/core/emitters/fan-out.test.ts';
+const durable = 'test/features/durability/fan-out.test.ts';
+const stopping = 'test/system/shutdown/slices.test.ts';
 
 export const BROADCASTS: readonly BrokenBuild[] = [
   {
@@ -32,7 +32,7 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-44',
-    test: 'test/transports/http/rounds.test.ts',
+    test: 'test/core/http/transport/rounds.test.ts',
     in: 'clock.ts: inSlices',
     find: 'if (slice.over()) return pace.soon',
     replace: 'if (false) return pace.soon',

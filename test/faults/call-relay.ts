@@ -1,7 +1,7 @@
 /** Broken builds of the relay of calls between a client and an upstream. */
 import type { BrokenBuild } from './broken-build.ts';
 
-const RESTARTS = 'test/mounts/restarts.test.ts';
+const RESTARTS = 'test/gateway/mounts/restarts.test.ts';
 
 export const CALL_RELAY: readonly BrokenBuild[] = [
   {
@@ -40,7 +40,7 @@ export const CALL_RELAY: readonly BrokenBuild[] = [
   },
   {
     id: 'U-16',
-    test: 'test/mounts/principals.test.ts',
+    test: 'test/gateway/mounts/principals.test.ts',
     in: 'OwnedRoots.get',
     find: 'const named = this.#named.get(ownerKey);',
     replace: 'const [named] = [...this.#named.values(), this.#named.get(ownerKey)];',

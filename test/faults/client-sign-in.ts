@@ -91,7 +91,7 @@ export const CLIENT_SIGN_IN: readonly BrokenBuild[] = [
   },
   {
     id: 'S-70',
-    test: 'test/mounts/sign-ins.test.ts',
+    test: 'test/gateway/mounts/sign-ins.test.ts',
     in: 'SignIns.receive',
     find: 'if (person !== principal) {',
     replace: 'if (person === principal && !mount) {',
@@ -99,7 +99,7 @@ export const CLIENT_SIGN_IN: readonly BrokenBuild[] = [
   },
   {
     id: 'S-70',
-    test: 'test/mounts/sign-ins.test.ts',
+    test: 'test/gateway/mounts/sign-ins.test.ts',
     in: 'ResourceGrant.finish',
     find: 'if (!(await this.#tokens.replace(begun, text, undefined)) || pending.until <= this.#clock.date())',
     replace: 'if (pending.until <= this.#clock.date())',
@@ -107,7 +107,7 @@ export const CLIENT_SIGN_IN: readonly BrokenBuild[] = [
   },
   {
     id: 'S-71',
-    test: 'test/mounts/sign-ins.test.ts',
+    test: 'test/gateway/mounts/sign-ins.test.ts',
     in: 'UpstreamGrants.#key',
     find: 'principal === undefined || principal === LOCAL ? resource',
     replace: "principal !== '' ? resource",
@@ -115,7 +115,7 @@ export const CLIENT_SIGN_IN: readonly BrokenBuild[] = [
   },
   {
     id: 'S-71',
-    test: 'test/mounts/sign-ins.test.ts',
+    test: 'test/gateway/mounts/sign-ins.test.ts',
     in: 'HttpChannel.#authorizationOf',
     find: 'return message.authorization ?? this.#options.authorization;',
     replace: 'return this.#options.authorization;',
@@ -123,7 +123,7 @@ export const CLIENT_SIGN_IN: readonly BrokenBuild[] = [
   },
   {
     id: 'U-14',
-    test: 'test/mounts/sign-ins.test.ts',
+    test: 'test/gateway/mounts/sign-ins.test.ts',
     in: 'ResourceGrant.renew',
     find: 'if (await this.#replaced(demand, refused)) return true;',
     replace: '',

@@ -4,7 +4,7 @@ import type { BrokenBuild } from './broken-build.ts';
 export const COMMAND: readonly BrokenBuild[] = [
   {
     id: 'S-86',
-    test: 'test/input/through-model.test.ts',
+    test: 'test/features/asking/through-model.test.ts',
     in: 'offering.ts: spawnOffering',
     find: 'const reads = new ResourceReads(catalogues.resources, executors.reading);',
     replace:

@@ -30,7 +30,7 @@ export const FLEET: readonly BrokenBuild[] = [
   },
   {
     id: 'D-10',
-    test: 'test/cluster/rolling.test.ts',
+    test: 'test/system/cluster/rolling.test.ts',
     in: 'ForwardedRequest.#ofConnection',
     find: "return this.#host.leaving() ? { ...headers, connection: 'close' } : headers;",
     replace: 'return headers;',

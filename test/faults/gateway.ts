@@ -22,7 +22,7 @@ export const GATEWAY_FAULTS: readonly BrokenBuild[] = [
   },
   {
     id: 'U-18',
-    test: 'test/mounts/mount-pins.test.ts',
+    test: 'test/gateway/mounts/mount-pins.test.ts',
     in: 'PinGuard.judge',
     find: 'offered: holds ? without(catalogue, approvedOf(now, held)) : catalogue, problems };',
     replace: 'offered: catalogue, problems };',

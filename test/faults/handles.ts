@@ -4,7 +4,7 @@ import type { BrokenBuild } from './broken-build.ts';
 export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-01',
-    test: 'test/handles/durable.test.ts',
+    test: 'test/features/machines/durable.test.ts',
     in: 'BatchWrites.commit',
     find: 'return this.#store.commit(batch);',
     replace: 'void this.#store.commit(batch).catch(() => {}); return Promise.resolve();',
@@ -12,7 +12,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-01',
-    test: 'test/handles/durable.test.ts',
+    test: 'test/features/machines/durable.test.ts',
     in: 'commit.ts: commitOf',
     find: "const writes: Write[] = [{ type: 'snapshot', actor, version: activation.version, data }, ...activation.writes()];",
     replace:
@@ -21,7 +21,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-18',
-    test: 'test/handles/durable.test.ts',
+    test: 'test/features/machines/durable.test.ts',
     in: 'Instance.notPersisted',
     find: "this.leave('it could not be persisted');",
     replace: '',
@@ -29,7 +29,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-17',
-    test: 'test/handles/durable.test.ts',
+    test: 'test/features/machines/durable.test.ts',
     in: 'clock.ts: steadyDate',
     find: 'return () => start + clock.now();',
     replace: 'return () => clock.date();',
@@ -37,7 +37,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-23',
-    test: 'test/handles/durable.test.ts',
+    test: 'test/features/machines/durable.test.ts',
     in: 'IdempotentCalls.#runOnce',
     find: 'if (before !== undefined) return repeat(before);',
     replace: '',
@@ -45,7 +45,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-01',
-    test: 'test/handles/durable.test.ts',
+    test: 'test/features/machines/durable.test.ts',
     in: 'DeferredEffects.take',
     find: 'is not among what was taken. this.#effects = [];',
     replace: 'is not among what was taken. if (effects.length > 0) this.#effects = [];',
@@ -53,7 +53,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-15',
-    test: 'test/durable/deadly.test.ts',
+    test: 'test/features/durability/deadly.test.ts',
     in: 'PoisonEvents.markCall',
     find: 'notes.write(toText([id, whatOf(call)]));',
     replace: '',
@@ -62,7 +62,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-15',
-    test: 'test/durable/deadly.test.ts',
+    test: 'test/features/durability/deadly.test.ts',
     in: 'PoisonEvents.runMarked',
     find: 'notes.write(toText([id, OWN_ACTIVITY]));',
     replace: '',
@@ -71,7 +71,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-39',
-    test: 'test/poison-registry.test.ts',
+    test: 'test/core/kernel/poison-registry.test.ts',
     in: 'poison-registry.ts: hasCrashed',
     find: 'return previous !== undefined && previous.pid === mark?.pid && previous.crashed;',
     replace: 'return true;',
@@ -79,7 +79,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-39',
-    test: 'test/poison-registry.test.ts',
+    test: 'test/core/kernel/poison-registry.test.ts',
     in: 'PoisonRegistry.survived',
     find: 'if (!record?.unexplained) return false;',
     replace: 'if (!record?.unexplained || record.at >= 0) return false;',
@@ -87,7 +87,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-39',
-    test: 'test/durable/deadly.test.ts',
+    test: 'test/features/durability/deadly.test.ts',
     in: 'Supervision.release',
     find: '|| this.#handles?.release(name) === true',
     replace: '',
@@ -96,7 +96,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-39',
-    test: 'test/store/notes.test.ts',
+    test: 'test/core/store/notes.test.ts',
     in: 'onExit',
     find: 'for (const notes of opened) notes.ends();',
     replace: '',
@@ -104,15 +104,15 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-15',
-    test: 'test/handles/crashes.test.ts',
-    in: 'instance.ts: ATTEMPTS',
+    test: 'test/features/machines/crashes.test.ts',
+    in: 'instance.actor.ts: ATTEMPTS',
     find: 'const ATTEMPTS = 2;',
     replace: 'const ATTEMPTS = 3;',
     why: 'a poison event is tried three times',
   },
   {
     id: 'R-15',
-    test: 'test/handles/crashes.test.ts',
+    test: 'test/features/machines/crashes.test.ts',
     in: 'keepableObject',
     find: 'if (!isPlain(value))',
     replace: 'if (value === undefined)',
@@ -120,7 +120,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-15',
-    test: 'test/handles/crashes.test.ts',
+    test: 'test/features/machines/crashes.test.ts',
     in: 'TurnLoop.#durable',
     find: 'if (failed && before) return this.#undo(activation, served, before, failed.error);',
     replace: '',
@@ -128,7 +128,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-16',
-    test: 'test/handles/crashes.test.ts',
+    test: 'test/features/machines/crashes.test.ts',
     in: 'RESTARTS',
     find: 'const RESTARTS = { restarts: 3, windowMs: 10_000 };',
     replace: 'const RESTARTS = { restarts: 30, windowMs: 10_000 };',
@@ -136,7 +136,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-14',
-    test: 'test/handles/crashes.test.ts',
+    test: 'test/features/machines/crashes.test.ts',
     in: 'machine-checks.ts: bounded',
     find: 'const cycle = endlessCycle(machine);',
     replace: 'const cycle = undefined;',
@@ -144,7 +144,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-10',
-    test: 'test/handles/crashes.test.ts',
+    test: 'test/features/machines/crashes.test.ts',
     in: 'BoundedMailbox.add',
     find: 'if (this.#calls.length >= this.#most)',
     replace: 'if (this.#most < 0)',
@@ -152,7 +152,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'S-01',
-    test: 'test/handles/forged.test.ts',
+    test: 'test/features/machines/forged.test.ts',
     in: 'faultOfEvent',
     find: 'if (!listed.includes(type))',
     replace: 'if (listed.length > 99)',
@@ -160,7 +160,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'S-01',
-    test: 'test/handles/forged.test.ts',
+    test: 'test/features/machines/forged.test.ts',
     in: 'serializable.ts: notSerializable',
     find: 'if (FORBIDDEN.has(key) && !Array.isArray(value))',
     replace: 'if (FORBIDDEN.has(key) && Array.isArray(value))',
@@ -168,7 +168,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'S-02',
-    test: 'test/handles/forged.test.ts',
+    test: 'test/features/machines/forged.test.ts',
     in: 'checkRestorable',
     find: 'if (fault === undefined) return;',
     replace: "if (fault !== 'none') return;",
@@ -176,7 +176,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'S-04',
-    test: 'test/handles/life.test.ts',
+    test: 'test/features/machines/life.test.ts',
     in: 'Handles.#find',
     find: 'if (!entry || entry.principal !== principal) throw unknownHandle(name);',
     replace: 'if (!entry) throw unknownHandle(name);',
@@ -184,7 +184,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-27',
-    test: 'test/handles/versions.test.ts',
+    test: 'test/features/machines/versions.test.ts',
     in: 'restore.ts: resume',
     find: 'const machine = kind.previous?.[version];',
     replace: 'const machine = kind.previous?.[version] ?? kind.machine;',
@@ -192,7 +192,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-27',
-    test: 'test/handles/versions.test.ts',
+    test: 'test/features/machines/versions.test.ts',
     in: 'Activation.start',
     find: 'const fresh = resumption.migrated ? new Map(delaysOf(resumption.machine, resumption.snapshot)) : undefined;',
     replace: 'const fresh = resumption.migrated ? new Map<string, number>() : undefined;',
@@ -200,7 +200,7 @@ export const HANDLES: readonly BrokenBuild[] = [
   },
   {
     id: 'R-28',
-    test: 'test/handles/versions.test.ts',
+    test: 'test/features/machines/versions.test.ts',
     in: 'replay',
     find: 'states.pop();',
     replace: 'states.at(-1);',

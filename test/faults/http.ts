@@ -4,7 +4,7 @@ import type { BrokenBuild } from './broken-build.ts';
 export const HTTP: readonly BrokenBuild[] = [
   {
     id: 'R-08',
-    test: 'test/http/slow-readers.test.ts',
+    test: 'test/core/http/slow-readers.test.ts',
     in: 'OpenResponse.tend',
     find: 'if (pending > 0 && now - this.#since >= stallMs)',
     replace: 'if (now < 0)',
@@ -12,7 +12,7 @@ export const HTTP: readonly BrokenBuild[] = [
   },
   {
     id: 'R-09',
-    test: 'test/http/slow-readers.test.ts',
+    test: 'test/core/http/slow-readers.test.ts',
     in: 'EmitterQueue.add',
     find: 'this.#remove(key); this.#mail.set(key, mail);',
     replace: 'if (this.#mail.has(key)) return; this.#mail.set(key, mail);',
@@ -20,7 +20,7 @@ export const HTTP: readonly BrokenBuild[] = [
   },
   {
     id: 'S-38',
-    test: 'test/transports/http/health.test.ts',
+    test: 'test/core/http/transport/health.test.ts',
     in: 'Endpoint.handle',
     find: 'if (refusal) return this.refuse(request, refusal);',
     replace: 'if (refusal && !health) return this.refuse(request, refusal);',
@@ -28,7 +28,7 @@ export const HTTP: readonly BrokenBuild[] = [
   },
   {
     id: 'S-38',
-    test: 'test/transports/http/health.test.ts',
+    test: 'test/core/http/transport/health.test.ts',
     in: 'wantsReasons',
     find: 'return isLoopback(remoteAddress) &&',
     replace: 'return',
@@ -36,7 +36,7 @@ export const HTTP: readonly BrokenBuild[] = [
   },
   {
     id: 'S-39',
-    test: 'test/http/guard.test.ts',
+    test: 'test/core/http/guard.test.ts',
     in: 'Endpoint.handle',
     find: "if (version !== undefined && version !== '1.1'",
     replace: "if (version !== undefined && version !== '0.9' && version !== '1.1'",
@@ -44,7 +44,7 @@ export const HTTP: readonly BrokenBuild[] = [
   },
   {
     id: 'S-39',
-    test: 'test/http/limits.test.ts',
+    test: 'test/core/http/limits.test.ts',
     in: 'headBytes',
     find: 'bytes += part.length + 2;',
     replace: 'bytes += part.length;',
@@ -52,7 +52,7 @@ export const HTTP: readonly BrokenBuild[] = [
   },
   {
     id: 'S-40',
-    test: 'test/http/refusals.test.ts',
+    test: 'test/core/http/refusals.test.ts',
     in: 'LingeringClose.arrange',
     find: 'socket.destroySoon = () => this.begin(socket);',
     replace: 'socket.destroySoon = () => socket.end(() => socket.destroy());',
@@ -60,7 +60,7 @@ export const HTTP: readonly BrokenBuild[] = [
   },
   {
     id: 'R-40',
-    test: 'test/codec/ids.test.ts',
+    test: 'test/core/codec/ids.test.ts',
     in: 'parse.ts: parseText',
     find: 'value: messageEnvelopeOf(text),',
     replace: '',
@@ -68,7 +68,7 @@ export const HTTP: readonly BrokenBuild[] = [
   },
   {
     id: 'R-40',
-    test: 'test/codec/ids.test.ts',
+    test: 'test/core/codec/ids.test.ts',
     in: 'Inbound.#refuse',
     find: 'id === undefined && this.#exchange ? DIALECTS[LATEST_LEGACY] : heard',
     replace: 'heard',
@@ -76,7 +76,7 @@ export const HTTP: readonly BrokenBuild[] = [
   },
   {
     id: 'R-40',
-    test: 'test/codec/ids.test.ts',
+    test: 'test/core/codec/ids.test.ts',
     in: 'SkippedLine.head',
     find: 'return this.#envelope.text() ?? this.#start;',
     replace: 'return this.#start;',

@@ -4,7 +4,7 @@ import type { BrokenBuild } from './broken-build.ts';
 export const INSPECTOR: readonly BrokenBuild[] = [
   {
     id: 'S-92',
-    test: 'test/connection-limit.test.ts',
+    test: 'test/core/http/connection-limit.test.ts',
     in: 'connection-limit.ts: limitConnections',
     find: 'const [idlest] = idle;',
     replace: 'const [idlest] = new Set<Socket>();',

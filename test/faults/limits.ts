@@ -1,7 +1,7 @@
 /** Broken builds: limits of the memory that clients can use. */
 import type { BrokenBuild } from './broken-build.ts';
 
-const test = 'test/security/retained.test.ts';
+const test = 'test/system/security/retained.test.ts';
 
 export const LIMITS: readonly BrokenBuild[] = [
   {
@@ -118,7 +118,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-44',
-    test: 'test/emitters/emitter.test.ts',
+    test: 'test/core/emitters/emitter.test.ts',
     in: 'EmitterQueue.add',
     find: 'const excess = this.#reservation?.resize(this.#bytes);',
     replace: 'const excess = undefined;',
@@ -126,7 +126,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-47',
-    test: 'test/emitters/emitter.test.ts',
+    test: 'test/core/emitters/emitter.test.ts',
     in: 'emitter-queue.ts: dataOf',
     find: "case 'answer': return mail.outcome.ok && mail",
     replace: "case 'answer': return mail.outcome.ok || mail",
@@ -134,7 +134,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-47',
-    test: 'test/security/unread.test.ts',
+    test: 'test/system/security/unread.test.ts',
     in: 'PostExchange.receive',
     find: 'text.length > SMALL_ANSWER &&',
     replace: 'text.length < 0 &&',
@@ -142,7 +142,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-47',
-    test: 'test/security/unread.test.ts',
+    test: 'test/system/security/unread.test.ts',
     in: 'received-bytes.ts: lengthFault',
     find: 'if (declared > maxMessageBytes)',
     replace: 'if (declared < 0)',
@@ -150,7 +150,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-47',
-    test: 'test/security/unread.test.ts',
+    test: 'test/system/security/unread.test.ts',
     in: 'received-bytes.ts: lengthFault',
     find: 'declared > SMALL_BODY ?',
     replace: 'declared < 0 ?',
@@ -158,7 +158,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-47',
-    test: 'test/security/unread.test.ts',
+    test: 'test/system/security/unread.test.ts',
     in: 'ReceivedBytes.grow',
     find: 'this.#reservation.resize(bytes);',
     replace: 'this.#reservation.resize(0 * bytes);',
@@ -238,7 +238,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-46',
-    test: 'test/transports/cohort.test.ts',
+    test: 'test/core/transports/cohort.test.ts',
     in: 'turn-batch.ts: serveAlone',
     find: 'if (occupied) { large.push(complete); return; }',
     replace: '',
@@ -246,7 +246,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-46',
-    test: 'test/transports/cohort.test.ts',
+    test: 'test/core/transports/cohort.test.ts',
     in: 'serveNext',
     find: 'if (cohort.length > 0) serveAll();',
     replace: '',
@@ -254,7 +254,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-46',
-    test: 'test/transports/stdio.test.ts',
+    test: 'test/core/transports/stdio.test.ts',
     in: 'StreamConnection.#line',
     find: 'if (this.#waiting.length > 0) this.#waiting.push(text); else if',
     replace: 'if',
@@ -262,7 +262,7 @@ export const LIMITS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-46',
-    test: 'test/codec/parse.test.ts',
+    test: 'test/core/codec/parse.test.ts',
     in: 'parse.ts: parseText',
     find: 'const full = room?.(bytes);',
     replace: 'const full = room?.(0 * bytes);',

@@ -1,11 +1,11 @@
 /** Broken builds: links between nodes. */
 import type { BrokenBuild } from './broken-build.ts';
 
-const ROUTING = 'test/transports/link/routing.test.ts';
-const CHANGES = 'test/transports/link/changes.test.ts';
-const CONTINUITY = 'test/nodes/continuity.test.ts';
-const RATE = 'test/transports/link/rate.test.ts';
-const TEST = 'test/transports/link/link.test.ts';
+const ROUTING = 'test/features/cluster/link/routing.test.ts';
+const CHANGES = 'test/features/cluster/link/changes.test.ts';
+const CONTINUITY = 'test/features/cluster/continuity.test.ts';
+const RATE = 'test/features/cluster/link/rate.test.ts';
+const TEST = 'test/features/cluster/link/link.test.ts';
 
 export const LINK: readonly BrokenBuild[] = [
   {

@@ -1,14 +1,14 @@
 /** Broken builds of mounts. */
 import type { BrokenBuild } from './broken-build.ts';
 
-const SEARCH = 'test/mounts/search.test.ts';
-const MOUNTS = 'test/mounts/mount.test.ts';
-const UPSTREAMS = 'test/mounts/upstream-faults.test.ts';
+const SEARCH = 'test/gateway/mounts/search.test.ts';
+const MOUNTS = 'test/gateway/mounts/mount.test.ts';
+const UPSTREAMS = 'test/gateway/mounts/upstream-faults.test.ts';
 
 export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-81',
-    test: 'test/mounts/sign-ins.test.ts',
+    test: 'test/gateway/mounts/sign-ins.test.ts',
     in: 'CatalogueGrant.#reader',
     find: 'return stored !== undefined && this.#people.mayRead(stored) ? stored : undefined;',
     replace: 'return stored;',
@@ -17,7 +17,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-81',
-    test: 'test/mounts/sign-ins.test.ts',
+    test: 'test/gateway/mounts/sign-ins.test.ts',
     in: 'UpstreamGrants.mayRead',
     find: 'return open || principal === LOCAL || principal === ANONYMOUS;',
     replace: 'return open || principal.length > 0;',
@@ -26,7 +26,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-91',
-    test: 'test/mounts/passing.test.ts',
+    test: 'test/gateway/mounts/passing.test.ts',
     in: 'own-meta.ts: withoutOwnMeta',
     find: 'for (const name of PARTS) {',
     replace: 'for (const name of PARTS.slice(9)) {',
@@ -35,7 +35,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-91',
-    test: 'test/mounts/pins.test.ts',
+    test: 'test/gateway/mounts/pins.test.ts',
     in: 'pinOf',
     find: 'const members = withoutOwnMeta(definition);',
     replace: 'const { execution: _, ...members } = withoutOwnMeta(definition);',
@@ -43,7 +43,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-92',
-    test: 'test/mounts/passing.test.ts',
+    test: 'test/gateway/mounts/passing.test.ts',
     in: 'MountedElements.#compiled',
     find: 'if (jsonLength(definition, maxDefinitionBytes) > maxDefinitionBytes) {',
     replace: 'if (jsonLength(definition, maxDefinitionBytes) < 0) {',

@@ -4,7 +4,7 @@ import type { BrokenBuild } from './broken-build.ts';
 export const NODES: readonly BrokenBuild[] = [
   {
     id: 'D-03',
-    test: 'test/store/postgres/postgres.test.ts',
+    test: 'test/features/postgres/postgres.test.ts',
     in: 'ReconnectingConnection.#lost',
     find: 'this.#owner.down(reason); this.#again();',
     replace: 'this.#owner.down(reason);',
@@ -12,7 +12,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-03',
-    test: 'test/store/postgres/failover.test.ts',
+    test: 'test/features/postgres/failover.test.ts',
     in: 'ReconnectingConnection.#again',
     find: 'this.#again(); if (!this.#preparing',
     replace: 'if (!this.#preparing',
@@ -20,7 +20,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-03',
-    test: 'test/store/postgres/failover.test.ts',
+    test: 'test/features/postgres/failover.test.ts',
     in: 'PrimaryTimeline.admit',
     find: 'if (recovery?.[0] === true)',
     replace: "if (recovery?.[0] === 'never')",
@@ -28,7 +28,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-03',
-    test: 'test/store/postgres/failover.test.ts',
+    test: 'test/features/postgres/failover.test.ts',
     in: 'PrimaryTimeline.learn',
     find: "connection.abandon('a standby was promoted');",
     replace: '{}',
@@ -36,7 +36,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-03',
-    test: 'test/store/postgres/failover.test.ts',
+    test: 'test/features/postgres/failover.test.ts',
     in: 'PrimaryTimeline.#replaces',
     find: 'return later?.system === earlier.system && later.number > earlier.number;',
     replace: 'return later?.system === earlier.system && later.number > 1_000 + earlier.number;',
@@ -44,7 +44,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-03',
-    test: 'test/store/postgres/failover.test.ts',
+    test: 'test/features/postgres/failover.test.ts',
     in: 'StoreSession.#endFormer',
     find: 'WHERE pid = $1 AND backend_start = $2::timestamptz',
     replace: 'WHERE pid = $1 AND backend_start > $2::timestamptz',
@@ -52,7 +52,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-03',
-    test: 'test/store/postgres/membership.test.ts',
+    test: 'test/features/postgres/membership.test.ts',
     in: 'ClusterTables.prepare',
     find: 'async prepare(connection: PostgresConnection): Promise<void> {',
     replace:
@@ -61,7 +61,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-11',
-    test: 'test/store/postgres/postgres.test.ts',
+    test: 'test/features/postgres/postgres.test.ts',
     in: 'GroupFold.#trim',
     find: 'if (!head || to <= head.purged) return;',
     replace: 'if (head) return;',
@@ -69,7 +69,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-12',
-    test: 'test/store/postgres/postgres.test.ts',
+    test: 'test/features/postgres/postgres.test.ts',
     in: 'LayerStatements.#text',
     find: 'WHERE id = $1 AND NOT fenced FOR SHARE',
     replace: 'WHERE id = $1 FOR SHARE',
@@ -77,7 +77,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-12',
-    test: 'test/store/postgres/postgres.test.ts',
+    test: 'test/features/postgres/postgres.test.ts',
     in: 'OpenedPostgres.ask',
     find: 'await this.#writer.commit(query.writes);',
     replace: 'this.#writer.commit(query.writes).catch(() => {});',
@@ -85,7 +85,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-13',
-    test: 'test/nodes/outages.test.ts',
+    test: 'test/features/cluster/outages.test.ts',
     in: 'DatabaseClock.date',
     find: 'return this.follows?.() ?? this.#clock.date();',
     replace: 'return this.#clock.date();',
@@ -93,7 +93,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-16',
-    test: 'test/nodes/outages.test.ts',
+    test: 'test/features/cluster/outages.test.ts',
     in: 'Handles.take',
     find: 'await this.#directory.take(cells);',
     replace: 'if (!cells) await this.#directory.take(cells);',
@@ -101,7 +101,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-15',
-    test: 'test/durable/deadly.test.ts',
+    test: 'test/features/durability/deadly.test.ts',
     in: 'CrashNotes.#start',
     find: "process.on('exit', this.#onExit);",
     replace: '',
@@ -110,7 +110,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-21',
-    test: 'test/durable/database.test.ts',
+    test: 'test/features/durability/database.test.ts',
     in: 'store-session.ts: SETTINGS',
     find: 'SET enable_seqscan = off;',
     replace: 'SET synchronous_commit = off; SET enable_seqscan = off;',
@@ -118,7 +118,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-06',
-    test: 'test/store/postgres/membership.test.ts',
+    test: 'test/features/postgres/membership.test.ts',
     in: 'statementsOf',
     find: 'WHERE o.id = c.node AND o.fenced))',
     replace: 'WHERE o.id = c.node))',
@@ -126,7 +126,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-12',
-    test: 'test/store/postgres/membership.test.ts',
+    test: 'test/features/postgres/membership.test.ts',
     in: 'statementsOf',
     find: 'WHERE b.node = n.id AND',
     replace: 'WHERE b.node = n.id OR',
@@ -134,7 +134,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-05',
-    test: 'test/nodes/cluster-node.test.ts',
+    test: 'test/features/cluster/cluster-node.test.ts',
     in: 'ClusterNode.#isIsolated',
     find: 'missing.some((node) => member.id < node) ? SECOND_MS : 0',
     replace: 'missing.length < 0 ? SECOND_MS : 0',
@@ -142,7 +142,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-12',
-    test: 'test/handles/cells.test.ts',
+    test: 'test/features/machines/cells.test.ts',
     in: 'HandleDirectory.take',
     find: "store.list({ kind: 'handle', cells, after, limit: PAGE })",
     replace: "store.list({ kind: 'handle', after, limit: PAGE })",
@@ -150,7 +150,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-12',
-    test: 'test/nodes/foreign-writes.test.ts',
+    test: 'test/features/cluster/foreign-writes.test.ts',
     in: 'foreignIn',
     find: 'if (cell !== undefined && !owner.owns(cell)) return actor;',
     replace: '',
@@ -158,7 +158,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-12',
-    test: 'test/nodes/cluster-node.test.ts',
+    test: 'test/features/cluster/cluster-node.test.ts',
     in: 'ClusterNode.#lost',
     find: 'const dropped = this.#options.holder.drop(cells, false);',
     replace: 'const dropped = this.#options.holder.drop(cells, true);',
@@ -166,7 +166,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-22',
-    test: 'test/simulation/nodes.test.ts',
+    test: 'test/system/simulation/nodes.test.ts',
     in: 'ClusterNode.#take',
     find: "if (member === this.#member) this.#cells.set(owned, 'here');",
     replace: "this.#cells.set(owned, 'here');",
@@ -174,7 +174,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-01',
-    test: 'test/cluster/takeover.test.ts',
+    test: 'test/system/cluster/takeover.test.ts',
     in: 'ClusterNode.#take',
     find: 'const taking = this.#options.holder.take(owned);',
     replace: 'const taking = this.#options.holder.take([]);',
@@ -182,7 +182,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-02',
-    test: 'test/cluster/takeover.test.ts',
+    test: 'test/system/cluster/takeover.test.ts',
     in: 'OpenedPostgres.ask',
     find: 'await this.#writer.commit(query.writes);',
     replace: 'this.#writer.commit(query.writes).catch(() => {});',
@@ -190,7 +190,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-01',
-    test: 'test/cluster/takeover.test.ts',
+    test: 'test/system/cluster/takeover.test.ts',
     in: 'statementsOf',
     find: 'AND (pg_try_advisory_xact_lock_shared(n.lock) OR EXISTS',
     replace: 'AND (EXISTS',
@@ -198,7 +198,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-04',
-    test: 'test/cluster/takeover.test.ts',
+    test: 'test/system/cluster/takeover.test.ts',
     in: 'PostgresMember.connected',
     find: 'return systemClock.now() - this.#arrivedAt < LEASE_MS;',
     replace: 'return this.#arrivedAt > 0;',
@@ -206,7 +206,7 @@ export const NODES: readonly BrokenBuild[] = [
   },
   {
     id: 'D-14',
-    test: 'test/cluster/takeover.test.ts',
+    test: 'test/system/cluster/takeover.test.ts',
     in: 'Beats.#blockedMs',
     find: 'return systemClock.now() - this.#seenAt;',
     replace: 'return 0 * this.#seenAt;',

@@ -1,9 +1,9 @@
 /** Broken builds of the resource server. */
 import type { BrokenBuild } from './broken-build.ts';
 
-const BAD = 'test/oauth/bad-tokens.test.ts';
-const ODD = 'test/oauth/odd-tokens.test.ts';
-const ISSUERS = 'test/oauth/issuers.test.ts';
+const BAD = 'test/features/oauth/bad-tokens.test.ts';
+const ODD = 'test/features/oauth/odd-tokens.test.ts';
+const ISSUERS = 'test/features/oauth/issuers.test.ts';
 
 export const OAUTH: readonly BrokenBuild[] = [
   {
@@ -65,7 +65,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   },
   {
     id: 'G-01',
-    test: 'test/oauth/resource-server.test.ts',
+    test: 'test/features/oauth/resource-server.test.ts',
     in: 'ResourceServer.#withoutToken',
     find: "method === 'POST' && query === '' && isModernRevision",
     replace: 'isModernRevision',
@@ -73,7 +73,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   },
   {
     id: 'G-01',
-    test: 'test/oauth/resource-server.test.ts',
+    test: 'test/features/oauth/resource-server.test.ts',
     in: 'ResourceServer.#read',
     find: 'if (last?.header === header) return last;',
     replace: 'if (last) return last;',
@@ -97,7 +97,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   },
   {
     id: 'G-08',
-    test: 'test/oauth/dpop.test.ts',
+    test: 'test/features/oauth/dpop.test.ts',
     in: 'DpopProofs.#isNew',
     find: 'if (this.#seen.has(id)) return false;',
     replace: '',
@@ -105,7 +105,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   },
   {
     id: 'G-08',
-    test: 'test/oauth/dpop.test.ts',
+    test: 'test/features/oauth/dpop.test.ts',
     in: 'ResourceServer.#answer',
     find: "if (scheme === 'bearer' || dpop === 'off')",
     replace: "if (scheme === 'bearer' && dpop === 'off')",
@@ -113,7 +113,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   },
   {
     id: 'G-09',
-    test: 'test/oauth/addresses.test.ts',
+    test: 'test/features/oauth/addresses.test.ts',
     in: 'checkAddress',
     find: 'if (family !== 0) checkIp(host, family, local);',
     replace: '',
@@ -121,7 +121,7 @@ export const OAUTH: readonly BrokenBuild[] = [
   },
   {
     id: 'G-16',
-    test: 'test/examples/guarded.test.ts',
+    test: 'test/system/examples/guarded.test.ts',
     in: 'Rejections.challenge',
     find: 'const all = [...new Set([...this.#scopes, ...scopes])];',
     replace: 'const all = scopes;',

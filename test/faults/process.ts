@@ -178,7 +178,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-35',
-    test: 'test/transports/relay.test.ts',
+    test: 'test/core/transports/relay.test.ts',
     in: 'Inbound.#refuse',
     find: "if (!batch || id !== undefined) bus.emit('connection.rejected', { connection, id });",
     replace: "if (!batch && id !== undefined) bus.emit('connection.rejected', { connection, id });",
@@ -204,7 +204,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-39',
-    test: 'test/durable/deadly.test.ts',
+    test: 'test/features/durability/deadly.test.ts',
     in: 'WorkerProcess.#endOf',
     find: '(signal === null ? code !== 0 : FAULTS.has(signal))',
     replace: 'false',

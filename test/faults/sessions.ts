@@ -4,7 +4,7 @@ import type { BrokenBuild } from './broken-build.ts';
 export const SESSIONS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
-    test: 'test/durable/sessions.test.ts',
+    test: 'test/features/durability/sessions.test.ts',
     in: 'ReplyCache.#start',
     find: 'if ((!repeatable || again) && !marked) return this.#mark(mail, call);',
     replace: '',
@@ -12,7 +12,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-01',
-    test: 'test/durable/lasting.test.ts',
+    test: 'test/features/durability/lasting.test.ts',
     in: 'Stdio.open',
     find: 'session: process.env.TROUPE_SESSION,',
     replace: 'session: undefined,',
@@ -20,7 +20,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-02',
-    test: 'test/durable/sessions.test.ts',
+    test: 'test/features/durability/sessions.test.ts',
     in: 'SessionRepository.take',
     find: "if (row.status !== 'open' || ended(row, now)) continue;",
     replace: 'continue;',
@@ -28,7 +28,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-03',
-    test: 'test/durable/sessions.test.ts',
+    test: 'test/features/durability/sessions.test.ts',
     in: 'SessionRepository.find',
     find: 'if (dormant?.row.principal !== principal) return undefined;',
     replace: 'if (!dormant) return undefined;',
@@ -36,7 +36,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-05',
-    test: 'test/durable/sessions.test.ts',
+    test: 'test/features/durability/sessions.test.ts',
     in: 'HttpSession.find',
     find: 'return stream.canResume(seq) ? { stream, seq } : undefined;',
     replace: 'return { stream, seq };',
@@ -44,7 +44,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-24',
-    test: 'test/durable/sessions.test.ts',
+    test: 'test/features/durability/sessions.test.ts',
     in: 'SessionRecord.end',
     find: "this.#row('ended', this.#options.system.clock.date() + AUDIT_MS);",
     replace: "this.#row('open', this.#options.system.clock.date() + AUDIT_MS);",
@@ -52,7 +52,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-25',
-    test: 'test/durable/sessions.test.ts',
+    test: 'test/features/durability/sessions.test.ts',
     in: 'HttpConnections.close',
     find: 'session.end(this.options.retryMs, now);',
     replace: 'session.end(undefined, now);',
@@ -60,7 +60,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-25',
-    test: 'test/durable/sleep.test.ts',
+    test: 'test/features/durability/sleep.test.ts',
     in: 'McpRoutes.#wake',
     find: "all.closed ? refuse(503, 'this server is closed', ErrorCode.ShuttingDown) : refuse(404, NO_SESSION)",
     replace: 'refuse(404, NO_SESSION)',
@@ -68,7 +68,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-30',
-    test: 'test/durable/sleep.test.ts',
+    test: 'test/features/durability/sleep.test.ts',
     in: 'HttpConnections.end',
     find: "emit('connection.closed', { connection: session.connection, reason }); session.keeper?.end();",
     replace: "emit('connection.drained', { connection: session.connection }); session.keeper?.end();",
@@ -76,7 +76,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-30',
-    test: 'test/durable/sleep.test.ts',
+    test: 'test/features/durability/sleep.test.ts',
     in: 'HttpConnections.post',
     find: 'if (gone) exchange.closed();',
     replace: '',
@@ -84,7 +84,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-18',
-    test: 'test/durable/sleep.test.ts',
+    test: 'test/features/durability/sleep.test.ts',
     in: 'ReplyCache.#start',
     find: 'if ((!repeatable || again) && !marked) return this.#mark(mail, call);',
     replace: '',
@@ -92,7 +92,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-01',
-    test: 'test/durable/sleep.test.ts',
+    test: 'test/features/durability/sleep.test.ts',
     in: 'OutputGate.after',
     find: 'if (this.still) return run();',
     replace: 'return run();',
@@ -100,7 +100,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-22',
-    test: 'test/durable/sleep.test.ts',
+    test: 'test/features/durability/sleep.test.ts',
     in: 'SessionRepository.#keep',
     find: 'this.#awake.delete(id); this.#hibernates(row, false);',
     replace: 'this.#awake.delete(id);',
@@ -108,7 +108,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-22',
-    test: 'test/durable/sleep.test.ts',
+    test: 'test/features/durability/sleep.test.ts',
     in: 'SessionWakeup.#wake',
     find: 'unread();',
     replace: '',
@@ -116,7 +116,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-45',
-    test: 'test/durable/reads.test.ts',
+    test: 'test/features/durability/reads.test.ts',
     in: 'OutputGate.afterAddition',
     find: 'if (this.#durable >= position) return run();',
     replace: 'if (this.#durable >= 0) return run();',
@@ -124,7 +124,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-45',
-    test: 'test/durable/reads.test.ts',
+    test: 'test/features/durability/reads.test.ts',
     in: 'handle.ts: handleMachine',
     find: "tags: ['loaded', 'pending'],",
     replace: "tags: ['loaded', 'pending', 'ready'],",
@@ -132,7 +132,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-45',
-    test: 'test/durable/reads.test.ts',
+    test: 'test/features/durability/reads.test.ts',
     in: 'Task.look',
     find: 'return this.#keeping.durable ?? this.#now();',
     replace: 'return this.#now();',
@@ -140,7 +140,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-46',
-    test: 'test/durable/reads.test.ts',
+    test: 'test/features/durability/reads.test.ts',
     in: 'leavesNothing',
     find: 'hints(tool).readOnlyHint === true && !mayBecomeTask',
     replace: 'hints(tool).readOnlyHint === undefined && !mayBecomeTask',
@@ -148,7 +148,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-26',
-    test: 'test/durable/reads.test.ts',
+    test: 'test/features/durability/reads.test.ts',
     in: 'ReplyCache.#makeRoom',
     find: '?? new RecentNames(limits.maxRepliesPerSession)',
     replace: '?? new RecentNames(1e9)',
@@ -156,7 +156,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'D-01',
-    test: 'test/nodes/continuity.test.ts',
+    test: 'test/features/cluster/continuity.test.ts',
     in: 'ReplyCache.#start',
     find: 'if ((!repeatable || again) && !marked)',
     replace: 'if (!repeatable && !marked)',
@@ -164,7 +164,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'D-01',
-    test: 'test/nodes/continuity.test.ts',
+    test: 'test/features/cluster/continuity.test.ts',
     in: 'ReplyCache.#start',
     find: 'again ? !repeatable || before !== undefined',
     replace: 'again ? before !== undefined',
@@ -172,7 +172,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
   },
   {
     id: 'D-01',
-    test: 'test/nodes/continuity.test.ts',
+    test: 'test/features/cluster/continuity.test.ts',
     in: 'Inbound.#admit',
     find: 'if (progress !== undefined) setProgress(request, progress);',
     replace: '',

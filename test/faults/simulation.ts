@@ -4,7 +4,7 @@ import type { BrokenBuild } from './broken-build.ts';
 export const SIMULATION: readonly BrokenBuild[] = [
   {
     id: 'R-32',
-    test: 'test/simulation/simulation.test.ts',
+    test: 'test/system/simulation/simulation.test.ts',
     in: 'StepLog.#stored',
     find: 'await stored;',
     replace: '',
@@ -12,7 +12,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-32',
-    test: 'test/simulation/simulation.test.ts',
+    test: 'test/system/simulation/simulation.test.ts',
     in: 'TaskTable.own',
     find: 'if (!entry || entry.record.owner !== ownerOf(client)) return undefined;',
     replace: 'if (!entry) return undefined;',
@@ -20,7 +20,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-32',
-    test: 'test/simulation/simulation.test.ts',
+    test: 'test/system/simulation/simulation.test.ts',
     in: 'overloadReason',
     find: 'if (size < maxInFlight) return undefined;',
     replace: 'if (size < 1_000) return undefined;',
@@ -28,7 +28,7 @@ export const SIMULATION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-32',
-    test: 'test/simulation/simulation.test.ts',
+    test: 'test/system/simulation/simulation.test.ts',
     in: 'SessionRecord.gate',
     find: 'this.#output.after(run, failed);',
     replace: 'run(); void failed;',

@@ -1,7 +1,7 @@
 /** Broken builds of the skills that a server offers. */
 import type { BrokenBuild } from './broken-build.ts';
 
-const SKILLS = 'test/skills/skills.test.ts';
+const SKILLS = 'test/features/skills/skills.test.ts';
 
 export const SKILLS_OF_SERVER: readonly BrokenBuild[] = [
   {

@@ -4,7 +4,7 @@ import type { BrokenBuild } from './broken-build.ts';
 export const STORE: readonly BrokenBuild[] = [
   {
     id: 'R-03',
-    test: 'test/store/power-loss.test.ts',
+    test: 'test/core/store/power-loss.test.ts',
     in: 'database-file.ts: openFile',
     find: 'synchronous=FULL',
     replace: 'synchronous=NORMAL',
@@ -12,7 +12,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-04',
-    test: 'test/store/damage.test.ts',
+    test: 'test/core/store/damage.test.ts',
     in: 'journal-rows.ts: readEvent',
     find: 'if (prev !== previous || eventSum(prev, of.n, seq, kind, data) !== crc) throw damaged(what);',
     replace: '',
@@ -20,7 +20,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-41',
-    test: 'test/store/flips.test.ts',
+    test: 'test/core/store/flips.test.ts',
     in: 'integrity',
     find: "return rows.filter((line) => line !== 'ok');",
     replace: 'return rows.slice(rows.length);',
@@ -28,7 +28,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-41',
-    test: 'test/store/flips.test.ts',
+    test: 'test/core/store/flips.test.ts',
     in: 'sqlite-check.ts: checkFile',
     find: 'db.run(`REINDEX',
     replace: 'if (doubtful.size < 0) db.run(`REINDEX',
@@ -36,7 +36,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-42',
-    test: 'test/store/flips.test.ts',
+    test: 'test/core/store/flips.test.ts',
     in: 'StateRows.replyTo',
     find: "if (!row && this.#keys.has('reply', ...key)) throw missingReply(actor, request);",
     replace: '',
@@ -44,7 +44,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-42',
-    test: 'test/store/flips.test.ts',
+    test: 'test/core/store/flips.test.ts',
     in: 'SqliteJournal.#find',
     find: 'if (!row && this.#keys.has(',
     replace: 'if (!row && stream.length < 0 && this.#keys.has(',
@@ -52,7 +52,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-42',
-    test: 'test/store/flips.test.ts',
+    test: 'test/core/store/flips.test.ts',
     in: 'StateRows.load',
     find: "if (timers.length !== this.#keys.count('timers', key))",
     replace: 'if (timers.length < 0)',
@@ -60,7 +60,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-42',
-    test: 'test/durable/damage.test.ts',
+    test: 'test/features/durability/damage.test.ts',
     in: 'SessionRepository.find',
     find: "if (!dormant && store.isDamaged(actor)) return 'damaged';",
     replace: '',
@@ -68,7 +68,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-42',
-    test: 'test/durable/damage.test.ts',
+    test: 'test/features/durability/damage.test.ts',
     in: 'Handles.#find',
     find: 'if (!entry && this.#options.store.isDamaged(id)) throw damagedHandle(name);',
     replace: '',
@@ -76,7 +76,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-42',
-    test: 'test/durable/damage.test.ts',
+    test: 'test/features/durability/damage.test.ts',
     in: 'TaskRecords.read',
     find: 'this.#unread.add(row.id);',
     replace: '',
@@ -84,7 +84,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-43',
-    test: 'test/store/damage.test.ts',
+    test: 'test/core/store/damage.test.ts',
     in: 'database-file.ts: openFile',
     find: 'mustNotBeCut(file, path, mark); if',
     replace: 'if',
@@ -92,7 +92,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-43',
-    test: 'test/store/damage.test.ts',
+    test: 'test/core/store/damage.test.ts',
     in: 'mustHaveAll',
     find: 'if (marked.commits <= commits) return;',
     replace: 'if (marked.commits > -1) return;',
@@ -100,7 +100,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-48',
-    test: 'test/store/damage.test.ts',
+    test: 'test/core/store/damage.test.ts',
     in: 'mustHaveAll',
     find: 'if (marked.store !== undefined && marked.store !== id)',
     replace: 'if (marked.store === id && marked.store !== id)',
@@ -108,7 +108,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-47',
-    test: 'test/store/damage.test.ts',
+    test: 'test/core/store/damage.test.ts',
     in: 'database-file.ts: openFile',
     find: 'const before = inspect({ file, path, lock, mark, lockMs: options.lockMs, readOnly });',
     replace: 'const before = undefined;',
@@ -116,7 +116,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-52',
-    test: 'test/store/displaced.test.ts',
+    test: 'test/core/store/displaced.test.ts',
     in: 'GroupCommit.#finish',
     find: 'this.#mustBeInPlace(); this.#keys.keep();',
     replace: 'this.#keys.keep();',
@@ -124,7 +124,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-52',
-    test: 'test/store/displaced.test.ts',
+    test: 'test/core/store/displaced.test.ts',
     in: 'database-file.ts: openFile',
     find: "if (database !== there) throw new Displaced(displacedText(path, '', there));",
     replace: '',
@@ -132,7 +132,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-18',
-    test: 'test/store/faults.test.ts',
+    test: 'test/core/store/faults.test.ts',
     in: 'sqlite-database.ts: FAULTS',
     find: "[FULL]: 'full',",
     replace: '',
@@ -140,7 +140,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-19',
-    test: 'test/store/faults.test.ts',
+    test: 'test/core/store/faults.test.ts',
     in: 'GroupCommit.run',
     find: 'return this.#failed(jobs, error);',
     replace: "return jobs.map(({ id }) => ({ id, found: { type: 'commit', value: undefined } }));",
@@ -148,7 +148,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-20',
-    test: 'test/store/faults.test.ts',
+    test: 'test/core/store/faults.test.ts',
     in: 'SqliteStore.ask',
     find: 'if (this.#thread) return',
     replace: 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20); if (this.#thread) return',
@@ -156,7 +156,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-26',
-    test: 'test/store/retention.test.ts',
+    test: 'test/core/store/retention.test.ts',
     in: 'SqliteJournal.events',
     find: 'if (after > 0 && after < of.purged) throw gone(actor, stream, after);',
     replace: '',
@@ -164,7 +164,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-26',
-    test: 'test/store/retention.test.ts',
+    test: 'test/core/store/retention.test.ts',
     in: 'SqliteJournal.append',
     find: 'if (to.events > maxStreamEvents)',
     replace: 'if (to.events > 1e9)',
@@ -172,7 +172,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-26',
-    test: 'test/store/retention.test.ts',
+    test: 'test/core/store/retention.test.ts',
     in: 'GroupCommit.#sweep',
     find: 'sweep.surplus ??= this.#rows.replies() - maxReplies;',
     replace: 'sweep.surplus ??= 0;',
@@ -180,7 +180,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-26',
-    test: 'test/store/packs.test.ts',
+    test: 'test/core/store/packs.test.ts',
     in: 'ReplyPacks.write',
     find: 'if (this.#bytes <= MAX_BYTES) return;',
     replace: 'if (this.#bytes <= MAX_BYTES * 100) return;',
@@ -188,7 +188,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-41',
-    test: 'test/store/packs.test.ts',
+    test: 'test/core/store/packs.test.ts',
     in: 'reply-pack.ts: readPack',
     find: 'const intact = sumOf(body) === sum;',
     replace: 'const intact = sumOf(body) >= 0 && sum !== undefined;',
@@ -196,7 +196,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-01',
-    test: 'test/store/packs.test.ts',
+    test: 'test/core/store/packs.test.ts',
     in: 'ReplyPacks.reply',
     find: 'if (held) this.#change(actor, request, held, undefined, true);',
     replace: 'if (held) this.#change(actor, request, held, undefined, false);',
@@ -204,7 +204,7 @@ export const STORE: readonly BrokenBuild[] = [
   },
   {
     id: 'R-01',
-    test: 'test/store/contract.test.ts',
+    test: 'test/core/store/contract.test.ts',
     in: 'GroupCommit.#claim',
     find: 'if (there === undefined)',
     replace: 'if (there !== undefined)',

@@ -4,7 +4,7 @@ import type { BrokenBuild } from './broken-build.ts';
 export const SUPERVISION: readonly BrokenBuild[] = [
   {
     id: 'R-10',
-    test: 'test/requests/bounds.test.ts',
+    test: 'test/core/requests/bounds.test.ts',
     in: 'overloadReason',
     find: 'if (size < maxInFlight) return undefined;',
     replace: 'if (size < Number.POSITIVE_INFINITY) return undefined;',
@@ -12,7 +12,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-10',
-    test: 'test/workers/pool.test.ts',
+    test: 'test/features/workers/pool.test.ts',
     in: 'Pool.#run',
     find: 'if (this.#queue.length >= maxCpuQueue)',
     replace: 'if (this.#queue.length >= Number.POSITIVE_INFINITY)',
@@ -20,7 +20,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-11',
-    test: 'test/workers/pool.test.ts',
+    test: 'test/features/workers/pool.test.ts',
     in: 'PoolWorker.#terminate',
     find: 'void this.#worker.terminate();',
     replace: '',
@@ -28,7 +28,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-12',
-    test: 'test/runtime/process.test.ts',
+    test: 'test/core/server/process.test.ts',
     in: 'uncaught-errors.ts: guardProcess',
     find: "process.on('uncaughtException', onException);",
     replace: '',
@@ -36,7 +36,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-12',
-    test: 'test/runtime/process.test.ts',
+    test: 'test/core/server/process.test.ts',
     in: 'Supervision.restart',
     find: 'if (this.#restarting) return;',
     replace: 'return;',
@@ -44,7 +44,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-13',
-    test: 'test/workers/watchdog.test.ts',
+    test: 'test/features/workers/watchdog.test.ts',
     in: 'Watch.#stirred',
     find: 'parentPort?.postMessage(over);',
     replace: '',
@@ -52,7 +52,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-13',
-    test: 'test/workers/watchdog.test.ts',
+    test: 'test/features/workers/watchdog.test.ts',
     in: 'Watch.#late',
     find: "process.kill(process.pid, 'SIGKILL');",
     replace: '',
@@ -60,7 +60,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-13',
-    test: 'test/workers/watchdog.test.ts',
+    test: 'test/features/workers/watchdog.test.ts',
     in: 'poison-registry.ts: MAX_CRASHES',
     find: 'MAX_CRASHES = 2',
     replace: 'MAX_CRASHES = 200',
@@ -68,7 +68,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-14',
-    test: 'test/workers/watchdog.test.ts',
+    test: 'test/features/workers/watchdog.test.ts',
     in: 'settling',
     find: 'if (!cycle) return definition;',
     replace: 'return definition;',
@@ -76,7 +76,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-51',
-    test: 'test/requests/lifecycle.test.ts',
+    test: 'test/core/requests/lifecycle.test.ts',
     in: 'request.ts: requestMachine',
     find: "cancelled: { tags: ['settled', 'detached'],",
     replace: "cancelled: { tags: ['settled'],",
@@ -84,7 +84,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-51',
-    test: 'test/requests/lifecycle.test.ts',
+    test: 'test/core/requests/lifecycle.test.ts',
     in: 'request.ts: requestMachine',
     find: "answered: { tags: ['settled'],",
     replace: 'answered: { tags: [],',
@@ -92,7 +92,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-51',
-    test: 'test/requests/lifecycle.test.ts',
+    test: 'test/core/requests/lifecycle.test.ts',
     in: 'Requests.crashed',
     find: 'if (request.settled) return; this.#listens?.ended(request);',
     replace: 'this.#listens?.ended(request);',
@@ -100,7 +100,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-16',
-    test: 'test/actor/quarantine.test.ts',
+    test: 'test/core/kernel/quarantine.test.ts',
     in: 'Spawned.#crash',
     find: 'quarantine.add(this.address, this.kind, messageOf(error), () => this.#release());',
     replace: '',
@@ -108,7 +108,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-16',
-    test: 'test/workers/pool.test.ts',
+    test: 'test/features/workers/pool.test.ts',
     in: 'Pool.#run',
     find: "if (this.#supervisors.get(label)?.value === 'quarantined')",
     replace: "if (label === '')",
@@ -116,7 +116,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-17',
-    test: 'test/runtime/wall-clock.test.ts',
+    test: 'test/core/server/wall-clock.test.ts',
     in: 'clock.ts: systemClock',
     find: 'Math.floor(performance.timeOrigin + performance.now())',
     replace: 'Date.now()',
@@ -124,7 +124,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   },
   {
     id: 'R-21',
-    test: 'test/runtime/process.test.ts',
+    test: 'test/core/server/process.test.ts',
     in: 'NodeTransport.#listen',
     find: 'server.listen({ port, host, backlog: BACKLOG }, () => {',
     replace: 'server.maxConnections = 5; server.listen({ port, host, backlog: BACKLOG }, () => {',

@@ -4,7 +4,7 @@ import type { BrokenBuild } from './broken-build.ts';
 export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-29',
-    test: 'test/tasks/durable/tasks.test.ts',
+    test: 'test/features/tasks/durable/tasks.test.ts',
     in: 'TaskRecords.create',
     find: 'return this.#options.store.commit([...this.#writes(record, task), call, ...more]);',
     replace:
@@ -13,7 +13,7 @@ export const TASKS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-29',
-    test: 'test/tasks/durable/tasks.test.ts',
+    test: 'test/features/tasks/durable/tasks.test.ts',
     in: 'Task.constructor',
     find: 'if (was) this.#snapshot = taskMachine.resolveState({ value: was.status });',
     replace: '',
@@ -21,7 +21,7 @@ export const TASKS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-29',
-    test: 'test/tasks/durable/tasks.test.ts',
+    test: 'test/features/tasks/durable/tasks.test.ts',
     in: 'TaskInputs.constructor',
     find: 'this.#keys = new Set(was?.keys);',
     replace: 'this.#keys = new Set();',
@@ -29,7 +29,7 @@ export const TASKS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-12',
-    test: 'test/protocol/exact-numbers.test.ts',
+    test: 'test/core/protocol/exact-numbers.test.ts',
     in: 'canonicalElement',
     find: "typeof element === 'number'",
     replace: "typeof element === 'bigint'",
@@ -37,7 +37,7 @@ export const TASKS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-12',
-    test: 'test/tasks/durable/questions.test.ts',
+    test: 'test/features/tasks/durable/questions.test.ts',
     in: 'RequestLog.statusOf',
     find: "if (round < last) return 'yes';",
     replace: "if (round < last) return 'no';",
@@ -45,7 +45,7 @@ export const TASKS: readonly BrokenBuild[] = [
   },
   {
     id: 'S-12',
-    test: 'test/tasks/durable/questions.test.ts',
+    test: 'test/features/tasks/durable/questions.test.ts',
     in: 'RequestLog.statusOf',
     find: "if (!stored || round > last) return 'no';",
     replace: "if (!stored || round >= 0) return 'no';",
@@ -53,7 +53,7 @@ export const TASKS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-18',
-    test: 'test/tasks/durable/questions.test.ts',
+    test: 'test/features/tasks/durable/questions.test.ts',
     in: 'InteractiveRequest.#stored',
     find: 'if (error === undefined) return final ? this.#finish(outcome) : respond(request, outcome);',
     replace: 'if (error === undefined || final) return final ? this.#finish(outcome) : respond(request, outcome);',
@@ -61,7 +61,7 @@ export const TASKS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-18',
-    test: 'test/tasks/durable/tasks.test.ts',
+    test: 'test/features/tasks/durable/tasks.test.ts',
     in: 'TaskPersistence.settle',
     find: '(why) => respond(request, unkept(why)),',
     replace: '() => respond(request, outcome()),',
@@ -69,7 +69,7 @@ export const TASKS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-29',
-    test: 'test/tasks/durable/tasks.test.ts',
+    test: 'test/features/tasks/durable/tasks.test.ts',
     in: 'RequestLog.recordOf',
     find: 'this.#lasting.get(id) ?? system.clock.date()',
     replace: 'system.clock.date()',
@@ -77,7 +77,7 @@ export const TASKS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-01',
-    test: 'test/durable/journal.test.ts',
+    test: 'test/features/durability/journal.test.ts',
     in: 'RequestRecord.end',
     find: 'this.#continuedElsewhere ||= continuedElsewhere;',
     replace: 'void continuedElsewhere;',
@@ -85,7 +85,7 @@ export const TASKS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-01',
-    test: 'test/durable/machine-tools.test.ts',
+    test: 'test/features/durability/machine-tools.test.ts',
     in: 'CheckpointWrites.commit',
     find: 'if (pending) await this.#checkpoints?.storage()?.saveCheckpoint(pending.text, pending.due);',
     replace: 'if (pending) void this.#checkpoints?.storage()?.saveCheckpoint(pending.text, undefined).catch(() => {});',
@@ -93,7 +93,7 @@ export const TASKS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-01',
-    test: 'test/durable/machine-tools.test.ts',
+    test: 'test/features/durability/machine-tools.test.ts',
     in: 'StatechartCall.constructor',
     find: 'checkpoints?.before === undefined ? undefined : readCheckpoint(checkpoints.before, machine, name);',
     replace: 'undefined;',
@@ -101,7 +101,7 @@ export const TASKS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-01',
-    test: 'test/durable/machine-tools.test.ts',
+    test: 'test/features/durability/machine-tools.test.ts',
     in: 'StatechartCall.#checkpoint',
     find: 'known?.mark === mark ? known.due : Math.ceil(now + delay)',
     replace: 'Math.ceil(now + delay)',
@@ -109,7 +109,7 @@ export const TASKS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-01',
-    test: 'test/durable/machine-tools.test.ts',
+    test: 'test/features/durability/machine-tools.test.ts',
     in: 'DelayedCalls.take',
     find: 'if (!requestLog.isLeaving(id)) this.#timers.add(id, at);',
     replace: ';',
@@ -117,7 +117,7 @@ export const TASKS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-01',
-    test: 'test/durable/machine-tools.test.ts',
+    test: 'test/features/durability/machine-tools.test.ts',
     in: 'StatechartCall.#asking',
     find: 'const key = this.#entryOf(by);',
     replace: 'const key = by.id;',
@@ -125,7 +125,7 @@ export const TASKS: readonly BrokenBuild[] = [
   },
   {
     id: 'R-01',
-    test: 'test/tasks/durable/questions.test.ts',
+    test: 'test/features/tasks/durable/questions.test.ts',
     in: 'StepLog.#stored',
     find: 'await stored;',
     replace: '',

@@ -1,9 +1,9 @@
 /** Broken builds: traces and metrics. */
 import type { BrokenBuild } from './broken-build.ts';
 
-const SPANS = 'test/telemetry/otel.test.ts';
-const LOG = 'test/runtime/operator-log.test.ts';
-const METRICS = 'test/telemetry/metrics.test.ts';
+const SPANS = 'test/core/kernel/telemetry/otel.test.ts';
+const LOG = 'test/core/server/operator-log.test.ts';
+const METRICS = 'test/core/kernel/telemetry/metrics.test.ts';
 
 export const TELEMETRY: readonly BrokenBuild[] = [
   {
@@ -128,7 +128,7 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   },
   {
     id: 'G-14',
-    test: 'test/telemetry/metrics-listener.test.ts',
+    test: 'test/core/kernel/telemetry/metrics-listener.test.ts',
     in: 'MetricsListener.#isFor',
     find: "if (!isLoopback(this.#address.host ?? '127.0.0.1')) return true;",
     replace: 'if (headers !== undefined) return true;',

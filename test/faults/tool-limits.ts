@@ -1,7 +1,7 @@
 /** Broken builds: limits of tools. */
 import type { BrokenBuild } from './broken-build.ts';
 
-const test = 'test/tool-limits/limits.test.ts';
+const test = 'test/features/guard/limits/limits.test.ts';
 
 export const TOOL_LIMITS: readonly BrokenBuild[] = [
   {

@@ -4,7 +4,7 @@ import type { BrokenBuild } from './broken-build.ts';
 export const TOOLSET: readonly BrokenBuild[] = [
   {
     id: 'S-01',
-    test: 'test/handles/toolset.test.ts',
+    test: 'test/features/machines/toolset.test.ts',
     in: 'checkEvent',
     find: "if (type.startsWith('xstate.')) refuse(",
     replace: "if (type === 'xstate.') refuse(",
@@ -12,7 +12,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
   },
   {
     id: 'S-01',
-    test: 'test/handles/toolset.test.ts',
+    test: 'test/features/machines/toolset.test.ts',
     in: 'handle-arguments.ts: sendingAny',
     find: "const members = typeof event === 'string' ? ready.get(event) : undefined;",
     replace: "const members = typeof event === 'string' ? (ready.get(event) ?? [...ready.values()][1]) : undefined;",
@@ -20,7 +20,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
   },
   {
     id: 'S-04',
-    test: 'test/handles/toolset.test.ts',
+    test: 'test/features/machines/toolset.test.ts',
     in: 'Handles.#find',
     find: 'if (!entry || entry.principal !== principal) throw unknownHandle(name);',
     replace: 'if (!entry) throw unknownHandle(name);',
@@ -28,7 +28,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
   },
   {
     id: 'S-04',
-    test: 'test/handles/toolset.test.ts',
+    test: 'test/features/machines/toolset.test.ts',
     in: 'topics.ts: belongsToOther',
     find: "return 'owner' in change && change.owner !== undefined && change.owner !== principal;",
     replace: 'return false;',
@@ -36,7 +36,7 @@ export const TOOLSET: readonly BrokenBuild[] = [
   },
   {
     id: 'R-01',
-    test: 'test/examples/order-kill.test.ts',
+    test: 'test/system/examples/order-kill.test.ts',
     in: 'BatchWrites.commit',
     find: 'return this.#store.commit(batch);',
     replace: 'return this.#store.commit(batch.slice(0, 0));',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
 import { Cli, TROUPE } from '../cli/cli.ts';
-import { Tree } from '../discovery/tree.ts';
+import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('troupe gateway');

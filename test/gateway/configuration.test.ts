@@ -4,7 +4,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { readConfiguration } from '../../src/gateway/configuration.ts';
-import { readMountOptions } from '../../src/mounts/mount-options.ts';
+import { readMountOptions } from '../../src/gateway/mounts/mount-options.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('the configuration of a gateway');

@@ -14,7 +14,7 @@ import { SourceMap } from 'node:module';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { transformWithOxc } from 'vite';
-import { isBuilt, LIBRARY } from '../../page-build.ts';
+import { isBuilt, LIBRARY } from '../../build/page-build.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const OUT = join(root, 'dist/compiled');
@@ -23,7 +23,7 @@ const PROGRAMS = join(root, 'dist/compiled-programs');
 /** The environment variable that says that the library is built from these sources. */
 const BUNDLED = 'TROUPE_TEST_BUNDLED';
 const FOLDERS = ['apps', 'bench', 'examples', 'inspector', 'machines', 'src', 'test'];
-const FILES = ['bundle.ts', 'declarations.ts', 'page-build.ts'];
+const FILES = ['build/bundle.ts', 'build/declarations.ts', 'build/page-build.ts'];
 const OPTIONS = {
   tsconfig: false,
   target: 'node20',
@@ -94,9 +94,9 @@ export async function compile(): Promise<void> {
 const STARTED = ['examples/', 'test/fixtures/', 'test/inspector/recorded-child.'].map((path) => join(OUT, path));
 /** The entry points of the library, by their compiled files. */
 const ENTRIES = new Map(
-  ['index', 'client', 'testing', 'inspector', 'oauth', 'otel'].map((name) => [
-    join(OUT, 'src', `${name}.js`),
-    join(root, 'dist/lib', `${name}.js`),
+  ['troupe', 'client', 'testing', 'inspector', 'oauth', 'otel'].map((name) => [
+    join(OUT, 'src/entries', `${name}.js`),
+    join(root, 'dist/lib', name === 'troupe' ? 'index.js' : `${name}.js`),
   ]),
 );
 const IMPORT = /^((?:import|export)\b[^"'\n]*? from |import )["'](\.[^"'\n]*)["'];$/gm;
@@ -198,8 +198,8 @@ async function compileFile(source: string, out: string, transform: typeof transf
     write(out, `throw new SyntaxError(${JSON.stringify(String(error))});\n`, mtimeMs);
     return;
   }
-  const own = (_: string, start: string, entry = 'index'): string => {
-    const path = relative(dirname(out), compiled(join(root, `src/${entry}.ts`))).split(sep);
+  const own = (_: string, start: string, entry = 'troupe'): string => {
+    const path = relative(dirname(out), compiled(join(root, `src/entries/${entry}.ts`))).split(sep);
     return `${start}"${path[0] === '..' ? '' : './'}${path.join('/')}";`;
   };
   // The map goes first: a file that is up to date has its map.

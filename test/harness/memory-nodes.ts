@@ -1,13 +1,13 @@
 /**
  * A database in memory that several servers of one process share: a durable store with the fence of commits, and the
- * membership that decides by beats and locks as PostgreSQL does (src/store/postgres). A test kills, pauses and cuts off
+ * membership that decides by beats and locks as PostgreSQL does (src/features/postgres). A test kills, pauses and cuts off
  * its nodes.
  */
-import type { Clock, Timer } from '../../src/clock.ts';
-import { CELLS } from '../../src/protocol/cell.ts';
-import type { Member, MemberEvents, Nodes, Peer } from '../../src/store/membership.ts';
-import { memoryStore } from '../../src/store/memory-store.ts';
-import { type Store, type StoreAnswer, StoreError, type StoreQuery, type Write } from '../../src/store/store.ts';
+import type { Clock, Timer } from '../../src/core/kernel/clock.ts';
+import { CELLS } from '../../src/core/protocol/cell.ts';
+import type { Member, MemberEvents, Nodes, Peer } from '../../src/core/store/membership.ts';
+import { memoryStore } from '../../src/core/store/memory-store.ts';
+import { type Store, type StoreAnswer, StoreError, type StoreQuery, type Write } from '../../src/core/store/store.ts';
 import { type OtherQuery, TestStore } from './test-store.ts';
 
 const BEAT_MS = 500;

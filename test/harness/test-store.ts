@@ -1,7 +1,7 @@
 /** A store of a test in front of another one: a test changes what it writes, or what it reads. */
-import { memoryStore } from '../../src/store/memory-store.ts';
-import type { Store, StoreAnswer, StoreQuery, Write } from '../../src/store/store.ts';
-import { StoreAround } from '../../src/store/store-around.ts';
+import { memoryStore } from '../../src/core/store/memory-store.ts';
+import type { Store, StoreAnswer, StoreQuery, Write } from '../../src/core/store/store.ts';
+import { StoreAround } from '../../src/core/store/store-around.ts';
 
 /** A query that is no batch. */
 export type OtherQuery = Exclude<StoreQuery, { readonly type: 'commit' | 'claim' | 'first' }>;

@@ -1,8 +1,8 @@
 /** Checks what a client sends: each request, notification and response fits the official schema of its revision. */
-import { isObject } from '../../src/protocol/json.ts';
-import type { RequestId } from '../../src/protocol/jsonrpc.ts';
-import { META } from '../../src/protocol/meta.ts';
-import { isLegacyRevision, LATEST_LEGACY, LATEST_MODERN, type Revision } from '../../src/protocol/revisions.ts';
+import { isObject } from '../../src/core/protocol/json.ts';
+import type { RequestId } from '../../src/core/protocol/jsonrpc.ts';
+import { META } from '../../src/core/protocol/meta.ts';
+import { isLegacyRevision, LATEST_LEGACY, LATEST_MODERN, type Revision } from '../../src/core/protocol/revisions.ts';
 import { complain, type Direction, official, requestFaults, typed, wireChecker } from './wire.ts';
 import { officialSchema } from './wire-schemas.ts';
 

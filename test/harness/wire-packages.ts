@@ -1,8 +1,8 @@
 /** What the validators of the official packages say of a message: always there, and always asked. */
 import { specTypeSchemas } from '@modelcontextprotocol/client';
 import * as v1 from '@modelcontextprotocol/sdk/types.js';
-import { isObject } from '../../src/protocol/json.ts';
-import type { Era } from '../../src/protocol/revisions.ts';
+import { isObject } from '../../src/core/protocol/json.ts';
+import type { Era } from '../../src/core/protocol/revisions.ts';
 
 /** The types that are looked at, by the names that the official schemas give them. */
 export type WireType =

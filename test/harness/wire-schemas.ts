@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import type { Revision } from '../../src/protocol/revisions.ts';
+import type { Revision } from '../../src/core/protocol/revisions.ts';
 
 const FOLDER = new URL('../../../shared/spec/', import.meta.url);
 

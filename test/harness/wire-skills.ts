@@ -4,7 +4,7 @@ import {
   ListSkillsResultSchema,
   ReadResourceDirectoryResultSchema,
 } from '@modelcontextprotocol/core/ext/skills';
-import { isModernRevision, type Revision } from '../../src/protocol/revisions.ts';
+import { isModernRevision, type Revision } from '../../src/core/protocol/revisions.ts';
 
 /** Only 2026-07-28 has caching hints. */
 const UNCACHED = { ttlMs: true, cacheScope: true } as const;

@@ -1,6 +1,6 @@
 /** What the wire says of tasks, held against the schema of 2025-11-25 and that of the extension. */
-import { isObject } from '../../src/protocol/json.ts';
-import { isModernRevision, type Revision } from '../../src/protocol/revisions.ts';
+import { isObject } from '../../src/core/protocol/json.ts';
+import { isModernRevision, type Revision } from '../../src/core/protocol/revisions.ts';
 import { officialSchema, tasksSchema } from './wire-schemas.ts';
 
 /** For each method, the type of its result in the extension, and in 2025-11-25. */

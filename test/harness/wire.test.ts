@@ -1,6 +1,6 @@
 /** The check of the wire itself: it lets through what the specification has, and finds what it has not. */
 import * as assert from 'uvu/assert';
-import type { Revision } from '../../src/protocol/revisions.ts';
+import type { Revision } from '../../src/core/protocol/revisions.ts';
 import { suite } from './door.ts';
 import { checkWire, type Direction, wireChecker } from './wire.ts';
 import { haveOfficialSchemas } from './wire-schemas.ts';

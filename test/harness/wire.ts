@@ -1,14 +1,14 @@
 /** Checks what the tests see on the wire: every message from the server fits the official schema of its revision, and answers what was asked. */
-import { isObject } from '../../src/protocol/json.ts';
-import { isRequestId, type RequestId } from '../../src/protocol/jsonrpc.ts';
-import { META } from '../../src/protocol/meta.ts';
+import { isObject } from '../../src/core/protocol/json.ts';
+import { isRequestId, type RequestId } from '../../src/core/protocol/jsonrpc.ts';
+import { META } from '../../src/core/protocol/meta.ts';
 import {
   isLegacyRevision,
   isModernRevision,
   LATEST_MODERN,
   LEGACY_REVISIONS,
   type Revision,
-} from '../../src/protocol/revisions.ts';
+} from '../../src/core/protocol/revisions.ts';
 import { type ModernWireType, packageFaults } from './wire-packages.ts';
 import { officialSchema } from './wire-schemas.ts';
 import { skillResultFaults } from './wire-skills.ts';

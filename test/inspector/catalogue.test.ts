@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
-import { createServer } from '../../src/index.ts';
+import type { JsonObject } from '../../src/core/protocol/json.ts';
+import { openInspector, readRecording, record } from '../../src/entries/inspector.ts';
+import { createServer } from '../../src/entries/troupe.ts';
 import type { CatalogueElement, Frame, Plain, ServerCatalogue } from '../../src/inspector/frames.ts';
 import { framesOf, Model } from '../../src/inspector/model/index.ts';
-import { openInspector, readRecording, record } from '../../src/inspector.ts';
-import type { JsonObject } from '../../src/protocol/json.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('inspector: catalogue');

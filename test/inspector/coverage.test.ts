@@ -1,13 +1,13 @@
 /** Coverage: which states and transitions of its author's statecharts a running server visits. */
 import * as assert from 'uvu/assert';
 import { setup } from 'xstate';
-import { readChart } from '../../src/charts/chart.ts';
-import { createServer } from '../../src/index.ts';
+import { readChart } from '../../src/core/kernel/charts/chart.ts';
+import { openInspector } from '../../src/entries/inspector.ts';
+import { connect, watchCoverage } from '../../src/entries/testing.ts';
+import { createServer } from '../../src/entries/troupe.ts';
 import type { CountedChart } from '../../src/inspector/frames.ts';
 import { Counter, KnownChart } from '../../src/inspector/model/chart-coverage.ts';
 import { Model } from '../../src/inspector/model/index.ts';
-import { openInspector } from '../../src/inspector.ts';
-import { connect, watchCoverage } from '../../src/testing.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('coverage');

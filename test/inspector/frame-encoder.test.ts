@@ -1,7 +1,7 @@
 /** What viewers are told of a record: nothing that could be a secret, nothing without a bound, and a chart before whom it governs. */
 import * as assert from 'uvu/assert';
 import { createActor, createMachine } from 'xstate';
-import type { InspectionRecord, NewRecord } from '../../src/inspection/records.ts';
+import type { InspectionRecord, NewRecord } from '../../src/core/kernel/inspection/records.ts';
 import type { ChartFrame, TraceRecord } from '../../src/inspector/frames.ts';
 import { Redactor } from '../../src/inspector/redaction/redact.ts';
 import { FrameEncoder } from '../../src/inspector/stream/frame-encoder.ts';

@@ -1,9 +1,9 @@
 /** What a listener does without is not even recorded, and costs what it costs while nobody listens; who lives, in which state, is told all the same. */
 import * as assert from 'uvu/assert';
-import { createServer } from '../../src/index.ts';
-import type { InspectionRecord } from '../../src/inspection/records.ts';
-import { INTERNALS } from '../../src/runtime/internals.ts';
-import { connect } from '../../src/testing.ts';
+import type { InspectionRecord } from '../../src/core/kernel/inspection/records.ts';
+import { INTERNALS } from '../../src/core/server/internals.ts';
+import { connect } from '../../src/entries/testing.ts';
+import { createServer } from '../../src/entries/troupe.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('inspector: what is left out');

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { createMachine, getInitialSnapshot } from 'xstate';
-import type { InspectionRecord, NewRecord } from '../../src/inspection/records.ts';
+import type { InspectionRecord, NewRecord } from '../../src/core/kernel/inspection/records.ts';
 import { RecordSampler } from '../../src/inspector/stream/record-sampler.ts';
 import { suite } from '../harness/door.ts';
 

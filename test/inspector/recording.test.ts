@@ -5,13 +5,13 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { createServer } from '../../src/index.ts';
+import { INTERNALS } from '../../src/core/server/internals.ts';
+import { openInspector, readRecording, record } from '../../src/entries/inspector.ts';
+import { connect, SimulatedClock } from '../../src/entries/testing.ts';
+import { createServer } from '../../src/entries/troupe.ts';
 import type { Frame, TraceRecord } from '../../src/inspector/frames.ts';
 import { exportPage } from '../../src/inspector/http/export-page.ts';
 import { actorTree, exchangeWaits, flatten, Model, waitsOf } from '../../src/inspector/model/index.ts';
-import { openInspector, readRecording, record } from '../../src/inspector.ts';
-import { INTERNALS } from '../../src/runtime/internals.ts';
-import { connect, SimulatedClock } from '../../src/testing.ts';
 import { startable } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { elapse } from '../harness/wait.ts';

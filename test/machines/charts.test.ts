@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { type AnyStateMachine, initialTransition, transition } from 'xstate';
 import { inputRequestMachine } from '../../machines/input-request.ts';
 import { interactiveRequestMachine } from '../../machines/interactive-request.ts';
-import { pathOf } from '../../src/charts/paths.ts';
+import { pathOf } from '../../src/core/kernel/charts/paths.ts';
 import { moduleUrl } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 

@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import { initialTransition, transition } from 'xstate';
 import { type ConnectionEvent, type ConnectionInput, connectionMachine } from '../../machines/connection.ts';
-import { pathOf } from '../../src/charts/paths.ts';
+import { pathOf } from '../../src/core/kernel/charts/paths.ts';
 import { suite } from '../harness/door.ts';
 import { checkEdges, walk } from './walk.ts';
 

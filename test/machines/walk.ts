@@ -8,9 +8,9 @@ import {
   type SnapshotFrom,
   transition,
 } from 'xstate';
-import { nodesOf, readChart } from '../../src/charts/chart.ts';
-import { pathOf } from '../../src/charts/paths.ts';
-import { edgesTaken } from '../../src/inspection/stepping.ts';
+import { nodesOf, readChart } from '../../src/core/kernel/charts/chart.ts';
+import { pathOf } from '../../src/core/kernel/charts/paths.ts';
+import { edgesTaken } from '../../src/core/kernel/inspection/stepping.ts';
 
 export interface WalkedStep<M extends AnyStateMachine> {
   readonly before: SnapshotFrom<M> & AnyMachineSnapshot;

@@ -95,8 +95,9 @@ for (const [title, code, own] of [
 
 test('the rest of a full run is the files that have more in it', () => {
   const grows = (file: string): boolean => growsWithScale(join(root, 'test', file));
-  for (const file of ['conformance/client.test.ts', 'store/damage.test.ts']) assert.ok(grows(file), file);
-  for (const file of ['results/content.test.ts', 'shutdown/server.test.ts']) assert.not.ok(grows(file), file);
+  for (const file of ['system/conformance/client.test.ts', 'core/store/damage.test.ts']) assert.ok(grows(file), file);
+  for (const file of ['core/execution/content.test.ts', 'system/shutdown/server.test.ts'])
+    assert.not.ok(grows(file), file);
 });
 
 test('few files of a quick run get a process of their own', () => {

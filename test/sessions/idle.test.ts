@@ -2,9 +2,9 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import * as assert from 'uvu/assert';
-import { createServer } from '../../src/index.ts';
-import { SimulatedClock } from '../../src/testing.ts';
-import { memory } from '../../src/transports/memory.ts';
+import { memory } from '../../src/core/transports/memory.ts';
+import { SimulatedClock } from '../../src/entries/testing.ts';
+import { createServer } from '../../src/entries/troupe.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('idle sessions');

@@ -2,8 +2,6 @@
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import type { ChannelMail } from '../../src/client/channels/channel.ts';
-import { createServer, type Server } from '../../src/index.ts';
-import { SharedWireChannel } from '../../src/testing/shared-wire.ts';
 import {
   connect,
   ErrorAnswer,
@@ -11,7 +9,9 @@ import {
   TestClient,
   type TestClientOptions,
   type Wire,
-} from '../../src/testing.ts';
+} from '../../src/entries/testing.ts';
+import { createServer, type Server } from '../../src/entries/troupe.ts';
+import { SharedWireChannel } from '../../src/testing/shared-wire.ts';
 import { suite } from '../harness/door.ts';
 import { wireChecker } from '../harness/wire.ts';
 

@@ -1,5 +1,5 @@
 /** The events that a person may send: a button for each that the instance accepts, and a form for its data. */
-import type { ViewEvent } from '../../../src/apps/view-definition.ts';
+import type { ViewEvent } from '../../../src/features/apps/view-definition.ts';
 import { button, element, type Part, quiet, section } from '../parts/dom.ts';
 import { formPart } from '../parts/form.ts';
 import type { Members } from '../view/host-link.ts';

@@ -1,5 +1,5 @@
 /** The statechart of a page, with the active states marked: as a picture, and as a list for readers who do not see it. */
-import type { ViewState } from '../../../src/apps/view-definition.ts';
+import type { ViewState } from '../../../src/features/apps/view-definition.ts';
 import { element, type Part } from '../parts/dom.ts';
 
 /** @param drawn the picture, which the server has put into the page */

@@ -1,5 +1,5 @@
 /** An instance as the server sends it: in the result of a tool of its machine, in its resource, and in the answers of the watch. */
-import type { FormField } from '../../../src/input/form-model.ts';
+import type { FormField } from '../../../src/features/asking/form-model.ts';
 import { isMembers } from '../view/host-link.ts';
 
 /** A moment: milliseconds since 1970, or ISO 8601. */

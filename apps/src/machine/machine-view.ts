@@ -1,5 +1,5 @@
 /** The view of one instance of a machine: it shows the instance, and offers exactly the events that the instance accepts. */
-import type { MachinePage } from '../../../src/apps/view-definition.ts';
+import type { MachinePage } from '../../../src/features/apps/view-definition.ts';
 import { button, element, fill, section } from '../parts/dom.ts';
 import { valueElement } from '../parts/values.ts';
 import { label, reasonOf } from '../parts/words.ts';

@@ -1,5 +1,5 @@
 /** The page of a machine. */
-import type { MachinePage } from '../../../src/apps/view-definition.ts';
+import type { MachinePage } from '../../../src/features/apps/view-definition.ts';
 import { machineView } from '../machine/machine-view.ts';
 import { openPage } from '../parts/page.ts';
 import '../style.css';

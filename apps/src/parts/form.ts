@@ -1,6 +1,6 @@
 /** A form for the arguments of a tool. The server checks them: the form only helps to enter them. */
-import type { Field } from '../../../src/input/form-fields.ts';
-import type { FormField } from '../../../src/input/form-model.ts';
+import type { Field } from '../../../src/features/asking/form-fields.ts';
+import type { FormField } from '../../../src/features/asking/form-model.ts';
 import { type Members, membersOf } from '../view/host-link.ts';
 import { type Attributes, button, type Child, element, fill, quiet } from './dom.ts';
 import { label, reasonOf } from './words.ts';

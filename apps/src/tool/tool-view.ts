@@ -1,5 +1,5 @@
 /** The view of a tool: its arguments as a form, which fills while a model writes them, its running time, and its result. */
-import type { ToolPage } from '../../../src/apps/view-definition.ts';
+import type { ToolPage } from '../../../src/features/apps/view-definition.ts';
 import { element, fill, quiet, section } from '../parts/dom.ts';
 import { formPart } from '../parts/form.ts';
 import { duration } from '../parts/words.ts';

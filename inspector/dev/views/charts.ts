@@ -1,6 +1,6 @@
 /** Charts for screenshots: our own, that of an example, and some that are hard to draw. Not shipped. */
 import { createMachine } from 'xstate';
-import { readChart } from '../../../src/charts/chart.ts';
+import { readChart } from '../../../src/core/kernel/charts/chart.ts';
 import type { ChartNode } from '../../../src/inspector/frames.ts';
 
 const nasty = createMachine({

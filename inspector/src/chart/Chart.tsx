@@ -1,8 +1,8 @@
 /** The statechart of one actor: laid out once, then only restyled. */
 import './chart.css';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { betterIn, type Pane, type PlacedChart, type Rect } from '../../../src/charts/placed.ts';
-import { isFrameless, walk } from '../../../src/charts/sketch.ts';
+import { betterIn, type Pane, type PlacedChart, type Rect } from '../../../src/features/charts/placed.ts';
+import { isFrameless, walk } from '../../../src/features/charts/sketch.ts';
 import { ChartList } from './ChartList.tsx';
 import { type Pictures, picturesOf, readyPictures } from './layout/start.ts';
 import { marksOf } from './marks.ts';

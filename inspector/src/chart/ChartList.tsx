@@ -1,6 +1,6 @@
 /** The chart as text for readers who cannot see the picture: every state with its transitions. */
 
-import { labelText } from '../../../src/charts/sketch.ts';
+import { labelText } from '../../../src/features/charts/sketch.ts';
 import type { ChartEdge, ChartNode } from '../../../src/inspector/frames.ts';
 import type { Marks } from './marks.ts';
 

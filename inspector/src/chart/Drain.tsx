@@ -1,6 +1,6 @@
 /** A running timer: a bar that empties as a CSS animation, without further rendering. */
 import { useState } from 'preact/hooks';
-import type { Rect } from '../../../src/charts/placed.ts';
+import type { Rect } from '../../../src/features/charts/placed.ts';
 import type { ChartProps, RunningDelay } from './props.ts';
 
 interface DrainProps extends Rect {

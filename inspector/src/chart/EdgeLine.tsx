@@ -1,8 +1,8 @@
 /** One line between two states, with its label: a row for each transition that shares the line. */
 
-import { headPath, roundedPath } from '../../../src/charts/line-path.ts';
-import type { PlacedEdge } from '../../../src/charts/placed.ts';
-import { clipText, type EdgeGroup, LABEL_ROW, labelText } from '../../../src/charts/sketch.ts';
+import { headPath, roundedPath } from '../../../src/features/charts/line-path.ts';
+import type { PlacedEdge } from '../../../src/features/charts/placed.ts';
+import { clipText, type EdgeGroup, LABEL_ROW, labelText } from '../../../src/features/charts/sketch.ts';
 import { Drain } from './Drain.tsx';
 import { allowedOf, type Marks } from './marks.ts';
 import type { ChartProps } from './props.ts';

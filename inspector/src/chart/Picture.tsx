@@ -1,8 +1,8 @@
 /** The picture of a chart: positions come from its layout and never change, classes come from the current state. */
 import { useMemo } from 'preact/hooks';
-import { drawingOf } from '../../../src/charts/drawing.ts';
-import type { PlacedChart } from '../../../src/charts/placed.ts';
-import { isFrameless } from '../../../src/charts/sketch.ts';
+import { drawingOf } from '../../../src/features/charts/drawing.ts';
+import type { PlacedChart } from '../../../src/features/charts/placed.ts';
+import { isFrameless } from '../../../src/features/charts/sketch.ts';
 import { EdgeLabel, EdgeLine } from './EdgeLine.tsx';
 import { marksOf } from './marks.ts';
 import type { ChartProps } from './props.ts';

@@ -1,7 +1,7 @@
 /** One state: its box, name and rows, with its current marks. */
 
-import { SIGNS } from '../../../src/charts/drawing.ts';
-import type { Rect } from '../../../src/charts/placed.ts';
+import { SIGNS } from '../../../src/features/charts/drawing.ts';
+import type { Rect } from '../../../src/features/charts/placed.ts';
 import {
   clipText,
   headOf,
@@ -12,7 +12,7 @@ import {
   ROW_HEIGHT,
   rowsOf,
   SIDE,
-} from '../../../src/charts/sketch.ts';
+} from '../../../src/features/charts/sketch.ts';
 import type { ChartNode } from '../../../src/inspector/frames.ts';
 import { Drain } from './Drain.tsx';
 import type { Marks } from './marks.ts';

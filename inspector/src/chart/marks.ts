@@ -1,6 +1,6 @@
 /** The current marks of each state and edge: computed once for each change, and read by every part of the picture. */
 
-import { walk } from '../../../src/charts/sketch.ts';
+import { walk } from '../../../src/features/charts/sketch.ts';
 import type { ChartEdge, ChartNode, Next } from '../../../src/inspector/frames.ts';
 import type { ChartProps, RunningDelay } from './props.ts';
 

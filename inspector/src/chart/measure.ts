@@ -1,5 +1,5 @@
 /** The width of texts as the page draws them. */
-import type { Measure, TextStyle } from '../../../src/charts/sketch.ts';
+import type { Measure, TextStyle } from '../../../src/features/charts/sketch.ts';
 
 /** Equal to the fonts in chart.css. */
 const FONTS: Readonly<Record<TextStyle, string>> = { name: '600 13px', row: '400 11.5px', label: '500 11.5px' };

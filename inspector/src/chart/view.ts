@@ -3,7 +3,7 @@
  * rendering it again.
  */
 import { useCallback, useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import type { Point, Rect } from '../../../src/charts/placed.ts';
+import type { Point, Rect } from '../../../src/features/charts/placed.ts';
 
 /** A point of the picture is shown at `x + k * its x`. */
 export interface View extends Point {

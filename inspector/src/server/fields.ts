@@ -1,7 +1,7 @@
 /** The fields of a form for a JSON Schema that the page received, and their values. */
 
-import type { Follow } from '../../../src/input/form-fields.ts';
-import { type FormField, formFieldsOf } from '../../../src/input/form-model.ts';
+import type { Follow } from '../../../src/features/asking/form-fields.ts';
+import { type FormField, formFieldsOf } from '../../../src/features/asking/form-model.ts';
 import { type Plain, REDACTED } from '../../../src/inspector/frames.ts';
 import { isRecord } from '../../../src/inspector/model/plain-values.ts';
 import { follow } from './schema.ts';

@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { suggestion } from '../../near-miss.ts';
-import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../../protocol/json.ts';
-import { copyNumbers, keepNumber, keepNumbers } from '../../protocol/json-text.ts';
-import type { Prompt, Tool } from '../../protocol/types.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
+import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../../core/protocol/json.ts';
+import { copyNumbers, keepNumber, keepNumbers } from '../../core/protocol/json-text.ts';
+import { suggestion } from '../../core/protocol/near-miss.ts';
+import type { Prompt, Tool } from '../../core/protocol/types.ts';
+import { visibleLine } from '../../core/protocol/visible-text.ts';
 import {
   anyShape,
   type ObjectShape,
@@ -15,7 +15,7 @@ import {
   shapesOf,
   signatureOf,
   typeOf,
-} from '../../tool-signature.ts';
+} from '../../gateway/tool-signature.ts';
 import { UsageError } from '../usage.ts';
 
 /** A word `key=value`, or `key:=JSON`. */

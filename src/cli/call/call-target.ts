@@ -3,9 +3,9 @@ import { realpathSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ConnectOptions, ConnectTarget } from '../../client/client-options.ts';
-import { isModule, MODULE_KINDS } from '../../discovery/module-files.ts';
-import { ownFile } from '../../package-files.ts';
-import { isWindows } from '../../transports/socket-path.ts';
+import { ownFile } from '../../core/kernel/package-files.ts';
+import { isWindows } from '../../core/transports/socket-path.ts';
+import { isModule, MODULE_KINDS } from '../../features/discovery/module-files.ts';
 import { absolutePath, type CommandIo, type Environment } from '../command-io.ts';
 import { UsageError } from '../usage.ts';
 

@@ -1,6 +1,6 @@
 /** Draws the progress of a call on the last line of a terminal. */
 import type { ServerProgress } from '../../client/client-options.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
+import { visibleLine } from '../../core/protocol/visible-text.ts';
 import { clipLine } from '../top/format.ts';
 
 /** The part of a terminal's stream that the bar needs. */

@@ -1,19 +1,19 @@
 /** Formats results for a person, and saves images, sounds and files. */
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { makeDirectory } from '../../make-directory.ts';
-import type { JsonValue } from '../../protocol/json.ts';
-import { writeJson } from '../../protocol/json-text.ts';
+import { makeDirectory } from '../../core/kernel/files/make-directory.ts';
+import { replaceFile } from '../../core/kernel/files/replace-file.ts';
+import type { JsonValue } from '../../core/protocol/json.ts';
+import { writeJson } from '../../core/protocol/json-text.ts';
 import type {
   CallToolResult,
   ContentBlock,
   GetPromptResult,
   ReadResourceResult,
   ResourceContents,
-} from '../../protocol/types.ts';
-import { textOfUnknown } from '../../protocol/unknown-content.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
-import { replaceFile } from '../../replace-file.ts';
+} from '../../core/protocol/types.ts';
+import { textOfUnknown } from '../../core/protocol/unknown-content.ts';
+import { visibleLine } from '../../core/protocol/visible-text.ts';
 
 export interface ResultTextOptions {
   /** The directory for images, sounds and files. */

@@ -1,9 +1,9 @@
 /** Lists what a server offers: for people as signatures, for programs as one JSON document. */
 import type { Client, ListOptions } from '../../client/connected-client.ts';
-import type { JsonObject } from '../../protocol/json.ts';
-import type { Prompt, Resource, ResourceTemplate, Tool } from '../../protocol/types.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
-import { promptSignatureOf, signatureOf } from '../../tool-signature.ts';
+import type { JsonObject } from '../../core/protocol/json.ts';
+import type { Prompt, Resource, ResourceTemplate, Tool } from '../../core/protocol/types.ts';
+import { visibleLine } from '../../core/protocol/visible-text.ts';
+import { promptSignatureOf, signatureOf } from '../../gateway/tool-signature.ts';
 import { plural } from '../top/format.ts';
 
 /** The document of `troupe inspect --json`. */

@@ -1,7 +1,7 @@
 /** The user's state directory, with the tokens of `troupe login`. */
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { isWindows } from '../../transports/socket-path.ts';
+import { isWindows } from '../../core/transports/socket-path.ts';
 import { absolutePath, type CommandIo, type Environment } from '../command-io.ts';
 
 /** @param data `--data DIR`, if it was given. @returns the path of the token file */

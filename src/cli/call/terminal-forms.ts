@@ -2,11 +2,11 @@
 import { createInterface } from 'node:readline';
 import { openInBrowser } from '../../client/browser.ts';
 import type { ElicitationForm, ElicitationPage, FormAnswer, PageAnswer } from '../../client/client-options.ts';
-import { suggestion } from '../../near-miss.ts';
-import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../../protocol/json.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
-import { matchesWithin } from '../../schema/bounded.ts';
-import { resolveReference } from '../../tool-signature.ts';
+import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../../core/protocol/json.ts';
+import { suggestion } from '../../core/protocol/near-miss.ts';
+import { visibleLine } from '../../core/protocol/visible-text.ts';
+import { matchesWithin } from '../../core/schema/bounded.ts';
+import { resolveReference } from '../../gateway/tool-signature.ts';
 import { byKey, convert, readValue, type Word } from './call-arguments.ts';
 
 export interface TerminalFormsOptions {

@@ -1,8 +1,8 @@
 /** `troupe attach PATH`: connects an agent on stdio to a server on a socket. It must start fast, so it does not load the server. */
 import { connect, type Socket } from 'node:net';
-import { messageOf } from '../../protocol/json.ts';
-import { watchParent } from '../../transports/parent-watch.ts';
-import { checkPath, checkSocket, codeOf } from '../../transports/socket-path.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import { watchParent } from '../../core/transports/parent-watch.ts';
+import { checkPath, checkSocket, codeOf } from '../../core/transports/socket-path.ts';
 import type { CommandIo, ExitCode } from '../command-io.ts';
 import { readOptions, wholeNumber } from '../command-options.ts';
 import { RetryPolicy, Unreachable } from '../shim/retry-policy.ts';

@@ -1,20 +1,20 @@
 /** `troupe audit [FILE]`: prints the records of an audit log from its file, or from the durable state of a server or cluster. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Clock, isoOf } from '../../core/kernel/clock.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import { visibleJson, visibleLine } from '../../core/protocol/visible-text.ts';
+import { type Store, StoreError } from '../../core/store/store.ts';
 import {
   AUDIT_EVENTS,
   type AuditEvent,
   type AuditQuery,
   type AuditRecord,
   isAuditEvent,
-} from '../../audit/audit-record.ts';
-import { readFileAudit, readStoredAudit } from '../../audit/server-audit.ts';
-import { type Clock, isoOf } from '../../clock.ts';
-import { messageOf } from '../../protocol/json.ts';
-import { visibleJson, visibleLine } from '../../protocol/visible-text.ts';
-import type { PostgresAddress } from '../../store/postgres/postgres-address.ts';
-import type { PostgresSnapshot } from '../../store/postgres/postgres-snapshot.ts';
-import { type Store, StoreError } from '../../store/store.ts';
+} from '../../features/guard/audit/audit-record.ts';
+import { readFileAudit, readStoredAudit } from '../../features/guard/audit/server-audit.ts';
+import type { PostgresAddress } from '../../features/postgres/postgres-address.ts';
+import type { PostgresSnapshot } from '../../features/postgres/postgres-snapshot.ts';
 import { absolutePath, type CommandIo, type ExitCode } from '../command-io.ts';
 import { readOptions, wholeNumber } from '../command-options.ts';
 import { databaseAddress } from '../serving/served-store.ts';
@@ -122,7 +122,7 @@ async function inDirectory(directory: string, io: CommandIo): Promise<Store> {
   if (!existsSync(path))
     throw new UsageError(`troupe audit: --data: there is no durable state in ${visibleLine(directory)}`);
   // Loads a database.
-  const { sqliteSnapshot } = await import('../../store/sqlite/sqlite.ts');
+  const { sqliteSnapshot } = await import('../../features/sqlite/sqlite.ts');
   const store = sqliteSnapshot(path);
   await store.open({
     clock: io.clock,
@@ -134,7 +134,7 @@ async function inDirectory(directory: string, io: CommandIo): Promise<Store> {
 /** @throws {StoreError} */
 async function inDatabase(address: PostgresAddress): Promise<PostgresSnapshot> {
   // Loads the driver.
-  const { PostgresSnapshot } = await import('../../store/postgres/postgres-snapshot.ts');
+  const { PostgresSnapshot } = await import('../../features/postgres/postgres-snapshot.ts');
   return PostgresSnapshot.open(address);
 }
 

@@ -1,8 +1,8 @@
 /** `troupe build FILE|DIR`: bundles the views of a program, each into one HTML file beside its script. */
 import { relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { builtPath, entryPath } from '../../apps/app-page.ts';
-import { replaceFile } from '../../replace-file.ts';
+import { replaceFile } from '../../core/kernel/files/replace-file.ts';
+import { builtPath, entryPath } from '../../features/apps/app-page.ts';
 import type { CommandIo, ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
 import { catchStrayErrors } from '../serving/stray-errors.ts';

@@ -1,8 +1,8 @@
 /** `troupe call TARGET [TOOL [key=value…]]`: lists what a server offers, calls its tools, reads resources, gets prompts. */
 import type { CallOptions, ConnectOptions } from '../../client/client-options.ts';
 import type { Client } from '../../client/connected-client.ts';
-import { suggestion } from '../../near-miss.ts';
-import { visibleJson, visibleLine } from '../../protocol/visible-text.ts';
+import { suggestion } from '../../core/protocol/near-miss.ts';
+import { visibleJson, visibleLine } from '../../core/protocol/visible-text.ts';
 import { promptArguments, readWords, toolArguments, type Word } from '../call/call-arguments.ts';
 import { readCallTarget } from '../call/call-target.ts';
 import { EXIT, hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';

@@ -1,7 +1,7 @@
 /** `troupe graph FILE|DIR [MACHINE]`: prints a statechart of a program as a picture, as Mermaid, or as a table. It does not serve the program. */
 import type { AnyStateMachine } from 'xstate';
-import { messageOf } from '../../protocol/json.ts';
-import { replaceFile } from '../../replace-file.ts';
+import { replaceFile } from '../../core/kernel/files/replace-file.ts';
+import { messageOf } from '../../core/protocol/json.ts';
 import { absolutePath, type CommandIo, type ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
 import { machinesOf } from '../serving/program-machines.ts';
@@ -122,15 +122,15 @@ async function textOf(
   form: 'picture' | 'mermaid' | 'table',
   { clock }: CommandIo,
 ): Promise<string> {
-  const { readChart } = await import('../../charts/chart.ts');
+  const { readChart } = await import('../../core/kernel/charts/chart.ts');
   const chart = readChart(machine);
   switch (form) {
     case 'mermaid':
-      return (await import('../../charts/mermaid.ts')).toMermaid(chart);
+      return (await import('../../features/charts/mermaid.ts')).toMermaid(chart);
     case 'table':
-      return (await import('../../charts/table.ts')).toTable(chart);
+      return (await import('../../core/kernel/charts/table.ts')).toTable(chart);
     case 'picture': {
-      const { pictureOf } = await import('../../charts/chart-picture.ts');
+      const { pictureOf } = await import('../../features/charts/chart-picture.ts');
       const options = { title: `The statechart ${name}`, active: [], clock, waitMs: PICTURE_MS };
       return `${await pictureOf(chart, options)}\n`;
     }

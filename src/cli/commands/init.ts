@@ -1,7 +1,7 @@
 /** `troupe init [DIR]`: creates a small project that runs and passes its test. It changes no file that exists. */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
-import { packageVersion } from '../../package-files.ts';
+import { packageVersion } from '../../core/kernel/package-files.ts';
 import { absolutePath, type CommandIo, type ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
 import { packageName, projectFiles } from '../setup/project-files.ts';

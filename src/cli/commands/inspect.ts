@@ -2,9 +2,9 @@
 
 import { openInBrowser } from '../../client/browser.ts';
 import type { Client } from '../../client/connected-client.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import { visibleJson, visibleLine } from '../../core/protocol/visible-text.ts';
 import { openInspectorOn } from '../../inspector/open-inspector.ts';
-import { messageOf } from '../../protocol/json.ts';
-import { visibleJson, visibleLine } from '../../protocol/visible-text.ts';
 import { readCallTarget } from '../call/call-target.ts';
 import { hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '../call/command-client.ts';
 import { listServer } from '../call/server-listing.ts';

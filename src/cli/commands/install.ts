@@ -1,8 +1,8 @@
 /** `troupe install FILE` and `troupe uninstall FILE`: adds a server to the configuration of MCP clients, and removes it. */
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
-import { suggestion } from '../../near-miss.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
+import { suggestion } from '../../core/protocol/near-miss.ts';
+import { visibleLine } from '../../core/protocol/visible-text.ts';
 import type { CommandIo, ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
 import { readTarget } from '../serving/target.ts';

@@ -1,7 +1,7 @@
 /** `troupe logout URL`: removes the stored grant of a server, and revokes it. */
 import { fileTokens } from '../../client/oauth/file-tokens.ts';
 import { signOut } from '../../client/oauth/resource-grant.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
+import { visibleLine } from '../../core/protocol/visible-text.ts';
 import { nameOfAddress } from '../call/call-target.ts';
 import { tokenFile } from '../call/state-directory.ts';
 import type { CommandIo, ExitCode } from '../command-io.ts';

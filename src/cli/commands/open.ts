@@ -1,8 +1,8 @@
 /** `troupe open RECORDING`: shows a recording in the inspector, without a running server. */
 import { openInBrowser } from '../../client/browser.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import { visibleLine } from '../../core/protocol/visible-text.ts';
 import { openRecording } from '../../inspector/open-recording.ts';
-import { messageOf } from '../../protocol/json.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
 import { absolutePath, type CommandIo, type ExitCode, stopped } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
 import { noBrowser, print, say, UsageError } from '../usage.ts';

@@ -1,8 +1,8 @@
 /** `troupe top [URL|PID]`: shows the activity of an inspected server in a terminal. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../core/protocol/json.ts';
+import { visibleLine } from '../../core/protocol/visible-text.ts';
 import { hibernatingOf, hibernatingSessionsOf, LIVE, Model } from '../../inspector/model/index.ts';
-import { messageOf } from '../../protocol/json.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
 import type { CommandIo, Environment, ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
 import { registeredInspectors } from '../serving/inspector-registry.ts';

@@ -3,14 +3,14 @@
 import { url as inspectorUrl } from 'node:inspector';
 import { Socket } from 'node:net';
 import { hostname } from 'node:os';
-import { systemClock } from '../../clock.ts';
-import { DEFAULT_LIMITS } from '../../limits.ts';
-import { nameNode } from '../../node-name.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
-import type { Server } from '../../server.ts';
-import type { ConnectionReceiver, ConnectionSource } from '../../transports/http/http.ts';
-import { type MetricsFormat, type MetricsPages, pagesOf } from '../../transports/http/metrics-listener.ts';
-import type { Transport, TransportHost } from '../../transports/transport.ts';
+import type { ConnectionReceiver, ConnectionSource } from '../../core/http/http.ts';
+import { type MetricsFormat, type MetricsPages, pagesOf } from '../../core/http/metrics-listener.ts';
+import { systemClock } from '../../core/kernel/clock.ts';
+import { DEFAULT_LIMITS } from '../../core/kernel/limits.ts';
+import { nameNode } from '../../core/kernel/node-name.ts';
+import { visibleLine } from '../../core/protocol/visible-text.ts';
+import type { Server } from '../../core/server/server.ts';
+import type { Transport, TransportHost } from '../../core/transports/transport.ts';
 import { hardLimit } from '../serving/loop-watch.ts';
 import { isNodeOrder, NODE_VARIABLE, type NodeIdentity, type NodeOrder, type NodeReport } from './fleet-messages.ts';
 

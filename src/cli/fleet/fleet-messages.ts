@@ -1,8 +1,8 @@
 /** The messages between the parent of `troupe serve --nodes` and its node processes, over Node's IPC channel. */
 
 import type { AddressInfo } from 'node:net';
-import { isObject } from '../../protocol/json.ts';
-import type { MetricsFormat } from '../../transports/http/metrics-listener.ts';
+import type { MetricsFormat } from '../../core/http/metrics-listener.ts';
+import { isObject } from '../../core/protocol/json.ts';
 
 /** The name and place of a node, in the environment variable {@link NODE_VARIABLE}. */
 export interface NodeIdentity {

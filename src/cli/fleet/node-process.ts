@@ -1,8 +1,8 @@
 /** One node process of `troupe serve --nodes`: the parent's end. */
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { type Clock, systemClock } from '../../clock.ts';
-import type { MetricsFormat } from '../../transports/http/metrics-listener.ts';
+import type { MetricsFormat } from '../../core/http/metrics-listener.ts';
+import { type Clock, systemClock } from '../../core/kernel/clock.ts';
 import { Heartbeat } from '../supervisor/heartbeat.ts';
 import { processState } from '../supervisor/process-state.ts';
 import { isNodeReport, NODE_VARIABLE, type NodeIdentity, type NodeOrder, type NodeReport } from './fleet-messages.ts';

@@ -1,6 +1,6 @@
 /** The port of `troupe serve --nodes`: accepts each connection and passes it to the node with the fewest. */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import type { Clock, Timer } from '../../clock.ts';
+import type { Clock, Timer } from '../../core/kernel/clock.ts';
 
 /** Maximum number of connections that wait to be accepted, and of those that wait for a node. */
 const BACKLOG = 4_096;

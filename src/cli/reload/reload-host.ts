@@ -1,13 +1,14 @@
 /** The server that outlives reloads: clients stay connected to it, and each reload replaces its definitions. */
-import { entryPath } from '../../apps/app-page.ts';
-import { type LoadedModules, offer, withdrawAll } from '../../discovery/discover.ts';
-import type { InspectionRecord } from '../../inspection/records.ts';
-import { stderrLog } from '../../operator-log.ts';
-import type { ServerOptions } from '../../options.ts';
-import type { Registration } from '../../registry/registration.ts';
-import { createServer, type Server } from '../../server.ts';
-import { stdio } from '../../transports/stdio.ts';
-import type { Transport } from '../../transports/transport.ts';
+
+import type { InspectionRecord } from '../../core/kernel/inspection/records.ts';
+import { stderrLog } from '../../core/kernel/operator-log.ts';
+import type { Registration } from '../../core/registry/registration.ts';
+import type { ServerOptions } from '../../core/server/options.ts';
+import { createServer, type Server } from '../../core/server/server.ts';
+import { stdio } from '../../core/transports/stdio.ts';
+import type { Transport } from '../../core/transports/transport.ts';
+import { entryPath } from '../../features/apps/app-page.ts';
+import { type LoadedModules, offer, withdrawAll } from '../../features/discovery/discover.ts';
 import { commandLog } from '../command-log.ts';
 import type { Endpoints } from '../serving/endpoints.ts';
 

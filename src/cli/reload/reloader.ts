@@ -1,16 +1,16 @@
 /** Reloads a program: each load creates a new generation of its modules, whose definitions replace those of the host. */
 import { createRequire } from 'node:module';
 import { basename, extname, relative } from 'node:path';
-import { systemClock } from '../../clock.ts';
-import { load } from '../../discovery/discover.ts';
-import { loading, nextGeneration, onModule } from '../../discovery/generation.ts';
-import { findModules, isBelow, isFoundModule, isModule, isPrivate } from '../../discovery/module-files.ts';
-import { Watch } from '../../file-watch.ts';
-import { launchedBy } from '../../launcher.ts';
-import type { ServerOptions } from '../../options.ts';
-import { isServer, type Server } from '../../server.ts';
-import type { Store } from '../../store/store.ts';
-import type { Transport } from '../../transports/transport.ts';
+import { systemClock } from '../../core/kernel/clock.ts';
+import { Watch } from '../../core/kernel/files/file-watch.ts';
+import { launchedBy } from '../../core/server/launcher.ts';
+import type { ServerOptions } from '../../core/server/options.ts';
+import { isServer, type Server } from '../../core/server/server.ts';
+import type { Store } from '../../core/store/store.ts';
+import type { Transport } from '../../core/transports/transport.ts';
+import { load } from '../../features/discovery/discover.ts';
+import { loading, nextGeneration, onModule } from '../../features/discovery/generation.ts';
+import { findModules, isBelow, isFoundModule, isModule, isPrivate } from '../../features/discovery/module-files.ts';
 import type { CommandIo } from '../command-io.ts';
 import { commandLog } from '../command-log.ts';
 import type { Endpoints } from '../serving/endpoints.ts';

@@ -1,7 +1,7 @@
 /** Parses `--cluster HOST:PORT`: the server becomes a node of the cluster that shares its store. */
 import { readFileSync } from 'node:fs';
-import { checkClusterOptions } from '../../nodes/cluster-options.ts';
-import { messageOf } from '../../protocol/json.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import { checkClusterOptions } from '../../features/cluster/cluster-options.ts';
 import type { Environment } from '../command-io.ts';
 import { UsageError } from '../usage.ts';
 

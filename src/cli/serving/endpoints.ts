@@ -1,12 +1,12 @@
 /** `--http`, `--socket` and their options: where `troupe serve`, `troupe gateway` and `troupe dev` serve many clients. */
 
+import { type ConnectionSource, type HttpTransport, receiveFrom } from '../../core/http/http.ts';
+import { MetricsListener } from '../../core/http/metrics-listener.ts';
+import { visibleLine } from '../../core/protocol/visible-text.ts';
+import type { Server } from '../../core/server/server.ts';
+import { type SocketOptions, socket } from '../../core/transports/socket.ts';
+import type { Transport } from '../../core/transports/transport.ts';
 import type { ConnectHelp, ConnectWay } from '../../inspector/frames.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
-import type { Server } from '../../server.ts';
-import { type ConnectionSource, type HttpTransport, receiveFrom } from '../../transports/http/http.ts';
-import { MetricsListener } from '../../transports/http/metrics-listener.ts';
-import { type SocketOptions, socket } from '../../transports/socket.ts';
-import type { Transport } from '../../transports/transport.ts';
 import { type CommandLine, readAddress } from '../command-options.ts';
 import { inCommand, say, UsageError } from '../usage.ts';
 import { type HttpAddress, openHttp, readHttpAddress } from './http-address.ts';

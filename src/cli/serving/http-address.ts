@@ -1,9 +1,10 @@
 /** `--http` and its options: the HTTP address of `troupe serve` and `troupe dev`, and how the command line restricts the program's HTTP options. */
-import { messageOf } from '../../protocol/json.ts';
-import { isLoopback } from '../../transports/http/host-guard.ts';
-import { type HttpTransport, http, isRelocatable, relocate } from '../../transports/http/http.ts';
-import type { HttpOptions, SharedHttpOptions } from '../../transports/http/http-options.ts';
-import type { Transport } from '../../transports/transport.ts';
+
+import { isLoopback } from '../../core/http/host-guard.ts';
+import { type HttpTransport, http, isRelocatable, relocate } from '../../core/http/http.ts';
+import type { HttpOptions, SharedHttpOptions } from '../../core/http/http-options.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import type { Transport } from '../../core/transports/transport.ts';
 import { type CommandLine, readAddress } from '../command-options.ts';
 import { UsageError } from '../usage.ts';
 

@@ -1,10 +1,10 @@
 /** `--inspect` and `--record`: opens the inspector of a served server, prints its URL, and starts the recording. */
 
 import { openInBrowser } from '../../client/browser.ts';
-import { systemClock, type Timer } from '../../clock.ts';
+import { systemClock, type Timer } from '../../core/kernel/clock.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import type { Server } from '../../core/server/server.ts';
 import type { ConnectHelp } from '../../inspector/frames.ts';
-import { messageOf } from '../../protocol/json.ts';
-import type { Server } from '../../server.ts';
 import { noBrowser, say } from '../usage.ts';
 import type { Inspecting } from './inspecting-options.ts';
 import { registerInspector } from './inspector-registry.ts';

@@ -1,9 +1,9 @@
 /** The registry of open inspectors: each process with an inspector writes a file that only its user can read. `troupe top` reads these files. */
 import { lstatSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeDirectory } from '../../make-directory.ts';
-import { isObject } from '../../protocol/json.ts';
-import { checkDirectory, codeOf, isWindows } from '../../transports/socket-path.ts';
+import { makeDirectory } from '../../core/kernel/files/make-directory.ts';
+import { isObject } from '../../core/protocol/json.ts';
+import { checkDirectory, codeOf, isWindows } from '../../core/transports/socket-path.ts';
 import type { Environment } from '../command-io.ts';
 import { runtimeDirectory } from './runtime-directory.ts';
 

@@ -1,10 +1,10 @@
 /** Starts the event loop watchdog for `troupe run` and `troupe serve`, unless the server's options configure one. */
 import { join, resolve } from 'node:path';
-import { DEFAULT_LIMITS } from '../../limits.ts';
-import type { ServerOptions } from '../../options.ts';
-import type { Server } from '../../server.ts';
-import { poison } from '../../workers/poison-calls.ts';
-import { startWatchdog, type Watchdog } from '../../workers/watchdog.ts';
+import { DEFAULT_LIMITS } from '../../core/kernel/limits.ts';
+import type { ServerOptions } from '../../core/server/options.ts';
+import type { Server } from '../../core/server/server.ts';
+import { poison } from '../../features/workers/poison-calls.ts';
+import { startWatchdog, type Watchdog } from '../../features/workers/watchdog.ts';
 import { commandLog } from '../command-log.ts';
 import { say } from '../usage.ts';
 

@@ -1,7 +1,7 @@
 /** Finds the statecharts of a program without serving it: those of its servers, and those that its modules export. */
 import { basename, extname } from 'node:path';
 import type { AnyStateMachine } from 'xstate';
-import { isObject } from '../../protocol/json.ts';
+import { isObject } from '../../core/protocol/json.ts';
 import type { Target } from './target.ts';
 import { loadUnserved } from './unserved-program.ts';
 

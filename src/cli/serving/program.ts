@@ -1,12 +1,12 @@
 /** Loads the program of a command: finds its entry module and the server that this module exports. */
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
-import { systemClock } from '../../clock.ts';
-import { type Exports, loadModule } from '../../discovery/load-module.ts';
-import { NothingOffered, readExports } from '../../discovery/module-exports.ts';
-import { nearest } from '../../discovery/node-loader.ts';
-import { isObject } from '../../protocol/json.ts';
-import { isServer, type Server } from '../../server.ts';
+import { systemClock } from '../../core/kernel/clock.ts';
+import { isObject } from '../../core/protocol/json.ts';
+import { isServer, type Server } from '../../core/server/server.ts';
+import { type Exports, loadModule } from '../../features/discovery/load-module.ts';
+import { NothingOffered, readExports } from '../../features/discovery/module-exports.ts';
+import { nearest } from '../../features/discovery/node-loader.ts';
 import { startupError } from '../startup-error.ts';
 import { say } from '../usage.ts';
 import type { Target } from './target.ts';

@@ -2,8 +2,8 @@
 import { lstatSync, statSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { makeDirectory } from '../../make-directory.ts';
-import { checkDirectory, isWindows } from '../../transports/socket-path.ts';
+import { makeDirectory } from '../../core/kernel/files/make-directory.ts';
+import { checkDirectory, isWindows } from '../../core/transports/socket-path.ts';
 import type { Environment } from '../command-io.ts';
 
 /**

@@ -1,9 +1,9 @@
 /** The store of `--data DIR` and `--store URL`: for servers without a store of their own, and for commands that read it. */
 import { join } from 'node:path';
-import { makeDirectory } from '../../make-directory.ts';
-import { messageOf } from '../../protocol/json.ts';
-import type { PostgresAddress } from '../../store/postgres/postgres-address.ts';
-import type { Store } from '../../store/store.ts';
+import { makeDirectory } from '../../core/kernel/files/make-directory.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import type { Store } from '../../core/store/store.ts';
+import type { PostgresAddress } from '../../features/postgres/postgres-address.ts';
 import { absolutePath, type CommandIo, type Environment } from '../command-io.ts';
 import { say, UsageError } from '../usage.ts';
 import { STORE_VARIABLE, type StoreOptions, storeUrl } from './store-option.ts';
@@ -21,7 +21,7 @@ export async function chosenStore(
 ): Promise<Store | undefined> {
   const address = await databaseAddress(command, options, io.env);
   if (address) {
-    const { postgres } = await import('../../store/postgres/postgres.ts');
+    const { postgres } = await import('../../features/postgres/postgres.ts');
     return postgres(address.url);
   }
   const { data } = options;
@@ -35,7 +35,7 @@ export async function chosenStore(
     );
   }
   // Imported lazily: it loads a database.
-  const { sqlite } = await import('../../store/sqlite/sqlite.ts');
+  const { sqlite } = await import('../../features/sqlite/sqlite.ts');
   return sqlite(join(path, 'troupe.db'));
 }
 
@@ -57,7 +57,7 @@ export async function databaseAddress(
     say(
       `troupe ${command}: --store: other users of this machine can read the password in the list of processes: set the variable ${STORE_VARIABLE} instead`,
     );
-  const { PostgresAddress } = await import('../../store/postgres/postgres-address.ts');
+  const { PostgresAddress } = await import('../../features/postgres/postgres-address.ts');
   try {
     return new PostgresAddress(url);
   } catch (error) {

@@ -1,10 +1,10 @@
 /** Serves a target for `troupe run` and `troupe serve`: finds its server and makes it listen. */
 import { once } from 'node:events';
-import { systemClock } from '../../clock.ts';
-import { launchedBy, type PreviousProcess } from '../../launcher.ts';
-import { createServer, isServer, type Server } from '../../server.ts';
-import type { Store } from '../../store/store.ts';
-import type { Transport } from '../../transports/transport.ts';
+import { systemClock } from '../../core/kernel/clock.ts';
+import { launchedBy, type PreviousProcess } from '../../core/server/launcher.ts';
+import { createServer, isServer, type Server } from '../../core/server/server.ts';
+import type { Store } from '../../core/store/store.ts';
+import type { Transport } from '../../core/transports/transport.ts';
 import type { ExitCode } from '../command-io.ts';
 import { commandLog } from '../command-log.ts';
 import { reportFailure, say } from '../usage.ts';

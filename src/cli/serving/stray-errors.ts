@@ -1,5 +1,5 @@
 /** Catches errors that a program throws from a timer or an unawaited promise while it starts. Node would print a stack and end the process. */
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../core/kernel/clock.ts';
 
 export interface StrayErrors {
   /** Rejects with the first error. */

@@ -2,7 +2,7 @@
 import { realpathSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
-import { isModule, MODULE_KINDS } from '../../discovery/module-files.ts';
+import { isModule, MODULE_KINDS } from '../../features/discovery/module-files.ts';
 import { absolutePath, type CommandIo } from '../command-io.ts';
 import { UsageError } from '../usage.ts';
 

@@ -2,9 +2,9 @@
 import { constants, copyFileSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, extname, join } from 'node:path';
-import { CommentedJsonError, readCommentedJson } from '../../codec/commented-json.ts';
-import { isJsonObject, isObject, type JsonObject } from '../../protocol/json.ts';
-import { replaceFile } from '../../replace-file.ts';
+import { CommentedJsonError, readCommentedJson } from '../../core/codec/commented-json.ts';
+import { replaceFile } from '../../core/kernel/files/replace-file.ts';
+import { isJsonObject, isObject, type JsonObject } from '../../core/protocol/json.ts';
 import type { CommandIo } from '../command-io.ts';
 import { withEntry } from './json-edit.ts';
 

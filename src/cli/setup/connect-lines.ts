@@ -1,8 +1,8 @@
 /** The command of an entry for MCP clients: for the terminal of `troupe run`, and for the page of the inspector. */
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { ownFile } from '../../core/kernel/package-files.ts';
 import type { ConnectHelp } from '../../inspector/frames.ts';
-import { ownFile } from '../../package-files.ts';
 import { processIo } from '../command-io.ts';
 import { CLIENTS, entryName, entryText, type ServerEntry } from './client-config.ts';
 

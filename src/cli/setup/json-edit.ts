@@ -9,8 +9,8 @@ import {
   type MemberPlace,
   type ObjectPlace,
   readCommentedJson,
-} from '../../codec/commented-json.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/json.ts';
+} from '../../core/codec/commented-json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/protocol/json.ts';
 
 /**
  * Sets, or removes, an entry of an object that is a member of the text's object.

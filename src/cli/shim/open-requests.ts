@@ -1,5 +1,5 @@
 /** The requests of an agent that have no response yet, for `troupe run` and `troupe attach`. */
-import type { RequestId } from '../../protocol/jsonrpc.ts';
+import type { RequestId } from '../../core/protocol/jsonrpc.ts';
 import type { PendingCall } from './retry-safety.ts';
 import { idKey } from './shim-messages.ts';
 

@@ -1,6 +1,6 @@
 /** The retry policy of `troupe attach`: delays grow after each failed connection, up to a total time limit. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../../protocol/json.ts';
+import { messageOf } from '../../core/protocol/json.ts';
 
 /** The delay before the second attempt, in milliseconds. It doubles with each attempt, up to the maximum. */
 const FIRST_MS = 25;

@@ -1,5 +1,5 @@
 /** Decides which requests the shim may resend to the next server, when the outcome on the last server is unknown. */
-import { isObject } from '../../protocol/json.ts';
+import { isObject } from '../../core/protocol/json.ts';
 import { scanMessages } from './scan.ts';
 
 /** A request in flight. */

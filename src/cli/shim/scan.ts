@@ -1,5 +1,5 @@
 /** Scans a JSON-RPC message for its id, its method and whether it is a response. It stops as soon as these are known. */
-import { isObject } from '../../protocol/json.ts';
+import { isObject } from '../../core/protocol/json.ts';
 
 /** The scanned parts of one message. The rest is parsed on demand. */
 export class ScannedMessage {

@@ -1,7 +1,7 @@
 /** Records the state of an agent's session, so that a shim can resume it with another server. It does no I/O. */
-import { isObject } from '../../protocol/json.ts';
-import type { RequestId } from '../../protocol/jsonrpc.ts';
-import { isAside, readRelayMail } from '../../transports/relay.ts';
+import { isObject } from '../../core/protocol/json.ts';
+import type { RequestId } from '../../core/protocol/jsonrpc.ts';
+import { isAside, readRelayMail } from '../../core/transports/relay.ts';
 import { OpenRequests } from './open-requests.ts';
 import { RequestIdMap } from './request-id-map.ts';
 import { hasIdempotencyKey, type PendingCall, paramsOf, RetrySafety, SESSION_METHODS } from './retry-safety.ts';

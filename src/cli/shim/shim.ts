@@ -1,9 +1,9 @@
 /** Connects one agent on stdio with a sequence of server processes, and moves the agent's session from one to the next. */
 import type { Readable, Writable } from 'node:stream';
-import { type Clock, systemClock } from '../../clock.ts';
-import { messageOf } from '../../protocol/json.ts';
-import { LineReader } from '../../transports/lines.ts';
-import { asideOf, isAside, readServerMail } from '../../transports/relay.ts';
+import { type Clock, systemClock } from '../../core/kernel/clock.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import { LineReader } from '../../core/transports/lines.ts';
+import { asideOf, isAside, readServerMail } from '../../core/transports/relay.ts';
 import { Probe } from '../supervisor/probe.ts';
 import { StrayOutput } from '../supervisor/stray-output.ts';
 import type { ServerLink } from './server-link.ts';

@@ -1,5 +1,5 @@
 /** The heartbeat of a worker process: detects a stopped process, and an event loop that is blocked beyond the watchdog's hard limit. It does no I/O. */
-import type { Clock, Timer } from '../../clock.ts';
+import type { Clock, Timer } from '../../core/kernel/clock.ts';
 import type { ProcessState } from './process-state.ts';
 
 /** The interval between checks, in milliseconds. */

@@ -1,5 +1,5 @@
 /** Probes a silent server that owes the agent a response: sends a request that every server answers at once. It does no I/O. */
-import type { Clock, Timer } from '../../clock.ts';
+import type { Clock, Timer } from '../../core/kernel/clock.ts';
 import { HEARTBEAT_MS } from './heartbeat.ts';
 
 /** The silence before a probe is sent, and the time limit for its response, in milliseconds. */

@@ -1,8 +1,8 @@
 /** The supervisor process of `troupe run`: holds the agent's pipes and restarts the worker process behind them. It does not load the server. */
 import { constants } from 'node:os';
-import { type Clock, systemClock } from '../../clock.ts';
-import { messageOf } from '../../protocol/json.ts';
-import { watchParent } from '../../transports/parent-watch.ts';
+import { type Clock, systemClock } from '../../core/kernel/clock.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import { watchParent } from '../../core/transports/parent-watch.ts';
 import type { ServerLink } from '../shim/server-link.ts';
 import { Shim } from '../shim/shim.ts';
 import { say } from '../usage.ts';

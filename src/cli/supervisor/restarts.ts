@@ -1,5 +1,5 @@
 /** The restart policy of `troupe run`: at most three restarts within a minute, each after twice the delay of the one before. */
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
 
 /** The maximum number of restarts, and the window in milliseconds. */
 const MAX_RESTARTS = 3;

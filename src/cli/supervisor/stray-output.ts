@@ -1,7 +1,7 @@
 /** Separates a server's messages from other output on its stdout, and reports that output once per burst. It does no I/O. */
-import type { Clock } from '../../clock.ts';
-import { isObject } from '../../protocol/json.ts';
-import { asideStart, isAside } from '../../transports/relay.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import { isObject } from '../../core/protocol/json.ts';
+import { asideStart, isAside } from '../../core/transports/relay.ts';
 import { parsed, USUAL } from '../shim/scan.ts';
 
 /** The time after a report during which stray output is only counted, in milliseconds. */

@@ -1,8 +1,8 @@
 /** One worker process: the supervisor's end of its pipes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { Duplex, type Readable, type Writable } from 'node:stream';
-import { type Clock, systemClock, type Timer } from '../../clock.ts';
-import type { PreviousProcess } from '../../launcher.ts';
+import { type Clock, systemClock, type Timer } from '../../core/kernel/clock.ts';
+import type { PreviousProcess } from '../../core/server/launcher.ts';
 import type { OwnProcess, ServerLink } from '../shim/server-link.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { processState } from './process-state.ts';

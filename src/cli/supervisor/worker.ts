@@ -1,15 +1,15 @@
 /** The server's side of `troupe run`: serves on stdio, alone or as the worker process of a supervisor. */
 import { url as inspectorUrl } from 'node:inspector';
 import { Socket } from 'node:net';
-import { systemClock } from '../../clock.ts';
-import type { PreviousProcess } from '../../launcher.ts';
-import { DEFAULT_LIMITS } from '../../limits.ts';
-import { messageOf } from '../../protocol/json.ts';
-import type { Server } from '../../server.ts';
-import type { MetricsAddress } from '../../transports/http/http-options.ts';
-import { stdio } from '../../transports/stdio.ts';
-import { reserveStdout } from '../../transports/stdout-guard.ts';
-import type { Transport } from '../../transports/transport.ts';
+import type { MetricsAddress } from '../../core/http/http-options.ts';
+import { systemClock } from '../../core/kernel/clock.ts';
+import { DEFAULT_LIMITS } from '../../core/kernel/limits.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import type { PreviousProcess } from '../../core/server/launcher.ts';
+import type { Server } from '../../core/server/server.ts';
+import { stdio } from '../../core/transports/stdio.ts';
+import { reserveStdout } from '../../core/transports/stdout-guard.ts';
+import type { Transport } from '../../core/transports/transport.ts';
 import { type CommandIo, type ExitCode, endProcess, processIo } from '../command-io.ts';
 import { logAsJson } from '../command-log.ts';
 import { type ClusterValues, readCluster } from '../serving/cluster-option.ts';
@@ -120,7 +120,7 @@ async function open(
 
 /** Never throws: an agent must not lose its server because another process has the port. */
 async function serveMetrics(server: Server, address: MetricsAddress): Promise<void> {
-  const { MetricsListener } = await import('../../transports/http/metrics-listener.ts');
+  const { MetricsListener } = await import('../../core/http/metrics-listener.ts');
   const listener = new MetricsListener(address);
   const { name, version } = server.info;
   try {

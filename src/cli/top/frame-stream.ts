@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isObject, messageOf } from '../../core/protocol/json.ts';
+import { visibleLine } from '../../core/protocol/visible-text.ts';
 import type { ActorView, Frame } from '../../inspector/frames.ts';
-import { isObject, messageOf } from '../../protocol/json.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
 
 /** The first and the maximum delay between attempts to connect, in milliseconds. */
 const FIRST_MS = 250;

@@ -1,4 +1,6 @@
 /** Renders the screen of `troupe top` as lines of text: clients and actors, what each waits for and until when, and request durations. Pure. */
+
+import { visibleLine } from '../../core/protocol/visible-text.ts';
 import type { Wait } from '../../inspector/frames.ts';
 import {
   actorTree,
@@ -25,7 +27,6 @@ import {
   type WireExchange,
 } from '../../inspector/model/index.ts';
 import { type UpstreamLine, upstreamsOf } from '../../inspector/model/upstreams.ts';
-import { visibleLine } from '../../protocol/visible-text.ts';
 import { clipLine, countdown, lasting, padTo, plural } from './format.ts';
 
 /** `tree` shows requests below their sessions; the other orders show one flat list. */

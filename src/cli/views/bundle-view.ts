@@ -1,7 +1,7 @@
 /** Bundles the script of a view, and all that it imports, into one HTML file. Uses the package vite, which is optional. */
 import { basename, dirname, extname } from 'node:path';
-import { htmlPage } from '../../html-page.ts';
-import { messageOf } from '../../protocol/json.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import { htmlPage } from '../html-page.ts';
 
 export interface BundledView {
   readonly html: string;

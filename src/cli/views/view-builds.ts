@@ -1,6 +1,6 @@
 /** The pages of the views of a program under `troupe dev`: bundled when the program names them, and again when they change. */
 import { relative } from 'node:path';
-import { messageOf } from '../../protocol/json.ts';
+import { messageOf } from '../../core/protocol/json.ts';
 import { say } from '../usage.ts';
 
 interface Build {

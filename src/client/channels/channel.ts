@@ -1,8 +1,8 @@
 /**
  * The port of a client to the bytes of one server: a channel carries texts, and never parses them. Types only.
  */
-import type { Mailbox } from '../../messages/mailbox.ts';
-import type { RequestId } from '../../protocol/jsonrpc.ts';
+import type { Mailbox } from '../../core/messages/mailbox.ts';
+import type { RequestId } from '../../core/protocol/jsonrpc.ts';
 import type { Authorization } from '../authorization.ts';
 import type { CallFailure } from '../client-errors.ts';
 

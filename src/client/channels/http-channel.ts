@@ -1,11 +1,11 @@
 /** The HTTP channel of a client: one POST for each message, streams for responses, and the resumption of cut streams. */
 import { Buffer } from 'node:buffer';
 import type { Agent, ClientRequest } from 'node:http';
-import { type Clock, LONGEST_TIMER_MS, type Timer } from '../../clock.ts';
-import { InFlightTable } from '../../in-flight-table.ts';
-import type { OperatorLog } from '../../operator-log.ts';
-import { isHeaderValue } from '../../outgoing-http/header-text.ts';
-import type { RequestId } from '../../protocol/jsonrpc.ts';
+import { type Clock, LONGEST_TIMER_MS, type Timer } from '../../core/kernel/clock.ts';
+import type { OperatorLog } from '../../core/kernel/operator-log.ts';
+import type { RequestId } from '../../core/protocol/jsonrpc.ts';
+import { InFlightTable } from '../../core/requests/in-flight-table.ts';
+import { isHeaderValue } from '../../features/oauth/issuers/header-text.ts';
 import type { Authorization } from '../authorization.ts';
 import type { CallFailure } from '../client-errors.ts';
 import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from './channel.ts';

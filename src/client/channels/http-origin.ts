@@ -11,10 +11,10 @@ import type {
   RequestOptions,
 } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { Clock } from '../../clock.ts';
-import type { OperatorLog } from '../../operator-log.ts';
-import { decodedBody } from '../../outgoing-http/content-coding.ts';
-import { messageOf } from '../../protocol/json.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import type { OperatorLog } from '../../core/kernel/operator-log.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import { decodedBody } from '../../features/oauth/issuers/content-coding.ts';
 import type { Authorization } from '../authorization.ts';
 import type { CallFailure, CarriedOut } from '../client-errors.ts';
 import { SessionCookies } from './session-cookies.ts';

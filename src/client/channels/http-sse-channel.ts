@@ -1,7 +1,7 @@
 /** The channel of HTTP+SSE (2024-11-05): one stream from the server, whose first event names the address for POSTs. */
 import type { Agent, ClientRequest } from 'node:http';
-import type { Timer } from '../../clock.ts';
-import type { RequestId } from '../../protocol/jsonrpc.ts';
+import type { Timer } from '../../core/kernel/clock.ts';
+import type { RequestId } from '../../core/protocol/jsonrpc.ts';
 import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from './channel.ts';
 import { EventReader } from './event-reader.ts';
 import type { HttpChannelOptions } from './http-channel.ts';

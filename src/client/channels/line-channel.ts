@@ -1,8 +1,8 @@
 /** A channel over one pair of streams: one message on each line, as over stdio and sockets. */
 import type { Readable, Writable } from 'node:stream';
-import type { Clock } from '../../clock.ts';
-import { LineWriter } from '../../transports/line-writer.ts';
-import { LineReader } from '../../transports/lines.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import { LineWriter } from '../../core/transports/line-writer.ts';
+import { LineReader } from '../../core/transports/lines.ts';
 import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from './channel.ts';
 
 /** The streams of an open channel. */

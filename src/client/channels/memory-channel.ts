@@ -1,6 +1,6 @@
 /** The channel to a server inside the process. */
-import type { Clock } from '../../clock.ts';
-import type { MemoryPeer } from '../../transports/memory.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import type { MemoryPeer } from '../../core/transports/memory.ts';
 import type { Channel, ChannelHost, OutgoingMessage } from './channel.ts';
 
 export interface MemoryChannelOptions {

@@ -1,8 +1,8 @@
 /** The channel to a server behind a unix socket (a named pipe on Windows). */
 import { connect, type Socket } from 'node:net';
-import { messageOf } from '../../protocol/json.ts';
-import type { LineWriter } from '../../transports/line-writer.ts';
-import { checkSocket } from '../../transports/socket-path.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import type { LineWriter } from '../../core/transports/line-writer.ts';
+import { checkSocket } from '../../core/transports/socket-path.ts';
 import { LineChannel, type LineChannelOptions } from './line-channel.ts';
 
 /** Milliseconds for the server to close its side. */

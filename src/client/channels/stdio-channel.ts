@@ -1,9 +1,9 @@
 /** The channel to a server that this process starts as a child: stdin and stdout carry messages, stderr is captured. */
 import type { ChildProcess } from 'node:child_process';
 import spawn from 'cross-spawn';
-import type { Timer } from '../../clock.ts';
-import type { LineWriter } from '../../transports/line-writer.ts';
-import { LineReader } from '../../transports/lines.ts';
+import type { Timer } from '../../core/kernel/clock.ts';
+import type { LineWriter } from '../../core/transports/line-writer.ts';
+import { LineReader } from '../../core/transports/lines.ts';
 import type { CarriedOut } from '../client-errors.ts';
 import { LineChannel, type LineChannelOptions } from './line-channel.ts';
 import { groupExists, guardGroup, releaseGroup, signalGroup } from './process-guardian.ts';

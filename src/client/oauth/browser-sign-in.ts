@@ -1,7 +1,7 @@
 /** Lets a person sign in: opens the browser, and receives its redirect on a loopback port (RFC 8252 section 7.3). */
 import { createServer, type Server } from 'node:http';
-import type { Clock } from '../../clock.ts';
-import type { ReturnPage } from '../../transports/transport.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import type { ReturnPage } from '../../core/transports/transport.ts';
 import { openInBrowser } from '../browser.ts';
 import { NoSignIn } from './no-sign-in.ts';
 

@@ -13,12 +13,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { type Clock, systemClock, type Timer } from '../../clock.ts';
-import type { KeyRing } from '../../input/seal.ts';
-import { makeDirectory } from '../../make-directory.ts';
-import { wholeNumbers } from '../../protocol/json.ts';
-import type { Db, SqlRow } from '../../store/sqlite/sqlite-database.ts';
-import { checkDirectory, codeOf, isWindows } from '../../transports/socket-path.ts';
+import { type Clock, systemClock, type Timer } from '../../core/kernel/clock.ts';
+import { makeDirectory } from '../../core/kernel/files/make-directory.ts';
+import { wholeNumbers } from '../../core/protocol/json.ts';
+import { checkDirectory, codeOf, isWindows } from '../../core/transports/socket-path.ts';
+import type { KeyRing } from '../../features/asking/seal.ts';
+import type { Db, SqlRow } from '../../features/sqlite/sqlite-database.ts';
 import { type TokenStore, Turns } from './token-store.ts';
 
 export interface FileTokensOptions {
@@ -191,8 +191,8 @@ class FileTokens implements TokenStore {
   /** Opens the file for one piece of work: a client reads it seldom, and a person may remove it at any time. */
   async #with<T>(work: (db: Db, ring: KeyRing) => T): Promise<T> {
     const [{ Db }, { KeyRing }] = await Promise.all([
-      import('../../store/sqlite/sqlite-database.ts'),
-      import('../../input/seal.ts'),
+      import('../../features/sqlite/sqlite-database.ts'),
+      import('../../features/asking/seal.ts'),
     ]);
     createFiles(this.#path, () => KeyRing.randomSecret());
     const db = new Db(this.#path);

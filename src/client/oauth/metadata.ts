@@ -1,13 +1,13 @@
 /** Discovery of a protected resource, and of the authorization server of a resource that names none. */
 import type { AuthorizationServer } from 'oauth4webapi';
-import type { GuardedFetch } from '../../issuers/guarded-fetch.ts';
+import type { GuardedFetch } from '../../features/oauth/issuers/guarded-fetch.ts';
 import {
   explainMisses,
   findIssuer,
   firstDocument,
   isSameIssuer,
   readAuthorizationServer,
-} from '../../issuers/issuer-metadata.ts';
+} from '../../features/oauth/issuers/issuer-metadata.ts';
 
 /** The metadata of an MCP server as a protected resource (RFC 9728). */
 export interface ProtectedResource {

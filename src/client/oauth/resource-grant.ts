@@ -10,12 +10,12 @@ import type {
   Client as OAuthClient,
   TokenEndpointResponse,
 } from 'oauth4webapi';
-import { type Clock, systemClock } from '../../clock.ts';
-import { type GuardedFetch, guardedFetch } from '../../issuers/guarded-fetch.ts';
-import { findIssuer, isSameIssuer } from '../../issuers/issuer-metadata.ts';
-import { isHeaderValue } from '../../outgoing-http/header-text.ts';
-import { isObject, messageOf } from '../../protocol/json.ts';
-import { isLoopback } from '../../transports/http/host-guard.ts';
+import { isLoopback } from '../../core/http/host-guard.ts';
+import { type Clock, systemClock } from '../../core/kernel/clock.ts';
+import { isObject, messageOf } from '../../core/protocol/json.ts';
+import { type GuardedFetch, guardedFetch } from '../../features/oauth/issuers/guarded-fetch.ts';
+import { isHeaderValue } from '../../features/oauth/issuers/header-text.ts';
+import { findIssuer, isSameIssuer } from '../../features/oauth/issuers/issuer-metadata.ts';
 import type { Authorization, Challenge } from '../authorization.ts';
 import type { SignIn } from './browser-sign-in.ts';
 import { readChallenges } from './challenges.ts';

@@ -1,6 +1,7 @@
 /** Reads the answers of token endpoints, which many authorization servers write in their own way, into what RFC 6749 demands. */
-import { isHeaderValue } from '../../outgoing-http/header-text.ts';
-import { isObject } from '../../protocol/json.ts';
+
+import { isObject } from '../../core/protocol/json.ts';
+import { isHeaderValue } from '../../features/oauth/issuers/header-text.ts';
 
 /** Members that a server may write as null, which is as if they were missing. */
 const OPTIONAL = ['refresh_token', 'expires_in', 'scope', 'id_token'];

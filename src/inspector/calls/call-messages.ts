@@ -1,5 +1,5 @@
 /** The messages between the page and the calls that it makes. Types only: plain JSON, without Node and without a browser. */
-import type { JsonObject } from '../../protocol/json.ts';
+import type { JsonObject } from '../../core/protocol/json.ts';
 import type { Plain } from '../frames.ts';
 
 type Texts = { readonly [name: string]: string };

@@ -1,6 +1,6 @@
 /** Converts a result for the page: blocks of text, images, sounds and links, within bounds and without secrets. */
 import { Buffer, isUtf8 } from 'node:buffer';
-import { isObject } from '../../protocol/json.ts';
+import { isObject } from '../../core/protocol/json.ts';
 import type { Plain } from '../frames.ts';
 import { jsonTextOf } from '../inspector-json.ts';
 import { type Bounds, plainOf, type SecretFinder } from '../redaction/plain-data.ts';

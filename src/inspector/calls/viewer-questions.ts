@@ -1,9 +1,9 @@
 /** Requests of the server that wait for a viewer: forms, pages, sampling and roots. */
 
 import type { ClientRoot, ConnectOptions, FormAnswer, PageAnswer } from '../../client/client-options.ts';
-import type { Clock } from '../../clock.ts';
-import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
-import { isJsonObject, isObject, type JsonObject } from '../../protocol/json.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
+import { isJsonObject, isObject, type JsonObject } from '../../core/protocol/json.ts';
 import { InputError } from '../http/viewer-input.ts';
 import type { Answerable } from './call-messages.ts';
 

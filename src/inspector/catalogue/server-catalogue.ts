@@ -2,10 +2,10 @@
  * Describes everything that a server offers, as plain data: the definitions in its registries, its machines, its
  * capabilities and its limits. Reads them directly; sends no request.
  */
-import { isObject } from '../../protocol/json.ts';
-import { SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
-import { sourceOfMachine } from '../../runtime/machine-registration.ts';
-import type { Server } from '../../server.ts';
+import { isObject } from '../../core/protocol/json.ts';
+import { SUPPORTED_REVISIONS } from '../../core/protocol/revisions.ts';
+import type { Server } from '../../core/server/server.ts';
+import { sourceOfMachine } from '../../features/machines/machine-registration.ts';
 import type { CatalogueElement, CatalogueFrame, CatalogueMachine, Plain, ServerCatalogue } from '../frames.ts';
 import { jsonTextOf } from '../inspector-json.ts';
 import { type Bounds, plainOf, type SecretFinder } from '../redaction/plain-data.ts';

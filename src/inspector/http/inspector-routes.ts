@@ -3,8 +3,8 @@
  * authenticated.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isObject, stackOf } from '../../protocol/json.ts';
-import { isJson } from '../../transports/http/negotiate.ts';
+import { isJson } from '../../core/http/negotiate.ts';
+import { isObject, stackOf } from '../../core/protocol/json.ts';
 import type { CatalogueReader } from '../catalogue/server-catalogue.ts';
 import type { Observation } from '../stream/observation.ts';
 import type { ProcessCoverage } from '../stream/process-coverage.ts';

@@ -2,8 +2,8 @@
  * The listener of an inspector: a separate HTTP server, reachable only from this machine, that keeps no process alive.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Clock } from '../../clock.ts';
-import { limitConnections } from '../../connection-limit.ts';
+import { limitConnections } from '../../core/http/connection-limit.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
 import { refuseRequest, send } from './http-answer.ts';
 import type { PageFiles } from './page-files.ts';
 import { HEADERS, TokenGuard } from './token-guard.ts';

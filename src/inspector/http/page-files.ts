@@ -6,7 +6,7 @@ import { join, posix, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
-import { packageFile } from '../../package-files.ts';
+import { packageFile } from '../../core/kernel/package-files.ts';
 
 export interface PageFile {
   readonly body: Uint8Array;

@@ -1,7 +1,7 @@
 /** Authenticates requests to an inspector by host name, origin and token. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { describe } from '../../protocol/json.ts';
+import { describe } from '../../core/protocol/json.ts';
 
 export interface TokenRefusal {
   readonly status: number;

@@ -3,7 +3,7 @@
  * page of the inspector nor its token.
  */
 import { createServer, type Server } from 'node:http';
-import { limitConnections } from '../../connection-limit.ts';
+import { limitConnections } from '../../core/http/connection-limit.ts';
 
 const HOST = '127.0.0.1';
 const MAX_CONNECTIONS = 64;

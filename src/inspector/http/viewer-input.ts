@@ -1,5 +1,5 @@
 /** Validates the input of viewers. */
-import { describe, isObject } from '../../protocol/json.ts';
+import { describe, isObject } from '../../core/protocol/json.ts';
 
 /** An invalid request of a viewer, with an HTTP status. */
 export class InputError extends Error {

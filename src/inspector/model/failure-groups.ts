@@ -38,7 +38,7 @@ interface Failure {
 const MAX_ERROR = 400;
 /** The first frame of a stack. The lines before it are the error. */
 const FRAMES = /\n\s+(?:at |…)/;
-/** An incident has an id of its own each time (`src/protocol/errors.ts`). */
+/** An incident has an id of its own each time (`src/core/protocol/errors.ts`). */
 const INCIDENT = /\(incident [^;)]+/g;
 
 /** The failures up to a record. */

@@ -1,5 +1,5 @@
 /** Recognizes the secrets in a value: by their names, by the paths that machines declare, and by their form. */
-import { describe, isObject } from '../../protocol/json.ts';
+import { describe, isObject } from '../../core/protocol/json.ts';
 import { hideSecrets, namesSecret, normalisedName } from './secrets.ts';
 
 /** Secrets to hide besides those that the inspector recognizes. */

@@ -1,10 +1,10 @@
 /** Counts the states and transitions of authors' statecharts that a server visits, and prints them as a table. */
 import type { AnyStateMachine } from 'xstate';
-import { fingerprint, readChart } from '../../charts/chart.ts';
-import type { ChartNode } from '../../charts/chart-node.ts';
-import { conditionOf } from '../../charts/chart-node.ts';
-import { pathsIn } from '../../charts/paths.ts';
-import type { ActorKind, InspectionListener, InspectionRecord } from '../../inspection/records.ts';
+import { fingerprint, readChart } from '../../core/kernel/charts/chart.ts';
+import type { ChartNode } from '../../core/kernel/charts/chart-node.ts';
+import { conditionOf } from '../../core/kernel/charts/chart-node.ts';
+import { pathsIn } from '../../core/kernel/charts/paths.ts';
+import type { ActorKind, InspectionListener, InspectionRecord } from '../../core/kernel/inspection/records.ts';
 import { around, Counter, type Coverage, coverageOf, KnownChart } from '../model/chart-coverage.ts';
 
 /** The kinds of actors with statecharts of authors. */

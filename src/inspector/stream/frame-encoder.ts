@@ -1,11 +1,11 @@
 /** Encodes live records for viewers: plain data without secrets, bounded in size. */
 import { Buffer } from 'node:buffer';
 import type { AnyStateMachine } from 'xstate';
-import { authoredStack } from '../../authored-stack.ts';
-import { fingerprint, readChart } from '../../charts/chart.ts';
-import { pathsIn } from '../../charts/paths.ts';
-import type { InspectionRecord } from '../../inspection/records.ts';
-import { messageOf } from '../../protocol/json.ts';
+import { authoredStack } from '../../core/kernel/authored-stack.ts';
+import { fingerprint, readChart } from '../../core/kernel/charts/chart.ts';
+import { pathsIn } from '../../core/kernel/charts/paths.ts';
+import type { InspectionRecord } from '../../core/kernel/inspection/records.ts';
+import { messageOf } from '../../core/protocol/json.ts';
 import type { ChartFrame, Plain, RecordHeader, TraceRecord } from '../frames.ts';
 import { readText } from '../inspector-json.ts';
 import { BOUNDS, type Bounds, plainOf } from '../redaction/plain-data.ts';

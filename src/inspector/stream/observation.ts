@@ -2,9 +2,9 @@
  * Observes a server while it has viewers: collects records and passes them on in batches, within bounds of time and
  * memory.
  */
-import type { Clock, Timer } from '../../clock.ts';
-import type { Inspection } from '../../inspection/inspection.ts';
-import type { InspectionRecord } from '../../inspection/records.ts';
+import type { Clock, Timer } from '../../core/kernel/clock.ts';
+import type { Inspection } from '../../core/kernel/inspection/inspection.ts';
+import type { InspectionRecord } from '../../core/kernel/inspection/records.ts';
 import type { ActorView, ChartFrame, TraceRecord, WhatIf } from '../frames.ts';
 import type { AnyEvent } from '../http/viewer-input.ts';
 import { jsonTextOf } from '../inspector-json.ts';

@@ -1,6 +1,6 @@
 /** Counts visits to the authors' statecharts as long as an inspector is open, with or without a viewer. */
-import type { Clock, Timer } from '../../clock.ts';
-import type { Inspection } from '../../inspection/inspection.ts';
+import type { Clock, Timer } from '../../core/kernel/clock.ts';
+import type { Inspection } from '../../core/kernel/inspection/inspection.ts';
 import type { CoverageFrame } from '../frames.ts';
 import { CoverageWatch, type Covered } from './coverage-counter.ts';
 

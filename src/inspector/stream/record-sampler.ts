@@ -3,7 +3,7 @@
  * exchanges with all their consequences, and samples one every few milliseconds. Records of lifetimes and states always
  * pass.
  */
-import type { InspectionRecord } from '../../inspection/records.ts';
+import type { InspectionRecord } from '../../core/kernel/inspection/records.ts';
 import type { GapFrame } from '../frames.ts';
 
 /** Number of records whose decision is stored. Older causes are rare, and the decision for their exchange is used. */

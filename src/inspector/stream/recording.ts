@@ -3,7 +3,7 @@
  * process was killed.
  */
 import { constants, type FileHandle, open } from 'node:fs/promises';
-import { isObject } from '../../protocol/json.ts';
+import { isObject } from '../../core/protocol/json.ts';
 import { type CoverageFrame, FORMAT, type Frame, type HelloFrame, type Recording } from '../frames.ts';
 import { jsonTextOf, readText } from '../inspector-json.ts';
 import { Model } from '../model/index.ts';

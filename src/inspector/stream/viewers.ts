@@ -1,5 +1,5 @@
 /** The viewers of one inspector, by name. Their number is limited, and a viewer that stops reading is dropped. */
-import type { Clock, Timer } from '../../clock.ts';
+import type { Clock, Timer } from '../../core/kernel/clock.ts';
 import type { HelloFrame } from '../frames.ts';
 import type { Observation } from './observation.ts';
 import { type Sink, Viewer } from './viewer.ts';

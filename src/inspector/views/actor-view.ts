@@ -1,7 +1,7 @@
 /** The current view of an actor: its state, the things for which it waits, and its possible transitions. */
-import { pathsIn } from '../../charts/paths.ts';
-import type { LiveRecord, Waits } from '../../inspection/records.ts';
-import { messageOf } from '../../protocol/json.ts';
+import { pathsIn } from '../../core/kernel/charts/paths.ts';
+import type { LiveRecord, Waits } from '../../core/kernel/inspection/records.ts';
+import { messageOf } from '../../core/protocol/json.ts';
 import type { ActorView, Wait } from '../frames.ts';
 import { plainMembers, plainOf } from '../redaction/plain-data.ts';
 import type { Redactor } from '../redaction/redact.ts';

@@ -1,8 +1,8 @@
 /**
  * Sends watchers the views of the actors in their focus whenever they change, and recordings the waits of all actors.
  */
-import type { Clock, Timer } from '../../clock.ts';
-import { isObject } from '../../protocol/json.ts';
+import type { Clock, Timer } from '../../core/kernel/clock.ts';
+import { isObject } from '../../core/protocol/json.ts';
 import type { ActorKind, ActorView } from '../frames.ts';
 import { jsonTextOf } from '../inspector-json.ts';
 import type { Watcher } from '../stream/watcher.ts';

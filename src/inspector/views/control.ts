@@ -2,8 +2,8 @@
  * Commands of viewers, if the inspector was opened with control. Each command is a record and the cause of its
  * consequences; without a listener, the operator's log has it.
  */
-import { isJsonObject, type JsonObject } from '../../protocol/json.ts';
-import type { Internals } from '../../runtime/internals.ts';
+import { isJsonObject, type JsonObject } from '../../core/protocol/json.ts';
+import type { Internals } from '../../core/server/internals.ts';
 import type { CallResult, CallsState } from '../calls/call-messages.ts';
 import { ServerCalls } from '../calls/server-calls.ts';
 import { InputError } from '../http/viewer-input.ts';

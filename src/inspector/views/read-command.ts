@@ -1,8 +1,8 @@
 /** Validates the commands of viewers. */
-import { describe, isJsonObject, isObject, type JsonObject } from '../../protocol/json.ts';
-import { SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
-import { isLogLevel, LOG_LEVELS } from '../../protocol/types.ts';
-import { parseTemplate } from '../../protocol/uri-template.ts';
+import { describe, isJsonObject, isObject, type JsonObject } from '../../core/protocol/json.ts';
+import { SUPPORTED_REVISIONS } from '../../core/protocol/revisions.ts';
+import { isLogLevel, LOG_LEVELS } from '../../core/protocol/types.ts';
+import { parseTemplate } from '../../core/protocol/uri-template.ts';
 import type { Answerable, CallerOptions, CallRequest, QuestionAnswer, ViewMethod } from '../calls/call-messages.ts';
 import { type AnyEvent, InputError, readViewerEvent } from '../http/viewer-input.ts';
 

@@ -9,13 +9,13 @@ import {
   getNextTransitions,
   transition,
 } from 'xstate';
-import { edgeOf, isFor, nodesOf, readChart } from '../../charts/chart.ts';
-import type { ChartEdge } from '../../charts/chart-node.ts';
-import { guardResult, guardWithoutData } from '../../charts/guard.ts';
-import { pathsIn } from '../../charts/paths.ts';
-import type { Charted } from '../../inspection/records.ts';
-import { edgesTaken } from '../../inspection/stepping.ts';
-import { messageOf } from '../../protocol/json.ts';
+import { edgeOf, isFor, nodesOf, readChart } from '../../core/kernel/charts/chart.ts';
+import type { ChartEdge } from '../../core/kernel/charts/chart-node.ts';
+import { guardResult, guardWithoutData } from '../../core/kernel/charts/guard.ts';
+import { pathsIn } from '../../core/kernel/charts/paths.ts';
+import type { Charted } from '../../core/kernel/inspection/records.ts';
+import { edgesTaken } from '../../core/kernel/inspection/stepping.ts';
+import { messageOf } from '../../core/protocol/json.ts';
 import type { Next, Plain, WhatIf } from '../frames.ts';
 import { cloneContext } from './clone-context.ts';
 

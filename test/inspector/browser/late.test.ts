@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { openRecording } from '../../../src/inspector/open-recording.ts';
 import { Browsing, browserSuite } from '../../harness/browser.ts';
 import { fullOnly } from '../../harness/door.ts';

@@ -1,8 +1,8 @@
 /** Charts for the tests of their layout: random ones, and what is wrong with a picture. */
 import * as fc from 'fast-check';
-import type { PlacedChart, PlacedNode, Point, Rect } from '../../../src/charts/placed.ts';
-import { isDot } from '../../../src/charts/placed.ts';
-import { groupsOf } from '../../../src/charts/sketch.ts';
+import type { PlacedChart, PlacedNode, Point, Rect } from '../../../src/features/charts/placed.ts';
+import { isDot } from '../../../src/features/charts/placed.ts';
+import { groupsOf } from '../../../src/features/charts/sketch.ts';
 import type { ChartEdge, ChartNode } from '../../../src/inspector/frames.ts';
 
 /** About seven pixels a character, as the page's fonts are. */

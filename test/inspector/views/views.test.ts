@@ -4,7 +4,7 @@ import { allowedOf, marksOf } from '../../../inspector/src/chart/marks.ts';
 import { fit, zoomAt } from '../../../inspector/src/chart/view.ts';
 import { endsOf, lanesOf, rowFrom, windowOf } from '../../../inspector/src/messages/lanes.ts';
 import type { MessageLane, MessageRow } from '../../../inspector/src/messages/props.ts';
-import { groupsOf, labelText, rowsOf } from '../../../src/charts/sketch.ts';
+import { groupsOf, labelText, rowsOf } from '../../../src/features/charts/sketch.ts';
 import type { ChartNode } from '../../../src/inspector/frames.ts';
 import { suite } from '../../harness/door.ts';
 

@@ -1,5 +1,5 @@
 /** Layouts inside an exported page, which has no worker for them. */
-import { isPlaced, type PlacedChart } from '../../../../src/charts/placed.ts';
+import { isPlaced, type PlacedChart } from '../../../../src/features/charts/placed.ts';
 
 /** By the ids of the charts. */
 export interface Carried {

@@ -1,5 +1,5 @@
 /** A measure of the readability of a picture: crossings first, then turns, then the distance for the eye. */
-import type { PlacedChart, Point } from '../../../../src/charts/placed.ts';
+import type { PlacedChart, Point } from '../../../../src/features/charts/placed.ts';
 
 const CROSSING = 8;
 /** A turn at the beginning or the end of a line counts fully, even if the line could be straight. */

@@ -3,8 +3,15 @@
  * states.
  */
 import { Graph, layout } from '@dagrejs/dagre';
-import type { Direction, PlacedChart, PlacedEdge, PlacedNode, Point, Rect } from '../../../../src/charts/placed.ts';
-import type { Sketch, SketchEdge, SketchNode } from '../../../../src/charts/sketch.ts';
+import type {
+  Direction,
+  PlacedChart,
+  PlacedEdge,
+  PlacedNode,
+  Point,
+  Rect,
+} from '../../../../src/features/charts/placed.ts';
+import type { Sketch, SketchEdge, SketchNode } from '../../../../src/features/charts/sketch.ts';
 
 const PAD = 18;
 

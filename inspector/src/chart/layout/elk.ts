@@ -7,8 +7,8 @@ import {
   type PlacedEdge,
   type PlacedNode,
   type Point,
-} from '../../../../src/charts/placed.ts';
-import type { Sketch, SketchNode } from '../../../../src/charts/sketch.ts';
+} from '../../../../src/features/charts/placed.ts';
+import type { Sketch, SketchNode } from '../../../../src/features/charts/sketch.ts';
 import { costOf } from './cost.ts';
 import { settle } from './settle.ts';
 

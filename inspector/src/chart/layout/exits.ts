@@ -2,8 +2,8 @@
  * The path of a line out of a region: sideways from its state, or a little up or down first, where the fewest boxes and
  * lines are in the way.
  */
-import type { PlacedChart, Point, Rect } from '../../../../src/charts/placed.ts';
-import type { SketchNode } from '../../../../src/charts/sketch.ts';
+import type { PlacedChart, Point, Rect } from '../../../../src/features/charts/placed.ts';
+import type { SketchNode } from '../../../../src/features/charts/sketch.ts';
 
 /** The path out of a region, relative to the corner of its picture. */
 export interface Exit {

@@ -1,6 +1,6 @@
 /** The layout of last resort: boxes in rows, labels on straight lines. It always works, and only lines overlap. */
-import type { Direction, PlacedChart, PlacedEdge, PlacedNode, Rect } from '../../../../src/charts/placed.ts';
-import type { Sketch, SketchNode } from '../../../../src/charts/sketch.ts';
+import type { Direction, PlacedChart, PlacedEdge, PlacedNode, Rect } from '../../../../src/features/charts/placed.ts';
+import type { Sketch, SketchNode } from '../../../../src/features/charts/sketch.ts';
 
 const GAP = 28;
 const PAD = 18;

@@ -1,7 +1,7 @@
 /** Chooses the layout engine: the first one that returns a complete picture. */
 
-import type { Direction, PlacedChart, Rect } from '../../../../src/charts/placed.ts';
-import { type Measure, type Sketch, type SketchNode, sketch } from '../../../../src/charts/sketch.ts';
+import type { Direction, PlacedChart, Rect } from '../../../../src/features/charts/placed.ts';
+import { type Measure, type Sketch, type SketchNode, sketch } from '../../../../src/features/charts/sketch.ts';
 import type { ChartNode } from '../../../../src/inspector/frames.ts';
 import { gridLayout } from './grid.ts';
 import { settle } from './settle.ts';

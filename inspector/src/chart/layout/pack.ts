@@ -10,8 +10,8 @@ import type {
   PlacedNode,
   Point,
   Rect,
-} from '../../../../src/charts/placed.ts';
-import type { Sketch, SketchEdge, SketchNode } from '../../../../src/charts/sketch.ts';
+} from '../../../../src/features/charts/placed.ts';
+import type { Sketch, SketchEdge, SketchNode } from '../../../../src/features/charts/sketch.ts';
 import { exitsFor } from './exits.ts';
 import { type Engine, layoutSketch } from './layout.ts';
 import { type Cell, type Channel, type End, LANE, type Plan, planOf } from './plan.ts';

@@ -1,7 +1,7 @@
 /** The routes of lines between packed regions: out of one region, along channels and gutters, into the other. */
 
-import type { PlacedChart } from '../../../../src/charts/placed.ts';
-import type { SketchEdge, SketchNode } from '../../../../src/charts/sketch.ts';
+import type { PlacedChart } from '../../../../src/features/charts/placed.ts';
+import type { SketchEdge, SketchNode } from '../../../../src/features/charts/sketch.ts';
 import type { Exit } from './exits.ts';
 
 /** The distance of two parallel lines. */

@@ -1,5 +1,5 @@
 /** Moves the ends of lines towards their other ends: engines spread the ends evenly, which adds needless steps. */
-import type { PlacedEdge, PlacedNode, Point, Rect } from '../../../../src/charts/placed.ts';
+import type { PlacedEdge, PlacedNode, Point, Rect } from '../../../../src/features/charts/placed.ts';
 
 /** Minimum distance of two ends, and of an end from the corner of its state. */
 const APART = 12;

@@ -6,8 +6,8 @@ import {
   type PlacedNode,
   type Point,
   type Rect,
-} from '../../../../src/charts/placed.ts';
-import type { Sketch, SketchNode } from '../../../../src/charts/sketch.ts';
+} from '../../../../src/features/charts/placed.ts';
+import type { Sketch, SketchNode } from '../../../../src/features/charts/sketch.ts';
 import { centreLabel, straightenEnds } from './ports.ts';
 
 /** Steps in a line that are shorter than this are removed. */

@@ -1,7 +1,7 @@
 /** Provides layouts: from a worker that starts with the first chart, from a cache, or from an exported page. */
 
-import { DIRECTIONS, type Direction, type Pane, type PlacedChart } from '../../../../src/charts/placed.ts';
-import { type Measure, type Sketch, sketch } from '../../../../src/charts/sketch.ts';
+import { DIRECTIONS, type Direction, type Pane, type PlacedChart } from '../../../../src/features/charts/placed.ts';
+import { type Measure, type Sketch, sketch } from '../../../../src/features/charts/sketch.ts';
 import type { ChartNode } from '../../../../src/inspector/frames.ts';
 import { type Carried, carriedPictures } from './carried.ts';
 import { type Engine, layoutSketch } from './layout.ts';

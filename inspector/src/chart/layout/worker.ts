@@ -1,7 +1,7 @@
 /** The layout worker: ELK first, then dagre. It starts with the first chart. */
 
-import { betterIn, DIRECTIONS, type Pane, type PlacedChart } from '../../../../src/charts/placed.ts';
-import type { Sketch } from '../../../../src/charts/sketch.ts';
+import { betterIn, DIRECTIONS, type Pane, type PlacedChart } from '../../../../src/features/charts/placed.ts';
+import type { Sketch } from '../../../../src/features/charts/sketch.ts';
 import { dagreLayout } from './dagre.ts';
 import { improveWithElk, layoutWithElk } from './elk.ts';
 import { elkHere } from './elk-here.ts';

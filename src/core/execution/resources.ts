@@ -1,0 +1,43 @@
+/** The default resource executor: runs the reader and formats its result. */
+import { describe, isObject } from '../protocol/json.ts';
+import type { CacheHints, ReadResourceResult, ResourceContents } from '../protocol/types.ts';
+import { isResourceContents, resourceContents, sentContents } from './content.ts';
+import type { ResourceExecution, ResourceRead } from './execution.ts';
+
+/**
+ * A reader returns a string (text), bytes (a blob), `{ contents }` as on the wire, one content item or a list of them.
+ */
+export function resourceExecution(): ResourceExecution {
+  return {
+    async execute(call, ctx) {
+      const { uri, variables, implementation } = call;
+      return { ...implementation.hints, ...toReadResult(await implementation.read({ uri, variables }, ctx), call) };
+    },
+  };
+}
+
+function toReadResult(returned: unknown, { uri, resource }: ResourceRead): ReadResourceResult {
+  if (typeof returned === 'string' || returned instanceof Uint8Array)
+    return { contents: [resourceContents(uri, returned, resource.mimeType)] };
+  if (isResourceContents(returned)) return { contents: [sentContents(returned)] };
+  if (isContentsList(returned)) return { contents: returned.map(sentContents) };
+  if (isObject(returned) && isContentsList(returned.contents)) {
+    const { ttlMs: _, cacheScope: __, ...rest } = returned;
+    return { ...rest, contents: returned.contents.map(sentContents), ...hints(returned) };
+  }
+  throw new TypeError(
+    `resource "${uri}": expected the reader to return a string, bytes, or contents, got ${describe(returned)}`,
+  );
+}
+
+export function isContentsList(value: unknown): value is readonly ResourceContents[] {
+  return Array.isArray(value) && value.every(isResourceContents);
+}
+
+/** The valid caching hints (2026-07-28 "Caching"); invalid ones are dropped. */
+function hints({ ttlMs, cacheScope }: Readonly<Record<string, unknown>>): CacheHints {
+  return {
+    ...(typeof ttlMs === 'number' && ttlMs >= 0 ? { ttlMs: Math.floor(ttlMs) } : {}),
+    ...(cacheScope === 'public' || cacheScope === 'private' ? { cacheScope } : {}),
+  };
+}

@@ -1,0 +1,285 @@
+/** The options of the HTTP transport, with their defaults and checks. */
+
+import { LONGEST_TIMER_MS } from '../kernel/clock.ts';
+import { checkOptionNames, describe, isObject } from '../protocol/json.ts';
+import { isLoopback } from './host-guard.ts';
+import type { AuthenticateResult, AuthenticationRequest, HttpAuthenticator } from './http-authenticator.ts';
+
+/** The address of a metrics listener. */
+export interface MetricsAddress {
+  /** Port; 0 chooses a free one. OpenTelemetry's exporter for Prometheus uses 9464. */
+  readonly port: number;
+  /** Address to bind. Default `127.0.0.1`. Everyone who reaches the address can read the metrics. */
+  readonly host?: string | undefined;
+}
+
+/** The page of an HTTP transport for people who sign in at upstreams. */
+export interface SignInOptions {
+  /**
+   * The address to which authorization servers redirect browsers: an https URL of this server, or an http URL of a loopback
+   * host. Its path is served besides the endpoint. Default: `/oauth/callback` of this port, on loopback and without
+   * authentication only.
+   */
+  readonly url?: string;
+  /**
+   * Returns the principal of the person whose browser sends the request, such as the owner of a session cookie; undefined if
+   * that is unknown. The grant is refused unless it is the principal that began the sign-in (MCP 2025-11-25 elicitation,
+   * "Phishing").
+   *
+   * @example identify: ({ header }) => sessions.get(cookieOf(header('cookie')))?.principal
+   */
+  identify?(request: AuthenticationRequest): string | undefined | Promise<string | undefined>;
+}
+
+export interface HttpOptions {
+  /** Default 3000; 0 selects any free port. */
+  readonly port?: number;
+  /** The address to bind. Default `127.0.0.1`; an address that other machines can reach needs `allowedHosts`. */
+  readonly host?: string;
+  /**
+   * The path of the endpoint. Default `/mcp`. `server.fetch` and `server.node` serve every path on which they are
+   * mounted.
+   */
+  readonly path?: string;
+  /**
+   * The names that clients may use for this server (the Host header), such as `mcp.example.com`. A name with a port is
+   * accepted only with that port.
+   */
+  readonly allowedHosts?: readonly string[];
+  /** The origins whose pages may use this server from a browser, such as `https://app.example.com`. */
+  readonly allowedOrigins?: readonly string[];
+  /**
+   * The names of further headers that pages of `allowedOrigins` may send, such as `X-Api-Key` for an authenticator that reads
+   * it. The headers of MCP and `Authorization` are always allowed.
+   */
+  readonly allowedHeaders?: readonly string[];
+  /**
+   * Returns the principal of a request, with its scopes if it has any, or `undefined` to reject it with 401. Called for
+   * every request: a session serves only the principal that opened it. Default: every client is `anonymous`.
+   *
+   * @example authenticate: ({ header }) => (header('x-api-key') === key ? { principal: 'ada', scopes: ['read'] } : undefined)
+   */
+  authenticate?(request: AuthenticationRequest): AuthenticateResult | Promise<AuthenticateResult>;
+  /** Authenticates requests instead of `authenticate`, such as `oauth()` of `troupe/oauth`. */
+  readonly auth?: HttpAuthenticator | undefined;
+  /**
+   * Lets people sign in at the upstreams of this server (docs/gateway.md). Default: on loopback without authentication, the
+   * person at this machine.
+   */
+  readonly signIn?: SignInOptions | undefined;
+  /**
+   * `auto` (default): one JSON body, or a stream if anything is sent before the answer. `json` drops everything before
+   * the answer.
+   */
+  readonly response?: 'auto' | 'json' | 'sse';
+  /** Milliseconds after which a client should reconnect to a stream that the server has ended. Default 1,000. */
+  readonly retryMs?: number;
+  /**
+   * Milliseconds without output after which a comment keeps a stream open. A request that takes longer becomes a
+   * stream. Default 15,000.
+   */
+  readonly keepAliveMs?: number;
+  /** Milliseconds after which a client that reads nothing is disconnected. Default 30,000. */
+  readonly stallMs?: number;
+  /**
+   * Milliseconds without a request after which a connection closes; a host of a mounted server decides itself. Default 75,000:
+   * longer than the 60 s for which balancers reuse a connection. A request on a connection that closes would get 502.
+   */
+  readonly idleConnectionMs?: number;
+  /** Milliseconds after which an idle session ends. Default 1,800,000 (half an hour). */
+  readonly sessionIdleMs?: number;
+  /**
+   * Milliseconds for which a stream can be resumed after its answer was sent. Default 900,000 (a quarter of an hour).
+   */
+  readonly replayMs?: number;
+  /** Maximum number of events, and of bytes, that one stream buffers for replay. Default 1,000 and 1 MiB. */
+  readonly maxReplayEvents?: number;
+  readonly maxReplayBytes?: number;
+  /** Maximum number of open exchanges: unanswered requests and streams. Default 4,096. */
+  readonly maxExchanges?: number;
+  /** The same limit for each principal except `anonymous`. Default 256. */
+  readonly maxExchangesPerPrincipal?: number;
+  /**
+   * Rate limit for each principal; without authentication for each session, or else for each remote address. Default:
+   * no limit.
+   */
+  readonly rate?: { readonly perSecond: number; readonly burst: number };
+  /**
+   * Serves the metrics for Prometheus at `/metrics` of a port of its own: `{ port: 9464 }`, on `127.0.0.1` unless `host`
+   * names another address. Default: not. See docs/observe.md.
+   */
+  readonly metrics?: MetricsAddress;
+  /**
+   * Milliseconds after the server begins to close in which it still serves every request, while `/readyz` is 503 already:
+   * the time that a balancer needs to learn that. Default 0; about 5,000 under Kubernetes.
+   */
+  readonly drainDelayMs?: number;
+  /**
+   * The process only serves: exceptions that a handler throws too late are logged and do not end the process. Default
+   * false.
+   */
+  readonly ownsProcess?: boolean;
+}
+
+/** The default of `maxExchanges`. */
+export const MAX_EXCHANGES = 4_096;
+
+/**
+ * The options of `createServer({ http })`, which apply wherever the server serves HTTP. An address belongs to one
+ * transport.
+ */
+export type SharedHttpOptions = Omit<HttpOptions, 'port' | 'host' | 'path' | 'metrics' | 'ownsProcess'>;
+
+/**
+ * Merges a transport's options with the server's, which fill the gaps. `undefined` counts as a gap, so that `http({
+ * authenticate: undefined })` does not disable the authentication of its server.
+ */
+export function withShared(own: HttpOptions, shared: SharedHttpOptions | undefined): HttpOptions {
+  const given = withoutUndefined(own);
+  // The transport's way to authenticate replaces the server's, whichever of the two options each has.
+  const { auth, authenticate, ...rest } = shared ?? {};
+  const replaced = given.auth !== undefined || given.authenticate !== undefined;
+  return replaced ? { ...rest, ...given } : { ...shared, ...given };
+}
+
+/** True if an option authenticates clients. */
+export function authenticates({ auth, authenticate }: Pick<HttpOptions, 'auth' | 'authenticate'>): boolean {
+  return auth !== undefined || authenticate !== undefined;
+}
+
+function isAuthenticator(value: unknown): boolean {
+  return (
+    isObject(value) &&
+    typeof value.authenticate === 'function' &&
+    typeof value.challenge === 'function' &&
+    value.documents instanceof Map
+  );
+}
+
+function withoutUndefined(options: HttpOptions): HttpOptions {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+type WithoutDefault = 'auth' | 'authenticate' | 'allowedHosts' | 'metrics' | 'rate' | 'signIn';
+
+export type ResolvedHttpOptions = Required<Omit<HttpOptions, WithoutDefault>> & Pick<HttpOptions, WithoutDefault>;
+
+const DEFAULTS = {
+  port: 3_000,
+  host: '127.0.0.1',
+  path: '/mcp',
+  allowedOrigins: [],
+  allowedHeaders: [],
+  response: 'auto',
+  retryMs: 1_000,
+  keepAliveMs: 15_000,
+  stallMs: 30_000,
+  idleConnectionMs: 75_000,
+  sessionIdleMs: 30 * 60_000,
+  replayMs: 15 * 60_000,
+  maxReplayEvents: 1_000,
+  maxReplayBytes: 1024 * 1024,
+  maxExchanges: MAX_EXCHANGES,
+  maxExchangesPerPrincipal: 256,
+  drainDelayMs: 0,
+  ownsProcess: false,
+} as const satisfies HttpOptions;
+
+const KNOWN: ReadonlySet<string> = new Set([
+  ...Object.keys(DEFAULTS),
+  'allowedHosts',
+  'auth',
+  'authenticate',
+  'metrics',
+  'rate',
+  'signIn',
+]);
+
+const COUNTS = [
+  'retryMs',
+  'keepAliveMs',
+  'stallMs',
+  'idleConnectionMs',
+  'sessionIdleMs',
+  'replayMs',
+  'maxReplayEvents',
+  'maxReplayBytes',
+  'maxExchanges',
+  'maxExchangesPerPrincipal',
+] as const;
+
+const METRICS_OPTIONS: ReadonlySet<string> = new Set<keyof MetricsAddress>(['port', 'host']);
+
+/** @throws {TypeError | RangeError} for an invalid address. @param option its name in messages, such as `http: metrics` */
+function checkMetricsAddress(address: unknown, option: string): asserts address is MetricsAddress {
+  if (!isObject(address)) throw new TypeError(`${option}: expected { port: 9464 }, got ${describe(address)}`);
+  checkOptionNames(`${option}: `, address, METRICS_OPTIONS);
+  const { port, host = '127.0.0.1' } = address;
+  if (typeof port !== 'number' || !Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new RangeError(`${option}: port: expected a whole number from 0 to 65535, got ${describe(port)}`);
+  if (typeof host !== 'string' || host === '')
+    throw new TypeError(`${option}: host: expected an address such as "127.0.0.1", got ${describe(host)}`);
+}
+
+const SIGN_IN_OPTIONS: ReadonlySet<string> = new Set<keyof SignInOptions>(['url', 'identify']);
+
+/** @throws {TypeError} for an address that an authorization server would not redirect to */
+function checkSignIn(signIn: unknown): asserts signIn is SignInOptions {
+  if (!isObject(signIn)) throw new TypeError(`http: signIn: expected { url, identify }, got ${describe(signIn)}`);
+  checkOptionNames('http: signIn: ', signIn, SIGN_IN_OPTIONS);
+  const { url, identify } = signIn;
+  if (identify !== undefined && typeof identify !== 'function')
+    throw new TypeError(`http: signIn: identify: expected a function, got ${describe(identify)}`);
+  if (url === undefined) {
+    if (identify === undefined) return;
+    throw new TypeError('http: signIn: url: expected the address of this server for browsers, got nothing');
+  }
+  const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined;
+  const secure = parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && isLoopback(parsed.hostname));
+  if (!parsed || !secure || parsed.search !== '' || parsed.hash !== '')
+    throw new TypeError(
+      `http: signIn: url: expected an https address such as "https://mcp.example.com/oauth/callback", got ${describe(url)}`,
+    );
+}
+
+/** @throws {TypeError | RangeError} for an unknown or invalid option, with its name and the expected value */
+export function resolveHttpOptions(given: HttpOptions): ResolvedHttpOptions {
+  checkOptionNames('http: ', given, KNOWN);
+  const options: ResolvedHttpOptions = { ...DEFAULTS, ...withoutUndefined(given) };
+  const { port, host, path, response, allowedHosts, auth, authenticate, drainDelayMs, metrics, rate } = options;
+  if (metrics !== undefined) checkMetricsAddress(metrics, 'http: metrics');
+  if (options.signIn !== undefined) checkSignIn(options.signIn);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new RangeError(`http: port: expected a whole number from 0 to 65535, got ${describe(port)}`);
+  if (typeof path !== 'string' || !/^\/[\w\-.~!$&'()*+,;=:@%/]*$/.test(path))
+    throw new TypeError(`http: path: expected a path such as "/mcp", got ${describe(path)}`);
+  if (!['auto', 'json', 'sse'].includes(response))
+    throw new TypeError(`http: response: expected "auto", "json" or "sse", got ${describe(response)}`);
+  if (authenticate !== undefined && typeof authenticate !== 'function')
+    throw new TypeError(`http: authenticate: expected a function, got ${describe(authenticate)}`);
+  if (auth !== undefined && !isAuthenticator(auth))
+    throw new TypeError(
+      `http: auth: expected an authenticator, such as oauth() of troupe/oauth, got ${describe(auth)}`,
+    );
+  if (auth !== undefined && authenticate !== undefined)
+    throw new TypeError('http: expected "auth" or "authenticate", got both. Remove one of them');
+  for (const name of COUNTS) {
+    const value = options[name];
+    if (!Number.isSafeInteger(value) || value < 1 || (name.endsWith('Ms') && value > LONGEST_TIMER_MS))
+      throw new RangeError(`http: ${name}: expected a whole number of at least 1, got ${describe(value)}`);
+  }
+  if (!Number.isSafeInteger(drainDelayMs) || drainDelayMs < 0 || drainDelayMs > LONGEST_TIMER_MS)
+    throw new RangeError(`http: drainDelayMs: expected whole milliseconds, at least 0, got ${describe(drainDelayMs)}`);
+  if (
+    rate &&
+    !(rate.perSecond > 0 && Number.isFinite(rate.perSecond) && rate.burst >= 1 && Number.isFinite(rate.burst))
+  )
+    throw new RangeError('http: rate: expected a perSecond above 0 and a burst of at least 1');
+  if (typeof host !== 'string' || host === '')
+    throw new TypeError(`http: host: expected an address such as "127.0.0.1", got ${describe(host)}`);
+  if (!isLoopback(host) && !allowedHosts?.length)
+    throw new TypeError(
+      `http: host: ${host} is reachable from other machines, or by a page under another name (DNS rebinding). List the names that clients may use in allowedHosts, for example allowedHosts: ["mcp.example.com"]`,
+    );
+  return options;
+}

@@ -1,0 +1,40 @@
+/**
+ * Locates this package's own code: TypeScript below `src`, or bundles below `dist/lib`, where a file's own location is
+ * meaningless.
+ */
+import { createRequire } from 'node:module';
+import { extname } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+/** The URL of the directory that contains the code. */
+export const OWN = new URL('../../', import.meta.url).href;
+
+/** `.ts` in the sources, `.js` in the build. */
+export const EXTENSION = extname(import.meta.url);
+
+/**
+ * The URL of a file that is started or loaded by name instead of by an import.
+ * @param path below `src`, without extension; `bundle.ts` lists the files
+ * @example new Worker(ownFile('features/sqlite/sqlite-worker'));
+ */
+export function ownFile(path: string): URL {
+  return new URL(`./${path}${EXTENSION}`, OWN);
+}
+
+/** The URL of a file of this package. @param path relative to the package @throws if the package is not installed */
+export function packageFile(path: string): URL {
+  return new URL(path, pathToFileURL(manifests().resolve(MANIFEST)));
+}
+
+/** Returns the version of this package. */
+export function packageVersion(): string {
+  const { version }: { version: string } = manifests()(MANIFEST);
+  return version;
+}
+
+const MANIFEST = 'troupe/package.json';
+
+function manifests(): NodeJS.Require {
+  // Resolved from a place in the package, because a bundle may be elsewhere (build/bundle.ts).
+  return createRequire(new URL('package-files.js', OWN));
+}

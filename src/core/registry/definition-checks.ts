@@ -1,0 +1,212 @@
+/**
+ * Checks the members of definitions at run time, for authors without a type checker: one wrong member makes clients
+ * reject the whole list.
+ */
+
+import { isCallLimit, problemOfLimits } from '../../features/guard/limits/call-limits.ts';
+import { LONGEST_TIMER_MS } from '../kernel/clock.ts';
+import { describe, isObject } from '../protocol/json.ts';
+import { problemOfScopes } from '../protocol/scopes.ts';
+
+/** Thrown for an invalid definition. The message names the element, the problem and the fix. */
+export class DefinitionError extends Error {
+  override readonly name = 'DefinitionError';
+}
+
+type Check = (value: unknown) => string | undefined;
+
+const expected =
+  (what: string, fits: (value: unknown) => boolean): Check =>
+  (value) =>
+    fits(value) ? undefined : `expected ${what}, got ${describe(value)}`;
+
+const text = expected('a string', (value) => typeof value === 'string');
+const flag = expected('true or false', (value) => typeof value === 'boolean');
+const object = expected('an object', isObject);
+const whole = expected('a whole number of at least 0', (value) => Number.isSafeInteger(value) && Number(value) >= 0);
+const functional = expected('a function', (value) => typeof value === 'function');
+const milliseconds = expected(
+  `milliseconds from 1 to ${LONGEST_TIMER_MS}`,
+  (value) => typeof value === 'number' && value >= 1 && value <= LONGEST_TIMER_MS,
+);
+const machine = expected(
+  'a statechart of XState v5 (from createMachine, or setup({ … }).createMachine)',
+  (value) => isObject(value) && typeof value.transition === 'function' && typeof value.provide === 'function',
+);
+
+const icons: Check = (value) => {
+  if (!Array.isArray(value)) return `expected a list of icons, got ${describe(value)}`;
+  return value.every((icon) => isObject(icon) && typeof icon.src === 'string')
+    ? undefined
+    : 'expected each icon to be an object with a string "src"';
+};
+
+const GUARDED = { scopes: problemOfScopes, allow: functional };
+const DESCRIBED = { ...GUARDED, title: text, description: text, icons, meta: object };
+const ANNOTATED = {
+  audience: expected(
+    'a list of "user" and "assistant"',
+    (value) => Array.isArray(value) && value.every((who) => who === 'user' || who === 'assistant'),
+  ),
+  priority: expected('a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1),
+  lastModified: text,
+};
+const eventScopes: Check = (value) => {
+  if (!isObject(value)) return `expected an object: the scopes of each event, got ${describe(value)}`;
+  for (const [event, each] of Object.entries(value)) {
+    const problem = problemOfScopes(each);
+    if (problem !== undefined) return `${event}: ${problem}`;
+  }
+  return undefined;
+};
+const HINTS = { title: text, readOnlyHint: flag, destructiveHint: flag, idempotentHint: flag, openWorldHint: flag };
+
+const members =
+  (checks: Readonly<Record<string, Check>>): Check =>
+  (value) => {
+    if (!isObject(value)) return `expected an object, got ${describe(value)}`;
+    for (const [name, check] of Object.entries(checks)) {
+      const problem = value[name] === undefined ? undefined : check(value[name]);
+      if (problem !== undefined) return `${name}: ${problem}`;
+    }
+    return undefined;
+  };
+
+/** The checks of each kind's members, except its name, schemas and handler. */
+export const MEMBERS = {
+  tool: {
+    ...DESCRIBED,
+    annotations: members(HINTS),
+    timeoutMs: milliseconds,
+    rerun: flag,
+    cpu: expected('true or the URL of a module', (value) => typeof value === 'boolean' || isObject(value)),
+    task: expected(
+      '"never", "allowed" or "required"',
+      (value) => value === 'never' || value === 'allowed' || value === 'required',
+    ),
+    machine,
+    limits: problemOfLimits,
+    app: expected(
+      'the name of an app, true or false',
+      (value) => typeof value === 'string' || typeof value === 'boolean',
+    ),
+    visibleTo: expected(
+      'a list of "model" and "app", not empty',
+      (value) => Array.isArray(value) && value.length > 0 && value.every((who) => who === 'model' || who === 'app'),
+    ),
+  },
+  machine: {
+    ...DESCRIBED,
+    machine,
+    events: expected('an object: the schema of each event that clients may send, or true', isObject),
+    view: functional,
+    migrate: functional,
+    version: expected('a string that is not empty', (value) => typeof value === 'string' && value !== ''),
+    previous: object,
+    app: expected('true, false or options', (value) => typeof value === 'boolean' || isObject(value)),
+    ttlMs: milliseconds,
+    idleMs: milliseconds,
+    single: flag,
+    skill: flag,
+    annotations: object,
+    eventScopes: eventScopes,
+    timeoutMs: milliseconds,
+    limits: (value: unknown): string | undefined => {
+      if (!isObject(value)) return `expected an object such as { create: { perMinute: 10 } }, got ${describe(value)}`;
+      for (const [name, limits] of Object.entries(value)) {
+        if (isCallLimit(name) && typeof limits !== 'object')
+          return `${name}: expected the limits of each tool of the machine, such as { create: { ${name}: … } }, got ${describe(limits)}`;
+        const problem = limits === undefined ? undefined : problemOfLimits(limits);
+        if (problem !== undefined) return `${name}: ${problem}`;
+      }
+      return undefined;
+    },
+  },
+  resource: {
+    ...DESCRIBED,
+    name: text,
+    mimeType: text,
+    annotations: members(ANNOTATED),
+    size: whole,
+    complete: object,
+    ttlMs: whole,
+    cacheScope: expected('"public" or "private"', (value) => value === 'public' || value === 'private'),
+  },
+  prompt: {
+    ...DESCRIBED,
+    complete: object,
+    arguments(value: unknown): string | undefined {
+      if (!Array.isArray(value)) return `expected a list of arguments, got ${describe(value)}`;
+      const seen = new Set<unknown>();
+      for (const argument of value) {
+        if (!isObject(argument) || typeof argument.name !== 'string')
+          return 'expected each argument to have a string "name"';
+        if (seen.has(argument.name)) return `expected each name once, got "${argument.name}" twice`;
+        seen.add(argument.name);
+        const problem = members({ title: text, description: text, required: flag })(argument);
+        if (problem !== undefined) return `"${argument.name}": ${problem}`;
+      }
+      return undefined;
+    },
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, Check>>>>;
+
+/** Names of the official SDK, and common misspellings, with our names. A misspelled guard would guard nothing. */
+const OTHERWISE: Readonly<Record<string, string>> = {
+  inputSchema: 'input',
+  inputs: 'input',
+  parameters: 'input',
+  outputSchema: 'output',
+  argsSchema: 'input',
+  uriTemplate: 'uri',
+  mimetype: 'mimeType',
+  argument: 'arguments',
+  _meta: 'meta',
+  execute: 'handler',
+  scope: 'scopes',
+  requiredScopes: 'scopes',
+  allows: 'allow',
+  authorize: 'allow',
+  limit: 'limits',
+  visibility: 'visibleTo',
+  rateLimit: 'limits',
+};
+
+/** @throws {DefinitionError} if a member has the wrong type, or is called differently here */
+export function checkMembers(kind: keyof typeof MEMBERS, label: string, definition: object): void {
+  const given: Readonly<Record<string, unknown>> = { ...definition };
+  for (const [theirs, ours] of Object.entries(OTHERWISE)) {
+    if (given[theirs] !== undefined)
+      throw new DefinitionError(`${label}: ${theirs}: this member is called "${ours}" here`);
+  }
+  const problem = members(MEMBERS[kind])(given);
+  if (problem !== undefined) throw new DefinitionError(`${label}: ${problem}`);
+}
+
+/** True for a function that is no schema: the schemas of arktype are functions. */
+export function isHandler<H extends (...args: never) => unknown>(value: H | object | string | undefined): value is H {
+  return typeof value === 'function' && !('~standard' in value);
+}
+
+/** @throws {DefinitionError} if a schema or a description is in the place of the options */
+export function checkOptionsOf<O extends object>(label: string, options: O | string | undefined): asserts options is O {
+  if (typeof options === 'string')
+    throw new DefinitionError(
+      `${label}: expected options, got ${describe(options)}: a description is an option, too: { description: '…' }`,
+    );
+  if (isObject(options) || typeof options === 'function') {
+    if ('~standard' in options)
+      throw new DefinitionError(`${label}: expected options, got a schema: write { input: schema }`);
+  }
+}
+
+/** @throws {DefinitionError} if the value is not a function */
+export function checkHandler<H extends (...args: never) => unknown>(
+  value: H | object | string | undefined,
+  label: string,
+  what = 'handler',
+): asserts value is H {
+  if (typeof value === 'function') return;
+  const hint = what === 'handler' ? ' (the handler is the last argument: name, options, handler)' : '';
+  throw new DefinitionError(`${label}: ${what}: expected a function${hint}, got ${describe(value)}`);
+}

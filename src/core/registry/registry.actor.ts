@@ -1,0 +1,104 @@
+/**
+ * The registry actor: holds a catalogue, answers list requests, resolves names to references, and reports each change.
+ * It runs nothing.
+ */
+
+import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../kernel/actor.ts';
+import type { Facts } from '../kernel/inspection/records.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { Registered, RegistryMail } from '../messages/registry-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
+import { ProtocolError, toWireError } from '../protocol/errors.ts';
+import { respond } from '../requests/active-request.ts';
+import type { Catalogue } from './catalogue.ts';
+
+export interface RegistryOptions<D> {
+  readonly system: ActorSystem;
+  readonly address: string;
+  readonly catalogue: Catalogue<D>;
+  /**
+   * Answers or forwards one request; may throw a {@link ProtocolError}. It forwards in `afterwards`, because a handler
+   * may register elements and needs the registry to be free.
+   */
+  serve(request: RequestView, afterwards: AfterTurn): void;
+  /** Called after a change that lists show. */
+  changed(): void;
+}
+
+export function spawnRegistry<D>(options: RegistryOptions<D>): Actor<RegistryMail<D>> {
+  return spawn(
+    { kind: 'registry', address: options.address },
+    options.system,
+    (_, afterwards) => new Registry(options, afterwards),
+  );
+}
+
+class Registry<D> implements Behaviour<RegistryMail<D>> {
+  readonly #options: RegistryOptions<D>;
+  readonly #afterwards: AfterTurn;
+
+  constructor(options: RegistryOptions<D>, afterwards: AfterTurn) {
+    this.#options = options;
+    this.#afterwards = afterwards;
+  }
+
+  facts(): Facts {
+    const { catalogue } = this.#options;
+    const offers = catalogue.all().map(({ key, enabled }) => (enabled ? key : `${key} (disabled)`));
+    return { version: catalogue.version, offers };
+  }
+
+  state(): string {
+    return `version ${this.#options.catalogue.version}`;
+  }
+
+  receive(mail: RegistryMail<D>): void {
+    if (mail.type === 'request') return this.#serve(mail.request);
+    const { catalogue, changed } = this.#options;
+    const before = catalogue.listVersion;
+    mail.reply(this.#register(mail));
+    if (catalogue.listVersion !== before) changed();
+  }
+
+  #serve(request: RequestView): void {
+    try {
+      this.#options.serve(request, this.#afterwards);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      respond(request, { ok: false, error: toWireError(error, '') });
+    }
+  }
+
+  #register(mail: Exclude<RegistryMail<D>, { type: 'request' }>): Registered {
+    const { catalogue } = this.#options;
+    switch (mail.type) {
+      case 'register':
+        return catalogue.register(mail.offer);
+      case 'update':
+        return catalogue.update(mail.offer);
+      case 'enable':
+        return catalogue.setEnabled(mail.key, true);
+      case 'disable':
+        return catalogue.setEnabled(mail.key, false);
+      case 'remove':
+        return catalogue.remove(mail.key);
+      case 'replace source':
+        return catalogue.replaceSource(mail.source, mail.offers);
+      case 'clear':
+        return catalogue.clear();
+      case 'announce':
+        return catalogue.announce();
+    }
+  }
+
+  crashed(mail: RegistryMail<D>, error: unknown): void {
+    const incident = this.#options.system.incident(this.#options.address, error);
+    if (mail.type === 'request') {
+      respond(mail.request, { ok: false, error: toWireError(error, incident) });
+    } else {
+      mail.reply({ ok: false, why: `the registry failed (incident ${incident})` });
+    }
+  }
+}
+
+export type RegistryMailbox<D> = Mailbox<RegistryMail<D>>;

@@ -1,0 +1,40 @@
+/** Access for the inspector, which looks into a server and may act on it. Not a part of the public API. */
+
+import type { AuditMail } from '../../features/guard/audit/audit-messages.ts';
+import type { MiddlewareLinks } from '../../features/middleware/middleware-links.ts';
+import type { SkillSource } from '../../features/skills/skill-source.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Inspection } from '../kernel/inspection/inspection.ts';
+import type { Limits } from '../kernel/limits.ts';
+import type { OperatorLog } from '../kernel/operator-log.ts';
+import type { AuthorizationRule } from '../messages/authorization-rule.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { ServerDescription } from '../messages/results.ts';
+import type { Transport } from '../transports/transport.ts';
+
+/** The key of {@link Internals} on a server of any copy of this package. */
+export const INTERNALS = Symbol.for('troupe.inside');
+
+export interface Internals {
+  readonly inspection: Inspection;
+  readonly clock: Clock;
+  readonly log: OperatorLog;
+  /** The statecharts that are currently registered. */
+  machines(): readonly object[];
+  /** The server as it introduces itself to clients. */
+  introduction(): ServerDescription;
+  readonly limits: Limits;
+  /** Records what viewers do; undefined without an audit. */
+  readonly audit?: Mailbox<AuditMail> | undefined;
+  /** The rules of the program, which decide for the server that `troupe dev` keeps across reloads, too. */
+  readonly rules: AuthorizationRule[];
+  /** The middleware of the program, by the same rule. */
+  readonly middleware: MiddlewareLinks;
+  /** The folders of skills of the program, by the same rule. */
+  skillFolders(): readonly SkillSource[];
+  /**
+   * Opens a transport, even if the launcher of the program serves it on the program's behalf. @throws the errors of its
+   * `open`
+   */
+  open(transport: Transport): Promise<void>;
+}

@@ -1,0 +1,148 @@
+/** The options of `createServer`, and their defaults. */
+
+import { type ClusterOptions, checkClusterOptions } from '../../features/cluster/cluster-options.ts';
+import { type AuditOptions, checkAuditOptions } from '../../features/guard/audit/audit-options.ts';
+import { checkWatchdog, type WatchdogOption } from '../../features/workers/watchdog-option.ts';
+import type { ExecutionOptions } from '../execution/execution.ts';
+import type { SharedHttpOptions } from '../http/http-options.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Limits } from '../kernel/limits.ts';
+import type { OperatorLog } from '../kernel/operator-log.ts';
+import type { Telemetry } from '../kernel/telemetry/telemetry.ts';
+import { checkOptionNames, describe, type JsonObject } from '../protocol/json.ts';
+import type { Implementation } from '../protocol/types.ts';
+import type { Store } from '../store/store.ts';
+
+export interface ServerOptions extends Implementation {
+  /** Advice for the model on how to use this server; sent when a client connects. */
+  readonly instructions?: string | undefined;
+  /** Your own executors: a replacement, or a function that wraps the default executor. */
+  readonly executors?: ExecutionOptions | undefined;
+  /** Capabilities to announce although nothing of their kind is registered yet. */
+  readonly offers?: readonly ('tools' | 'resources' | 'prompts' | 'completions')[] | undefined;
+  /** Non-standard capabilities to announce. */
+  readonly experimental?: JsonObject | undefined;
+  /** Extensions to announce in every revision, by identifier, with their settings (SEP-2133). */
+  readonly extensions?: JsonObject | undefined;
+  /** Milliseconds for which modern clients may cache lists (2026-07-28 "Caching"). Default 0: no caching. */
+  readonly listTtlMs?: number | undefined;
+  readonly limits?: Partial<Limits> | undefined;
+  /**
+   * HTTP options for every way to serve over HTTP: `server.fetch`, `server.node`, `troupe serve --http`, and
+   * `server.listen(http({ … }))`, whose own options take precedence.
+   */
+  readonly http?: SharedHttpOptions | undefined;
+  /**
+   * Secrets of at least 32 characters each. The server derives from them the keys that seal `requestState`: the first
+   * secret seals, all of them open. Give every process the same secrets, so that input requests survive a restart.
+   * Default: a random secret, which a durable store persists; without a durable store it is lost with the process.
+   */
+  readonly keys?: readonly string[] | undefined;
+  /**
+   * If a tool asks for input that the client cannot provide (the client does not declare the capability), asks the
+   * model instead: the call ends with a result that contains the question; the model asks its user and calls the tool
+   * `troupe_answer`, which the server then offers; the handler continues, and its result is the result of that call.
+   * The model may invent the answer: do not ask for consent this way. The wait ends with this process. Default false:
+   * the call fails with a message that names the missing capability.
+   */
+  readonly askThroughModel?: boolean | undefined;
+  /**
+   * The store for durable state: handles, tasks, input requests, sessions and their streams, and results of calls.
+   * With a durable store, a client never sees anything that is not yet durable. Default: memory, and nothing survives
+   * the process.
+   */
+  readonly store?: Store | undefined;
+  /**
+   * Makes this server one of several nodes that share its store, such as {@link postgres}: any node serves any client.
+   * Default: one process has the store to itself. See docs/nodes.md.
+   */
+  readonly cluster?: ClusterOptions | undefined;
+  /**
+   * Watches the event loop from a thread. If the loop is blocked for `softMs` milliseconds (200), the blocking tool and
+   * its stack are logged. If it is blocked for `hardMs` milliseconds, the process is killed (SIGKILL): set `hardMs`
+   * only if a supervisor restarts the process. If `record` names a file, a call that killed the process twice is
+   * rejected. Default false; `troupe run` and `troupe serve` turn it on.
+   */
+  readonly watchdog?: boolean | WatchdogOption | undefined;
+  /**
+   * Controls what follows when a handler throws after it has answered (for example from a timer) and this server owns the
+   * process. `serve` (default): log the error and continue. `restart`: drain, then exit with code 70, so that a
+   * supervisor restarts the process; the error may have left state inconsistent.
+   */
+  readonly afterLateError?: 'serve' | 'restart' | undefined;
+  /**
+   * Decides how much a client receives of an error that a handler throws. `message`: its message. `masked`: only the id
+   * of an incident, under which the operator's log has the message and the stack. Default: `message` for tools, because
+   * the model needs it to correct its call; `masked` for resources, prompts and completions, whose errors no model
+   * reads. The messages of {@link ToolError} and {@link ProtocolError} are always sent. See docs/errors.md.
+   */
+  readonly errors?: 'message' | 'masked' | undefined;
+  /**
+   * Records who did what: denials, calls that may change something, sessions, questions, dead letters. Default: no audit.
+   * See docs/observe.md, "Audit".
+   */
+  readonly audit?: AuditOptions | undefined;
+  /**
+   * A tracing system: spans around requests and around questions to clients. `otel()` of `troupe/otel` is one. Default:
+   * none. See docs/observe.md.
+   */
+  readonly telemetry?: Telemetry | undefined;
+  /**
+   * Receives messages for the operator, each with fields for programs. `jsonLog()` writes lines of JSON, `fromPino(logger)`
+   * uses a logger. Default: lines of text on stderr. See docs/observe.md, "Logs".
+   */
+  readonly log?: OperatorLog | undefined;
+  /** A clock for tests. */
+  readonly clock?: Clock | undefined;
+}
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof ServerOptions>([
+  'name',
+  'version',
+  'title',
+  'description',
+  'icons',
+  'websiteUrl',
+  'instructions',
+  'executors',
+  'offers',
+  'experimental',
+  'extensions',
+  'listTtlMs',
+  'limits',
+  'keys',
+  'askThroughModel',
+  'http',
+  'store',
+  'cluster',
+  'watchdog',
+  'afterLateError',
+  'errors',
+  'audit',
+  'telemetry',
+  'log',
+  'clock',
+]);
+
+/** @throws {TypeError | RangeError} if an option is unknown or has an invalid value */
+export function checkOptions(options: ServerOptions): void {
+  checkOptionNames('createServer: ', options, OPTIONS);
+  const { listTtlMs, askThroughModel, afterLateError, errors, telemetry } = options;
+  if (telemetry !== undefined && (typeof telemetry?.begin !== 'function' || typeof telemetry.ask !== 'function'))
+    throw new TypeError(
+      `createServer: telemetry: expected a tracing system such as otel(), got ${describe(telemetry)}`,
+    );
+  if (askThroughModel !== undefined && typeof askThroughModel !== 'boolean')
+    throw new TypeError(`createServer: askThroughModel: expected true or false, got ${describe(askThroughModel)}`);
+  checkWatchdog(options.watchdog);
+  checkAuditOptions(options.audit);
+  if (options.cluster !== undefined) checkClusterOptions(options.cluster);
+  if (afterLateError !== undefined && afterLateError !== 'serve' && afterLateError !== 'restart')
+    throw new TypeError(`createServer: afterLateError: expected "serve" or "restart", got ${describe(afterLateError)}`);
+  if (errors !== undefined && errors !== 'message' && errors !== 'masked')
+    throw new TypeError(`createServer: errors: expected "message" or "masked", got ${describe(errors)}`);
+  if (listTtlMs !== undefined && !(Number.isSafeInteger(listTtlMs) && listTtlMs >= 0))
+    throw new RangeError(
+      `createServer: listTtlMs: expected whole milliseconds, at least 0, got ${describe(listTtlMs)}`,
+    );
+}

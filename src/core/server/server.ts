@@ -1,0 +1,568 @@
+/** The server object of the public API: register elements, listen, close, supervise. */
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AnyStateMachine } from 'xstate';
+import type { AppOptions } from '../../features/apps/app-options.ts';
+import type { AppRegistration, RegisteredApp } from '../../features/apps/app-registration.ts';
+import { checkClusterOptions } from '../../features/cluster/cluster-options.ts';
+import type { ClusterReport } from '../../features/cluster/cluster-report.ts';
+import { type Discovered, type DiscoverOptions, discover } from '../../features/discovery/discover.ts';
+import type { AuditQuery, AuditRecord } from '../../features/guard/audit/audit-record.ts';
+import type { AnyMachine, EventSchemas, MachineOptions, TakesInput } from '../../features/machines/define-machine.ts';
+import type { MachineRegistration } from '../../features/machines/registered-machines.ts';
+import type { Middleware, RequestMethodName } from '../../features/middleware/middleware.ts';
+import { MiddlewareLinks } from '../../features/middleware/middleware-links.ts';
+import type { RegisteredSkills, SkillsOptions } from '../../features/skills/skills-options.ts';
+import type { MountArguments, MountRegistration } from '../../gateway/mounts/define-mount.ts';
+import type { Mount, MountOptions, MountTarget } from '../../gateway/mounts/mount-options.ts';
+import { MountedTransport } from '../http/mount.ts';
+import { systemClock } from '../kernel/clock.ts';
+import type { InspectionListener } from '../kernel/inspection/records.ts';
+import { errorFields } from '../kernel/operator-log.ts';
+import { type MetricsFormat, metricsText } from '../kernel/telemetry/prometheus.ts';
+import type { AuthorizationRule } from '../messages/authorization-rule.ts';
+import { describe, isObject, messageOf } from '../protocol/json.ts';
+import type { Implementation, PromptArgument } from '../protocol/types.ts';
+import type {
+  AnyPrompt,
+  AnyTool,
+  MachineToolOptions,
+  PromptHandler,
+  PromptOptions,
+  ResourceDefinition,
+  ResourceHandler,
+  ResourceOptions,
+  ThreadToolOptions,
+  ToolHandler,
+  ToolOptions,
+  WithoutHandler,
+} from '../registry/define.ts';
+import { checkHandler, checkOptionsOf, DefinitionError, isHandler } from '../registry/definition-checks.ts';
+import { elementLabel, resourceLabel } from '../registry/offers.ts';
+import type {
+  PromptRegistration,
+  RegisteredElement,
+  Registration,
+  ToolRegistration,
+} from '../registry/registration.ts';
+import type { AuthorSchema, Infer, MaybeInput } from '../schema/schema-types.ts';
+import type { DeadLetter } from '../store/store.ts';
+import type { Readiness, Transport } from '../transports/transport.ts';
+import { INTERNALS, type Internals } from './internals.ts';
+import { launcher } from './launcher.ts';
+import { checkOptions, type ServerOptions } from './options.ts';
+import { createRuntime, type Runtime } from './runtime.ts';
+import type { Supervised } from './supervised.ts';
+
+/** Marks a server of any copy of this package: `troupe dev` loads modules afresh. */
+const SERVER = Symbol.for('troupe.server');
+
+/**
+ * Creates a server. It serves what is registered, in every revision of the protocol, on each transport that it listens
+ * on.
+ * @throws {TypeError} if the name or version is missing
+ * @throws {RangeError} if a limit is not a whole number of at least 1
+ * @throws {TypeError | RangeError} if an option of `http` is invalid
+ * @example
+ * const server = createServer({ name: 'greeter', version: '1.0.0' });
+ * server.tool('greet', { input: z.object({ name: z.string() }) }, ({ name }) => `Hello, ${name}!`);
+ * await server.listen(stdio());
+ */
+export function createServer(options: ServerOptions): Server {
+  return new Server(options);
+}
+
+/** True for a server from {@link createServer}, of this copy of the package or another. */
+export function isServer(value: unknown): value is Server {
+  return typeof value === 'object' && value !== null && SERVER in value;
+}
+
+export class Server {
+  readonly [SERVER] = true;
+  readonly info: Implementation;
+  /** The options it was created with. */
+  readonly options: ServerOptions;
+  readonly tools: ToolRegistration;
+  readonly machines: MachineRegistration;
+  readonly resources: Registration<ResourceDefinition>;
+  readonly prompts: PromptRegistration;
+  readonly apps: AppRegistration;
+  readonly mounts: MountRegistration;
+  readonly #core: Runtime;
+  readonly #mount: MountedTransport;
+  #opening: Promise<void> | undefined;
+  #open = false;
+
+  constructor(options: ServerOptions) {
+    checkOptions(options);
+    this.info = readInfo(options);
+    // The launcher of the program may provide a store (`troupe run --data DIR`).
+    const store = options.store ?? launcher()?.store?.();
+    const cluster = options.cluster ?? launcher()?.cluster?.();
+    const provided = store !== options.store || cluster !== options.cluster;
+    this.options = provided ? { ...options, ...(store && { store }), ...(cluster && { cluster }) } : options;
+    if (cluster && cluster !== options.cluster) checkClusterOptions(cluster);
+    if (cluster && !store?.nodes)
+      throw new TypeError(
+        `createServer: cluster: expected a store that several processes share, such as postgres(url), got ${store?.name ?? 'none'}. Name a PostgreSQL database with the option store, with --store or with TROUPE_STORE`,
+      );
+    this.#core = createRuntime(this.options, this.info);
+    // Now, so that an invalid option is reported here and not to the first client.
+    this.#mount = new MountedTransport(options.http ?? {});
+    this.tools = this.#core.tools;
+    this.machines = this.#core.machines;
+    this.resources = this.#core.resources;
+    this.prompts = this.#core.prompts;
+    this.apps = this.#core.apps;
+    this.mounts = this.#core.mounts;
+  }
+
+  /**
+   * Registers a tool.
+   * @throws {DefinitionError | SchemaError} if the definition is invalid or the name is taken; the message names the
+   *   fix
+   * @example server.tool('add', { input: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => a + b);
+   */
+  tool<const I extends MaybeInput = undefined>(
+    name: string,
+    options: ToolOptions<I, undefined>,
+    handler: ToolHandler<I>,
+  ): RegisteredElement;
+  /**
+   * Registers a tool whose results have a schema, which checks them before they are sent.
+   * @throws {DefinitionError | SchemaError} as without a schema of the result
+   * @example server.tool('weigh', { output: z.object({ grams: z.number() }) }, () => ({ grams: 12 }));
+   */
+  tool<const I extends MaybeInput = undefined, const O extends AuthorSchema = AuthorSchema>(
+    name: string,
+    options: ToolOptions<I, O>,
+    handler: ToolHandler<I, O>,
+  ): RegisteredElement;
+  /**
+   * Registers a tool without parameters and without a description.
+   * @throws {DefinitionError} if the name is invalid or taken
+   * @example server.tool('ping', () => 'pong');
+   */
+  tool(name: string, handler: ToolHandler<undefined>): RegisteredElement;
+  /**
+   * Registers a statechart as a tool: a call runs it to its final state, and its output is the result. See {@link
+   * MachineToolOptions}.
+   * @example server.tool('order', { input: z.object({ item: z.string() }), machine: orderMachine });
+   */
+  tool<const I extends MaybeInput = undefined, M extends AnyStateMachine = AnyStateMachine>(
+    name: string,
+    options: MachineToolOptions<I, M>,
+  ): RegisteredElement;
+  /**
+   * Registers a tool whose handler computes for long and runs in a thread. See {@link ThreadToolOptions}.
+   * @example server.tool('primes', { input: z.object({ upTo: z.int() }), cpu: new URL('./primes.ts', import.meta.url) });
+   */
+  tool<const I extends MaybeInput = undefined, const O extends AuthorSchema | undefined = undefined>(
+    name: string,
+    options: ThreadToolOptions<I, O>,
+  ): RegisteredElement;
+  /** The compiler reports the last overload: this one names the missing handler, machine or module of a call. */
+  tool<T extends object>(name: string, options: T & WithoutHandler<T>): RegisteredElement;
+  tool(
+    name: string,
+    options: Omit<AnyTool, 'name' | 'handler'> | AnyTool['handler'] | string,
+    handler?: AnyTool['handler'],
+  ): RegisteredElement {
+    if (isHandler(options) && handler === undefined) return this.tools.register({ name, handler: options });
+    checkOptionsOf(elementLabel('tool', name), options);
+    return this.tools.register({ ...options, name, ...(handler === undefined ? {} : { handler }) });
+  }
+
+  /**
+   * Registers a statechart whose instances live behind handles. Clients get tools that create an instance, send it each
+   * of the listed events, and show, list and end instances; each instance is also a resource. Instances outlive their
+   * clients and, with a durable store, the process. See {@link MachineOptions}.
+   * @throws {DefinitionError | SchemaError | TypeError} if the definition is invalid or a name is taken; the message
+   *   names the fix
+   * @example server.machine('order', orderMachine, { events: { add_item: z.object({ sku: z.string() }), pay: true } });
+   */
+  machine<
+    M extends AnyStateMachine,
+    const I extends MaybeInput = undefined,
+    const E extends EventSchemas = EventSchemas,
+  >(name: string, machine: M & TakesInput<M, Infer<I>>, options: MachineOptions<M, I, E>): RegisteredElement;
+  /** Rejects a call without options: the compiler's message names the missing events. */
+  machine(
+    name: string,
+    machine: 'The events are missing. Pass them as the third argument: server.machine(name, machine, { events: { pay: true } })',
+  ): RegisteredElement;
+  machine(
+    name: string,
+    machine: AnyStateMachine | string,
+    options: Omit<AnyMachine, 'name' | 'machine'> = { events: {} },
+  ): RegisteredElement {
+    if (typeof machine === 'string')
+      throw new DefinitionError(`machine "${name}": expected a statechart, got ${describe(machine)}`);
+    return this.machines.register({ ...options, name, machine });
+  }
+
+  /**
+   * Registers a resource or, with a URI template (RFC 6570), a family of resources. The types of the variables follow
+   * from the literal text: `order://{id}/items{?page}` gives `{ id: string; page?: string }`.
+   * @throws {DefinitionError | TemplateError} if the definition is invalid or the URI is taken; the message names the
+   *   fix
+   * @example server.resource('notes://{id}', { mimeType: 'text/plain' }, ({ variables: { id } }) => notes.get(id) ?? '');
+   */
+  resource<const U extends string>(uri: U, options: ResourceOptions<U>, handler: ResourceHandler<U>): RegisteredElement;
+  /**
+   * Registers a resource without options.
+   * @throws {DefinitionError | TemplateError} if the URI is invalid or taken
+   * @example server.resource('app://time', () => new Date().toISOString());
+   */
+  resource<const U extends string>(uri: U, handler: ResourceHandler<U>): RegisteredElement;
+  resource(uri: string, options: ResourceOptions | ResourceHandler, handler?: ResourceHandler): RegisteredElement {
+    if (isHandler(options) && handler === undefined) return this.resources.register({ uri, handler: options });
+    checkHandler(handler, resourceLabel(uri));
+    return this.resources.register({ ...options, uri, handler });
+  }
+
+  /**
+   * Registers a prompt.
+   * @throws {DefinitionError | SchemaError} if the definition is invalid or the name is taken; the message names the
+   *   fix
+   * @example server.prompt('review', { arguments: [{ name: 'code', required: true }] }, ({ code }) => `Review this:\n${code}`);
+   */
+  prompt<const I extends MaybeInput = undefined, const A extends readonly PromptArgument[] | undefined = undefined>(
+    name: string,
+    options: PromptOptions<I, A>,
+    handler: PromptHandler<I, A>,
+  ): RegisteredElement;
+  /**
+   * Registers a prompt without options.
+   * @throws {DefinitionError} if the name is invalid or taken
+   * @example server.prompt('standup', () => 'Summarize the commits since yesterday.');
+   */
+  prompt(name: string, handler: PromptHandler<undefined>): RegisteredElement;
+  prompt(
+    name: string,
+    options: Omit<AnyPrompt, 'name' | 'handler'> | AnyPrompt['handler'],
+    handler?: AnyPrompt['handler'],
+  ): RegisteredElement {
+    if (isHandler(options) && handler === undefined) return this.prompts.register({ name, handler: options });
+    const label = elementLabel('prompt', name);
+    checkOptionsOf(label, options);
+    checkHandler(handler, label);
+    return this.prompts.register({ ...options, name, handler });
+  }
+
+  /**
+   * Registers an app: a page that hosts with views show beside the results of the tools that open it (MCP Apps). Other
+   * clients get the same answers as without it. See docs/apps.md.
+   *
+   * @throws {DefinitionError} if the page cannot be read, an origin is too wide, or the name is taken
+   * @example server.app('board', { html: new URL('./board.html', import.meta.url), tools: ['board_show'] });
+   */
+  app(name: string, options: AppOptions): RegisteredApp {
+    if (!isObject(options)) throw new DefinitionError(`app "${name}": expected options, got ${describe(options)}`);
+    return this.apps.register({ ...options, name });
+  }
+
+  /**
+   * Offers a folder of skills (SEP-2640): each folder in it that has a SKILL.md is listed with the digests of its files. Files
+   * that change are served without a restart. An invalid skill is left out, with a warning that has its file and line. See
+   * docs/skills.md.
+   *
+   * @param folder relative to the working directory, or a URL such as `new URL('./skills', import.meta.url)`
+   * @throws {DefinitionError | TypeError | RangeError} if the folder does not exist, an option is invalid, or, with `strict`,
+   *   a skill is
+   * @example await server.skills(new URL('./skills', import.meta.url), { prefix: 'acme' });
+   */
+  skills(folder: string | URL, options: SkillsOptions = {}): Promise<RegisteredSkills> {
+    return this.#core.skills.folder(folder, options);
+  }
+
+  /**
+   * Offers another server as a part of this one: its tools and prompts as `name_tool`, its resources as `name+scheme:rest`. The
+   * server may be of any revision, and in another process, on another machine or in this process. Its catalogue is kept, so that a
+   * server that does not respond affects only the calls to it. See docs/gateway.md.
+   *
+   * @param name 1 to 24 lower-case letters, digits and `-`, such as `gh`
+   * @param target as for `connect` of `troupe/client`: a URL, `{ command, args }`, `{ socket }`, or a `Server`
+   * @returns resolves when the mount exists; `ready()` waits for its catalogue, and so does `listen`, for a time
+   * @throws {DefinitionError | TypeError} for an invalid or taken name, or an invalid option
+   * @example await server.mount('files', { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '.'] });
+   */
+  mount(name: string, target: MountTarget, options?: MountOptions): Promise<Mount>;
+  /**
+   * Offers another server of this process as a part of this one, under its own name.
+   *
+   * @throws as with a name
+   * @example await server.mount(shop, { prefix: false });
+   */
+  mount(server: Server, options?: MountOptions): Promise<Mount>;
+  mount(...given: MountArguments): Promise<Mount> {
+    return this.#core.mounts.mount(given);
+  }
+
+  /**
+   * Loads the modules below files and directories in a stable order, and registers the tools, resources and prompts
+   * that they export. A module that fails is logged with its path and the reason; the others are served. Another call
+   * with the same paths replaces what they registered before.
+   * @param paths files or directories, relative to `options.from` (default: the working directory)
+   * @example await server.discover(['./tools'], { from: import.meta.url });
+   */
+  discover(paths: readonly string[], options?: DiscoverOptions): Promise<Discovered> {
+    return discover(this, paths, this.#core.log, options);
+  }
+
+  /**
+   * Serves on these transports. Resolves when they are open.
+   * @throws the error of a transport that cannot open; the server can then listen on another transport, or be closed
+   * @example await server.listen(stdio(), http({ port: 3000 }));
+   */
+  async listen(...transports: readonly Transport[]): Promise<void> {
+    if (transports.length === 0)
+      throw new TypeError('server.listen: expected at least one transport, such as stdio(), got none');
+    for (const transport of transports) {
+      if (typeof transport?.open === 'function') continue;
+      throw new TypeError(
+        `server.listen: expected transports, such as stdio() or memory().transport, got ${describe(transport)}`,
+      );
+    }
+    // Under `troupe dev` a reload must not open transports again: the launcher serves them on the program's behalf.
+    const served = launcher()?.listens(this, transports);
+    if (served) return served;
+    for (const transport of transports) await this.#core.open(transport);
+  }
+
+  /**
+   * Answers one HTTP request of another server or framework, as a web standard `Request`. Its options are those of
+   * `createServer({ http })`; without `allowedHosts`, only clients that address this machine by a loopback name are
+   * served.
+   * @example Bun.serve({ fetch: (request) => server.fetch(request) });
+   */
+  fetch(request: Request): Promise<Response> {
+    return this.#open ? this.#mount.fetch(request) : this.#openMount().then(() => this.#mount.fetch(request));
+  }
+
+  /**
+   * Answers one HTTP request of a `node:http` server or of Express. Mount it before any body parser. Its options are
+   * those of `createServer({ http })`; without `allowedHosts`, only clients that address this machine by a loopback
+   * name are served.
+   * @example app.all('/mcp', (request, response) => server.node(request, response));
+   */
+  node(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#open) this.#mount.node(request, response);
+    else void this.#openMount().then(() => this.#mount.node(request, response));
+  }
+
+  /**
+   * Opens the mounted transport. The first request waits until the store is open. If the server cannot open, or is
+   * closed, requests get an error.
+   */
+  #openMount(): Promise<void> {
+    this.#opening ??= this.#core
+      .open(this.#mount)
+      .catch((error: unknown) =>
+        this.#core.log('warning', `cannot serve HTTP requests: ${messageOf(error)}`, errorFields('transport', error)),
+      )
+      .then(() => {
+        this.#open = true;
+      });
+    return this.#opening;
+  }
+
+  /**
+   * Accepts no new requests, lets those in flight finish within `limits.graceMs` milliseconds, then closes every
+   * transport. Idempotent.
+   * @example await server.close('the machine restarts');
+   */
+  close(reason = 'the server was closed'): Promise<void> {
+    return this.#core.close(reason);
+  }
+
+  /**
+   * Adds a rule about every use of every element, in either era and on every transport. All rules must agree; they run
+   * before middleware, before anything is stored, and before a response begins. See docs/guard.md.
+   *
+   * @throws {TypeError} if the rule is no function
+   * @example server.authorize(({ element, auth }) => !element.name.startsWith('admin_') || { scopes: ['admin'] });
+   */
+  authorize(rule: AuthorizationRule): this {
+    if (typeof rule !== 'function')
+      throw new TypeError(`server.authorize: expected a function (call, ctx), got ${describe(rule)}`);
+    this.#core.authorize(rule);
+    return this;
+  }
+
+  /**
+   * Puts a function around every request, or around the requests of one method. Middleware runs in the order of
+   * registration, after the request was admitted and before the server looks at its parameters; it sees each request
+   * once, in either era. A function that is registered while the server runs applies to later requests. See
+   * docs/authors.md, "Middleware".
+   *
+   * @throws {TypeError} if the method is unknown, or the middleware is no function
+   * @example
+   * server.use(async (call, ctx, next) => {
+   *   const result = await next();
+   *   console.error(`${call.method}: ${ctx.elapsedMs} ms`);
+   *   return result;
+   * });
+   */
+  use(middleware: Middleware): this;
+  /**
+   * Puts a function around the requests of one method. Its parameters and its result have their types.
+   *
+   * @throws {TypeError} if the method is unknown, or the middleware is no function
+   * @example
+   * server.use('tools/call', async (call, ctx, next) => {
+   *   if (ctx.principal === 'anonymous') throw new ToolError('Sign in first.');
+   *   return next();
+   * });
+   */
+  use<M extends RequestMethodName>(method: M, middleware: Middleware<M>): this;
+  use(method: RequestMethodName | Middleware, middleware?: Middleware): this {
+    if (typeof method === 'function') this.#core.use(undefined, method);
+    else this.#core.use(method, middleware);
+    return this;
+  }
+
+  /** Notifies the clients that watch this resource of a change. */
+  resourceUpdated(uri: string): void {
+    this.#core.resourceUpdated(uri);
+  }
+
+  /** Quarantined actors, and calls that blocked the process twice. See docs/supervision.md. */
+  supervision(): Supervised {
+    return this.#core.supervision.report();
+  }
+
+  /**
+   * Releases a quarantined actor or a rejected call, after its cause is fixed.
+   * @param name the actor's address, or the call's incident
+   * @returns false if nothing of that name is quarantined or rejected
+   * @example if (!server.release(address)) console.error(`nothing is quarantined at ${address}`);
+   */
+  release(name: string): boolean {
+    return this.#core.supervision.release(name);
+  }
+
+  /**
+   * The latest dead letters from the store: messages that crashed their actor or the process twice and are never
+   * processed again.
+   * @param limit most letters to return. Default 100
+   */
+  async deadLetters(limit = 100): Promise<readonly DeadLetter[]> {
+    if (!Number.isSafeInteger(limit) || limit < 1)
+      throw new RangeError(`server.deadLetters: expected a whole number of at least 1, got ${describe(limit)}`);
+    return (await this.#core.kept()).deadLetters(limit);
+  }
+
+  /**
+   * Reports if this server serves requests, with the reasons if not: it drains, or its store is not open or only
+   * read. For a route of your own; `http()` serves it at `/readyz`. See docs/http.md.
+   *
+   * @example app.get('/readyz', (_, response) => response.status(server.readiness().ready ? 200 : 503).end());
+   */
+  readiness(): Readiness {
+    return this.#core.readiness();
+  }
+
+  /**
+   * The cluster as this node sees it: its state, its cells, and all nodes; undefined without the option `cluster`. See
+   * docs/nodes.md.
+   *
+   * @example server.cluster()?.nodes.map(({ address, cells }) => `${address}: ${cells} cells`);
+   */
+  cluster(): ClusterReport | undefined {
+    return this.#core.cluster();
+  }
+
+  /**
+   * The metrics of this server as text, for a route of your own. `http({ metrics })` serves them without one. See
+   * docs/observe.md.
+   *
+   * @param format `prometheus` (default): the text format 0.0.4. `openmetrics`: OpenMetrics 1.0.0, with traces
+   * @example admin.get('/metrics', (_, response) => response.type('text/plain; version=0.0.4').send(server.metrics()));
+   */
+  metrics(format: MetricsFormat = 'prometheus'): string {
+    if (format !== 'prometheus' && format !== 'openmetrics')
+      throw new TypeError(`server.metrics: expected "prometheus" or "openmetrics", got ${describe(format)}`);
+    return metricsText(this.#core.readMetrics(), format);
+  }
+
+  /**
+   * Reads the latest records of the audit that a query selects, the oldest first, from the store or the file in the option
+   * `audit.to`.
+   * @param query the time of the earliest record, a principal, an element, an event, and the most records (1,000)
+   * @throws {TypeError | RangeError} without an audit, if a function receives its records, or for an invalid query
+   * @throws {StoreError} if the stored records are damaged
+   * @example const refunds = await server.audit({ element: 'tool refund', since: '2026-11-01' });
+   */
+  async audit(query: AuditQuery = {}): Promise<readonly AuditRecord[]> {
+    const { audit } = this.#core;
+    if (!audit)
+      throw new TypeError(
+        "server.audit: this server has no audit; pass createServer({ audit: { to: 'audit.jsonl' } })",
+      );
+    await this.#core.kept();
+    return audit.read(query);
+  }
+
+  /**
+   * Calls the listener with each record of what the actors do, beginning with the actors that exist now, until the
+   * returned function is called. Without listeners, inspection costs nothing.
+   * @example const stop = server.inspect((record) => console.error(record.type, record));
+   */
+  inspect(listener: InspectionListener): () => void {
+    return this.#core.inspection.listen(listener);
+  }
+
+  /**
+   * @internal Takes the rules and the middleware of this program from now on, including those that it gets later: for
+   * `troupe dev`.
+   * @example host.guardAs(program);
+   */
+  guardAs(program: Server | undefined): void {
+    const { rules, middleware } = program?.[INTERNALS] ?? { rules: [], middleware: new MiddlewareLinks() };
+    this.#core.shareRules(rules);
+    this.#core.shareMiddleware(middleware);
+  }
+
+  /**
+   * @internal Offers the folders of skills that this program offers, in place of those of its last load: for `troupe dev`.
+   * @example host.skillsOf(program);
+   */
+  skillsOf(program: Server | undefined): void {
+    this.#core.skills.adopt(program?.[INTERNALS].skillFolders() ?? []);
+  }
+
+  /** @internal Access for `troupe/inspector`. */
+  get [INTERNALS](): Internals {
+    const { audit, inspection, introduction, limits, log, machines, middleware, rules, skills, tools } = this.#core;
+    return {
+      inspection,
+      log,
+      introduction,
+      limits,
+      rules,
+      middleware,
+      skillFolders: () => skills.folders,
+      audit: audit?.mailbox,
+      clock: this.options.clock ?? systemClock,
+      machines: () =>
+        [...machines.definitions(), ...tools.definitions()].flatMap(({ machine }) => (machine ? [machine] : [])),
+      open: (transport) => this.#core.open(transport),
+    };
+  }
+}
+
+function readInfo({ name, version, title, description, icons, websiteUrl }: ServerOptions): Implementation {
+  if (typeof name !== 'string' || name === '')
+    throw new TypeError(`createServer: name: expected a string that is not empty, got ${describe(name)}`);
+  if (typeof version !== 'string' || version === '')
+    throw new TypeError(`createServer: version: expected a string such as "1.0.0", got ${describe(version)}`);
+  return {
+    name,
+    version,
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+    ...(icons === undefined ? {} : { icons }),
+    ...(websiteUrl === undefined ? {} : { websiteUrl }),
+  };
+}

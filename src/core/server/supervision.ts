@@ -1,0 +1,145 @@
+/** Supervision of one server: attributes event loop stalls, rejects poison calls, and lists quarantined actors. */
+import { createHash } from 'node:crypto';
+import type { AuditMail } from '../../features/guard/audit/audit-messages.ts';
+import type { Handles } from '../../features/machines/handles.ts';
+import { type Poisoned, poison } from '../../features/workers/poison-calls.ts';
+import { installStallProbe } from '../../features/workers/stall-probe.ts';
+import { endsMark, startWatchdog, type Watchdog } from '../../features/workers/watchdog.ts';
+import type { WatchdogOption } from '../../features/workers/watchdog-option.ts';
+import type { ActorSystem } from '../kernel/actor-system.ts';
+import { currentTurn } from '../kernel/current-turn.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { RequestView } from '../messages/request-view.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
+import { running } from '../requests/running.ts';
+import { toText } from '../store/serialize.ts';
+import type { DeadLetter, Store } from '../store/store.ts';
+import type { Supervised } from './supervised.ts';
+
+export interface SupervisionOptions {
+  readonly system: ActorSystem;
+  readonly store: Store;
+}
+
+export class Supervision {
+  readonly #options: SupervisionOptions;
+  #untell: (() => void) | undefined;
+  #watchdog: Watchdog | undefined;
+  #handles: Handles | undefined;
+  #audit: Mailbox<AuditMail> | undefined;
+  #restarting = false;
+
+  constructor(options: SupervisionOptions) {
+    this.#options = options;
+  }
+
+  /** Runs before anything is served: stores a dead letter for each call that killed the previous process, once. */
+  readonly restore = async (): Promise<void> => {
+    const { store } = this.#options;
+    const marker = store.notes?.path ?? store.notes?.shared;
+    if (marker !== undefined) endsMark(marker);
+    if (poison.size === 0) return;
+    const known = new Set((await store.deadLetters(DEAD_LETTERS)).map(({ incident }) => incident));
+    const letters = poison.all().filter(({ incident }) => !known.has(incident));
+    if (letters.length === 0) return;
+    await store.commit(letters.map((call) => ({ type: 'dead letter', letter: letterOf(call) })));
+    for (const { element, incident } of letters) this.#audit?.send({ type: 'dead letter', element, incident });
+  };
+
+  /** Registers the handles, whose poison events can be released, too. */
+  releases(handles: Handles): void {
+    this.#handles = handles;
+  }
+
+  /** Registers the audit log, which records dead letters. */
+  audits(log: Mailbox<AuditMail> | undefined): void {
+    this.#audit = log;
+  }
+
+  /** Called when a transport opens. `watchdog` is the option of that name. */
+  begin(watchdog: boolean | WatchdogOption | undefined): void {
+    if (this.#untell) return;
+    this.#untell = installStallProbe(tell);
+    if (watchdog === undefined || watchdog === false) return;
+    const { log } = this.#options.system;
+    this.#watchdog = startWatchdog({ ...(watchdog === true ? {} : watchdog), log });
+  }
+
+  /**
+   * Called when a handler threw after it had answered: drains the server, so that the process ends and its supervisor
+   * restarts it.
+   */
+  restart(close: (reason: string) => Promise<void>): void {
+    if (this.#restarting) return;
+    this.#restarting = true;
+    // stdio and the command line end the process with this code once everything is closed.
+    process.exitCode = RESTART_CODE;
+    void close('a handler threw after it had answered').then(() => process.exit(RESTART_CODE));
+  }
+
+  end(): void {
+    this.#untell?.();
+    this.#watchdog?.stop();
+  }
+
+  /** @throws {ProtocolError} if the request has blocked the process twice */
+  readonly admit = (request: RequestView, label: string): void => {
+    // Nearly always there are no poison calls, and requests then cost nothing here.
+    if (poison.size === 0 || !poison.suspects(label)) return;
+    const call = poison.refused(digestOf(request, label));
+    if (!call) return;
+    throw new ProtocolError(
+      ErrorCode.InternalError,
+      `this call blocked the server until it was restarted, ${call.attempts} times, and will not run again (incident ${call.incident}; the server's log has the details): use other arguments`,
+    );
+  };
+
+  report(): Supervised {
+    const events = this.#handles?.quarantined() ?? [];
+    const refused = events.map(
+      ({ what, digest, deaths, at, incident }): Poisoned => ({
+        element: what,
+        digest,
+        attempts: deaths,
+        at,
+        incident,
+        stack: '',
+      }),
+    );
+    return { setAside: this.#options.system.quarantine.all(), refused: [...poison.all(), ...refused] };
+  }
+
+  release(name: string): boolean {
+    return (
+      this.#options.system.quarantine.release(name) || poison.release(name) || this.#handles?.release(name) === true
+    );
+  }
+}
+
+/** "Internal software error" of sysexits(3): a supervisor restarts the process. */
+const RESTART_CODE = 70;
+
+/** Number of the latest dead letters that are compared before another one is written. */
+const DEAD_LETTERS = 10_000;
+
+function letterOf({ element, digest, stack, attempts, at, incident }: Poisoned): DeadLetter {
+  return { actor: element, mail: digest, error: `it blocked the event loop\n${stack}`, attempts, at, incident };
+}
+
+/** Called by the watchdog's thread, on top of the code that blocks this thread. */
+function tell(): ReturnType<Parameters<typeof installStallProbe>[0]> {
+  const run = running.getStore();
+  const { turn } = currentTurn;
+  if (!run && !turn) return undefined;
+  const digest = run?.request && digestOf(run.request, run.label);
+  return { element: run?.label, digest, actor: turn?.address, mail: turn?.acts?.type };
+}
+
+/** Equal for calls of one element with equal arguments, independent of the caller. */
+function digestOf({ operation }: RequestView, label: string): string {
+  const args = 'arguments' in operation ? operation.arguments : undefined;
+  const uri = 'uri' in operation ? operation.uri : undefined;
+  return createHash('sha256')
+    .update(toText([label, operation.method, uri, args]))
+    .digest('base64url');
+}

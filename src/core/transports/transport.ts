@@ -1,0 +1,122 @@
+/**
+ * The interface between a transport and the core: a transport frames bytes into text and back, and never parses the
+ * text.
+ */
+
+import type { AuditMail } from '../../features/guard/audit/audit-messages.ts';
+import type { SharedHttpOptions } from '../http/http-options.ts';
+import type { Clock, Pace } from '../kernel/clock.ts';
+import type { LogFields } from '../kernel/operator-log.ts';
+import type { Quota } from '../kernel/quota.ts';
+import type { Metrics } from '../kernel/telemetry/metrics.ts';
+import type { DormantSessions } from '../messages/dormant-sessions.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { ErrorCodeValue } from '../protocol/errors.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { Bus } from './bus.ts';
+
+/** The reasons for which a server is not ready. */
+export type UnreadyReason = 'draining' | 'store not open' | 'store read-only' | 'no cells' | 'no catalogue';
+
+/** The report if a server serves requests. */
+export interface Readiness {
+  readonly ready: boolean;
+  /** Empty if it is ready. */
+  readonly reasons: readonly UnreadyReason[];
+}
+
+/** The readiness of a server as JSON. */
+export function readinessDocument(host: Pick<TransportHost, 'document'>, { ready, reasons }: Readiness): string {
+  return host.document({ ready, reasons: [...reasons] });
+}
+
+/** A page for the browser of a person. */
+export interface ReturnPage {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+/** The sign-ins of people at upstreams that wait for the browser of the person. */
+export interface SignInReturns {
+  /**
+   * Ends the sign-in to which a redirect belongs.
+   *
+   * @param query of the address that the browser was redirected to
+   * @param person the principal of the person, as the transport knows it; undefined if it does not
+   */
+  receive(query: string, person: string | undefined): Promise<ReturnPage>;
+}
+
+/** The address of a transport for browsers that return from a sign-in. */
+export interface ReturnAddress {
+  readonly url: string;
+  /** True if the transport identifies the person of a browser; false if everyone who reaches it is anonymous. */
+  readonly identifies: boolean;
+}
+
+/** The services that the server provides to an open transport. */
+export interface TransportHost {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  /** The pace of jobs that write to the store for many clients. */
+  readonly pace: Pace;
+  /** Maximum length of a message, in bytes. */
+  readonly maxMessageBytes: number;
+  /** The tools that may run twice: read-only and idempotent ones. 'tools.changed' announces changes. */
+  repeatableTools(): readonly string[];
+  /** The byte quota for data that clients make the server hold. */
+  readonly retained: Quota;
+  readonly metrics: Metrics;
+  /** For health checks. */
+  readiness(): Readiness;
+  /** A unique id for a new connection. */
+  connectionId(): string;
+  /** Creates the id of a stream that ends with its connection: unguessable, because it grants access to the stream. */
+  streamId(): string;
+  /** Writes to the operator's log (stderr by default); never to a client. */
+  log(level: 'info' | 'warning' | 'error', message: string, fields?: LogFields): void;
+  /**
+   * The text of an error for input that the transport itself rejects before it is a message; with an id, for that
+   * request.
+   */
+  refusal(code: ErrorCodeValue, message: string, id?: RequestId): string;
+  /** The text of a JSON document that the transport serves. */
+  document(value: JsonObject): string;
+  /** The readable id of the request in a text, or in its beginning, for the error of a text that is too long. */
+  idIn(text: string): RequestId | undefined;
+  /** The server's own HTTP options; each applies to an HTTP transport without its own value. */
+  readonly http?: SharedHttpOptions | undefined;
+  /** Records what the transport itself denies and limits; undefined without an audit. */
+  readonly audit?: Mailbox<AuditMail> | undefined;
+  /** The sign-ins at upstreams; undefined while no upstream needs one. */
+  readonly signIns?: SignInReturns | undefined;
+  /** The hibernating sessions in the store; undefined without a durable store. */
+  readonly dormantSessions?: DormantSessions | undefined;
+  /**
+   * Asks the server to close: it finishes the requests in flight within its grace time, then closes every transport.
+   */
+  requestClose(reason: string): void;
+}
+
+export interface Transport {
+  readonly name: string;
+  /** The transport owns the process, as stdio does: nothing else in it handles uncaught errors. */
+  readonly ownsProcess?: boolean;
+  /** The transport authenticates its clients, so anonymous clients are only a part of them. */
+  readonly authenticates?: boolean;
+  /**
+   * Milliseconds from the moment at which the server is not ready until it drains, because balancers learn that late.
+   * Known once the transport is open.
+   */
+  readonly drainDelayMs?: number | undefined;
+  /** The address for browsers that return from a sign-in at an upstream, once the transport is open. */
+  readonly returnAddress?: ReturnAddress | undefined;
+  /** Starts to accept connections. @throws if it cannot, with a fix */
+  open(host: TransportHost): void | Promise<void>;
+  /** Accepts no new connections, because the server is closing. Open connections live on until `close`. */
+  stopAccepting?(): void;
+  /** Flushes the output, closes every connection, and resolves when nothing is open. Idempotent. */
+  close(): Promise<void>;
+}

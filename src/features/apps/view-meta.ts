@@ -1,0 +1,12 @@
+/** The names that views and this server exchange in `_meta` and as tools. docs/apps.md documents them. */
+import { isObject } from '../../core/protocol/json.ts';
+
+/** The member of `_meta` with the key of a view: in the result that opens the view, and in the view's calls. */
+export const VIEW_META = 'dev.troupe/view';
+
+/** The key in the `_meta` of a request; undefined if it has none. */
+export function keyIn(meta: Readonly<Record<string, unknown>> | undefined): string | undefined {
+  const view = meta?.[VIEW_META];
+  const key = isObject(view) ? view.key : undefined;
+  return typeof key === 'string' ? key : undefined;
+}

@@ -1,0 +1,78 @@
+/** The context of a handler: signal, progress, log, client, recorded steps, and the questions that it may ask. Types only. */
+
+import type { Auth } from '../../core/messages/auth.ts';
+import type { JsonObject } from '../../core/protocol/json.ts';
+import type { RequestId } from '../../core/protocol/jsonrpc.ts';
+import type { Era, Revision } from '../../core/protocol/revisions.ts';
+import type { ClientCapabilities, Implementation, LogLevel } from '../../core/protocol/types.ts';
+import type { Asking } from './questions.ts';
+
+/** Sends log messages to the client that called, at or above its log level. Data is any JSON value. */
+export interface Log {
+  (level: LogLevel, data: unknown, logger?: string): void;
+  debug(data: unknown, logger?: string): void;
+  info(data: unknown, logger?: string): void;
+  warning(data: unknown, logger?: string): void;
+  error(data: unknown, logger?: string): void;
+}
+
+export interface Context extends Asking {
+  /**
+   * Aborted when the client cancels or disconnects, or the deadline passes. For a task: when it is cancelled, its time to
+   * live has passed, or the server stops. Pass it to `fetch` and similar functions.
+   */
+  readonly signal: AbortSignal;
+  /**
+   * Reports progress if the client requested it; a task shows the message as its status. Extends the deadline if the
+   * revision allows.
+   *
+   * @param done must increase with each call; otherwise the call is ignored
+   * @example ctx.progress(3, 10, 'third file')
+   */
+  progress(done: number, total?: number, message?: string): void;
+  readonly log: Log;
+  /**
+   * Closes the client's HTTP connection while the handler continues; the client reconnects for the rest ("polling",
+   * SEP-1699). Does nothing on other transports, in revisions other than 2025-03-26 to 2025-11-25, or if the client has
+   * received no event id to resume from (before 2025-11-25: until something was sent).
+   *
+   * @param retryMs milliseconds after which the client should reconnect. Default 1,000
+   * @throws {RangeError} for a time that is not a whole number from 0 to 2^31-1
+   * @example ctx.closeStream(5_000);
+   */
+  closeStream(retryMs?: number): void;
+  /** The client's description of itself. Use it for display and logs, never for authorization. */
+  readonly client: {
+    readonly info: Implementation | undefined;
+    readonly capabilities: ClientCapabilities;
+    readonly revision: Revision;
+    readonly era: Era;
+    /** True if the client has declared that it shows views (the extension MCP Apps). */
+    readonly views: boolean;
+  };
+  /** Undefined for a modern client, which has no session. */
+  readonly session: { readonly id: string } | undefined;
+  /** The principal of the request: the user that a transport has authenticated; `local user` over stdio and sockets; otherwise `anonymous`. */
+  readonly principal: string;
+  /**
+   * The authenticated caller with its scopes and claims; undefined for an anonymous one. In a session, that of this
+   * request's token. It never contains the token.
+   */
+  readonly auth: Auth | undefined;
+  readonly requestId: RequestId;
+  /** Milliseconds since the request was admitted, without the time that its client took to answer questions. */
+  readonly elapsedMs: number;
+  /** The `_meta` of the request, unchanged (trace context and similar data). */
+  readonly meta: JsonObject;
+  /**
+   * Runs `fn` once for this request and records its result. Another call with the same name returns the recorded result,
+   * also if the request runs again because the process that asked the client has ended; the result is then a JSON copy. With
+   * a durable store, the result is persisted before the promise resolves, so the step runs only once even if the process
+   * ends right afterwards. The promise rejects if the result cannot be persisted. A step whose function fails stays failed in this
+   * run; if the request runs again, the step does, too.
+   *
+   * @param name unique among the steps of the request
+   * @example const charge = await ctx.step('charge', () => pay(order))
+   */
+  step<T>(name: string, fn: () => T | Promise<T>): Promise<T>;
+}

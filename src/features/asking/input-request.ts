@@ -1,0 +1,158 @@
+/** One input request of an interactive request: where it was sent, and its outcome. Governed by `machines/input-request.ts`. */
+import { initialTransition } from 'xstate';
+import { type InputRequestEvent, inputRequestMachine } from '../../../machines/input-request.ts';
+import type { ActorSystem } from '../../core/kernel/actor-system.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import type { Waits } from '../../core/kernel/inspection/records.ts';
+import { step } from '../../core/kernel/inspection/stepping.ts';
+import { CANCELLED, errorTypeOfCode } from '../../core/kernel/telemetry/metrics.ts';
+import type { ClientFacts } from '../../core/messages/client-facts.ts';
+import type { Question, Reply } from '../../core/messages/client-input.ts';
+import type { Mailbox } from '../../core/messages/mailbox.ts';
+import type { RequestView } from '../../core/messages/request-view.ts';
+import type { AskMail } from '../../core/messages/session-messages.ts';
+import type { QuestionSpan } from '../../core/messages/spans.ts';
+import { isObject } from '../../core/protocol/json.ts';
+import { cannotAsk } from './declared-capabilities.ts';
+import type { InteractiveRequestMail } from './input-messages.ts';
+
+/** The initial snapshot, shared by all because snapshots are immutable. */
+const INITIAL = initialTransition(inputRequestMachine)[0];
+
+export interface PendingInputOptions {
+  readonly system: ActorSystem;
+  /** The request that asks. */
+  readonly request: RequestView;
+  /** The address of the interactive request. */
+  readonly parent: string;
+  readonly label: string;
+  waits(): Omit<Waits, 'what'>;
+}
+
+export class PendingInput {
+  readonly question: Question;
+  readonly bytes: number;
+  readonly #options: PendingInputOptions;
+  /** The time when it was asked, in milliseconds of the server's clock. */
+  readonly #asked: number;
+  readonly #address: string;
+  readonly #span: QuestionSpan | undefined;
+  /** The request to the client of a session. */
+  #sent: AskMail | undefined;
+  #snapshot = INITIAL;
+
+  /** @param bytes that the question takes in memory */
+  constructor(question: Question, options: PendingInputOptions, bytes: number) {
+    this.question = question;
+    this.bytes = bytes;
+    this.#options = options;
+    const { parent, label } = options;
+    const { clock, inspection, metrics } = options.system;
+    this.#asked = clock.now();
+    metrics.asking();
+    const { span, client } = options.request;
+    this.#span = options.system.telemetry?.ask({
+      method: question.request.method,
+      by: span,
+      protocolVersion: client.dialect.revision,
+      session: client.session?.id,
+    });
+    this.#address = `ask/${parent}/${question.key}`;
+    inspection.born(this.#address, {
+      kind: 'ask',
+      parent,
+      label,
+      state: () => this.#snapshot.value,
+      chart: () => ({ machine: inputRequestMachine, snapshot: this.#snapshot }),
+      facts: () => ({ key: question.key, method: question.request.method, asks: question.request.params }),
+      waits: () => this.waits(),
+    });
+  }
+
+  waits(): readonly Waits[] {
+    return this.#snapshot.status === 'active' ? [{ ...this.#options.waits(), what: this.#options.label }] : [];
+  }
+
+  /** Returns the reason why this client cannot be asked; it may declare fewer capabilities than the client of the original request. */
+  refusedBy({ capabilities }: ClientFacts): Error | undefined {
+    return this.question.model ? undefined : cannotAsk(this.question.request, capabilities);
+  }
+
+  /** True if the client of a session was asked over its stream. */
+  get streamed(): boolean {
+    return this.#snapshot.hasTag('streamed');
+  }
+
+  /** Asks the client of a session over its stream, which does not exist in the modern era. */
+  sendTo(about: RequestView, reply: (reply: Reply) => void): void {
+    const { session } = about.client;
+    if (!session) return;
+    this.#sent = { type: 'ask', about, input: this.question.request, span: this.#span, reply };
+    this.#step({ type: 'send' });
+    session.mailbox.send(this.#sent);
+  }
+
+  /** Passes the reply to the handler, unless the input request has ended. */
+  reply(reply: Reply): void {
+    if (this.#end(eventOf(reply), reply.ok ? undefined : errorTypeOfCode(reply.error.code))) this.question.reply(reply);
+  }
+
+  /** Rejects the input request: no answer will arrive, or none is needed. */
+  fail(client: ClientFacts, reason: Error): void {
+    if (this.withdraw(client, reason.message)) this.question.fail(reason);
+  }
+
+  /**
+   * Notifies the client of a session that its answer is no longer needed.
+   *
+   * @returns false if the input request had ended before
+   */
+  withdraw({ session }: ClientFacts, reason: string): boolean {
+    const { streamed } = this;
+    if (!this.#end({ type: 'withdraw' }, CANCELLED)) return false;
+    if (streamed && this.#sent) session?.mailbox.send({ type: 'withdraw', ask: this.#sent, reason });
+    return true;
+  }
+
+  /** @param error the reason why there is no answer, as `error.type` @returns false if it had ended before */
+  #end(event: InputRequestEvent, error: string | undefined): boolean {
+    if (this.#snapshot.status === 'done') return false;
+    this.#step(event);
+    const { clock, inspection, metrics } = this.#options.system;
+    const ms = clock.now() - this.#asked;
+    metrics.answered(this.question.request.method, ms, error);
+    this.#span?.end({ error, seconds: ms / 1_000 });
+    inspection.stated(this.#address, this.#snapshot.value);
+    inspection.gone(this.#address, `it was ${this.#snapshot.value}`);
+    return true;
+  }
+
+  #step(event: InputRequestEvent): void {
+    this.#snapshot = step(this.#options.system.inspection, this.#address, inputRequestMachine, this.#snapshot, event);
+  }
+}
+
+/** Rejects questions that cannot be asked. Deferred, so that a handler that asks in a loop does not block others. */
+export function refuseInput(questions: readonly Question[], why: Error, clock: Clock): void {
+  for (const question of questions) clock.soon(() => question.fail(why));
+}
+
+function eventOf(reply: Reply): InputRequestEvent {
+  const action = reply.ok && isObject(reply.result) ? reply.result.action : undefined;
+  if (!reply.ok || action === 'cancel') return { type: 'cancel' };
+  return { type: action === 'decline' ? 'decline' : 'answer' };
+}
+
+/**
+ * Creates the mailbox of a request that cannot ask: it rejects every question.
+ *
+ * @param reason makes the error, which costs 10 µs, for a handler that asks
+ */
+export function rejectingMailbox(reason: () => Error, clock: Clock): Mailbox<InteractiveRequestMail> {
+  return {
+    address: 'request/ended',
+    send(mail) {
+      if (mail.type === 'ask') refuseInput(mail.questions, reason(), clock);
+    },
+  };
+}

@@ -1,0 +1,144 @@
+/** The options of a machine whose instances live behind handles, and `defineMachine` for modules that are discovered. */
+
+import type { AnyStateMachine, EventFrom, InputFrom, SnapshotFrom } from 'xstate';
+import type { AuthorizationRule } from '../../core/messages/authorization-rule.ts';
+import type { Icon, ToolAnnotations } from '../../core/protocol/types.ts';
+import { DEFINED, type Defined } from '../../core/registry/define.ts';
+import type { AuthorSchema, Infer, MaybeInput, ObjectSchema } from '../../core/schema/schema-types.ts';
+import type { CallLimits } from '../guard/limits/call-limits.ts';
+import type { Migrated, OldInstance } from './machine-definition.ts';
+
+/** The events that clients may send: the schema of an event's other members by its type, or `true` if it has none. */
+export type EventSchemas = Readonly<Record<string, true | AuthorSchema>>;
+
+/** The view of a machine's instances. */
+export interface MachineAppOptions {
+  /** The tools whose results open a view. Default: both. */
+  readonly on?: readonly ('create' | 'get')[] | undefined;
+  readonly title?: string | undefined;
+  /** Events, and members of `view`, that the view leaves out. */
+  readonly hide?: readonly string[] | undefined;
+  /** Events, and members of `view`, in their order; the others follow. */
+  readonly order?: readonly string[] | undefined;
+  /** Events that the view sends only after a second confirmation. Default: those with `destructiveHint`, and `end`. */
+  readonly confirm?: readonly string[] | undefined;
+  /** Names for people: of states (by their paths), of events, of members of `view`, of delays. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface MachineOptions<
+  M extends AnyStateMachine = AnyStateMachine,
+  I extends MaybeInput = AuthorSchema | undefined,
+  E extends EventSchemas = EventSchemas,
+> {
+  /** The display name. */
+  readonly title?: string | undefined;
+  /** Tells a model, before it creates an instance, what one represents and when to use it. */
+  readonly description?: string | undefined;
+  /** The scopes that each use of the machine needs: its tools, and the resources of its instances. */
+  readonly scopes?: readonly string[] | undefined;
+  /** More scopes, by event, or `create`, `get`, `list`, `end`. */
+  readonly eventScopes?:
+    | Readonly<Partial<Record<keyof E | 'create' | 'get' | 'list' | 'end', readonly string[]>>>
+    | undefined;
+  /** A rule for each use of the machine; `call.element.machine` names the event. */
+  readonly allow?: AuthorizationRule | undefined;
+  readonly icons?: readonly Icon[] | undefined;
+  /**
+   * The events that clients may send, by type. All other events are rejected, and so are XState's own. The schema describes
+   * the other members of the event. A description in the schema is shown to the model; otherwise that of the transition is.
+   */
+  readonly events: E & EventsFit<M, E>;
+  /** The schema of the machine's input, which becomes the arguments of `<name>_create`. Default: any object. */
+  readonly input?: (I & ObjectSchema<I>) | undefined;
+  /** Returns the JSON data of an instance to show to clients. Default: only its state. */
+  view?(snapshot: SnapshotFrom<M>): unknown;
+  /**
+   * Shows each instance in hosts with views: its chart, its state, forms for the events that it accepts, its questions and
+   * its delays. See docs/apps.md.
+   */
+  readonly app?: boolean | MachineAppOptions | undefined;
+  /**
+   * The version of the machine. Change it if the meaning of the context changes. Default: a fingerprint of the chart, which
+   * changes only with its states, transitions and invocations.
+   */
+  readonly version?: string | undefined;
+  /** Converts an instance of another version to this one. If it returns undefined, the instance finishes on its old machine. */
+  migrate?(old: OldInstance): Migrated | undefined;
+  /** The machines of earlier versions, by version, on which instances finish that are not migrated. */
+  readonly previous?: Readonly<Record<string, AnyStateMachine>> | undefined;
+  /** Maximum lifetime of an instance in milliseconds, from its creation. Default: `limits.handleTtlMs`. */
+  readonly ttlMs?: number | undefined;
+  /** Maximum time in milliseconds that an instance lives without being used. Default: `limits.handleIdleMs`. */
+  readonly idleMs?: number | undefined;
+  /** Offer one tool `<name>_send` with the event as an argument, instead of one tool for each event. Default false. */
+  readonly single?: boolean | undefined;
+  /** Additional annotations of the tools that change an instance: by event, or `create`, `send`. */
+  readonly annotations?: Readonly<Partial<Record<keyof E | 'create' | 'send', ToolAnnotations>>> | undefined;
+  /**
+   * Offer the manual of the machine as a skill `skill://<server>/<name>/SKILL.md`, made from its chart: its states, and the
+   * calls that each of them accepts. See docs/skills.md. Default false.
+   */
+  readonly skill?: boolean | undefined;
+  /** Timeout of a call in milliseconds. Default: the server's timeout. */
+  readonly timeoutMs?: number | undefined;
+  /**
+   * Limits of the tools, for each principal: by event, or `create`, `send`, `get`, `list`, `end`. With `single`, all events
+   * have those of `send`. See docs/guard.md, "Limits".
+   */
+  readonly limits?:
+    | Readonly<Partial<Record<keyof E | 'create' | 'send' | 'get' | 'list' | 'end', CallLimits>>>
+    | undefined;
+}
+
+export interface MachineDefinition<
+  M extends AnyStateMachine = AnyStateMachine,
+  I extends MaybeInput = AuthorSchema | undefined,
+  E extends EventSchemas = EventSchemas,
+> extends MachineOptions<M, I, E> {
+  /** The prefix of the names of its tools: `<name>_create`, `<name>_<event>`, `<name>_get`, `<name>_list`, `<name>_end`. */
+  readonly name: string;
+  readonly machine: M & TakesInput<M, Infer<I>>;
+}
+
+/** Produces a type error that names the input which the machine requires and the schema does not provide. */
+export type TakesInput<M extends AnyStateMachine, Args> =
+  Args extends InputFrom<M> ? unknown : { readonly 'its input, which the schema does not give': InputFrom<M> };
+
+/** Produces a type error that names the event which the machine does not have, or the members which the schema does not provide. */
+type EventsFit<M extends AnyStateMachine, E> = {
+  readonly [T in keyof E]: string extends EventFrom<M>['type']
+    ? E[T]
+    : T extends EventFrom<M>['type']
+      ? MembersFit<Omit<Extract<EventFrom<M>, { readonly type: T }>, 'type'>, E[T]>
+      : { readonly 'no event of the machine, which has': EventFrom<M>['type'] };
+};
+
+type MembersFit<Members, S> = (S extends AuthorSchema ? Infer<S> : object) extends Members
+  ? S
+  : { readonly 'its other members, which the schema does not give': Members };
+
+/** A machine of any types, as the runtime handles it. */
+export interface AnyMachine extends Omit<MachineOptions, 'events' | 'view' | 'annotations' | 'eventScopes' | 'limits'> {
+  readonly name: string;
+  readonly machine: AnyStateMachine;
+  readonly events: EventSchemas;
+  view?(snapshot: never): unknown;
+  readonly annotations?: Readonly<Partial<Record<string, ToolAnnotations>>> | undefined;
+  readonly eventScopes?: Readonly<Partial<Record<string, readonly string[]>>> | undefined;
+  readonly limits?: Readonly<Partial<Record<string, CallLimits>>> | undefined;
+}
+
+/**
+ * Marks a machine that a module exports, so that `server.discover` finds it. Equivalent to `server.machine(name, machine,
+ * options)`.
+ *
+ * @example export default defineMachine({ name: 'order', machine: orderMachine, events: { pay: true } });
+ */
+export function defineMachine<
+  M extends AnyStateMachine,
+  const I extends MaybeInput = undefined,
+  const E extends EventSchemas = EventSchemas,
+>(definition: MachineDefinition<M, I, E>): Defined<'machine', MachineDefinition<M, I, E>> {
+  return { ...definition, [DEFINED]: 'machine' };
+}

@@ -1,0 +1,143 @@
+/** The data that a server holds about each handle, whether or not its instance is in memory: owner, lifetime, status. */
+
+import type { Limits } from '../../core/kernel/limits.ts';
+import { ANONYMOUS } from '../../core/kernel/quota.ts';
+import type { ActorRow } from '../../core/store/store.ts';
+import type { Footprint } from './footprint.ts';
+import type { HandleStatus } from './handle-messages.ts';
+import type { MachineKind } from './machine-definition.ts';
+
+/** All dates are milliseconds since 1970. */
+export interface HandleRecord {
+  readonly handle: string;
+  /** The id of its actor in the store. */
+  readonly id: string;
+  /** The name of its machine. */
+  readonly name: string;
+  readonly principal: string;
+  readonly created: number;
+  /** Date of the last use. */
+  used: number;
+  status: HandleStatus;
+  /** The id in the log under which its machine failed in this process. */
+  incident: string | undefined;
+  /** The status in the store. */
+  written: HandleStatus;
+  /** Its invocations are running: the instance is activated after a restart without a call. */
+  atWork: boolean;
+  /** The span of the request that created it, as a `traceparent`; known once its instance was in memory. */
+  trace: string | undefined;
+  /** The date in the store at which the store deletes it. */
+  forgotten: number;
+  /** Its share of the owner's quota. */
+  readonly footprint: Footprint;
+  /** The latest changes by a person in a view that no model has seen, oldest first. Lost with the process. */
+  unseen?: string[] | undefined;
+}
+
+/** Most changes that are kept for a model. */
+const MAX_UNSEEN = 10;
+
+/** Notes a change by a person in a view, for the next answer to a model. */
+export function noteUnseen(entry: HandleRecord, change: string): void {
+  entry.unseen = [...(entry.unseen ?? []), change].slice(-MAX_UNSEEN);
+}
+
+/** The status of the row of an instance with running invocations. All other rows have the status of the handle. */
+const AT_WORK = 'active, at work';
+
+/** The stored date of the last use may lag by this fraction of the idle time, because not every use is written. */
+const LAG = 8;
+
+export function actorId(name: string, handle: string): string {
+  return `handle/${name}/${handle}`;
+}
+
+/** The addresses of its resources. */
+export function handleUri(machine: string, handle: string): string {
+  return `troupe://${machine}/${handle}`;
+}
+
+export function chartUri(machine: string, handle: string): string {
+  return `${handleUri(machine, handle)}/chart`;
+}
+
+/** The handle's address in the inspector and in logs. It is shortened because the full id may be the handle's only protection. */
+export function handleAddress({ name, handle }: Pick<HandleRecord, 'name' | 'handle'>): string {
+  return `handle/${name}/${handle.slice(0, 8)}`;
+}
+
+/** The lifetime of the handles of a machine, from the machine's options and the server's limits. */
+export interface Lifetime {
+  readonly ttlMs: number;
+  readonly idleMs: number;
+}
+
+export function lifetimeOf(
+  kind: Pick<MachineKind, 'ttlMs' | 'idleMs'> | undefined,
+  principal: string,
+  limits: Limits,
+): Lifetime {
+  const ttlMs = kind?.ttlMs ?? limits.handleTtlMs;
+  return {
+    ttlMs: principal === ANONYMOUS ? Math.min(ttlMs, limits.handleAnonymousTtlMs) : ttlMs,
+    idleMs: kind?.idleMs ?? limits.handleIdleMs,
+  };
+}
+
+/** Returns the date at which a handle expires. */
+export function deadlineOf({ created, used }: HandleRecord, { ttlMs, idleMs }: Lifetime): number {
+  return Math.min(created + ttlMs, used + idleMs);
+}
+
+/**
+ * Returns the date at which the store may delete the handle. It leaves room for uses that are not written, and for reporting
+ * that the handle has expired.
+ */
+function forgottenAt(entry: HandleRecord, { ttlMs, idleMs }: Lifetime, limits: Limits): number {
+  const { created, used } = entry;
+  return Math.min(created + ttlMs, used + idleMs + Math.ceil(idleMs / LAG)) + limits.handleRememberMs;
+}
+
+/** Returns whether the store would delete the handle too early. */
+export function isStale(entry: HandleRecord, lifetime: Lifetime, limits: Limits): boolean {
+  const needed = Math.min(deadlineOf(entry, lifetime), entry.created + lifetime.ttlMs) + limits.handleRememberMs;
+  return entry.forgotten < needed;
+}
+
+/** Creates the row of a record and notes that it was written. */
+export function rowOf(entry: HandleRecord, lifetime: Lifetime, limits: Limits): ActorRow {
+  entry.forgotten = forgottenAt(entry, lifetime, limits);
+  entry.written = entry.status;
+  return {
+    id: entry.id,
+    kind: 'handle',
+    name: entry.name,
+    principal: entry.principal,
+    status: entry.status === 'active' && entry.atWork ? AT_WORK : entry.status,
+    created: entry.created,
+    expires: entry.forgotten,
+  };
+}
+
+/** Creates the record of a row. Its date of last use is as exact as the row allows. */
+export function recordOf(row: ActorRow, lifetime: Lifetime, limits: Limits, footprint: Footprint): HandleRecord {
+  const { id, name, principal, created, status, expires = Number.POSITIVE_INFINITY } = row;
+  const { idleMs } = lifetime;
+  const known = status === 'done' || status === 'failed' || status === 'ended' ? status : 'active';
+  return {
+    handle: id.slice(actorId(name, '').length),
+    id,
+    name,
+    principal,
+    created,
+    used: Math.max(created, expires - limits.handleRememberMs - idleMs),
+    status: known,
+    incident: undefined,
+    written: known,
+    atWork: status === AT_WORK,
+    trace: undefined,
+    forgotten: expires,
+    footprint,
+  };
+}

@@ -1,0 +1,440 @@
+/** The handles of a server: durable, bounded, hibernating instances of machines, each an actor behind an id. */
+import { isoOf, steadyDate, timersOf } from '../../core/kernel/clock.ts';
+import { errorFields } from '../../core/kernel/operator-log.ts';
+import { ANONYMOUS } from '../../core/kernel/quota.ts';
+import { heapBytes } from '../../core/protocol/heap.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import { warnOfUntestedXState } from '../../core/registry/xstate-copy.ts';
+import { running } from '../../core/requests/running.ts';
+import type { Write } from '../../core/store/store.ts';
+import type { QueuedKind } from './bounded-mailbox.ts';
+import { ChangeListeners } from './change-listeners.ts';
+import type { CountedReply } from './creation-replies.ts';
+import { HandleDirectory, type HibernatingHandle } from './directory.ts';
+import { HandleError } from './handle-error.ts';
+import type { HandleEvent, HandleView, LiveHandle } from './handle-messages.ts';
+import {
+  actorId,
+  deadlineOf,
+  type HandleRecord,
+  handleAddress,
+  isStale,
+  lifetimeOf,
+  noteUnseen,
+  rowOf,
+} from './handle-record.ts';
+import { IdempotentCalls } from './idempotent-calls.ts';
+import type { HandlesOptions } from './instance-services.ts';
+import { Deactivating, damagedHandle, MovedElsewhere, unknownHandle } from './load-instance.ts';
+import { checkDelays, checkKind } from './machine-checks.ts';
+import type { Caller, HandleChange, HandlePage, MachineKind, SendOptions } from './machine-definition.ts';
+import { OfferedMachines } from './offered-machines.ts';
+import { PoisonEvents, type QuarantinedEvent } from './poison-events.ts';
+import { readStored, writeStored } from './restore.ts';
+import { notSerializable } from './serializable.ts';
+
+export type { HandlesOptions } from './instance-services.ts';
+
+/** Minimum length of an anonymous caller's idempotency key: the key alone grants access to the handle. */
+const LEAST_ANONYMOUS_KEY = 21;
+const DEFAULT_PAGE = 50;
+/** Number of attempts for a call whose instance is leaving memory. */
+const TRIES = 3;
+
+export class Handles {
+  readonly #options: HandlesOptions;
+  /** Milliseconds since 1970, unaffected by changes of the wall clock. */
+  readonly #date: () => number;
+  readonly #machines = new OfferedMachines();
+  readonly #listeners: ChangeListeners;
+  readonly #poisonEvents: PoisonEvents;
+  readonly #directory: HandleDirectory;
+  readonly #idempotent: IdempotentCalls;
+  #stopped = false;
+
+  constructor(options: HandlesOptions) {
+    this.#options = options;
+    const { system, ...deps } = options;
+    const date = steadyDate(system.clock);
+    this.#date = date;
+    this.#listeners = new ChangeListeners(system);
+    this.#poisonEvents = new PoisonEvents({ ...deps, log: system.log, date });
+    this.#directory = new HandleDirectory({
+      ...deps,
+      ...system,
+      timers: timersOf(system.clock),
+      date,
+      poisonEvents: this.#poisonEvents,
+      machines: this.#machines,
+      listeners: this.#listeners,
+    });
+    this.#idempotent = new IdempotentCalls(options.store);
+  }
+
+  /**
+   * Offers a machine, and replaces one of the same name.
+   *
+   * @throws {TypeError} for an invalid machine, with a correction
+   */
+  define(kind: MachineKind): void {
+    const checked = checkKind(kind);
+    for (const warning of checkDelays(kind, this.#options.limits))
+      this.#options.system.log('warning', warning, { event: 'program' });
+    this.#machines.set(checked);
+    warnOfUntestedXState(this.#options.system.log);
+    this.#directory.redefined(kind.name);
+  }
+
+  /** Withdraws a machine. Its instances stay in the store; those in memory finish their turn and hibernate. */
+  withdraw(name: string): void {
+    if (this.#machines.delete(name)) this.#directory.redefined(name);
+  }
+
+  /**
+   * Creates an instance. With an idempotency key, a repeated call returns the first one's instance. Resolves when it is
+   * durable.
+   *
+   * @throws {HandleError}
+   */
+  async create(name: string, input: unknown, caller: Caller, options: SendOptions = {}): Promise<HandleView> {
+    const kind = this.#machines.kindOf(name);
+    const fault = notSerializable(input, this.#options.limits.maxDepth);
+    if (fault !== undefined) throw new HandleError('refused', `the input of a new "${name}": ${fault}`);
+    const scope = creatorOf(name, caller, options.idempotencyKey);
+    const { idempotencyKey: key } = options;
+    if (key === undefined || scope === undefined) return this.#create(kind, input, caller, []);
+    return this.#idempotent.once(
+      scope,
+      key,
+      (handle) => this.get(name, handle, caller),
+      (reply) => this.#create(kind, input, caller, reply),
+    );
+  }
+
+  async #create(kind: MachineKind, input: unknown, caller: Caller, reply: readonly ReplyOf[]): Promise<HandleView> {
+    if (this.#stopped) throw new Deactivating();
+    const handle = this.#options.system.ids.ofHandle(caller.ctx?.session?.id, caller.principal);
+    if (reply.length === 0) return this.#createInstance(kind, handle, input, caller, []);
+    const expires = this.#date() + this.#options.limits.replyTtlMs;
+    const counted = this.#reserveReply(caller, handle, expires);
+    try {
+      const more = reply.map((writeOf): Write => writeOf(handle, expires));
+      return await this.#createInstance(kind, handle, input, caller, more);
+    } catch (error) {
+      counted.release();
+      throw error;
+    }
+  }
+
+  async #createInstance(
+    kind: MachineKind,
+    handle: string,
+    input: unknown,
+    caller: Caller,
+    more: readonly Write[],
+  ): Promise<HandleView> {
+    const footprint = this.#directory.reserveHandle(caller.principal, caller.ctx?.session?.id, heapBytes(input));
+    const now = this.#date();
+    const entry: HandleRecord = {
+      handle,
+      id: actorId(kind.name, handle),
+      name: kind.name,
+      principal: caller.principal,
+      created: Math.round(now),
+      used: now,
+      status: 'active',
+      incident: undefined,
+      written: 'active',
+      atWork: false,
+      trace: running.getStore()?.request?.span?.traceparent,
+      forgotten: 0,
+      footprint,
+    };
+    const instance = this.#directory.create(entry);
+    try {
+      return await instance.create(input, caller, more);
+    } catch (error) {
+      this.#directory.remove(entry);
+      throw error;
+    }
+  }
+
+  #reserveReply({ principal, ctx }: Caller, reply: string, expires: number): CountedReply {
+    const bytes = this.#options.store.durable ? 0 : heapBytes(reply);
+    return this.#directory.reserveReply(principal, ctx?.session?.id, bytes, expires);
+  }
+
+  /**
+   * Sends an event to an instance. Resolves when its result is durable.
+   *
+   * @throws {HandleError}
+   */
+  async send(
+    name: string,
+    handle: string,
+    event: HandleEvent,
+    caller: Caller,
+    options: SendOptions = {},
+  ): Promise<HandleView> {
+    const entry = this.#find(name, handle, caller);
+    const { events } = this.#machines.kindOf(name);
+    const fault = faultOfEvent(event, events, this.#options.limits.maxDepth);
+    if (fault !== undefined) throw new HandleError('refused', fault);
+    const { idempotencyKey: key } = options;
+    if (key === undefined) return this.#call(entry, { type: 'event', event, key }, caller);
+    return this.#idempotent.once(
+      entry.id,
+      key,
+      (earlier) => this.#call(entry, { type: 'get', earlier: this.#idempotent.viewOf(earlier) }, caller),
+      () => this.#call(entry, { type: 'event', event, key }, caller),
+    );
+  }
+
+  /**
+   * Returns the current view of an instance. Its open questions are put to this caller, unless another call is asking them.
+   *
+   * @throws {HandleError}
+   */
+  async get(name: string, handle: string, caller: Caller): Promise<HandleView> {
+    return this.#call(this.#find(name, handle, caller), { type: 'get' }, caller);
+  }
+
+  /**
+   * Returns an instance as views show it: with its open questions and its delays.
+   *
+   * @throws {HandleError}
+   */
+  async look(name: string, handle: string, { principal }: Caller): Promise<LiveHandle> {
+    const entry = this.#find(name, handle, { principal, ctx: undefined });
+    const { asks: _, ...view } = await this.#call(entry, { type: 'get' }, { principal, ctx: undefined });
+    const live = this.#directory.activeInstance(entry)?.live();
+    return live ?? { ...view, asks: [], timers: [], now: isoOf(Math.round(this.#date())) };
+  }
+
+  /**
+   * Answers open questions of an instance for a person in a view.
+   *
+   * @param answers the results of the questions, by their ids
+   * @returns the view after it; or the reason for each answer that does not fit, whose question stays open
+   * @throws {HandleError}
+   */
+  async answer(
+    name: string,
+    handle: string,
+    answers: Readonly<Record<string, unknown>>,
+    caller: Caller,
+  ): Promise<HandleView | readonly string[]> {
+    const entry = this.#find(name, handle, caller);
+    // A call first: it loads the instance, and rejects one that cannot be loaded.
+    await this.#call(entry, { type: 'get' }, caller);
+    const problems: string[] = [];
+    for (const [id, result] of Object.entries(answers)) {
+      const instance = this.#directory.activeInstance(entry);
+      const problem = instance ? await instance.answerInView(id, result) : 'The instance is busy. Try again.';
+      if (problem === undefined) this.#noteUnseen(entry, `answered ${id}`);
+      else problems.push(`${id}: ${problem}`);
+    }
+    return problems.length > 0 ? problems : this.#call(entry, { type: 'get' }, caller);
+  }
+
+  #noteUnseen(entry: HandleRecord, what: string): void {
+    const state = this.#directory.activeInstance(entry)?.state() ?? entry.status;
+    noteUnseen(entry, `${what}, now ${state} (by the user)`);
+  }
+
+  /**
+   * Ends an instance: aborts its work and rejects further events.
+   *
+   * @throws {HandleError}
+   */
+  async end(name: string, handle: string, caller: Caller): Promise<HandleView> {
+    return this.#call(this.#find(name, handle, caller), { type: 'end' }, caller);
+  }
+
+  /**
+   * Lists the caller's instances of a machine. The list is empty without a principal, because an anonymous handle is
+   * protected only by its id.
+   *
+   * @throws {HandleError}
+   */
+  async list(
+    name: string,
+    caller: Caller,
+    { after, limit = DEFAULT_PAGE }: { readonly after?: string | undefined; readonly limit?: number | undefined } = {},
+  ): Promise<HandlePage> {
+    this.#machines.kindOf(name);
+    if (caller.principal === ANONYMOUS) return { handles: [], after: undefined };
+    const { limits } = this.#options;
+    const page = this.#directory.page(name, caller.principal, after, Math.min(limit, limits.pageSize));
+    if (!page) throw new HandleError('refused', `after: unknown handle of "${name}". List again from the start.`);
+    // Listing does not ask questions.
+    const reader = { principal: caller.principal, ctx: undefined };
+    const views = await Promise.all(page.entries.map((entry) => this.#peek(entry, reader)));
+    return { handles: views.flatMap((view) => view ?? []), after: page.after };
+  }
+
+  /** Calls the listener after each durable change, until the returned function is called. */
+  onChange(listener: (change: HandleChange) => void): () => void {
+    return this.#listeners.add(listener);
+  }
+
+  /** Reads which events ended earlier processes, before any handle is taken up. */
+  restore(): Promise<void> {
+    return this.#poisonEvents.restore();
+  }
+
+  async take(cells: readonly number[] | undefined): Promise<void> {
+    // The process that had the cells may have died of an event that its client sends again.
+    if (cells) await this.#poisonEvents.readEnded();
+    await this.#directory.take(cells);
+  }
+
+  drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
+    return this.#directory.drop(cells, flush);
+  }
+
+  /** Lists events, and activities of instances, that are quarantined because they ended the process too often. */
+  quarantined(): readonly QuarantinedEvent[] {
+    return this.#poisonEvents.quarantined();
+  }
+
+  /**
+   * Releases the event or instance that was quarantined under this incident. An event runs when it is sent again, an
+   * instance resumes immediately.
+   *
+   * @returns false for an unknown incident
+   */
+  release(incident: string): boolean {
+    const released = this.#poisonEvents.release(incident);
+    const entry = released?.own ? this.#directory.entry(released.id) : undefined;
+    if (entry?.status === 'failed') void this.#resumeReleased(entry);
+    return released !== undefined;
+  }
+
+  /** Resumes a quarantined instance from its last snapshot, with its timers. */
+  async #resumeReleased(entry: HandleRecord): Promise<void> {
+    const { limits, store } = this.#options;
+    const { id: actor } = entry;
+    try {
+      const stored = await store.load(actor);
+      if (!stored?.snapshot) return;
+      const { version, data } = stored.snapshot;
+      const released = writeStored({ ...readStored(data, handleAddress(entry)), failure: undefined });
+      entry.status = 'active';
+      const lifetime = lifetimeOf(this.#machines.get(entry.name), entry.principal, limits);
+      await store.commit([
+        { type: 'actor', actor: rowOf(entry, lifetime, limits) },
+        { type: 'snapshot', actor, version, data: released },
+      ]);
+      this.#directory.activeInstance(entry)?.leave('it was released');
+      this.#directory.reactivateLater(entry);
+    } catch (error) {
+      entry.status = 'failed';
+      this.#options.system.incident(`releasing ${handleAddress(entry)} from quarantine`, error);
+    }
+  }
+
+  /** Rejects new calls and persists changes in progress. Running invocations are aborted and run again after a restart. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#directory.stop();
+  }
+
+  /** Counts the hibernating handles and lists the addresses of some, for the inspector. */
+  hibernating(): HibernatingHandle {
+    return this.#directory.hibernating();
+  }
+
+  /**
+   * Finds a handle of this caller. A handle of another principal counts as unknown (S-04).
+   *
+   * @throws {HandleError} `unknown`, `expired`; `storage` if its row is damaged
+   */
+  #find(name: string, handle: string, { principal }: Caller): HandleRecord {
+    const kind = this.#machines.kindOf(name);
+    const id = actorId(name, handle);
+    const entry = this.#directory.entry(id);
+    if (!entry && this.#options.store.isDamaged(id)) throw damagedHandle(name);
+    if (!entry || entry.principal !== principal) throw unknownHandle(name);
+    const now = this.#date();
+    const lifetime = lifetimeOf(kind, entry.principal, this.#options.limits);
+    if (deadlineOf(entry, lifetime) > now) return entry;
+    this.#directory.expire(entry);
+    throw new HandleError(
+      'expired',
+      `this handle of "${name}" has expired. A handle lives ${inHours(lifetime.ttlMs)} at most, or ${inHours(lifetime.idleMs)} without use. Create a new one.`,
+    );
+  }
+
+  async #call(entry: HandleRecord, call: QueuedKind, caller: Caller): Promise<HandleView> {
+    if (this.#stopped) throw new Deactivating();
+    entry.used = this.#date();
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const view = await this.#directory.instanceOf(entry).call(call, caller);
+        this.#touch(entry);
+        if (caller.inView && call.type !== 'get')
+          this.#noteUnseen(entry, call.type === 'event' ? call.event.type : call.type);
+        else if (entry.unseen && caller.ctx) return this.#withUnseen(entry, view);
+        if (entry.trace !== undefined) running.getStore()?.request?.span?.link(entry.trace);
+        return view;
+      } catch (error) {
+        if (this.#directory.entry(entry.id) !== entry) throw new MovedElsewhere();
+        // The instance left memory before it served the call. The next attempt loads it again.
+        if (!(error instanceof Deactivating) || this.#stopped || tries === TRIES) throw error;
+      }
+    }
+  }
+
+  /** Adds the changes that the model has not seen. */
+  #withUnseen(entry: HandleRecord, view: HandleView): HandleView {
+    const { unseen } = entry;
+    entry.unseen = undefined;
+    return unseen ? { ...view, unseen } : view;
+  }
+
+  /** Writes the date of last use only occasionally; the row in the store leaves room for that. */
+  #touch(entry: HandleRecord): void {
+    const { limits, store, system } = this.#options;
+    const lifetime = lifetimeOf(this.#machines.get(entry.name), entry.principal, limits);
+    if (!this.#directory.activeInstance(entry) || !isStale(entry, lifetime, limits)) return;
+    store
+      .commit([{ type: 'actor', actor: rowOf(entry, lifetime, limits) }])
+      .catch((error: unknown) =>
+        system.log('warning', `${entry.id} may expire early: ${messageOf(error)}`, errorFields('store', error)),
+      );
+  }
+
+  /** An instance that cannot be read is omitted from the list, and leaves memory again. */
+  async #peek(entry: HandleRecord, caller: Caller): Promise<HandleView | undefined> {
+    try {
+      return await this.#directory.instanceOf(entry).call({ type: 'get' }, caller);
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** Creates the row that stores the reply for an idempotency key, within the same batch. */
+type ReplyOf = (data: string, expires: number) => Write;
+
+/** The scope of an idempotency key of a create call. An anonymous key must be as hard to guess as the handle that it returns. */
+function creatorOf(name: string, { principal, ctx }: Caller, key: string | undefined): string | undefined {
+  if (principal !== ANONYMOUS) return `handles/${name}/principal ${principal}`;
+  if (ctx?.session) return `handles/${name}/session ${ctx.session.id}`;
+  return key !== undefined && key.length >= LEAST_ANONYMOUS_KEY ? `handles/${name}/${ANONYMOUS}` : undefined;
+}
+
+/** @param listed the events that the author listed; no other event reaches a machine (S-01) */
+function faultOfEvent({ type, data }: HandleEvent, listed: readonly string[], maxDepth: number): string | undefined {
+  if (!listed.includes(type))
+    return `unknown event "${type.slice(0, 80)}": expected one of ${listed.join(', ') || 'none'}`;
+  if (Object.hasOwn(data, 'type'))
+    return `the data of "${type}": expected no member "type", which is the name of the event itself`;
+  const fault = notSerializable(data, maxDepth);
+  return fault === undefined ? undefined : `the data of "${type}": ${fault}`;
+}
+
+function inHours(ms: number): string {
+  return ms >= 7_200_000 ? `${Math.round(ms / 3_600_000)} hours` : `${Math.round(ms / 60_000)} minutes`;
+}

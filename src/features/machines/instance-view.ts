@@ -1,0 +1,72 @@
+/** The view of an instance that clients receive. */
+import type { AnyMachineSnapshot } from 'xstate';
+import { jsonLength } from '../../core/execution/size.ts';
+import { isoOf } from '../../core/kernel/clock.ts';
+import type { JsonValue } from '../../core/protocol/json.ts';
+import { acceptedBy, continuesAlone } from './event-acceptance.ts';
+import { failureOf } from './failures.ts';
+import type { HandleAsk, HandleView } from './handle-messages.ts';
+import { deadlineOf, type HandleRecord, handleAddress, lifetimeOf } from './handle-record.ts';
+import type { InstanceServices } from './instance-services.ts';
+import type { MachineKind } from './machine-definition.ts';
+import { NotSerializable, serializable } from './serializable.ts';
+
+/** @param failure the reason of its quarantine, if it is quarantined */
+export function instanceView(
+  entry: HandleRecord,
+  kind: MachineKind,
+  host: InstanceServices,
+  snapshot: AnyMachineSnapshot,
+  turn: number,
+  asks: readonly HandleAsk[],
+  failure: string | undefined,
+): HandleView {
+  const { status } = entry;
+  const deadline = deadlineOf(entry, lifetimeOf(kind, entry.principal, host.limits));
+  const why = failure ?? (status === 'failed' ? failureOf(entry, host, snapshot.error) : undefined);
+  const accepts = status === 'active' ? acceptedBy(snapshot, kind.events) : [];
+  return {
+    handle: entry.handle,
+    machine: entry.name,
+    status,
+    state: snapshot.value ?? null,
+    view: shown(entry, kind, host, snapshot),
+    accepts,
+    ...(status === 'active' && accepts.length === 0 && !continuesAlone(snapshot) ? { deadEnd: true } : {}),
+    ...(asks.length === 0 ? {} : { asks }),
+    version: turn,
+    // The output was checked when it was stored.
+    ...(status === 'done' && snapshot.output !== undefined ? { output: asJson(snapshot.output) } : {}),
+    ...(why === undefined ? {} : { failure: why }),
+    created: isoOf(entry.created),
+    expires: isoOf(Math.round(deadline)),
+  };
+}
+
+/** Calls the author's `view`. If that throws, the rest is shown without it, because the instance is not at fault. */
+function shown(
+  entry: HandleRecord,
+  kind: MachineKind,
+  host: InstanceServices,
+  snapshot: AnyMachineSnapshot,
+): JsonValue | undefined {
+  // An instance that failed at its start has no state.
+  if (!kind.view || snapshot.value === undefined) return undefined;
+  const { maxDepth, maxResultLength } = host.limits;
+  try {
+    const view = serializable(kind.view(snapshot), 'view', maxDepth);
+    if (jsonLength(view, maxResultLength) > maxResultLength)
+      throw new NotSerializable(
+        `view: expected at most ${maxResultLength} characters (the server's option is limits.maxResultLength)`,
+      );
+    return view === undefined ? undefined : asJson(view);
+  } catch (error) {
+    host.incident(`view of ${handleAddress(entry)}`, error);
+    return undefined;
+  }
+}
+
+/** Only for values that `serializable` returned. */
+function asJson(value: unknown): JsonValue {
+  return value as JsonValue;
+}

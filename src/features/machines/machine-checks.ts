@@ -1,0 +1,89 @@
+/** Checks a machine when it is defined, not when its first client uses it. */
+import type { AnyStateMachine } from 'xstate';
+import type { Limits } from '../../core/kernel/limits.ts';
+import { describe, isObject } from '../../core/protocol/json.ts';
+import { foreignCopy } from '../../core/registry/xstate-copy.ts';
+import { endlessCycle, MAX_STEPS } from './cycles.ts';
+import type { MachineKind } from './machine-definition.ts';
+import { fixedDelays } from './machine-references.ts';
+
+/**
+ * Checks a machine and bounds the number of steps in its turns.
+ *
+ * @throws {TypeError} for an invalid machine, with a correction
+ */
+export function checkKind(kind: MachineKind): MachineKind {
+  const { name, version, events, previous } = kind;
+  const where = `machine ${quoted(name)}`;
+  if (!/^[A-Za-z0-9_.-]{1,100}$/.test(name))
+    throw new TypeError(`${where}: name: expected 1 to 100 letters, digits, "_", "-" or ".", got ${describe(name)}`);
+  if (typeof version !== 'string' || version === '')
+    throw new TypeError(`${where}: version: expected a non-empty string, such as "1", got ${describe(version)}`);
+  for (const type of events) {
+    if (type.startsWith('xstate.'))
+      throw new TypeError(`${where}: event "${type}": clients cannot send XState's own events. Remove it`);
+    if (type === '' || type.includes('*'))
+      throw new TypeError(`${where}: event "${type}": expected the type of one event, got a wildcard`);
+  }
+  return {
+    ...kind,
+    machine: bounded(kind.machine, where),
+    previous:
+      previous &&
+      Object.fromEntries(
+        Object.entries(previous).map(([old, machine]) => [old, bounded(machine, `${where}, version ${old}`)]),
+      ),
+  };
+}
+
+/** @throws {TypeError} for an object that is no machine, or one of another copy of XState */
+export function checkMachine(machine: AnyStateMachine, where: string): void {
+  if (!isObject(machine) || typeof machine.provide !== 'function' || !isObject(machine.root))
+    throw new TypeError(`${where}: expected a machine from XState's createMachine, got ${describe(machine)}`);
+  const foreign = foreignCopy(machine);
+  if (foreign !== undefined) throw new TypeError(`${where}: ${foreign}`);
+}
+
+/**
+ * Checks the delays of a machine against the lifetime of its instances. A delay that depends on the context is not known
+ * here.
+ *
+ * @returns warnings of delays that end only if a client uses the instance in between
+ * @throws {TypeError} for a delay that cannot end
+ */
+export function checkDelays({ name, machine, ttlMs, idleMs }: MachineKind, limits: Limits): readonly string[] {
+  const life = ttlMs ?? limits.handleTtlMs;
+  const idle = idleMs ?? limits.handleIdleMs;
+  const delays = fixedDelays(machine);
+  const never = delays.filter(({ ms }) => ms > life);
+  if (never.length > 0) {
+    const texts = never.map(({ ms, where }) => `${where}: the delay of ${ms} ms`);
+    throw new TypeError(
+      `machine ${quoted(name)}: ${texts.join('; ')} never ends, because an instance lives for ${life} ms. Set ttlMs in the options of the machine, or limits.handleTtlMs, to more than ${Math.max(...never.map(({ ms }) => ms))}`,
+    );
+  }
+  return delays
+    .filter(({ ms }) => ms > idle)
+    .map(
+      ({ ms, where }) =>
+        `machine ${quoted(name)}: ${where}: an instance that no client uses expires after ${idle} ms, before its delay of ${ms} ms ends. Set idleMs in the options of the machine, or limits.handleIdleMs, to more than ${ms}`,
+    );
+}
+
+/** Copies the machine with a maximum number of steps per turn. */
+function bounded(machine: AnyStateMachine, where: string): AnyStateMachine {
+  checkMachine(machine, where);
+  const cycle = endlessCycle(machine);
+  if (cycle)
+    throw new TypeError(
+      `${where}: its eventless transitions form an endless loop: ${cycle.map((id) => `"${id}"`).join(' → ')}. Give one of them an event, or a guard that ends the loop`,
+    );
+  const copy = machine.provide({});
+  const { maxIterations = Number.POSITIVE_INFINITY } = machine.options;
+  copy.options = { ...machine.options, maxIterations: Math.min(maxIterations, MAX_STEPS) };
+  return copy;
+}
+
+function quoted(name: unknown): string {
+  return typeof name === 'string' ? `"${name.slice(0, 40)}"` : describe(name);
+}

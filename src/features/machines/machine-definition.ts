@@ -1,0 +1,77 @@
+/** The definition of a machine whose instances live behind handles, and the caller of an instance. Types only. */
+import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
+import type { JsonValue } from '../../core/protocol/json.ts';
+import type { Context } from '../asking/context.ts';
+import type { HandleView } from './handle-messages.ts';
+
+/** The caller of an instance. */
+export interface Caller {
+  readonly principal: string;
+  /** The context of the calling request: its client receives the questions of the machine. Undefined if no client can be asked. */
+  readonly ctx: Context | undefined;
+  /** True for a person in a view of the instance. Questions then stay open for the view. */
+  readonly inView?: boolean;
+}
+
+/** A machine that the server offers. */
+export interface MachineKind {
+  readonly name: string;
+  readonly machine: AnyStateMachine;
+  /** The version of the machine. A snapshot of another version is migrated, resumed on its old machine, or rejected. */
+  readonly version: string;
+  /** The types of the events that clients may send, without wildcards and without XState's own events. */
+  readonly events: readonly string[];
+  /** Returns the data of an instance to show to clients. */
+  view?(snapshot: AnyMachineSnapshot): unknown;
+  /**
+   * Converts an instance of another version to this one. It may be called again for the same instance if the process dies.
+   * If it returns undefined, the instance finishes on its old machine.
+   */
+  migrate?(old: OldInstance): Migrated | undefined;
+  /** Machines of earlier versions, by version, on which instances finish that are not migrated. */
+  readonly previous?: Readonly<Record<string, AnyStateMachine>> | undefined;
+  /** Maximum lifetime of an instance in milliseconds, from its creation. Default: limits.handleTtlMs. */
+  readonly ttlMs?: number | undefined;
+  /** Maximum time in milliseconds that an instance lives without being used. Default: limits.handleIdleMs. */
+  readonly idleMs?: number | undefined;
+  /** True if views show its instances: they can answer its questions. */
+  readonly hasViews?: boolean;
+}
+
+/** An instance in the form that another version of its machine stored. */
+export interface OldInstance {
+  readonly version: string;
+  /** The state value, as XState represents it. */
+  readonly value: JsonValue;
+  /** The context, as JSON represents it. */
+  readonly context: JsonValue;
+}
+
+/** The state from which the instance resumes in this version. Its states are entered without entry actions, and their invocations start. */
+export interface Migrated {
+  readonly value: JsonValue;
+  readonly context: unknown;
+}
+
+export interface SendOptions {
+  /** A name for the call. A repeated call with the same key is not run again; it receives the answer of the first. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface HandlePage {
+  /** Oldest first. */
+  readonly handles: readonly HandleView[];
+  /** The `after` argument of the next page; undefined on the last page. */
+  readonly after: string | undefined;
+}
+
+/** A durable change of an instance. */
+export interface HandleChange {
+  readonly machine: string;
+  readonly handle: string;
+  readonly principal: string;
+  /** Returns the view after the change. Call it in the listener only: creating it takes time, and the next change replaces it. */
+  view(): HandleView;
+  /** `gone`: it expired, or was deleted after its end. */
+  readonly type: 'created' | 'changed' | 'gone';
+}

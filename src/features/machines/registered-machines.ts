@@ -1,0 +1,23 @@
+/** The registration of machines, as authors use it. Types only: the declarations of the package do not contain its implementation. */
+import type { RegisteredElement } from '../../core/registry/registration.ts';
+import type { AnyMachine } from './define-machine.ts';
+
+/** Registration of machines at run time. Visible changes reach clients as changed lists of tools and resources. */
+export interface MachineRegistration {
+  /**
+   * Registers a machine. @throws {DefinitionError | SchemaError | TypeError} if the definition is invalid, or a name is
+   * taken, also by a tool
+   */
+  register(definition: AnyMachine): RegisteredElement;
+  /**
+   * Replaces a machine. Its instances are migrated, or continue on the machine with which they started. @throws as
+   * `register`, or if no such machine exists
+   */
+  update(definition: AnyMachine): void;
+  /** Removes a machine. Its instances stay stored but unreachable until they expire. */
+  remove(name: string): void;
+  /** Replaces all machines of one source, or rejects all of them. */
+  replaceSource(source: string, definitions: readonly AnyMachine[]): void;
+  /** The registered definitions as their authors wrote them. */
+  definitions(): readonly AnyMachine[];
+}

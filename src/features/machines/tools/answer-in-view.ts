@@ -1,0 +1,40 @@
+/** The answers of a person to the questions of an instance, given in a view of it. */
+
+import { failed } from '../../../core/execution/tool-result.ts';
+import { isObject } from '../../../core/protocol/json.ts';
+import type { CallToolResult } from '../../../core/protocol/types.ts';
+import type { ViewKeys } from '../../apps/view-keys.ts';
+import { keyIn } from '../../apps/view-meta.ts';
+import type { Context } from '../../asking/context.ts';
+import type { Handles } from '../handles.ts';
+import { answerRefused, viewData } from './handle-answer.ts';
+
+/** A view identifies its instance by the address of the instance's resource. */
+const INSTANCE = /^troupe:\/\/([^/]+)\/([^/]+)$/;
+
+/** The handler of `troupe_answer` for views. */
+export async function answerInView(
+  { id, answers }: { readonly id: string; readonly answers: unknown },
+  ctx: Context,
+  handles: Pick<Handles, 'answer'>,
+  keys: ViewKeys,
+): Promise<CallToolResult> {
+  const [, name, handle] = INSTANCE.exec(id) ?? [];
+  // A model must not answer for its user: only a view of this instance and of this user has the key.
+  if (name === undefined || handle === undefined || !keys.open(keyIn(ctx.meta), ctx.principal, id))
+    return failed(
+      'This answer has no valid key of a view of this instance. Only the user answers, in the view: ask the user to open it again.',
+    );
+  const given = isObject(answers) ? answers : {};
+  try {
+    const result = await handles.answer(name, handle, given, {
+      principal: ctx.principal,
+      ctx: undefined,
+      inView: true,
+    });
+    if (!('handle' in result)) return failed(result.join('\n'));
+    return { content: [{ type: 'text', text: 'answered' }], structuredContent: viewData(result) };
+  } catch (error) {
+    return answerRefused(error, { name, callOf: (event) => `${name}_${event}` });
+  }
+}

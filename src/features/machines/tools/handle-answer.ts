@@ -1,0 +1,174 @@
+/** Formats the results of a machine's tools: text for the model, the same as structured content, and the events accepted next. */
+
+import { failed } from '../../../core/execution/tool-result.ts';
+import { pathsIn } from '../../../core/kernel/charts/paths.ts';
+import { ErrorCode, ProtocolError } from '../../../core/protocol/errors.ts';
+import type { JsonObject } from '../../../core/protocol/json.ts';
+import type { CallToolResult } from '../../../core/protocol/types.ts';
+import { HandleError } from '../handle-error.ts';
+import type { HandleView, LiveHandle } from '../handle-messages.ts';
+import { plainText } from './plain-text.ts';
+
+/** The names of a machine's tools. */
+export interface Naming {
+  /** The name of the machine. */
+  readonly name: string;
+  /** Describes the call that sends an event, such as `order_add_item (sku: string)`. */
+  callOf(event: string): string;
+}
+
+export const VIEW_SCHEMA = {
+  type: 'object',
+  properties: {
+    handle: { type: 'string', description: 'Pass this to the other tools of this machine' },
+    state: { description: 'The current state; an object if states are nested' },
+    status: { type: 'string', enum: ['active', 'done', 'failed', 'ended'] },
+    view: { description: 'What this instance shows of its data' },
+    accepts: { type: 'array', items: { type: 'string' }, description: 'The events that are accepted now' },
+    asks: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { id: { type: 'string' }, kind: { type: 'string' }, message: { type: 'string' } },
+        required: ['id', 'kind'],
+      },
+      description: 'Questions that wait for an answer from the user',
+    },
+    version: { type: 'integer', description: 'Increases with each change' },
+    output: { description: 'The result, once status is done' },
+    failure: { type: 'string', description: 'Why it failed' },
+    created: { type: 'string' },
+    expires: { type: 'string' },
+  },
+  required: ['handle', 'state', 'status', 'accepts', 'version', 'created', 'expires'],
+} as const satisfies JsonObject;
+
+export const LIST_SCHEMA = {
+  type: 'object',
+  properties: {
+    handles: { type: 'array', items: VIEW_SCHEMA },
+    after: { type: 'string', description: 'Pass it as "after" to get the next page' },
+  },
+  required: ['handles'],
+} as const satisfies JsonObject;
+
+/** Returns an instance as structured content, which is also the text of its resource. */
+export function viewData(view: HandleView): JsonObject {
+  const { handle, state, status, accepts, version, created, expires } = view;
+  return {
+    handle,
+    state,
+    status,
+    ...(view.view === undefined ? {} : { view: view.view }),
+    accepts,
+    ...(view.asks === undefined ? {} : { asks: view.asks.map((ask) => ({ ...ask })) }),
+    version,
+    ...(view.output === undefined ? {} : { output: view.output }),
+    ...(view.failure === undefined ? {} : { failure: view.failure }),
+    created,
+    expires,
+  };
+}
+
+/** Returns an instance as its views show it. */
+export function liveData({ asks, timers, now, ...view }: LiveHandle): JsonObject & { readonly version: number } {
+  return {
+    ...viewData(view),
+    version: view.version,
+    asks: asks.map((ask) => ({ ...ask })),
+    timers: timers.map((timer) => ({ ...timer })),
+    now,
+  };
+}
+
+export function answerWith(view: HandleView, naming: Naming): CallToolResult {
+  return { content: [{ type: 'text', text: viewText(view, naming) }], structuredContent: viewData(view) };
+}
+
+function viewText(view: HandleView, naming: Naming): string {
+  return [
+    // The model has not caused these changes, and would otherwise act on what it knew.
+    ...(view.unseen ? [`Since you last looked: ${view.unseen.join('; ')}`] : []),
+    `${naming.name} ${view.handle}: ${stateText(view)}`,
+    ...about(view),
+    ...next(view, naming),
+  ].join('\n');
+}
+
+function stateText({ state, status }: HandleView): string {
+  const paths = pathsIn(state).join(' & ');
+  return status === 'active' ? paths : `${status}${paths === '' || paths === status ? '' : ` (in ${paths})`}`;
+}
+
+function about({ view, output, failure }: HandleView): readonly string[] {
+  return [
+    ...(view === undefined ? [] : plainText(view, isLeafless(view) ? '' : 'view')),
+    ...(output === undefined ? [] : plainText(output, 'result')),
+    ...(failure === undefined ? [] : [`It failed: ${failure}`]),
+  ];
+}
+
+/** An object is listed by its members, without a heading. */
+function isLeafless(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+function next({ status, accepts, asks, deadEnd, expires }: HandleView, naming: Naming): readonly string[] {
+  const asked = (asks ?? []).map(
+    ({ message }) => `Waiting for an answer from the user${message ? `: ${message}` : '.'}`,
+  );
+  if (status !== 'active') return ['It accepts no more events.'];
+  return [
+    ...asked,
+    ...(asks && asks.length > 0 ? [`Call ${naming.name}_get to ask again.`] : []),
+    ...accepted(accepts, deadEnd === true, naming),
+    `It expires ${expires}.`,
+  ];
+}
+
+function accepted(events: readonly string[], deadEnd: boolean, naming: Naming): readonly string[] {
+  if (events.length > 0) return acceptedList(events, naming);
+  if (!deadEnd) return ['No event is accepted now: it continues without one.'];
+  return [
+    `No event is accepted now, and nothing leads out of this state. Call ${naming.name}_end if it is not needed.`,
+  ];
+}
+
+function acceptedList(events: readonly string[], naming: Naming): readonly string[] {
+  return ['Accepted next:', ...events.map((event) => `- ${naming.callOf(event)}`)];
+}
+
+/** Formats a page of instances. Anonymous callers cannot list any. */
+export function answerWithList(
+  views: readonly HandleView[],
+  after: string | undefined,
+  naming: Naming,
+  anonymous: boolean,
+): CallToolResult {
+  const lines = views.map((view) => `- ${view.handle}: ${stateText(view)}`);
+  const none = anonymous
+    ? `Nothing is listed because no user is signed in. To use a ${naming.name}, you need its handle.`
+    : `There is no ${naming.name}${after === undefined ? '' : ' on this page'}.`;
+  const more = after === undefined ? [] : [`There are more. Call ${naming.name}_list with after: "${after}".`];
+  return {
+    content: [{ type: 'text', text: [...(lines.length === 0 ? [none] : lines), ...more].join('\n') }],
+    structuredContent: { handles: views.map(viewData), ...(after === undefined ? {} : { after }) },
+  };
+}
+
+/**
+ * Converts a rejected call to a result that the model can act on. A fault that no model can correct becomes an error
+ * (RELIABILITY 3.2, R-10, R-18).
+ *
+ * @throws {ProtocolError} if the server has no room or cannot persist the call; any other error unchanged
+ */
+export function answerRefused(error: unknown, naming: Naming): CallToolResult {
+  if (!(error instanceof HandleError)) throw error;
+  const { reason, message, accepts, incident } = error;
+  if (reason === 'busy') throw new ProtocolError(ErrorCode.Overloaded, message, { reason: 'overloaded' });
+  if (reason === 'storage') throw new ProtocolError(ErrorCode.InternalError, message, { reason: 'storage' });
+  if (incident !== undefined) throw new ProtocolError(ErrorCode.InternalError, message, { incident });
+  return failed(
+    [message, ...(accepts === undefined || accepts.length === 0 ? [] : acceptedList(accepts, naming))].join('\n'),
+  );
+}

@@ -1,0 +1,274 @@
+/** The arguments of a machine's tools: the author's own, plus the handle and the idempotency key. */
+import { describe, isJsonObject, isObject, type JsonObject } from '../../../core/protocol/json.ts';
+import { DefinitionError } from '../../../core/registry/definition-checks.ts';
+import { ANY_OBJECT, compileInput } from '../../../core/schema/compile-schema.ts';
+import type { Checked, CompiledSchema, Problem } from '../../../core/schema/schema.ts';
+import type { AuthorSchema } from '../../../core/schema/schema-types.ts';
+
+/** The checked arguments of a call on an instance. */
+export interface Called {
+  readonly handle: string;
+  /** The client's idempotency key for this call. */
+  readonly key: string | undefined;
+  /** The output of the author's schema. */
+  readonly data: unknown;
+}
+
+/** The same for the tool that sends any event. */
+export interface CalledAny extends Called {
+  readonly event: string;
+}
+
+/** The arguments of the list tool. */
+export interface Paging {
+  readonly after: string | undefined;
+  readonly limit: number;
+}
+
+const HANDLE = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 256,
+  description: 'The handle, exactly as the create tool returned it',
+} as const;
+
+const KEY = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 256,
+  description:
+    'Any text that identifies this call. If you do not know whether a call succeeded, send it again with the same key: it runs only once',
+} as const;
+
+/** An anonymous key must be as hard to guess as the handle that it returns. */
+const MAKING_KEY = { ...KEY, description: `${KEY.description}. Use 24 or more random characters` } as const;
+
+/** The member of an event that holds its name. No argument may have this name. */
+const TYPE = 'type';
+
+/** Accepts no arguments of the author's. */
+const NONE: CompiledSchema = {
+  json: { type: 'object', properties: {}, additionalProperties: false },
+  check(value) {
+    const problems = Object.entries(isObject(value) ? value : {}).map(([path, given]) => ({
+      path,
+      expected: 'nothing: unknown argument',
+      got: describe(given),
+    }));
+    return problems.length === 0 ? { ok: true, value: {} } : { ok: false, problems };
+  },
+};
+
+/**
+ * Compiles the arguments of the create tool.
+ *
+ * @throws {DefinitionError | SchemaError}
+ */
+export function creating(input: AuthorSchema | undefined, where: string): CompiledSchema<Called> {
+  return around(input === undefined ? ANY_OBJECT : compileInput(input, where), where, { idempotencyKey: MAKING_KEY });
+}
+
+/**
+ * Compiles the author's schema of an event's members.
+ *
+ * @throws {SchemaError}
+ */
+export function membersOf(schema: true | AuthorSchema, where: string): CompiledSchema {
+  return schema === true ? NONE : compileInput(schema, where);
+}
+
+/**
+ * Compiles the arguments of the tool for one event.
+ *
+ * @throws {DefinitionError}
+ */
+export function sending(members: CompiledSchema, where: string): CompiledSchema<Called> {
+  const { properties } = members.json;
+  if (isObject(properties) && Object.hasOwn(properties, TYPE))
+    throw new DefinitionError(`${where}: type: this member is reserved for the name of the event. Rename it`);
+  return around(members, where, { handle: HANDLE, idempotencyKey: KEY }, true);
+}
+
+/**
+ * Compiles the arguments of the tool for all events.
+ *
+ * @throws {DefinitionError | SchemaError}
+ */
+export function sendingAny(events: ReadonlyMap<string, CompiledSchema>, where: string): CompiledSchema<CalledAny> {
+  const kinds = [...events].map(([type, { json }]): JsonObject => {
+    const { $schema: _, ...schema } = json;
+    // References within a schema resolve against its own root, so each schema needs an `$id`.
+    return { ...schema, $id: schema.$id ?? `event-${encodeURIComponent(type.toWellFormed())}`, title: type };
+  });
+  const { json } = compileInput(
+    {
+      type: 'object',
+      properties: {
+        event: { type: 'string', enum: [...events.keys()], description: 'The name of the event' },
+        data: {
+          type: 'object',
+          anyOf: kinds,
+          description: 'The data of the event; the title of each schema is the name of its event',
+        },
+      },
+      required: ['event'],
+      additionalProperties: false,
+    },
+    where,
+  );
+  const outer = around({ json, check: (value) => ({ ok: true, value }) }, where, {
+    handle: HANDLE,
+    idempotencyKey: KEY,
+  });
+  const ready = new Map([...events].map(([type, members]) => [type, sending(members, `${where}.${type}`)]));
+  return {
+    json: outer.json,
+    check(value) {
+      const { event, data = {}, ...ours } = isObject(value) ? value : {};
+      const members = typeof event === 'string' ? ready.get(event) : undefined;
+      if (!members || typeof event !== 'string') {
+        const expected = `one of ${[...events.keys()].map((type) => `"${type}"`).join(', ')}`;
+        return { ok: false, problems: [{ path: 'event', expected, got: describe(event) }] };
+      }
+      if (!isObject(data)) return { ok: false, problems: [{ path: 'data', expected: 'object', got: describe(data) }] };
+      const checked = members.check({ ...data, ...ours });
+      const named = (result: Checked<Called>): Checked<CalledAny> =>
+        result.ok
+          ? { ok: true, value: { ...result.value, event } }
+          : { ok: false, problems: result.problems.map(inData) };
+      return checked instanceof Promise ? checked.then(named) : named(checked);
+    },
+  };
+}
+
+/** Prefixes the path of a problem within the event's data. */
+function inData(problem: Problem): Problem {
+  const { path } = problem;
+  if (path === 'handle' || path === 'idempotencyKey') return problem;
+  return { ...problem, path: path === '' || path.startsWith('[') ? `data${path}` : `data.${path}` };
+}
+
+/** Compiles the arguments of the get and end tools. */
+export function naming(where: string): CompiledSchema<Called> {
+  return around(NONE, where, { handle: HANDLE });
+}
+
+/** Maximum page size that a client may request. */
+const MAX_PAGE = 100;
+
+const PAGE = {
+  type: 'object',
+  properties: {
+    after: { type: 'string', maxLength: 1_024, description: 'The "after" of the previous page' },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_PAGE,
+      description: 'Maximum number of handles on this page. Default 50',
+    },
+  },
+  additionalProperties: false,
+} as const;
+
+/** Compiles the arguments of the list tool. */
+export function paging(where: string): CompiledSchema<Paging> {
+  const page = compileInput(PAGE, where);
+  const read = (checked: Checked<unknown>): Checked<Paging> => {
+    if (!checked.ok) return checked;
+    const { after, limit = 50 } = isObject(checked.value) ? checked.value : {};
+    return { ok: true, value: { after: typeof after === 'string' ? after : undefined, limit: Number(limit) } };
+  };
+  return {
+    json: page.json,
+    check(value) {
+      const checked = page.check(value);
+      return checked instanceof Promise ? checked.then(read) : read(checked);
+    },
+  };
+}
+
+type Ours = { readonly handle?: typeof HANDLE; readonly idempotencyKey?: typeof KEY | typeof MAKING_KEY };
+
+/** @param typed whether the author's part becomes an event, in which `type` is reserved */
+function around(inner: CompiledSchema, where: string, ours: Ours, typed = false): CompiledSchema<Called> {
+  const { properties, required } = inner.json;
+  const theirs = isJsonObject(properties) ? properties : {};
+  for (const name of Object.keys(ours)) {
+    if (Object.hasOwn(theirs, name))
+      throw new DefinitionError(
+        `${where}: ${name}: every tool of a machine already has an argument of this name. Rename it`,
+      );
+  }
+  const { handle, idempotencyKey } = ours;
+  const must = Array.isArray(required) ? required : [];
+  const checkOurs = (given: Readonly<Record<string, unknown>>): readonly Problem[] => [
+    ...(handle ? nameProblem(given, 'handle') : []),
+    ...(idempotencyKey && given.idempotencyKey !== undefined ? nameProblem(given, 'idempotencyKey') : []),
+    ...(typed && Object.hasOwn(given, TYPE)
+      ? [{ path: TYPE, expected: 'nothing: the tool itself selects the event', got: describe(given.type) }]
+      : []),
+  ];
+  return {
+    json: {
+      ...inner.json,
+      properties: { ...(handle ? { handle } : {}), ...theirs, ...(idempotencyKey ? { idempotencyKey } : {}) },
+      ...(handle || must.length > 0 ? { required: [...(handle ? ['handle'] : []), ...must] } : {}),
+    },
+    check(value) {
+      if (!isObject(value)) return { ok: false, problems: [{ path: '', expected: 'object', got: describe(value) }] };
+      const rest = Object.fromEntries(Object.entries(value).filter(([name]) => !Object.hasOwn(ours, name)));
+      const problems = checkOurs(value);
+      const called = (checked: Checked<unknown>): Checked<Called> => {
+        if (!checked.ok) return { ok: false, problems: [...problems, ...checked.problems] };
+        if (problems.length > 0) return { ok: false, problems };
+        const key = value.idempotencyKey;
+        return {
+          ok: true,
+          value: {
+            handle: String(value.handle ?? ''),
+            key: typeof key === 'string' && idempotencyKey ? key : undefined,
+            data: checked.value,
+          },
+        };
+      };
+      const checked = inner.check(rest);
+      return checked instanceof Promise ? checked.then(called) : called(checked);
+    },
+  };
+}
+
+function nameProblem(given: Readonly<Record<string, unknown>>, path: 'handle' | 'idempotencyKey'): readonly Problem[] {
+  const value = given[path];
+  if (typeof value === 'string' && value.length > 0 && value.length <= 256) return [];
+  return [{ path, expected: 'string of 1 to 256 characters', got: describe(value) }];
+}
+
+/**
+ * Describes the arguments of a call for a model in a few words.
+ *
+ * @example 'sku: string, quantity?: integer'
+ */
+export function signature({ json: { properties, required } }: Pick<CompiledSchema, 'json'>): string {
+  if (!isObject(properties)) return '';
+  const must: readonly unknown[] = Array.isArray(required) ? required : [];
+  return Object.entries(properties)
+    .filter(([name]) => name !== 'handle' && name !== 'idempotencyKey')
+    .map(([name, schema]) => `${name}${must.includes(name) ? '' : '?'}: ${typeText(schema)}`)
+    .join(', ');
+}
+
+/** Longest list of choices to spell out. */
+const MAX_CHOICES = 8;
+
+function typeText(schema: unknown): string {
+  if (!isObject(schema)) return 'any';
+  if (Array.isArray(schema.enum) && schema.enum.length <= MAX_CHOICES) return schema.enum.map(literal).join(' | ');
+  if ('const' in schema) return literal(schema.const);
+  if (schema.type === 'array') return `${typeText(schema.items)}[]`;
+  if (Array.isArray(schema.type)) return schema.type.join(' | ');
+  return typeof schema.type === 'string' ? schema.type : 'any';
+}
+
+function literal(value: unknown): string {
+  return typeof value === 'string' ? `"${value}"` : String(value);
+}

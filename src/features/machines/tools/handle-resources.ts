@@ -1,0 +1,104 @@
+/** The resources of a machine: each handle as JSON, and as an image of its chart with the current state marked. */
+
+import type { LiveReader } from '../../../core/execution/execution.ts';
+import type { ChartNode } from '../../../core/kernel/charts/chart-node.ts';
+import { pathsIn } from '../../../core/kernel/charts/paths.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import type { ElementAccess } from '../../../core/messages/authorization-rule.ts';
+import type { Listed } from '../../../core/messages/registry-messages.ts';
+import { ErrorCode, ProtocolError } from '../../../core/protocol/errors.ts';
+import { writeJson } from '../../../core/protocol/json-text.ts';
+import type { ResourceDefinition } from '../../../core/registry/define.ts';
+import type { Context } from '../../asking/context.ts';
+import type { AnyMachine } from '../define-machine.ts';
+import { HandleError } from '../handle-error.ts';
+import type { HandleView, LiveHandle } from '../handle-messages.ts';
+import { chartUri, handleUri } from '../handle-record.ts';
+import type { Caller } from '../machine-definition.ts';
+import { liveData, viewData } from './handle-answer.ts';
+import type { HandlesPort } from './handle-calls.ts';
+import type { MachineApp } from './machine-app.ts';
+
+/** Milliseconds that a client waits for the first layout of a machine. */
+const PICTURE_MS = 2_000;
+/** Maximum number of handles that a completion examines. */
+const MAX_COMPLETED = 100;
+
+/** A resource with the machine to which it belongs. */
+export type MachineResource = ResourceDefinition &
+  Pick<ElementAccess, 'machine'> & { readonly live?: LiveReader; readonly listed?: Listed };
+
+export function resourcesOf(
+  { name, title = name, icons, scopes = [], eventScopes = {}, allow }: AnyMachine,
+  chart: ChartNode,
+  handles: HandlesPort,
+  clock: Clock,
+  app: MachineApp | undefined,
+): readonly MachineResource[] {
+  const rules = { scopes: [...scopes, ...(eventScopes.get ?? [])], allow, machine: { name, event: 'get' } };
+  const complete = {
+    async handle(typed: string, _: unknown, ctx: Context): Promise<readonly string[]> {
+      const caller = { principal: ctx.principal, ctx: undefined };
+      const { handles: views } = await handles.list(name, caller, { limit: MAX_COMPLETED });
+      return views.map(({ handle }) => handle).filter((handle) => handle.startsWith(typed));
+    },
+  };
+  const found = async <T>(uri: string, reading: Promise<T>): Promise<T> => {
+    try {
+      return await reading;
+    } catch (error) {
+      throw error instanceof HandleError ? notThere(error, uri) : error;
+    }
+  };
+  // Reading a resource asks no questions, because the client has not called a tool.
+  const readerOf = ({ principal }: Context): Caller => ({ principal, ctx: undefined });
+  const look = (uri: string, handle: unknown, ctx: Context): Promise<HandleView> =>
+    found(uri, handles.get(name, String(handle), readerOf(ctx)));
+  const shown = app?.shown ?? ((view: LiveHandle) => view);
+  const live: LiveReader = async ({ uri, variables }, ctx) =>
+    liveData(shown(await found(uri, handles.look(name, String(variables.handle), readerOf(ctx)))));
+  const shared = { complete, ...(icons ? { icons } : {}), cacheScope: 'private', ...rules } as const;
+  return [
+    {
+      uri: handleUri(name, '{handle}'),
+      name,
+      title,
+      description: `One ${name}: its state, and which events it accepts next`,
+      mimeType: 'application/json',
+      ...shared,
+      live,
+      // Views read it where their host does not let them wait for it.
+      handler: async (asked, ctx) =>
+        writeJson(
+          app && ctx.client.views
+            ? await live(asked, ctx)
+            : viewData(await look(asked.uri, asked.variables.handle, ctx)),
+          2,
+        ),
+    },
+    {
+      uri: chartUri(name, '{handle}'),
+      name: `${name}_chart`,
+      title: `${title}: the chart`,
+      description: `The statechart of one ${name} as an image with its current state marked`,
+      mimeType: 'image/svg+xml',
+      ...shared,
+      async handler({ uri, variables }, ctx) {
+        const { handle, state } = await look(uri, variables.handle, ctx);
+        const active = pathsIn(state);
+        const title = `${name} ${handle}: ${active.join(' & ')}`;
+        // Loaded with the first picture: most servers are never asked for one.
+        const { pictureOf } = await import('../../charts/chart-picture.ts');
+        return pictureOf(chart, { title, active, clock, waitMs: PICTURE_MS });
+      },
+    },
+  ];
+}
+
+/** A handle that the caller may not read counts as not found (S-04). Other failures are reported as such. */
+function notThere({ reason, message }: HandleError, uri: string): ProtocolError {
+  const gone = reason === 'unknown' || reason === 'expired';
+  return gone
+    ? new ProtocolError(ErrorCode.ResourceNotFound, reason === 'expired' ? message : 'Resource not found', { uri })
+    : new ProtocolError(reason === 'busy' ? ErrorCode.Overloaded : ErrorCode.InternalError, message);
+}

@@ -1,0 +1,168 @@
+/** The tools of a machine: create, one for each event (or one for all), get, list and end. */
+import type { ToolImplementation } from '../../../core/execution/execution.ts';
+import type { ElementAccess } from '../../../core/messages/authorization-rule.ts';
+import type { JsonObject } from '../../../core/protocol/json.ts';
+import type { Tool, ToolAnnotations } from '../../../core/protocol/types.ts';
+import { opensPage } from '../../../core/protocol/views.ts';
+import { DefinitionError } from '../../../core/registry/definition-checks.ts';
+import type { Compiled } from '../../../core/registry/offers.ts';
+import { compileOutput } from '../../../core/schema/compile-schema.ts';
+import type { CompiledSchema } from '../../../core/schema/schema.ts';
+import { compileLimits } from '../../guard/limits/call-limits.ts';
+import type { AnyMachine } from '../define-machine.ts';
+import { LIST_SCHEMA, type Naming, VIEW_SCHEMA } from './handle-answer.ts';
+import { creating, naming, paging, sending, sendingAny, signature } from './handle-arguments.ts';
+import { type Call, callsOf, type HandlesPort } from './handle-calls.ts';
+import type { MachineApp } from './machine-app.ts';
+import { createDescription, eventDescription, type MachineDescription, sendDescription } from './tool-descriptions.ts';
+
+export type CompiledTool = Compiled<Tool, ToolImplementation>;
+
+/** The output schemas are the same for every machine and compiled with the first one. */
+let shapes: { readonly view: CompiledSchema; readonly list: CompiledSchema } | undefined;
+
+/**
+ * @param members the schema of each event's data, by type
+ * @param app the view of the instances; undefined without one
+ * @throws {DefinitionError | SchemaError}
+ */
+export function toolsOf(
+  definition: AnyMachine,
+  said: MachineDescription,
+  members: ReadonlyMap<string, CompiledSchema>,
+  handles: HandlesPort,
+  app?: MachineApp,
+): readonly CompiledTool[] {
+  const { name, input, single = false, description } = definition;
+  const label = `machine "${name}"`;
+  const calls = callsOf(namingOf(name, single, members), handles, app?.keys);
+  shapes ??= { view: compileOutput(VIEW_SCHEMA, 'a machine'), list: compileOutput(LIST_SCHEMA, 'a machine') };
+  const { view, list } = shapes;
+  const tool = <Args>(does: string, what: What<Args>): CompiledTool => {
+    const opens = app?.on.some((each) => each === does) ? app.page.uri : undefined;
+    return compiled(definition, does, what, view, opens);
+  };
+  const sends = single
+    ? [
+        tool('send', {
+          description: sendDescription(said),
+          input: sendingAny(members, `${label}: events`),
+          annotations: { readOnlyHint: false },
+          call: calls.sendAny,
+        }),
+      ]
+    : [...members].map(([type, schema]) =>
+        tool(type, {
+          description: eventDescription(said, type, schema),
+          input: sending(schema, `${label}: events.${type}`),
+          annotations: { readOnlyHint: false },
+          call: calls.send(type),
+        }),
+      );
+  const tools = [
+    tool('create', {
+      description: createDescription(said, description),
+      input: creating(input, `${label}: input`),
+      annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false },
+      call: calls.create,
+    }),
+    ...sends,
+    tool('get', {
+      description: `Shows the current state of the ${name} with this handle, and which events it accepts next. Asks its open questions again.`,
+      input: naming(label),
+      annotations: { readOnlyHint: true },
+      call: calls.get,
+    }),
+    tool('list', {
+      description: `Lists your ${name} instances, oldest first, with their handles and states.`,
+      input: paging(label),
+      output: list,
+      annotations: { readOnlyHint: true, openWorldHint: false },
+      call: calls.list,
+    }),
+    tool('end', {
+      description: `Ends the ${name} with this handle permanently: its work is aborted, and it accepts no more events.`,
+      input: naming(label),
+      annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
+      call: calls.end,
+    }),
+  ];
+  const named = tools.map(({ key }) => key.slice(name.length + 1));
+  for (const each of Object.keys(definition.limits ?? {}))
+    if (!named.includes(each))
+      throw new DefinitionError(`${label}: limits.${each}: there is no such tool; there are ${named.join(', ')}`);
+  return tools;
+}
+
+function namingOf(name: string, single: boolean, members: ReadonlyMap<string, CompiledSchema>): Naming {
+  return {
+    name,
+    callOf(type) {
+      const schema = members.get(type);
+      const said = schema ? signature(schema) : '';
+      if (!single) return `${name}_${type} (${said})`;
+      return `${name}_send (event: "${type}"${said === '' ? '' : `, data: { ${said} }`})`;
+    },
+  };
+}
+
+/** The rules for a tool of a machine. */
+function machineAccess({ name, scopes = [], eventScopes = {}, allow }: AnyMachine, does: string): ElementAccess {
+  const access = { scopes: [...scopes, ...(ownOf(eventScopes, does) ?? [])], allow, machine: { name, event: does } };
+  if (does !== 'send') return access;
+  // One tool sends every event.
+  const demands = (args: JsonObject): readonly string[] => {
+    const { event } = args;
+    return (typeof event === 'string' ? ownOf(eventScopes, event) : undefined) ?? [];
+  };
+  return { ...access, demands };
+}
+
+/** An option of one event. An event may have the name of a member that every object has, such as `toString`. */
+function ownOf<T>(options: Readonly<Partial<Record<string, T>>> | undefined, event: string): T | undefined {
+  return options && Object.hasOwn(options, event) ? options[event] : undefined;
+}
+
+interface What<Args> {
+  readonly description: string;
+  readonly input: CompiledSchema<Args>;
+  readonly output?: CompiledSchema;
+  readonly annotations: ToolAnnotations;
+  readonly call: Call<Args>;
+}
+
+function compiled<Args>(
+  machine: AnyMachine,
+  does: string,
+  { description, input, output, annotations, call }: What<Args>,
+  view: CompiledSchema,
+  opens: string | undefined,
+): CompiledTool {
+  const { name, icons, timeoutMs, annotations: own, limits } = machine;
+  const key = `${name}_${does}`;
+  const shape = output ?? view;
+  return {
+    key,
+    access: machineAccess(machine, does),
+    definition: {
+      name: key,
+      description,
+      ...(icons ? { icons } : {}),
+      inputSchema: input.json,
+      outputSchema: shape.json,
+      annotations: { ...annotations, ...ownOf(own, does) },
+      ...(opens === undefined ? {} : { _meta: opensPage(undefined, opens) }),
+    },
+    implementation: {
+      label: `tool "${key}"`,
+      input,
+      output: shape,
+      timeoutMs,
+      rerun: true,
+      task: 'never',
+      limits: compileLimits(ownOf(limits, does)),
+      // The schema has checked the arguments against the type of the call.
+      handler: (args, ctx) => call(args as Args, ctx),
+    },
+  };
+}

@@ -1,0 +1,234 @@
+/**
+ * Fetches addresses that another party supplies, for the client and for `troupe/oauth`: https only, no private networks,
+ * no redirects, and exactly the address that was checked is connected to.
+ */
+import { lookup as resolveName } from 'node:dns';
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { isLoopback } from '../../../core/http/host-guard.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import { messageOf } from '../../../core/protocol/json.ts';
+
+/** Longest response: metadata and tokens are small. */
+const MAX_BYTES = 1_048_576;
+const TIMEOUT_MS = 15_000;
+
+/** Networks that a public server has no reason to name (RFC 6890, RFC 4193, RFC 3927, RFC 6598). */
+const PRIVATE_IPV4 = [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+] as const;
+
+const PRIVATE_IPV6 = [
+  // Unspecified, loopback, and IPv4 addresses inside of IPv6 ones: compatible, translated, Teredo, 6to4.
+  ['::', 96],
+  ['64:ff9b::', 96],
+  ['64:ff9b:1::', 48],
+  ['2001::', 32],
+  ['2002::', 16],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['fec0::', 10],
+  ['ff00::', 8],
+] as const;
+
+const PRIVATE = new BlockList();
+for (const [network, prefix] of PRIVATE_IPV4) PRIVATE.addSubnet(network, prefix, 'ipv4');
+for (const [network, prefix] of PRIVATE_IPV6) PRIVATE.addSubnet(network, prefix, 'ipv6');
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+export interface GuardedFetchOptions {
+  readonly clock: Clock;
+  /**
+   * The addresses that the program itself named. Their hosts may be private. If the first is on this machine, it may name
+   * other addresses on this machine.
+   */
+  readonly trusted: readonly [URL, ...URL[]];
+  /** Milliseconds for a whole response. Default 15,000. */
+  readonly timeoutMs?: number;
+}
+
+/** A `fetch` of GET and POST, without redirects. */
+export type GuardedFetch = (url: string, init?: GuardedInit) => Promise<Response>;
+
+export interface GuardedInit {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * @throws {TypeError} for an address that is not allowed, a response that is too long, and a redirect
+ */
+export function guardedFetch({ clock, trusted, timeoutMs = TIMEOUT_MS }: GuardedFetchOptions): GuardedFetch {
+  const local = isLoopback(trusted[0].hostname);
+  const hosts = new Set(trusted.map(({ hostname }) => hostname));
+  return async (address, init = {}) => {
+    const url = new URL(address);
+    const named = hosts.has(url.hostname);
+    checkAddress(url, local, named);
+    const { request: start } = url.protocol === 'https:' ? await import('node:https') : await import('node:http');
+    if (init.signal?.aborted) throw new TypeError(`${url.origin}${url.pathname}: cancelled`);
+    return new Promise((resolve, reject) => {
+      const fail = (reason: string, cause?: unknown): void => {
+        done();
+        const Kind = cause instanceof AddressRejected ? AddressRejected : TypeError;
+        reject(new Kind(`${url.origin}${url.pathname}: ${reason}`, { cause }));
+      };
+      const done = (): void => {
+        late.cancel();
+        init.signal?.removeEventListener('abort', abort);
+      };
+      const end = (reason: string): void => {
+        // Its own timer settles the fetch: a request whose socket Node has dropped reports nothing.
+        fail(reason);
+        request.destroy();
+      };
+      const body = init.body === undefined || init.body === null ? undefined : String(init.body);
+      const request = start({
+        protocol: url.protocol,
+        hostname: unbracketed(url.hostname),
+        port: url.port,
+        path: `${url.pathname}${url.search}`,
+        method: init.method ?? 'GET',
+        headers: {
+          'accept-encoding': 'identity',
+          ...init.headers,
+          ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }),
+        },
+        agent: false,
+        ...(named ? {} : { lookup: checkedLookup(local) }),
+      });
+      const late = clock.after(timeoutMs, () => end(`no complete response within ${timeoutMs} ms`));
+      const abort = (): void => end('cancelled');
+      init.signal?.addEventListener('abort', abort, { once: true });
+      let begun = false;
+      request.on('response', (response) => {
+        begun = true;
+        read(response)
+          .then((bytes) => responseOf(response, bytes))
+          .then(
+            (whole) => {
+              done();
+              resolve(whole);
+            },
+            (error: unknown) => fail(messageOf(error), error),
+          );
+      });
+      request.on('error', (error) => fail(error.message, error));
+      // Node drops the socket of a response of 101, and reports neither a response nor an error.
+      request.on('close', () => {
+        if (!begun) fail('the server closed the connection without a response');
+      });
+      request.end(body);
+    });
+  };
+}
+
+/** An address that a server must not name. */
+export class AddressRejected extends TypeError {
+  override readonly name = 'AddressRejected';
+}
+
+/**
+ * @param named whether the program itself named the host
+ * @throws {TypeError} for an address that a server must not name
+ */
+function checkAddress(url: URL, local: boolean, named: boolean): void {
+  // Only addresses of servers have an origin: `file:` and `javascript:` have none.
+  const place = url.origin === 'null' ? url.protocol : url.origin;
+  if (url.username !== '' || url.password !== '')
+    throw new AddressRejected(`${place}: credentials in an address are not allowed`);
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && local && isLoopback(url.hostname)))
+    throw new AddressRejected(
+      `${place}${url.pathname}: expected an https address. Plain http is allowed on this machine only`,
+    );
+  if (named) return;
+  const host = unbracketed(url.hostname);
+  const family = isIP(host);
+  if (family !== 0) checkIp(host, family, local);
+}
+
+/** True for an IP address outside of the networks that only some machines can reach. */
+export function isPublicAddress(address: string): boolean {
+  const family = isIP(address);
+  return family !== 0 && !PRIVATE.check(address, family === 6 ? 'ipv6' : 'ipv4');
+}
+
+function checkIp(address: string, family: number, local: boolean): void {
+  if (local && LOOPBACK.check(address, family === 6 ? 'ipv6' : 'ipv4')) return;
+  if (!isPublicAddress(address))
+    throw new AddressRejected(
+      `the address ${address} is private, and only the program itself may name such a host. If you trust the authorization server, pass its issuer to oauth()`,
+    );
+}
+
+/** Resolves a name and checks every address, so that the connection goes where the check looked. */
+function checkedLookup(local: boolean): LookupFunction {
+  return (hostname, options, callback) => {
+    resolveName(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) return callback(error, '', 0);
+      try {
+        for (const { address, family } of addresses) checkIp(address, family, local);
+      } catch (refused) {
+        return callback(refused instanceof Error ? refused : new Error(String(refused)), '', 0);
+      }
+      const [first] = addresses;
+      if (options.all === true) return callback(null, addresses);
+      if (first) callback(null, first.address, first.family);
+      else callback(new Error(`${hostname} has no address`), '', 0);
+    });
+  };
+}
+
+function unbracketed(hostname: string): string {
+  return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+}
+
+async function read(response: IncomingMessage): Promise<Buffer> {
+  response.on('error', () => {});
+  const { statusCode: status = 0 } = response;
+  if (status < 200 || status > 599) {
+    response.destroy();
+    throw new TypeError(`expected a status from 200 to 599, got ${status}`);
+  }
+  // Documents are rarely encoded, and zlib takes milliseconds to load.
+  const encoded = response.headers['content-encoding'] !== undefined;
+  const body = encoded ? (await import('./content-coding.ts')).decodedBody(response) : response;
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    body.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > MAX_BYTES) {
+        response.destroy();
+        reject(new TypeError(`expected a response of at most ${MAX_BYTES} bytes, got a longer one`));
+      } else chunks.push(chunk);
+    });
+    body.on('end', () => resolve(Buffer.concat(chunks)));
+    body.on('error', reject);
+    body.on('close', () => reject(new TypeError('the response ended before it was complete')));
+  });
+}
+
+function responseOf({ statusCode = 500, headers }: IncomingMessage, body: Buffer): Response {
+  const empty = statusCode === 204 || statusCode === 205 || statusCode === 304;
+  const response = new Response(empty ? null : new Uint8Array(body), { status: statusCode });
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined) response.headers.set(name, Array.isArray(value) ? value.join(', ') : value);
+  return response;
+}

@@ -1,0 +1,61 @@
+/**
+ * The writes of a group, folded: the last write of each key. A layer is one statement, in which no table sees what
+ * another part of the statement writes; writes to an actor that was deleted begin another layer.
+ */
+import type { ActorRow, DeadLetter, JournalEvent, ReplyWrite, Stored, TimerRow } from '../../core/store/store.ts';
+
+export interface LayeredEvent extends JournalEvent {
+  readonly previous: number;
+}
+
+/** The folded writes of one actor. */
+export interface LayeredActor {
+  row: ActorRow | undefined;
+  snapshot: Stored['snapshot'];
+  /** The last event of its history that the snapshot covers; 0 if unknown. */
+  covered: number;
+  events: LayeredEvent[];
+  /** By request; undefined deletes the reply. */
+  readonly replies: Map<string, ReplyWrite | undefined>;
+  /** Replies to store unless there is one, by request. */
+  readonly claims: Map<string, ReplyWrite>;
+  /** By name; undefined deletes the timer. */
+  readonly timers: Map<string, TimerRow | undefined>;
+  /** The last deleted event of each stream. */
+  readonly purged: Map<string, number>;
+  forgotten: boolean;
+}
+
+export class WriteLayer {
+  readonly actors = new Map<string, LayeredActor>();
+  readonly letters: DeadLetter[] = [];
+
+  of(actor: string): LayeredActor {
+    const found = this.actors.get(actor);
+    if (found) return found;
+    const fresh: LayeredActor = {
+      row: undefined,
+      snapshot: undefined,
+      covered: 0,
+      events: [],
+      replies: new Map(),
+      claims: new Map(),
+      timers: new Map(),
+      purged: new Map(),
+      forgotten: false,
+    };
+    this.actors.set(actor, fresh);
+    return fresh;
+  }
+
+  /** Returns whether this layer deletes the actor, so that a later write of it needs the next layer. */
+  forgets(actor: string): boolean {
+    return this.actors.get(actor)?.forgotten === true;
+  }
+
+  /** Deletes the actor; its earlier writes in this layer are dropped. */
+  forget(actor: string): void {
+    this.actors.delete(actor);
+    this.of(actor).forgotten = true;
+  }
+}

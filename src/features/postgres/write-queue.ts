@@ -1,0 +1,138 @@
+/** The batches that wait for the database or are on their way to it: bounded, in order. */
+
+import { type ReplyWrite, StoreError, type Write } from '../../core/store/store.ts';
+import { lengthOf, writtenActor } from '../../core/store/writes.ts';
+import type { PostgresOptions } from './postgres-options.ts';
+
+/** A batch, or the claim of a reply. */
+export interface WriteJob {
+  readonly writes: readonly Write[];
+  /** Undefined for a batch; then `writes` has one write, this one. */
+  readonly claim: ReplyWrite | undefined;
+  readonly length: number;
+  /** @param existing the earlier reply of a claim */
+  resolve(existing?: string): void;
+  reject(error: StoreError): void;
+}
+
+/** This many may wait although the store has caught up, so that the next group gathers while a job prepares its next slice. */
+const FEW_WAITING = 32;
+/** Actors of ended jobs are dropped when more than these are known. */
+const MAX_ACTORS = 20_000;
+
+export class WriteQueue {
+  readonly #options: PostgresOptions;
+  /** Waiting jobs, in order. */
+  #waiting: WriteJob[] = [];
+  /** Jobs of the group on its way. */
+  #sent: readonly WriteJob[] = [];
+  #length = 0;
+  /** The number of the newest job that writes each actor. */
+  readonly #newest = new Map<string, number>();
+  /** Number of jobs that were ever added, and that have ended. */
+  #added = 0;
+  #ended = 0;
+  /** Calls that wait until this many jobs have ended, the lowest number first. */
+  readonly #until: { readonly ended: number; resolve(): void }[] = [];
+
+  constructor(options: PostgresOptions) {
+    this.#options = options;
+  }
+
+  /** Number of jobs that have not ended. */
+  get size(): number {
+    return this.#added - this.#ended;
+  }
+
+  get waits(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** @throws {StoreError} `busy` */
+  add(writes: readonly Write[], claim?: ReplyWrite): Promise<string | undefined> {
+    const { maxWaiting, maxWaitingLength } = this.#options;
+    const length = lengthOf({ type: 'commit', writes });
+    if (this.size >= maxWaiting) return Promise.reject(this.#busy('maxWaiting', maxWaiting, 'calls'));
+    if (this.size > 0 && this.#length + length > maxWaitingLength)
+      return Promise.reject(this.#busy('maxWaitingLength', maxWaitingLength, 'characters'));
+    this.#length += length;
+    this.#added += 1;
+    for (const write of writes) this.#newest.set(writtenActor(write), this.#added);
+    return new Promise((resolve, reject) => void this.#waiting.push({ writes, claim, length, resolve, reject }));
+  }
+
+  /** Takes the next group. It must be {@link end}ed before the next one is taken. */
+  take(): readonly WriteJob[] {
+    const { maxGroupWrites, maxGroupLength } = this.#options;
+    let [count, writes, length] = [0, 0, 0];
+    for (const job of this.#waiting) {
+      writes += job.writes.length;
+      length += job.length;
+      if (count > 0 && (writes > maxGroupWrites || length > maxGroupLength)) break;
+      count += 1;
+    }
+    const all = count === this.#waiting.length;
+    this.#sent = all ? this.#waiting : this.#waiting.slice(0, count);
+    this.#waiting = all ? [] : this.#waiting.slice(count);
+    return this.#sent;
+  }
+
+  /** The group on its way has ended: its jobs have their outcomes. */
+  end(): void {
+    for (const { length } of this.#sent) this.#length -= length;
+    this.#ended += this.#sent.length;
+    this.#sent = [];
+    this.#notify();
+  }
+
+  /** Rejects all waiting jobs. */
+  reject(error: StoreError): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const job of waiting) {
+      this.#length -= job.length;
+      job.reject(error);
+    }
+    this.#ended += waiting.length;
+    this.#notify();
+  }
+
+  /** Resolves when all jobs but the last few have ended; undefined if only a few wait. */
+  caughtUp(): Promise<void> | undefined {
+    return this.size <= FEW_WAITING ? undefined : this.#when(this.#added - FEW_WAITING);
+  }
+
+  /** Resolves when all jobs that are there now have ended; undefined if there are none. */
+  settled(): Promise<void> | undefined {
+    return this.size === 0 ? undefined : this.#when(this.#added);
+  }
+
+  /** Resolves when the jobs that write this actor have ended; undefined if none writes it. */
+  settledOf(actor: string): Promise<void> | undefined {
+    const newest = this.#newest.get(actor) ?? 0;
+    return newest <= this.#ended ? undefined : this.#when(newest);
+  }
+
+  #when(ended: number): Promise<void> {
+    return new Promise((resolve) => {
+      // Nearly always the newest is the last one.
+      let place = this.#until.length;
+      while (place > 0 && (this.#until[place - 1]?.ended ?? 0) > ended) place -= 1;
+      this.#until.splice(place, 0, { ended, resolve });
+    });
+  }
+
+  #notify(): void {
+    if (this.size === 0) this.#newest.clear();
+    else if (this.#newest.size > MAX_ACTORS)
+      for (const [actor, newest] of this.#newest) if (newest <= this.#ended) this.#newest.delete(actor);
+    for (let [next] = this.#until; next && next.ended <= this.#ended; [next] = this.#until) {
+      this.#until.shift();
+      next.resolve();
+    }
+  }
+
+  #busy(name: string, most: number, what: string): StoreError {
+    return new StoreError('busy', `${most} ${what} are waiting for the store (${name}). Retry when some have finished`);
+  }
+}

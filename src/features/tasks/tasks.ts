@@ -1,0 +1,389 @@
+/** The tasks of a server: decides which call becomes one, checks ownership and quotas, and deletes expired tasks. */
+import type { ActorSystem } from '../../core/kernel/actor.ts';
+import { eachInSlices, type Timer } from '../../core/kernel/clock.ts';
+import type { Limits } from '../../core/kernel/limits.ts';
+import type { Excess } from '../../core/kernel/quota.ts';
+import type { CellHolder } from '../../core/messages/cell-holder.ts';
+import type { ClientFacts } from '../../core/messages/client-facts.ts';
+import type { Mailbox } from '../../core/messages/mailbox.ts';
+import type { Capabilities } from '../../core/messages/offered-capabilities.ts';
+import type { RequestMail, RequestTarget } from '../../core/messages/request-messages.ts';
+import type { RequestView } from '../../core/messages/request-view.ts';
+import type { SubscriptionsMail } from '../../core/messages/subscription-messages.ts';
+import { cellIn, isOfCells } from '../../core/protocol/cell.ts';
+import type { WireError } from '../../core/protocol/errors.ts';
+import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../../core/protocol/errors.ts';
+import { heapBytes } from '../../core/protocol/heap.ts';
+import { isThenable } from '../../core/protocol/json.ts';
+import { damagedTask, declaresTasks, tasksNotDeclared, unknownTask } from '../../core/protocol/task-params.ts';
+import { respond } from '../../core/requests/active-request.ts';
+import { StoreError } from '../../core/store/store.ts';
+import type { Context } from '../asking/context.ts';
+import type { HandlerRun, InteractiveRequestMail } from '../asking/input-messages.ts';
+import type { InteractiveRequests } from '../asking/interactive-requests.ts';
+import { RequestContext, type RunOptions } from '../asking/request-context.ts';
+import type { RequestLog } from '../asking/request-log.ts';
+import { type CallMode, callModeOf, type TaskSupport, unfit } from './call-mode.ts';
+import { DelayedCalls } from './delayed-calls.ts';
+import { spawnTask } from './task.actor.ts';
+import { release, TaskEntry, type TaskReservation, type TaskServices } from './task-entry.ts';
+import { sharedTaskPage, taskPage } from './task-pages.ts';
+import { expiryOf, firstOf, type TaskRecord, type TaskRecords } from './task-records.ts';
+import { TaskRecovery } from './task-recovery.ts';
+import type { TaskSnapshot } from './task-snapshot.ts';
+import { ownerOf, type TaskTable } from './task-table.ts';
+
+export interface TasksOptions {
+  readonly system: ActorSystem;
+  readonly limits: Limits;
+  readonly interactive: InteractiveRequests;
+  readonly requestLog: RequestLog;
+  /** The durable tasks; undefined if tasks end with the process. */
+  readonly records: TaskRecords | undefined;
+  /** True if other nodes have tasks in the same store. */
+  readonly shared: boolean;
+  /** The table of all tasks; only this service changes it. */
+  readonly table: TaskTable;
+  readonly capabilities: Pick<Capabilities, 'offers'>;
+  /** Receives the changes of tasks. */
+  readonly subscriptions: Mailbox<SubscriptionsMail>;
+}
+
+/** A call of a tool that is a task or may become one. */
+export interface LastingCall<C, R> {
+  readonly call: C;
+  readonly execution: { execute(call: C, ctx: Context): R | Promise<R> };
+  readonly timeoutMs: number | undefined;
+  readonly model: RunOptions['model'];
+}
+
+/** The context of a call that becomes a task if it runs too long for a request. */
+class PromotableContext extends RequestContext {
+  readonly #tasks: Tasks;
+  #current: RequestView;
+  #timer: Timer;
+  #became = false;
+
+  constructor(
+    request: RequestView,
+    interactive: InteractiveRequests,
+    tasks: Tasks,
+    timeoutMs: number | undefined,
+    options: RunOptions,
+  ) {
+    super(request, interactive, timeoutMs, options);
+    this.#tasks = tasks;
+    this.#current = request;
+    this.#timer = tasks.promoteLater(request, this);
+  }
+
+  /** The time that its client takes to answer does not count: each request of the call gets the full time. */
+  override continueFor(request: RequestView): void {
+    super.continueFor(request);
+    this.#current = request;
+    this.#timer.cancel();
+    this.#timer = this.#tasks.promoteLater(request, this);
+  }
+
+  override get isTask(): boolean {
+    return this.#became;
+  }
+
+  override becomeTask(): boolean {
+    this.#became ||= this.#tasks.promote(this.#current, this);
+    if (this.#became) this.#timer.cancel();
+    return this.#became;
+  }
+
+  /** The handler has ended. */
+  end(): void {
+    this.#timer.cancel();
+  }
+}
+
+export class Tasks implements RequestTarget, CellHolder {
+  readonly #options: TasksOptions;
+  readonly #table: TaskTable;
+  readonly #services: TaskServices & { recovery: TaskRecovery | undefined };
+  #delayed: DelayedCalls | undefined;
+
+  constructor(options: TasksOptions) {
+    this.#options = options;
+    this.#table = options.table;
+    this.#services = { ...options, recovery: undefined };
+  }
+
+  /** Runs calls again after a restart; undefined without a durable store. */
+  get recovery(): TaskRecovery | undefined {
+    return this.#services.recovery;
+  }
+
+  /**
+   * Selects how a call of a tool runs.
+   *
+   * @throws {ProtocolError} for a mode that the tool or its client does not support
+   */
+  modeOf(request: RequestView, support: TaskSupport, tool: string): CallMode {
+    const { limits, capabilities } = this.#options;
+    return callModeOf(request, { support, tool, taskTtlMs: limits.taskTtlMs, offered: capabilities.offers('tasks') });
+  }
+
+  /**
+   * Runs calls again that other processes have begun, if the store is durable.
+   *
+   * @param tools receives the requests that run calls again
+   */
+  recoverBy(tools: RequestTarget): void {
+    const { records } = this.#options;
+    if (!records) return;
+    const recovery = new TaskRecovery({ ...this.#options, records, tools });
+    this.#services.recovery = recovery;
+    this.#delayed = new DelayedCalls({ ...this.#options, table: this.#table, recovery, tools });
+  }
+
+  /**
+   * Takes up stored tasks. Working ones run again once all other parts of the server have taken up these cells; waiting
+   * ones after their answer.
+   */
+  async take(cells: readonly number[] | undefined): Promise<void> {
+    const { records, system } = this.#options;
+    if (!records) return;
+    const working: TaskEntry[] = [];
+    for (const { record, task } of await records.take(cells)) {
+      const entry = this.#add(record, undefined, task, this.#table.take(record, heapBytes(task)), undefined);
+      if (entry.statusAtCrash === 'working') working.push(entry);
+    }
+    await this.#delayed?.take(cells);
+    system.clock.soon(async () => {
+      for (const entry of working) if (this.#table.get(entry.record.id) === entry) await this.recovery?.recover(entry);
+    });
+  }
+
+  /** Lets go of tasks. Their handlers are aborted, and run again in the process that takes them up. */
+  drop(cells: ReadonlySet<number>, flush: boolean): Promise<void> {
+    this.#delayed?.drop(cells);
+    for (const entry of this.#table.all()) {
+      if (!isOfCells(cells, entry.record.id)) continue;
+      this.#table.remove(entry);
+      entry.move(flush);
+    }
+    return Promise.resolve();
+  }
+
+  *working(): Iterable<number> {
+    for (const { running, record, task } of this.#table.all()) {
+      const cell = running && task.look().status === 'working' ? cellIn(record.id) : undefined;
+      if (cell !== undefined) yield cell;
+    }
+  }
+
+  /**
+   * Runs a call that is a task or may become one.
+   *
+   * @throws {ProtocolError} if there are too many tasks
+   */
+  run<C, R>(
+    request: RequestView,
+    mode: Exclude<CallMode, { readonly as: 'request' }>,
+    { call, execution, timeoutMs, model }: LastingCall<C, R>,
+  ): R | Promise<R> {
+    const { interactive } = this.#options;
+    if (mode.as === 'task') {
+      this.#makeRoom(request);
+      const ctx = new RequestContext(request, interactive, timeoutMs, { lasting: true });
+      const created = this.#create(request, ctx, mode.ttlMs);
+      return created ? created.then(() => execution.execute(call, ctx)) : execution.execute(call, ctx);
+    }
+    const ctx = new PromotableContext(request, interactive, this, timeoutMs, { model, lasting: true });
+    let running: R | Promise<R>;
+    try {
+      running = execution.execute(call, ctx);
+    } catch (error) {
+      ctx.end();
+      throw error;
+    }
+    if (isThenable(running)) {
+      const end = (): void => ctx.end();
+      Promise.resolve(running).then(end, end);
+    } else ctx.end();
+    return running;
+  }
+
+  /** Turns a call into a task if the request that carries it now is still running after `limits.taskAfterMs`. */
+  promoteLater(request: RequestView, run: HandlerRun): Timer {
+    const { limits, system } = this.#options;
+    return system.clock.after(limits.taskAfterMs, () => this.promote(request, run));
+  }
+
+  /** Serves a request about tasks. */
+  send(mail: RequestMail): void {
+    const { request } = mail;
+    try {
+      this.#serve(mail);
+    } catch (error) {
+      const incident = isProtocolError(error) ? '' : this.#options.system.incident(request.operation.method, error);
+      respond(request, { ok: false, error: toWireError(error, incident) });
+    }
+  }
+
+  /** The server stops: cancels all working tasks, in slices. */
+  stop(reason: string): Promise<void> {
+    this.#delayed?.stop();
+    return eachInSlices(this.#options.system.clock, this.#table.all(), (entry) => entry.stop(reason));
+  }
+
+  #serve(mail: RequestMail): void {
+    const { request } = mail;
+    const { client, operation } = request;
+    if (client.dialect.tasks === 'none')
+      throw unfit(`${operation.method}: revision ${client.dialect.revision} has no tasks`);
+    if (client.dialect.tasks === 'extension' && !declaresTasks(client.capabilities))
+      throw tasksNotDeclared(operation.method);
+    switch (operation.method) {
+      case 'tasks/list':
+        return this.#list(request, operation.cursor);
+      case 'tasks/get':
+      case 'tasks/update':
+      case 'tasks/cancel':
+      case 'tasks/result': {
+        const entry = this.#table.own(client, operation.taskId);
+        if (!entry) throw this.#none(operation.taskId);
+        if (entry.record.trace !== undefined) request.span?.link(entry.record.trace);
+        return entry.task.mailbox.send(mail);
+      }
+      default:
+        throw new Error(`no task handler for ${operation.method}, although the methods table routes it to tasks`);
+    }
+  }
+
+  #none(id: string): ProtocolError {
+    const damaged = this.#table.get(id) === undefined && this.#options.records?.isDamaged(id);
+    return damaged ? damagedTask(id) : unknownTask(id);
+  }
+
+  /** Lists the tasks of a client, without those whose scopes it lacks. */
+  #list(request: RequestView, cursor: string | undefined): void {
+    const { limits, records, shared, system } = this.#options;
+    const { client, auth } = request;
+    const has = (scope: string): boolean => auth?.scopes.includes(scope) === true;
+    const query = { owner: ownerOf(client), cursor, size: limits.pageSize, has };
+    if (!records || !shared) return respond(request, taskPage(this.#table, query));
+    sharedTaskPage({ table: this.#table, records, pollMs: limits.taskPollMs }, query).then(
+      (outcome) => respond(request, outcome),
+      (error: unknown) => respond(request, { ok: false, error: unlisted(error, system) }),
+    );
+  }
+
+  /**
+   * Turns a call into a task because it runs longer than a request may.
+   *
+   * @returns false if the call stays a request: there is no room for a task, or its client takes none
+   */
+  promote(request: RequestView, carrier: HandlerRun): boolean {
+    if (request.settled || !declaresTasks(request.client.capabilities) || this.#table.full(request)) return false;
+    this.#create(request, carrier, this.#options.limits.taskTtlMs)?.catch((error: unknown) => {
+      if (!request.settled) this.#options.system.incident('turning a call into a task; it stays a request', error);
+    });
+    return true;
+  }
+
+  #makeRoom(request: RequestView): void {
+    const full = this.#table.full(request);
+    if (!full) return;
+    this.#options.system.metrics.refused(full.option);
+    throw noRoom(full);
+  }
+
+  /**
+   * Creates a task, which can be read before its client receives its id (ext-tasks, "Task Creation").
+   *
+   * @returns a promise that resolves when it is durable and rejects if there is no task; undefined without a durable store
+   */
+  #create(request: RequestView, carrier: HandlerRun, ttlMs: number): Promise<void> | undefined {
+    const { system, limits, interactive, records, requestLog } = this.#options;
+    const conversation = interactive.interact(request, carrier);
+    const { id: identity, round, replies } = interactive.identityOf(conversation) ?? { id: '', round: 0, replies: {} };
+    this.#table.newest += 1;
+    const record: TaskRecord = {
+      // With its question, which has the steps of its call.
+      id: system.ids.within(identity === '' ? request.client.session?.id : identity),
+      tool: 'name' in request.operation ? request.operation.name : '',
+      owner: ownerOf(request.client),
+      session: request.client.session?.id,
+      identity,
+      round,
+      ordinal: this.#table.newest,
+      ttlMs,
+      created: system.clock.date(),
+      trace: request.span?.traceparent,
+      needed: request.needed,
+    };
+    request.held?.release();
+    const reservation = this.#table.take(record, request.bytes);
+    const begin = (): void => {
+      interactive.tasked(conversation);
+      const entry = this.#add(record, conversation, undefined, reservation, request.client.session);
+      entry.running = true;
+      conversation.send({ type: 'detach', task: entry.task.mailbox });
+    };
+    if (!records) {
+      begin();
+      return undefined;
+    }
+    const first = firstOf(record.created);
+    const look = { ...first, id: record.id, ttlMs, pollMs: limits.taskPollMs, inputs: {} };
+    const expires = expiryOf(record);
+    const more = requestLog.answered(
+      identity,
+      round,
+      { ok: true, result: { kind: 'task created', task: look } },
+      expires,
+    );
+    return records
+      .create(record, first, { request, replies }, [...requestLog.retain(identity, expires), ...more])
+      .then(() => {
+        if (!request.settled) return begin();
+        throw new ProtocolError(ErrorCode.InvalidRequest, 'the request ended before it became a task');
+      })
+      .catch((error: unknown) => {
+        release(reservation);
+        // The commit may have succeeded after all.
+        records.forget(record);
+        throw error;
+      });
+  }
+
+  #add(
+    record: TaskRecord,
+    conversation: Mailbox<InteractiveRequestMail> | undefined,
+    was: TaskSnapshot | undefined,
+    reservation: TaskReservation,
+    session: ClientFacts['session'],
+  ): TaskEntry {
+    const { clock } = this.#options.system;
+    const entry = new TaskEntry(record, was, reservation, session, this.#services);
+    const expiry = clock.after(Math.max(0, expiryOf(record) - clock.date()), () => this.#expire(entry));
+    entry.begin(spawnTask(entry, was, conversation), expiry);
+    this.#table.add(entry);
+    return entry;
+  }
+
+  #expire(entry: TaskEntry): void {
+    this.#table.remove(entry);
+    entry.forget('its time to live has passed');
+  }
+}
+
+function noRoom({ message }: Excess): ProtocolError {
+  return new ProtocolError(
+    ErrorCode.Overloaded,
+    `no task was created: ${message}. Try again when older tasks have expired`,
+  );
+}
+
+/** The error for a list that the store cannot answer. */
+function unlisted(error: unknown, system: ActorSystem): WireError {
+  if (error instanceof StoreError && error.fault === 'busy')
+    return toWireError(new ProtocolError(ErrorCode.Overloaded, `the tasks cannot be listed: ${error.message}`), '');
+  return toWireError(error, isProtocolError(error) ? '' : system.incident('tasks/list', error));
+}

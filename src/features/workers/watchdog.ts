@@ -1,0 +1,169 @@
+/**
+ * Starts the watchdog, the thread that detects a blocked event loop, and reports stalls when the loop is free again.
+ */
+import { url as inspectorUrl } from 'node:inspector';
+import type { Worker } from 'node:worker_threads';
+import { initialTransition, transition } from 'xstate';
+import { supervisorMachine } from '../../../machines/supervisor.ts';
+import { systemClock, type Timer } from '../../core/kernel/clock.ts';
+import { processWide } from '../../core/kernel/global-registry.ts';
+import { errorFields, type RuntimeLog } from '../../core/kernel/operator-log.ts';
+import { messageOf } from '../../core/protocol/json.ts';
+import {
+  type Blocked,
+  type BlockOver,
+  describeStall,
+  type MarkerPlace,
+  type NotesOpened,
+  type WatchdogData,
+} from './blocked.ts';
+import { poison } from './poison-calls.ts';
+import { startThread } from './start-thread.ts';
+import type { WatchdogOption } from './watchdog-option.ts';
+
+export interface WatchdogOptions extends WatchdogOption {
+  log: RuntimeLog;
+  /** Called when a stall has ended. */
+  over?(blocked: Blocked): void;
+}
+
+export interface Watchdog {
+  /** Called when the watchdog has stopped. */
+  stop(): void;
+  /** See {@link endsMark}. */
+  marks(marker: MarkerPlace): void;
+}
+
+export const SOFT_MS = 200;
+/** Milliseconds after which a stall is reported on stderr if there is no hard limit. */
+const ALOUD_MS = 2_000;
+const BEAT_MS = 50;
+/** Milliseconds for which further stalls of the same element are counted instead of logged. */
+const QUIET_MS = 10_000;
+/** RELIABILITY 3.2: permanent, within its intensity. A process can serve without a watchdog. */
+const POLICY = { restarts: 5, windowMs: 60_000, backOff: { fromMs: 100, toMs: 10_000 } };
+
+/** One watchdog for each process, whichever copy of this package starts it. */
+const watched = processWide<{ by: Watchdog | undefined }>('troupe.watchdog', () => ({ by: undefined }));
+
+/** Crash markers that the thread marks before it kills the process. It ignores those that no longer exist. */
+const marks = processWide('troupe.watchdog.markers', () => ({ markers: new Set<MarkerPlace>() }));
+
+/** Registers a crash marker, so that the watchdog can record that it killed the process. */
+export function endsMark(marker: MarkerPlace): void {
+  if (marks.markers.has(marker)) return;
+  marks.markers.add(marker);
+  watched.by?.marks(marker);
+}
+
+/** Watches this process. @returns undefined if the process is already watched; that watchdog continues */
+export function startWatchdog(options: WatchdogOptions): Watchdog | undefined {
+  if (watched.by) return undefined;
+  const { record, log } = options;
+  if (record !== undefined) for (const problem of poison.load(record)) log('warning', problem, { event: 'blocked' });
+  const watchdog = new ProcessWatchdog(options);
+  const by: Watchdog = {
+    stop() {
+      if (watched.by === by) watched.by = undefined;
+      watchdog.stop();
+    },
+    marks: (marker) => watchdog.marks(marker),
+  };
+  watched.by = by;
+  return by;
+}
+
+class ProcessWatchdog implements Watchdog {
+  readonly #options: WatchdogOptions;
+  readonly #beats = new SharedArrayBuffer(8);
+  readonly #view = new Int32Array(this.#beats);
+  #worker: Worker | undefined;
+  #beating: Timer | undefined;
+  #stopped = false;
+  #supervisor = initialTransition(supervisorMachine, POLICY)[0];
+  #starting: Timer | undefined;
+  /** Time of the last log line of each element, and the number of stalls since. */
+  readonly #quiet = new Map<string, { readonly since: number; unreported: number }>();
+
+  constructor(options: WatchdogOptions) {
+    this.#options = options;
+    this.#beat();
+    this.#start();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#beating?.cancel();
+    this.#starting?.cancel();
+    void this.#worker?.terminate();
+  }
+
+  marks(marker: MarkerPlace): void {
+    const opened: NotesOpened = { type: 'notes', marker };
+    this.#worker?.postMessage(opened);
+  }
+
+  readonly #beat = (): void => {
+    Atomics.add(this.#view, 0, 1);
+    // While a debugger is attached, the process must not be killed.
+    Atomics.store(this.#view, 1, inspectorUrl() === undefined ? 0 : 1);
+    this.#beating = systemClock.after(BEAT_MS, this.#beat);
+  };
+
+  #start(): void {
+    const { softMs = SOFT_MS, hardMs, record } = this.#options;
+    const data: WatchdogData = {
+      beats: this.#beats,
+      beatMs: BEAT_MS,
+      softMs,
+      hardMs: hardMs ?? ALOUD_MS,
+      kill: hardMs !== undefined,
+      record,
+      notes: [...marks.markers],
+    };
+    const worker = startThread('watchdog-thread', { workerData: data, name: 'troupe watchdog' });
+    worker.on('message', ({ blocked }: BlockOver) => this.#over(blocked));
+    worker.on('error', (error) =>
+      this.#options.log('error', `the watchdog failed: ${messageOf(error)}`, errorFields('blocked', error)),
+    );
+    worker.on('exit', () => this.#again());
+    // Last, because adding a message listener refs the worker again.
+    worker.unref();
+    this.#worker = worker;
+  }
+
+  #again(): void {
+    if (this.#stopped) return;
+    [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: systemClock.now() });
+    if (this.#supervisor.value === 'quarantined')
+      return this.#options.log(
+        'error',
+        'the watchdog failed too often and was stopped: the event loop is no longer watched',
+        { event: 'blocked' },
+      );
+    this.#starting = systemClock.after(this.#supervisor.context.delayMs, () => {
+      [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'waited' });
+      this.#start();
+    });
+  }
+
+  #over(blocked: Blocked): void {
+    this.#options.over?.(blocked);
+    const element = blocked.culprit?.element ?? '';
+    const now = systemClock.now();
+    const quiet = this.#quiet.get(element);
+    if (quiet && now - quiet.since < QUIET_MS) {
+      quiet.unreported += 1;
+      return;
+    }
+    // There are as many elements as were ever registered; entries of removed elements are not needed.
+    if (this.#quiet.size > 1_000) this.#quiet.clear();
+    this.#quiet.set(element, { since: now, unreported: 0 });
+    const unreported =
+      quiet && quiet.unreported > 0 ? ` (and ${quiet.unreported} more times since the last report)` : '';
+    this.#options.log('warning', `${describeStall(blocked)}${unreported}`, {
+      event: 'blocked',
+      ...(element === '' ? {} : { element }),
+    });
+  }
+}

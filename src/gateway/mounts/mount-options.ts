@@ -1,0 +1,200 @@
+/** The options of `server.mount`, their check and defaults, and the object that it returns. */
+import type { ConnectTarget } from '../../client/client-options.ts';
+import type { ServerInMemory } from '../../client/in-memory.ts';
+import type { Guarded } from '../../core/messages/authorization-rule.ts';
+import { checkOptionNames, describe, wholeNumbers } from '../../core/protocol/json.ts';
+import { DefinitionError } from '../../core/registry/definition-checks.ts';
+import { type CallLimits, problemOfLimits } from '../../features/guard/limits/call-limits.ts';
+import type { NameOptions } from './names.ts';
+import type { UpstreamAuth } from './upstream-grants.ts';
+
+/** A server to mount: what `connect` accepts, or a `Server` of `createServer`. */
+export type MountTarget = ConnectTarget | ServerInMemory;
+
+/** Options of one mount. Durations are in milliseconds. */
+export interface MountOptions extends NameOptions, Guarded {
+  /**
+   * The authorization at an upstream with an address. Default: each principal signs in where the upstream demands it, unless
+   * the target has headers or an authorization of its own.
+   */
+  readonly auth?: UpstreamAuth | undefined;
+  /** Limits of each tool of the mount, for each principal. */
+  readonly limits?: CallLimits | undefined;
+  /**
+   * `owner` (default): a legacy upstream gets a connection for each client that calls, so that it can ask that client. `everyone`:
+   * one for all, on which it can ask no client.
+   */
+  readonly share?: 'everyone' | 'owner' | undefined;
+  /** The eras to speak with the upstream, as for `connect`. Default `auto`. */
+  readonly eras?: 'auto' | 'legacy' | 'modern' | undefined;
+  /** Deadline of a call, a read, a prompt and a completion. Default: that of the server, `limits.timeoutMs`. */
+  readonly timeoutMs?: number | undefined;
+  /**
+   * `search`: no list contains the tools; `find_tools` finds them, and `call_tool` calls them (docs/gateway.md). Default `all`.
+   */
+  readonly expose?: 'all' | 'search' | undefined;
+  /** Checks the arguments of calls against the input schema before they are sent. Default false: the upstream checks them. */
+  readonly validate?: boolean | undefined;
+  /**
+   * Believes `readOnlyHint` and `idempotentHint` of the upstream: such a call may be repeated after a crash. Default false.
+   */
+  readonly trust?: boolean | undefined;
+  /**
+   * Compares the tools and prompts with those that were approved: `warn` reports a difference, `hold` offers only what is
+   * approved, `off` does not compare. With `warn`, the first catalogue counts as approved. Default `warn`.
+   */
+  readonly pins?: 'off' | 'warn' | 'hold' | undefined;
+  /** The path of the lock file with what is approved. Default: the server's store. */
+  readonly pinFile?: string | undefined;
+  /** The server is ready (`/readyz`) only while this mount offers a catalogue. Default false. */
+  readonly required?: boolean | undefined;
+  /** Most connections to the upstream, and most calls in flight on one of them. Default 256 each. */
+  readonly maxUpstreamConnections?: number | undefined;
+  readonly maxUpstreamInFlight?: number | undefined;
+  /** The longest opening of a connection. Default 10,000. */
+  readonly connectMs?: number | undefined;
+  /** The time after which a local server that does not answer the probe for its era is taken for a legacy one. Default 3,000. */
+  readonly probeMs?: number | undefined;
+  /** The time that a call waits for a connection. Default 10,000. */
+  readonly upstreamWaitMs?: number | undefined;
+  /** The time after which an unused connection of an owner closes. Default 900,000. */
+  readonly upstreamIdleMs?: number | undefined;
+  /** The longest listing of the upstream. Default 15,000. */
+  readonly listMs?: number | undefined;
+  /** The time for which `listen` waits for the first catalogue, if none is stored. Default 5,000. */
+  readonly firstListMs?: number | undefined;
+  /** The time for which a catalogue is offered that cannot be renewed. Default 86,400,000: a day. */
+  readonly staleMs?: number | undefined;
+  /** Most pages, and most elements, of one list. Default 64 and 5,000. */
+  readonly maxListPages?: number | undefined;
+  readonly maxListed?: number | undefined;
+  /** Most characters of one catalogue as JSON. Default 16,777,216. */
+  readonly maxListBytes?: number | undefined;
+  /** Most characters of one definition as JSON: each client gets it with each list. A longer one is left out. Default 262,144. */
+  readonly maxDefinitionBytes?: number | undefined;
+  /** Longest message of the upstream, such as a result with a sound, and longest call, in bytes. Default 4,194,304. */
+  readonly maxMessageBytes?: number | undefined;
+  /** Most rounds of questions, and most samplings, that one call of the upstream may ask for. Default 10 and 8. */
+  readonly maxRounds?: number | undefined;
+  readonly maxSamplingPerCall?: number | undefined;
+}
+
+/** A mounted server. */
+export interface Mount {
+  readonly name: string;
+  /** The state of its chart, such as `offering.current` (docs/gateway.md). */
+  readonly state: string;
+  /**
+   * Resolves when a catalogue is offered.
+   *
+   * @throws {Error} if the upstream could not be listed and no catalogue is stored
+   */
+  ready(): Promise<void>;
+  /** Lists the upstream now. @throws {Error} if it cannot be listed; the catalogue is then as before */
+  refresh(): Promise<void>;
+  /**
+   * Approves the definitions of the present catalogue, so that `pins` neither reports nor holds them.
+   *
+   * @param element the tool or prompt, by its name upstream. Default: all
+   * @returns one sentence for each difference that is approved
+   * @throws {Error} for an unknown name, before the first catalogue, or if the pins cannot be stored
+   */
+  approve(element?: string): Promise<readonly string[]>;
+  /**
+   * Changes the options, the target, or both. Another target is listed first, and then takes the place of the present one:
+   * calls in flight finish there.
+   *
+   * @throws {DefinitionError | TypeError} for an invalid option
+   * @throws {Error} if the target cannot be listed within `connectMs` and `listMs`, or the signal aborts; nothing has changed then
+   */
+  change(change: MountChange): Promise<void>;
+  /** Withdraws everything that it offers, lets calls in flight finish, and closes the connections to the upstream. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** A change of a mount. */
+export interface MountChange {
+  /** All options: those that are missing have their defaults. */
+  readonly options: MountOptions;
+  /** Default: the present one. */
+  readonly target?: MountTarget | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The options that are numbers, with their defaults. */
+export const MOUNT_NUMBERS = {
+  maxUpstreamConnections: 256,
+  maxUpstreamInFlight: 256,
+  connectMs: 10_000,
+  probeMs: 3_000,
+  upstreamWaitMs: 10_000,
+  upstreamIdleMs: 900_000,
+  listMs: 15_000,
+  firstListMs: 5_000,
+  staleMs: 86_400_000,
+  maxListPages: 64,
+  maxListed: 5_000,
+  maxListBytes: 16_777_216,
+  maxDefinitionBytes: 262_144,
+  maxMessageBytes: 4_194_304,
+  maxRounds: 10,
+  maxSamplingPerCall: 8,
+} as const;
+
+/** The check of an option, and the words for what it accepts. */
+export type Check = readonly [is: (value: unknown) => boolean, expected: string];
+
+/** @example oneOf('all', 'search') // accepts these two, and describes them as `"all" or "search"` */
+export function oneOf(...words: readonly string[]): Check {
+  const quoted = words.map((word) => `"${word}"`);
+  return [
+    (value) => words.some((word) => word === value),
+    `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1) ?? ''}`,
+  ];
+}
+
+const FLAG: Check = [(value) => typeof value === 'boolean', 'true or false'];
+
+/** The options whose values a configuration writes as a program does. */
+export const MOUNT_CHECKS = {
+  share: oneOf('owner', 'everyone'),
+  pins: oneOf('off', 'warn', 'hold'),
+  expose: oneOf('all', 'search'),
+  eras: oneOf('auto', 'legacy', 'modern'),
+  required: FLAG,
+  validate: FLAG,
+  trust: FLAG,
+  scopes: [(value) => Array.isArray(value) && value.every((scope) => typeof scope === 'string'), 'a list of scopes'],
+} as const satisfies Readonly<Partial<Record<keyof MountOptions, Check>>>;
+
+const KNOWN = new Set<string>([
+  ...['prefix', 'rename', 'only', 'except', 'allow', 'auth', 'limits', 'timeoutMs', 'pinFile'],
+  ...Object.keys(MOUNT_CHECKS),
+  ...Object.keys(MOUNT_NUMBERS),
+]);
+
+/** The options of a mount with their defaults. */
+export type MountSettings = Omit<
+  MountOptions,
+  keyof typeof MOUNT_NUMBERS | 'validate' | 'trust' | 'required' | 'pins'
+> &
+  Readonly<Record<keyof typeof MOUNT_NUMBERS, number>> &
+  Readonly<Record<'validate' | 'trust' | 'required', boolean>> & { readonly pins: 'off' | 'warn' | 'hold' };
+
+/** @throws {DefinitionError | TypeError} with the name of the first option that is invalid */
+export function readMountOptions(mount: string, options: MountOptions): MountSettings {
+  const where = `mount "${mount}": `;
+  checkOptionNames(where, options, KNOWN);
+  const wrong = (problem: string): DefinitionError => new DefinitionError(`${where}${problem}`);
+  const given: Readonly<Record<string, unknown>> = { ...options };
+  for (const [name, [is, expected]] of Object.entries(MOUNT_CHECKS))
+    if (given[name] !== undefined && !is(given[name]))
+      throw wrong(`${name}: expected ${expected}, got ${describe(given[name])}`);
+  const { allow, limits, timeoutMs, pins = 'warn', validate = false, trust = false, required = false } = options;
+  if (timeoutMs !== undefined) wholeNumbers({ timeoutMs: 1 }, { timeoutMs }, wrong);
+  const problem = limits && problemOfLimits(limits);
+  if (problem !== undefined) throw wrong(`limits: ${problem}`);
+  if (allow !== undefined && typeof allow !== 'function')
+    throw wrong(`allow: expected a function (call, ctx), got ${describe(allow)}`);
+  return { ...options, pins, validate, trust, required, ...wholeNumbers(MOUNT_NUMBERS, options, wrong) };
+}

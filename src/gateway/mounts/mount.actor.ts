@@ -1,0 +1,474 @@
+/**
+ * The actor of a mount: lists its upstream, stores the catalogue, and offers it in the registries. Its chart decides what is
+ * offered and when the upstream is listed; calls step no chart.
+ */
+import { initialTransition } from 'xstate';
+import { type MountEvent, mountMachine } from '../../../machines/mount.ts';
+import { ClientError } from '../../client/client-errors.ts';
+import type { Client } from '../../client/connected-client.ts';
+import type { Changes } from '../../client/server-changes.ts';
+import { type Actor, type ActorSystem, type Behaviour, spawn } from '../../core/kernel/actor.ts';
+import { pathOf } from '../../core/kernel/charts/paths.ts';
+import type { Timer } from '../../core/kernel/clock.ts';
+import type { Charted, Facts } from '../../core/kernel/inspection/records.ts';
+import { step } from '../../core/kernel/inspection/stepping.ts';
+import { errorFields } from '../../core/kernel/operator-log.ts';
+import type { Mailbox } from '../../core/messages/mailbox.ts';
+import type { SubscriptionsMail } from '../../core/messages/subscription-messages.ts';
+import { isObject, messageOf } from '../../core/protocol/json.ts';
+import type { Store } from '../../core/store/store.ts';
+import { CatalogueRecord, type StoredCatalogue } from './catalogue-record.ts';
+import type { MountSettings } from './mount-options.ts';
+import {
+  type AnnouncedCapabilities,
+  MountedElements,
+  type MountRegistrations,
+  type Waiter,
+} from './mounted-elements.ts';
+import type { NameClaims } from './name-claims.ts';
+import { type JudgedCatalogue, PinGuard } from './pin-guard.ts';
+import { FilePins, StoredPins } from './pin-record.ts';
+import type { ReplaceableUpstream } from './replaceable-upstream.ts';
+import type { Upstream } from './upstream.ts';
+import { freshMsOf, listUpstream, type UpstreamCatalogue } from './upstream-catalogue.ts';
+import { WatchedResources } from './watched-resources.ts';
+
+export type MountMail =
+  /** The store is open. */
+  | { readonly type: 'start'; readonly store: Store }
+  | { readonly type: 'restored'; readonly stored: (Omit<StoredCatalogue, 'catalogue'> & JudgedCatalogue) | undefined }
+  /** A listing has ended. Listings are counted: the outcome of one that took too long is dropped. */
+  | { readonly type: 'listed'; readonly listing: number; readonly catalogue: JudgedCatalogue }
+  | { readonly type: 'failed'; readonly listing: number; readonly error: unknown }
+  | { readonly type: 'changed' }
+  | { readonly type: 'due' }
+  /** Resolves with the end of the current listing, or of the next one. */
+  | { readonly type: 'refresh'; readonly listed: Waiter }
+  /** Resolves when a catalogue is offered, or the first listing has failed. */
+  | { readonly type: 'first'; readonly listed: Waiter }
+  /** Clients begin or cease to watch a resource, by its offered URI. */
+  | { readonly type: 'listened' | 'unlistened'; readonly uri: string }
+  | { readonly type: 'approve'; readonly element: string | undefined; readonly approved: Approval }
+  /** The catalogue was compared with other pins; `moved`: it is that of another upstream. */
+  | { readonly type: 'judged' | 'moved'; readonly judged: JudgedCatalogue; readonly done: () => void }
+  /** Other options, or another upstream, which was listed. */
+  | { readonly type: 'change'; readonly change: ChangedMount; readonly done: Waiter }
+  | { readonly type: 'close'; readonly closed: () => void };
+
+/** A promise of a caller who approves definitions. */
+export interface Approval {
+  resolve(approved: readonly string[]): void;
+  reject(error: unknown): void;
+}
+
+/** A change that was checked, and another upstream with its first catalogue. */
+export interface ChangedMount {
+  readonly settings: MountSettings;
+  readonly moved:
+    | {
+        readonly upstream: Upstream;
+        readonly targetKey: string | undefined;
+        readonly client: Client;
+        readonly catalogue: UpstreamCatalogue;
+      }
+    | undefined;
+}
+
+export interface MountActorOptions {
+  readonly system: ActorSystem;
+  readonly name: string;
+  /** Identifies the target: a catalogue of another target is not offered. */
+  readonly targetKey: string | undefined;
+  readonly settings: MountSettings;
+  readonly upstream: ReplaceableUpstream;
+  readonly registrations: MountRegistrations;
+  readonly capabilities: AnnouncedCapabilities;
+  readonly claims: NameClaims;
+  readonly gatherMs: number;
+  /** Notifies the clients that watch a resource. */
+  readonly subscriptions: Mailbox<SubscriptionsMail>;
+  /** 0 to 1, for back-off. */
+  readonly random: () => number;
+}
+
+const BACK_OFF = { fromMs: 1_000, toMs: 60_000 } as const;
+/** A server that announces a change at each listing is listed 12 times a minute. */
+const PACE = { listings: 20, everyMs: 5_000 } as const;
+/** The shares of `staleMs` after which a catalogue is listed again although no change was announced. */
+const RENEWALS = 24;
+
+/** @throws {DefinitionError} for invalid names */
+export function spawnMount(options: MountActorOptions): Actor<MountMail> {
+  return spawn(
+    { kind: 'mount', address: `mount/${options.name}`, label: options.name },
+    options.system,
+    (self) => new MountActor(options, self),
+  );
+}
+
+class MountActor implements Behaviour<MountMail> {
+  #options: MountActorOptions;
+  readonly #self: Mailbox<MountMail>;
+  readonly #elements: MountedElements;
+  #record: CatalogueRecord;
+  readonly #watched: WatchedResources;
+  /** Resources that clients watch, and that no catalogue of this mount had yet. */
+  readonly #unknown = new Set<string>();
+  #store: Store | undefined;
+  #guard: PinGuard | undefined;
+  /** The catalogue as the upstream sent it. */
+  #catalogue: UpstreamCatalogue | undefined;
+  #snapshot;
+  #failure: unknown;
+  #listings = 0;
+  #timer: Timer | undefined;
+  #late: Timer | undefined;
+  #waiters: Waiter[] = [];
+  /** The callers that wait until a catalogue is offered. */
+  #first: Waiter[] = [];
+  /** The connection of the catalogue, and the changes that it reports. */
+  #changes: { readonly client: Client; readonly changes: Changes } | undefined;
+
+  /** The changes that connections to a legacy upstream report: it may announce what a call changes only there. */
+  readonly #changesOfOwners = new Map<Client, Changes>();
+
+  constructor(options: MountActorOptions, self: Mailbox<MountMail>) {
+    const { name, targetKey, system, settings, gatherMs } = options;
+    this.#options = options;
+    this.#self = self;
+    this.#elements = new MountedElements({ ...options, mount: name, clock: system.clock, log: system.log });
+    this.#watched = new WatchedResources({
+      ...{ upstream: options.upstream, clock: system.clock, gatherMs },
+      updated: (uri) => options.subscriptions.send({ type: 'resource updated', uri: this.#elements.offeredUri(uri) }),
+    });
+    options.upstream.follow({
+      opened: (client) => {
+        this.#watched.opened(client);
+        if (!this.#closed) this.#changesOfOwners.set(client, this.#listChanges(client));
+      },
+      closed: (client) => {
+        this.#watched.closed(client);
+        this.#changesOfOwners.get(client)?.end();
+        this.#changesOfOwners.delete(client);
+      },
+    });
+    this.#record = new CatalogueRecord({ mount: name, targetKey, clock: system.clock });
+    this.#snapshot = initialTransition(mountMachine, {
+      ...{ backOff: BACK_OFF, pace: PACE, gatherMs },
+      staleMs: settings.staleMs,
+    })[0];
+  }
+
+  // For the inspector
+
+  state(): string {
+    return pathOf(this.#snapshot);
+  }
+
+  chart(): Charted {
+    return { machine: mountMachine, snapshot: this.#snapshot };
+  }
+
+  facts(): Facts {
+    const { failures, listedAt } = this.#snapshot.context;
+    const { tools = 0, resources = 0, prompts = 0, problems = [] } = this.#elements.offered ?? {};
+    return {
+      upstream: this.#options.upstream.current.state,
+      ...{ tools, resources, prompts, failures, problems, 'watched resources': this.#watched.size },
+      ...(listedAt === 0 ? {} : { 'ms since its listing': this.#options.system.clock.date() - listedAt }),
+      ...(this.#failure === undefined ? {} : { 'last failure': messageOf(this.#failure) }),
+    };
+  }
+
+  // Mail
+
+  receive(mail: MountMail): void {
+    const { system } = this.#options;
+    switch (mail.type) {
+      case 'start':
+        if (!this.#snapshot.can({ type: 'start' })) return;
+        this.#step({ type: 'start' });
+        return this.#restore(mail.store);
+      case 'restored':
+        return this.#restored(mail.stored);
+      case 'listed':
+        if (mail.listing === this.#listings) this.#listed(mail.catalogue, 'listed');
+        return;
+      case 'failed':
+        if (mail.listing !== this.#listings) return;
+        this.#failed(mail.error);
+        this.#step({ type: 'failed', at: system.clock.date(), jitter: this.#options.random() });
+        return this.#offerSignIn(mail.error);
+      case 'changed':
+      case 'due':
+        return this.#step(mail);
+      case 'refresh':
+        if (this.#closed) return mail.listed.reject(this.#closedError());
+        this.#waiters.push(mail.listed);
+        return this.#step({ type: 'refresh' });
+      case 'first':
+        if (this.#closed) return mail.listed.reject(this.#closedError());
+        if (this.#snapshot.hasTag('offering')) return mail.listed.resolve();
+        // The next attempt may be a minute away.
+        if (this.#snapshot.context.failures > 0 && !this.#snapshot.hasTag('listing'))
+          return mail.listed.reject(this.#failure);
+        this.#first.push(mail.listed);
+        return;
+      case 'listened':
+      case 'unlistened':
+        if (this.#closed) return;
+        return this.#listens(mail.uri, mail.type === 'listened');
+      case 'approve':
+        return this.#approve(mail.element, mail.approved);
+      case 'judged':
+        // A later catalogue was compared with the same pins, or later ones.
+        if (mail.judged.catalogue === this.#catalogue && !this.#closed) this.#offer(mail.judged);
+        return mail.done();
+      case 'moved':
+        if (!this.#closed) this.#listed(mail.judged, 'moved');
+        return mail.done();
+      case 'change':
+        return this.#change(mail.change, mail.done);
+      case 'close':
+        return this.#close(mail.closed);
+    }
+  }
+
+  crashed(mail: MountMail, error: unknown): void {
+    this.#options.system.incident(`mount/${this.#options.name}`, error);
+    if (mail.type === 'refresh' || mail.type === 'first') mail.listed.reject(error);
+    else if (mail.type === 'change') mail.done.reject(error);
+    else if (mail.type === 'approve') mail.approved.reject(error);
+    else if (mail.type === 'judged' || mail.type === 'moved') mail.done();
+    else if (mail.type === 'close') mail.closed();
+    else if (mail.type === 'listed') this.#self.send({ type: 'failed', listing: mail.listing, error });
+  }
+
+  // The chart
+
+  #step(event: MountEvent): void {
+    const before = this.#snapshot;
+    this.#snapshot = step(this.#options.system.inspection, `mount/${this.#options.name}`, mountMachine, before, event);
+    if (before !== this.#snapshot && this.state() !== pathOf(before))
+      this.#entered(before.hasTag('listing'), before.hasTag('offering'));
+  }
+
+  /** Acts on the state that the chart has entered. */
+  #entered(wasListing: boolean, wasOffering: boolean): void {
+    const { clock } = this.#options.system;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (this.#snapshot.hasTag('timed'))
+      this.#timer = clock.after(this.#snapshot.context.delayMs, () => this.#self.send({ type: 'due' }));
+    if (this.#snapshot.hasTag('listing') && !wasListing) this.#list();
+    if (this.#closed) this.#elements.close();
+    else if (wasOffering && !this.#snapshot.hasTag('offering')) this.#elements.withdraw();
+  }
+
+  // The catalogue
+
+  #restore(store: Store): void {
+    const { name, system } = this.#options;
+    this.#store = store;
+    const guard = this.#guarded();
+    const restored = async (): Promise<void> => {
+      const stored = await this.#record.read(store);
+      const judged = stored && { at: stored.at, ...(await guard.judge(stored.catalogue)) };
+      this.#self.send({ type: 'restored', stored: judged });
+    };
+    restored().catch((error: unknown) => {
+      const problem = `mount "${name}": the stored catalogue cannot be read: ${messageOf(error)}`;
+      system.log('warning', problem, errorFields('store', error));
+      this.#self.send({ type: 'restored', stored: undefined });
+    });
+  }
+
+  #restored(stored: (Omit<StoredCatalogue, 'catalogue'> & JudgedCatalogue) | undefined): void {
+    // The mount may be closed, or another upstream may have taken its place.
+    if (!this.#snapshot.matches('restoring')) return;
+    if (!stored) return this.#step({ type: 'nothing stored' });
+    this.#offer(stored);
+    this.#step({ type: 'stored', at: stored.at });
+    for (const waiter of this.#first.splice(0)) waiter.resolve();
+  }
+
+  /** Lists the upstream within `listMs`. */
+  #list(): void {
+    const { name, settings, system, upstream } = this.#options;
+    const listing = ++this.#listings;
+    const failed = (error: unknown): void => this.#self.send({ type: 'failed', listing, error });
+    this.#late = system.clock.after(settings.listMs, () =>
+      failed(new Error(`mount "${name}": not listed within ${settings.listMs} ms. The option is listMs`)),
+    );
+    upstream.current
+      .catalogue()
+      .then((client) => {
+        // First: a change during the listing must not be missed.
+        this.#follow(client);
+        return listUpstream(client, settings.maxListBytes, settings.listMs);
+      })
+      .then((catalogue) => this.#guarded().judge(catalogue))
+      .then((catalogue) => this.#self.send({ type: 'listed', listing, catalogue }), failed);
+  }
+
+  #listed(judged: JudgedCatalogue, type: 'listed' | 'moved'): void {
+    const { settings, system } = this.#options;
+    this.#late?.cancel();
+    this.#offer(judged);
+    const at = system.clock.date();
+    this.#failure = undefined;
+    const longestMs = Math.ceil(settings.staleMs / RENEWALS);
+    const freshMs = this.#changes ? freshMsOf(this.#changes.client, longestMs) : longestMs;
+    this.#step({ type, at, freshMs });
+    this.#record.write({ at, catalogue: judged.catalogue });
+    for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.resolve();
+  }
+
+  #failed(error: unknown): void {
+    const { name, system } = this.#options;
+    this.#late?.cancel();
+    // The result of this listing, if one comes, is dropped.
+    this.#listings += 1;
+    // Further failures in a row are no news.
+    if (this.#snapshot.context.failures === 0)
+      system.log(
+        'warning',
+        `mount "${name}": its server could not be listed; ${this.#snapshot.hasTag('offering') ? 'the catalogue stays as it was' : 'nothing is offered'}: ${messageOf(error)}`,
+        errorFields('mount', error),
+      );
+    this.#failure = error;
+    for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.reject(error);
+  }
+
+  #listens(uri: string, begins: boolean): void {
+    const upstream = this.#elements.upstreamUri(uri);
+    if (upstream !== undefined) return begins ? this.#watched.watch(upstream) : this.#watched.unwatch(upstream);
+    // With `prefix: false`, a later catalogue may have the resource.
+    if (begins && this.#options.settings.prefix === false) this.#unknown.add(uri);
+    else this.#unknown.delete(uri);
+  }
+
+  /** Offers a tool to sign in with if no grant shows the catalogue. */
+  #offerSignIn(error: unknown): void {
+    if (this.#snapshot.hasTag('offering') || this.#closed || !this.#options.upstream.current.signsIn) return;
+    if (error instanceof ClientError && error.challenge) this.#elements.offerSignIn(this.#self);
+  }
+
+  #offer({ catalogue, offered, problems }: JudgedCatalogue): void {
+    this.#catalogue = catalogue;
+    this.#elements.offer(offered, problems);
+    for (const uri of [...this.#unknown]) {
+      this.#unknown.delete(uri);
+      this.#listens(uri, true);
+    }
+  }
+
+  // Pins and changes
+
+  /** The guard of the present options. The store is open. */
+  #guarded(): PinGuard {
+    const { name, settings, system } = this.#options;
+    const { pins, pinFile } = settings;
+    if (this.#guard) return this.#guard;
+    const record =
+      pinFile === undefined
+        ? new StoredPins(this.#store, name, () => system.clock.date())
+        : new FilePins(pinFile, name);
+    const advice =
+      pinFile === undefined
+        ? 'approve with mount.approve()'
+        : `compare with troupe gateway CONFIG --diff, approve with --approve ${name}`;
+    this.#guard = new PinGuard({ mode: pins, record, advice });
+    return this.#guard;
+  }
+
+  #approve(element: string | undefined, approved: Approval): void {
+    const catalogue = this.#catalogue;
+    if (!catalogue || this.#closed)
+      return approved.reject(new Error(`mount "${this.#options.name}": nothing to approve: no catalogue is known`));
+    const guard = this.#guarded();
+    const approve = async (): Promise<void> => {
+      const changes = await guard.approve(catalogue, element);
+      const judged = await guard.judge(catalogue);
+      this.#self.send({ type: 'judged', judged, done: () => approved.resolve(changes) });
+    };
+    approve().catch((error: unknown) =>
+      approved.reject(new Error(`mount "${this.#options.name}": ${messageOf(error)}`, { cause: error })),
+    );
+  }
+
+  #change({ settings, moved }: ChangedMount, done: Waiter): void {
+    if (this.#closed) {
+      void moved?.upstream.close();
+      return done.reject(this.#closedError());
+    }
+    const { name, system, upstream } = this.#options;
+    const { clock } = system;
+    this.#elements.configure(settings);
+    this.#options = { ...this.#options, settings, targetKey: moved ? moved.targetKey : this.#options.targetKey };
+    if (settings.pins !== this.#guard?.mode) this.#guard = undefined;
+    if (moved) {
+      upstream.replace(moved.upstream);
+      // The result of a listing of the earlier upstream is dropped.
+      this.#listings += 1;
+      this.#late?.cancel();
+      this.#record = new CatalogueRecord({ mount: name, targetKey: moved.targetKey, clock });
+      if (this.#store) this.#record.open(this.#store);
+      this.#follow(moved.client);
+      this.#watched.subscribeAgain();
+      this.#catalogue = moved.catalogue;
+    }
+    const catalogue = this.#catalogue;
+    if (!catalogue) return done.resolve();
+    void this.#guarded()
+      .judge(catalogue)
+      .then((judged) => this.#self.send({ type: moved ? 'moved' : 'judged', judged, done: () => done.resolve() }));
+  }
+
+  /** Follows the connection of the catalogue. */
+  #follow(client: Client): void {
+    if (this.#changes?.client === client) return;
+    this.#changes?.changes.end();
+    this.#changes = { client, changes: this.#listChanges(client) };
+  }
+
+  /** Receives the changes of lists that a connection reports. */
+  #listChanges(client: Client): Changes {
+    const { tools, prompts, resources } = client.server.capabilities;
+    const announces = (capability: unknown): boolean => isObject(capability) && capability.listChanged === true;
+    const changes = client.changes({
+      tools: announces(tools),
+      prompts: announces(prompts),
+      resourceList: announces(resources),
+    });
+    const follow = async (): Promise<void> => {
+      for await (const _ of changes) this.#self.send({ type: 'changed' });
+    };
+    // A server without subscriptions is listed again after a while.
+    follow().catch(() => {});
+    return changes;
+  }
+
+  // The end
+
+  get #closed(): boolean {
+    return this.#snapshot.status === 'done';
+  }
+
+  #closedError(): Error {
+    return new Error(`mount "${this.#options.name}" is closed`);
+  }
+
+  #close(closed: () => void): void {
+    this.#step({ type: 'close' });
+    this.#late?.cancel();
+    this.#listings += 1;
+    this.#changes?.changes.end();
+    this.#changes = undefined;
+    for (const changes of this.#changesOfOwners.values()) changes.end();
+    this.#changesOfOwners.clear();
+    this.#watched.close();
+    for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.reject(this.#closedError());
+    this.#record.written().then(closed, closed);
+  }
+}

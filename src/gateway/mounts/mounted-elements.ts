@@ -1,0 +1,512 @@
+/** The elements of one mount in the registries: the upstream's definitions, with the names and URIs of the mount. */
+
+import { isDeepStrictEqual } from 'node:util';
+import { ClientError, ErrorResponse } from '../../client/client-errors.ts';
+import { isPrompt, isTool, readCompletion } from '../../client/received.ts';
+import type {
+  Completer,
+  PromptImplementation,
+  ResourceImplementation,
+  ToolImplementation,
+} from '../../core/execution/execution.ts';
+import { jsonLength } from '../../core/execution/size.ts';
+import type { LogFields, RuntimeLog } from '../../core/kernel/operator-log.ts';
+import { throttledLog } from '../../core/kernel/throttled-log.ts';
+import type { Mailbox } from '../../core/messages/mailbox.ts';
+import { settingsIn, VIEWS_EXTENSION } from '../../core/protocol/extensions.ts';
+import { isJsonObject, isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
+import { TASKS_EXTENSION } from '../../core/protocol/task-params.ts';
+import type { CallToolResult, Prompt, Resource, ResourceTemplate, Tool } from '../../core/protocol/types.ts';
+import { parseTemplate } from '../../core/protocol/uri-template.ts';
+import type { ReadableCatalogue } from '../../core/registry/catalogue.ts';
+import { accessOf, type Compiled } from '../../core/registry/offers.ts';
+import type { Registration } from '../../core/registry/registration.ts';
+import { compileInput } from '../../core/schema/compile-schema.ts';
+import type { CompiledSchema } from '../../core/schema/schema.ts';
+import type { Context } from '../../features/asking/context.ts';
+import { ownerOfCall, prolong } from '../../features/asking/request-context.ts';
+import { type CompiledLimits, compileLimits } from '../../features/guard/limits/call-limits.ts';
+import { type RelayCall, type RelayOptions, relayCall } from './call-relay.ts';
+import { describeInvisible, visibleDefinition } from './invisible-characters.ts';
+import type { MountSettings } from './mount-options.ts';
+import type { Claimant, ClaimedKind, NameClaims } from './name-claims.ts';
+import { OfferedNames } from './names.ts';
+import { withoutOwnMeta } from './own-meta.ts';
+import { OwnedRoots } from './owned-roots.ts';
+import type { UpstreamCatalogue } from './upstream-catalogue.ts';
+import { answerFailure } from './upstream-error.ts';
+import { rewriteUris, toOffered, toUpstream } from './uris.ts';
+
+export type MountedTool = Compiled<Tool, ToolImplementation>;
+export type MountedResource = Compiled<Resource | ResourceTemplate, ResourceImplementation>;
+export type MountedPrompt = Compiled<Prompt, PromptImplementation>;
+
+/** The registrations through which mounts offer elements. */
+export interface MountRegistrations {
+  readonly tools: Registration<MountedTool>;
+  readonly resources: Registration<MountedResource>;
+  readonly prompts: Registration<MountedPrompt>;
+}
+
+/** The capabilities of the server that mounts. */
+export interface AnnouncedCapabilities {
+  add(capability: 'tools' | 'resources' | 'prompts' | 'completions' | 'tasks'): void;
+  extend(identifier: string, settings?: JsonObject): void;
+}
+
+/** A promise of a caller. */
+export interface Waiter {
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+export interface MountedElementsOptions extends RelayOptions {
+  readonly registrations: MountRegistrations;
+  readonly capabilities: AnnouncedCapabilities;
+  readonly claims: NameClaims;
+  readonly log: RuntimeLog;
+}
+
+interface MountedClaims {
+  readonly tool: ReadonlyMap<string, MountedTool>;
+  readonly prompt: ReadonlyMap<string, MountedPrompt>;
+  readonly resource: ReadonlyMap<string, MountedResource>;
+}
+
+/** The number of elements of each kind that a mount offers, and why others are left out. */
+export interface OfferedElements {
+  readonly tools: number;
+  readonly resources: number;
+  readonly prompts: number;
+  /** One sentence for each definition that is left out or changed. */
+  readonly problems: readonly string[];
+}
+
+const OFFERED = ['tools', 'resources', 'prompts', 'completions'] as const;
+const LISTS = { tool: 'tools', prompt: 'prompts', resource: 'resources' } as const;
+const NO_CLAIMS: MountedClaims = { tool: new Map(), prompt: new Map(), resource: new Map() };
+const MOUNT_EVENT: LogFields = { event: 'mount' };
+/** An upstream checks the arguments itself. */
+const UNCHECKED: CompiledSchema = { json: { type: 'object' }, check: (value) => ({ ok: true, value }) };
+
+export class MountedElements implements Claimant {
+  #options: MountedElementsOptions;
+  readonly #source: string;
+  #tools: OfferedNames;
+  #prompts: OfferedNames;
+  #roots = new OwnedRoots();
+  /** Compiled once: a listing must not begin the counts of callers again. */
+  #limits: CompiledLimits | undefined;
+  /** For the failures of calls, which clients cause. */
+  readonly #logFailure: RuntimeLog;
+  /** The elements of the catalogue, by their offered names. */
+  claims: MountedClaims = NO_CLAIMS;
+  /** Undefined until something was offered. */
+  offered: OfferedElements | undefined;
+  #unlisted: readonly MountedResource[] = [];
+  #problems: readonly string[] = [];
+  #reported = '';
+  #isPublic: UpstreamCatalogue['isPublic'];
+  /** The name in URIs; false if they stay as they are. */
+  #space: string | false;
+
+  /** @throws {DefinitionError} for invalid names */
+  constructor(options: MountedElementsOptions) {
+    this.#options = options;
+    const { mount, settings } = options;
+    this.#source = `mount ${mount}`;
+    this.#tools = new OfferedNames(mount, settings);
+    this.#prompts = new OfferedNames(mount, settings);
+    this.#space = settings.prefix === false ? false : mount;
+    options.claims.add(this);
+    this.#limits = compileLimits(settings.limits);
+    this.#logFailure = throttledLog(options.log, options.clock);
+  }
+
+  /** Takes other options. They apply to the next catalogue. @throws {DefinitionError} for invalid names */
+  configure(settings: MountSettings): void {
+    const { mount, settings: before } = this.#options;
+    this.#tools = new OfferedNames(mount, settings);
+    this.#prompts = new OfferedNames(mount, settings);
+    this.#space = settings.prefix === false ? false : mount;
+    if (!isDeepStrictEqual(settings.limits, before.limits)) this.#limits = compileLimits(settings.limits);
+    this.#options = { ...this.#options, settings };
+    this.#roots = new OwnedRoots();
+  }
+
+  get mount(): string {
+    return this.#options.mount;
+  }
+
+  /**
+   * Offers a catalogue in place of the one before. Clients are notified only of lists that differ.
+   *
+   * @param unapproved its differences from what is approved, to report with the other problems
+   */
+  offer(catalogue: UpstreamCatalogue, unapproved: readonly string[] = []): void {
+    const problems = [...unapproved];
+    this.#announce(catalogue.capabilities);
+    const completes = catalogue.capabilities.completions !== undefined;
+    const before = this.claims;
+    this.claims = {
+      tool: this.#compiled('tool', catalogue.tools, problems, (tool) =>
+        isTool(tool) ? this.#tool(tool, catalogue.capabilities) : undefined,
+      ),
+      prompt: this.#compiled('prompt', catalogue.prompts, problems, (prompt) =>
+        isPrompt(prompt) ? this.#prompt(prompt, completes) : undefined,
+      ),
+      resource: this.#compiled('resource', [...catalogue.resources, ...catalogue.templates], problems, (resource) =>
+        isResource(resource) ? this.#resource(resource, completes) : undefined,
+      ),
+    };
+    this.#problems = problems;
+    this.#isPublic = catalogue.isPublic;
+    this.#unlisted = catalogue.capabilities.resources === undefined ? [] : this.#templates();
+    this.#options.claims.changed(this, before);
+  }
+
+  register(settled = true): void {
+    const { capabilities, registrations, log } = this.#options;
+    const problems: string[] = [];
+    const tools = this.#free('tool', this.claims.tool, registrations.tools.catalogue, problems);
+    const prompts = this.#free('prompt', this.claims.prompt, registrations.prompts.catalogue, problems);
+    const resources = this.#free('resource', this.claims.resource, registrations.resources.catalogue, problems);
+    if (tools.some(({ implementation }) => implementation.task !== 'never')) capabilities.add('tasks');
+    registrations.tools.replaceSource(this.#source, tools);
+    registrations.resources.replaceSource(this.#source, [...resources, ...this.#unlisted]);
+    registrations.prompts.replaceSource(this.#source, prompts);
+    this.offered = {
+      ...{ tools: tools.length, resources: resources.length, prompts: prompts.length },
+      problems: [...this.#problems, ...problems],
+    };
+    if (!settled) return;
+    const report = this.offered.problems.join('\n- ');
+    if (report !== '' && report !== this.#reported) log('warning', `mount "${this.mount}":\n- ${report}`, MOUNT_EVENT);
+    this.#reported = report;
+  }
+
+  /** The URI upstream of a resource of this mount; undefined for others. */
+  upstreamUri(uri: string): string | undefined {
+    if (this.#space !== false) return toUpstream(this.#space, uri);
+    const own = this.#options.registrations.resources.catalogue.all().filter(({ source }) => source === this.#source);
+    const found = own.some(({ key }) => key === uri || (key.includes('{') && parseTemplate(key).match(uri)));
+    return found ? uri : undefined;
+  }
+
+  /** The URI under which a resource of the upstream is offered. */
+  offeredUri(uri: string): string {
+    return toOffered(this.#space, uri);
+  }
+
+  /**
+   * Offers a tool with which a caller signs in at an upstream that shows its catalogue only then.
+   *
+   * @param actor lists the upstream afterwards
+   */
+  offerSignIn(actor: Mailbox<{ readonly type: 'refresh'; readonly listed: Waiter }>): void {
+    const { capabilities, claims, mount, settings, upstream } = this.#options;
+    const key = `${mount}_sign_in`;
+    const before = this.claims;
+    if (before.tool.has(key)) return;
+    const tool: MountedTool = {
+      key,
+      access: accessOf(settings),
+      definition: {
+        name: key,
+        title: `Sign in to ${mount}`,
+        description: `Lets the user sign in to ${mount}, which lists its tools only afterwards.`,
+        inputSchema: { type: 'object', additionalProperties: false },
+      },
+      implementation: {
+        label: `tool "${key}"`,
+        input: UNCHECKED,
+        output: undefined,
+        timeoutMs: settings.timeoutMs,
+        rerun: undefined,
+        task: 'never',
+        limits: this.#limits,
+        relayed: true,
+        handler: async (_, ctx) => {
+          // The lists of a person are not for all callers.
+          if (!upstream.current.readsCatalogue(ctx.principal)) return said(needsOperator(mount), true);
+          try {
+            await upstream.current.authorized(ctx, () => upstream.current.catalogue());
+            await new Promise<void>((resolve, reject) => actor.send({ type: 'refresh', listed: { resolve, reject } }));
+          } catch (error) {
+            if (ctx.signal.aborted || !(error instanceof ClientError)) throw error;
+            // The message of a connection's error has the address of the upstream.
+            return answerFailure({ mount, method: 'tools/call', about: key }, error);
+          }
+          return said(`Signed in to ${mount}. Its tools are listed now.`);
+        },
+      },
+    };
+    capabilities.add('tools');
+    this.claims = { ...NO_CLAIMS, tool: new Map([[key, tool]]) };
+    claims.changed(this, before);
+  }
+
+  /** Withdraws everything. */
+  withdraw(): void {
+    const before = this.claims;
+    this.claims = NO_CLAIMS;
+    this.#problems = [];
+    this.#unlisted = [];
+    this.#options.claims.changed(this, before);
+  }
+
+  /** Withdraws everything, and claims nothing more. */
+  close(): void {
+    this.withdraw();
+    this.#options.claims.remove(this);
+  }
+
+  #announce(upstream: JsonObject): void {
+    const { capabilities } = this.#options;
+    for (const capability of OFFERED) if (upstream[capability] !== undefined) capabilities.add(capability);
+    const views = settingsIn(upstream.extensions, VIEWS_EXTENSION);
+    if (views) capabilities.extend(VIEWS_EXTENSION, views);
+  }
+
+  /** Compiles definitions. Of two with one name, the first one counts. */
+  #compiled<C extends { readonly key: string }>(
+    noun: string,
+    definitions: readonly unknown[],
+    problems: string[],
+    compile: (definition: JsonObject) => C | undefined,
+  ): ReadonlyMap<string, C> {
+    const { maxDefinitionBytes } = this.#options.settings;
+    const compiled = new Map<string, C>();
+    for (const given of definitions) {
+      if (!isJsonObject(given)) continue;
+      const { definition, found } = visibleDefinition(withoutOwnMeta(given));
+      const name = nameOf(given);
+      // Each client of this server gets the definition with each list.
+      if (jsonLength(definition, maxDefinitionBytes) > maxDefinitionBytes) {
+        problems.push(
+          `${noun} "${name.slice(0, 64)}" is left out: its definition has more than ${maxDefinitionBytes} characters. The option is maxDefinitionBytes`,
+        );
+        continue;
+      }
+      if (found.length > 0) problems.push(`${noun} ${describeInvisible(name, found)}`);
+      try {
+        const element = compile(definition);
+        if (!element) continue;
+        if (!compiled.has(element.key)) compiled.set(element.key, element);
+        else problems.push(`${noun} "${name}" is left out: it would be the second "${element.key}" of this mount`);
+      } catch (error) {
+        problems.push(`${noun} "${name}" is left out: ${messageOf(error)}`);
+      }
+    }
+    return compiled;
+  }
+
+  /** The elements whose names are not taken by the program or an earlier mount. */
+  #free<C extends object>(
+    kind: ClaimedKind,
+    claimed: ReadonlyMap<string, C>,
+    registered: ReadableCatalogue<unknown>,
+    problems: string[],
+  ): (C & { readonly ofUpstream: 'public' | 'private' })[] {
+    const taken = new Map(registered.all().map(({ key, source }) => [key, source]));
+    const free: (C & { readonly ofUpstream: 'public' | 'private' })[] = [];
+    for (const [key, element] of claimed) {
+      const holder = this.#options.claims.holder(kind, key, this);
+      const source = holder === undefined ? (taken.get(key) ?? this.#source) : `mount ${holder}`;
+      if (source === this.#source)
+        free.push({ ...element, ofUpstream: this.#isPublic?.[LISTS[kind]] ? 'public' : 'private' });
+      else
+        problems.push(
+          `${kind} "${key}" is left out: it is already registered (by ${source}). Choose another prefix, or rename it`,
+        );
+    }
+    return free;
+  }
+
+  #tool(tool: JsonObject & Tool, capabilities: JsonObject): MountedTool | undefined {
+    const { settings } = this.#options;
+    const name = this.#tools.offered(tool.name);
+    if (name === undefined) return undefined;
+    const label = `tool "${name}"`;
+    // `execution` says how the upstream runs a call. This server can wait for a task of it, or offer one.
+    const { execution: _, ...definition } = rewriteUris(this.#space, tool);
+    const ui = isObject(tool._meta) ? tool._meta.ui : undefined;
+    const forViews = isObject(ui) && Array.isArray(ui.visibility) && !ui.visibility.includes('model');
+    const { readOnlyHint, idempotentHint } = tool.annotations ?? {};
+    const repeatable = settings.trust && (readOnlyHint === true || idempotentHint === true);
+    const tasks = tasksOf(tool, capabilities);
+    return {
+      key: name,
+      access: accessOf(settings),
+      ...(settings.trust ? {} : { untrusted: true }),
+      ...(forViews ? { listed: 'views' } : settings.expose === 'search' ? { listed: 'search' } : {}),
+      definition: {
+        ...definition,
+        ...(tasks !== 'never' && { execution: { taskSupport: 'optional' } }),
+        ...this.#named(tool, name),
+      },
+      implementation: {
+        label,
+        input: settings.validate ? compileInput(tool.inputSchema, `${label}: inputSchema`) : UNCHECKED,
+        output: undefined,
+        timeoutMs: settings.timeoutMs,
+        rerun: undefined,
+        task: tasks === 'never' ? tasks : 'allowed',
+        limits: this.#limits,
+        relayed: true,
+        handler: (args, ctx) =>
+          this.#call(ctx, name, {
+            method: 'tools/call',
+            params: { name: tool.name, arguments: isJsonObject(args) ? args : {} },
+            repeatable,
+            tasks,
+          }),
+      },
+    };
+  }
+
+  #prompt(prompt: JsonObject & Prompt, completes: boolean): MountedPrompt | undefined {
+    const name = this.#prompts.offered(prompt.name);
+    if (name === undefined) return undefined;
+    const ref = { type: 'ref/prompt', name: prompt.name };
+    const names = (prompt.arguments ?? []).map((argument) => argument.name);
+    return {
+      key: name,
+      access: accessOf(this.#options.settings),
+      definition: { ...rewriteUris(this.#space, prompt), ...this.#named(prompt, name) },
+      implementation: {
+        label: `prompt "${name}"`,
+        completers: completes ? this.#completers(ref, names) : {},
+        input: undefined,
+        relayed: true,
+        handler: (args, ctx) =>
+          this.#call(ctx, name, {
+            method: 'prompts/get',
+            params: { name: prompt.name, arguments: isJsonObject(args) ? args : {} },
+            repeatable: true,
+          }),
+      },
+    };
+  }
+
+  #resource(resource: JsonObject & (Resource | ResourceTemplate), completes: boolean): MountedResource {
+    const upstream = nameOf(resource);
+    const key = toOffered(this.#space, upstream);
+    const variables = resource.uriTemplate === undefined ? [] : parseTemplate(key).variables;
+    const ref = { type: 'ref/resource', uri: upstream };
+    return {
+      key,
+      access: accessOf(this.#options.settings),
+      definition: rewriteUris(this.#space, resource),
+      implementation: this.#reader(key, completes ? this.#completers(ref, variables) : {}),
+    };
+  }
+
+  /** Templates for the resources that an upstream serves but does not list. Mounts that leave URIs unchanged have none. */
+  #templates(): readonly MountedResource[] {
+    const mount = this.#space;
+    if (mount === false) return [];
+    return [`${mount}+{+uri}`, `${mount}:{+uri}`, `ui://${mount}/{+uri}`, `skill://${mount}/{+uri}`].map((key) => ({
+      key,
+      access: accessOf(this.#options.settings),
+      listed: 'none',
+      definition: { uriTemplate: key, name: key },
+      implementation: this.#reader(key, {}),
+    }));
+  }
+
+  #reader(key: string, completers: Readonly<Record<string, Completer>>): ResourceImplementation {
+    return {
+      label: `resource "${key}"`,
+      completers,
+      hints: {},
+      read: ({ uri }, ctx) => {
+        const upstream = toUpstream(this.#space, uri);
+        if (upstream === undefined) throw new Error(`${uri}: no resource of mount "${this.#options.mount}"`);
+        return this.#call(ctx, uri, { method: 'resources/read', params: { uri: upstream }, repeatable: true });
+      },
+    };
+  }
+
+  #completers(ref: JsonObject, names: readonly string[]): Readonly<Record<string, Completer>> {
+    const completer =
+      (name: string): Completer =>
+      async (value, chosen, ctx) => {
+        const context = Object.keys(chosen).length === 0 ? {} : { context: { arguments: { ...chosen } } };
+        const result = await this.#call(ctx, name, {
+          method: 'completion/complete',
+          params: { ref, argument: { name, value }, ...context },
+          repeatable: true,
+        });
+        return readCompletion(result) ?? { values: [] };
+      };
+    return Object.fromEntries(names.map((name) => [name, completer(name)]));
+  }
+
+  /** The offered name. A name that was shortened or mapped remains readable as the title. */
+  #named({ name, title }: Tool | Prompt, offered: string): { readonly name: string; readonly title?: string } {
+    const whole = offered.endsWith(name) || this.#options.settings.rename?.[name] !== undefined;
+    return whole || title !== undefined ? { name: offered } : { name: offered, title: name };
+  }
+
+  /** @param about the tool, prompt or resource as the client knows it */
+  async #call(ctx: Context, about: string, call: RelayCall): Promise<JsonObject> {
+    const { mount, settings } = this.#options;
+    // The definition of a tool has its deadline; other elements have none.
+    if (settings.timeoutMs !== undefined && call.method !== 'tools/call') prolong(ctx, settings.timeoutMs);
+    try {
+      const result = await relayCall(this.#options, this.#roots, ctx, call);
+      const list = LIST_OF_RESULT[call.method];
+      if (list !== undefined && !Array.isArray(result[list]))
+        throw new ClientError(mount, {
+          reason: 'malformed',
+          message: `${call.method}: expected a result with a list "${list}"`,
+          carriedOut: 'yes',
+        });
+      return rewriteUris(this.#space, result);
+    } catch (error) {
+      // The client has cancelled the call, or its deadline has passed.
+      if (ctx.signal.aborted) throw ctx.signal.reason;
+      if (error instanceof ClientError && !(error instanceof ErrorResponse))
+        this.#logFailure(
+          'warning',
+          `mount "${mount}": ${call.method} of ${about} failed: ${error.message}`,
+          MOUNT_EVENT,
+        );
+      const { session, capabilities } = ownerOfCall(ctx);
+      const declared = session ? undefined : capabilities;
+      return answerFailure({ mount, method: call.method, about, capabilities: declared }, error);
+    }
+  }
+}
+
+/** The list without which a result cannot be shown. */
+const LIST_OF_RESULT: Readonly<Partial<Record<RelayCall['method'], string>>> = {
+  'prompts/get': 'messages',
+  'resources/read': 'contents',
+};
+
+/** Returns when the upstream runs calls of a tool as tasks; `unasked`: it decides itself (the extension). */
+function tasksOf({ execution }: Tool, { extensions, tasks }: JsonObject): NonNullable<RelayCall['tasks']> | 'never' {
+  if (isObject(extensions) && extensions[TASKS_EXTENSION] !== undefined) return 'unasked';
+  const support = isObject(tasks) && isObject(execution) ? execution.taskSupport : undefined;
+  return support === 'optional' || support === 'required' ? support : 'never';
+}
+
+// The client has checked the outer shapes when it listed them.
+
+function needsOperator(mount: string): string {
+  return `The lists of ${mount} are read with a grant of the operator, which is missing. The operator of this gateway must sign in there (troupe login), or set auth.catalogue of the mount.`;
+}
+
+function said(text: string, isError = false): CallToolResult {
+  return { content: [{ type: 'text', text }], ...(isError ? { isError } : {}) };
+}
+
+function isResource(definition: JsonObject): definition is JsonObject & (Resource | ResourceTemplate) {
+  return typeof definition.uri === 'string' || typeof definition.uriTemplate === 'string';
+}
+
+function nameOf({ name, uri, uriTemplate }: JsonObject): string {
+  return String(uriTemplate ?? uri ?? name);
+}

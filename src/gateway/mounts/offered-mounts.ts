@@ -1,0 +1,295 @@
+/** The mounts of a server: their code is loaded when a program mounts a server, and by no other server. */
+import { isDeepStrictEqual } from 'node:util';
+import { isServerInMemory, type ServerInMemory } from '../../client/in-memory.ts';
+import { errorFields, type RuntimeLog } from '../../core/kernel/operator-log.ts';
+import type { ListenedResources } from '../../core/messages/remote-change.ts';
+import { describe, messageOf } from '../../core/protocol/json.ts';
+import { DefinitionError } from '../../core/registry/definition-checks.ts';
+import { requestsAddress } from '../../core/requests/requests.actor.ts';
+import { launcher } from '../../core/server/launcher.ts';
+import { Openings } from '../../core/server/openings.ts';
+import type { Bus } from '../../core/transports/bus.ts';
+import type { MountArguments, MountDefinition, MountRegistration } from './define-mount.ts';
+import type { Mount, MountTarget } from './mount-options.ts';
+import type { MountHost, OpenMount } from './open-mount.ts';
+import type { SearchTools } from './search-tools.ts';
+import type { SignIns } from './sign-ins.ts';
+
+export interface OfferedMountsOptions {
+  /** Makes the parts of the server that mounts use; called with the first mount. */
+  host(): Omit<MountHost, 'loadSignIns'>;
+  readonly bus: Bus;
+  readonly maxMounts: number;
+  readonly log: RuntimeLog;
+}
+
+/** A mount, from its definition on. */
+interface Defined {
+  readonly definition: MountDefinition;
+  readonly source: string;
+  /** Undefined until its code is loaded. */
+  mount: OpenMount | undefined;
+  removed?: true;
+}
+
+/** The mount was removed before its code was loaded. */
+class Removed extends Error {}
+
+/** The source of mounts that the program makes itself. */
+const CODE = 'code';
+
+export class OfferedMounts implements ListenedResources, MountRegistration {
+  readonly #options: OfferedMountsOptions;
+  #host: MountHost | undefined;
+  readonly #defined = new Map<string, Defined>();
+  #opened = false;
+  readonly #openings = new Openings();
+  /** The resources that clients watch, of mounts and others; recorded from the first mount on. */
+  readonly #listened = new Set<string>();
+  #code: Promise<typeof import('./open-mount.ts')> | undefined;
+  #search: Promise<SearchTools> | undefined;
+  /** Mounts that are withdrawn, or have calls in flight. */
+  readonly #closing = new Set<OpenMount>();
+  #signIns: SignIns | undefined;
+  #closed = false;
+
+  constructor(options: OfferedMountsOptions) {
+    this.#options = options;
+  }
+
+  /** See `Server.mount`. */
+  mount(given: MountArguments): Promise<Mount> {
+    if (isNamed(given)) {
+      const [name, target, options] = given;
+      if (target !== undefined) return this.#openings.add(this.#define(CODE, { ...options, name, target }));
+    } else {
+      const [target, options] = given;
+      if (isServerInMemory(target))
+        return this.#openings.add(this.#define(CODE, { ...options, name: nameOf(target), target }));
+    }
+    const expected = 'server.mount: expected a name and a target, such as a URL or { command, args }, or a Server';
+    return this.#openings.add(Promise.reject(new TypeError(`${expected}, got ${describe(given[0])}`)));
+  }
+
+  /** The sign-ins at upstreams; undefined while no mount needs one. */
+  get signIns(): SignIns | undefined {
+    return this.#signIns;
+  }
+
+  /** True if a required mount offers nothing. */
+  get missing(): boolean {
+    for (const { definition, mount } of this.#defined.values())
+      if (definition.required === true && !mount?.offering) return true;
+    return false;
+  }
+
+  /** Waits until each mount has a catalogue, at most its `firstListMs`. @throws the error of an invalid mount that the program did not await */
+  async ready(): Promise<void> {
+    await this.#openings.ready();
+    this.#opened = true;
+    const mounts = this.#mounts();
+    if (mounts.length === 0) return;
+    await Promise.all(mounts.map((mount) => mount.begun()));
+    // Clients read capabilities only when they connect.
+    if (mounts.every(({ offering }) => offering)) return;
+    const capabilities = this.#host?.capabilities;
+    for (const capability of ['tools', 'resources', 'prompts', 'completions'] as const) capabilities?.add(capability);
+  }
+
+  listened(uri: string): void {
+    if (!this.#host) return;
+    this.#listened.add(uri);
+    for (const mount of this.#mounts()) mount.listened(uri, true);
+  }
+
+  unlistened(uri: string): void {
+    if (this.#listened.delete(uri)) for (const mount of this.#mounts()) mount.listened(uri, false);
+  }
+
+  /** Closes the connections to all upstreams. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#signIns?.close();
+    await Promise.all([...this.#mounts(), ...this.#closing].map((mount) => mount.close()));
+  }
+
+  definitions(): readonly MountDefinition[] {
+    return [...this.#defined.values()].map(({ definition }) => definition);
+  }
+
+  replaceSource(source: string, definitions: readonly MountDefinition[]): void {
+    const names = new Set<string>();
+    for (const { name } of definitions) {
+      const taken = names.has(name) || (this.#defined.get(name)?.source ?? source) !== source;
+      if (taken) throw nameTaken(name);
+      names.add(name);
+    }
+    const kept = new Map(definitions.map((definition) => [definition.name, definition]));
+    for (const [name, defined] of this.#defined) {
+      if (defined.source !== source) continue;
+      const next = kept.get(name);
+      if (next && isSame(defined.definition, next)) kept.delete(name);
+      else this.#remove(defined);
+    }
+    // A module or a program that is loaded again: the others are served if one is invalid.
+    for (const definition of kept.values())
+      void this.#openings.add(
+        this.#define(source, definition).catch((error: unknown) => {
+          if (this.#closed || error instanceof Removed) return;
+          this.#options.log('error', messageOf(error), errorFields('mount', error));
+        }),
+      );
+  }
+
+  #mounts(): readonly OpenMount[] {
+    return [...this.#defined.values()].flatMap(({ mount }) => mount ?? []);
+  }
+
+  async #define(source: string, definition: MountDefinition): Promise<Mount> {
+    const { name } = definition;
+    if (this.#defined.has(name)) throw nameTaken(name);
+    const defined: Defined = { definition, source, mount: undefined };
+    this.#defined.set(name, defined);
+    try {
+      return await this.#mount(defined);
+    } catch (error) {
+      this.#forget(defined);
+      throw error;
+    }
+  }
+
+  /** True for the server of a program whose mounts are made by the server that a command serves in its place. */
+  get #isServedElsewhere(): boolean {
+    return !this.#opened && launcher()?.servesInstead === true;
+  }
+
+  #forget(defined: Defined): void {
+    const { name } = defined.definition;
+    if (this.#defined.get(name) === defined) this.#defined.delete(name);
+  }
+
+  /** Withdraws a mount, and closes it when its calls have ended. */
+  async #remove(defined: Defined): Promise<void> {
+    const { mount } = defined;
+    this.#forget(defined);
+    defined.removed = true;
+    if (!mount) return;
+    this.#closing.add(mount);
+    (await this.#search)?.remove(mount.name);
+    await mount.drain();
+    this.#closing.delete(mount);
+  }
+
+  async #mount(defined: Defined): Promise<Mount> {
+    const { name, target, ...options } = defined.definition;
+    this.#code ??= import('./open-mount.ts');
+    const { openMount, signInAddress } = await this.#code;
+    await Promise.all([...this.#closing].filter((each) => each.name === name).map((mount) => mount.withdraw()));
+    if (this.#closed || defined.removed)
+      throw new Removed(`mount "${name}": the server is closed, or the mount was removed`);
+    const { maxMounts } = this.#options;
+    if (this.#defined.size > maxMounts)
+      throw new Error(`mount "${name}": there are ${maxMounts} mounts. The limit is limits.maxUpstreams`);
+    this.#host ??= this.#open();
+    const host = this.#host;
+    const signIns = signInAddress(target, options) && (await host.loadSignIns());
+    const search = options.expose === 'search' ? await this.#loadSearch(this.#host) : undefined;
+    const mount = openMount(name, target, options, host, signIns);
+    try {
+      search?.add(mount.name);
+    } catch (error) {
+      await mount.close();
+      throw error;
+    }
+    defined.mount = mount;
+    for (const uri of this.#listened) mount.listened(uri, true);
+    if (defined.removed || this.#closed) await this.#remove(defined);
+    // A server that is open waits for no further mount.
+    else if (this.#opened) void mount.begun();
+    return {
+      name: mount.name,
+      get state() {
+        return mount.state;
+      },
+      ready: () => (this.#isServedElsewhere ? Promise.resolve() : mount.ready()),
+      refresh: () => (this.#isServedElsewhere ? Promise.resolve() : mount.refresh()),
+      approve: (element) => mount.approve(element),
+      change: async (change) => {
+        const searched = (): boolean => mount.settings.expose === 'search';
+        if (change.options.expose === 'search' && !searched()) (await this.#loadSearch(host)).add(mount.name);
+        try {
+          await mount.change(change);
+        } finally {
+          if (!searched()) (await this.#search)?.remove(mount.name);
+        }
+      },
+      close: () => this.#remove(defined),
+    };
+  }
+
+  /** The tools with which the tools of mounts are found. Their code is loaded with the first mount that exposes by search. */
+  #loadSearch(host: MountHost): Promise<SearchTools> {
+    this.#search ??= import('./search-tools.ts').then(({ SearchTools }) => new SearchTools(host.search));
+    return this.#search;
+  }
+
+  async #loadSignIns({ system, keys, returnAddresses }: Omit<MountHost, 'loadSignIns'>): Promise<SignIns> {
+    const { SignIns } = await import('./sign-ins.ts');
+    this.#signIns ??= new SignIns({
+      clock: system.clock,
+      log: (level, message) => system.log(level, message, { event: 'mount' }),
+      keys,
+      addresses: returnAddresses,
+    });
+    return this.#signIns;
+  }
+
+  /** The upstreams learn that a client of theirs has ended. */
+  #open(): MountHost {
+    const { bus } = this.#options;
+    const released = (owner: string): void => {
+      for (const mount of this.#mounts()) mount.released(owner);
+    };
+    bus.on('session.ended', ({ session }) => released(`session/${session}`));
+    bus.on('connection.closed', ({ connection }) => released(requestsAddress(connection)));
+    const host = this.#options.host();
+    return { ...host, loadSignIns: () => this.#loadSignIns(host) };
+  }
+}
+
+function isNamed(given: MountArguments): given is Extract<MountArguments, readonly [string, ...unknown[]]> {
+  return typeof given[0] === 'string';
+}
+
+/** The error for a second mount of one name. */
+function nameTaken(name: string): DefinitionError {
+  return new DefinitionError(`mount "${name}": the name is taken by another mount: choose another name`);
+}
+
+/** The name of a mount that has only its server's: `Shop API` becomes `shop-api`. */
+function nameOf({ info: { name } }: ServerInMemory): string {
+  return name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^[^a-z]+/, '')
+    .slice(0, 24);
+}
+
+/** True if a mount with this definition need not be made again. Functions and servers are compared by identity. */
+function isSame(before: MountDefinition, after: MountDefinition): boolean {
+  const { target: one, ...options } = before;
+  const { target: other, ...others } = after;
+  return isSameTarget(one, other) && isDeepStrictEqual(options, others);
+}
+
+function isSameTarget(one: MountTarget, other: MountTarget): boolean {
+  if (one === other) return true;
+  if (isServerInMemory(one) || isServerInMemory(other)) return false;
+  // Node 20 compares all URLs as equal.
+  return isDeepStrictEqual(withTexts(one), withTexts(other));
+}
+
+function withTexts(target: object | string): unknown {
+  if (target instanceof URL || typeof target === 'string') return String(target);
+  return 'url' in target ? { ...target, url: String(target.url) } : target;
+}

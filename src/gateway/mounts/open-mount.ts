@@ -1,0 +1,273 @@
+/** Mounts a server: makes its upstream and its actor, and the object that `server.mount` returns. */
+import { hash, randomInt } from 'node:crypto';
+import { isServerInMemory } from '../../client/in-memory.ts';
+import type { ActorSystem } from '../../core/kernel/actor-system.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import type { LogFields } from '../../core/kernel/operator-log.ts';
+import type { Quota } from '../../core/kernel/quota.ts';
+import { throttledLog } from '../../core/kernel/throttled-log.ts';
+import type { Mailbox } from '../../core/messages/mailbox.ts';
+import type { SubscriptionsMail } from '../../core/messages/subscription-messages.ts';
+import { isObject, messageOf } from '../../core/protocol/json.ts';
+import type { Store } from '../../core/store/store.ts';
+import type { ReturnAddress } from '../../core/transports/transport.ts';
+import type { StateKeys } from '../../features/asking/seal.ts';
+import { type MountMail, spawnMount } from './mount.actor.ts';
+import {
+  type Mount,
+  type MountOptions,
+  type MountSettings,
+  type MountTarget,
+  readMountOptions,
+} from './mount-options.ts';
+import type { AnnouncedCapabilities, MountRegistrations } from './mounted-elements.ts';
+import { NameClaims } from './name-claims.ts';
+import { checkMountName } from './names.ts';
+import { ReplaceableUpstream } from './replaceable-upstream.ts';
+import type { SearchHost } from './search-tools.ts';
+import type { SignIns } from './sign-ins.ts';
+import { Upstream } from './upstream.ts';
+import { listUpstream } from './upstream-catalogue.ts';
+
+/** The parts of a server that a mount uses. */
+export interface MountHost {
+  readonly system: ActorSystem;
+  /** The server, as upstreams see their client. */
+  readonly name: string;
+  readonly version: string;
+  readonly registrations: MountRegistrations;
+  readonly capabilities: AnnouncedCapabilities;
+  /** Made by the first mount. */
+  claims?: NameClaims;
+  readonly gatherMs: number;
+  readonly search: SearchHost;
+  /** Notifies the clients that watch a resource. */
+  readonly subscriptions: Mailbox<SubscriptionsMail>;
+  /** Counts the connections to all upstreams. */
+  readonly connections: Quota;
+  /** Opens the store. */
+  store(): Promise<Store>;
+  /** The sign-ins at the upstreams of the server. Their code is loaded with the first upstream that has an address. */
+  loadSignIns(): Promise<SignIns>;
+  /** The keys that seal the states of sign-ins. */
+  readonly keys: StateKeys;
+  /** The addresses of open transports for browsers. */
+  returnAddresses(): readonly ReturnAddress[];
+}
+
+/** A mount as its server sees it. */
+export interface OpenMount extends Mount {
+  readonly settings: MountSettings;
+  /** True if a catalogue is offered. */
+  readonly offering: boolean;
+  /** Resolves when a catalogue is offered, the first listing has failed, or `firstListMs` have passed. Begins with the listing. */
+  begun(): Promise<void>;
+  /** Clients begin or cease to watch a resource of this server, which may be one of this mount. */
+  listened(uri: string, begins: boolean): void;
+  /** An owner of calls has ended. */
+  released(ownerKey: string): void;
+  /** Withdraws what it offers. When it resolves, the name is free. */
+  withdraw(): Promise<void>;
+  /** Closes after the calls in flight. */
+  drain(): Promise<void>;
+}
+
+/** The options of a mount that its connections have from their opening. */
+const OF_CONNECTIONS = [
+  'auth',
+  'share',
+  'eras',
+  'maxUpstreamConnections',
+  'maxUpstreamInFlight',
+  'upstreamWaitMs',
+  'upstreamIdleMs',
+  'connectMs',
+  'probeMs',
+  'maxListPages',
+  'maxListed',
+] as const;
+const STEPS = 1_000_000;
+const MOUNT_EVENT: LogFields = { event: 'mount' };
+
+/**
+ * The address at which callers of a mount may have to sign in.
+ *
+ * @returns undefined for a target without an address, or with credentials of its own
+ */
+export function signInAddress(target: MountTarget, { auth }: MountOptions): URL | undefined {
+  if (auth === false || isServerInMemory(target)) return undefined;
+  if (typeof target === 'string' || target instanceof URL) return addressIn(target);
+  if (!isObject(target) || !('url' in target) || target.auth !== undefined) return undefined;
+  const credentials = Object.keys(target.headers ?? {}).some((name) => name.toLowerCase() === 'authorization');
+  return credentials && auth === undefined ? undefined : addressIn(target.url);
+}
+
+function addressIn(address: string | URL): URL | undefined {
+  return URL.canParse(String(address)) ? new URL(address) : undefined;
+}
+
+/**
+ * @param signIns needed for a target with a {@link signInAddress}
+ * @throws {DefinitionError | TypeError} for an invalid name or option
+ */
+export function openMount(
+  given: string,
+  target: MountTarget,
+  options: MountOptions,
+  host: MountHost,
+  signIns: SignIns | undefined,
+): OpenMount {
+  const name = checkMountName(given);
+  const settings = readMountOptions(name, options);
+  const { system, registrations, capabilities, gatherMs, subscriptions } = host;
+  host.claims ??= new NameClaims();
+  // The problems of a connection are those of its upstream, which can cause any number of them.
+  const logProblem = throttledLog(system.log, system.clock);
+  const open = (to: MountTarget, settings: MountSettings, signIns: SignIns | undefined): Upstream => {
+    const address = signInAddress(to, settings);
+    return new Upstream({
+      signIn: address && signIns?.open(name, address, settings.auth || {}),
+      name,
+      target: to,
+      host: { system, parent: `mount/${name}` },
+      share: settings.share,
+      quota: host.connections,
+      maxConnections: settings.maxUpstreamConnections,
+      maxInFlight: settings.maxUpstreamInFlight,
+      waitMs: settings.upstreamWaitMs,
+      idleMs: settings.upstreamIdleMs,
+      connect: {
+        name: host.name,
+        version: host.version,
+        clock: system.clock,
+        log: (level, message, fields) =>
+          (level === 'info' ? system.log : logProblem)(level, `mount "${name}": ${message}`, fields ?? MOUNT_EVENT),
+        connectMs: settings.connectMs,
+        probeMs: settings.probeMs,
+        ...(settings.eras === undefined ? {} : { eras: settings.eras }),
+        maxListPages: settings.maxListPages,
+        maxListed: settings.maxListed,
+        maxMessageBytes: settings.maxMessageBytes,
+        validate: false,
+      },
+    });
+  };
+  const upstream = new ReplaceableUpstream(open(target, settings, signIns), system.clock);
+  const actor = spawnMount({
+    ...{ system, name, settings, upstream, registrations, capabilities, gatherMs, subscriptions },
+    claims: host.claims,
+    targetKey: targetKeyOf(target),
+    random: () => randomInt(STEPS) / STEPS,
+  });
+  const state = (): string => system.inspection.live(actor.mailbox.address)?.state() ?? 'closed';
+  let starting: Promise<void> | undefined;
+  /** Starts the mount when the store is open. */
+  const start = (): Promise<void> => {
+    starting ??= host.store().then((store) => actor.mailbox.send({ type: 'start', store }));
+    return starting;
+  };
+  const ask = (type: 'first' | 'refresh'): Promise<void> =>
+    start().then(
+      () =>
+        new Promise((resolve, reject) => {
+          actor.mailbox.send({ type, listed: { resolve, reject } } satisfies MountMail);
+        }),
+    );
+  const present = { settings, target };
+  /** Opens another upstream, and lists it. */
+  const reach = async (to: MountTarget, next: MountSettings, signal: AbortSignal | undefined) => {
+    const other = open(to, next, signInAddress(to, next) && (await host.loadSignIns()));
+    try {
+      const listing = other.catalogue().then(async (client) => ({
+        ...{ upstream: other, targetKey: targetKeyOf(to), client },
+        catalogue: await listUpstream(client, next.maxListBytes, next.listMs),
+      }));
+      return await until(listing, system.clock, next.connectMs + next.listMs, signal);
+    } catch (error) {
+      void other.close();
+      throw new Error(`mount "${name}": ${messageOf(error)}`, { cause: error });
+    }
+  };
+  let withdrawing: Promise<void> | undefined;
+  return {
+    name,
+    get settings() {
+      return present.settings;
+    },
+    get state() {
+      return state();
+    },
+    get offering() {
+      return state().startsWith('offering');
+    },
+    ready: () => ask('first'),
+    refresh: () => ask('refresh'),
+    begun: () =>
+      new Promise((resolve) => {
+        const timer = system.clock.after(present.settings.firstListMs, resolve);
+        const done = (): void => {
+          timer.cancel();
+          resolve();
+        };
+        ask('first').then(done, done);
+      }),
+    listened: (uri, begins) => actor.mailbox.send({ type: begins ? 'listened' : 'unlistened', uri }),
+    released: (ownerKey) => upstream.released(ownerKey),
+    approve: async (element) => {
+      await start();
+      return new Promise((resolve, reject) => {
+        actor.mailbox.send({ type: 'approve', element, approved: { resolve, reject } });
+      });
+    },
+    async change({ options: other, target: to, signal }) {
+      const next = readMountOptions(name, other);
+      await start();
+      const moves = to !== undefined || OF_CONNECTIONS.some((option) => next[option] !== present.settings[option]);
+      const moved = moves ? await reach(to ?? present.target, next, signal) : undefined;
+      await new Promise<void>((resolve, reject) => {
+        actor.mailbox.send({ type: 'change', change: { settings: next, moved }, done: { resolve, reject } });
+      });
+      present.settings = next;
+      present.target = to ?? present.target;
+    },
+    withdraw() {
+      withdrawing ??= new Promise<void>((resolve) => {
+        actor.mailbox.send({ type: 'close', closed: resolve });
+      }).then(() => actor.stop('the mount was closed'));
+      return withdrawing;
+    },
+    async close() {
+      await Promise.all([this.withdraw(), upstream.close()]);
+    },
+    async drain() {
+      await Promise.all([this.withdraw(), upstream.drain()]);
+    },
+  };
+}
+
+/** @throws the error of the promise; after `ms` milliseconds, or when the signal aborts, another one */
+function until<T>(promise: Promise<T>, clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = clock.after(ms, () => reject(new Error(`not listed within ${ms} ms (connectMs and listMs)`)));
+    const abort = (): void => reject(new Error('another change came first'));
+    signal?.addEventListener('abort', abort);
+    if (signal?.aborted) abort();
+    promise.then(resolve, reject).finally(() => {
+      late.cancel();
+      signal?.removeEventListener('abort', abort);
+    });
+  });
+}
+
+/** Identifies a target without its secrets. Undefined for a server in this process, which lists at once. */
+function targetKeyOf(target: MountTarget): string | undefined {
+  if (isServerInMemory(target)) return undefined;
+  if (typeof target === 'string' || target instanceof URL) return digest(['url', String(target)]);
+  if ('url' in target) return digest(['url', String(target.url)]);
+  if ('command' in target) return digest(['command', target.command, ...(target.args ?? []), target.cwd ?? '']);
+  return digest('socket' in target ? ['socket', target.socket] : ['channel', target.name]);
+}
+
+function digest(parts: readonly unknown[]): string {
+  return hash('sha256', parts.map(String).join('\0'), 'base64url');
+}

@@ -1,0 +1,207 @@
+/**
+ * The two tools in place of the tools of mounts with `expose: 'search'`: `find_tools` finds tools by words, `call_tool` calls
+ * one by its name. A call by name becomes a call of that tool before its rules are asked, so that rules, limits, questions,
+ * tasks and progress are those of the tool.
+ */
+
+import type { Element } from '../../core/messages/registry-messages.ts';
+import type { RequestAdmission, RequestMail } from '../../core/messages/request-messages.ts';
+import type { RequestView } from '../../core/messages/request-view.ts';
+import { isJsonObject, isThenable } from '../../core/protocol/json.ts';
+import type { CallToolResult, Tool } from '../../core/protocol/types.ts';
+import type { AnyTool } from '../../core/registry/define.ts';
+import type { Registration } from '../../core/registry/registration.ts';
+import { hideElement, setOperation } from '../../core/requests/active-request.ts';
+import type { Context } from '../../features/asking/context.ts';
+import { listViewOf } from '../../features/asking/request-context.ts';
+import { parametersOf, schemaText } from '../tool-signature.ts';
+import { type IndexedTool, ToolIndex } from './tool-index.ts';
+
+export const FIND_TOOL = 'find_tools';
+export const CALL_TOOL = 'call_tool';
+
+/** The source of both tools in the registry. */
+const SOURCE = 'search in mounts';
+/** Tools that a search returns, unless its caller wants another number. */
+const USUAL = 5;
+const MOST = 20;
+/** Most characters of the result of a search. */
+const MAX_RESULT = 8_000;
+/** Most characters of a signature, and of a description, in a list. */
+const MAX_SIGNATURE = 600;
+const MAX_LINE = 200;
+/** Names that the answer to an unknown name suggests. */
+const NEAR = 3;
+
+export interface SearchHost {
+  readonly catalogue: {
+    readonly version: number;
+    all(): readonly Element<Tool>[];
+    get(key: string): Element<Tool> | undefined;
+  };
+  readonly admission: Pick<RequestAdmission, 'admit'> & {
+    /** Sets the part of the list of tools that the caller of a request sees. */
+    seeTools(request: RequestView): Promise<undefined> | undefined;
+  };
+  /** Registers the two tools. */
+  readonly tools: Pick<Registration<AnyTool>, 'replaceSource'>;
+  /** Admits all requests by this from now on. */
+  guard(admission: Pick<RequestAdmission, 'admit'>): void;
+}
+
+export class SearchTools implements Pick<RequestAdmission, 'admit'> {
+  readonly #host: SearchHost;
+  readonly #index = new ToolIndex();
+  #version = -1;
+  #mounts: readonly string[] = [];
+
+  constructor(host: SearchHost) {
+    this.#host = host;
+  }
+
+  /** Offers both tools for one more mount. @throws {DefinitionError} if a tool of the server has one of their names */
+  add(mount: string): void {
+    this.#offer([...this.#mounts, mount]);
+  }
+
+  /** Withdraws both tools with the last mount. */
+  remove(mount: string): void {
+    this.#offer(this.#mounts.filter((name) => name !== mount));
+  }
+
+  #offer(mounts: readonly string[]): void {
+    this.#host.tools.replaceSource(SOURCE, mounts.length === 0 ? [] : this.#definitions(mounts));
+    this.#host.guard(mounts.length === 0 ? this.#host.admission : this);
+    this.#mounts = mounts;
+  }
+
+  #definitions(mounts: readonly string[]): readonly AnyTool[] {
+    return [
+      {
+        name: FIND_TOOL,
+        description: `Finds tools by what they do, among those of: ${mounts.join(', ')}. Each line of the result is the signature of a tool; call it with ${CALL_TOOL}. The exact name of a tool returns its whole description and schema.`,
+        input: {
+          type: 'object',
+          properties: {
+            query: { type: 'string', description: 'What the tool does, in a few words, such as "create an issue".' },
+            limit: { type: 'integer', minimum: 1, maximum: MOST, description: `Most tools. Default ${USUAL}.` },
+          },
+          required: ['query'],
+          additionalProperties: false,
+        },
+        annotations: { readOnlyHint: true, openWorldHint: false },
+        handler: (args: { readonly query: string; readonly limit?: number }, ctx: Context) => this.#find(args, ctx),
+      },
+      {
+        name: CALL_TOOL,
+        description: `Calls a tool that ${FIND_TOOL} has found. The result is that of the tool.`,
+        input: {
+          type: 'object',
+          properties: {
+            name: { type: 'string', description: 'The name of the tool.' },
+            arguments: { type: 'object', description: 'Its arguments, as its signature says.' },
+          },
+          required: ['name'],
+          additionalProperties: false,
+        },
+        handler: ({ name }: { readonly name: string }, ctx: Context) => this.#unknown(name, ctx),
+      },
+    ];
+  }
+
+  /** Admits requests in place of the admission: makes a call by name a call of the tool, if its caller may know of it. */
+  admit(mail: RequestMail, admitted: (mail: RequestMail) => void): void {
+    const { admission, catalogue } = this.#host;
+    const { request } = mail;
+    const { operation } = request;
+    if (operation.method !== 'tools/call' || (operation.name !== FIND_TOOL && operation.name !== CALL_TOOL))
+      return admission.admit(mail, admitted);
+    const itself = (): void => {
+      const seeing = admission.seeTools(request);
+      if (isThenable(seeing)) void seeing.then(() => admission.admit(mail, admitted));
+      else admission.admit(mail, admitted);
+    };
+    if (operation.name === FIND_TOOL) return itself();
+    const { name, arguments: args = {} } = operation.arguments;
+    const element = typeof name === 'string' ? catalogue.get(name) : undefined;
+    if (element?.listed !== 'search' || !isJsonObject(args)) return itself();
+    setOperation(request, { ...operation, name: element.key, arguments: args });
+    admission.admit(mail, () => {
+      if (!request.hidden) return admitted(mail);
+      // The answer is that of an unknown name.
+      hideElement(request, false);
+      setOperation(request, operation);
+      itself();
+    });
+  }
+
+  async #find({ query, limit = USUAL }: { query: string; limit?: number }, ctx: Context): Promise<CallToolResult> {
+    const visible = this.#visibleTo(ctx);
+    const exact = this.#host.catalogue.get(query.trim());
+    if (exact?.listed === 'search' && visible(exact.key)) return text(whole(exact.definition));
+    const { tools, matches } = await this.#matching(query, limit, visible);
+    if (tools.length === 0) return text(`No tool matches "${oneLine(query, MAX_LINE)}". Use other words.`);
+    const lines: string[] = [];
+    let length = 0;
+    for (const { key, definition } of tools) {
+      const line = `${signature(key, definition)}\n  ${oneLine(definition.description, MAX_LINE)}`;
+      length += line.length;
+      if (length > MAX_RESULT && lines.length > 0) break;
+      lines.push(line);
+    }
+    const more = matches - lines.length;
+    return text([...lines, ...(more > 0 ? [`${more} more match less well.`] : [])].join('\n'));
+  }
+
+  /** The answer to a name that does not exist, or that its caller must not know of. */
+  async #unknown(name: string, ctx: Context): Promise<CallToolResult> {
+    const { tools } = await this.#matching(name, NEAR, this.#visibleTo(ctx));
+    const near = tools.map(({ key, definition }) => `\n${signature(key, definition)}`).join('');
+    const next = near === '' ? ` Find its name with ${FIND_TOOL}.` : ` Did you mean one of these?${near}`;
+    return { ...text(`${FIND_TOOL} has no tool "${oneLine(name, 128)}".${next}`), isError: true };
+  }
+
+  async #matching(query: string, limit: number, visible: (key: string) => boolean) {
+    const { catalogue } = this.#host;
+    while (this.#version !== catalogue.version) {
+      const { version } = catalogue;
+      const searched = (): readonly IndexedTool[] =>
+        catalogue.all().filter(({ enabled, listed }) => enabled && listed === 'search');
+      await this.#index.update(searched);
+      this.#version = version;
+    }
+    return this.#index.find(query, limit, visible);
+  }
+
+  #visibleTo(ctx: Context): (key: string) => boolean {
+    const view = listViewOf(ctx);
+    return (key) => view?.hides.has(key) !== true;
+  }
+}
+
+/** The name of a tool with its parameters, on one line. */
+function signature(key: string, { inputSchema }: Tool): string {
+  return oneLine(`${key}(${parametersOf(inputSchema).join(', ')})`, MAX_SIGNATURE);
+}
+
+/** The whole definition, within the bound of a result. */
+function whole({ name, title, description, inputSchema, outputSchema }: Tool): string {
+  const parts = [
+    `${name}${title === undefined ? '' : ` (${oneLine(title, MAX_LINE)})`}`,
+    typeof description === 'string' ? description : '',
+    `Input: ${schemaText(inputSchema)}`,
+    ...(outputSchema ? [`Output: ${schemaText(outputSchema)}`] : []),
+  ];
+  const all = parts.join('\n');
+  return all.length <= 2 * MAX_RESULT ? all : `${all.slice(0, 2 * MAX_RESULT)}…`;
+}
+
+/** The start of a text on one line: a description must not look like another tool. */
+function oneLine(text: unknown, most: number): string {
+  const line = (typeof text === 'string' ? text : '').replace(/\s+/g, ' ').trim();
+  return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
+}
+
+function text(of: string): CallToolResult {
+  return { content: [{ type: 'text', text: of }] };
+}

@@ -1,0 +1,327 @@
+/** The sign-ins of people at upstreams: asks the caller to open a page, receives the browser, and repeats the call. */
+import type { Authorization, Challenge } from '../../client/authorization.ts';
+import { ClientError } from '../../client/client-errors.ts';
+import {
+  type LoopbackRedirects,
+  loopbackRedirects,
+  NO_SIGN_IN,
+  signInPage,
+} from '../../client/oauth/browser-sign-in.ts';
+import { type PersonalGrant, SignInOver } from '../../client/oauth/resource-grant.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import { ANONYMOUS, LOCAL } from '../../core/kernel/quota.ts';
+import { ToolError } from '../../core/protocol/errors.ts';
+import { isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
+import type { ReturnAddress, ReturnPage, SignInReturns } from '../../core/transports/transport.ts';
+import type { Context } from '../../features/asking/context.ts';
+import { CannotAsk } from '../../features/asking/input-errors.ts';
+import { checkpointsOf, prolong } from '../../features/asking/request-context.ts';
+import { digest, type StateKeys } from '../../features/asking/seal.ts';
+import { SignInNeeded, type UpstreamAuth, UpstreamGrants } from './upstream-grants.ts';
+
+/** The upstream demands a sign-in that the caller has not made. The message says what to do. */
+export class SignInRequired extends ToolError {
+  constructor(upstream: string, message: string, cause?: unknown) {
+    super(`${upstream}: ${message}`, cause === undefined ? {} : { cause });
+  }
+}
+
+/** The sign-ins at one upstream, as its calls use them. */
+export interface UpstreamSignIn {
+  readonly grants: UpstreamGrants;
+  /**
+   * Makes a request of the upstream for a call, and lets its caller sign in if the upstream demands it.
+   *
+   * @param work makes the request with the authorization of the caller; undefined: that of its connection. It is repeated
+   *   only after a failure that says that nothing was carried out
+   * @throws {SignInRequired} if the caller does not sign in, or cannot; else what `work` throws
+   */
+  run<T>(ctx: Context, work: (authorization: Authorization | undefined) => Promise<T>): Promise<T>;
+  /** True if an earlier run of a call, with these steps, ended while its caller was signing in. */
+  pending(steps: JsonObject): boolean;
+  /** Forgets the upstream. */
+  close(): void;
+}
+
+export interface SignInsOptions {
+  readonly keys: StateKeys;
+  readonly clock: Clock;
+  log(level: 'info' | 'warning', message: string): void;
+  /** The addresses of open transports for browsers. */
+  addresses(): readonly ReturnAddress[];
+}
+
+/** Most sign-ins of one call: the first, and steps up to more rights (2025-11-25 authorization, "Step-Up Authorization Flow"). */
+const MAX_SIGN_INS = 3;
+/** Most attempts of one call with a new token each. */
+const MAX_ATTEMPTS = 4;
+/** Milliseconds between two looks for a sign-in that another process may have received. */
+const LOOK_MS = 1_000;
+/** Milliseconds that a call has left when its sign-in expires. */
+const MARGIN_MS = 10_000;
+const MAX_FAILED = 1_000;
+const SCOPE = ['sign-in'];
+/** Names of steps, each with the mark of a sign-in: between the two, the upstream has carried out nothing of the call. */
+const BEGUN = 'sign-in ';
+const ENDED = 'signed in ';
+
+interface State {
+  readonly mount: string;
+  readonly resource: string;
+  readonly principal: string;
+}
+
+export class SignIns implements SignInReturns {
+  readonly #options: SignInsOptions;
+  /** By mount; a mount whose target was replaced has several for a while. */
+  readonly #upstreams = new Map<string, Set<UpstreamGrants>>();
+  /** The calls that wait for a browser, by mount and principal. */
+  readonly #waiting = new Map<string, Set<(failure: Error | undefined) => void>>();
+  /** Failed sign-ins whose callers have not accepted the question yet, by mount and principal. */
+  readonly #failed = new Map<string, Error>();
+  readonly #closing = new AbortController();
+  #loopback: Promise<LoopbackRedirects> | undefined;
+
+  constructor(options: SignInsOptions) {
+    this.#options = options;
+  }
+
+  /** @throws {DefinitionError} for an invalid option */
+  open(mount: string, url: URL, auth: Exclude<UpstreamAuth, false>): UpstreamSignIn {
+    const grants = new UpstreamGrants({ mount, url, auth, clock: this.#options.clock });
+    const ofMount = this.#upstreams.get(mount) ?? new Set();
+    this.#upstreams.set(mount, ofMount.add(grants));
+    return {
+      grants,
+      run: (ctx, work) => this.#run(ctx, mount, grants, work),
+      pending: (steps) =>
+        Object.keys(steps).some(
+          (step) => step.startsWith(BEGUN) && steps[`${ENDED}${step.slice(BEGUN.length)}`] === undefined,
+        ),
+      close: () => {
+        ofMount.delete(grants);
+        if (ofMount.size === 0 && this.#upstreams.get(mount) === ofMount) this.#upstreams.delete(mount);
+      },
+    };
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.#upstreams.clear();
+    void this.#loopback?.then((redirects) => redirects.close());
+  }
+
+  async #run<T>(
+    ctx: Context,
+    mount: string,
+    grants: UpstreamGrants,
+    work: (authorization: Authorization | undefined) => Promise<T>,
+  ): Promise<T> {
+    const authorization = grants.of(ctx.principal);
+    let asked = 0;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await work(authorization);
+      } catch (error) {
+        const challenge = error instanceof ClientError ? error.challenge : undefined;
+        if (!authorization || !challenge || attempt > MAX_ATTEMPTS) throw error;
+        if (await this.#authorizedSilently(authorization, challenge, ctx.signal, mount)) {
+          await grants.offerForCatalogue(ctx.principal);
+          continue;
+        }
+        const person = grants.person(ctx.principal);
+        asked += 1;
+        if (!person || asked > MAX_SIGN_INS) throw error;
+        await this.#ask(ctx, mount, person, challenge);
+      }
+    }
+  }
+
+  async receive(query: string, person: string | undefined): Promise<ReturnPage> {
+    const { keys, log } = this.#options;
+    const url = new URL(`http://127.0.0.1/?${query}`);
+    const opened = keys.ring.open(url.searchParams.get('state') ?? '', SCOPE);
+    const state = opened.ok ? opened.payload : undefined;
+    const grants = isState(state)
+      ? [...(this.#upstreams.get(state.mount) ?? [])].findLast((each) => each.url.href === state.resource)
+      : undefined;
+    const grant = isState(state) ? grants?.person(state.principal) : undefined;
+    if (!isState(state) || !grant) return signInPage(400, NO_SIGN_IN);
+    const { mount, principal } = state;
+    if (person === undefined)
+      return signInPage(
+        401,
+        'This server does not know who you are. Sign in to it in this browser, and load this page again.',
+      );
+    if (person !== principal) {
+      log('warning', `${mount}: the browser of another person returned from a sign-in. Its grant was refused`);
+      return signInPage(
+        403,
+        'Another person began this sign-in. Nothing was stored. If somebody sent you the link to it, do not use it.',
+      );
+    }
+    try {
+      await grant.finish(url, this.#closing.signal);
+    } catch (error) {
+      if (error instanceof SignInOver) return signInPage(400, NO_SIGN_IN);
+      this.#wake(mount, principal, this.#failure(mount, 'the sign-in failed: ', error));
+      return signInPage(400, 'The sign-in failed. The program shows the reason. You can close this page.');
+    }
+    await grants?.offerForCatalogue(principal);
+    this.#wake(mount, principal, undefined);
+    return signInPage(200, 'Signed in. You can close this page.');
+  }
+
+  async #ask(ctx: Context, mount: string, grant: PersonalGrant, challenge: Challenge): Promise<void> {
+    const { principal } = ctx;
+    const redirectUrl = await this.#redirectUrl(mount, principal);
+    let url: URL;
+    try {
+      url = await grant.begin(
+        challenge,
+        redirectUrl,
+        () => this.#seal({ mount, resource: challenge.resource.href, principal }),
+        ctx.signal,
+      );
+    } catch (error) {
+      throw this.#failure(mount, 'the sign-in cannot begin: ', error);
+    }
+    // A repeated run of the handler asks for the same page under the same name.
+    const mark = digest(url.searchParams.get('state') ?? '').slice(0, 8);
+    const name = `sign in to ${mount} ${mark}`;
+    // Only such a call can run again.
+    const resumable = checkpointsOf(ctx) !== undefined;
+    if (resumable) await ctx.step(`${BEGUN}${mark}`, () => true);
+    const message = `[${mount}] Sign in at ${url.host}, so that this call can use ${mount} for you.`;
+    try {
+      const { [name]: answer } = await ctx.ask({ [name]: { elicitUrl: { message, url: url.href } } });
+      if (answer?.status !== 'accepted')
+        throw new SignInRequired(mount, 'the upstream demands a sign-in, which was declined');
+    } catch (error) {
+      if (!(error instanceof CannotAsk)) throw error;
+      throw new SignInRequired(
+        mount,
+        `the upstream demands a sign-in. Ask the user to open this address in a browser, then repeat the call: ${url.href}`,
+        error,
+      );
+    }
+    await this.#finished(ctx, mount, grant);
+    if (resumable) await ctx.step(`${ENDED}${mark}`, () => true);
+  }
+
+  /** Waits until the browser of the person has returned, here or at another process. */
+  async #finished(ctx: Context, mount: string, grant: PersonalGrant): Promise<void> {
+    const { clock } = this.#options;
+    const key = keyOf(mount, ctx.principal);
+    const until = await grant.waitsUntil();
+    const failed = this.#failed.get(key);
+    this.#failed.delete(key);
+    if (failed) throw failed;
+    if (until === undefined) return;
+    const restore = prolong(ctx, Math.max(0, until - clock.date()) + MARGIN_MS);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const waiting = this.#waiting.get(key) ?? new Set();
+        this.#waiting.set(key, waiting);
+        const end = (failure: Error | undefined): void => {
+          timer.cancel();
+          waiting.delete(end);
+          if (waiting.size === 0 && this.#waiting.get(key) === waiting) this.#waiting.delete(key);
+          ctx.signal.removeEventListener('abort', aborted);
+          if (failure) reject(failure);
+          else resolve();
+        };
+        const aborted = (): void => end(new Error('the call was cancelled'));
+        const look = (): void => {
+          grant.waitsUntil().then(
+            (waits) => {
+              if (!waiting.has(end)) return;
+              if (waits === undefined) return end(undefined);
+              if (waits <= clock.date()) return end(new SignInRequired(mount, 'nobody finished the sign-in in time'));
+              timer = clock.after(LOOK_MS, look);
+            },
+            (error: unknown) => end(error instanceof Error ? error : new Error(String(error))),
+          );
+        };
+        waiting.add(end);
+        ctx.signal.addEventListener('abort', aborted, { once: true });
+        let timer = clock.after(LOOK_MS, look);
+        if (ctx.signal.aborted) aborted();
+      });
+    } finally {
+      restore();
+    }
+  }
+
+  #wake(mount: string, principal: string, failure: Error | undefined): void {
+    const key = keyOf(mount, principal);
+    const waiting = this.#waiting.get(key);
+    this.#failed.delete(key);
+    if (waiting) for (const end of [...waiting]) end(failure);
+    else if (failure) {
+      this.#failed.set(key, failure);
+      if (this.#failed.size > MAX_FAILED) this.#failed.delete([...this.#failed.keys()][0] ?? '');
+    }
+  }
+
+  /** The address at which the browser of this principal returns, and is known to be theirs. */
+  async #redirectUrl(mount: string, principal: string): Promise<string> {
+    if (principal === LOCAL) {
+      this.#loopback ??= loopbackRedirects((url) => this.receive(url.search.slice(1), LOCAL));
+      return (await this.#loopback).redirectUrl;
+    }
+    const identifies = principal !== ANONYMOUS;
+    const address = this.#options.addresses().find((each) => each.identifies === identifies);
+    if (address) return address.url;
+    throw new SignInRequired(
+      mount,
+      identifies
+        ? 'the upstream demands a sign-in, and this server cannot tell whose browser returns from it. Its operator must set http.signIn with `url` and `identify`'
+        : 'the upstream demands a sign-in, and this server does not know its callers. Its operator must authenticate them, and set http.signIn',
+    );
+  }
+
+  async #authorizedSilently(
+    authorization: Authorization,
+    challenge: Challenge,
+    signal: AbortSignal,
+    mount: string,
+  ): Promise<boolean> {
+    try {
+      await authorization.authorize(challenge, signal);
+      return true;
+    } catch (error) {
+      if (error instanceof SignInNeeded) return false;
+      throw this.#failure(mount, '', error);
+    }
+  }
+
+  /** A failure for the caller, who gets no address, and for the log, which has the whole. */
+  #failure(mount: string, what: string, error: unknown): SignInRequired {
+    const message = messageOf(error);
+    this.#options.log('warning', `${mount}: sign-in: ${message}`);
+    return new SignInRequired(mount, `${what}${withoutAddresses(message)}`, error);
+  }
+
+  #seal({ mount, resource, principal }: State): string {
+    return this.#options.keys.ring.seal({ mount, resource, principal }, SCOPE);
+  }
+}
+
+/**
+ * The text without the addresses that errors of connections contain: URLs, IP addresses, and the host after a code of the
+ * operating system.
+ */
+function withoutAddresses(text: string): string {
+  return text
+    .replace(/\b(E[A-Z_]{4,})\s+\S+/g, '$1')
+    .replace(/[^\s()"',]*(?:\/\/|\d\.\d+\.\d+\.\d|::|:\d)[^\s()"',]*|\S+(?= has no address)/g, '…');
+}
+
+function keyOf(mount: string, principal: string): string {
+  return `${mount} ${principal}`;
+}
+
+function isState(value: unknown): value is State {
+  return isObject(value) && [value.mount, value.resource, value.principal].every((each) => typeof each === 'string');
+}

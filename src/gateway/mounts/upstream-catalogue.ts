@@ -1,0 +1,79 @@
+/** The catalogue of an upstream: its definitions as it sent them, and how they are listed, stored and read again. */
+import type { Client } from '../../client/connected-client.ts';
+import { jsonLength } from '../../core/execution/size.ts';
+import { isJsonObject, isObject, type JsonObject } from '../../core/protocol/json.ts';
+import type { Prompt, Resource, ResourceTemplate, Tool } from '../../core/protocol/types.ts';
+
+export interface UpstreamCatalogue {
+  /** The capabilities that the upstream announces. */
+  readonly capabilities: JsonObject;
+  readonly tools: readonly Tool[];
+  readonly resources: readonly Resource[];
+  readonly templates: readonly ResourceTemplate[];
+  readonly prompts: readonly Prompt[];
+  /** The lists that shared caches may keep. */
+  readonly isPublic?: Readonly<Partial<Record<'tools' | 'resources' | 'prompts', boolean>>>;
+}
+
+const LISTS = ['tools', 'resources', 'prompts'] as const;
+/** The least time between two listings of an upstream that announces no changes, in milliseconds. */
+const LEAST_FRESH_MS = 30_000;
+
+/**
+ * Lists everything that an upstream offers. The client bounds the pages and the elements of each list.
+ *
+ * @param maxLength most characters of the catalogue as JSON
+ * @param timeoutMs for each page
+ * @throws {Error} if a list fails, or the catalogue is too long
+ */
+export async function listUpstream(client: Client, maxLength: number, timeoutMs: number): Promise<UpstreamCatalogue> {
+  const fresh = { fresh: true, timeoutMs } as const;
+  const [tools, resources, templates, prompts] = await Promise.all([
+    client.tools(fresh),
+    client.resources(fresh),
+    client.templates(fresh),
+    client.prompts(fresh),
+  ]);
+  const { capabilities } = client.server;
+  const catalogue = {
+    capabilities: isJsonObject(capabilities) ? capabilities : {},
+    tools,
+    resources,
+    templates,
+    prompts,
+    isPublic: client.listHints.isPublic,
+  };
+  if (jsonLength(catalogue, maxLength) > maxLength)
+    throw new Error(`its lists have more than ${maxLength} characters. The option is maxListBytes`);
+  return catalogue;
+}
+
+/**
+ * The time until an upstream is listed again although it has announced no change.
+ *
+ * @param longestMs of an upstream that announces changes, or gives its lists no time
+ */
+export function freshMsOf({ listHints, server: { capabilities } }: Client, longestMs: number): number {
+  const announced = LISTS.every((list) => {
+    const capability = capabilities[list];
+    return capability === undefined || (isObject(capability) && capability.listChanged === true);
+  });
+  const { freshForMs } = listHints;
+  return announced || freshForMs === 0 ? longestMs : Math.min(longestMs, Math.max(LEAST_FRESH_MS, freshForMs));
+}
+
+/** Reads a stored catalogue. @returns undefined if it was stored in another form */
+export function readCatalogue(value: unknown): UpstreamCatalogue | undefined {
+  if (!isObject(value) || !isJsonObject(value.capabilities)) return undefined;
+  const { capabilities, tools, resources, templates, prompts } = value;
+  if (!isList<Tool>(tools, 'name') || !isList<Resource>(resources, 'uri')) return undefined;
+  if (!isList<ResourceTemplate>(templates, 'uriTemplate') || !isList<Prompt>(prompts, 'name')) return undefined;
+  const isPublic = isObject(value.isPublic) ? value.isPublic : {};
+  const shared = Object.fromEntries(LISTS.map((list) => [list, isPublic[list] === true]));
+  return { capabilities, tools, resources, templates, prompts, isPublic: shared };
+}
+
+/** The client has checked the definitions when it listed them. */
+function isList<T>(value: unknown, key: string): value is readonly T[] {
+  return Array.isArray(value) && value.every((item) => isObject(item) && typeof item[key] === 'string');
+}

@@ -1,0 +1,380 @@
+/** The grants of one upstream: one for each principal, or one for all calls, and the one that its catalogue is read with. */
+import type { Authorization, Challenge } from '../../client/authorization.ts';
+import { type OAuthOptions, oauth, type PersonalGrant, personalGrant } from '../../client/oauth/resource-grant.ts';
+import { memoryTokens, type TokenStore } from '../../client/oauth/token-store.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import { ANONYMOUS, LOCAL } from '../../core/kernel/quota.ts';
+import { checkOptionNames, describe, isObject } from '../../core/protocol/json.ts';
+import { DefinitionError } from '../../core/registry/definition-checks.ts';
+
+/** OAuth at an upstream. Without `grant`, `assertion` and `exchange`, each principal signs in. */
+export interface UpstreamOAuth
+  extends Pick<
+    OAuthOptions,
+    | 'clientId'
+    | 'clientSecret'
+    | 'privateKey'
+    | 'algorithm'
+    | 'issuer'
+    | 'clientName'
+    | 'scopes'
+    | 'grant'
+    | 'dpop'
+    | 'signInMs'
+    | 'tokens'
+    | 'assertion'
+  > {
+  /** Enterprise-managed authorization (SEP-990): the token of the identity provider for a principal is exchanged. */
+  readonly exchange?: {
+    readonly tokenEndpoint: string;
+    readonly clientId: string;
+    idToken(principal: string): string | Promise<string>;
+  };
+  /**
+   * The credentials that the catalogue is read with, which every caller of this server sees, within `scopes` and `allow`.
+   * `operator` (default): the grant of `troupe login`, or of the only person where callers do not authenticate. `anyone`: also the
+   * grant of the first person who signs in, for an upstream that lists the same for everyone. Or an authorization of its own.
+   */
+  readonly catalogue?: 'operator' | 'anyone' | UpstreamTokens | Authorization;
+}
+
+/** Tokens from a function of the program. */
+export interface UpstreamTokens {
+  /**
+   * Returns the token of a principal at this upstream, without "Bearer". Called for each request.
+   *
+   * @param principal of the call; undefined for the catalogue
+   * @returns undefined to send none
+   */
+  token(principal: string | undefined): string | undefined | Promise<string | undefined>;
+}
+
+/**
+ * The authorization at an upstream over HTTP. False: none. An {@link Authorization}, such as `oauth()` of `troupe/client`,
+ * serves all calls with one grant.
+ */
+export type UpstreamAuth = UpstreamOAuth | UpstreamTokens | Authorization | false;
+
+/** Only a person can obtain the token that the upstream demands. */
+export class SignInNeeded extends Error {
+  override readonly name = 'SignInNeeded';
+
+  constructor() {
+    super('a person must sign in');
+  }
+}
+
+const OAUTH_OPTIONS: ReadonlySet<string> = new Set<keyof UpstreamOAuth>([
+  'clientId',
+  'clientSecret',
+  'privateKey',
+  'algorithm',
+  'issuer',
+  'clientName',
+  'scopes',
+  'grant',
+  'dpop',
+  'signInMs',
+  'tokens',
+  'assertion',
+  'exchange',
+  'catalogue',
+]);
+
+/** Most principals whose grants are in memory. The store of tokens has all of them. */
+const MAX_PRINCIPALS = 4_096;
+/** Most grants that are tried for a catalogue in a row. */
+const MAX_TRIED = 4;
+
+export interface UpstreamGrantsOptions {
+  readonly mount: string;
+  readonly url: URL;
+  readonly auth: Exclude<UpstreamAuth, false>;
+  readonly clock: Clock;
+}
+
+export class UpstreamGrants {
+  readonly url: URL;
+  /** Authorizes a connection that serves several principals: its handshake, its lists, its subscriptions. */
+  readonly shared: Authorization;
+  readonly #options: UpstreamGrantsOptions;
+  readonly #tokens: TokenStore;
+  /** The grants of principals, the most recently used last; undefined if one grant serves all. */
+  readonly #principals: Map<string, Authorization> | undefined;
+  readonly #people: Map<string, PersonalGrant> | undefined;
+
+  /** @throws {DefinitionError} for an invalid option */
+  constructor(options: UpstreamGrantsOptions) {
+    const { mount, auth, clock, url } = options;
+    this.url = url;
+    this.#options = options;
+    if (isAuthorization(auth)) {
+      this.#tokens = memoryTokens();
+      this.shared = auth;
+      return;
+    }
+    if (isTokens(auth)) {
+      this.#tokens = memoryTokens();
+      this.#principals = new Map();
+      this.shared = new ProgramToken(auth, undefined, url);
+      return;
+    }
+    checkOAuth(mount, auth);
+    const { exchange, catalogue = 'operator', ...rest } = auth;
+    this.#tokens = auth.tokens ?? memoryTokens();
+    if (!exchange && (auth.assertion || auth.grant === 'client_credentials')) {
+      this.shared = oauth({ ...rest, tokens: this.#tokens, clock, interactive: false });
+      return;
+    }
+    this.#principals = new Map();
+    if (!exchange) this.#people = new Map();
+    this.shared =
+      typeof catalogue === 'string'
+        ? new CatalogueGrant(this.#tokens, this.#key(undefined), {
+            of: (principal) => this.of(principal),
+            mayRead: (principal) => this.mayRead(principal),
+          })
+        : isAuthorization(catalogue)
+          ? catalogue
+          : new ProgramToken(catalogue, undefined, url);
+  }
+
+  /**
+   * True if the catalogue, which every caller sees, may be read with the grant of this principal. The lists of a person are
+   * private, unless all callers are one person, or the operator knows that the upstream lists the same for everyone.
+   */
+  mayRead(principal: string): boolean {
+    const { auth } = this.#options;
+    const open = !isAuthorization(auth) && !isTokens(auth) && auth.catalogue === 'anyone';
+    return open || principal === LOCAL || principal === ANONYMOUS;
+  }
+
+  /** The authorization of requests for a principal; undefined if the shared one serves them. */
+  of(principal: string): Authorization | undefined {
+    const principals = this.#principals;
+    if (!principals) return undefined;
+    const known = principals.get(principal);
+    if (known) {
+      principals.delete(principal);
+      principals.set(principal, known);
+      return known;
+    }
+    const made = this.#make(principal);
+    principals.set(principal, made);
+    if (principals.size > MAX_PRINCIPALS) {
+      const [oldest = ''] = principals.keys();
+      principals.delete(oldest);
+      this.#people?.delete(oldest);
+    }
+    return made;
+  }
+
+  /** The grant of a principal who can sign in; undefined if no person signs in at this upstream. */
+  person(principal: string): PersonalGrant | undefined {
+    if (!this.#people) return undefined;
+    this.of(principal);
+    return this.#people.get(principal);
+  }
+
+  /** True if each principal has a grant of its own, so that no two may share a session. */
+  get separate(): boolean {
+    return this.#principals !== undefined;
+  }
+
+  /** True if each principal signs in. */
+  get personal(): boolean {
+    return this.#people !== undefined;
+  }
+
+  /** Reads the catalogue with the grant of this principal from now on, if that is permitted, and if there is no other that the upstream accepts. */
+  offerForCatalogue(principal: string): Promise<void> {
+    const grant = this.shared instanceof CatalogueGrant && this.mayRead(principal) ? this.shared : undefined;
+    return grant?.offer(principal) ?? Promise.resolve();
+  }
+
+  #make(principal: string): Authorization {
+    const { auth, clock, url } = this.#options;
+    if (auth === undefined || isAuthorization(auth)) return this.shared;
+    if (isTokens(auth)) return new ProgramToken(auth, principal, url);
+    const { exchange, catalogue: _, ...rest } = auth;
+    const options = { ...rest, clock, tokens: this.#tokens, interactive: false };
+    const key = this.#key(principal);
+    if (exchange)
+      return personalGrant(url, key, {
+        ...options,
+        exchange: { ...exchange, idToken: () => exchange.idToken(principal) },
+      });
+    const grant = personalGrant(url, key, options);
+    this.#people?.set(principal, grant);
+    return new SilentGrant(grant);
+  }
+
+  /**
+   * The name of a grant in the store of tokens. The person at this machine has the grants of `troupe login`; the mount of
+   * several people reads its catalogue with that one, if it exists.
+   */
+  #key(principal: string | undefined): string {
+    const resource = `${this.url.origin}${this.url.pathname}`;
+    return principal === undefined || principal === LOCAL ? resource : `${resource} ${principal}`;
+  }
+}
+
+/** The people whose grants a catalogue can be read with. */
+interface CatalogueReaders {
+  of(principal: string): Authorization | undefined;
+  mayRead(principal: string): boolean;
+}
+
+/** The grant of a person who is not asked here: a refreshed token, or none. */
+class SilentGrant implements Authorization {
+  readonly #grant: PersonalGrant;
+
+  constructor(grant: PersonalGrant) {
+    this.#grant = grant;
+  }
+
+  headers(...request: Parameters<Authorization['headers']>): ReturnType<Authorization['headers']> {
+    return this.#grant.headers(...request);
+  }
+
+  observe(...response: Parameters<NonNullable<Authorization['observe']>>): void {
+    this.#grant.observe?.(...response);
+  }
+
+  async authorize(challenge: Challenge): Promise<void> {
+    if (!(await this.#grant.renew(challenge))) throw new SignInNeeded();
+  }
+}
+
+/** A token that the program supplies. */
+class ProgramToken implements Authorization {
+  readonly #source: UpstreamTokens;
+  readonly #principal: string | undefined;
+  readonly #url: URL;
+  #sent: string | undefined;
+
+  constructor(source: UpstreamTokens, principal: string | undefined, url: URL) {
+    this.#source = source;
+    this.#principal = principal;
+    this.#url = url;
+  }
+
+  headers(_: string, url: URL): ReturnType<Authorization['headers']> {
+    if (url.origin !== this.#url.origin) return undefined;
+    const token = this.#source.token(this.#principal);
+    return token instanceof Promise ? token.then((found) => this.#headersOf(found) ?? {}) : this.#headersOf(token);
+  }
+
+  async authorize(): Promise<void> {
+    const rejected = this.#sent;
+    const token = await this.#source.token(this.#principal);
+    if (token === undefined || token === rejected)
+      throw new Error('the upstream rejected the token of this caller (the option is auth.token)');
+  }
+
+  #headersOf(token: string | undefined): Readonly<Record<string, string>> | undefined {
+    this.#sent = token;
+    return token === undefined ? undefined : { authorization: `Bearer ${token}` };
+  }
+}
+
+/** The grant that a catalogue is read with: the operator's, else that of the first person whose grant may be used. */
+class CatalogueGrant implements Authorization {
+  readonly #tokens: TokenStore;
+  readonly #entry: string;
+  readonly #people: CatalogueReaders;
+  #current: Authorization | undefined;
+  #principal: string | undefined;
+  /** True if the upstream accepts no token of the current grant. */
+  #refused = true;
+  #loading: Promise<void> | undefined;
+
+  constructor(tokens: TokenStore, key: string, people: CatalogueReaders) {
+    this.#tokens = tokens;
+    this.#entry = `catalogue ${key}`;
+    this.#people = people;
+  }
+
+  headers(...request: Parameters<Authorization['headers']>): ReturnType<Authorization['headers']> {
+    if (this.#current) return this.#current.headers(...request);
+    this.#loading ??= this.#load();
+    return this.#loading.then(async () => (await this.#current?.headers(...request)) ?? {});
+  }
+
+  observe(...response: Parameters<NonNullable<Authorization['observe']>>): void {
+    this.#current?.observe?.(...response);
+  }
+
+  /** Tries the grants that exist. No person waits for a catalogue, so none is asked. */
+  async authorize(challenge: Challenge, signal: AbortSignal): Promise<void> {
+    await this.#load();
+    const stored = await this.#reader();
+    const candidates = [...new Set([this.#principal, LOCAL, stored])];
+    for (const principal of candidates.slice(0, MAX_TRIED)) {
+      const grant = principal === undefined ? undefined : this.#people.of(principal);
+      if (principal === undefined || !grant) continue;
+      try {
+        await grant.authorize(challenge, signal);
+        this.#use(principal);
+        return;
+      } catch (error) {
+        if (!(error instanceof SignInNeeded)) throw error;
+      }
+    }
+    this.#refused = true;
+    throw new SignInNeeded();
+  }
+
+  async offer(principal: string): Promise<void> {
+    if (!this.#refused) return;
+    const before = await this.#tokens.get(this.#entry);
+    await this.#tokens.replace(this.#entry, before, principal);
+    this.#use(principal);
+  }
+
+  async #load(): Promise<void> {
+    if (this.#current) return;
+    const stored = await this.#reader();
+    this.#use(stored ?? LOCAL);
+    this.#refused = stored === undefined;
+  }
+
+  /** The stored person. The grant of one that an earlier process stored, with other options, may be used no more. */
+  async #reader(): Promise<string | undefined> {
+    const stored = await this.#tokens.get(this.#entry);
+    return stored !== undefined && this.#people.mayRead(stored) ? stored : undefined;
+  }
+
+  #use(principal: string): void {
+    this.#refused = false;
+    this.#principal = principal;
+    this.#current = this.#people.of(principal);
+  }
+}
+
+function isAuthorization(auth: UpstreamAuth): auth is Authorization {
+  return isObject(auth) && typeof auth.headers === 'function' && typeof auth.authorize === 'function';
+}
+
+function isTokens(auth: UpstreamAuth): auth is UpstreamTokens {
+  return isObject(auth) && typeof auth.token === 'function';
+}
+
+function checkOAuth(mount: string, auth: unknown): asserts auth is UpstreamOAuth {
+  const where = `server.mount("${mount}"): auth`;
+  if (!isObject(auth))
+    throw new DefinitionError(
+      `${where}: expected false, { token }, OAuth options or an authorization, got ${describe(auth)}`,
+    );
+  checkOptionNames(`${where}: `, auth, OAUTH_OPTIONS);
+  const { catalogue = 'operator' } = auth;
+  const isKnown = catalogue === 'operator' || catalogue === 'anyone';
+  if (!isKnown && !(isObject(catalogue) && (isFunction(catalogue.token) || isFunction(catalogue.headers))))
+    throw new DefinitionError(
+      `${where}.catalogue: expected "operator", "anyone", { token } or an authorization, got ${describe(catalogue)}`,
+    );
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function';
+}

@@ -1,0 +1,528 @@
+/** One upstream of a mount with its connections: one for all calls, or one for each owner of calls. Opens none by itself. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Authorization } from '../../client/authorization.ts';
+import { ClientError } from '../../client/client-errors.ts';
+import type { ConnectOptions, ConnectTarget } from '../../client/client-options.ts';
+import type { Client } from '../../client/connected-client.ts';
+import type { ServerInMemory } from '../../client/in-memory.ts';
+import { type ClientHost, openClient } from '../../client/open-client.ts';
+import type { CallPosition } from '../../client/relayed-request.ts';
+import { type Clock, systemClock, type Timer } from '../../core/kernel/clock.ts';
+import { ANONYMOUS, isExcess, type Quota, type Reservation } from '../../core/kernel/quota.ts';
+import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
+import { isObject, type JsonObject } from '../../core/protocol/json.ts';
+import type { ClientCapabilities } from '../../core/protocol/types.ts';
+import type { Context } from '../../features/asking/context.ts';
+import type { CallOwner } from '../../features/asking/request-context.ts';
+import type { UpstreamSignIn } from './sign-ins.ts';
+import { offeredPage } from './uris.ts';
+
+/** Follows the connections on which calls run. */
+export interface ConnectionFollower {
+  opened(client: Client): void;
+  closed(client: Client): void;
+}
+
+export interface UpstreamOptions {
+  /** The name of the mount. */
+  readonly name: string;
+  readonly target: ConnectTarget | ServerInMemory;
+  readonly connect: ConnectOptions;
+  /** The sign-ins at an upstream with an address. */
+  readonly signIn?: UpstreamSignIn | undefined;
+  /** The server of which the connections are a part. Default: each has an actor system of its own. */
+  readonly host?: Pick<ClientHost, 'system' | 'parent'> | undefined;
+  /** `everyone`: one connection for all calls, on which a legacy upstream can ask no client. Default `owner`. */
+  readonly share?: 'everyone' | 'owner' | undefined;
+  /** Connections of all upstreams of the server: `limits.maxUpstreamConnections`. */
+  readonly quota: Quota;
+  /** Most connections. */
+  readonly maxConnections: number;
+  /** Most calls in flight on one connection. */
+  readonly maxInFlight: number;
+  /** Milliseconds that a call waits for a connection. */
+  readonly waitMs: number;
+  /** Milliseconds after which an unused connection of an owner closes. */
+  readonly idleMs: number;
+}
+
+/** Most connections that serve anonymous calls, one call at a time. */
+const MAX_LEASED = 32;
+/** Most of them that wait for the next call. */
+const MAX_SPARE = 4;
+
+/** A connection, from its opening to its end. */
+interface Link {
+  readonly capabilities: ClientCapabilities;
+  /** The owner; changes with each lease. */
+  owner: CallOwner | undefined;
+  /** Rejects if the connection cannot be opened. */
+  readonly opening: Promise<Client>;
+  client: Client | undefined;
+  /** Ends the opening. */
+  readonly abort: AbortController;
+  usedAt: number;
+  /** The announcements of other roots that the upstream has received. */
+  rootsChanges: number;
+  /** The upstream has asked for roots when they were not known. */
+  rootsWanted: boolean;
+  readonly slot: Reservation;
+}
+
+/** An anonymous call that waits for a connection. */
+interface Waiting {
+  readonly owner: CallOwner;
+  readonly timer: Timer;
+  resolve(client: Promise<Client>): void;
+  reject(error: Error): void;
+}
+
+export class Upstream {
+  readonly #options: UpstreamOptions;
+  readonly #clock: Clock;
+  /** The connection for the catalogue, and the one that declares nothing to a legacy upstream. */
+  #shared: Link | undefined;
+  #plain: Link | undefined;
+  /** The era of the upstream, as the newest connection found it. */
+  #era: 'legacy' | 'modern' | undefined;
+  /** By the key of the owner. An owner whose clients declare different capabilities has several. */
+  readonly #owned = new Map<string, Link[]>();
+  /** Connections of anonymous calls that have ended. */
+  readonly #spare: Link[] = [];
+  #leased = 0;
+  readonly #queue: Waiting[] = [];
+  readonly #roots = new Map<string, JsonObject>();
+  readonly #closing = new Set<Promise<void>>();
+  #follower: ConnectionFollower | undefined;
+  #count = 0;
+  #sweep: Timer | undefined;
+  #closed = false;
+
+  constructor(options: UpstreamOptions) {
+    this.#options = options;
+    this.#clock = options.connect.clock ?? systemClock;
+  }
+
+  /** `idle`, `closed`, or the state of the shared connection (docs/client.md, "Connections"). */
+  get state(): string {
+    if (this.#closed) return 'closed';
+    return this.#shared?.client?.state ?? (this.#shared ? 'connecting' : 'idle');
+  }
+
+  /** The number of connections. */
+  get connections(): number {
+    return this.#count;
+  }
+
+  /**
+   * The connection for the catalogue and its changes: no call of an owner that can be asked uses it if the upstream is
+   * legacy.
+   *
+   * @throws {ClientError}
+   */
+  async catalogue(): Promise<Client> {
+    if (this.#closed) throw this.#closedError();
+    if (!this.#shared) {
+      const { connect, share } = this.#options;
+      const { extensions } = connect;
+      // Calls use the connection for the catalogue only if it is that of all: the upstream must not ask on it.
+      const declared = share === 'everyone' ? {} : ASKABLE;
+      const link = this.#open(undefined, extensions === undefined ? declared : { ...declared, extensions });
+      this.#shared = link;
+      link.opening.catch(() => {
+        if (this.#shared === link) this.#shared = undefined;
+      });
+    }
+    const client = await this.#within(this.#shared.opening);
+    this.#era = client.server.era;
+    return client;
+  }
+
+  /**
+   * The connection for a call of this owner. A modern upstream shares one connection. A legacy one declares the
+   * capabilities of its client for the whole connection, so that each owner has its own. Call {@link released} when an
+   * anonymous call has ended.
+   *
+   * @throws {ClientError} `overloaded`, `unreachable` and others, always with `carriedOut: 'no'`
+   */
+  async for(owner: CallOwner): Promise<Client> {
+    if (this.#closed) throw this.#closedError();
+    // A session with a legacy upstream belongs to the principal whose token opened it.
+    const separate = this.#options.signIn?.grants.separate === true;
+    const everyone = this.#options.share === 'everyone' && !separate;
+    const shared = this.#shared?.client;
+    if (shared) this.#era = shared.server.era;
+    // Each owner could be asked; without that, one connection serves all.
+    if (this.#era === undefined || this.#era === 'modern' || everyone) {
+      const client = shared ?? (await this.catalogue());
+      if (this.#era === 'modern' || everyone) return client;
+    }
+    if (owner.once && !separate && !canBeAsked(owner.capabilities)) return this.#unasked();
+    const links = this.#owned.get(owner.key) ?? [];
+    const known = links.find(
+      ({ capabilities }) => capabilities === owner.capabilities || isDeepStrictEqual(capabilities, owner.capabilities),
+    );
+    if (known) {
+      known.usedAt = this.#clock.now();
+      this.#announceRoots(known, owner);
+      return known.client ?? this.#within(known.opening);
+    }
+    return this.#within(owner.once ? this.#lease(owner) : this.#own(owner).opening);
+  }
+
+  /** The connection to a legacy upstream for anonymous calls of clients that it cannot ask. */
+  #unasked(): Client | Promise<Client> {
+    if (!this.#plain) {
+      const link = this.#open(undefined, {});
+      this.#plain = link;
+      link.opening.catch(() => {
+        if (this.#plain === link) this.#plain = undefined;
+      });
+    }
+    return this.#plain.client ?? this.#within(this.#plain.opening);
+  }
+
+  /** True if each principal signs in at the upstream. */
+  get signsIn(): boolean {
+    return this.#options.signIn?.grants.personal === true;
+  }
+
+  /** True if the catalogue may be read with the grant of this principal. */
+  readsCatalogue(principal: string): boolean {
+    return this.#options.signIn?.grants.mayRead(principal) === true;
+  }
+
+  /**
+   * Does a part of a call that needs the upstream, with the authorization of its caller, who signs in if the upstream demands
+   * it. The part is repeated after a sign-in.
+   *
+   * @param work passes the authorization to `Client.relay`; undefined: the connection's own
+   * @throws {SignInRequired} if the caller does not sign in; else what `work` throws
+   */
+  authorized<T>(ctx: Context, work: (authorization: Authorization | undefined) => Promise<T>): Promise<T> {
+    const { signIn } = this.#options;
+    return signIn ? signIn.run(ctx, work) : work(undefined);
+  }
+
+  /** True if the caller was signing in when an earlier run of the call ended, so that the upstream had carried out nothing. */
+  signingIn(earlierSteps: JsonObject): boolean {
+    return this.#options.signIn?.pending(earlierSteps) === true;
+  }
+
+  /**
+   * A connection for one call that another process has begun, in its session. Release it when the call has ended.
+   *
+   * @throws {ClientError}
+   */
+  async resume(owner: CallOwner, position: CallPosition): Promise<{ readonly client: Client; release(): void }> {
+    if (this.#closed) throw this.#closedError();
+    // The session is that of the other process, so that no other call of the owner uses this connection.
+    const key = `${owner.key} ${position.session} ${position.id}`;
+    const { opening } = this.#own({ ...owner, key, once: false }, position);
+    return { client: await this.#within(opening), release: () => this.released(key) };
+  }
+
+  /** Receives the connections to a legacy upstream that calls of owners use, those that are open already first. */
+  follow(follower: ConnectionFollower): void {
+    this.#follower = follower;
+    for (const { client } of [...[...this.#owned.values()].flat(), ...this.#spare])
+      if (client?.server.era === 'legacy') follower.opened(client);
+    if (this.#plain?.client) follower.opened(this.#plain.client);
+  }
+
+  /** Keeps an owner's roots, for a legacy upstream that asks for them outside of a call. */
+  keepRoots(ownerKey: string, roots: JsonObject): void {
+    if (this.#owned.has(ownerKey)) this.#roots.set(ownerKey, roots);
+  }
+
+  /** The owner has ended: its connections close, or serve the next anonymous call. */
+  released(ownerKey: string): void {
+    const links = this.#owned.get(ownerKey);
+    if (!links) return;
+    this.#owned.delete(ownerKey);
+    this.#roots.delete(ownerKey);
+    for (const link of links) {
+      if (!link.owner?.once) this.#end(link);
+      else {
+        this.#leased -= 1;
+        this.#keepOrEnd(link);
+        this.#serveNext();
+      }
+    }
+  }
+
+  /**
+   * Closes all connections. Idempotent.
+   *
+   * @param drainMs milliseconds for the calls in flight. Default: 2,000
+   */
+  async close(drainMs?: number): Promise<void> {
+    this.#options.signIn?.close();
+    this.#closed = true;
+    this.#sweep?.cancel();
+    for (const { timer, reject } of this.#queue.splice(0)) {
+      timer.cancel();
+      reject(this.#closedError());
+    }
+    const links = [...[...this.#owned.values()].flat(), ...this.#spare.splice(0)];
+    this.#owned.clear();
+    this.#roots.clear();
+    for (const link of [this.#shared, this.#plain]) if (link) links.push(link);
+    this.#shared = undefined;
+    this.#plain = undefined;
+    for (const link of links) this.#end(link, drainMs);
+    await Promise.all(this.#closing);
+  }
+
+  // Owners
+
+  #own(owner: CallOwner, resumes?: CallPosition): Link {
+    const link = this.#open(owner, owner.capabilities, resumes);
+    this.#assign(link, owner);
+    this.#sweepLater();
+    return link;
+  }
+
+  #assign(link: Link, owner: CallOwner): void {
+    link.owner = owner;
+    link.usedAt = this.#clock.now();
+    const links = this.#owned.get(owner.key);
+    if (links) links.push(link);
+    else this.#owned.set(owner.key, [link]);
+  }
+
+  /** Announces roots that the session has changed since its last call, or that the upstream has asked for in vain. */
+  #announceRoots(link: Link, { key, session, capabilities: { roots } }: CallOwner): void {
+    const changed = session !== undefined && session.rootsChanges !== link.rootsChanges;
+    const wanted = link.rootsWanted && isObject(roots) && roots.listChanged === true;
+    link.rootsWanted = false;
+    if (changed) {
+      link.rootsChanges = session.rootsChanges;
+      this.#roots.delete(key);
+    }
+    if (changed || wanted) link.client?.rootsChanged();
+  }
+
+  /**
+   * The roots for an upstream that asks outside of a call: what the owner has given during one.
+   *
+   * @throws {ProtocolError} if it has given none: an empty list would be remembered as its roots
+   */
+  #rootsFor(link: Link): ReturnType<typeof rootsOf> {
+    if (!link.owner) return [];
+    const kept = this.#roots.get(link.owner.key);
+    if (kept) return rootsOf(kept);
+    link.rootsWanted = true;
+    throw new ProtocolError(
+      ErrorCode.InternalError,
+      'the roots of this client are not known yet: ask again during one of its calls',
+    );
+  }
+
+  /** A connection for one anonymous call: of an earlier call, new, or that of the next call that ends. */
+  #lease(owner: CallOwner): Promise<Client> {
+    const spare = this.#spare.findIndex(({ capabilities }) => isDeepStrictEqual(capabilities, owner.capabilities));
+    const [link] = spare === -1 ? [] : this.#spare.splice(spare, 1);
+    if (link) {
+      this.#leased += 1;
+      this.#assign(link, owner);
+      return link.opening;
+    }
+    if (this.#leased < MAX_LEASED) {
+      const { opening } = this.#own(owner);
+      this.#leased += 1;
+      return opening;
+    }
+    return new Promise((resolve, reject) => {
+      const timer = this.#clock.after(this.#options.waitMs, () => {
+        this.#queue.splice(this.#queue.indexOf(waiting), 1);
+        reject(
+          this.#error(
+            'overloaded',
+            `${MAX_LEASED} anonymous calls have a connection each, and none of them ended within ${this.#options.waitMs} ms (upstreamWaitMs). Clients that authenticate need not wait`,
+          ),
+        );
+      });
+      const waiting: Waiting = { owner, timer, resolve, reject };
+      this.#queue.push(waiting);
+    });
+  }
+
+  #serveNext(): void {
+    const next = this.#queue.shift();
+    if (!next) return;
+    next.timer.cancel();
+    try {
+      next.resolve(this.#lease(next.owner));
+    } catch (error) {
+      next.reject(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  /** The next anonymous call may use the connection if nothing of the last one can still arrive. */
+  #keepOrEnd(link: Link): void {
+    const { client } = link;
+    link.owner = undefined;
+    link.usedAt = this.#clock.now();
+    const clean = client && client.state === 'ready' && !client.busy && client.abandoned === 0;
+    if (clean && this.#spare.length < MAX_SPARE && !this.#closed) this.#spare.push(link);
+    else this.#end(link);
+  }
+
+  // Connections
+
+  /** @throws {ClientError} if a limit is reached */
+  #open(owner: CallOwner | undefined, capabilities: ClientCapabilities, resumes?: CallPosition): Link {
+    const room = this.#makeRoom();
+    const { name, quota, target, connect, host, maxInFlight, signIn, waitMs } = this.#options;
+    const auth = (owner && signIn?.grants.of(owner.principal)) ?? signIn?.grants.shared;
+    const slot = quota.reserve(owner?.principal ?? name);
+    if (isExcess(slot)) throw this.#error('overloaded', slot.message);
+    this.#count += 1;
+    const options: ConnectOptions = {
+      ...connect,
+      ...(auth ? { auth } : {}),
+      ...(resumes ? { eras: 'legacy' } : {}),
+      maxInFlight,
+      waitMs,
+      ...(capabilities.roots ? { roots: () => this.#rootsFor(link) } : {}),
+    };
+    const inside = host && {
+      ...host,
+      label:
+        owner === undefined ? name : `${name} for ${owner.principal === ANONYMOUS ? 'one client' : owner.principal}`,
+    };
+    const abort = new AbortController();
+    const link: Link = {
+      capabilities,
+      owner,
+      opening: room.then(() =>
+        openClient(target, options, capabilities, owner !== undefined, inside, resumes, abort.signal),
+      ),
+      client: undefined,
+      abort,
+      usedAt: this.#clock.now(),
+      rootsChanges: owner?.session?.rootsChanges ?? 0,
+      rootsWanted: false,
+      slot,
+    };
+    link.opening.then(
+      (client) => {
+        link.client = client;
+        client.pageCompleted = (id) =>
+          link.owner?.session?.mailbox.send({ type: 'page completed', elicitationId: offeredPage(name, id) });
+        if (link !== this.#shared && link.usedAt !== REMOVED && client.server.era === 'legacy')
+          this.#follower?.opened(client);
+      },
+      () => this.#remove(link),
+    );
+    return link;
+  }
+
+  /**
+   * If all connections are in use, the one that was unused longest closes first.
+   *
+   * @throws {ClientError} if each of them has a call in flight
+   */
+  #makeRoom(): Promise<void> {
+    const { maxConnections } = this.#options;
+    if (this.#count < maxConnections) return Promise.resolve();
+    const [oldest] = [...this.#spare, ...[...this.#owned.values()].flat()]
+      .filter(({ client, owner }) => client && !client.busy && !owner?.once)
+      .sort((one, other) => one.usedAt - other.usedAt);
+    if (!oldest)
+      throw this.#error(
+        'overloaded',
+        `${maxConnections} connections to it are in use. The option is maxUpstreamConnections`,
+      );
+    return this.#end(oldest);
+  }
+
+  /** Closes a connection. */
+  #end(link: Link, drainMs?: number): Promise<void> {
+    this.#remove(link);
+    link.abort.abort();
+    const closed = link.client ? link.client.close(drainMs) : link.opening.then((client) => client.close());
+    const ended = closed.catch(() => {}).then(() => void this.#closing.delete(ended));
+    this.#closing.add(ended);
+    return ended;
+  }
+
+  #remove(link: Link): void {
+    if (link.usedAt === REMOVED) return;
+    link.usedAt = REMOVED;
+    this.#count -= 1;
+    if (link.client) this.#follower?.closed(link.client);
+    link.slot.release();
+    const spare = this.#spare.indexOf(link);
+    if (spare !== -1) this.#spare.splice(spare, 1);
+    const key = link.owner?.key;
+    const links = key === undefined ? undefined : this.#owned.get(key);
+    if (!links?.includes(link) || key === undefined) return;
+    const others = links.filter((each) => each !== link);
+    if (others.length > 0) this.#owned.set(key, others);
+    else {
+      this.#owned.delete(key);
+      this.#roots.delete(key);
+    }
+    if (!link.owner?.once) return;
+    this.#leased -= 1;
+    this.#serveNext();
+  }
+
+  /** Closes the connections of owners that have been unused for `idleMs`. */
+  #sweepLater(): void {
+    const { idleMs } = this.#options;
+    this.#sweep ??= this.#clock.after(idleMs, () => {
+      this.#sweep = undefined;
+      const now = this.#clock.now();
+      for (const link of [...this.#spare, ...[...this.#owned.values()].flat()]) {
+        if (link.client?.busy) link.usedAt = now;
+        else if (link.usedAt + idleMs <= now && !link.owner?.once) this.#end(link);
+      }
+      if (this.#owned.size + this.#spare.length > 0) this.#sweepLater();
+    });
+  }
+
+  /** Waits for a connection, at most `waitMs`. */
+  #within(opening: Promise<Client>): Promise<Client> {
+    const { waitMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      const late = this.#clock.after(waitMs, () =>
+        reject(this.#error('unreachable', `no connection within ${waitMs} ms (upstreamWaitMs)`)),
+      );
+      opening.then(resolve, reject).finally(() => late.cancel());
+    });
+  }
+
+  #error(reason: 'overloaded' | 'unreachable' | 'closed', message: string): ClientError {
+    return new ClientError(this.#options.name, { reason, message, carriedOut: 'no' });
+  }
+
+  #closedError(): ClientError {
+    return this.#error('closed', 'the mount is closed');
+  }
+}
+
+/** Declared for the catalogue of a legacy upstream: some servers list certain tools only for clients that can be asked. */
+const ASKABLE: ClientCapabilities = {
+  elicitation: { form: {}, url: {} },
+  sampling: { tools: {} },
+  roots: { listChanged: true },
+};
+
+/** Of a connection that is no longer counted. */
+const REMOVED = -1;
+
+/** True if a server may send requests to a client that declares these capabilities. */
+function canBeAsked({ elicitation, roots, sampling }: ClientCapabilities): boolean {
+  return elicitation !== undefined || roots !== undefined || sampling !== undefined;
+}
+
+function rootsOf(kept: JsonObject): { readonly uri: string; readonly name?: string }[] {
+  const listed = Array.isArray(kept.roots) ? kept.roots : [];
+  return listed.flatMap((root) => {
+    if (!isObject(root) || typeof root.uri !== 'string') return [];
+    return [typeof root.name === 'string' ? { uri: root.uri, name: root.name } : { uri: root.uri }];
+  });
+}

@@ -1,0 +1,129 @@
+/**
+ * The resources of one upstream that clients of its mount watch: one subscription upstream for all of them on each connection. A
+ * legacy server may report a change only on the connection whose call made it.
+ */
+import type { Client } from '../../client/connected-client.ts';
+import type { Changes } from '../../client/server-changes.ts';
+import type { Clock, Timer } from '../../core/kernel/clock.ts';
+import { isObject } from '../../core/protocol/json.ts';
+import type { ReplaceableUpstream } from './replaceable-upstream.ts';
+import type { ConnectionFollower } from './upstream.ts';
+
+export interface WatchedResourcesOptions {
+  readonly upstream: ReplaceableUpstream;
+  readonly clock: Clock;
+  /** Milliseconds in which clients that begin or cease to watch are gathered into one subscription. */
+  readonly gatherMs: number;
+  /** Receives the URI upstream of a resource that has changed, or may have. */
+  updated(uri: string): void;
+}
+
+/** Milliseconds after which an upstream that could not be reached is asked again. */
+const RETRY_MS = 10_000;
+
+export class WatchedResources implements ConnectionFollower {
+  readonly #options: WatchedResourcesOptions;
+  readonly #watched = new Set<string>();
+  /** The connections to follow, with what each reports. The catalogue's is among them once something is watched. */
+  readonly #followed = new Map<Client, Changes | undefined>();
+  #timer: Timer | undefined;
+  /** Counts subscriptions: one that was opened for an earlier set of resources is not used. */
+  #generation = 0;
+
+  constructor(options: WatchedResourcesOptions) {
+    this.#options = options;
+  }
+
+  /** The number of watched resources. */
+  get size(): number {
+    return this.#watched.size;
+  }
+
+  /** The first client begins to watch a resource, by its URI upstream. */
+  watch(uri: string): void {
+    if (this.#watched.has(uri)) return;
+    this.#watched.add(uri);
+    this.#subscribeAfter(this.#options.gatherMs);
+  }
+
+  /** The last client ceases to watch a resource. */
+  unwatch(uri: string): void {
+    if (this.#watched.delete(uri)) this.#subscribeAfter(this.#options.gatherMs);
+  }
+
+  /** Another upstream took the place of the present one. */
+  subscribeAgain(): void {
+    if (this.#watched.size > 0) this.#subscribeAfter(0);
+  }
+
+  /** Calls of an owner use this connection from now on. It is followed before the first of them is sent. */
+  opened(client: Client): void {
+    this.#followed.set(client, this.#changesOf(client));
+  }
+
+  closed(client: Client): void {
+    this.#followed.get(client)?.end();
+    this.#followed.delete(client);
+  }
+
+  close(): void {
+    this.#generation += 1;
+    this.#watched.clear();
+    this.#timer?.cancel();
+    for (const changes of this.#followed.values()) changes?.end();
+    this.#followed.clear();
+  }
+
+  #subscribeAfter(ms: number): void {
+    this.#timer ??= this.#options.clock.after(ms, () => {
+      this.#timer = undefined;
+      void this.#subscribe();
+    });
+  }
+
+  /** Subscribes to the resources that are watched now, then ends the subscriptions before. */
+  async #subscribe(): Promise<void> {
+    this.#generation += 1;
+    const generation = this.#generation;
+    let client: Client | undefined;
+    try {
+      client = this.#watched.size === 0 ? undefined : await this.#options.upstream.current.catalogue();
+    } catch {
+      // Changes may be missed until then: the resources count as changed.
+      if (generation === this.#generation) this.#subscribeAfter(RETRY_MS);
+      return;
+    }
+    if (generation !== this.#generation) return;
+    for (const each of new Set([...this.#followed.keys(), ...(client ? [client] : [])])) {
+      const before = this.#followed.get(each);
+      this.#followed.set(each, this.#changesOf(each));
+      before?.end();
+    }
+  }
+
+  #changesOf(client: Client): Changes | undefined {
+    if (this.#watched.size === 0 || !subscribes(client)) return undefined;
+    const changes = client.changes({ resources: [...this.#watched] });
+    void this.#follow(changes);
+    return changes;
+  }
+
+  async #follow(changes: Changes): Promise<void> {
+    const { updated } = this.#options;
+    try {
+      for await (const change of changes) {
+        if (change.type === 'missed') for (const uri of this.#watched) updated(uri);
+        else if (change.type === 'resource')
+          // An upstream may report a part of what is watched (2025-11-25 resources, "Subscriptions").
+          for (const uri of this.#watched) if (change.uri === uri || change.uri.startsWith(`${uri}/`)) updated(uri);
+      }
+    } catch {
+      // The upstream has no subscriptions, although it announces them.
+    }
+  }
+}
+
+function subscribes({ server: { capabilities, era } }: Client): boolean {
+  const { resources } = capabilities;
+  return era === 'modern' || (isObject(resources) && resources.subscribe === true);
+}

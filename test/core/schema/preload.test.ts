@@ -1,0 +1,32 @@
+/** ajv loads while the server is idle, and only for a server that has a plain JSON Schema. */
+import * as assert from 'uvu/assert';
+import { z } from 'zod';
+import { preloadAjv, validatorMaker } from '../../../src/core/schema/ajv.ts';
+import { connect } from '../../../src/entries/testing.ts';
+import { createServer } from '../../../src/entries/troupe.ts';
+import { suite } from '../../harness/door.ts';
+
+const test = suite('loading ajv');
+
+const isLoaded = (): boolean => validatorMaker() !== undefined;
+
+/** Lets what has begun go on. A file that is being read takes several turns. */
+async function turns(enough: () => boolean, most = Number.POSITIVE_INFINITY): Promise<void> {
+  for (let turn = 0; turn < most && !enough(); turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+test('an idle server loads it if a tool has a plain JSON Schema, and no other does', async () => {
+  const server = createServer({ name: 'x', version: '1.0.0' });
+  server.tool('library', { input: z.object({ a: z.number() }) }, ({ a }) => a);
+  preloadAjv();
+  await turns(isLoaded, 1_000);
+  assert.is(isLoaded(), false);
+  server.tool('plain', { input: { type: 'object', properties: { a: { type: 'number' } } } }, ({ a }) => a);
+  const client = await connect(server);
+  await client.modern('tools/list');
+  assert.is(isLoaded(), false);
+  // Bounded by the time limit of the test.
+  await turns(isLoaded);
+  assert.is((await client.callTool('plain', { a: 3 })).structuredContent, 3);
+  await server.close();
+});

@@ -1,0 +1,406 @@
+/** The page of a machine in Chromium, behind a proxy of another origin, with the official bridge and a scripted server. */
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { McpUiHostContext } from '@modelcontextprotocol/ext-apps/app-bridge';
+import * as assert from 'uvu/assert';
+import { Browsing, browserSuite } from '../../../harness/browser.ts';
+import { fullOnly } from '../../../harness/door.ts';
+import { assertFigure } from '../../../harness/pace.ts';
+import { SCALE } from '../../../harness/scale.ts';
+import { violationsIn } from './axe.ts';
+import { type BrowserHost, CAPABLE, openInHost } from './host.ts';
+import { order, orderPage, ScriptedServer } from './scripted.ts';
+
+fullOnly('opens many pages; the quick browser test of views is order.test.ts');
+
+const test = browserSuite('the page of a machine');
+const browsing = new Browsing();
+let html = '';
+
+test.before(async () => {
+  html = await orderPage();
+});
+test.after(async () => {
+  await browsing.close();
+  // A policy that is violated, and a script that fails, complain on the console.
+  assert.equal(browsing.complaints, []);
+});
+
+interface Opened extends BrowserHost {
+  readonly server: ScriptedServer;
+}
+
+async function opened({
+  theme = 'light',
+  width = 720,
+  height = 1000,
+  scale = 1,
+  context = {},
+  capabilities = CAPABLE,
+  before = '',
+}: {
+  theme?: 'light' | 'dark';
+  width?: number;
+  height?: number;
+  scale?: number;
+  context?: McpUiHostContext;
+  capabilities?: typeof CAPABLE;
+  /** A part of the page that precedes its policy. */
+  before?: string;
+} = {}): Promise<Opened> {
+  const page = await browsing.page({ theme, width: Math.max(width, 400), height, scale });
+  const server = new ScriptedServer();
+  const host = await openInHost(page, {
+    html: html.replace('<head>', () => `<head>${before}`),
+    width,
+    capabilities,
+    context: { theme, locale: 'en', timeZone: 'UTC', ...context },
+    prepare: server.serve,
+  });
+  await host.bridge.sendToolInput({ arguments: { customer: 'Ada' } });
+  await host.bridge.sendToolResult(server.result() as never);
+  await host.view.locator('dl').first().waitFor();
+  return { ...host, server };
+}
+
+const QUESTION = {
+  id: 'consent',
+  kind: 'elicit',
+  message: 'Charge Ada 38?',
+  fields: [{ name: 'agreed', required: true, title: 'Charge my card', kind: 'field', field: { kind: 'flag' } }],
+  until: '2030-01-01T12:00:00.000Z',
+};
+const ASKING = { state: 'confirming', accepts: ['cancel'], timers: [], asks: [QUESTION] };
+
+test('shows the state, its data, its timers and its events, and makes no request', async () => {
+  const { view, requests, page } = await opened();
+  assert.is(await view.locator('.state').textContent(), 'Cart');
+  assert.is(await view.locator('li[aria-current=step]').textContent(), 'Cart');
+  assert.is(await view.locator('rect.now').count(), 1);
+  assert.equal(await view.locator('th').allTextContents(), ['Sku', 'Quantity']);
+  assert.equal(await view.locator('td').allTextContents(), ['tea', '2', 'kettle', '1']);
+  const buttons = view.locator('[aria-label=Actions] > .buttons button:visible');
+  assert.equal(await buttons.allTextContents(), ['Add item', 'Checkout', 'Cancel', 'End']);
+  await view.locator('progress').waitFor();
+  assert.match((await view.locator('.timer').textContent()) ?? '', /^Patience00:2\d:\d\d$/);
+  assert.equal(requests, []);
+  await page.close();
+});
+
+test('an event goes to its tool with the key, its refusal is shown at its form, and the model gets a sentence', async () => {
+  const { view, server, told, page } = await opened();
+  const panel = view.getByRole('group', { name: 'Add item' });
+  // The browser asks for the missing choice.
+  await panel.getByRole('button').click();
+  assert.equal(server.calls, []);
+  await panel.getByLabel('Sku').selectOption('cup');
+  server.answer = () => ({ content: [{ type: 'text', text: 'Sold out' }], isError: true });
+  await panel.getByRole('button').click();
+  await view.getByRole('alert').filter({ hasText: 'Sold out' }).waitFor();
+  assert.equal(told, []);
+  assert.is(await panel.getByLabel('Sku').inputValue(), 'cup');
+  server.answer = () => {
+    server.change({ view: { total: 47 } });
+    return server.result();
+  };
+  await panel.getByRole('button').click();
+  await view.getByText('47').waitFor();
+  assert.equal(
+    server.calls.map(({ name, arguments: args, meta }) => [name, args, meta]),
+    [1, 2].map(() => [
+      'order_add_item',
+      { handle: 'V1StGXR8_Z5jdHi6B-myT', sku: 'cup', quantity: 1 },
+      { 'dev.troupe/view': { key: 'k' } },
+    ]),
+  );
+  assert.equal(told, ['order V1StGXR8_Z5jdHi6B-myT: Cart, by the user in the view']);
+  await page.close();
+});
+
+test('a destructive event asks again, and the answer No returns to its button', async () => {
+  const { view, server, page } = await opened();
+  const cancel = view.locator('.buttons').getByRole('button', { name: 'Cancel', exact: true });
+  await cancel.click();
+  const panel = view.getByRole('group', { name: 'Cancel' });
+  await panel.getByRole('button', { name: 'No' }).click();
+  assert.ok(await cancel.evaluate((button) => button.matches(':focus')));
+  assert.equal(server.calls, []);
+  await cancel.click();
+  await panel.getByLabel('Reason').fill('changed my mind');
+  server.answer = () => {
+    server.change({ state: 'cancelled', status: 'done', accepts: [], timers: [], output: { total: 38 } });
+    return server.result();
+  };
+  await panel.getByLabel('Reason').press('Enter');
+  await view.locator('.done').waitFor();
+  assert.is(await view.getByRole('button').count(), 0);
+  assert.is(await view.locator('progress').count(), 0);
+  // The button with the focus has gone: the focus is on the state.
+  assert.ok(await view.locator('.state').evaluate((state) => state.matches(':focus')));
+  await page.close();
+});
+
+test('a question is answered in the view, and a half-filled form survives a change', async () => {
+  const { view, server, page } = await opened();
+  await view.getByLabel('Quantity').fill('7');
+  server.change({ view: { total: 39 } });
+  await view.getByText('39').waitFor();
+  assert.is(await view.getByLabel('Quantity').inputValue(), '7');
+  server.change(ASKING);
+  const question = view.getByRole('group', { name: 'Charge Ada 38?' });
+  await question.getByText('Until Jan 1, 2030, 12:00 PM').waitFor();
+  await question.getByLabel('Charge my card').check();
+  // Each use of the instance makes it live longer.
+  server.change({ view: { total: 40 }, asks: [{ ...QUESTION, until: '2030-01-01T12:05:00.000Z' }] });
+  await view.getByText('40', { exact: true }).waitFor();
+  assert.ok(await question.getByLabel('Charge my card').isChecked());
+  server.answer = () => {
+    server.change({ state: 'packing', asks: [], accepts: [] });
+    return server.result();
+  };
+  await question.getByRole('button', { name: 'Answer' }).click();
+  await view.locator('.state', { hasText: 'Packing' }).waitFor();
+  assert.is(await question.count(), 0);
+  const [{ name, arguments: args } = { name: '', arguments: {} }] = server.calls;
+  assert.is(name, 'troupe_answer');
+  assert.equal(args, {
+    id: 'troupe://order/V1StGXR8_Z5jdHi6B-myT',
+    answers: { consent: { action: 'accept', content: { agreed: true } } },
+  });
+  await page.close();
+});
+
+test('a question of another kind is a link with its host, or waits for the model', async () => {
+  const links: string[] = [];
+  const { view, server, bridge, page } = await opened();
+  const answered = new Promise<void>((resolve) => {
+    server.answer = () => {
+      resolve();
+      return server.result();
+    };
+  });
+  bridge.onopenlink = async ({ url }) => {
+    links.push(url);
+    return {};
+  };
+  const asks = [
+    {
+      id: 'pay',
+      kind: 'elicitUrl',
+      message: 'Pay at your bank',
+      url: 'https://shop.example.com@bank.example.com/pay?id=7',
+    },
+    { id: 'name', kind: 'sample', message: 'Find a name' },
+  ];
+  server.change({ ...ASKING, asks });
+  await view.getByText('Waits for the model').waitFor();
+  const group = view.getByRole('group', { name: 'Pay at your bank' });
+  await group.getByRole('button', { name: 'Open bank.example.com' }).click();
+  await view.locator('.question').nth(1).waitFor();
+  await answered;
+  assert.equal(links, ['https://shop.example.com@bank.example.com/pay?id=7']);
+  const [{ arguments: args } = { arguments: {} }] = server.calls;
+  assert.is(Object(args).answers.pay.action, 'accept');
+  await page.close();
+});
+
+test('texts of users and tools stay text, and no shape of data breaks the page', async () => {
+  const { view, server, page } = await opened();
+  const evil = '<img src=x onerror="document.title=1"><script>document.title=1</script>';
+  server.change({
+    state: { [evil]: { deep: 'x' } },
+    view: {
+      [evil]: evil,
+      list: [evil, [evil]],
+      rows: [{ [evil]: evil }],
+      nothing: null,
+      empty: {},
+      none: [],
+      ok: true,
+    },
+    asks: [{ ...QUESTION, message: evil }],
+    timers: [{ label: evil, at: order().expires, lasts: 1000 }],
+    accepts: [evil],
+  });
+  await view.locator('.question').waitFor();
+  assert.is(await view.locator('img, article script').count(), 0);
+  assert.is(
+    await view.locator('dt').first().textContent(),
+    evil.charAt(0) +
+      evil
+        .slice(1)
+        .toLowerCase()
+        .replace(/[._-]+/g, ' '),
+  );
+  assert.is(await view.locator('h1').textContent(), 'Order');
+  await page.close();
+});
+
+test('a host that proxies neither the watch nor reads gets a button, which asks the tool', async () => {
+  const page = await browsing.page({ width: 720, height: 900 });
+  const names: string[] = [];
+  const host = await openInHost(page, {
+    html,
+    capabilities: {},
+    prepare: (bridge) => {
+      bridge.oncalltool = async ({ name }) => {
+        names.push(name);
+        if (name === 'troupe_watch') return { content: [], isError: true };
+        return names.filter((each) => each === 'order_get').length === 1
+          ? ({ content: [], structuredContent: order({ state: 'packing', version: 9 }) } as never)
+          : { content: [{ type: 'text', text: 'This order has expired.' }], isError: true };
+      };
+    },
+  });
+  await host.bridge.sendToolResult({ content: [], structuredContent: order() } as never);
+  await host.view.getByText('Method not found').first().waitFor();
+  const refresh = host.view.getByRole('button', { name: 'Refresh' });
+  await refresh.click();
+  await host.view.locator('.state', { hasText: 'Packing' }).waitFor();
+  await refresh.click();
+  await host.view.getByText('This order has expired.').first().waitFor();
+  await host.view.locator('.state', { hasText: 'Expired' }).waitFor();
+  assert.is(await host.view.getByRole('button').count(), 0);
+  await page.close();
+});
+
+test('a late result does not go back, a failed one is shown, and so is a cancelled call', async () => {
+  const { view, server, bridge, page } = await opened();
+  server.change({ state: 'packing', accepts: [] });
+  await view.locator('.state', { hasText: 'Packing' }).waitFor();
+  // An earlier version, from the conversation.
+  await bridge.sendToolResult({ content: [], structuredContent: order() } as never);
+  await bridge.sendToolResult({ content: [{ type: 'text', text: 'No such order' }], isError: true });
+  await view.getByText('No such order').first().waitFor();
+  await bridge.sendToolCancelled({ reason: 'user action' });
+  await view.getByText('Cancelled. user action').first().waitFor();
+  assert.is(await view.locator('.state').textContent(), 'Packing');
+  await page.close();
+});
+
+test('a changed theme, language and style of the host reach the page; incomplete colours do not', async () => {
+  const { view, bridge, page } = await opened();
+  const back = () =>
+    view.locator('body').evaluate((body) => String(Reflect.get(globalThis, 'getComputedStyle')(body).backgroundColor));
+  assert.is(await back(), 'rgb(255, 255, 255)');
+  await view.getByText(/^00:(25:00|24:5\d)$/).waitFor();
+  await view.locator('body').evaluate(() => {
+    const { now } = Date;
+    Date.now = () => now() + 1_000_000;
+  });
+  const variables = { '--color-background-primary': 'light-dark(#fff8e7, #201800)' };
+  const context = { theme: 'dark', locale: 'ar-EG', styles: { variables } } as never;
+  bridge.setHostContext(context);
+  await view.locator('html[dir=rtl][lang=ar-EG]').waitFor();
+  assert.is(await back(), 'rgb(28, 29, 32)');
+  // The delay has gone on since the server named its time.
+  await view.getByText(/^00:08:[123]\d$/).waitFor();
+  const all = {
+    ...variables,
+    '--color-background-secondary': '#333',
+    '--color-text-primary': '#eee',
+    '--color-text-secondary': '#ccc',
+    '--color-border-primary': '#555',
+  };
+  bridge.setHostContext({ theme: 'dark', styles: { variables: all } } as never);
+  await view.locator('body.hosted').waitFor();
+  assert.is(await back(), 'rgb(32, 24, 0)');
+  await page.close();
+});
+
+test('in a language that is written from right to left, the picture of the chart stays as it was drawn', async () => {
+  const { view, bridge, page } = await opened();
+  const places = () =>
+    view.locator('svg').evaluate((svg) => {
+      const { left } = svg.getBoundingClientRect();
+      return [...svg.querySelectorAll('text')].map((text) => Math.round(text.getBoundingClientRect().left - left));
+    });
+  const before = await places();
+  bridge.setHostContext({ theme: 'light', locale: 'ar', timeZone: 'UTC' });
+  await view.locator('html[dir=rtl]').waitFor();
+  assert.ok(before.length > 0);
+  assert.equal(await places(), before);
+  await page.close();
+});
+
+test('the keyboard alone fills a form, sends it, and reads the result', async () => {
+  const { view, server, page } = await opened();
+  server.answer = () => {
+    server.change({ view: { total: 99 } });
+    return server.result();
+  };
+  await view.locator('body').press('Tab');
+  const focused = () => view.locator(':focus').evaluate((each) => each.textContent || each.tagName);
+  const reached: string[] = [];
+  for (let step = 0; step < 12; step += 1) {
+    const here = await focused();
+    reached.push(here);
+    if ((await view.locator(':focus').evaluate((each) => each.tagName)) === 'SELECT') break;
+    await page.keyboard.press('Tab');
+  }
+  assert.ok(reached.includes('Checkout'), reached.join());
+  await page.keyboard.press('t');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await view.getByText('99').waitFor();
+  assert.equal(Object(server.calls[0]?.arguments).sku, 'tea');
+  await page.close();
+});
+
+test('axe finds nothing in both themes, narrow and wide, with a question, and with text of twice the size', async () => {
+  for (const theme of ['light', 'dark'] as const)
+    for (const width of SCALE === 'quick' ? [theme === 'light' ? 320 : 720] : [320, 720]) {
+      const { view, server, page } = await opened({ theme, width });
+      assert.equal(await violationsIn(page, 'Order'), [], `${theme} ${width}`);
+      server.change(ASKING);
+      await view.locator('.question').waitFor();
+      await view.locator('html').evaluate((root) => Reflect.set(Object(root).style, 'fontSize', '200%'));
+      assert.equal(await violationsIn(page, 'Order'), [], `${theme} ${width} at 200 %`);
+      // Nothing is cut off.
+      const overflow = await view.locator('html').evaluate((root) => root.scrollWidth - root.clientWidth);
+      assert.is(overflow, 0, `${theme} ${width}: wider than its frame`);
+      await page.close();
+    }
+});
+
+/** True where the pictures are written, and not only taken. */
+const WRITES = process.env.TROUPE_PICTURES === '1';
+
+test('the picture of the README is the view of an order, in light and dark', async () => {
+  for (const theme of WRITES ? (['light', 'dark'] as const) : (['light'] as const)) {
+    const { view, page } = await opened({ theme, scale: 2, height: 780 });
+    await view.locator('progress').waitFor();
+    await view.getByLabel('Sku').selectOption('cup');
+    const picture = await page.locator('iframe').screenshot();
+    assert.ok(picture.length > 20_000, `${theme}: ${picture.length} bytes`);
+    if (WRITES)
+      writeFileSync(fileURLToPath(new URL(`../../../../docs/images/view-${theme}.png`, import.meta.url)), picture);
+    await page.close();
+  }
+});
+
+/** Resolves, by the clock of the frame, once a state is painted: Playwright sees that a tenth of a second later. */
+const PAINTED = `<script>Object.assign(globalThis, { painted: new Promise((resolve) => {
+  new MutationObserver((_, observer) => {
+    if (!document.querySelector('dl')) return;
+    observer.disconnect();
+    requestAnimationFrame(() => setTimeout(() => resolve(performance.now())));
+  }).observe(document, { childList: true, subtree: true });
+}) });</script>`;
+
+test('the first state comes within 300 ms of the frame, and a change within 150 ms', async () => {
+  const { view, server, page, openedMs } = await opened({ before: PAINTED });
+  assertFigure(openedMs, 300, 'the handshake');
+  const firstMs: unknown = await view.locator('html').evaluate(() => Reflect.get(globalThis, 'painted'));
+  assertFigure(Number(firstMs), 300, 'the first state, painted');
+  const times: number[] = [];
+  for (let round = 0; round < 5; round += 1) {
+    const shown = view.getByText(`${1000 + round}`).waitFor();
+    const began = performance.now();
+    server.change({ view: { total: `${1000 + round}` } });
+    await shown;
+    times.push(performance.now() - began);
+  }
+  assertFigure(Math.min(...times), 150, 'a change');
+  await page.close();
+});

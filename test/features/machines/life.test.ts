@@ -1,0 +1,162 @@
+/** The life of a handle: made, sent events, looked at, ended; done, refused, forgotten; in memory or not. */
+import * as assert from 'uvu/assert';
+import { settled } from '../../../src/testing/simulated-clock.ts';
+import { suite } from '../../harness/door.ts';
+import { ALICE, ANYBODY, BOB, orderKind, orderMachine, refusal, stage, Work } from './support.ts';
+
+const test = suite('handles');
+const add = (item: string) => ({ type: 'add', data: { item } });
+
+test('a handle is made, takes events, and says what it takes next', async () => {
+  const { handles } = await stage([orderKind()]);
+  const made = await handles.create('order', {}, ALICE);
+  assert.is(made.state, 'cart');
+  assert.is(made.status, 'active');
+  assert.match(made.handle, /^[\w-]{24}$/);
+  assert.equal(made.accepts, ['add', 'note', 'pay', 'boom', 'cancel']);
+  const added = await handles.send('order', made.handle, add('tea'), ALICE);
+  assert.equal(added.view, { items: ['tea'] });
+  assert.is(added.version, made.version + 1);
+  assert.equal(await handles.get('order', made.handle, ALICE), added);
+});
+
+test('an event that the state does not take, or a guard, is refused, with what is taken and who said no', async () => {
+  const { handles } = await stage([orderKind()]);
+  const { handle } = await handles.create('order', {}, ALICE);
+  const early = await refusal(handles.send('order', handle, { type: 'ship', data: {} }, ALICE));
+  assert.is(early.reason, 'refused');
+  assert.match(early.message, /"ship" is not accepted in state "cart".*Accepted now: add, note, pay, boom, cancel/);
+  assert.equal(early.accepts, ['add', 'note', 'pay', 'boom', 'cancel']);
+  const guarded = await refusal(handles.send('order', handle, { type: 'pay', data: {} }, ALICE));
+  assert.match(guarded.message, /guard "hasItems" rejected it/);
+  assert.is((await handles.get('order', handle, ALICE)).version, 1);
+});
+
+test('an invocation begins once the event is durable, and its end is a turn of its own', async () => {
+  const work = new Work();
+  const { handles } = await stage([orderKind(orderMachine(work.logic))]);
+  const { handle } = await handles.create('order', { items: ['tea'] }, ALICE);
+  const paying = await handles.send('order', handle, { type: 'pay', data: {} }, ALICE);
+  assert.is(paying.state, 'paying');
+  assert.equal(work.began, [{ count: 1 }]);
+  work.end('receipt 1');
+  await settled();
+  const paid = await handles.get('order', handle, ALICE);
+  assert.is(paid.state, 'paid');
+  assert.equal(paid.view, { items: ['tea'], paid: 'receipt 1' });
+});
+
+test('a final state gives the output, and no event is taken after it', async () => {
+  const { handles, clock } = await stage([orderKind()]);
+  const { handle } = await handles.create('order', { items: ['tea'] }, ALICE);
+  const done = await handles.send('order', handle, { type: 'cancel', data: {} }, ALICE);
+  assert.is(done.status, 'done');
+  assert.equal(done.output, { items: ['tea'] });
+  assert.is((await refusal(handles.send('order', handle, add('milk'), ALICE))).reason, 'ended');
+  await clock.advance(120_000);
+  assert.equal((await handles.get('order', handle, ALICE)).output, { items: ['tea'] });
+});
+
+test('ending stops running work, and its result is repeated', async () => {
+  const work = new Work();
+  const { handles } = await stage([orderKind(orderMachine(work.logic))]);
+  const { handle } = await handles.create('order', { items: ['tea'] }, ALICE);
+  await handles.send('order', handle, { type: 'pay', data: {} }, ALICE);
+  const ended = await handles.end('order', handle, ALICE);
+  assert.is(ended.status, 'ended');
+  work.end('too late');
+  await settled();
+  assert.is((await handles.end('order', handle, ALICE)).version, ended.version);
+  assert.is((await refusal(handles.send('order', handle, add('milk'), ALICE))).reason, 'ended');
+});
+
+test("S-04: another's handle is an unknown one, in every call, in the same words", async () => {
+  const { handles } = await stage([orderKind()]);
+  const { handle } = await handles.create('order', {}, ALICE);
+  for (const caller of [BOB, ANYBODY]) {
+    const calls = [
+      (id: string) => handles.get('order', id, caller),
+      (id: string) => handles.send('order', id, add('tea'), caller),
+      (id: string) => handles.end('order', id, caller),
+    ];
+    for (const call of calls) {
+      const theirs = await refusal(call(handle));
+      const none = await refusal(call('V1StGXR8Z5jdHi6BmyT00a'));
+      assert.is(theirs.reason, 'unknown');
+      assert.is(theirs.message, none.message);
+    }
+    assert.equal((await handles.list('order', caller)).handles, []);
+  }
+  assert.is((await handles.get('order', handle, ALICE)).version, 1);
+});
+
+test('a list pages through the handles of its caller, the oldest first, and is empty for an anonymous caller', async () => {
+  const { handles } = await stage([orderKind()]);
+  const made: string[] = [];
+  for (let n = 0; n < 5; n += 1) made.push((await handles.create('order', {}, ALICE)).handle);
+  await handles.create('order', {}, BOB);
+  await handles.create('order', {}, ANYBODY);
+  const first = await handles.list('order', ALICE, { limit: 3 });
+  const second = await handles.list('order', ALICE, { limit: 3, after: first.after });
+  assert.equal(
+    [...first.handles, ...second.handles].map(({ handle }) => handle),
+    made,
+  );
+  assert.is(second.after, undefined);
+  assert.equal((await handles.list('order', ANYBODY)).handles, []);
+});
+
+test('an idle handle leaves memory and wakes with the next message', async () => {
+  const { handles, clock, inspection } = await stage([orderKind()]);
+  const { handle } = await handles.create('order', {}, ALICE);
+  await handles.send('order', handle, add('tea'), ALICE);
+  const live = new Set<string>();
+  inspection.listen((record) => {
+    if (record.type === 'created') live.add(record.actor);
+    if (record.type === 'gone') live.delete(record.actor);
+  });
+  assert.is(live.size, 1);
+  await clock.advance(60_000);
+  assert.is(live.size, 0);
+  const woken = await handles.send('order', handle, add('milk'), ALICE);
+  assert.equal(woken.view, { items: ['tea', 'milk'] });
+  assert.is(live.size, 1);
+});
+
+test('a handle expires without use and at the end of its lifetime, and an expired handle is distinguished from an unknown one', async () => {
+  const kind = orderKind(undefined, { idleMs: 3_600_000, ttlMs: 3 * 3_600_000 });
+  const { handles, clock } = await stage([kind]);
+  const { handle } = await handles.create('order', {}, ALICE);
+  const gone: string[] = [];
+  handles.onChange(({ type, handle }) => void (type === 'gone' && gone.push(handle)));
+  for (let n = 0; n < 4; n += 1) {
+    await clock.advance(2_400_000);
+    await handles.get('order', handle, ALICE);
+  }
+  await clock.advance(1_300_000);
+  assert.is((await refusal(handles.get('order', handle, ALICE))).reason, 'expired');
+  assert.equal(gone, [handle]);
+  const idle = await handles.create('order', {}, ALICE);
+  await clock.advance(3_700_000);
+  assert.is((await refusal(handles.get('order', idle.handle, ALICE))).reason, 'expired');
+  // What is not written of each use, and then the hour for which it is remembered.
+  await clock.advance(3_600_000 / 8 + 3_700_000);
+  assert.is((await refusal(handles.get('order', idle.handle, ALICE))).reason, 'unknown');
+});
+
+test('there are bounds: of handles in all, of each principal, and of what waits for one', async () => {
+  const { handles } = await stage([orderKind()], {
+    limits: { maxHandles: 3, maxHandlesPerPrincipal: 2, handleMailbox: 10 },
+  });
+  const { handle } = await handles.create('order', {}, ALICE);
+  await handles.create('order', {}, ALICE);
+  assert.match((await refusal(handles.create('order', {}, ALICE))).message, /limits\.maxHandlesPerPrincipal/);
+  await handles.create('order', {}, BOB);
+  assert.match((await refusal(handles.create('order', {}, BOB))).message, /limits\.maxHandles\)/);
+  const calls = Array.from({ length: 30 }, (_, n) => handles.send('order', handle, add(`item ${n}`), ALICE));
+  const outcomes = await Promise.allSettled(calls);
+  const taken = outcomes.filter(({ status }) => status === 'fulfilled').length;
+  assert.ok(taken >= 10 && taken < 30, `${taken} of 30 were taken`);
+  const { view } = await handles.get('order', handle, ALICE);
+  assert.is((view as { items: string[] }).items.length, taken);
+});

@@ -1,0 +1,159 @@
+/** Tools that run in threads: what they can do there, that they stall nobody, and that each is ended and answered for. */
+import * as assert from 'uvu/assert';
+import { z } from 'zod';
+import { systemClock } from '../../../src/core/kernel/clock.ts';
+import { connect, type TestClient } from '../../../src/entries/testing.ts';
+import { createServer, ErrorCode, type Server, type ServerOptions } from '../../../src/entries/troupe.ts';
+import { moduleUrl } from '../../harness/compiled.ts';
+import { suite } from '../../harness/door.ts';
+import { assertFigure } from '../../harness/pace.ts';
+import { atScale, PROOF } from '../../harness/scale.ts';
+import { errorOf } from '../../system/crash/support.ts';
+
+const test = suite('threads');
+const heavy = new URL(moduleUrl('test/fixtures/supervision/heavy.ts'));
+const FULL = PROOF;
+
+interface Stage {
+  readonly server: Server;
+  readonly client: TestClient;
+  readonly told: string[];
+}
+
+async function stage(options: Partial<ServerOptions> = {}, timeoutMs = 20_000): Promise<Stage> {
+  const told: string[] = [];
+  const server = createServer({
+    name: 'threads',
+    version: '1.0.0',
+    log: (level, message) => void told.push(`${level}: ${message}`),
+    ...options,
+  });
+  server.tool('heavy', { input: z.object({ what: z.string() }), cpu: heavy, timeoutMs });
+  server.tool('other', { input: z.object({ what: z.string() }), cpu: heavy });
+  server.tool('light', {}, () => 'here');
+  return { server, client: await connect(server, { deadlineMs: 30_000 }), told };
+}
+
+const say = (result: unknown): string => JSON.stringify(result);
+
+let shared: Stage;
+test.before(async () => {
+  shared = await stage();
+});
+test.after(() => shared.server.close());
+
+test('S-30: a tool with cpu runs in a thread, and says there what it says anywhere', async () => {
+  const { client } = shared;
+  assert.match(say(await client.callTool('heavy', { what: 'where' })), /in a thread/);
+  assert.match(say(await client.callTool('heavy', { what: 'say' })), /anonymous .* modern/);
+  assert.match(say(await client.callTool('heavy', { what: 'throw' })), /as asked.*"isError":true/);
+});
+
+test('a step of a thread is recorded where its request is, and runs once', async () => {
+  const { client } = shared;
+  const { structuredContent } = await client.callTool('heavy', { what: 'step' });
+  assert.equal(structuredContent, { first: 1, second: 1, ran: ['ran'] });
+  assert.match(say(await client.callTool('heavy', { what: 'bad step' })), /the step failed/);
+});
+
+test('a thread can ask its client nothing, and the error says so', async () => {
+  const { client } = shared;
+  assert.match(say(await client.callTool('heavy', { what: 'ask' })), /cannot ask its client for input.*"isError":true/);
+});
+
+test('a result that cannot be cloned is the call’s error, and the thread continues', async () => {
+  const { client } = shared;
+  assert.match(say(await client.callTool('heavy', { what: 'unsendable' })), /could not be cloned/);
+  assert.match(say(await client.callTool('heavy', { what: 'fine' })), /fine/);
+});
+
+test('a discovered tool with cpu is found in its module again, and its envelope keeps its shape', async () => {
+  const { server, client } = shared;
+  // The compiled tool: the other tests of discovery load TypeScript.
+  const { failed } = await server.discover(['../../fixtures/supervision/tools'], {
+    from: moduleUrl('test/features/workers/pool.test.ts'),
+  });
+  assert.equal(failed, []);
+  const { structuredContent } = await client.callTool('count', { upTo: 10 });
+  assert.match(say(structuredContent), /"data":\{"sum":55,"here":false\}/);
+});
+
+test('cpu: true where nothing is known of a module is refused with what to write', async () => {
+  assert.throws(
+    () => shared.server.tools.register({ name: 'lost', cpu: true, handler: () => '' }),
+    /lost.*cpu: expected the URL of a module.*new URL\('\.\/heavy\.ts', import\.meta\.url\)/,
+  );
+});
+
+test('R-11: handlers that never return are ended at their deadline, and their threads serve on', async () => {
+  const calls = atScale({ quick: 20, full: 100, proof: 100 });
+  const limit = FULL ? 1_000 : 300;
+  const { server, client } = await stage({ limits: { cpuThreads: 2 } }, limit);
+  // Both threads are there, and both are spent.
+  await Promise.all([client.callTool('other', { what: 'warm' }), client.callTool('other', { what: 'warm' })]);
+  const began = performance.now();
+  const took: number[] = [];
+  const errors = await Promise.all(
+    Array.from({ length: calls }, async (_, at) => {
+      const error = await errorOf(client.callTool('heavy', { what: at % 2 === 0 ? 'spin' : 'regex' }));
+      took.push(performance.now() - began);
+      return error.code;
+    }),
+  );
+  assert.equal(new Set(errors), new Set([ErrorCode.TimedOut]));
+  const slowest = Math.max(...took);
+  assertFigure(slowest, limit + 100, 'the slowest answer');
+  // The place of each is free: a call that is well is served by a new thread.
+  assert.match(say(await client.callTool('other', { what: 'well' })), /well/);
+  await server.close();
+});
+
+test('an endless loop in a thread stalls no other call', async () => {
+  const { server, client } = await stage({}, 500);
+  await client.callTool('other', { what: 'warm' });
+  const spinning = errorOf(client.callTool('heavy', { what: 'spin' }));
+  for (let i = 0; i < 50; i += 1) {
+    const began = performance.now();
+    await client.callTool('light', {});
+    assertFigure(performance.now() - began, 450, 'a light call beside a heavy one');
+  }
+  assert.is((await spinning).code, ErrorCode.TimedOut);
+  await server.close();
+});
+
+test('a handler that heeds its signal keeps its thread', async () => {
+  const { server, client } = await stage({ limits: { cpuThreads: 1 } }, 200);
+  const [before = ''] = /thread \d+/.exec(say(await client.callTool('other', { what: 'thread' }))) ?? [];
+  assert.match(before, /thread \d+/);
+  assert.is((await errorOf(client.callTool('heavy', { what: 'heed' }))).code, ErrorCode.TimedOut);
+  assert.match(say(await client.callTool('other', { what: 'thread' })), new RegExp(before));
+  await server.close();
+});
+
+test('R-10: calls beyond the queue of the pool are refused at once, by name', async () => {
+  const { server, client } = await stage({ limits: { cpuThreads: 1, maxCpuQueue: 5 } }, 500);
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => errorOf(client.callTool('heavy', { what: 'spin' })).then(({ code }) => code)),
+  );
+  assert.is(answers.filter((code) => code === ErrorCode.Overloaded).length, 14);
+  assert.is(answers.filter((code) => code === ErrorCode.TimedOut).length, 6);
+  await server.close();
+});
+
+test('R-16: a tool whose threads die is set aside alone, and an operator can release it', async () => {
+  // Time stands still, so that all of it happens within five seconds, however long a thread takes to start.
+  const { server, client, told } = await stage({ clock: { ...systemClock, now: () => 0 } });
+  for (let i = 0; i < 4; i += 1)
+    assert.match(
+      say(await client.callTool('heavy', { what: 'die' })),
+      /crashed the thread.*process\.exit.*"isError":true/,
+    );
+  assert.match(say(await client.callTool('heavy', { what: 'fine' })), /is quarantined.*"isError":true/);
+  assert.match(say(await client.callTool('other', { what: 'fine' })), /fine/);
+  const [setAside] = server.supervision().setAside;
+  assert.is(setAside?.address, 'cpu/tool "heavy"');
+  assert.is(told.filter((line) => line.includes('crashed the thread')).length, 4);
+  assert.is(server.release('cpu/tool "heavy"'), true);
+  assert.match(say(await client.callTool('heavy', { what: 'fine' })), /"fine"/);
+  await server.close();
+});

@@ -1,0 +1,124 @@
+/** The watchdog: a blocked loop is seen and named, its process ended and started again, and what blocked it twice is refused. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { createMachine } from 'xstate';
+import { connect } from '../../../src/entries/testing.ts';
+import { createServer } from '../../../src/entries/troupe.ts';
+import { startWatchdog } from '../../../src/features/workers/watchdog.ts';
+import { suite } from '../../harness/door.ts';
+import { assertFigure, processorMs } from '../../harness/pace.ts';
+import { elapse, until } from '../../harness/wait.ts';
+import { Hosted } from './hosted.ts';
+
+const test = suite('watchdog');
+/** Long enough that a process which gets no processor for a while, as it starts, does not count as blocked. */
+const hardMs = 3_000;
+const softMs = 200;
+
+const folder = mkdtempSync(join(tmpdir(), 'troupe-watchdog-'));
+test.after(() => rmSync(folder, { recursive: true }));
+
+test('R-13: a handler that blocks the loop beyond the soft limit is logged, with its tool and where it is', async () => {
+  const told: string[] = [];
+  const server = createServer({
+    name: 'soft',
+    version: '1.0.0',
+    watchdog: { softMs: 150 },
+    log: (level, message) => void told.push(`${level}: ${message}`),
+  });
+  server.tool('block', {}, async () => {
+    await Promise.resolve();
+    spinHere(700);
+    return 'over';
+  });
+  const client = await connect(server);
+  // Its thread may take a while to begin to look.
+  const found = (): string | undefined => told.find((line) => line.includes('by tool "block"'));
+  for (let i = 0; i < 30 && !found(); i += 1) {
+    await client.callTool('block');
+    await elapse(200, 'its thread looks');
+  }
+  await server.close();
+  assert.match(found() ?? '', /^warning: the event loop has been blocked for \d+ ms by tool "block"/);
+  assert.match(found() ?? '', /spinHere.*watchdog\.test\.[jt]s/);
+});
+
+test('one process has one watchdog, and the next begins when it has stopped', () => {
+  const first = startWatchdog({ log: () => {} });
+  assert.ok(first);
+  assert.is(startWatchdog({ log: () => {} }), undefined);
+  first.stop();
+  const second = startWatchdog({ log: () => {} });
+  assert.ok(second);
+  second.stop();
+});
+
+test('an invalid option is reported when the server is created', () => {
+  const make = (watchdog: unknown) => () =>
+    createServer({ name: 'x', version: '1.0.0', watchdog } as Parameters<typeof createServer>[0]);
+  assert.throws(make('yes'), /watchdog: expected true, false or \{ softMs, hardMs, record \}, got string "yes"/);
+  assert.throws(make({ hardMs: 5 }), /watchdog\.hardMs: expected whole milliseconds of at least 100/);
+  assert.throws(make({ hard: 500 }), /watchdog\.hard: no such option; there are softMs, hardMs, record/);
+});
+
+test('R-13: beyond the hard limit the process is ended; the bystanders are served again, and the third call is refused', async () => {
+  const hosted = await Hosted.open({ config: { watchdog: { softMs, hardMs, record: join(folder, 'loop') } } });
+  try {
+    for (const time of [1, 2]) {
+      const began = performance.now();
+      const call = hosted.call('block', { ms: 600_000 }).catch((error: unknown) => String(error));
+      await until(() => hosted.endings.length >= time, `end ${time} of the process`);
+      const { signal = null, at = 0 } = hosted.endings[time - 1] ?? {};
+      assert.is(signal, 'SIGKILL');
+      assertFigure(at - began, hardMs + 1_000, 'ended');
+      await call;
+      const again = await hosted.served();
+      assertFigure(again, 3_000, 'served again after it had ended');
+    }
+    await hosted.said(/blocked for \d+ ms by tool "block"[\s\S]*spin[\s\S]*the watchdog kills the process \(SIGKILL\)/);
+    assert.match(await hosted.call('block', { ms: 600_000 }), /-32603.*blocked the server.*2 times.*incident/);
+    // Another call of the same tool is no such call.
+    assert.match(await hosted.call('block', { ms: 1 }), /over/);
+    const letters = await hosted.call('letters');
+    assert.match(letters, /tool .*block.*it blocked the event loop.*spin/);
+    const [, incident = ''] = /incident (?:\\")?([\w-]{10})/.exec(await hosted.call('block', { ms: 600_000 })) ?? [];
+    assert.match(await hosted.call('release', { name: incident }), /true/);
+    assert.is(hosted.endings.length, 2);
+  } finally {
+    await hosted.stop();
+  }
+});
+
+test('R-14: a machine that goes round for ever is refused when it is registered', () => {
+  const server = createServer({ name: 'x', version: '1.0.0' });
+  const machine = createMachine({ initial: 'a', states: { a: { always: 'b' }, b: { always: 'a' } } });
+  assert.throws(
+    () => server.tool('round', { machine: machine as never }),
+    /tool "round": machine: the eventless transitions of .*a.*b.* form an endless loop: add a guard to one of them/,
+  );
+});
+
+test.full(
+  'R-14: a chart that never settles, and a regular expression that never ends, end the process the same way',
+  async () => {
+    const hosted = await Hosted.open({ config: { watchdog: { softMs, hardMs, record: join(folder, 'cycle') } } });
+    try {
+      for (const [at, tool] of ['cycle', 'backtrack'].entries()) {
+        const call = hosted.call(tool).catch((error: unknown) => String(error));
+        await until(() => hosted.endings.length > at, `the end of the process by ${tool}`);
+        await call;
+        await hosted.served();
+        assert.match(hosted.err, new RegExp(`blocked for \\d+ ms by tool "${tool}"`));
+      }
+    } finally {
+      await hosted.stop();
+    }
+  },
+);
+
+function spinHere(ms: number): void {
+  const end = processorMs() + ms;
+  while (processorMs() < end);
+}

@@ -1,0 +1,336 @@
+/** The connections of one upstream: shared where it is modern, one for each owner where it is legacy. */
+import * as assert from 'uvu/assert';
+import { MemoryChannel } from '../../../src/client/channels/memory-channel.ts';
+import { ClientError } from '../../../src/client/client-errors.ts';
+import type { ConnectOptions } from '../../../src/client/client-options.ts';
+import type { Client } from '../../../src/client/connected-client.ts';
+import { openInMemory } from '../../../src/client/in-memory.ts';
+import { systemClock } from '../../../src/core/kernel/clock.ts';
+import { Quota } from '../../../src/core/kernel/quota.ts';
+import type { ClientCapabilities } from '../../../src/core/protocol/types.ts';
+import { createServer, type Server } from '../../../src/core/server/server.ts';
+import type { CallOwner } from '../../../src/features/asking/request-context.ts';
+import { Upstream, type UpstreamOptions } from '../../../src/gateway/mounts/upstream.ts';
+import { SimulatedClock, settled } from '../../../src/testing/simulated-clock.ts';
+import { suite } from '../../harness/door.ts';
+
+const test = suite('connections of an upstream');
+
+const BOUNDS = () => ({
+  quota: new Quota({ what: 'connections', max: 1_024, option: 'limits.maxUpstreamConnections' }),
+  ...{ maxConnections: 256, maxInFlight: 256, waitMs: 10_000, idleMs: 900_000 },
+});
+const ASKS: ClientCapabilities = { elicitation: { form: {} } };
+
+function owner(key: string, over: Partial<CallOwner> = {}): CallOwner {
+  const once = key.startsWith('call/');
+  return { key, capabilities: ASKS, principal: once ? 'anonymous' : 'ada', session: undefined, once, ...over };
+}
+
+interface Stage {
+  readonly clock: SimulatedClock;
+  readonly server: Server;
+  readonly upstream: Upstream;
+  /** What `initialize` declared, by connection. */
+  readonly declared: unknown[];
+  close(): Promise<void>;
+}
+
+function stage(eras: ConnectOptions['eras'], over: Partial<UpstreamOptions> = {}): Stage {
+  const clock = new SimulatedClock();
+  const server = createServer({ name: 'files', version: '1.0.0', log() {} });
+  server.tool('add', {}, () => 'added');
+  server.tool('wait', {}, (_args, ctx) => new Promise((_, reject) => ctx.signal.addEventListener('abort', reject)));
+  server.tool('ask', {}, async (_args, ctx) => (await ctx.elicitUrl({ message: 'm', url: 'https://a.test/' })).status);
+  const declared: unknown[] = [];
+  const upstream = new Upstream({
+    name: 'files',
+    target: server,
+    connect: {
+      clock,
+      log() {},
+      ...(eras ? { eras } : {}),
+      inspect: (record) => {
+        if (record.type !== 'wire' || record.direction !== 'out') return;
+        const { method, params } = JSON.parse(record.text);
+        if (method === 'initialize') declared.push(params.capabilities);
+      },
+    },
+    ...BOUNDS(),
+    ...over,
+  });
+  return {
+    ...{ clock, server, upstream, declared },
+    async close() {
+      await upstream.close();
+      await server.close();
+    },
+  };
+}
+
+async function refusal(promise: Promise<unknown>): Promise<ClientError> {
+  const error = await promise.catch((reason: unknown) => reason);
+  if (error instanceof ClientError) return error;
+  throw new Error('expected a ClientError', { cause: error });
+}
+
+const call = (client: Client, name: string, signal?: AbortSignal): Promise<unknown> =>
+  client.relay({ method: 'tools/call', params: { name, arguments: {} }, signal });
+
+test('all owners share one connection to a modern upstream', async () => {
+  const { upstream, close } = stage('modern');
+  assert.is(upstream.state, 'idle');
+  const catalogue = await upstream.catalogue();
+  assert.is(await upstream.for(owner('session/1')), catalogue);
+  assert.is(await upstream.for(owner('call/1')), catalogue);
+  assert.equal([upstream.connections, upstream.state], [1, 'ready']);
+  await close();
+  assert.equal([upstream.connections, upstream.state], [0, 'closed']);
+});
+
+test('each owner has its own connection to a legacy upstream, which declares its capabilities and no more', async () => {
+  const { upstream, declared, close } = stage('legacy');
+  const one = await upstream.for(owner('session/1'));
+  const other = await upstream.for(owner('session/2', { capabilities: { sampling: {} } }));
+  assert.is(await upstream.for(owner('session/1')), one);
+  assert.is.not(one, other);
+  assert.is.not(one, await upstream.catalogue());
+  // Some servers list certain tools only for clients that can be asked.
+  const [catalogue, ...owners] = declared;
+  assert.equal(Object.keys(catalogue ?? {}), ['elicitation', 'sampling', 'roots']);
+  assert.equal(owners, [ASKS, { sampling: {} }]);
+  // Two clients of one principal declare different capabilities.
+  const mine = await upstream.for(owner('principal/ada'));
+  assert.is.not(await upstream.for(owner('principal/ada', { capabilities: {} })), mine);
+  assert.is(await upstream.for(owner('principal/ada')), mine);
+  assert.is(upstream.connections, 5);
+  upstream.released('session/1');
+  assert.is(upstream.connections, 4);
+  assert.is((await refusal(call(one, 'add'))).reason, 'closed');
+  await close();
+});
+
+test('with share "everyone" one connection to a legacy upstream serves all, and declares nothing', async () => {
+  const { upstream, declared, close } = stage('legacy', { share: 'everyone' });
+  assert.is(await upstream.for(owner('session/1')), await upstream.for(owner('call/1')));
+  assert.equal(declared, [{}]);
+  await close();
+});
+
+test('an anonymous call leases a connection, and the next one with the same capabilities reuses it', async () => {
+  const { upstream, declared, close } = stage('legacy');
+  const first = await upstream.for(owner('call/1'));
+  const second = await upstream.for(owner('call/2'));
+  assert.is.not(first, second);
+  await call(first, 'add');
+  upstream.released('call/1');
+  assert.is.not(await upstream.for(owner('call/3', { capabilities: { sampling: {} } })), first);
+  assert.is(await upstream.for(owner('call/4')), first);
+  // Calls that the upstream cannot ask share a connection, which declares nothing.
+  const unasked = await upstream.for(owner('call/5', { capabilities: {} }));
+  assert.is(await upstream.for(owner('call/6', { capabilities: {} })), unasked);
+  assert.is.not(unasked, await upstream.catalogue());
+  assert.is(declared.length, 5);
+  assert.equal(declared.at(-1), {});
+  await close();
+});
+
+test('a connection is not leased again after a call that was cancelled', async () => {
+  const { upstream, close } = stage('legacy');
+  const first = await upstream.for(owner('call/1'));
+  const abort = new AbortController();
+  const calling = refusal(call(first, 'wait', abort.signal));
+  abort.abort();
+  await calling;
+  upstream.released('call/1');
+  assert.is.not(await upstream.for(owner('call/2')), first);
+  await close();
+});
+
+test('further anonymous calls wait for a connection, in order and for a bounded time', async () => {
+  const { upstream, clock, close } = stage('legacy', { waitMs: 1_000 });
+  const leased = await Promise.all(Array.from({ length: 32 }, (_, call) => upstream.for(owner(`call/${call}`))));
+  const next = upstream.for(owner('call/next'));
+  const late = refusal(upstream.for(owner('call/late')));
+  upstream.released('call/0');
+  assert.is(await next, leased[0]);
+  await clock.advance(1_000);
+  const error = await late;
+  assert.equal([error.reason, error.carriedOut], ['overloaded', 'no']);
+  assert.match(error.message, 'upstreamWaitMs');
+  await close();
+});
+
+test('a call that waits gets the turn of one whose connection cannot be opened', async () => {
+  const server = createServer({ name: 'files', version: '1.0.0', log() {} });
+  const refused: ((error: Error) => void)[] = [];
+  let open = true;
+  const target = {
+    name: 'files',
+    channel: () =>
+      new MemoryChannel({
+        clock: systemClock,
+        connect: () => (open ? openInMemory(server) : new Promise((_, reject) => void refused.push(reject))),
+      }),
+  };
+  const { upstream, close } = stage('legacy', { target });
+  await Promise.all(Array.from({ length: 31 }, (_, call) => upstream.for(owner(`call/${call}`))));
+  open = false;
+  const failing = refusal(upstream.for(owner('call/failing')));
+  await settled();
+  open = true;
+  const next = upstream.for(owner('call/next'));
+  for (const reject of refused) reject(new Error('no'));
+  assert.is((await failing).carriedOut, 'no');
+  assert.is((await next).state, 'ready');
+  await close();
+  await server.close();
+});
+
+test('a limit closes the connection that was unused longest, and rejects a call if all are in use', async () => {
+  const quota = new Quota({ what: 'connections to upstreams', max: 3, option: 'maxUpstreamConnections' });
+  const { upstream, clock, close } = stage('legacy', { maxConnections: 3, quota });
+  const first = await upstream.for(owner('session/1'));
+  await clock.advance(10);
+  const second = await upstream.for(owner('session/2'));
+  const abort = new AbortController();
+  const calls = [refusal(call(first, 'wait', abort.signal))];
+  const third = await upstream.for(owner('session/3'));
+  assert.is((await refusal(call(second, 'add'))).reason, 'closed');
+  calls.push(refusal(call(third, 'wait', abort.signal)));
+  const error = await refusal(upstream.for(owner('session/4')));
+  assert.equal([error.reason, error.carriedOut, upstream.connections], ['overloaded', 'no', 3]);
+  assert.match(error.message, 'maxUpstreamConnections');
+  const other = stage('legacy', { quota });
+  assert.match((await refusal(other.upstream.catalogue())).message, 'maxUpstreamConnections');
+  abort.abort();
+  await Promise.all(calls);
+  await other.close();
+  await close();
+  assert.is(quota.all, 0);
+});
+
+test('a connection of an owner closes after idleMs without a call', async () => {
+  const { upstream, clock, close } = stage('legacy', { idleMs: 1_000 });
+  const busy = await upstream.for(owner('session/busy'));
+  await upstream.for(owner('session/idle'));
+  const abort = new AbortController();
+  const calling = refusal(call(busy, 'wait', abort.signal));
+  await clock.advance(1_000);
+  assert.is(upstream.connections, 2);
+  abort.abort();
+  await calling;
+  await clock.advance(2_000);
+  assert.is(upstream.connections, 1);
+  assert.is.not(await upstream.for(owner('session/busy')), busy);
+  await close();
+});
+
+test('a connection whose changes are read is unused without a call: it closes after idleMs, and serves the next anonymous call', async () => {
+  const { upstream, clock, close } = stage('legacy', { idleMs: 1_000 });
+  const idle = await upstream.for(owner('session/idle'));
+  const leased = await upstream.for(owner('call/1'));
+  const read = [idle, leased].map((client) => client.changes({ tools: true }));
+  const reading = read.map((changes) => changes.next());
+  await call(leased, 'add');
+  upstream.released('call/1');
+  assert.is(await upstream.for(owner('call/2')), leased);
+  // With that of the catalogue.
+  assert.is(upstream.connections, 3);
+  await clock.advance(2_000);
+  assert.is(upstream.connections, 2);
+  upstream.released('call/2');
+  for (const changes of read) changes.end();
+  await Promise.all(reading);
+  await close();
+});
+
+test('a connection that cannot be opened is tried again by the next call', async () => {
+  const server = createServer({ name: 'files', version: '1.0.0', log() {} });
+  const missing = { command: '/no/such/program' };
+  const upstream = new Upstream({ name: 'files', target: missing, connect: { log() {} }, ...BOUNDS() });
+  for (let attempt = 1; attempt <= 2; attempt += 1) {
+    const error = await refusal(upstream.for(owner('session/1')));
+    assert.equal([error.reason, error.carriedOut, upstream.connections], ['refused', 'no', 0]);
+  }
+  await upstream.close();
+  assert.is((await refusal(upstream.for(owner('session/1')))).reason, 'closed');
+  await server.close();
+});
+
+test('a call waits for a connection at most waitMs', async () => {
+  const clock = new SimulatedClock();
+  const silent = {
+    name: 'silent',
+    channel: () => ({
+      kind: 'stream' as const,
+      ...{ open() {}, send() {}, abandon() {}, answered() {}, close: () => Promise.resolve() },
+    }),
+  };
+  const upstream = new Upstream({
+    name: 'silent',
+    target: silent,
+    connect: { clock, log() {} },
+    ...BOUNDS(),
+    waitMs: 500,
+  });
+  const late = refusal(upstream.for(owner('session/1')));
+  await clock.advance(500);
+  const error = await late;
+  assert.equal([error.reason, error.carriedOut], ['unreachable', 'no']);
+  await clock.advance(20_000);
+  await upstream.close();
+});
+
+test('an upstream that asks for roots outside of a call gets those that its owner gave during one', async () => {
+  const received: unknown[] = [];
+  let ask = (_id: number): void => {};
+  const target = {
+    name: 'played',
+    channel: () => ({
+      kind: 'stream' as const,
+      open(host: { send(mail: object): void }) {
+        ask = (id) => text({ id, method: 'roots/list' });
+        const text = (message: object): void =>
+          host.send({ type: 'text', text: JSON.stringify({ jsonrpc: '2.0', ...message }), about: undefined });
+        this.say = text;
+        host.send({ type: 'opened' });
+      },
+      say(_message: object) {},
+      send({ text }: { text: string }) {
+        const { id, method, result, error } = JSON.parse(text);
+        if (method === undefined || method === 'notifications/roots/list_changed')
+          received.push(result ?? error?.code ?? method);
+        if (method === 'initialize')
+          this.say({
+            id,
+            result: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'p', version: '1' } },
+          });
+      },
+      ...{ abandon() {}, answered() {}, close: () => Promise.resolve() },
+    }),
+  };
+  const upstream = new Upstream({ name: 'played', target, connect: { eras: 'legacy', log() {} }, ...BOUNDS() });
+  const session = { id: '1', mailbox: { address: 's', send() {} }, rootsChanges: 0 };
+  const mine = (rootsChanges: number): CallOwner =>
+    owner('session/1', {
+      capabilities: { roots: {} },
+      session: { ...session, rootsChanges } as unknown as CallOwner['session'],
+    });
+  await upstream.for(mine(0));
+  const asked = async (id: number): Promise<unknown> => {
+    const before = received.length;
+    ask(id);
+    while (received.length === before) await new Promise(setImmediate);
+    return received.at(-1);
+  };
+  assert.is(await asked(70), -32603);
+  const roots = { roots: [{ uri: 'file:///home/ada', name: 'home' }] };
+  upstream.keepRoots('session/1', roots);
+  assert.equal(await asked(71), roots);
+  await upstream.for(mine(1));
+  while (received.length < 3) await new Promise(setImmediate);
+  assert.is(received.at(-1), 'notifications/roots/list_changed');
+  assert.is(await asked(72), -32603);
+  await upstream.close();
+});

@@ -1,0 +1,80 @@
+/** What the crash suites share: a server whose log is kept, clients whose every message is held to the official schemas, and how an error is told. */
+
+import { connect, ErrorAnswer, SimulatedClock, type TestClient } from '../../../src/entries/testing.ts';
+import { createServer, type Server, type ServerOptions } from '../../../src/entries/troupe.ts';
+import { wireChecker } from '../../harness/wire.ts';
+
+export interface Stage {
+  readonly server: Server;
+  readonly clock: SimulatedClock;
+  /** What the operator was told. */
+  readonly told: string[];
+}
+
+export function stage(options: Partial<ServerOptions> = {}): Stage {
+  const told: string[] = [];
+  const clock = new SimulatedClock();
+  const server = createServer({
+    name: 'crash',
+    version: '1.0.0',
+    clock,
+    log: (level, message) => void told.push(`${level}: ${message}`),
+    ...options,
+  });
+  return { server, clock, told };
+}
+
+/** A client in a session, or a modern one where no revision is given. */
+export async function client(server: Server, revision?: string): Promise<TestClient> {
+  const check = wireChecker('2025-06-18');
+  const made = await connect(server, { onMessage: ({ direction, text }) => check(direction, text) });
+  if (revision !== undefined) await made.initialize(revision);
+  return made;
+}
+
+/** The error that a request is answered with. @throws {Error} when it gets a result */
+export async function errorOf(request: Promise<unknown>): Promise<ErrorAnswer> {
+  const answer = await request.catch((error: unknown) => error);
+  if (answer instanceof ErrorAnswer) return answer;
+  throw answer instanceof Error ? answer : new Error(`expected an error, got the result ${JSON.stringify(answer)}`);
+}
+
+/** The states of the actors that live now, by their addresses. */
+export function states(server: Server): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const stop = server.inspect((record) => {
+    if (record.type === 'state') found.set(record.actor, record.state);
+  });
+  stop();
+  return found;
+}
+
+/** Everything that can be thrown, and the words of it that a model may read. */
+export const THROWN: readonly (readonly [what: string, make: () => unknown, words: RegExp])[] = [
+  ['an Error', () => new Error('the door is stuck'), /^the door is stuck$/],
+  ['an Error without a message', () => new RangeError(), /^RangeError$/],
+  ['a string', () => 'just words', /^just words$/],
+  ['a number', () => 0, /^0$/],
+  ['undefined', () => undefined, /^undefined$/],
+  ['null', () => null, /^null$/],
+  ['a symbol', () => Symbol('odd'), /odd/],
+  ['an object without a prototype', () => Object.create(null), /the thrown value has no text/],
+  [
+    'an Error whose message throws',
+    () =>
+      Object.defineProperty(new Error(), 'message', {
+        get() {
+          throw new Error('not even this');
+        },
+      }),
+    /the thrown value has no text/,
+  ],
+  ['an Error whose message is an object', () => Object.assign(new Error(), { message: { deep: 1 } }), /object Object/],
+  ['a revoked Proxy', revoked, /the thrown value has no text/],
+];
+
+function revoked(): unknown {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}

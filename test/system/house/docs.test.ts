@@ -1,0 +1,139 @@
+/** What the docs show is true: each program in them runs, each command exists, each link leads somewhere. */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import * as assert from 'uvu/assert';
+import { z } from 'zod';
+import { compileProgram } from '../../harness/compiled.ts';
+import { suite } from '../../harness/door.ts';
+import { SCALE } from '../../harness/scale.ts';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
+const test = suite('docs');
+const REPOSITORY = 'https://github.com/troupe-mcp/troupe/';
+/** Full: each program is a process of its own. Quick: most of them share one, because loading the package takes two thirds of the time. */
+const OWN_PROCESS = SCALE === 'quick' ? /\bstdio\(|\bprocess\.(?:argv|exit|on|once|stdin)\b/ : /^/;
+const ONE_AFTER_ANOTHER = join(root, 'test/fixtures/one-after-another.mjs');
+
+const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'machines/README.md',
+  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => `docs/${file}`),
+];
+
+function blocks(page: string, language: string): string[] {
+  return [...read(page).matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(
+    ([, body = '']) => body,
+  );
+}
+
+/** Runs a program with its arguments and nothing on stdin, inside the package, so that it imports `troupe` as its readers do. */
+function run(...file: readonly string[]): Promise<{ code: number | null; output: string }> {
+  return new Promise((done) => {
+    const child = spawn(process.execPath, file, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    child.on('close', (code) => done({ code, output }));
+  });
+}
+
+for (const [page, example] of [
+  ['README.md', 'examples/hello/server.ts'],
+  ['docs/guard.md', 'examples/guarded/server.ts'],
+  ['docs/deploy.md', 'examples/deploy/server.ts'],
+] as const)
+  test(`${page} shows ${example} as it is`, () => {
+    const [shown = ''] = blocks(page, 'ts');
+    const file = read(example).replace(/^\/\*\*[\s\S]*?\*\/\n/, '');
+    assert.is(shown.trim(), file.trim());
+  });
+
+test('every program in the docs runs', async () => {
+  const folder = join(root, 'dist/docs');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  let count = 0;
+  const shared: string[] = [];
+  for (const page of pages) {
+    for (const [index, program] of blocks(page, 'ts').entries()) {
+      const file = join(folder, `${page.replaceAll('/', '-')}-${index}.ts`);
+      writeFileSync(file, program);
+      count += 1;
+      const compiled = await compileProgram(file);
+      if (!OWN_PROCESS.test(program)) {
+        shared.push(compiled);
+        continue;
+      }
+      const { code, output } = await run(compiled);
+      assert.is(code, 0, `${page}, program ${index + 1}:\n${output}`);
+    }
+  }
+  assert.ok(count >= 8);
+  const { code, output } = await run(ONE_AFTER_ANOTHER, ...shared);
+  assert.is(code, 0, output);
+});
+
+test('every program in the docs type-checks as strictly as ours', () => {
+  const folder = join(root, 'dist/docs');
+  writeFileSync(
+    join(folder, 'tsconfig.json'),
+    '{ "extends": "../../tsconfig.base.json", "compilerOptions": { "composite": false, "noEmit": true, "declaration": false, "sourceMap": false, "types": ["node"] }, "include": ["*.ts"] }',
+  );
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder],
+    { encoding: 'utf8' },
+  );
+  assert.is(status, 0, stdout);
+});
+
+test('every npm command in the docs is a script', () => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+  for (const page of pages) {
+    for (const block of blocks(page, 'sh')) {
+      for (const [, name = ''] of block.matchAll(/npm run (?:--silent )?([\w:]+)/g))
+        assert.ok(scripts[name], `${page}: npm run ${name}`);
+    }
+  }
+});
+
+test('every JSON in the docs is JSON', () => {
+  for (const page of pages) for (const block of blocks(page, 'json')) JSON.parse(block);
+});
+
+test('every link to a file leads to one', () => {
+  for (const page of pages) {
+    for (const [, target = ''] of read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+      const here = target.startsWith(REPOSITORY)
+        ? target.slice(REPOSITORY.length).replace(/^(?:blob|tree)\/main\//, '')
+        : '';
+      if (here !== '') assert.ok(existsSync(join(root, here)), `${page} links to ${target}`);
+      if (/^[a-z]+:/.test(target)) continue;
+      assert.ok(existsSync(join(root, dirname(page), target)), `${page} links to ${target}`);
+    }
+  }
+});
+
+test('a page in the package links to what is not in it by its address on GitHub', () => {
+  const { files } = z.object({ files: z.array(z.string()) }).parse(JSON.parse(read('package.json')));
+  const left = files.filter((file) => file.startsWith('!')).map((file) => file.slice(1));
+  const ships = (file: string): boolean =>
+    !left.some((each) => file === each || file.startsWith(`${each}/`)) &&
+    ['README.md', 'LICENSE', ...files].some((each) => file === each || file.startsWith(`${each}/`));
+  for (const page of pages.filter(ships))
+    for (const [, target = ''] of read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      const file = join(dirname(page), target);
+      // The tables of promises name their tests, which are read with a clone of the repository.
+      assert.ok(
+        ships(file) || file.startsWith('test/'),
+        `${page} links to ${target}, which the package does not contain`,
+      );
+    }
+});

@@ -1,0 +1,141 @@
+/** The package as npm publishes it: its size, its files, and the files that `package.json` names. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import * as assert from 'uvu/assert';
+import { z } from 'zod';
+import { suite, timeLimit } from '../../harness/door.ts';
+
+const test = suite('the package');
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const MAX_BYTES = 3_200_000;
+// publint and attw read the whole tarball, which takes a busy machine some time.
+timeLimit(300_000);
+
+/** Its last statement has the only error, so that a compiler that checks nothing is found. */
+const USER_PROGRAM = `
+import { createServer } from 'troupe';
+import { connect } from 'troupe/testing';
+import { connectView } from 'troupe/app';
+import * as client from 'troupe/client';
+import * as inspector from 'troupe/inspector';
+import { oauth } from 'troupe/oauth';
+import { otel } from 'troupe/otel';
+const server = createServer({ name: 'a', version: '1' });
+server.use('tools/list', async (_call, _ctx, next) => next());
+server.tool('add', { input: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] } }, ({ a }) => a + 1);
+server.resource('order://{id}{?page}', {}, ({ variables }) => variables.size);
+export { client, connect, connectView, inspector, oauth, otel };
+`;
+
+const Packed = z.array(
+  z.object({ filename: z.string(), unpackedSize: z.number(), files: z.array(z.object({ path: z.string() })) }),
+);
+const Manifest = z.object({
+  exports: z.record(z.string(), z.union([z.string(), z.record(z.string(), z.string())])),
+  bin: z.record(z.string(), z.string()),
+  sideEffects: z.array(z.string()),
+});
+
+if (existsSync(join(root, 'dist/lib'))) {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-package-'));
+  test.after(() => rmSync(folder, { recursive: true, force: true }));
+  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
+  const output = execFileSync('npm', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  const [packed] = Packed.parse(JSON.parse(output));
+  assert.ok(packed);
+  const { unpackedSize = 0, files = [] } = packed ?? {};
+  const paths = files.map(({ path }) => path);
+
+  test('the package has at most 3.2 MB unpacked', () => {
+    assert.ok(unpackedSize <= MAX_BYTES, `${unpackedSize} bytes`);
+  });
+
+  test('the package contains no source map, no test and no source, and its declarations are in one folder', () => {
+    assert.equal(
+      paths.filter((path) =>
+        /\.map$|\.tsbuildinfo$|^(src|test|machines|apps|inspector|bench|dist\/check)\//.test(path),
+      ),
+      [],
+    );
+    assert.equal(
+      paths.filter((path) => path.endsWith('.d.ts') && !path.startsWith('dist/types/')),
+      [],
+    );
+  });
+
+  test('the package contains each file that package.json names', () => {
+    const { exports, bin, sideEffects } = Manifest.parse(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')));
+    const named = [...Object.values(exports), ...Object.values(bin)].flatMap((entry) =>
+      typeof entry === 'string' ? [entry] : Object.values(entry),
+    );
+    assert.ok(named.length > 0);
+    assert.equal(
+      named.filter((path) => !paths.includes(path.replace('./', ''))),
+      [],
+    );
+    for (const pattern of sideEffects) {
+      const [start = '', end = ''] = pattern.replace('./', '').split('*');
+      assert.ok(
+        paths.some((path) => path.startsWith(start) && path.endsWith(end)),
+        pattern,
+      );
+    }
+  });
+  test('publint finds nothing in the tarball', () => lint('publint', 'run', '--strict'));
+
+  // The package is ESM: CommonJS programs load it by import() or, from Node 20.19 on, by require().
+  test.full('attw finds that each export has the types of its code', () => lint('attw', '--profile', 'esm-only'));
+
+  // skipLibCheck off, and exactOptionalPropertyTypes on. The declarations of XState fail this check themselves.
+  const RESOLUTIONS = [
+    ['node16', 'node16'],
+    ['bundler', 'esnext'],
+  ] as const;
+  for (const [moduleResolution, module] of RESOLUTIONS)
+    test.full(`the declarations compile strictly in the program of a user (${moduleResolution})`, () => {
+      const project = join(folder, moduleResolution);
+      const modules = join(project, 'node_modules');
+      mkdirSync(join(modules, '@types'), { recursive: true });
+      execFileSync('tar', ['xzf', join(folder, packed?.filename ?? ''), '-C', modules]);
+      renameSync(join(modules, 'package'), join(modules, 'troupe'));
+      for (const name of ['xstate', 'undici-types', '@types/node'])
+        symlinkSync(join(root, 'node_modules', name), join(modules, name), 'dir');
+      const compilerOptions = {
+        ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, noEmit: true, target: 'es2022' },
+        ...{ module, moduleResolution, types: ['node'] },
+      };
+      writeFileSync(join(project, 'package.json'), '{"type":"module"}');
+      writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['server.ts'] }));
+      writeFileSync(join(project, 'server.ts'), USER_PROGRAM);
+      const tsc = join(root, 'node_modules/.bin/tsc');
+      const { stdout } = spawnSync(process.execPath, [tsc, '-p', project], { encoding: 'utf8' });
+      const errors = stdout.split('\n').filter((line) => /error TS\d+/.test(line));
+      const ours = errors.filter((line) => !line.includes('xstate/dist/declarations/'));
+      assert.is(ours.length, 1, ours.join('\n'));
+      assert.match(
+        ours[0] ?? '',
+        /server\.ts\(12,\d+\): error TS2339: Property 'size' does not exist on type .*id: string/,
+      );
+    });
+
+  function lint(command: string, ...options: string[]): void {
+    const tarball = join(folder, packed?.filename ?? '');
+    const file = join(root, 'node_modules/.bin', command);
+    const { status, stdout, stderr, error } = spawnSync(process.execPath, [file, ...options, tarball], {
+      encoding: 'utf8',
+    });
+    assert.is(status, 0, `${error?.message ?? ''}${stdout}${stderr}`);
+  }
+} else test.skip('all of it', 'dist is missing: npm run build');
