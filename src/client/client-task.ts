@@ -1,5 +1,5 @@
 /** A task of a server, as a client follows it: polls its status, answers its input requests, and returns its result. */
-import type { Clock } from '../core/kernel/clock.ts';
+import { type Clock, pause } from '../core/kernel/clock.ts';
 import { isJsonObject, isObject, type JsonObject } from '../core/protocol/json.ts';
 import { isToolResult } from '../core/protocol/result-shape.ts';
 import type { Era } from '../core/protocol/revisions.ts';
@@ -171,21 +171,10 @@ export class ClientTask {
     throw this.#error('malformed', 'tasks/result: expected a result with content', 'yes');
   }
 
-  #pause(signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const abort = (): void => {
-        timer.cancel();
-        reject(
-          this.#error('cancelled', `waiting for the task ${this.id} was cancelled; the task continues`, 'unknown'),
-        );
-      };
-      const timer = this.#requests.clock.after(this.#pollMs, () => {
-        signal?.removeEventListener('abort', abort);
-        resolve();
-      });
-      if (signal?.aborted) abort();
-      else signal?.addEventListener('abort', abort, { once: true });
-    });
+  async #pause(signal: AbortSignal | undefined): Promise<void> {
+    await pause(this.#requests.clock, this.#pollMs, signal);
+    if (signal?.aborted)
+      throw this.#error('cancelled', `waiting for the task ${this.id} was cancelled; the task continues`, 'unknown');
   }
 
   #error(reason: 'cancelled' | 'malformed', message: string, carriedOut: 'yes' | 'unknown'): ClientError {

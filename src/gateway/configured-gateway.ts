@@ -2,7 +2,7 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import type { TokenStore } from '../client/oauth/token-store.ts';
-import { type Clock, systemClock, type Timer } from '../core/kernel/clock.ts';
+import { type Clock, pause, systemClock } from '../core/kernel/clock.ts';
 import { Watch } from '../core/kernel/files/file-watch.ts';
 import type { OperatorLogLevel } from '../core/kernel/operator-log.ts';
 import { messageOf } from '../core/protocol/json.ts';
@@ -41,12 +41,12 @@ function isSame(one: ConfiguredServer | undefined, other: ConfiguredServer | und
   return a?.target === b?.target && a?.options === b?.options;
 }
 
-/** True if people sign in at a server, or the gateway does: its entry has an address, and no credentials of its own. */
 /** The target of a mount. Its name has no values of variables, which may be secrets: errors and logs show it. */
 function targetOf({ target, shown }: ConfiguredServer): MountTarget {
   return 'socket' in target ? target : { ...target, name: shown };
 }
 
+/** True if people sign in at a server, or the gateway does: its entry has an address, and no credentials of its own. */
 function signsIn({ target, options: { auth } }: ConfiguredServer): boolean {
   if (!('url' in target) || auth === false) return false;
   return auth !== undefined || !Object.keys(target.headers).some((name) => name.toLowerCase() === 'authorization');
@@ -236,7 +236,7 @@ class Place {
         if (failures === 1) this.#say('error', `${messageOf(error)}.${still}`);
         // A definition that the server rejects stays rejected; a server that cannot be reached may come back.
         if (!this.#mount) return;
-        await this.#pause(Math.min(RETRY.toMs, RETRY.fromMs * 2 ** (failures - 1)));
+        await pause(this.#clock, Math.min(RETRY.toMs, RETRY.fromMs * 2 ** (failures - 1)), this.#overtaken.signal);
       }
     }
   }
@@ -275,21 +275,6 @@ class Place {
     await now.mount.change({ options, ...(moved ? { target: targetOf(wanted) } : {}), signal: this.#overtaken.signal });
     this.#mount = { mount: now.mount, of: wanted };
     this.#say('info', moved ? `changed to ${wanted.shown}` : 'has other options');
-  }
-
-  #pause(ms: number): Promise<void> {
-    const { signal } = this.#overtaken;
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      let timer: Timer | undefined;
-      const end = (): void => {
-        timer?.cancel();
-        signal.removeEventListener('abort', end);
-        resolve();
-      };
-      signal.addEventListener('abort', end);
-      timer = this.#clock.after(ms, end);
-    });
   }
 
   #say(level: OperatorLogLevel, text: string): void {

@@ -1,6 +1,6 @@
 /** Lets a person sign in: opens the browser, and receives its redirect on a loopback port (RFC 8252 section 7.3). */
 import { createServer, type Server } from 'node:http';
-import type { Clock } from '../../core/kernel/clock.ts';
+import { type Clock, within } from '../../core/kernel/clock.ts';
 import type { ReturnPage } from '../../core/transports/transport.ts';
 import { openInBrowser } from '../browser.ts';
 import { NoSignIn } from './no-sign-in.ts';
@@ -115,19 +115,7 @@ export function untilSignedIn(
   { clock, timeoutMs }: SignInTime,
   signal: AbortSignal,
 ): Promise<URL> {
-  return new Promise((resolve, reject) => {
-    const settle = (act: () => void): void => {
-      late.cancel();
-      signal.removeEventListener('abort', abort);
-      act();
-    };
-    const fail = (error: unknown): void => settle(() => reject(error));
-    const abort = (): void => fail(new Error('the sign-in was cancelled'));
-    const late = clock.after(timeoutMs, () =>
-      fail(new NoSignIn(`no sign-in within ${Math.round(timeoutMs / 1_000)} s. The option is signInMs`)),
-    );
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
-    redirected.then((url) => settle(() => resolve(url)), fail);
-  });
+  const seconds = Math.round(timeoutMs / 1_000);
+  const late = (): Error => new NoSignIn(`no sign-in within ${seconds} s. The option is signInMs`);
+  return within(redirected, clock, timeoutMs, late, signal, () => new Error('the sign-in was cancelled'));
 }

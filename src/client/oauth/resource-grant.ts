@@ -87,7 +87,7 @@ interface Grant {
   readonly proofKey?: string | undefined;
   /**
    * The registration that the grant belongs to: a later sign-in at the same issuer may register again, and a refresh
-   * token works only for its own client. Absent in grants of earlier versions.
+   * token works only for its own client. Absent where no person signs in: the program has registered that client.
    */
   readonly client?: Registration | undefined;
 }
@@ -129,39 +129,6 @@ interface PendingSignIn extends Plan {
   readonly until: number;
 }
 
-/**
- * The grant of one person at one server. The sign-in is two steps, and the program may be restarted between them: all that
- * the second step needs is in the store of tokens.
- */
-export interface PersonalGrant extends Authorization {
-  /**
-   * Obtains a token without a person: the one that another process has obtained, or a refreshed one.
-   *
-   * @returns false if a person must sign in
-   * @throws {Error} if the authorization server fails, or the server has rejected too many new tokens
-   */
-  renew(challenge: Challenge): Promise<boolean>;
-  /**
-   * Begins a sign-in, or finds the one that has begun.
-   *
-   * @param state makes the value with which the authorization server redirects the browser
-   * @returns the address that the person must open
-   * @throws {Error}
-   */
-  begin(challenge: Challenge, redirectUrl: string, makeState: () => string, signal: AbortSignal): Promise<URL>;
-  /**
-   * Ends a sign-in with the address that the browser was redirected to. An address can be used once.
-   *
-   * @throws {SignInOver} if no sign-in waits for this address
-   * @throws {Error} if the person or the authorization server refused
-   */
-  finish(redirected: URL, signal: AbortSignal): Promise<void>;
-  /** The milliseconds since 1970 until which a sign-in waits for its redirect; undefined if none does. */
-  waitsUntil(): Promise<number | undefined>;
-  /** Removes the grant and revokes it. */
-  end(): Promise<SignedOut>;
-}
-
 /** A redirect that belongs to no sign-in: it has expired, or was used already. */
 export class SignInOver extends Error {
   override readonly name = 'SignInOver';
@@ -191,16 +158,13 @@ const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
  * const auth = oauth({ grant: 'client_credentials', clientId: 'nightly', clientSecret: process.env.SECRET });
  */
 export function oauth(options: OAuthOptions = {}): Authorization {
-  const clock = options.clock ?? systemClock;
-  const tokens = options.tokens ?? memoryTokens();
+  const shared = { ...options, tokens: options.tokens ?? memoryTokens() };
   const resources = new Map<string, ResourceGrant>();
   const of = (url: URL): ResourceGrant => {
     const key = `${url.origin}${url.pathname}`;
-    const known = resources.get(key);
-    if (known) return known;
-    const made = new ResourceGrant(url, key, options, clock, tokens);
-    resources.set(key, made);
-    return made;
+    const grant = resources.get(key) ?? new ResourceGrant(url, shared);
+    resources.set(key, grant);
+    return grant;
   };
   return {
     headers: (method, url, resource = url) => of(resource).headers(method, url),
@@ -224,21 +188,14 @@ export interface SignedOut {
  * @param options as they were for the sign-in, with its `tokens`
  */
 export function signOut(server: string | URL, options: OAuthOptions): Promise<SignedOut> {
-  const url = new URL(server);
-  const { clock = systemClock, tokens = memoryTokens() } = options;
-  return new ResourceGrant(url, `${url.origin}${url.pathname}`, options, clock, tokens).end();
+  return new ResourceGrant(new URL(server), options).end();
 }
 
 /**
- * @param key names the grant in the store of tokens: the resource, and the person
- * @param options as for {@link oauth}; those that open a browser have no effect
+ * The grant of one person, or of the program, at one server. The sign-in of a person is two steps, and the program may be
+ * restarted between them: all that the second step needs is in the store of tokens.
  */
-export function personalGrant(server: URL, key: string, options: OAuthOptions): PersonalGrant {
-  const { clock = systemClock, tokens = memoryTokens() } = options;
-  return new ResourceGrant(server, key, options, clock, tokens);
-}
-
-class ResourceGrant implements PersonalGrant {
+export class ResourceGrant implements Authorization {
   readonly #server: URL;
   readonly #key: string;
   readonly #options: OAuthOptions;
@@ -261,13 +218,17 @@ class ResourceGrant implements PersonalGrant {
   /** Authorizations since the last response that was no challenge. */
   #inARow = 0;
 
-  constructor(server: URL, key: string, options: OAuthOptions, clock: Clock, tokens: TokenStore) {
+  /**
+   * @param options as for {@link oauth}; those that open a browser have no effect on {@link begin}
+   * @param key names the grant in the store of tokens: the resource, and the person if there are several
+   */
+  constructor(server: URL, options: OAuthOptions, key = `${server.origin}${server.pathname}`) {
     this.#server = server;
     this.#key = key;
     this.#options = options;
+    const { clock = systemClock, tokens = memoryTokens(), issuer } = options;
     this.#clock = clock;
     this.#tokens = tokens;
-    const { issuer } = options;
     const named = issuer !== undefined && URL.canParse(issuer) ? [new URL(issuer)] : [];
     this.#request = guardedFetch({ clock, trusted: [server, ...named] });
   }
@@ -311,6 +272,12 @@ class ResourceGrant implements PersonalGrant {
     });
   }
 
+  /**
+   * Obtains a token without a person: the one that another process has obtained, or a refreshed one.
+   *
+   * @returns false if a person must sign in
+   * @throws {Error} if the authorization server fails, or the server has rejected too many new tokens
+   */
   async renew(challenge: Challenge): Promise<boolean> {
     const demand = readDemand(challenge);
     const refused = await this.#rejected(demand);
@@ -324,11 +291,19 @@ class ResourceGrant implements PersonalGrant {
     });
   }
 
+  /**
+   * Begins a sign-in, or finds the one that has begun.
+   *
+   * @param makeState makes the value with which the authorization server redirects the browser
+   * @returns the address that the person must open
+   * @throws {Error}
+   */
   async begin(challenge: Challenge, redirectUrl: string, makeState: () => string, signal: AbortSignal): Promise<URL> {
     const begun = `sign-in ${this.#key}`;
-    const { status, params } = readDemand(challenge);
+    const demand = readDemand(challenge);
+    const { status, params } = demand;
     const text = await this.#tokens.get(begun);
-    const known = text === undefined ? undefined : readPending(text);
+    const known = readStored(text, isPending);
     const wanted = words(params.scope) ?? [];
     if (
       known &&
@@ -338,12 +313,7 @@ class ResourceGrant implements PersonalGrant {
     )
       return new URL(known.url);
     try {
-      const pending = await this.#beginCode(
-        await this.#plan(readDemand(challenge), signal),
-        redirectUrl,
-        makeState(),
-        signal,
-      );
+      const pending = await this.#beginCode(await this.#plan(demand, signal), redirectUrl, makeState(), signal);
       if (await this.#tokens.replace(begun, text, JSON.stringify(pending))) return new URL(pending.url);
     } catch (error) {
       throw new Error(explained(error));
@@ -352,11 +322,17 @@ class ResourceGrant implements PersonalGrant {
     return this.begin(challenge, redirectUrl, makeState, signal);
   }
 
+  /**
+   * Ends a sign-in with the address that the browser was redirected to. An address can be used once.
+   *
+   * @throws {SignInOver} if no sign-in waits for this address
+   * @throws {Error} if the person or the authorization server refused
+   */
   async finish(redirected: URL, signal: AbortSignal): Promise<void> {
     const begun = `sign-in ${this.#key}`;
     const text = await this.#tokens.get(begun);
-    const pending = text === undefined ? undefined : readPending(text);
-    if (text === undefined || pending?.state !== redirected.searchParams.get('state')) throw new SignInOver();
+    const pending = readStored(text, isPending);
+    if (pending?.state !== redirected.searchParams.get('state')) throw new SignInOver();
     // Only one request may use the code.
     if (!(await this.#tokens.replace(begun, text, undefined)) || pending.until <= this.#clock.date())
       throw new SignInOver();
@@ -371,9 +347,9 @@ class ResourceGrant implements PersonalGrant {
     });
   }
 
+  /** The milliseconds since 1970 until which a sign-in waits for its redirect; undefined if none does. */
   async waitsUntil(): Promise<number | undefined> {
-    const text = await this.#tokens.get(`sign-in ${this.#key}`);
-    return text === undefined ? undefined : readPending(text)?.until;
+    return readStored(await this.#tokens.get(`sign-in ${this.#key}`), isPending)?.until;
   }
 
   /** @returns the token that the server has rejected; false if it only wants its nonce in the proof */
@@ -455,7 +431,14 @@ class ResourceGrant implements PersonalGrant {
     if (!exchange && !assertion && grant !== 'client_credentials') return this.#signInPerson(plan, signal);
     const { server, target, scopes, metadata } = plan;
     const key = await this.#keyFor(plan);
-    const response = await this.#grantWithoutPerson(server, target, scopes, key, signal);
+    const common = { resource: target, ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }) };
+    const asserted = async () => ({ ...common, assertion: (await assertion?.call(this.#options)) ?? '' });
+    const registration = await this.#ownClient(server);
+    const response = exchange
+      ? await this.#exchange(server, registration, common, exchange, key, signal)
+      : assertion
+        ? await this.#token(server, registration, JWT_BEARER, asserted, key, signal)
+        : await this.#token(server, registration, 'client_credentials', () => common, key, signal);
     await this.#accept({ issuer: server.issuer, scopes, metadata }, response, key);
   }
 
@@ -511,29 +494,6 @@ class ResourceGrant implements PersonalGrant {
       if (url.protocol === 'https:' || (url.protocol === 'http:' && local && isLoopback(url.hostname))) continue;
       throw new Error(`${address}: expected an https address. Plain http is allowed on this machine only`);
     }
-  }
-
-  async #grantWithoutPerson(
-    server: AuthorizationServer,
-    target: string,
-    scopes: readonly string[],
-    key: ProofKey | undefined,
-    signal: AbortSignal,
-  ): Promise<TokenEndpointResponse> {
-    const { assertion, exchange } = this.#options;
-    const scope = scopes.join(' ');
-    const common = { resource: target, ...(scope === '' ? {} : { scope }) };
-    if (exchange) return this.#exchange(server, target, common, exchange, key, signal);
-    if (assertion)
-      return this.#token(
-        server,
-        await this.#ownClient(server),
-        JWT_BEARER,
-        async () => ({ ...common, assertion: await assertion.call(this.#options) }),
-        key,
-        signal,
-      );
-    return this.#token(server, await this.#ownClient(server), 'client_credentials', () => common, key, signal);
   }
 
   /** Lets a person sign in at once: in the browser of this machine, or as `authorize` does it. */
@@ -610,8 +570,7 @@ class ResourceGrant implements PersonalGrant {
         client,
         await oauth4webapi.authorizationCodeGrantRequest(server, client, auth, callback, redirectUrl, verifier, {
           additionalParameters: { resource: target },
-          ...this.#http(oauth4webapi, signal),
-          ...(handle ? { DPoP: handle } : {}),
+          ...this.#http(oauth4webapi, signal, handle),
         }),
       ),
     );
@@ -655,10 +614,7 @@ class ResourceGrant implements PersonalGrant {
           auth,
           grantType,
           { ...given },
-          {
-            ...this.#http(oauth4webapi, signal),
-            ...(handle ? { DPoP: handle } : {}),
-          },
+          this.#http(oauth4webapi, signal, handle),
         );
         return oauth4webapi.processGenericTokenEndpointResponse(server, client, response);
       });
@@ -670,18 +626,17 @@ class ResourceGrant implements PersonalGrant {
   /** The identity provider's token becomes an ID-JAG, and that an access token (SEP-990). */
   async #exchange(
     server: AuthorizationServer,
-    target: string,
-    common: Readonly<Record<string, string>>,
+    registration: Registration,
+    common: { readonly resource: string; readonly scope?: string },
     { tokenEndpoint, clientId, idToken }: NonNullable<OAuthOptions['exchange']>,
     key: ProofKey | undefined,
     signal: AbortSignal,
   ): Promise<TokenEndpointResponse> {
-    const registration = await this.#ownClient(server);
     const body = new URLSearchParams({
       grant_type: TOKEN_EXCHANGE,
       requested_token_type: 'urn:ietf:params:oauth:token-type:id-jag',
       audience: server.issuer,
-      resource: target,
+      resource: common.resource,
       subject_token: await idToken(),
       subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
       client_id: clientId,
@@ -727,20 +682,26 @@ class ResourceGrant implements PersonalGrant {
     return (await this.#tokens.get(key)) ?? issuer;
   }
 
+  /** The client of the options: registered by hand, or described by a metadata document where the server supports them. */
+  async #givenClient(server: AuthorizationServer): Promise<Registration | undefined> {
+    const { clientId } = this.#options;
+    if (clientId === undefined) return undefined;
+    if (!clientId.startsWith('https://')) return this.#ownClient(server);
+    return server.client_id_metadata_document_supported === true ? { clientId, method: 'none' } : undefined;
+  }
+
   /** By hand, else a metadata document, else dynamic registration (2026-07-28 client-registration). */
   async #register(server: AuthorizationServer, redirectUrl: string, signal: AbortSignal): Promise<Registration> {
     const { clientId, clientName = 'Troupe' } = this.#options;
-    const document = clientId?.startsWith('https://') === true;
-    if (clientId !== undefined && !document) return this.#ownClient(server);
-    if (clientId !== undefined && server.client_id_metadata_document_supported === true)
-      return { clientId, method: 'none' };
+    const given = await this.#givenClient(server);
+    if (given) return given;
     const key = `client ${server.issuer}`;
     const text = await this.#tokens.get(key);
-    const known = text === undefined ? undefined : readRegistration(text);
-    if (known && known.redirectUrl === redirectUrl) return known;
+    const known = readStored(text, isRegistration);
+    if (known?.redirectUrl === redirectUrl) return known;
     if (server.registration_endpoint === undefined)
       throw new Error(
-        `${server.issuer} registers no clients by itself${document ? ' and supports no metadata documents' : ''}. Register a client there, and pass its clientId`,
+        `${server.issuer} registers no clients by itself${clientId !== undefined ? ' and supports no metadata documents' : ''}. Register a client there, and pass its clientId`,
       );
     const response = await this.#request(server.registration_endpoint, {
       method: 'POST',
@@ -774,7 +735,7 @@ class ResourceGrant implements PersonalGrant {
     const text = await this.#tokens.get(key);
     if (text === undefined) return;
     // Another sign-in may have registered the client again.
-    if (used === undefined || readRegistration(text)?.clientId === used.clientId)
+    if (used === undefined || readStored(text, isRegistration)?.clientId === used.clientId)
       await this.#tokens.replace(key, text, undefined);
   }
 
@@ -867,8 +828,7 @@ class ResourceGrant implements PersonalGrant {
           client,
           await oauth4webapi.refreshTokenGrantRequest(server, client, auth, refreshToken, {
             additionalParameters: { resource: resource?.resource ?? canonical(this.#server) },
-            ...this.#http(oauth4webapi, signal),
-            ...(handle ? { DPoP: handle } : {}),
+            ...this.#http(oauth4webapi, signal, handle),
           }),
         ),
       );
@@ -888,12 +848,9 @@ class ResourceGrant implements PersonalGrant {
   }
 
   async #registrationFor(server: AuthorizationServer): Promise<Registration | undefined> {
-    const { clientId } = this.#options;
-    if (clientId !== undefined && !clientId.startsWith('https://')) return this.#ownClient(server);
-    if (clientId !== undefined && server.client_id_metadata_document_supported === true)
-      return { clientId, method: 'none' };
-    const text = await this.#tokens.get(`client ${server.issuer}`);
-    return text === undefined ? undefined : readRegistration(text);
+    return (
+      (await this.#givenClient(server)) ?? readStored(await this.#tokens.get(`client ${server.issuer}`), isRegistration)
+    );
   }
 
   /** Stores a new token. A response without a refresh token leaves the one before valid (RFC 6749 section 6). */
@@ -933,7 +890,7 @@ class ResourceGrant implements PersonalGrant {
     const text = await this.#tokens.get(this.#key);
     this.#loaded = true;
     if (text === this.#stored) return;
-    const grant = text === undefined ? undefined : readGrant(text);
+    const grant = readStored(text, isGrant);
     this.#adopt(grant, text, grant?.proofKey === undefined ? undefined : await readProofKey(grant.proofKey));
   }
 
@@ -947,9 +904,11 @@ class ResourceGrant implements PersonalGrant {
   #http(
     oauth4webapi: typeof import('oauth4webapi'),
     signal: AbortSignal,
-  ): Record<symbol, unknown> & { signal: AbortSignal } {
+    handle?: DPoPHandle,
+  ): Record<symbol, unknown> & { signal: AbortSignal; DPoP?: DPoPHandle } {
     return {
       signal,
+      ...(handle ? { DPoP: handle } : {}),
       // The guard decides about http, for every address.
       [oauth4webapi.allowInsecureRequests]: true,
       [oauth4webapi.customFetch]: (
@@ -1021,17 +980,13 @@ function readDemand({ status, header }: Challenge): Demand {
 }
 
 /** A stored value. A damaged one counts as missing: the next sign-in replaces it. */
-function readStored(text: string): unknown {
+function readStored<T>(text: string | undefined, is: (value: unknown) => value is T): T | undefined {
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text ?? 'null');
+    return is(value) ? value : undefined;
   } catch {
     return undefined;
   }
-}
-
-function readPending(text: string): PendingSignIn | undefined {
-  const value = readStored(text);
-  return isPending(value) ? value : undefined;
 }
 
 function isPending(value: unknown): value is PendingSignIn {
@@ -1046,11 +1001,6 @@ function isPending(value: unknown): value is PendingSignIn {
   );
 }
 
-function readGrant(text: string): Grant | undefined {
-  const value = readStored(text);
-  return isGrant(value) ? value : undefined;
-}
-
 function isGrant(value: unknown): value is Grant {
   return (
     isObject(value) &&
@@ -1060,11 +1010,6 @@ function isGrant(value: unknown): value is Grant {
     isHeaderValue(value.accessToken) &&
     Array.isArray(value.scopes)
   );
-}
-
-function readRegistration(text: string): Registration | undefined {
-  const value = readStored(text);
-  return isRegistration(value) ? value : undefined;
 }
 
 function isRegistration(value: unknown): value is Registration {

@@ -32,6 +32,46 @@ export interface Clock {
   soon(callback: () => void): void;
 }
 
+/** Resolves after `ms` milliseconds, or when the signal aborts. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const end = (): void => {
+      timer.cancel();
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = clock.after(ms, end);
+    signal?.addEventListener('abort', end);
+  });
+}
+
+/** @throws what the promise throws; the error of `late` after `ms` milliseconds, and that of `aborted` when the signal aborts */
+export function within<T>(
+  promise: Promise<T>,
+  clock: Clock,
+  ms: number,
+  late: () => Error,
+  signal?: AbortSignal,
+  aborted: () => Error = late,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const settle = (act: () => void): void => {
+      timer.cancel();
+      signal?.removeEventListener('abort', abort);
+      act();
+    };
+    const abort = (): void => settle(() => reject(aborted()));
+    const timer = clock.after(ms, () => settle(() => reject(late())));
+    signal?.addEventListener('abort', abort);
+    if (signal?.aborted) abort();
+    promise.then(
+      (value) => settle(() => resolve(value)),
+      (error: unknown) => settle(() => reject(error)),
+    );
+  });
+}
+
 /** The pace of a long job: a clock, or something that starts slices later than a clock does. */
 export interface Pace extends Pick<Clock, 'now' | 'soon'> {
   /** Most steps in one slice, if fewer than usual. */

@@ -43,23 +43,17 @@ export type MountMail =
   | { readonly type: 'changed' }
   | { readonly type: 'due' }
   /** Resolves with the end of the current listing, or of the next one. */
-  | { readonly type: 'refresh'; readonly listed: Waiter }
+  | { readonly type: 'refresh'; readonly reply: Waiter }
   /** Resolves when a catalogue is offered, or the first listing has failed. */
-  | { readonly type: 'first'; readonly listed: Waiter }
+  | { readonly type: 'first'; readonly reply: Waiter }
   /** Clients begin or cease to watch a resource, by its offered URI. */
   | { readonly type: 'listened' | 'unlistened'; readonly uri: string }
-  | { readonly type: 'approve'; readonly element: string | undefined; readonly approved: Approval }
+  | { readonly type: 'approve'; readonly element: string | undefined; readonly reply: Waiter<readonly string[]> }
   /** The catalogue was compared with other pins; `moved`: it is that of another upstream. */
   | { readonly type: 'judged' | 'moved'; readonly judged: JudgedCatalogue; readonly done: () => void }
   /** Other options, or another upstream, which was listed. */
-  | { readonly type: 'change'; readonly change: ChangedMount; readonly done: Waiter }
-  | { readonly type: 'close'; readonly closed: () => void };
-
-/** A promise of a caller who approves definitions. */
-export interface Approval {
-  resolve(approved: readonly string[]): void;
-  reject(error: unknown): void;
-}
+  | { readonly type: 'change'; readonly change: ChangedMount; readonly reply: Waiter }
+  | { readonly type: 'close'; readonly reply: Waiter };
 
 /** A change that was checked, and another upstream with its first catalogue. */
 export interface ChangedMount {
@@ -74,19 +68,23 @@ export interface ChangedMount {
     | undefined;
 }
 
-export interface MountActorOptions {
+/** The parts of a server that the actors of its mounts use. */
+export interface MountServer {
   readonly system: ActorSystem;
+  readonly registrations: MountRegistrations;
+  readonly capabilities: AnnouncedCapabilities;
+  readonly gatherMs: number;
+  /** Notifies the clients that watch a resource. */
+  readonly subscriptions: Mailbox<SubscriptionsMail>;
+}
+
+export interface MountActorOptions extends MountServer {
   readonly name: string;
   /** Identifies the target: a catalogue of another target is not offered. */
   readonly targetKey: string | undefined;
   readonly settings: MountSettings;
   readonly upstream: ReplaceableUpstream;
-  readonly registrations: MountRegistrations;
-  readonly capabilities: AnnouncedCapabilities;
   readonly claims: NameClaims;
-  readonly gatherMs: number;
-  /** Notifies the clients that watch a resource. */
-  readonly subscriptions: Mailbox<SubscriptionsMail>;
   /** 0 to 1, for back-off. */
   readonly random: () => number;
 }
@@ -203,23 +201,23 @@ class MountActor implements Behaviour<MountMail> {
       case 'due':
         return this.#step(mail);
       case 'refresh':
-        if (this.#closed) return mail.listed.reject(this.#closedError());
-        this.#waiters.push(mail.listed);
+        if (this.#closed) return mail.reply.reject(this.#closedError());
+        this.#waiters.push(mail.reply);
         return this.#step({ type: 'refresh' });
       case 'first':
-        if (this.#closed) return mail.listed.reject(this.#closedError());
-        if (this.#snapshot.hasTag('offering')) return mail.listed.resolve();
+        if (this.#closed) return mail.reply.reject(this.#closedError());
+        if (this.#snapshot.hasTag('offering')) return mail.reply.resolve();
         // The next attempt may be a minute away.
         if (this.#snapshot.context.failures > 0 && !this.#snapshot.hasTag('listing'))
-          return mail.listed.reject(this.#failure);
-        this.#first.push(mail.listed);
+          return mail.reply.reject(this.#failure);
+        this.#first.push(mail.reply);
         return;
       case 'listened':
       case 'unlistened':
         if (this.#closed) return;
         return this.#listens(mail.uri, mail.type === 'listened');
       case 'approve':
-        return this.#approve(mail.element, mail.approved);
+        return this.#approve(mail.element, mail.reply);
       case 'judged':
         // A later catalogue was compared with the same pins, or later ones.
         if (mail.judged.catalogue === this.#catalogue && !this.#closed) this.#offer(mail.judged);
@@ -228,19 +226,16 @@ class MountActor implements Behaviour<MountMail> {
         if (!this.#closed) this.#listed(mail.judged, 'moved');
         return mail.done();
       case 'change':
-        return this.#change(mail.change, mail.done);
+        return this.#change(mail.change, mail.reply);
       case 'close':
-        return this.#close(mail.closed);
+        return this.#close(mail.reply);
     }
   }
 
   crashed(mail: MountMail, error: unknown): void {
     this.#options.system.incident(`mount/${this.#options.name}`, error);
-    if (mail.type === 'refresh' || mail.type === 'first') mail.listed.reject(error);
-    else if (mail.type === 'change') mail.done.reject(error);
-    else if (mail.type === 'approve') mail.approved.reject(error);
-    else if (mail.type === 'judged' || mail.type === 'moved') mail.done();
-    else if (mail.type === 'close') mail.closed();
+    if ('reply' in mail) mail.reply.reject(error);
+    else if ('done' in mail) mail.done();
     else if (mail.type === 'listed') this.#self.send({ type: 'failed', listing: mail.listing, error });
   }
 
@@ -382,7 +377,7 @@ class MountActor implements Behaviour<MountMail> {
     return this.#guard;
   }
 
-  #approve(element: string | undefined, approved: Approval): void {
+  #approve(element: string | undefined, approved: Waiter<readonly string[]>): void {
     const catalogue = this.#catalogue;
     if (!catalogue || this.#closed)
       return approved.reject(new Error(`mount "${this.#options.name}": nothing to approve: no catalogue is known`));
@@ -459,7 +454,7 @@ class MountActor implements Behaviour<MountMail> {
     return new Error(`mount "${this.#options.name}" is closed`);
   }
 
-  #close(closed: () => void): void {
+  #close({ resolve }: Waiter): void {
     this.#step({ type: 'close' });
     this.#late?.cancel();
     this.#listings += 1;
@@ -469,6 +464,6 @@ class MountActor implements Behaviour<MountMail> {
     this.#changesOfOwners.clear();
     this.#watched.close();
     for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.reject(this.#closedError());
-    this.#record.written().then(closed, closed);
+    this.#record.written().then(resolve, () => resolve());
   }
 }

@@ -55,8 +55,8 @@ export interface AnnouncedCapabilities {
 }
 
 /** A promise of a caller. */
-export interface Waiter {
-  resolve(): void;
+export interface Waiter<T = void> {
+  resolve(value: T): void;
   reject(error: unknown): void;
 }
 
@@ -203,7 +203,7 @@ export class MountedElements implements Claimant {
    *
    * @param actor lists the upstream afterwards
    */
-  offerSignIn(actor: Mailbox<{ readonly type: 'refresh'; readonly listed: Waiter }>): void {
+  offerSignIn(actor: Mailbox<{ readonly type: 'refresh'; readonly reply: Waiter }>): void {
     const { capabilities, claims, mount, settings, upstream } = this.#options;
     const key = `${mount}_sign_in`;
     const before = this.claims;
@@ -231,7 +231,7 @@ export class MountedElements implements Claimant {
           if (!upstream.current.readsCatalogue(ctx.principal)) return said(needsOperator(mount), true);
           try {
             await upstream.current.authorized(ctx, () => upstream.current.catalogue());
-            await new Promise<void>((resolve, reject) => actor.send({ type: 'refresh', listed: { resolve, reject } }));
+            await new Promise<void>((resolve, reject) => actor.send({ type: 'refresh', reply: { resolve, reject } }));
           } catch (error) {
             if (ctx.signal.aborted || !(error instanceof ClientError)) throw error;
             // The message of a connection's error has the address of the upstream.

@@ -1,18 +1,15 @@
 /** Mounts a server: makes its upstream and its actor, and the object that `server.mount` returns. */
 import { hash, randomInt } from 'node:crypto';
 import { isServerInMemory } from '../../client/in-memory.ts';
-import type { ActorSystem } from '../../core/kernel/actor-system.ts';
-import type { Clock } from '../../core/kernel/clock.ts';
+import { within } from '../../core/kernel/clock.ts';
 import type { LogFields } from '../../core/kernel/operator-log.ts';
 import type { Quota } from '../../core/kernel/quota.ts';
 import { throttledLog } from '../../core/kernel/throttled-log.ts';
-import type { Mailbox } from '../../core/messages/mailbox.ts';
-import type { SubscriptionsMail } from '../../core/messages/subscription-messages.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
 import type { Store } from '../../core/store/store.ts';
 import type { ReturnAddress } from '../../core/transports/transport.ts';
 import type { StateKeys } from '../../features/asking/seal.ts';
-import { type MountMail, spawnMount } from './mount.actor.ts';
+import { type MountMail, type MountServer, spawnMount } from './mount.actor.ts';
 import {
   type Mount,
   type MountOptions,
@@ -20,7 +17,7 @@ import {
   type MountTarget,
   readMountOptions,
 } from './mount-options.ts';
-import type { AnnouncedCapabilities, MountRegistrations } from './mounted-elements.ts';
+import type { Waiter } from './mounted-elements.ts';
 import { NameClaims } from './name-claims.ts';
 import { checkMountName } from './names.ts';
 import { ReplaceableUpstream } from './replaceable-upstream.ts';
@@ -30,19 +27,13 @@ import { Upstream } from './upstream.ts';
 import { listUpstream } from './upstream-catalogue.ts';
 
 /** The parts of a server that a mount uses. */
-export interface MountHost {
-  readonly system: ActorSystem;
+export interface MountHost extends MountServer {
   /** The server, as upstreams see their client. */
   readonly name: string;
   readonly version: string;
-  readonly registrations: MountRegistrations;
-  readonly capabilities: AnnouncedCapabilities;
   /** Made by the first mount. */
   claims?: NameClaims;
-  readonly gatherMs: number;
   readonly search: SearchHost;
-  /** Notifies the clients that watch a resource. */
-  readonly subscriptions: Mailbox<SubscriptionsMail>;
   /** Counts the connections to all upstreams. */
   readonly connections: Quota;
   /** Opens the store. */
@@ -166,13 +157,9 @@ export function openMount(
     starting ??= host.store().then((store) => actor.mailbox.send({ type: 'start', store }));
     return starting;
   };
-  const ask = (type: 'first' | 'refresh'): Promise<void> =>
-    start().then(
-      () =>
-        new Promise((resolve, reject) => {
-          actor.mailbox.send({ type, listed: { resolve, reject } } satisfies MountMail);
-        }),
-    );
+  const ask = <T = void>(mail: (reply: Waiter<T>) => MountMail): Promise<T> =>
+    new Promise((resolve, reject) => actor.mailbox.send(mail({ resolve, reject })));
+  const ready = (): Promise<void> => start().then(() => ask((reply) => ({ type: 'first', reply })));
   const present = { settings, target };
   /** Opens another upstream, and lists it. */
   const reach = async (to: MountTarget, next: MountSettings, signal: AbortSignal | undefined) => {
@@ -182,7 +169,9 @@ export function openMount(
         ...{ upstream: other, targetKey: targetKeyOf(to), client },
         catalogue: await listUpstream(client, next.maxListBytes, next.listMs),
       }));
-      return await until(listing, system.clock, next.connectMs + next.listMs, signal);
+      const ms = next.connectMs + next.listMs;
+      const late = (): Error => new Error(`not listed within ${ms} ms (connectMs and listMs)`);
+      return await within(listing, system.clock, ms, late, signal, () => new Error('another change came first'));
     } catch (error) {
       void other.close();
       throw new Error(`mount "${name}": ${messageOf(error)}`, { cause: error });
@@ -200,8 +189,8 @@ export function openMount(
     get offering() {
       return state().startsWith('offering');
     },
-    ready: () => ask('first'),
-    refresh: () => ask('refresh'),
+    ready,
+    refresh: () => start().then(() => ask((reply) => ({ type: 'refresh', reply }))),
     begun: () =>
       new Promise((resolve) => {
         const timer = system.clock.after(present.settings.firstListMs, resolve);
@@ -209,31 +198,25 @@ export function openMount(
           timer.cancel();
           resolve();
         };
-        ask('first').then(done, done);
+        ready().then(done, done);
       }),
     listened: (uri, begins) => actor.mailbox.send({ type: begins ? 'listened' : 'unlistened', uri }),
     released: (ownerKey) => upstream.released(ownerKey),
-    approve: async (element) => {
-      await start();
-      return new Promise((resolve, reject) => {
-        actor.mailbox.send({ type: 'approve', element, approved: { resolve, reject } });
-      });
-    },
+    approve: (element) => start().then(() => ask((reply) => ({ type: 'approve', element, reply }))),
     async change({ options: other, target: to, signal }) {
       const next = readMountOptions(name, other);
       await start();
       const moves = to !== undefined || OF_CONNECTIONS.some((option) => next[option] !== present.settings[option]);
       const moved = moves ? await reach(to ?? present.target, next, signal) : undefined;
-      await new Promise<void>((resolve, reject) => {
-        actor.mailbox.send({ type: 'change', change: { settings: next, moved }, done: { resolve, reject } });
-      });
+      await ask((reply) => ({ type: 'change', change: { settings: next, moved }, reply }));
       present.settings = next;
       present.target = to ?? present.target;
     },
     withdraw() {
-      withdrawing ??= new Promise<void>((resolve) => {
-        actor.mailbox.send({ type: 'close', closed: resolve });
-      }).then(() => actor.stop('the mount was closed'));
+      // The log has the error of an actor that crashed.
+      withdrawing ??= ask((reply) => ({ type: 'close', reply }))
+        .catch(() => {})
+        .then(() => actor.stop('the mount was closed'));
       return withdrawing;
     },
     async close() {
@@ -243,20 +226,6 @@ export function openMount(
       await Promise.all([this.withdraw(), upstream.drain()]);
     },
   };
-}
-
-/** @throws the error of the promise; after `ms` milliseconds, or when the signal aborts, another one */
-function until<T>(promise: Promise<T>, clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const late = clock.after(ms, () => reject(new Error(`not listed within ${ms} ms (connectMs and listMs)`)));
-    const abort = (): void => reject(new Error('another change came first'));
-    signal?.addEventListener('abort', abort);
-    if (signal?.aborted) abort();
-    promise.then(resolve, reject).finally(() => {
-      late.cancel();
-      signal?.removeEventListener('abort', abort);
-    });
-  });
 }
 
 /** Identifies a target without its secrets. Undefined for a server in this process, which lists at once. */

@@ -7,7 +7,7 @@ import {
   NO_SIGN_IN,
   signInPage,
 } from '../../client/oauth/browser-sign-in.ts';
-import { type PersonalGrant, SignInOver } from '../../client/oauth/resource-grant.ts';
+import { type ResourceGrant, SignInOver } from '../../client/oauth/resource-grant.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { ANONYMOUS, LOCAL } from '../../core/kernel/quota.ts';
 import { ToolError } from '../../core/protocol/errors.ts';
@@ -172,7 +172,7 @@ export class SignIns implements SignInReturns {
     return signInPage(200, 'Signed in. You can close this page.');
   }
 
-  async #ask(ctx: Context, mount: string, grant: PersonalGrant, challenge: Challenge): Promise<void> {
+  async #ask(ctx: Context, mount: string, grant: ResourceGrant, challenge: Challenge): Promise<void> {
     const { principal } = ctx;
     const redirectUrl = await this.#redirectUrl(mount, principal);
     let url: URL;
@@ -210,7 +210,7 @@ export class SignIns implements SignInReturns {
   }
 
   /** Waits until the browser of the person has returned, here or at another process. */
-  async #finished(ctx: Context, mount: string, grant: PersonalGrant): Promise<void> {
+  async #finished(ctx: Context, mount: string, grant: ResourceGrant): Promise<void> {
     const { clock } = this.#options;
     const key = keyOf(mount, ctx.principal);
     const until = await grant.waitsUntil();

@@ -1,29 +1,19 @@
 /** The grants of one upstream: one for each principal, or one for all calls, and the one that its catalogue is read with. */
 import type { Authorization, Challenge } from '../../client/authorization.ts';
-import { type OAuthOptions, oauth, type PersonalGrant, personalGrant } from '../../client/oauth/resource-grant.ts';
+import { type OAuthOptions, oauth, ResourceGrant } from '../../client/oauth/resource-grant.ts';
 import { memoryTokens, type TokenStore } from '../../client/oauth/token-store.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { ANONYMOUS, LOCAL } from '../../core/kernel/quota.ts';
 import { checkOptionNames, describe, isObject } from '../../core/protocol/json.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 
+const OF_OAUTH = [
+  ...(['clientId', 'clientSecret', 'privateKey', 'algorithm', 'issuer', 'clientName', 'scopes', 'grant'] as const),
+  ...(['dpop', 'signInMs', 'tokens', 'assertion'] as const),
+] as const satisfies readonly (keyof OAuthOptions)[];
+
 /** OAuth at an upstream. Without `grant`, `assertion` and `exchange`, each principal signs in. */
-export interface UpstreamOAuth
-  extends Pick<
-    OAuthOptions,
-    | 'clientId'
-    | 'clientSecret'
-    | 'privateKey'
-    | 'algorithm'
-    | 'issuer'
-    | 'clientName'
-    | 'scopes'
-    | 'grant'
-    | 'dpop'
-    | 'signInMs'
-    | 'tokens'
-    | 'assertion'
-  > {
+export interface UpstreamOAuth extends Pick<OAuthOptions, (typeof OF_OAUTH)[number]> {
   /** Enterprise-managed authorization (SEP-990): the token of the identity provider for a principal is exchanged. */
   readonly exchange?: {
     readonly tokenEndpoint: string;
@@ -64,22 +54,7 @@ export class SignInNeeded extends Error {
   }
 }
 
-const OAUTH_OPTIONS: ReadonlySet<string> = new Set<keyof UpstreamOAuth>([
-  'clientId',
-  'clientSecret',
-  'privateKey',
-  'algorithm',
-  'issuer',
-  'clientName',
-  'scopes',
-  'grant',
-  'dpop',
-  'signInMs',
-  'tokens',
-  'assertion',
-  'exchange',
-  'catalogue',
-]);
+const OAUTH_OPTIONS: ReadonlySet<string> = new Set<keyof UpstreamOAuth>([...OF_OAUTH, 'exchange', 'catalogue']);
 
 /** Most principals whose grants are in memory. The store of tokens has all of them. */
 const MAX_PRINCIPALS = 4_096;
@@ -101,7 +76,7 @@ export class UpstreamGrants {
   readonly #tokens: TokenStore;
   /** The grants of principals, the most recently used last; undefined if one grant serves all. */
   readonly #principals: Map<string, Authorization> | undefined;
-  readonly #people: Map<string, PersonalGrant> | undefined;
+  readonly #people: Map<string, ResourceGrant> | undefined;
 
   /** @throws {DefinitionError} for an invalid option */
   constructor(options: UpstreamGrantsOptions) {
@@ -116,7 +91,7 @@ export class UpstreamGrants {
     if (isTokens(auth)) {
       this.#tokens = memoryTokens();
       this.#principals = new Map();
-      this.shared = new ProgramToken(auth, undefined, url);
+      this.shared = programToken(auth, undefined, url);
       return;
     }
     checkOAuth(mount, auth);
@@ -130,13 +105,10 @@ export class UpstreamGrants {
     if (!exchange) this.#people = new Map();
     this.shared =
       typeof catalogue === 'string'
-        ? new CatalogueGrant(this.#tokens, this.#key(undefined), {
-            of: (principal) => this.of(principal),
-            mayRead: (principal) => this.mayRead(principal),
-          })
+        ? new CatalogueGrant(this.#tokens, this.#key(undefined), this)
         : isAuthorization(catalogue)
           ? catalogue
-          : new ProgramToken(catalogue, undefined, url);
+          : programToken(catalogue, undefined, url);
   }
 
   /**
@@ -170,7 +142,7 @@ export class UpstreamGrants {
   }
 
   /** The grant of a principal who can sign in; undefined if no person signs in at this upstream. */
-  person(principal: string): PersonalGrant | undefined {
+  person(principal: string): ResourceGrant | undefined {
     if (!this.#people) return undefined;
     this.of(principal);
     return this.#people.get(principal);
@@ -195,18 +167,26 @@ export class UpstreamGrants {
   #make(principal: string): Authorization {
     const { auth, clock, url } = this.#options;
     if (auth === undefined || isAuthorization(auth)) return this.shared;
-    if (isTokens(auth)) return new ProgramToken(auth, principal, url);
+    if (isTokens(auth)) return programToken(auth, principal, url);
     const { exchange, catalogue: _, ...rest } = auth;
     const options = { ...rest, clock, tokens: this.#tokens, interactive: false };
     const key = this.#key(principal);
     if (exchange)
-      return personalGrant(url, key, {
-        ...options,
-        exchange: { ...exchange, idToken: () => exchange.idToken(principal) },
-      });
-    const grant = personalGrant(url, key, options);
+      return new ResourceGrant(
+        url,
+        { ...options, exchange: { ...exchange, idToken: () => exchange.idToken(principal) } },
+        key,
+      );
+    const grant = new ResourceGrant(url, options, key);
     this.#people?.set(principal, grant);
-    return new SilentGrant(grant);
+    return {
+      headers: (method, at) => grant.headers(method, at),
+      observe: (at, headers, status) => grant.observe(at, headers, status),
+      // The person is not asked here: there is a refreshed token, or none.
+      authorize: async (challenge) => {
+        if (!(await grant.renew(challenge))) throw new SignInNeeded();
+      },
+    };
   }
 
   /**
@@ -219,77 +199,40 @@ export class UpstreamGrants {
   }
 }
 
-/** The people whose grants a catalogue can be read with. */
-interface CatalogueReaders {
-  of(principal: string): Authorization | undefined;
-  mayRead(principal: string): boolean;
-}
-
-/** The grant of a person who is not asked here: a refreshed token, or none. */
-class SilentGrant implements Authorization {
-  readonly #grant: PersonalGrant;
-
-  constructor(grant: PersonalGrant) {
-    this.#grant = grant;
-  }
-
-  headers(...request: Parameters<Authorization['headers']>): ReturnType<Authorization['headers']> {
-    return this.#grant.headers(...request);
-  }
-
-  observe(...response: Parameters<NonNullable<Authorization['observe']>>): void {
-    this.#grant.observe?.(...response);
-  }
-
-  async authorize(challenge: Challenge): Promise<void> {
-    if (!(await this.#grant.renew(challenge))) throw new SignInNeeded();
-  }
-}
-
 /** A token that the program supplies. */
-class ProgramToken implements Authorization {
-  readonly #source: UpstreamTokens;
-  readonly #principal: string | undefined;
-  readonly #url: URL;
-  #sent: string | undefined;
-
-  constructor(source: UpstreamTokens, principal: string | undefined, url: URL) {
-    this.#source = source;
-    this.#principal = principal;
-    this.#url = url;
-  }
-
-  headers(_: string, url: URL): ReturnType<Authorization['headers']> {
-    if (url.origin !== this.#url.origin) return undefined;
-    const token = this.#source.token(this.#principal);
-    return token instanceof Promise ? token.then((found) => this.#headersOf(found) ?? {}) : this.#headersOf(token);
-  }
-
-  async authorize(): Promise<void> {
-    const rejected = this.#sent;
-    const token = await this.#source.token(this.#principal);
-    if (token === undefined || token === rejected)
-      throw new Error('the upstream rejected the token of this caller (the option is auth.token)');
-  }
-
-  #headersOf(token: string | undefined): Readonly<Record<string, string>> | undefined {
-    this.#sent = token;
+function programToken(source: UpstreamTokens, principal: string | undefined, { origin }: URL): Authorization {
+  let sent: string | undefined;
+  const headersOf = (token: string | undefined): Readonly<Record<string, string>> | undefined => {
+    sent = token;
     return token === undefined ? undefined : { authorization: `Bearer ${token}` };
-  }
+  };
+  return {
+    headers(_, url) {
+      if (url.origin !== origin) return undefined;
+      const token = source.token(principal);
+      return token instanceof Promise ? token.then((found) => headersOf(found) ?? {}) : headersOf(token);
+    },
+    async authorize() {
+      const rejected = sent;
+      const token = await source.token(principal);
+      if (token === undefined || token === rejected)
+        throw new Error('the upstream rejected the token of this caller (the option is auth.token)');
+    },
+  };
 }
 
 /** The grant that a catalogue is read with: the operator's, else that of the first person whose grant may be used. */
 class CatalogueGrant implements Authorization {
   readonly #tokens: TokenStore;
   readonly #entry: string;
-  readonly #people: CatalogueReaders;
+  readonly #people: UpstreamGrants;
   #current: Authorization | undefined;
   #principal: string | undefined;
   /** True if the upstream accepts no token of the current grant. */
   #refused = true;
   #loading: Promise<void> | undefined;
 
-  constructor(tokens: TokenStore, key: string, people: CatalogueReaders) {
+  constructor(tokens: TokenStore, key: string, people: UpstreamGrants) {
     this.#tokens = tokens;
     this.#entry = `catalogue ${key}`;
     this.#people = people;

@@ -7,7 +7,7 @@ import type { Client } from '../../client/connected-client.ts';
 import type { ServerInMemory } from '../../client/in-memory.ts';
 import { type ClientHost, openClient } from '../../client/open-client.ts';
 import type { CallPosition } from '../../client/relayed-request.ts';
-import { type Clock, systemClock, type Timer } from '../../core/kernel/clock.ts';
+import { type Clock, systemClock, type Timer, within } from '../../core/kernel/clock.ts';
 import { ANONYMOUS, isExcess, type Quota, type Reservation } from '../../core/kernel/quota.ts';
 import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
 import { isObject, type JsonObject } from '../../core/protocol/json.ts';
@@ -487,12 +487,8 @@ export class Upstream {
   /** Waits for a connection, at most `waitMs`. */
   #within(opening: Promise<Client>): Promise<Client> {
     const { waitMs } = this.#options;
-    return new Promise((resolve, reject) => {
-      const late = this.#clock.after(waitMs, () =>
-        reject(this.#error('unreachable', `no connection within ${waitMs} ms (upstreamWaitMs)`)),
-      );
-      opening.then(resolve, reject).finally(() => late.cancel());
-    });
+    const why = `no connection within ${waitMs} ms (upstreamWaitMs)`;
+    return within(opening, this.#clock, waitMs, () => this.#error('unreachable', why));
   }
 
   #error(reason: 'overloaded' | 'unreachable' | 'closed', message: string): ClientError {
