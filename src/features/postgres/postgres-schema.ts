@@ -4,28 +4,28 @@ import { CELLS } from '../../core/protocol/cell.ts';
 import { StoreError } from '../../core/store/store.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 
-/** A later version is `foreign`; an earlier one is upgraded in place. */
-const VERSION = 1;
+/** Another format is `foreign`. */
+const FORMAT = 1;
 
 /** The key of an advisory lock, unique in the database for each schema and purpose. */
 export function lockKey(schema: string, purpose: 'schema' | 'store' | 'sweep' | `node ${string}`): string {
   return createHash('sha256').update(`troupe ${schema} ${purpose}`).digest().readBigInt64BE(0).toString();
 }
 
-/** Creates the tables if there are none. @throws {StoreError} `foreign` for tables of others, or of a later version */
+/** Creates the tables if there are none. @throws {StoreError} `foreign` for tables of others, or of another format */
 export async function ensureSchema(connection: PostgresConnection, schema: string, label: string): Promise<void> {
   if ((await versionOf(connection, schema)) === undefined) await create(connection, schema, label);
   await checkSchema(connection, schema, label);
 }
 
-/** @throws {StoreError} `foreign` if there are no tables of a store, or those of a later version */
+/** @throws {StoreError} `foreign` if there are no tables of a store, or those of another format */
 export async function checkSchema(connection: PostgresConnection, schema: string, label: string): Promise<void> {
   const version = await versionOf(connection, schema);
-  if (version === VERSION) return;
+  if (version === FORMAT) return;
   if (version === undefined) throw new StoreError('foreign', `${label}: schema ${schema}: there is no store`);
   throw new StoreError(
     'foreign',
-    `${label}: schema ${schema}: expected version ${VERSION} of the store, got version ${version}. Upgrade this package, or choose another schema`,
+    `${label}: schema ${schema}: expected format ${FORMAT} of the store, got format ${version}, which another version of this package wrote. Use that version, or choose another schema`,
   );
 }
 
@@ -72,7 +72,7 @@ function tablesOf(schema: string): string {
   const often = `fillfactor = 70, ${vacuum}`;
   return `
 CREATE TABLE ${schema}.store(version int NOT NULL, holder text);
-INSERT INTO ${schema}.store(version) VALUES(${VERSION});
+INSERT INTO ${schema}.store(version) VALUES(${FORMAT});
 
 CREATE TABLE ${schema}.actor(id text COLLATE "C" PRIMARY KEY, cell smallint, kind text, name text, principal text COLLATE "C",
   status text, created double precision, expires double precision, version text, snapshot text, covered bigint NOT NULL DEFAULT 0)

@@ -27,7 +27,7 @@ export class PostgresSnapshot extends Store {
   }
 
   /**
-   * @throws {StoreError} `foreign` without a store, and for one of a later version; `failed`
+   * @throws {StoreError} `foreign` without a store, and for one of another format; `failed`
    */
   static async open(address: PostgresAddress): Promise<PostgresSnapshot> {
     const { schema, connectMs, answerMs } = resolvePostgresOptions({});

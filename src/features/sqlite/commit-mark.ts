@@ -16,7 +16,7 @@ const RECORD = 40;
 export interface Mark {
   /** The number of the last acknowledged transaction. */
   readonly commits: number;
-  /** The store that it belongs to; undefined if an earlier version wrote it. */
+  /** The store that it belongs to; undefined if this part is damaged. */
   readonly store: string | undefined;
   /** True if every record is readable. */
   readonly whole: boolean;
@@ -44,15 +44,14 @@ export class CommitMark {
     const numbers = [0, 1].flatMap((place) => numberIn(text.slice(place * RECORD, (place + 1) * RECORD)) ?? []);
     if (numbers.length === 0) return 'unreadable';
     const store = storeIn(text.slice(2 * RECORD));
-    const whole = numbers.length === 2 && (store !== undefined || text.length === 2 * RECORD);
-    return { commits: Math.max(...numbers), store, whole };
+    return { commits: Math.max(...numbers), store, whole: numbers.length === 2 && store !== undefined };
   }
 
   /** Starts counting from this number. The previous content is on the disk when this returns. */
-  begin(number: number, store: string | undefined): void {
+  begin(number: number, store: string): void {
     this.#number = number;
     this.#file = openSync(this.path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
-    const text = recordOf(number) + recordOf(number) + (store === undefined ? '' : storeRecord(store));
+    const text = recordOf(number) + recordOf(number) + storeRecord(store);
     writeSync(this.#file, text, 0, 'latin1');
     ftruncateSync(this.#file, text.length);
     fsyncSync(this.#file);
@@ -87,7 +86,7 @@ function numberIn(record: string): number | undefined {
   return text !== undefined && sumOf(text) === sum ? Number(number) : undefined;
 }
 
-/** Written once, after the records: an earlier version neither reads nor changes it. */
+/** Written once, after the records. */
 function storeRecord(store: string): string {
   const text = `store ${store}`;
   return `${text} ${sumOf(text)}\n`;

@@ -17,13 +17,13 @@ import { StoreError } from '../../core/store/store.ts';
 import { CommitMark, type Marked } from './commit-mark.ts';
 import { displacedText, FileIdentity, fileIdOf } from './file-identity.ts';
 import { NO_PACKS } from './reply-packs.ts';
-import { type CheckedFile, checkFile, hasPacks } from './sqlite-check.ts';
+import { type CheckedFile, checkFile } from './sqlite-check.ts';
 import { columns, Db, isDisk, number, type SqlRow, storeFaultOf } from './sqlite-database.ts';
 import type { ThreadStart } from './sqlite-protocol.ts';
 
 /** The application id in the file's header: "Trou". */
 const APPLICATION = 0x54726f75;
-const VERSION = 2;
+const FORMAT = 1;
 const PAGE = 4096;
 /** The minimum size of an SQLite database. */
 const LEAST_BYTES = 512;
@@ -34,11 +34,13 @@ const LEAST_BYTES = 512;
 const LOG_PAGES = 1_000;
 
 // A snapshot is in the row of its actor, so that a damaged index cannot hide one and show the other.
+// Each transaction rewrites the row of `opened`, so that every log contains the id of the store.
 // Rows of one stream are far apart in `event`, which grows only at its end: a quarter of the time of a table by stream
 // and seq.
+// Rows of `pack` grow only at their end and are deleted from their start, and need no index.
 const SCHEMA = `
-CREATE TABLE opened(times INTEGER NOT NULL);
-INSERT INTO opened VALUES(0);
+CREATE TABLE opened(times INTEGER NOT NULL, id INTEGER NOT NULL);
+INSERT INTO opened VALUES(0, abs(random() % 281474976710655));
 CREATE TABLE actor(id BLOB PRIMARY KEY, kind BLOB, name BLOB, principal BLOB, status BLOB, created REAL, expires REAL,
   crc INTEGER, version BLOB, snapshot_crc INTEGER, snapshot BLOB);
 CREATE INDEX actor_kind ON actor(kind, created, id);
@@ -59,21 +61,12 @@ CREATE TABLE timer(actor BLOB NOT NULL, timer BLOB NOT NULL, due REAL NOT NULL, 
 CREATE INDEX timer_due ON timer(due);
 CREATE TABLE dead_letter(g INTEGER PRIMARY KEY, actor BLOB NOT NULL, mail BLOB NOT NULL, error BLOB NOT NULL,
   attempts INTEGER NOT NULL, at REAL NOT NULL, incident BLOB NOT NULL, crc INTEGER NOT NULL);
-PRAGMA application_id = ${APPLICATION};`;
-
-// Since version 2. Its rows grow only at their end and are deleted from their start, and need no index.
-const PACKS = `
 CREATE TABLE pack(n INTEGER PRIMARY KEY, keys BLOB NOT NULL, data BLOB NOT NULL, copy BLOB NOT NULL);
-PRAGMA user_version = ${VERSION};`;
+PRAGMA application_id = ${APPLICATION};
+PRAGMA user_version = ${FORMAT};`;
 
 /** Runs in each transaction: counts all transactions, as {@link CommitMark} does. */
 export const COUNT_COMMIT = 'UPDATE opened SET times = times + 1';
-
-/**
- * The id of a store is the difference of two rows that each transaction increments. So every log contains it, an earlier
- * version leaves it as it is, and a file of an earlier version is complete without it.
- */
-const STORE_ID = 'INSERT INTO opened SELECT times + 1 + abs(random() % 281474976710655) FROM opened';
 
 export interface OpenedDatabase extends CheckedFile {
   readonly db: Db;
@@ -321,10 +314,10 @@ function ours(db: Db, path: string, mark: CommitMark): boolean {
       'foreign',
       `${path}: expected a store of this package, got another program's SQLite database. Name another file`,
     );
-  if (version > VERSION)
+  if (!isEmpty && version !== FORMAT)
     throw new StoreError(
       'foreign',
-      `${path}: expected a store of version ${VERSION} at most, got ${version}, written by a later version of this package. Upgrade, or name another file`,
+      `${path}: expected a store of format ${FORMAT}, got format ${version}, which another version of this package wrote. Use that version, or name another file`,
     );
   return isEmpty;
 }
@@ -335,7 +328,6 @@ function mustHaveTables(db: Db, path: string): void {
     `SELECT ${columns('b:type', 'b:name', 'b:tbl_name', 'b:sql')} FROM ${schema}.sqlite_schema`;
   const made = new Db(':memory:');
   made.run(SCHEMA);
-  if ((db.pragma(`${db.schema}.user_version`) ?? 0) >= VERSION) made.run(PACKS);
   const inWords = (row: SqlRow): string =>
     row.map((cell) => (cell instanceof Uint8Array ? cell.toString() : '')).join(' ');
   const found = new Set(db.prepare(scheme(db.schema)).all().map(inWords));
@@ -388,10 +380,7 @@ function own(db: Db, { file, path, lock, isNew, mark, before: inspection }: Owni
       const same = inspection && inspection.commits === commits && inspection.stamp === stampOf(file);
       checked = same && inspection.damage.length === 0 ? inspection : checkFile(db, path, true);
     }
-    // An earlier version knows no packs and must not open the file from now on.
-    db.run(hasPacks(db) ? `PRAGMA user_version = ${VERSION}` : PACKS);
     // Detect an unwritable file now. This also overwrites unacknowledged frames of a failed commit.
-    if (storeIdOf(db) === undefined) db.run(STORE_ID);
     db.run(COUNT_COMMIT);
     db.run('COMMIT');
   } catch (error) {
@@ -399,7 +388,7 @@ function own(db: Db, { file, path, lock, isNew, mark, before: inspection }: Owni
     if (storeFaultOf(error) !== 'locked') throw error;
     throw lockedBy(path, lock);
   }
-  mark.begin(commits + 1, storeIdOf(db));
+  mark.begin(commits + 1, storeIdOf(db, path));
   db.pragma('locking_mode=NORMAL');
   // The next read releases the exclusive lock on the file.
   commitsIn(db, path);
@@ -410,11 +399,10 @@ function own(db: Db, { file, path, lock, isNew, mark, before: inspection }: Owni
   return { ...checked, notes };
 }
 
-/** The id of the store, which its mark has, too; undefined in a file of an earlier version. */
-function storeIdOf(db: Db): string | undefined {
-  const [row] = db.prepare(`SELECT ${columns('n:max(times) - min(times)')} FROM opened`).all();
-  const id = row?.[0];
-  return typeof id === 'number' && id > 0 ? id.toString(16).padStart(12, '0') : undefined;
+/** The id of the store, which its mark has, too. @throws {StoreError} `corrupt` */
+function storeIdOf(db: Db, path: string): string {
+  const [row] = db.prepare(`SELECT ${columns('n:id')} FROM opened`).all();
+  return number(row?.[0], `the id of ${path}`).toString(16).padStart(12, '0');
 }
 
 /** The number of transactions in the file. @throws {StoreError} `corrupt` */
@@ -426,11 +414,11 @@ function commitsIn(db: Db, path: string): number {
 /** @throws {StoreError} `corrupt` if the file has fewer transactions than were acknowledged */
 function mustHaveAll(db: Db, commits: number, marked: Marked, path: string, mark: CommitMark): void {
   if (typeof marked === 'string') return;
-  const id = storeIdOf(db);
+  const id = storeIdOf(db, path);
   if (marked.store !== undefined && marked.store !== id)
     throw new StoreError(
       'corrupt',
-      `${path} is not the store of its mark: ${mark.path} belongs to store ${marked.store}, the file is store ${id ?? 'without an id'}; another store's file or log is in its place. Restore a backup, or, to continue with the existing data, remove ${mark.path}`,
+      `${path} is not the store of its mark: ${mark.path} belongs to store ${marked.store}, the file is store ${id}; another store's file or log is in its place. Restore a backup, or, to continue with the existing data, remove ${mark.path}`,
     );
   if (marked.commits <= commits) return;
   throw new StoreError(

@@ -4,7 +4,7 @@
 import { END, KnownKeys, type RowKind, SEPARATOR } from '../../core/store/known-keys.ts';
 import { StoreError } from '../../core/store/store.ts';
 import { EVENT_ROW, readEventRow, readStreamRow, STREAM_ROW } from './journal-rows.ts';
-import { NO_PACKS, readPacks, type StoredPacks } from './reply-packs.ts';
+import { readPacks, type StoredPacks } from './reply-packs.ts';
 import { columns, type Db, number, type SqlRow, sqlText } from './sqlite-database.ts';
 import { ACTOR_ROW, REPLY_ROW, readActorRow, readReply, readTimer, TIMER_ROW } from './state-rows.ts';
 
@@ -95,15 +95,8 @@ export function checkFile(db: Db, path: string, repair: boolean): CheckedFile {
   const left = damage.length > 0 ? wrongIn(db, path) : messages;
   for (const message of left)
     damage.push(`${path} is damaged: ${message}. Data on damaged pages is not served. Restore a backup`);
-  const packs = hasPacks(db) ? readPacks(db, path) : NO_PACKS;
+  const packs = readPacks(db, path);
   return { keys: keysOf(db, doubtful), packs, damage: [...damage, ...packs.damage] };
-}
-
-/** Returns whether the file has the table of packs. A file of the first version has none until its next start. */
-export function hasPacks(db: Db): boolean {
-  return (
-    db.prepare(`SELECT ${columns('n:rootpage')} FROM ${db.schema}.sqlite_schema WHERE name = 'pack'`).all().length > 0
-  );
 }
 
 /** Problems with rows and their index entries. @throws {StoreError} `corrupt` for any other problem */

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
 import { sqlite } from '../../../src/features/sqlite/sqlite.ts';
 import { Db } from '../../../src/features/sqlite/sqlite-database.ts';
+import type { StoreError } from '../../../src/core/store/store.ts';
 import { suite } from '../../harness/door.ts';
 import { contract, faultOf } from './contract.ts';
 import { actor, event, folder, host } from './support.ts';
@@ -54,10 +55,20 @@ test('a file that is no store is left as it is', async () => {
   const newer = new Db(later);
   newer.run('PRAGMA user_version = 99');
   newer.close();
-  for (const path of [text, other, later]) {
+  for (const [path, why] of [
+    [text, /not an SQLite database\. Name another file/],
+    [other, /another program's SQLite database\. Name another file/],
+    [later, /got format 99, .* Use that version, or name another file/],
+  ] as const) {
     const before = readFileSync(path);
     const store = sqlite(path);
-    assert.is(await faultOf(store.open(host())), 'foreign', path);
+    await store.open(host()).then(
+      () => assert.unreachable(),
+      (error: StoreError) => {
+        assert.is(error.fault, 'foreign', path);
+        assert.match(error.message, why);
+      },
+    );
     await store.close();
     assert.equal(readFileSync(path), before, path);
   }

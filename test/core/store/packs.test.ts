@@ -207,22 +207,3 @@ test(`R-41: none of ${FLIPS} bits turned in packs hides a reply or serves anothe
   }
   assert.ok(found.damaged > FLIPS / 4 && found.harmless < FLIPS / 2, JSON.stringify(found));
 });
-
-test('a file of version 1 opens with its replies, and has packs from then on', () => {
-  const path = join(place.path, 'version-1.db');
-  const first = open(path);
-  first.commit(reply('a', 'r1', 'one'), reply('a', 'r2', 'two'));
-  first.ask({ type: 'close' });
-  first.db.run('DROP TABLE pack');
-  first.db.run('PRAGMA user_version = 1');
-  first.db.pragma('wal_checkpoint(TRUNCATE)');
-  first.db.close();
-  const opened = copied(path, join(place.path, 'version-2.db'));
-  assert.is(opened.db.pragma('user_version'), 2);
-  opened.commit(reply('a', 'r2', 'again'), reply('a', 'r3', 'three'));
-  const of = (request: string): string | undefined => dataOf(opened.ask({ type: 'reply', actor: 'a', request }));
-  assert.equal([of('r1'), of('r2'), of('r3')], ['one', 'again', 'three']);
-  assert.equal([count(opened, 'pack'), count(opened, 'reply')], [1, 2]);
-  assert.is(opened.integrity(), 'ok');
-  opened.db.close();
-});

@@ -1,15 +1,10 @@
-/** Calls that change nothing, on a durable store: they leave no rows, wait for no stranger, and never show what could still be lost. */
-import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { assign, setup } from 'xstate';
 import { z } from 'zod';
-import { rowSum } from '../../../src/core/store/checksum.ts';
 import type { Write } from '../../../src/core/store/store.ts';
-import { SimulatedClock } from '../../../src/entries/testing.ts';
 import { type Server, sqlite } from '../../../src/entries/troupe.ts';
 import { handleUri } from '../../../src/features/machines/handle-record.ts';
 import { Db } from '../../../src/features/sqlite/sqlite-database.ts';
@@ -194,41 +189,6 @@ test('R-26: calls that write leave no more replies in the file than their sessio
     // The log is written back and emptied when the store closes. All 320 replies would be 700 KB.
     const { size } = statSync(file);
     assert.ok(size <= 300_000, `the file has ${size} bytes`);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
-
-test.full('a reply that an earlier version stored is still served; one that it let go of is none', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-before-'));
-  const file = join(folder, 'before.db');
-  const hash = (text: string): string => createHash('sha256').update(text).digest('base64url');
-  const actor = `key/${hash('me')}`;
-  const expires = new SimulatedClock().date() + 600_000;
-  const before = sqlite(file);
-  try {
-    await before.open({ clock: new SimulatedClock(), log: () => {} });
-    const outcome = { ok: true, result: { kind: 'call', result: { content: [{ type: 'text', text: 'of before' }] } } };
-    const data = JSON.stringify({ digest: hash(JSON.stringify(['write', { text: 'a' }])), outcome });
-    const request = hash('a-random-key-0001');
-    await before.commit([{ type: 'reply', actor, request, data, expires }]);
-    await before.close();
-    // What gave way was a row without data until the next sweep.
-    const gone = hash('a-random-key-0002');
-    const sum = rowSum(['reply', actor, gone, expires], Buffer.from(''));
-    const insert = `INSERT INTO reply VALUES(CAST('${actor}' AS BLOB), CAST('${gone}' AS BLOB), x'', ${expires}, ${sum})`;
-    // The driver lets go of a file only with its thread.
-    const program = `const Database = require('libsql'); new Database(process.argv[1]).exec(process.argv[2])`;
-    execFileSync(process.execPath, ['-e', program, file, insert]);
-    await serving(
-      async (stage) => {
-        assert.is(textIn(await (await keyed(stage, 'write')).json()), 'of before');
-        assert.is(textIn(await (await keyed(stage, 'write', 'a-random-key-0002')).json()), 'a');
-        assert.is(textIn(await (await keyed(stage, 'write', 'a-random-key-0002')).json()), 'a');
-      },
-      { server: { store: sqlite(file) }, authenticate: ({ header }) => header('authorization') ?? 'somebody' },
-      define,
-    );
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
