@@ -16,7 +16,11 @@ import type { Body, BodyFault, CommonHeaders, Headers, HttpRequest } from './htt
 import type { ResolvedHttpOptions } from './http-options.ts';
 import type { HttpSession } from './http-session.ts';
 import { HTTP_METHODS, STREAM } from './methods-of-paths.ts';
-import { type Accepted, accepts, asksForEvents, contentFault, shown } from './negotiate.ts';
+import { type Accepted, accepts, asksForEvents, BOTH, contentFault, shown } from './negotiate.ts';
+
+/** The headers that the official clients send with a POST: they are compared, not read. */
+const USUAL_TYPE = 'application/json';
+const USUAL_ACCEPT = 'application/json, text/event-stream';
 
 /** Rejects a request, and provides the headers of every response. */
 export interface RouteAnswers extends CommonHeaders {
@@ -56,10 +60,12 @@ export class McpRoutes {
   }
 
   post(request: HttpRequest, query: string, principal: string): void {
-    const fault = contentFault(request.header('content-type'), request.header('content-encoding'));
+    const type = request.header('content-type');
+    const encoding = request.header('content-encoding');
+    const fault = type === USUAL_TYPE && encoding === undefined ? undefined : contentFault(type, encoding);
     if (fault !== undefined) return this.#refuse(request, principal, 415, fault);
     const accept = request.header('accept');
-    const accepted = accepts(accept);
+    const accepted = accept === USUAL_ACCEPT ? BOTH : accepts(accept);
     if (!accepted.json && !accepted.sse) {
       const expected = 'Accept: expected application/json and text/event-stream';
       return this.#refuse(request, principal, 406, `${expected}, got ${shown(accept)}`);

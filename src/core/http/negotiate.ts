@@ -6,7 +6,7 @@ export interface Accepted {
   readonly sse: boolean;
 }
 
-const BOTH: Accepted = { json: true, sse: true };
+export const BOTH: Accepted = { json: true, sse: true };
 const JSON_ONLY: Accepted = { json: true, sse: false };
 const SSE_ONLY: Accepted = { json: false, sse: true };
 const NEITHER: Accepted = { json: false, sse: false };
@@ -27,8 +27,7 @@ const JSON_TYPE = /^[ \t]*application\/json[ \t]*(?:;[^,]*)?$/i;
  * @example accepts('application/json, text/event-stream;q=0').sse === false
  */
 export function accepts(accept: string | undefined): Accepted {
-  // The header that the official clients send with POST and GET.
-  if (accept === undefined || accept === 'application/json, text/event-stream') return BOTH;
+  if (accept === undefined) return BOTH;
   if (accept === 'text/event-stream') return SSE_ONLY;
   const wanted = new Map<string, boolean>();
   for (const part of pieces(accept, ',')) {
@@ -73,7 +72,6 @@ export function foreignCharset(contentType: string | undefined): string | undefi
 
 /** The reason why a body of this type and encoding is not accepted. */
 export function contentFault(type: string | undefined, encoding: string | undefined): string | undefined {
-  if (type === 'application/json' && encoding === undefined) return undefined;
   if (!isJson(type)) return `Content-Type: expected application/json, got ${shown(type)}`;
   const charset = foreignCharset(type);
   if (charset !== undefined)

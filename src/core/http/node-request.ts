@@ -103,7 +103,8 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     const { rawHeaders } = this.#request;
     let found: string | undefined;
     for (let at = 0; at < rawHeaders.length; at += 2) {
-      if (!is(rawHeaders[at], name)) continue;
+      const raw = rawHeaders[at] ?? '';
+      if (raw !== name && (raw.length !== name.length || raw.toLowerCase() !== name)) continue;
       const value = rawHeaders[at + 1] ?? '';
       // Several headers of one name equal their joined values (RFC 9110 section 5.3).
       found = found === undefined ? value : `${found}, ${value}`;
@@ -115,7 +116,7 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     const { rawHeaders } = this.#request;
     const found: string[] = [];
     for (let at = 0; at < rawHeaders.length; at += 2)
-      if (is(rawHeaders[at], name)) found.push(rawHeaders[at + 1] ?? '');
+      if (rawHeaders[at]?.toLowerCase() === name) found.push(rawHeaders[at + 1] ?? '');
     return found;
   }
 
@@ -132,10 +133,7 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   }
 
   repeats(name: string): boolean {
-    const { rawHeaders } = this.#request;
-    let times = 0;
-    for (let at = 0; at < rawHeaders.length; at += 2) if (is(rawHeaders[at], name)) times += 1;
-    return times > 1;
+    return this.values(name).length > 1;
   }
 
   body(limits: BodyLimits, principal: string, done: (body: Body) => void): void {
@@ -368,10 +366,6 @@ function writable(headers: Headers): Record<string, string | string[]> {
 }
 
 function ignore(): void {}
-
-function is(raw: string | undefined, name: string): boolean {
-  return raw !== undefined && raw.length === name.length && (raw === name || raw.toLowerCase() === name);
-}
 
 /** The close callbacks of each socket: one listener for all of them. */
 const waiting = new WeakMap<Socket, Set<() => void>>();

@@ -18,8 +18,8 @@ import { compile, matchPattern, type Pattern } from '../protocol/uri-template/ma
 import { parseTemplate, type UriTemplate } from '../protocol/uri-template.ts';
 import { showsViews } from '../protocol/views.ts';
 import { misrouted, respond } from '../requests/active-request.ts';
+import { checkParameterHeaders } from '../requests/mirrored-headers.ts';
 import type { Catalogue } from './catalogue.ts';
-import { checkParameterHeaders } from './parameter-headers.ts';
 
 /** The data of a call that its executor receives. The executor holds the implementation itself. */
 export type ToolTarget = Omit<ToolCall, 'implementation'>;
@@ -58,7 +58,7 @@ export function serveTools(
         if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown tool: ${short(operation.name)}`);
         // Clients mirror the parameters of tools that are listed.
         if (request.exchange && request.client.dialect.era === 'modern' && element.listed !== 'search')
-          checkParameterHeaders(request.exchange, element.definition, operation.arguments);
+          checkParameterHeaders(request.exchange.incoming, element.definition, operation.arguments);
         const target = { tool: element.definition, arguments: operation.arguments };
         return afterwards(executor.send, { type: 'execute', request, ref: element.ref, target });
       }

@@ -28,8 +28,8 @@ import { isLegacyRevision, isModernRevision, LATEST_LEGACY, LATEST_MODERN } from
 import { statusOfRefusal } from '../../protocol/status.ts';
 import type { ClientCapabilities, Implementation } from '../../protocol/types.ts';
 import { IncomingRequest, setProgress } from '../../requests/active-request.ts';
+import { checkKnownRevision, checkRevisionHeader, checkStandardHeaders } from '../../requests/mirrored-headers.ts';
 import { lastProgressIn } from './earlier-progress.ts';
-import { checkKnownRevision, checkRevisionHeader, checkStandardHeaders } from './mirrored-headers.ts';
 import type { ParseLimits } from './parse.ts';
 import { messageEnvelopeOf, parseText } from './parse.ts';
 import { methodMissing, misplacedWithoutSession, unopened } from './route.ts';
@@ -271,9 +271,9 @@ export class Inbound {
       );
     const exchange = this.#exchange;
     const named = metaOf(message.params)?.[META.protocolVersion];
-    if (exchange && typeof named === 'string') checkRevisionHeader(exchange, named);
+    if (exchange && typeof named === 'string') checkRevisionHeader(exchange.incoming, named);
     const { revision, info, capabilities, logLevel } = readSelfDescription(message.params);
-    if (exchange) checkStandardHeaders(exchange, message.method, message.params);
+    if (exchange) checkStandardHeaders(exchange.incoming, message.method, message.params);
     this.#checkClientInfo(info, capabilities);
     const dialect = DIALECTS[revision];
     this.#admit(
@@ -291,7 +291,7 @@ export class Inbound {
         ErrorCode.InvalidRequest,
         'this connection already has a session: send "initialize" only once',
       );
-    if (this.#exchange) checkKnownRevision(this.#exchange);
+    if (this.#exchange) checkKnownRevision(this.#exchange.incoming);
     const opening = readInitialize(message.params);
     // Before the session exists: a rejected request must not open one.
     readProgressToken(message.params);
