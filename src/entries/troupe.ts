@@ -1,6 +1,7 @@
 /** The public surface of Troupe. */
 
 export { audio, embedded, image, link, text } from '../core/execution/content.ts';
+export type { Context, Log } from '../core/execution/context.ts';
 export {
   type Envelope,
   type EnvelopeInput,
@@ -20,10 +21,13 @@ export type {
   ResourceExecution,
   ResourceRead,
   Suggestions,
+  TaskSupport,
   ToolCall,
   ToolExecution,
   Variables,
 } from '../core/execution/execution.ts';
+export { CannotAsk, Unanswered } from '../core/execution/input-errors.ts';
+export type * from '../core/execution/questions.ts';
 export { type HttpTransport, http } from '../core/http/http.ts';
 export type {
   AuthenticatedCaller,
@@ -120,10 +124,7 @@ export { type StdioOptions, stdio } from '../core/transports/stdio.ts';
 export type { Readiness, Transport, TransportHost, UnreadyReason } from '../core/transports/transport.ts';
 export type { AppDefinition, AppOptions, AppOrigins, AppPermission } from '../features/apps/app-options.ts';
 export type { AppRegistration, RegisteredApp } from '../features/apps/app-registration.ts';
-export type { Context, Log } from '../features/asking/context.ts';
-export { CannotAsk, Unanswered } from '../features/asking/input-errors.ts';
 export { elicit, elicitUrl, elicitWith, roots, sample } from '../features/asking/invocations.ts';
-export type * from '../features/asking/questions.ts';
 export type { ClusterOptions } from '../features/cluster/cluster-options.ts';
 export type { ClusterReport } from '../features/cluster/cluster-report.ts';
 export type { Discovered, DiscoverOptions } from '../features/discovery/discover.ts';
@@ -158,7 +159,6 @@ export type { PostgresOptions } from '../features/postgres/postgres-options.ts';
 export type { RegisteredSkills, SkillProblem, SkillsOptions } from '../features/skills/skills-options.ts';
 export { sqlite } from '../features/sqlite/sqlite.ts';
 export type { SqliteOptions } from '../features/sqlite/sqlite-options.ts';
-export type { TaskSupport } from '../features/tasks/call-mode.ts';
 export type { Poisoned } from '../features/workers/poison-calls.ts';
 export type { WatchdogOption } from '../features/workers/watchdog-option.ts';
 export { defineMount, type MountDefinition, type MountRegistration } from '../gateway/mounts/define-mount.ts';

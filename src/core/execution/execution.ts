@@ -3,9 +3,7 @@
  * every argument unchanged.
  */
 
-import type { Context } from '../../features/asking/context.ts';
 import type { CompiledLimits } from '../../features/guard/limits/call-limits.ts';
-import type { TaskSupport } from '../../features/tasks/call-mode.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type {
   CacheHints,
@@ -20,6 +18,7 @@ import type {
 } from '../protocol/types.ts';
 import type { Labelled } from '../requests/running.ts';
 import type { CompiledSchema } from '../schema/schema.ts';
+import type { Context } from './context.ts';
 
 /**
  * Runs one kind of call. A thrown {@link ProtocolError} is sent as it is; any other error becomes an error without
@@ -31,6 +30,9 @@ export interface Execution<Call, Result> {
 
 /** An author's executor: a replacement, or a function that wraps the default executor. */
 export type ExecutionOption<E> = E | ((inner: E) => E);
+
+/** True if a call may become a task: never; when it runs long and its client accepts tasks; or always. */
+export type TaskSupport = 'never' | 'allowed' | 'required';
 
 export interface ToolImplementation extends Labelled {
   readonly input: CompiledSchema;

@@ -1,9 +1,9 @@
 /** Decides what a client receives of an error that a handler threw; logs and records the error with its stack. */
 
-import { Unanswered } from '../../features/asking/input-errors.ts';
 import type { ActorSystem } from '../kernel/actor-system.ts';
 import { ErrorCode, isForClient, toWireError, type WireError, wireError } from '../protocol/errors.ts';
 import { messageOf } from '../protocol/json.ts';
+import { Unanswered } from './input-errors.ts';
 
 /** The error of a tool's handler, for its client and for the operator. */
 export interface ThrownError {

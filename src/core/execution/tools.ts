@@ -1,16 +1,16 @@
 /** The default tool executor: checks the arguments, runs the handler, then formats and checks the result. */
 
-import type { Context } from '../../features/asking/context.ts';
-import { CannotAsk } from '../../features/asking/input-errors.ts';
 import { isProtocolError } from '../protocol/errors.ts';
 import { isThenable, type JsonValue } from '../protocol/json.ts';
 import { isToolResult } from '../protocol/result-shape.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import { explain } from '../schema/problems.ts';
 import type { Checked } from '../schema/schema.ts';
+import type { Context } from './context.ts';
 import { wasCut } from './envelope.ts';
 import type { ToolCall, ToolExecution } from './execution.ts';
 import type { ThrownError } from './handler-errors.ts';
+import { CannotAsk } from './input-errors.ts';
 import { lostData } from './lost-data.ts';
 import { failed, toToolResult } from './tool-result.ts';
 

@@ -1,10 +1,9 @@
 /** The definition types of tools, resources and prompts, and `defineTool` and its siblings for discovered modules. */
 import type { AnyStateMachine, InputFrom } from 'xstate';
-import type { Context } from '../../features/asking/context.ts';
 import type { CallLimits } from '../../features/guard/limits/call-limits.ts';
-import type { TaskSupport } from '../../features/tasks/call-mode.ts';
+import type { Context } from '../execution/context.ts';
 import type { Envelope } from '../execution/envelope.ts';
-import type { Completer } from '../execution/execution.ts';
+import type { Completer, TaskSupport } from '../execution/execution.ts';
 import type { Guarded } from '../messages/authorization-rule.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import type {

@@ -1,4 +1,6 @@
 /** Reads resources for views, as `resources/read` does, and names the version of what it has read. */
+
+import type { Context } from '../../core/execution/context.ts';
 import type { ResourceExecution, ResourceImplementation } from '../../core/execution/execution.ts';
 import type { ExecutorMail } from '../../core/messages/executor-messages.ts';
 import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
@@ -6,7 +8,6 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../core/protoc
 import type { Resource, ResourceContents, ResourceTemplate } from '../../core/protocol/types.ts';
 import type { Catalogue } from '../../core/registry/catalogue.ts';
 import { resolver } from '../../core/registry/resolve.ts';
-import type { Context } from '../asking/context.ts';
 import { digest } from '../asking/seal.ts';
 
 /** A resource as a view shows it. */

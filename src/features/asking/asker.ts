@@ -1,14 +1,14 @@
 /** The asking methods of a handler's context: prepare questions, wait for replies, and repeat a question whose answer is invalid. */
 
+import { CannotAsk, Unanswered } from '../../core/execution/input-errors.ts';
+import type { AnyQuestion, Asking } from '../../core/execution/questions.ts';
 import type { ClientFacts } from '../../core/messages/client-facts.ts';
 import type { ByModel, InputRequest, Question, Reply } from '../../core/messages/client-input.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import { describe, isObject } from '../../core/protocol/json.ts';
-import { CannotAsk, Unanswered } from './input-errors.ts';
 import type { InteractiveRequestMail } from './input-messages.ts';
 import { ANY_CLIENT } from './model-fallback.ts';
 import { askAgain, type Prepared, prepare, prepareVerbatim } from './prepare.ts';
-import type { AnyQuestion, Asking } from './questions.ts';
 
 export interface AskerOptions {
   /** Returns the interactive request, which is created with the first question. */

@@ -1,8 +1,9 @@
 /** Checks the capabilities that a client must declare before it can be asked, and names a missing one. */
+
+import { CannotAsk } from '../../core/execution/input-errors.ts';
 import type { InputRequest } from '../../core/messages/client-input.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import type { ClientCapabilities } from '../../core/protocol/types.ts';
-import { CannotAsk } from './input-errors.ts';
 
 /** Returns the reason why this client must not be asked (2026-07-28 MRTR, "Server Requirements"); undefined if it may be. */
 export function cannotAsk({ method, params }: InputRequest, capabilities: ClientCapabilities): CannotAsk | undefined {

@@ -1,4 +1,6 @@
 /** The open questions of an interactive request and the time limit for their answers. */
+
+import { tooLate } from '../../core/execution/input-errors.ts';
 import type { ActorSystem } from '../../core/kernel/actor-system.ts';
 import type { Timer } from '../../core/kernel/clock.ts';
 import { addresseeOf, nameOfQuestion } from '../../core/kernel/inspection/display-names.ts';
@@ -8,7 +10,6 @@ import type { Question } from '../../core/messages/client-input.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { HeldMemory, RequestView } from '../../core/messages/request-view.ts';
 import { retainedSize } from '../../core/protocol/heap.ts';
-import { tooLate } from './input-errors.ts';
 import type { InteractiveRequestMail } from './input-messages.ts';
 import { PendingInput, refuseInput } from './input-request.ts';
 

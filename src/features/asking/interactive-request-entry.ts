@@ -1,4 +1,6 @@
 /** The entry of an interactive request in its table: its round, its suspension, its durable answers, and its end. */
+
+import { Unanswered } from '../../core/execution/input-errors.ts';
 import type { Actor } from '../../core/kernel/actor.ts';
 import type { ActorSystem } from '../../core/kernel/actor-system.ts';
 import type { SlicedQueue } from '../../core/kernel/clock.ts';
@@ -12,7 +14,6 @@ import type { Outcome, Result } from '../../core/messages/results.ts';
 import { heapBytes } from '../../core/protocol/heap.ts';
 import { makeInteractive } from '../../core/requests/active-request.ts';
 import type { AuditMail } from '../guard/audit/audit-messages.ts';
-import { Unanswered } from './input-errors.ts';
 import type { HandlerRun, InteractiveRequestMail } from './input-messages.ts';
 import { rejectingMailbox } from './input-request.ts';
 import type { ModelAnswers } from './model-answers.ts';

@@ -5,6 +5,7 @@
  */
 import { initialTransition } from 'xstate';
 import { type InteractiveRequestEvent, interactiveRequestMachine } from '../../../machines/interactive-request.ts';
+import { Unanswered } from '../../core/execution/input-errors.ts';
 import { type Behaviour, spawn } from '../../core/kernel/actor.ts';
 import { counted, factsOf, nameOfOperation } from '../../core/kernel/inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../../core/kernel/inspection/records.ts';
@@ -20,7 +21,6 @@ import { isObject } from '../../core/protocol/json.ts';
 import type { Operation } from '../../core/protocol/operations.ts';
 import { abortRequest, makeInteractive, respond } from '../../core/requests/active-request.ts';
 import type { TaskMail } from '../tasks/task-messages.ts';
-import { Unanswered } from './input-errors.ts';
 import type { InteractiveRequestMail } from './input-messages.ts';
 import { type PendingInput, refuseInput } from './input-request.ts';
 import { PendingInputs } from './input-requests.ts';

@@ -1,5 +1,6 @@
 /** The interactive requests of a server: creates them, suspends them, and routes returning requests to them. */
 
+import { Unanswered } from '../../core/execution/input-errors.ts';
 import type { ActorSystem } from '../../core/kernel/actor.ts';
 import { type Clock, eachInSlices, SlicedQueue } from '../../core/kernel/clock.ts';
 import { nameOfOperation } from '../../core/kernel/inspection/display-names.ts';
@@ -15,7 +16,6 @@ import { isOfCells } from '../../core/protocol/cell.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../../core/protocol/errors.ts';
 import { makeInteractive, setMemory, setRecorded, settleUnsent } from '../../core/requests/active-request.ts';
 import type { AuditMail } from '../guard/audit/audit-messages.ts';
-import { Unanswered } from './input-errors.ts';
 import type { HandlerRun, InteractiveRequestMail } from './input-messages.ts';
 import { rejectingMailbox } from './input-request.ts';
 import { spawnInteractiveRequest } from './interactive-request.actor.ts';

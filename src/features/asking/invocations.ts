@@ -1,7 +1,5 @@
 /** Actor logic for statecharts that ask the client of their call: `elicit`, `elicitUrl`, `sample` and `roots`. */
 import { type AnyActorRef, fromPromise, type PromiseActorLogic } from 'xstate';
-import { processWide } from '../../core/kernel/global-registry.ts';
-import type { AuthorSchema, Infer } from '../../core/schema/schema-types.ts';
 import type {
   Answered,
   Answers,
@@ -14,7 +12,9 @@ import type {
   Sampling,
   UrlAnswered,
   UrlElicitation,
-} from './questions.ts';
+} from '../../core/execution/questions.ts';
+import { processWide } from '../../core/kernel/global-registry.ts';
+import type { AuthorSchema, Infer } from '../../core/schema/schema-types.ts';
 
 /**
  * The askers of XState systems, for all actors of a system at any depth. Process-wide, because a machine may import another

@@ -1,15 +1,8 @@
 /** Converts an author's question to a request for the client, and the reply to an answer. Rejects questions that this client cannot be asked. */
 import { nanoid } from 'nanoid';
 import { sentBlock } from '../../core/execution/content.ts';
+import { Unanswered } from '../../core/execution/input-errors.ts';
 import { findLostData } from '../../core/execution/lost-data.ts';
-import type { ClientFacts } from '../../core/messages/client-facts.ts';
-import type { ByModel, InputRequest } from '../../core/messages/client-input.ts';
-import { describe, isJsonObject, isObject, type JsonObject, type JsonValue } from '../../core/protocol/json.ts';
-import type { ClientCapabilities } from '../../core/protocol/types.ts';
-import { explain } from '../../core/schema/problems.ts';
-import { cannotAsk } from './declared-capabilities.ts';
-import { compileForm } from './form.ts';
-import { Unanswered } from './input-errors.ts';
 import type {
   AnyQuestion,
   Elicitation,
@@ -19,7 +12,14 @@ import type {
   SamplingContent,
   SamplingMessage,
   UrlElicitation,
-} from './questions.ts';
+} from '../../core/execution/questions.ts';
+import type { ClientFacts } from '../../core/messages/client-facts.ts';
+import type { ByModel, InputRequest } from '../../core/messages/client-input.ts';
+import { describe, isJsonObject, isObject, type JsonObject, type JsonValue } from '../../core/protocol/json.ts';
+import type { ClientCapabilities } from '../../core/protocol/types.ts';
+import { explain } from '../../core/schema/problems.ts';
+import { cannotAsk } from './declared-capabilities.ts';
+import { compileForm } from './form.ts';
 
 /** An answer, or the reason why the reply is invalid. */
 export type ReadAnswer = { readonly ok: true; readonly answer: unknown } | { readonly ok: false; readonly why: string };

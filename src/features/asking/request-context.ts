@@ -1,5 +1,7 @@
 /** The context of one request: creates each expensive member on first use, and follows the request that carries its handler. */
 
+import type { Context, Log } from '../../core/execution/context.ts';
+import type { Asking } from '../../core/execution/questions.ts';
 import { LONGEST_TIMER_MS } from '../../core/kernel/clock.ts';
 import { ANONYMOUS } from '../../core/kernel/quota.ts';
 import type { Auth } from '../../core/messages/auth.ts';
@@ -13,10 +15,8 @@ import { type ClientCapabilities, LOG_LEVELS, type LogLevel } from '../../core/p
 import { showsViews } from '../../core/protocol/views.ts';
 import { notifyAborted } from '../../core/requests/active-request.ts';
 import { type Asker, type AskerOptions, makeAsking } from './asker.ts';
-import type { Context, Log } from './context.ts';
 import type { HandlerRun } from './input-messages.ts';
 import type { InteractiveRequests } from './interactive-requests.ts';
-import type { Asking } from './questions.ts';
 import { type RequestStorage, stepLabel } from './request-record.ts';
 import { copyOf, StepLog } from './step-log.ts';
 

@@ -1,12 +1,12 @@
 /** The suspended requests: limited in number, per principal, in memory, and in time. */
 
+import { tooLate, Unanswered } from '../../core/execution/input-errors.ts';
 import { jsonLength } from '../../core/execution/size.ts';
 import type { Clock, Timer } from '../../core/kernel/clock.ts';
 import type { Limits } from '../../core/kernel/limits.ts';
 import type { Excess, Quota, Reservation } from '../../core/kernel/quota.ts';
 import type { Quotas } from '../../core/kernel/server-quotas.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
-import { tooLate, Unanswered } from './input-errors.ts';
 import type { InteractiveRequestMail } from './input-messages.ts';
 
 /** The reservations of a suspended request in the server's quotas. */

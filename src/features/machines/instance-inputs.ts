@@ -1,15 +1,15 @@
 /** The input requests of one instance. Each stays open until it is answered or its state is left; any current call may ask it. */
 import type { AnyActorRef } from 'xstate';
+import type { Context } from '../../core/execution/context.ts';
+import { CannotAsk, Unanswered } from '../../core/execution/input-errors.ts';
+import type { Answers, AnyQuestion, Questions } from '../../core/execution/questions.ts';
 import { actorPath } from '../../core/kernel/charts/system-actors.ts';
 import { isObject, type JsonValue } from '../../core/protocol/json.ts';
-import type { Context } from '../asking/context.ts';
 import { compileForm } from '../asking/form.ts';
 import { formFieldsOf } from '../asking/form-model.ts';
-import { CannotAsk, Unanswered } from '../asking/input-errors.ts';
 import type { Invoked } from '../asking/invocations.ts';
 import { ANY_CLIENT } from '../asking/model-fallback.ts';
 import { prepare } from '../asking/prepare.ts';
-import type { Answers, AnyQuestion, Questions } from '../asking/questions.ts';
 import type { ActedBy, HandleAsk, LiveAsk } from './handle-messages.ts';
 
 interface OpenInput {

@@ -3,11 +3,11 @@
 import { type AnyEventObject, initialTransition, transition } from 'xstate';
 import type { HandleLifeEvent } from '../../../machines/handle.ts';
 import { supervisorMachine } from '../../../machines/supervisor.ts';
+import type { Context } from '../../core/execution/context.ts';
 import { pathOf } from '../../core/kernel/charts/paths.ts';
 import { isoOf } from '../../core/kernel/clock.ts';
 import { heapBytes } from '../../core/protocol/heap.ts';
 import { StoreError, type Write } from '../../core/store/store.ts';
-import type { Context } from '../asking/context.ts';
 import { type ActivatedFrom, Activation, bytesOf } from './activation.ts';
 import { BoundedMailbox, type QueuedCall, type QueuedKind } from './bounded-mailbox.ts';
 import { commitQuarantine, type ServedCall } from './commit.ts';

@@ -1,7 +1,7 @@
 /** The definition of a machine whose instances live behind handles, and the caller of an instance. Types only. */
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
+import type { Context } from '../../core/execution/context.ts';
 import type { JsonValue } from '../../core/protocol/json.ts';
-import type { Context } from '../asking/context.ts';
 import type { HandleView } from './handle-messages.ts';
 
 /** The caller of an instance. */

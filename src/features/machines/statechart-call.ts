@@ -4,6 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import type { AnyActorRef, AnyStateMachine } from 'xstate';
+import type { Context } from '../../core/execution/context.ts';
+import type { Answers, Questions } from '../../core/execution/questions.ts';
 import type { ActorSystem } from '../../core/kernel/actor-system.ts';
 import { actorPath } from '../../core/kernel/charts/system-actors.ts';
 import { steadyDate, timersOf, type XStateTimers } from '../../core/kernel/clock.ts';
@@ -12,9 +14,7 @@ import type { Limits } from '../../core/kernel/limits.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
 import { type GatedWrites, OutputGate } from '../../core/kernel/output-gate.ts';
 import { messageOf } from '../../core/protocol/json.ts';
-import type { Context } from '../asking/context.ts';
 import type { Invoked } from '../asking/invocations.ts';
-import type { Answers, Questions } from '../asking/questions.ts';
 import { type Checkpoints, checkpointsOf } from '../asking/request-context.ts';
 import { type DueTimer, readCheckpoint, writeCheckpoint } from './checkpoint.ts';
 import type { Effect } from './deferred-effects.ts';

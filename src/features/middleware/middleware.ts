@@ -1,5 +1,6 @@
 /** The middleware contract: a function around every request, typed by its method. Types only. */
 
+import type { Context } from '../../core/execution/context.ts';
 import type { InputRequest } from '../../core/messages/client-input.ts';
 import type { TaskState } from '../../core/messages/results.ts';
 import type { CompletionRef } from '../../core/protocol/operations.ts';
@@ -19,7 +20,6 @@ import type {
   ServerCapabilities,
   Tool,
 } from '../../core/protocol/types.ts';
-import type { Context } from '../asking/context.ts';
 
 /** The result of a request whose response carries no data. */
 export type NoResult = Readonly<Record<string, never>>;

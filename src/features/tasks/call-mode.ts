@@ -1,10 +1,8 @@
 /** Selects how a call of a tool runs: as a request, as a task, or as a request that may become a task. */
+import type { TaskSupport } from '../../core/execution/execution.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
 import { declaresTasks, readTtl, tasksNotDeclared } from '../../core/protocol/task-params.ts';
-
-/** True if a call may become a task: never; when it runs long and its client accepts tasks; or always. */
-export type TaskSupport = 'never' | 'allowed' | 'required';
 
 export type CallMode =
   | { readonly as: 'request' }

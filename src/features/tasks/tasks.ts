@@ -1,4 +1,7 @@
 /** The tasks of a server: decides which call becomes one, checks ownership and quotas, and deletes expired tasks. */
+
+import type { Context } from '../../core/execution/context.ts';
+import type { TaskSupport } from '../../core/execution/execution.ts';
 import type { ActorSystem } from '../../core/kernel/actor.ts';
 import { eachInSlices, type Timer } from '../../core/kernel/clock.ts';
 import type { Limits } from '../../core/kernel/limits.ts';
@@ -18,12 +21,11 @@ import { isThenable } from '../../core/protocol/json.ts';
 import { damagedTask, declaresTasks, tasksNotDeclared, unknownTask } from '../../core/protocol/task-params.ts';
 import { respond } from '../../core/requests/active-request.ts';
 import { StoreError } from '../../core/store/store.ts';
-import type { Context } from '../asking/context.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../asking/input-messages.ts';
 import type { InteractiveRequests } from '../asking/interactive-requests.ts';
 import { RequestContext, type RunOptions } from '../asking/request-context.ts';
 import type { RequestLog } from '../asking/request-log.ts';
-import { type CallMode, callModeOf, type TaskSupport, unfit } from './call-mode.ts';
+import { type CallMode, callModeOf, unfit } from './call-mode.ts';
 import { DelayedCalls } from './delayed-calls.ts';
 import { spawnTask } from './task.actor.ts';
 import { release, TaskEntry, type TaskReservation, type TaskServices } from './task-entry.ts';

@@ -3,10 +3,10 @@
  * Types only.
  */
 
+import type { Context } from '../../core/execution/context.ts';
 import type { JsonValue } from '../../core/protocol/json.ts';
 import type { LogLevel } from '../../core/protocol/types.ts';
 import type { ThreadSource } from '../../core/registry/define.ts';
-import type { Context } from '../asking/context.ts';
 
 /** The parts of the context that need no message. */
 export type CallFacts = Pick<Context, 'client' | 'session' | 'principal' | 'auth' | 'requestId' | 'meta' | 'elapsedMs'>;

@@ -1,8 +1,8 @@
 /** A thread of the pool: loads the module of a handler, and runs one call after another. */
 import { parentPort } from 'node:worker_threads';
+import type { Context } from '../../core/execution/context.ts';
 import { describe } from '../../core/protocol/json.ts';
 import type { ThreadSource } from '../../core/registry/define.ts';
-import type { Context } from '../asking/context.ts';
 import { loadModule } from '../discovery/load-module.ts';
 import { readExports } from '../discovery/module-exports.ts';
 import type { PoolMail, ThreadMail, TransferredResult } from './pool-protocol.ts';

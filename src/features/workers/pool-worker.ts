@@ -4,11 +4,11 @@
  */
 import type { Worker } from 'node:worker_threads';
 import { type PoolWorkerEvent, type PoolWorkerTag, poolWorkerMachine } from '../../../machines/pool-worker.ts';
+import type { Context } from '../../core/execution/context.ts';
 import { statesOf } from '../../core/kernel/charts/state-table.ts';
 import type { Clock, Timer } from '../../core/kernel/clock.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import type { ThreadSource } from '../../core/registry/define.ts';
-import type { Context } from '../asking/context.ts';
 import type { PoolMail, ThreadMail, TransferredResult } from './pool-protocol.ts';
 import { startThread } from './start-thread.ts';
 import { decodeResult, encodeError, encodeResult } from './transfer.ts';

@@ -4,11 +4,11 @@
  */
 import { initialTransition, transition } from 'xstate';
 import { supervisorMachine } from '../../../machines/supervisor.ts';
+import type { Context } from '../../core/execution/context.ts';
 import type { ActorSystem } from '../../core/kernel/actor-system.ts';
 import { ErrorCode, ProtocolError, ToolError } from '../../core/protocol/errors.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import type { ThreadSource } from '../../core/registry/define.ts';
-import type { Context } from '../asking/context.ts';
 import { type PoolCall, PoolWorker } from './pool-worker.ts';
 
 export interface PoolOptions {

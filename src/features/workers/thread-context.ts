@@ -1,8 +1,8 @@
 /** The context of a handler in a thread: sends messages to the pool. It cannot ask the client for input. */
 import { setMaxListeners } from 'node:events';
+import type { Context, Log } from '../../core/execution/context.ts';
 import { systemClock } from '../../core/kernel/clock.ts';
 import type { LogLevel } from '../../core/protocol/types.ts';
-import type { Context, Log } from '../asking/context.ts';
 import type { CallFacts, ThreadMail, TransferredResult } from './pool-protocol.ts';
 import { decodeResult, encodeError, encodeResult } from './transfer.ts';
 

@@ -10,6 +10,8 @@ import type {
   ResumedCall,
   UnansweredRequest,
 } from '../../client/relayed-request.ts';
+import type { Context } from '../../core/execution/context.ts';
+import { CannotAsk } from '../../core/execution/input-errors.ts';
 import { type Clock, LONGEST_TIMER_MS } from '../../core/kernel/clock.ts';
 import type { InputMethod, InputRequest, Reply } from '../../core/messages/client-input.ts';
 import {
@@ -33,8 +35,6 @@ import { META } from '../../core/protocol/meta.ts';
 import { declaresTasks, TASKS_EXTENSION, tasksNotDeclared } from '../../core/protocol/task-params.ts';
 import type { ClientCapabilities } from '../../core/protocol/types.ts';
 import { isWebPage, WEB_PAGE_RULE } from '../../core/protocol/web-page.ts';
-import type { Context } from '../../features/asking/context.ts';
-import { CannotAsk } from '../../features/asking/input-errors.ts';
 import {
   askVerbatim,
   becomeTask,

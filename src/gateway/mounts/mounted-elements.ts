@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ClientError, ErrorResponse } from '../../client/client-errors.ts';
 import { isPrompt, isTool, readCompletion } from '../../client/received.ts';
+import type { Context } from '../../core/execution/context.ts';
 import type {
   Completer,
   PromptImplementation,
@@ -23,7 +24,6 @@ import { accessOf, type Compiled } from '../../core/registry/offers.ts';
 import type { Registration } from '../../core/registry/registration.ts';
 import { compileInput } from '../../core/schema/compile-schema.ts';
 import type { CompiledSchema } from '../../core/schema/schema.ts';
-import type { Context } from '../../features/asking/context.ts';
 import { ownerOfCall, prolong } from '../../features/asking/request-context.ts';
 import { type CompiledLimits, compileLimits } from '../../features/guard/limits/call-limits.ts';
 import { type RelayCall, type RelayOptions, relayCall } from './call-relay.ts';

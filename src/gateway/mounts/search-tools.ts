@@ -4,6 +4,7 @@
  * tasks and progress are those of the tool.
  */
 
+import type { Context } from '../../core/execution/context.ts';
 import type { Element } from '../../core/messages/registry-messages.ts';
 import type { RequestAdmission, RequestMail } from '../../core/messages/request-messages.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
@@ -12,7 +13,6 @@ import type { CallToolResult, Tool } from '../../core/protocol/types.ts';
 import type { AnyTool } from '../../core/registry/define.ts';
 import type { Registration } from '../../core/registry/registration.ts';
 import { hideElement, setOperation } from '../../core/requests/active-request.ts';
-import type { Context } from '../../features/asking/context.ts';
 import { listViewOf } from '../../features/asking/request-context.ts';
 import { parametersOf, schemaText } from '../tool-signature.ts';
 import { type IndexedTool, ToolIndex } from './tool-index.ts';

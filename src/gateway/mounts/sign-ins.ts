@@ -8,13 +8,13 @@ import {
   signInPage,
 } from '../../client/oauth/browser-sign-in.ts';
 import { type ResourceGrant, SignInOver } from '../../client/oauth/resource-grant.ts';
+import type { Context } from '../../core/execution/context.ts';
+import { CannotAsk } from '../../core/execution/input-errors.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { ANONYMOUS, LOCAL } from '../../core/kernel/quota.ts';
 import { ToolError } from '../../core/protocol/errors.ts';
 import { isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
 import type { ReturnAddress, ReturnPage, SignInReturns } from '../../core/transports/transport.ts';
-import type { Context } from '../../features/asking/context.ts';
-import { CannotAsk } from '../../features/asking/input-errors.ts';
 import { checkpointsOf, prolong } from '../../features/asking/request-context.ts';
 import { digest, type StateKeys } from '../../features/asking/seal.ts';
 import { SignInNeeded, type UpstreamAuth, UpstreamGrants } from './upstream-grants.ts';

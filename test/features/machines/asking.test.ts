@@ -1,8 +1,8 @@
 /** What an instance asks: its call puts it to its client; without a call, or after a restart, the question waits for the next. */
 import * as assert from 'uvu/assert';
 import { assign, setup } from 'xstate';
-import type { Context } from '../../../src/features/asking/context.ts';
-import { CannotAsk, Unanswered } from '../../../src/features/asking/input-errors.ts';
+import type { Context } from '../../../src/core/execution/context.ts';
+import { CannotAsk, Unanswered } from '../../../src/core/execution/input-errors.ts';
 import { elicitWith } from '../../../src/features/asking/invocations.ts';
 import type { Caller } from '../../../src/features/machines/machine-definition.ts';
 import { settled } from '../../../src/testing/simulated-clock.ts';

@@ -45,9 +45,7 @@ const CORE = [
 const NOT_YET = new Set(
   `
 src/core/execution/execution.ts
-src/core/execution/handler-errors.ts
 src/core/execution/tool-executor.ts
-src/core/execution/tools.ts
 src/core/kernel/charts/separators.ts
 src/core/messages/request-view.ts
 src/core/registry/define.ts

@@ -1,11 +1,11 @@
 /** The answers of a person to the questions of an instance, given in a view of it. */
 
+import type { Context } from '../../../core/execution/context.ts';
 import { failed } from '../../../core/execution/tool-result.ts';
 import { isObject } from '../../../core/protocol/json.ts';
 import type { CallToolResult } from '../../../core/protocol/types.ts';
 import type { ViewKeys } from '../../apps/view-keys.ts';
 import { keyIn } from '../../apps/view-meta.ts';
-import type { Context } from '../../asking/context.ts';
 import type { Handles } from '../handles.ts';
 import { answerRefused, viewData } from './handle-answer.ts';
 

@@ -1,11 +1,11 @@
 /** The handlers of a machine's tools. Their arguments are already checked by their schemas. */
 import { nanoid } from 'nanoid';
+import type { Context } from '../../../core/execution/context.ts';
 import { describe, isJsonObject } from '../../../core/protocol/json.ts';
 import type { CallToolResult } from '../../../core/protocol/types.ts';
 import { StoreError } from '../../../core/store/store.ts';
 import type { ViewKeys } from '../../apps/view-keys.ts';
 import { keyIn, VIEW_META } from '../../apps/view-meta.ts';
-import type { Context } from '../../asking/context.ts';
 import type { HandleView } from '../handle-messages.ts';
 import { handleUri } from '../handle-record.ts';
 import type { Handles } from '../handles.ts';

@@ -1,5 +1,6 @@
 /** The resources of a machine: each handle as JSON, and as an image of its chart with the current state marked. */
 
+import type { Context } from '../../../core/execution/context.ts';
 import type { LiveReader } from '../../../core/execution/execution.ts';
 import type { ChartNode } from '../../../core/kernel/charts/chart-node.ts';
 import { pathsIn } from '../../../core/kernel/charts/paths.ts';
@@ -9,7 +10,6 @@ import type { Listed } from '../../../core/messages/registry-messages.ts';
 import { ErrorCode, ProtocolError } from '../../../core/protocol/errors.ts';
 import { writeJson } from '../../../core/protocol/json-text.ts';
 import type { ResourceDefinition } from '../../../core/registry/define.ts';
-import type { Context } from '../../asking/context.ts';
 import type { AnyMachine } from '../define-machine.ts';
 import { HandleError } from '../handle-error.ts';
 import type { HandleView, LiveHandle } from '../handle-messages.ts';

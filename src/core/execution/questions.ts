@@ -2,9 +2,9 @@
  * The questions that authors ask and the types of their answers: `ctx.elicit`, `ctx.elicitUrl`, `ctx.sample`, `ctx.roots`
  * and `ctx.ask`. Types only.
  */
-import type { JsonObject } from '../../core/protocol/json.ts';
-import type { AudioContent, ImageContent, TextContent, Tool } from '../../core/protocol/types.ts';
-import type { AuthorSchema, Infer } from '../../core/schema/schema-types.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import type { AudioContent, ImageContent, TextContent, Tool } from '../protocol/types.ts';
+import type { AuthorSchema, Infer } from '../schema/schema-types.ts';
 
 /** Asks the user to fill in a form. */
 export interface Elicitation<S extends AuthorSchema = AuthorSchema> {

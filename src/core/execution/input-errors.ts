@@ -1,6 +1,6 @@
 /** Errors of unanswered questions. A handler may catch them; otherwise they tell the model what is missing. */
-import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
-import { isObject, type JsonObject } from '../../core/protocol/json.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
+import { isObject, type JsonObject } from '../protocol/json.ts';
 
 /**
  * The client cannot be asked this question. A tool that does not catch the error responds with an error result (`isError`);

@@ -1,10 +1,10 @@
 /** The context of a handler: signal, progress, log, client, recorded steps, and the questions that it may ask. Types only. */
 
-import type { Auth } from '../../core/messages/auth.ts';
-import type { JsonObject } from '../../core/protocol/json.ts';
-import type { RequestId } from '../../core/protocol/jsonrpc.ts';
-import type { Era, Revision } from '../../core/protocol/revisions.ts';
-import type { ClientCapabilities, Implementation, LogLevel } from '../../core/protocol/types.ts';
+import type { Auth } from '../messages/auth.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { Era, Revision } from '../protocol/revisions.ts';
+import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/types.ts';
 import type { Asking } from './questions.ts';
 
 /** Sends log messages to the client that called, at or above its log level. Data is any JSON value. */
