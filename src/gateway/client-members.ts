@@ -1,220 +1,8 @@
 /**
- * The members of an entry that programs other than Troupe write, and their meaning here. The table is data: docs/gateway.md shows
- * it, and a test compares both.
+ * The members of an entry that programs other than Troupe write, and their meaning here. The table in docs/gateway.md has each of
+ * them, with the programs that document it, and a test compares the names.
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/protocol/json.ts';
-
-/** One member, or several of one meaning. */
-export interface ClientMember {
-  readonly members: readonly string[];
-  /** The programs that document it. */
-  readonly programs: string;
-  /** Its effect, as docs/gateway.md states it. */
-  readonly effect: string;
-  /** The documentation. */
-  readonly source: string;
-}
-
-const CLAUDE_CODE = 'https://code.claude.com/docs/en/mcp';
-const CURSOR = 'https://cursor.com/docs/context/mcp';
-const VS_CODE = 'https://code.visualstudio.com/docs/copilot/reference/mcp-configuration';
-const WINDSURF = 'https://docs.windsurf.com/windsurf/cascade/mcp';
-const CLINE = 'https://docs.cline.bot/mcp/configuring-mcp-servers';
-const ROO = 'https://docs.roocode.com/features/mcp/using-mcp-in-roo';
-const KIRO = 'https://kiro.dev/docs/mcp/configuration/';
-const GEMINI = 'https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md';
-const CODEX = 'https://developers.openai.com/codex/mcp';
-const OPENCODE = 'https://opencode.ai/docs/mcp-servers/';
-const ZED = 'https://zed.dev/docs/ai/mcp';
-const GOOSE = 'https://block.github.io/goose/docs/getting-started/using-extensions';
-const CRUSH = 'https://github.com/charmbracelet/crush/blob/main/schema.json';
-const MCPORTER = 'https://github.com/steipete/mcporter/blob/main/docs/config.md';
-const ANYTHING_LLM = 'https://docs.anythingllm.com/mcp-compatibility/overview';
-const WARP = 'https://docs.warp.dev/knowledge-and-collaboration/mcp';
-const COPILOT_IN_IDES =
-  'https://github.com/github/github-mcp-server/blob/main/docs/installation-guides/install-other-copilot-ides.md';
-
-export const CLIENT_MEMBERS: readonly ClientMember[] = [
-  { members: ['command', 'args', 'env', 'url', 'headers'], programs: 'all', effect: 'the target', source: CLAUDE_CODE },
-  {
-    members: ['cwd', 'envFile'],
-    programs: 'Cursor, VS Code',
-    effect: 'the directory and a file of variables',
-    source: VS_CODE,
-  },
-  { members: ['working_directory'], programs: 'Warp', effect: 'as `cwd`', source: WARP },
-  { members: ['serverUrl'], programs: 'Windsurf', effect: 'as `url`', source: WINDSURF },
-  { members: ['httpUrl'], programs: 'Gemini CLI', effect: 'as `url`', source: GEMINI },
-  { members: ['baseUrl', 'base_url', 'server_url'], programs: 'mcporter', effect: 'as `url`', source: MCPORTER },
-  { members: ['executable'], programs: 'mcporter', effect: 'as `command`', source: MCPORTER },
-  { members: ['uri'], programs: 'Goose', effect: 'as `url`; `unix:` addresses are sockets', source: GOOSE },
-  { members: ['cmd', 'envs'], programs: 'Goose', effect: 'as `command` and `env`', source: GOOSE },
-  { members: ['environment'], programs: 'opencode', effect: 'as `env`; `command` may be a list', source: OPENCODE },
-  { members: ['http_headers'], programs: 'Codex', effect: 'as `headers`', source: CODEX },
-  {
-    members: ['bearer_token_env_var', 'env_http_headers'],
-    programs: 'Codex',
-    effect: '`headers` from variables',
-    source: CODEX,
-  },
-  {
-    members: ['bearerToken', 'bearer_token', 'bearerTokenEnv', 'bearer_token_env'],
-    programs: 'mcporter',
-    effect: 'the header `Authorization`, itself or from a variable',
-    source: MCPORTER,
-  },
-  {
-    members: ['requestInit'],
-    programs: 'GitHub Copilot in JetBrains, Eclipse and Xcode',
-    effect: 'its `headers` as `headers`',
-    source: COPILOT_IN_IDES,
-  },
-  {
-    members: ['headersHelper'],
-    programs: 'Claude Code',
-    effect: 'none, with a line in the log: the program is not run',
-    source: CLAUDE_CODE,
-  },
-  { members: ['env_vars'], programs: 'Codex', effect: '`env` from variables', source: CODEX },
-  {
-    members: ['type', 'transport', 'transportType'],
-    programs: 'all',
-    effect: 'checked against the target',
-    source: CLINE,
-  },
-  {
-    members: ['disabled'],
-    programs: 'Cline, Roo Code, Kiro, Windsurf, opencode',
-    effect: 'the server is off',
-    source: CLINE,
-  },
-  { members: ['enabled'], programs: 'opencode, Codex, Goose', effect: '`false`: the server is off', source: OPENCODE },
-  {
-    members: ['isActive'],
-    programs: 'Cherry Studio',
-    effect: '`false`: the server is off',
-    source: 'https://docs.cherry-ai.com',
-  },
-  { members: ['disabledTools'], programs: 'Kiro, Roo Code, Windsurf', effect: 'as `except`', source: KIRO },
-  { members: ['excludeTools'], programs: 'Gemini CLI', effect: 'as `except`', source: GEMINI },
-  { members: ['disabled_tools'], programs: 'Codex', effect: 'as `except`', source: CODEX },
-  {
-    members: ['anythingllm'],
-    programs: 'AnythingLLM',
-    effect: 'its `suppressedTools` as `except`',
-    source: ANYTHING_LLM,
-  },
-  { members: ['includeTools'], programs: 'Gemini CLI', effect: 'as `only`', source: GEMINI },
-  { members: ['enabled_tools'], programs: 'Codex', effect: 'as `only`', source: CODEX },
-  {
-    members: ['tools'],
-    programs: 'GitHub Copilot',
-    effect: 'as `only`; `["*"]` is all',
-    source: 'https://docs.github.com/en/copilot/how-tos/use-copilot-agents/coding-agent/extend-coding-agent-with-mcp',
-  },
-  {
-    members: ['timeout'],
-    programs: 'Claude Code, Gemini CLI, Kiro (milliseconds), Cline, Roo Code (seconds), opencode',
-    effect: 'as `timeoutMs`: below 1,000 it is seconds, and with `autoApprove` or `alwaysAllow` up to 3,600',
-    source: ROO,
-  },
-  { members: ['tool_timeout_sec'], programs: 'Codex', effect: 'as `timeoutMs`', source: CODEX },
-  {
-    members: ['startup_timeout_sec', 'startup_timeout_ms'],
-    programs: 'Codex',
-    effect: 'as `connectMs`',
-    source: CODEX,
-  },
-  { members: ['required'], programs: 'Codex', effect: 'as `required`', source: CODEX },
-  {
-    members: ['autoApprove', 'alwaysAllow', 'trust', 'default_tools_approval_mode'],
-    programs: 'Cline, Kiro, Roo Code, Gemini CLI, Codex',
-    effect: 'none: the client asks its user',
-    source: CLINE,
-  },
-  {
-    members: ['oauth', 'auth', 'authProviderType', 'targetAudience', 'targetServiceAccount'],
-    programs: 'Claude Code, Cursor, Gemini CLI, opencode',
-    effect: 'none: each person signs in where the server demands it; see `troupe.auth`',
-    source: CURSOR,
-  },
-  {
-    members: ['oauth_client_id', 'oauth_client_secret', 'oauth_callback_port', 'oauth_resource', 'scopes'],
-    programs: 'Crush, Codex',
-    effect: 'none: see `troupe.auth`',
-    source: CRUSH,
-  },
-  {
-    members: [
-      'tokenCacheDir',
-      'token_cache_dir',
-      'clientName',
-      'client_name',
-      'oauthRedirectUrl',
-      'oauth_redirect_url',
-      'oauthCommand',
-      'oauth_command',
-      'lifecycle',
-      'logging',
-    ],
-    programs: 'mcporter',
-    effect: 'none',
-    source: MCPORTER,
-  },
-  {
-    members: ['sandbox', 'sandboxEnabled'],
-    programs: 'VS Code',
-    effect: 'none, with a line in the log: the program runs without a sandbox',
-    source: VS_CODE,
-  },
-  { members: ['alwaysLoad'], programs: 'Claude Code', effect: 'none', source: CLAUDE_CODE },
-  {
-    members: ['supports_parallel_tool_calls', 'experimental_environment'],
-    programs: 'Codex',
-    effect: 'none',
-    source: CODEX,
-  },
-  {
-    members: ['start_on_launch'],
-    programs: 'Warp',
-    effect: 'none: the gateway starts a server when it needs it',
-    source: WARP,
-  },
-  { members: ['source', 'settings', 'remote'], programs: 'Zed', effect: 'none', source: ZED },
-  {
-    members: [
-      'description',
-      'dev',
-      'gallery',
-      'icon',
-      'id',
-      'name',
-      'version',
-      'provider',
-      'logoUrl',
-      'tags',
-      'watchPaths',
-      'registryUrl',
-      'displayName',
-      'bundled',
-      'extensionName',
-      '$schema',
-      'comment',
-      '_comment',
-      '//',
-    ],
-    programs: 'several',
-    effect: 'none',
-    source: VS_CODE,
-  },
-];
-
-/** The names of all members that some program documents. */
-export const KNOWN_MEMBERS: ReadonlySet<string> = new Set([
-  ...CLIENT_MEMBERS.flatMap(({ members }) => members),
-  'socket',
-  'troupe',
-]);
 
 /** An entry in the words of this file, whatever program wrote it. */
 export interface CommonEntry {
@@ -243,6 +31,26 @@ const SAME: Readonly<Record<string, string>> = {
   server_url: 'url',
   executable: 'command',
 };
+/** Members with an effect of their own. */
+const EFFECTIVE = `command args env url headers cwd envFile socket troupe type
+  bearer_token_env_var env_http_headers bearerToken bearer_token bearerTokenEnv bearer_token_env requestInit env_vars
+  disabled enabled isActive required disabledTools excludeTools disabled_tools anythingllm includeTools enabled_tools tools
+  timeout tool_timeout_sec startup_timeout_sec startup_timeout_ms headersHelper sandbox sandboxEnabled`;
+/** Members without an effect, which are no mistakes of their author. */
+const WITHOUT_EFFECT = `autoApprove alwaysAllow trust default_tools_approval_mode
+  oauth auth authProviderType targetAudience targetServiceAccount
+  oauth_client_id oauth_client_secret oauth_callback_port oauth_resource scopes
+  tokenCacheDir token_cache_dir clientName client_name oauthRedirectUrl oauth_redirect_url oauthCommand oauth_command
+  lifecycle logging alwaysLoad supports_parallel_tool_calls experimental_environment start_on_launch source settings remote
+  description dev gallery icon id name version provider logoUrl tags watchPaths registryUrl displayName bundled
+  extensionName $schema comment _comment //`;
+
+/** The names of all members that some program documents. */
+export const KNOWN_MEMBERS: ReadonlySet<string> = new Set([
+  ...Object.keys(SAME),
+  ...`${EFFECTIVE} ${WITHOUT_EFFECT}`.split(/\s+/),
+]);
+
 /** Programs write these as an empty text when there is none. */
 const MAY_BE_EMPTY: ReadonlySet<string> = new Set(['command', 'url', 'cwd', 'envFile']);
 /** A server has one of these. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createServer } from 'troupe';
 import { connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
-import { CLIENT_MEMBERS } from '../../src/gateway/client-members.ts';
+import { KNOWN_MEMBERS } from '../../src/gateway/client-members.ts';
 import { type ConfiguredServer, readConfiguration } from '../../src/gateway/configuration.ts';
 import { Gateway } from '../../src/gateway/configured-gateway.ts';
 import { suite } from '../harness/door.ts';
@@ -231,9 +231,10 @@ test('S-87 no line of the log, error or fact shows the value of a variable in th
 
 test('docs/gateway.md has the table of members', () => {
   const page = readFileSync(new URL('../../docs/gateway.md', import.meta.url), 'utf8');
-  for (const { members, programs, effect, source } of CLIENT_MEMBERS)
-    assert.match(
-      page,
-      `| ${members.map((member) => `\`${member}\``).join(', ')} | ${programs} ([docs](${source})) | ${effect} |`,
-    );
+  const rows = page.match(/^\| `.* \| .* \(\[docs\]\(https:.*\)\) \| .* \|$/gm) ?? [];
+  const documented = rows.flatMap((row) =>
+    [...(row.split(' | ')[0] ?? '').matchAll(/`([^`]+)`/g)].map(([, name]) => name),
+  );
+  // The members of Troupe have sections of their own.
+  assert.equal([...documented, 'socket', 'troupe'].sort(), [...KNOWN_MEMBERS].sort());
 });
