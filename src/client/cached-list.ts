@@ -7,7 +7,7 @@ interface PageOptions {
   readonly timeoutMs?: number;
 }
 
-export interface CachedListOptions<T> {
+interface CachedListOptions<T> {
   readonly clock: Clock;
   readonly method: string;
   /** The member of the result that contains the elements. */

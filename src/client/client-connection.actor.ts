@@ -145,7 +145,7 @@ export interface Reach {
   readonly revision?: LegacyRevision | undefined;
 }
 
-export interface ClientConnectionOptions {
+interface ClientConnectionOptions {
   readonly system: ActorSystem;
   readonly address: string;
   /** The actor that has the connection, if it is a part of a server. */
@@ -321,7 +321,8 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'asked before':
         return this.#serverRequest(mail.asked, mail.about.id);
       case 'due':
-        return this.#step({ type: 'due' });
+      case 'late':
+        return this.#step(mail);
       case 'waited':
         return this.#waited();
       case 'authorized':
@@ -332,8 +333,6 @@ class ClientConnection implements Behaviour<ClientMail> {
         this.#drainMs = mail.ms ?? this.#drainMs;
         this.#step({ type: 'drain' });
         return this.#settle();
-      case 'late':
-        return this.#step({ type: 'late' });
     }
   }
 
@@ -537,10 +536,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     if (!this.#initializing) return;
     const version = isObject(result) ? result.protocolVersion : undefined;
     if (!isObject(result) || typeof version !== 'string')
-      return this.#attemptFailed(
-        this.#error('not mcp', 'expected the result of "initialize" with a protocolVersion', 'yes'),
-        true,
-      );
+      return this.#notServable('not mcp', 'expected the result of "initialize" with a protocolVersion', 'yes');
     if (!isLegacyRevision(version)) return this.#noRevision([version]);
     const server = this.#describe(version, 'legacy', result, result.serverInfo);
     this.#server = server;
@@ -553,13 +549,13 @@ class ClientConnection implements Behaviour<ClientMail> {
   #describe(revision: Revision, era: Era, result: Readonly<Record<string, unknown>>, info: unknown): ConnectedServer {
     const { name, version, title } = isObject(info) ? info : {};
     return {
-      name: typeof name === 'string' ? name : 'unknown',
-      version: typeof version === 'string' ? version : 'unknown',
-      title: typeof title === 'string' ? title : undefined,
+      name: textOf(name) ?? 'unknown',
+      version: textOf(version) ?? 'unknown',
+      title: textOf(title),
       revision,
       era,
       capabilities: jsonOf(readCapabilities(result.capabilities)),
-      instructions: typeof result.instructions === 'string' ? result.instructions : undefined,
+      instructions: textOf(result.instructions),
     };
   }
 
@@ -642,26 +638,21 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   #legacyServer(): void {
     if (this.#options.settings.eras === 'modern')
-      return this.#attemptFailed(
-        this.#error(
-          'no common revision',
-          `the server does not know revision ${LATEST_MODERN}, and the option eras is "modern". Use "auto"`,
-          'no',
-        ),
-        true,
+      return this.#notServable(
+        'no common revision',
+        `the server does not know revision ${LATEST_MODERN}, and the option eras is "modern". Use "auto"`,
       );
     this.#step({ type: 'legacy' });
   }
 
   #noRevision(versions: readonly unknown[]): void {
-    this.#attemptFailed(
-      this.#error(
-        'no common revision',
-        `the server speaks ${versions.map(String).join(', ').slice(0, 200) || 'no revision'}, and this client none of them`,
-        'no',
-      ),
-      true,
-    );
+    const named = versions.map(String).join(', ').slice(0, 200) || 'no revision';
+    this.#notServable('no common revision', `the server speaks ${named}, and this client none of them`);
+  }
+
+  /** Another attempt would fail the same way. */
+  #notServable(reason: FailureReason, message: string, carriedOut: CarriedOut = 'no'): void {
+    this.#attemptFailed(this.#error(reason, message, carriedOut), true);
   }
 
   #attemptFailed(failure: ClientError, final: boolean): void {
@@ -826,8 +817,11 @@ class ClientConnection implements Behaviour<ClientMail> {
   #request(request: OutgoingRequest): void {
     const { settings } = this.#options;
     if (this.#requests.size + this.#waiting.length >= settings.maxInFlight)
-      return request.reject(
-        this.#error('overloaded', `${settings.maxInFlight} calls are in flight. The option is maxInFlight`, 'no'),
+      return this.#fail(
+        request,
+        'overloaded',
+        `${settings.maxInFlight} calls are in flight. The option is maxInFlight`,
+        'no',
       );
     if (this.#snapshot.hasTag('serving')) return this.#transmit(request);
     this.#need();
@@ -843,6 +837,16 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#reject(request, error);
   }
 
+  #fail(
+    request: OutgoingRequest,
+    reason: FailureReason,
+    message: string,
+    carriedOut: CarriedOut,
+    more?: Partial<CallFailure>,
+  ): void {
+    this.#reject(request, this.#error(reason, message, carriedOut, more));
+  }
+
   #reject(request: OutgoingRequest, error: Error): void {
     this.#rejectHonestly(request, error);
     this.#settle();
@@ -852,14 +856,9 @@ class ClientConnection implements Behaviour<ClientMail> {
   #rejectHonestly(request: OutgoingRequest, error: Error): void {
     const certain = !request.doubtful || !(error instanceof ClientError) || error.carriedOut !== 'no';
     if (certain) return request.reject(error);
-    request.reject(
-      this.#error(
-        error.reason,
-        `the first attempt may have been carried out, and the second failed: ${error.message}`,
-        'unknown',
-        { retryAfterMs: error.retryAfterMs, cause: error },
-      ),
-    );
+    const { reason, retryAfterMs } = error;
+    const message = `the first attempt may have been carried out, and the second failed: ${error.message}`;
+    request.reject(this.#error(reason, message, 'unknown', { retryAfterMs, cause: error }));
   }
 
   get #closes(): boolean {
@@ -889,14 +888,8 @@ class ClientConnection implements Behaviour<ClientMail> {
         next = Math.min(next, since + (patient ? Math.min(ms, settings.waitMs) : ms));
         return true;
       }
-      this.#rejectHonestly(
-        request,
-        this.#error(
-          patient ? 'unauthorized' : 'unreachable',
-          `no connection within ${ms} ms (${limit})${why === undefined ? '' : `. The last failure: ${why}`}`,
-          'no',
-        ),
-      );
+      const message = `no connection within ${ms} ms (${limit})${why === undefined ? '' : `. The last failure: ${why}`}`;
+      this.#rejectHonestly(request, this.#error(patient ? 'unauthorized' : 'unreachable', message, 'no'));
       return false;
     });
     if (next === Number.POSITIVE_INFINITY) return;
@@ -919,11 +912,7 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   #transmit(request: OutgoingRequest): void {
     const channel = this.#channel;
-    if (!channel)
-      return this.#rejectHonestly(
-        request,
-        this.#error('closed', 'the connection ended before the request was sent', 'no'),
-      );
+    if (!channel) return this.#fail(request, 'closed', 'the connection ended before the request was sent', 'no');
     this.#requests.add(request);
     const { method } = request;
     const modern = this.#server ? this.#server.era === 'modern' : method === 'server/discover';
@@ -932,19 +921,14 @@ class ClientConnection implements Behaviour<ClientMail> {
       text = this.#modern.request(request, modern);
     } catch (error) {
       this.#requests.take(request.id);
-      return request.reject(
-        this.#error('malformed', `the params of ${method} are not JSON: ${messageOf(error)}`, 'no', { cause: error }),
-      );
+      const why = `the params of ${method} are not JSON: ${messageOf(error)}`;
+      return this.#fail(request, 'malformed', why, 'no', { cause: error });
     }
-    if (text.length > this.#options.settings.maxMessageBytes) {
+    const { maxMessageBytes } = this.#options.settings;
+    if (text.length > maxMessageBytes) {
       this.#requests.take(request.id);
-      return request.reject(
-        this.#error(
-          'too long',
-          `the request has ${text.length} characters, more than maxMessageBytes (${this.#options.settings.maxMessageBytes})`,
-          'no',
-        ),
-      );
+      const why = `the request has ${text.length} characters, more than maxMessageBytes (${maxMessageBytes})`;
+      return this.#fail(request, 'too long', why, 'no');
     }
     const message: OutgoingMessage = {
       text,
@@ -1059,10 +1043,7 @@ class ClientConnection implements Behaviour<ClientMail> {
         carriedOut: 'unknown',
       });
     }
-    this.#reject(
-      request,
-      this.#error('not mcp', `the server responded with HTTP ${status}${text}. Check the address`, 'no'),
-    );
+    this.#fail(request, 'not mcp', `the server responded with HTTP ${status}${text}. Check the address`, 'no');
   }
 
   /** Sends a request again if that is certain to do no harm; else its caller decides. */
@@ -1108,10 +1089,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     const waited = Math.round(this.#options.system.clock.now() - request.sentAt);
     this.#abandon(request, `timed out after ${waited} ms`);
     const option = request.due >= request.lastDue ? 'maxTimeoutMs' : 'timeoutMs';
-    request.reject(
-      this.#error('timed out', `no response to ${request.method} within ${waited} ms (${option})`, 'unknown'),
-    );
-    this.#settle();
+    this.#fail(request, 'timed out', `no response to ${request.method} within ${waited} ms (${option})`, 'unknown');
   }
 
   // Messages of the server
@@ -1133,15 +1111,9 @@ class ClientConnection implements Behaviour<ClientMail> {
       } else this.#incoming(incoming, about, whole);
     }
     const unanswered = whole && about !== undefined ? this.#requests.take(about) : undefined;
-    if (unanswered)
-      this.#reject(
-        unanswered,
-        this.#error(
-          'malformed',
-          `expected a response with the id of the request, ${unanswered.id}, got another message`,
-          'yes',
-        ),
-      );
+    if (!unanswered) return;
+    const why = `expected a response with the id of the request, ${unanswered.id}, got another message`;
+    this.#fail(unanswered, 'malformed', why, 'yes');
   }
 
   #repaired(): void {
@@ -1167,10 +1139,8 @@ class ClientConnection implements Behaviour<ClientMail> {
     const request = id === undefined ? undefined : this.#requests.take(id);
     if (!request) return;
     const { maxMessageBytes } = this.#options.settings;
-    this.#reject(
-      request,
-      this.#error('too long', `the response has ${bytes} bytes, more than maxMessageBytes (${maxMessageBytes})`, 'yes'),
-    );
+    const why = `the response has ${bytes} bytes, more than maxMessageBytes (${maxMessageBytes})`;
+    this.#fail(request, 'too long', why, 'yes');
   }
 
   #incoming(incoming: Incoming, about: RequestId | undefined, whole: boolean): void {
@@ -1188,8 +1158,7 @@ class ClientConnection implements Behaviour<ClientMail> {
         const request = id === undefined ? undefined : this.#requests.take(id);
         if (id !== undefined) this.#channel?.answered?.(id);
         if (!request) return this.#options.log('warning', `${this.#target} sent a message that cannot be read: ${why}`);
-        request.reject(this.#error('malformed', `the response cannot be read: ${why}`, 'yes'));
-        return this.#settle();
+        return this.#fail(request, 'malformed', `the response cannot be read: ${why}`, 'yes');
       }
     }
   }
@@ -1221,37 +1190,24 @@ class ClientConnection implements Behaviour<ClientMail> {
         const request = this.#requests.get(token);
         if (request) this.#requests.extend(request);
         const listener = request ? request.onProgress : this.#taskProgress.listener(token);
-        const { progress, total, message } = values;
-        guarded(() =>
-          listener?.({
-            progress,
-            total: isFiniteNumber(total) ? total : undefined,
-            message: typeof message === 'string' ? message : undefined,
-          }),
-        );
-        return;
+        const total = isFiniteNumber(values.total) ? values.total : undefined;
+        const { progress } = values;
+        return guarded(() => listener?.({ progress, total, message: textOf(values.message) }));
       }
       case 'notifications/message': {
-        const { level, logger, data } = values;
+        const { level, data } = values;
         if (!isLogLevel(level)) return;
-        const message = {
-          level,
-          logger: typeof logger === 'string' ? logger : undefined,
-          data: isJsonValue(data) ? data : null,
-        };
-        guarded(() => this.#listenerOf(level, about)?.(message));
-        return;
+        const message = { level, logger: textOf(values.logger), data: isJsonValue(data) ? data : null };
+        return guarded(() => this.#listenerOf(level, about)?.(message));
       }
       case 'notifications/cancelled': {
         const { requestId } = values;
         if (typeof requestId !== 'string' && typeof requestId !== 'number') return;
         // The server ends a subscription, or gives up a request of its own.
         const request = this.#requests.get(ownId(requestId));
-        if (request?.timeoutMs === undefined && request) {
-          this.#requests.take(request.id);
-          return request.reject(this.#error('closed', 'the server ended the subscription', 'yes'));
-        }
-        return serverRequests.cancelled(requestId);
+        if (!request || request.timeoutMs !== undefined) return serverRequests.cancelled(requestId);
+        this.#requests.take(request.id);
+        return request.reject(this.#error('closed', 'the server ended the subscription', 'yes'));
       }
       default:
         return client.send({ type: 'notification', notification: { method, params: values } });
@@ -1392,8 +1348,7 @@ function isHandshake({ method }: OutgoingRequest): boolean {
 /** The name, URI or task of a request, for headers and people. */
 function nameOf({ method, params }: OutgoingRequest): string | undefined {
   const member = NAMED[method];
-  const name = member === undefined ? undefined : params?.[member];
-  return typeof name === 'string' ? name : undefined;
+  return member === undefined ? undefined : textOf(params?.[member]);
 }
 
 /** A request of the connection itself, without a caller. */
@@ -1423,6 +1378,10 @@ function jsonOf(value: object): JsonObject {
   const members: Record<string, JsonObject[string]> = {};
   for (const [key, member] of Object.entries(value)) if (isJsonValue(member)) members[key] = member;
   return members;
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }
 
 /** JSON can contain numbers that become Infinity, such as 1e999. */

@@ -8,7 +8,7 @@ import type { CallToolResult } from '../core/protocol/types.ts';
 import { ClientError, ErrorResponse } from './client-errors.ts';
 
 /** The requests that a task needs of its client. */
-export interface TaskRequests {
+interface TaskRequests {
   readonly server: string;
   readonly clock: Clock;
   era(): Era;

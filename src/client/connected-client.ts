@@ -45,7 +45,7 @@ import type { ServerRequests } from './server-requests.ts';
 import { loadSkill, readSkillEntry, type Skill } from './server-skills.ts';
 
 /** The parts of a client, as `connect` makes them. */
-export interface ClientParts {
+interface ClientParts {
   /** The server as the caller named it. */
   readonly target: string;
   readonly clock: Clock;

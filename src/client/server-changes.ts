@@ -21,7 +21,7 @@ export type ServerChange =
   | { readonly type: 'missed' };
 
 /** Subscribes for one iterable. */
-export interface Subscriber {
+interface Subscriber {
   start(changes: Changes): void;
   stop(changes: Changes): void;
   /** Keeps the process alive while a reader waits for a change. */

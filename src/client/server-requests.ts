@@ -86,21 +86,17 @@ export class ServerRequests {
     ask?: AnswerAsked,
   ): void {
     if (method === 'ping') return to.send({ type: 'respond', id, result: {} });
-    if (this.#open.has(id))
-      return to.send({ type: 'reject', id, code: ErrorCode.InvalidRequest, message: `the id ${String(id)} is in use` });
+    const reject = (code: number, message: string, data?: JsonValue): void =>
+      to.send({ type: 'reject', id, code, message, data });
+    if (this.#open.has(id)) return reject(ErrorCode.InvalidRequest, `the id ${String(id)} is in use`);
     if (this.#open.size >= MAX_OPEN)
-      return to.send({
-        type: 'reject',
-        id,
-        code: ErrorCode.Overloaded,
-        message: `this client answers at most ${MAX_OPEN} requests at a time`,
-      });
+      return reject(ErrorCode.Overloaded, `this client answers at most ${MAX_OPEN} requests at a time`);
     const abort = new AbortController();
     const timer = this.#clock.after(ANSWER_MS, () => {
       // The function may ignore its signal, and calls of the client wait as long as the request is open.
       this.#end(id);
       abort.abort(new Error(`no answer within ${ANSWER_MS} ms`));
-      to.send({ type: 'reject', id, code: ErrorCode.InternalError, message: 'the client could not answer in time' });
+      reject(ErrorCode.InternalError, 'the client could not answer in time');
     });
     this.#open.set(id, { abort, timer });
     const answer = ask
@@ -112,15 +108,9 @@ export class ServerRequests {
       },
       (error: unknown) => {
         if (!this.#end(id)) return;
-        const protocol = error instanceof ProtocolError;
-        if (!protocol) this.#log('error', `the client's answer to ${method} failed: ${messageOf(error)}`);
-        to.send({
-          type: 'reject',
-          id,
-          code: protocol ? error.code : ErrorCode.InternalError,
-          message: protocol ? error.message : 'the client could not answer',
-          data: protocol ? error.data : undefined,
-        });
+        if (error instanceof ProtocolError) return reject(error.code, error.message, error.data);
+        this.#log('error', `the client's answer to ${method} failed: ${messageOf(error)}`);
+        reject(ErrorCode.InternalError, 'the client could not answer');
       },
     );
   }
@@ -134,35 +124,22 @@ export class ServerRequests {
     const { elicit, elicitUrl, sample, sampling, roots } = this.#answerers;
     switch (method) {
       case 'elicitation/create': {
-        if (params.mode === 'url') {
-          const { url, message, elicitationId } = params;
+        const { mode, url, elicitationId } = params;
+        const message = textOf(params.message) ?? '';
+        if (mode === 'url') {
           if (!elicitUrl) throw unsupported('elicitation/create with the mode "url"', 'elicitUrl');
-          if (!isWebPage(url))
-            throw new ProtocolError(
-              ErrorCode.InvalidParams,
-              `params.url: expected ${WEB_PAGE_RULE}, got ${describe(url)}`,
-            );
-          const action = await elicitUrl(
-            {
-              url,
-              message: typeof message === 'string' ? message : '',
-              elicitationId: typeof elicitationId === 'string' ? elicitationId : undefined,
-            },
-            context,
-          );
-          return { action };
+          if (!isWebPage(url)) throw invalid(`params.url: expected ${WEB_PAGE_RULE}, got ${describe(url)}`);
+          return { action: await elicitUrl({ url, message, elicitationId: textOf(elicitationId) }, context) };
         }
         if (!elicit) throw unsupported('elicitation/create', 'elicit');
         const requestedSchema = isJsonObject(params.requestedSchema) ? params.requestedSchema : {};
-        const message = typeof params.message === 'string' ? params.message : '';
         return formResult(await elicit({ message, requestedSchema }, context), requestedSchema);
       }
       case 'sampling/createMessage':
         if (!sample) throw unsupported(method, 'sample');
         // The specification demands an error: the model would not see the tools.
         if ((params.tools ?? params.toolChoice) !== undefined && !sampling?.tools)
-          throw new ProtocolError(
-            ErrorCode.InvalidParams,
+          throw invalid(
             'params.tools: this client does not declare sampling.tools (its option is sampling: { tools: true })',
           );
         return sample(params, context);
@@ -192,10 +169,7 @@ export class ServerRequests {
     const answers = await Promise.all(
       entries.map(async ([key, request]): Promise<[string, JsonObject]> => {
         if (!isObject(request) || typeof request.method !== 'string')
-          throw new ProtocolError(
-            ErrorCode.InvalidParams,
-            `inputRequests.${key}: expected a request, got ${describe(request)}`,
-          );
+          throw invalid(`inputRequests.${key}: expected a request, got ${describe(request)}`);
         return [key, await this.answer(request.method, isJsonObject(request.params) ? request.params : {}, context)];
       }),
     );
@@ -230,6 +204,14 @@ function formResult(answer: FormAnswer, schema: JsonObject): JsonObject {
     for (const [name, field] of Object.entries(schema.properties))
       if (isJsonObject(field) && field.default !== undefined) content[name] = field.default;
   return { action: 'accept', content: { ...content, ...answer } };
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function invalid(problem: string): ProtocolError {
+  return new ProtocolError(ErrorCode.InvalidParams, problem);
 }
 
 function unsupported(what: string, option: string): ProtocolError {

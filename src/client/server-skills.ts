@@ -20,14 +20,14 @@ export interface SkillFile {
   readonly verified: boolean;
 }
 
-export interface SkillLimits {
+interface SkillLimits {
   readonly maxSkillFiles: number;
   readonly maxSkillBytes: number;
   readonly maxMessageBytes: number;
 }
 
 /** The connection of a skill to its server. */
-export interface SkillParts {
+interface SkillParts {
   /** The server as the caller named it. */
   readonly server: string;
   readonly read: (uri: string, options: CallOptions) => Promise<ReadResourceResult>;

@@ -11,7 +11,7 @@ import { FilePins } from './mounts/pin-record.ts';
 import { approvePins, compareWithPins, describePinChange, type PinChange, type Pins, pinsOf } from './mounts/pins.ts';
 
 /** The definitions of a server today, and their differences from its pins. */
-export interface ComparedServer {
+interface ComparedServer {
   readonly now: Pins;
   /** Undefined if nothing of the server was ever approved. */
   readonly pins: Pins | undefined;

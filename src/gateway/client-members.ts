@@ -5,7 +5,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/protocol/json.ts';
 
 /** An entry in the words of this file, whatever program wrote it. */
-export interface CommonEntry {
+interface CommonEntry {
   readonly entry: JsonObject;
   /** The options of the mount that follow from it. Those of `troupe` have precedence. */
   readonly options: JsonObject;

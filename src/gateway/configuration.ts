@@ -22,7 +22,7 @@ import type { UpstreamOAuth } from './mounts/upstream-grants.ts';
 import { expandHome, expandVariables, type VariableSource } from './variables.ts';
 
 /** A server that the gateway can connect to. */
-export type ConfiguredTarget =
+type ConfiguredTarget =
   | {
       readonly command: string;
       readonly args: readonly string[];
@@ -47,15 +47,15 @@ export interface ConfiguredServer {
 }
 
 /** The options of a mount that a configuration can set. */
-export type ConfiguredOptions = Omit<MountOptions, 'auth' | 'allow' | 'pinFile'> & {
+type ConfiguredOptions = Omit<MountOptions, 'auth' | 'allow' | 'pinFile'> & {
   readonly auth?: false | ConfiguredAuth;
 };
 
 /** OAuth at a server with an address. Without `grant`, each person signs in. Secrets come from variables, never from the file. */
-export type ConfiguredAuth = Omit<UpstreamOAuth, 'tokens' | 'assertion' | 'exchange'>;
+type ConfiguredAuth = Omit<UpstreamOAuth, 'tokens' | 'assertion' | 'exchange'>;
 
 /** A part of the configuration that has no effect. */
-export interface ConfigurationProblem {
+interface ConfigurationProblem {
   readonly line: number;
   /** Such as `mcpServers.gh.env.TOKEN`. */
   readonly field: string;
@@ -78,7 +78,7 @@ export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
 }
 
-export interface ConfigurationSource {
+interface ConfigurationSource {
   /** The path of the file: paths in it are relative to its directory. */
   readonly file: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -430,7 +430,7 @@ function isListOfServers(value: JsonValue): boolean {
  * hash of the whole name, and so does one that equals another after the change. A name that needs no change stays as it is. So
  * names do not depend on the order of the entries.
  */
-export function mountNames(keys: readonly string[]): readonly string[] {
+function mountNames(keys: readonly string[]): readonly string[] {
   const plain = keys.map(plainName);
   return keys.map((key, index) => {
     const name = plain[index] ?? '';

@@ -10,7 +10,7 @@ import { type ConfiguredServer, type GatewayConfiguration, readConfiguration } f
 import type { Mount, MountOptions, MountTarget } from './mounts/mount-options.ts';
 
 /** The server of a gateway. */
-export interface GatewayServer {
+interface GatewayServer {
   mount(name: string, target: MountTarget, options: MountOptions): Promise<Mount>;
 }
 
@@ -58,7 +58,6 @@ export class Gateway {
   /** The file behind links. */
   #real = '';
   readonly #lock: string;
-  readonly #clock: Clock;
   readonly #places = new Map<string, Place>();
   readonly #watch: Watch;
   /** The text of the last configuration that was read, whether it was valid or not. */
@@ -74,14 +73,13 @@ export class Gateway {
     this.#options = options;
     this.#file = resolve(options.file);
     this.#lock = lockFileOf(options.file);
-    this.#clock = options.clock ?? systemClock;
     this.#watch = new Watch({
       // A volume of Kubernetes replaces the link `..data` to the directory of its files.
       matters: (path) =>
         [this.#file, this.#lock, this.#real].includes(path) || this.#files.has(path) || basename(path) === '..data',
       onChange: (paths) => this.#changed(paths),
       say: (line) => this.#say('info', line),
-      clock: this.#clock,
+      clock: options.clock ?? systemClock,
     });
   }
 
@@ -155,7 +153,7 @@ export class Gateway {
     const wanted = new Map(servers.map((server) => [server.name, server]));
     for (const [name, place] of this.#places) if (!wanted.has(name)) place.want(undefined);
     for (const server of servers) {
-      const place = this.#places.get(server.name) ?? new Place(server.name, this.#lock, this.#options, this.#clock);
+      const place = this.#places.get(server.name) ?? new Place(server.name, this.#options);
       this.#places.set(server.name, place);
       if (this.#listens) place.listens();
       place.want(server);
@@ -173,9 +171,7 @@ export class Gateway {
  */
 class Place {
   readonly #name: string;
-  readonly #lock: string;
   readonly #options: GatewayOptions;
-  readonly #clock: Clock;
   #wanted: ConfiguredServer | undefined;
   #mount: { readonly mount: Mount; readonly of: ConfiguredServer } | undefined;
   #working: Promise<void> | undefined;
@@ -184,11 +180,9 @@ class Place {
   #stopped = false;
   #listens = false;
 
-  constructor(name: string, lock: string, options: GatewayOptions, clock: Clock) {
+  constructor(name: string, options: GatewayOptions) {
     this.#name = name;
-    this.#lock = lock;
     this.#options = options;
-    this.#clock = clock;
   }
 
   /** Resolves when nothing is left to do. */
@@ -223,7 +217,7 @@ class Place {
   }
 
   async #work(): Promise<void> {
-    for (let failures = 0; !this.#stopped && !this.#done(); ) {
+    for (let failures = 0; !this.#stopped && !isSame(this.#wanted, this.#mount?.of); ) {
       this.#overtaken = new AbortController();
       const wanted = this.#wanted;
       try {
@@ -236,13 +230,10 @@ class Place {
         if (failures === 1) this.#say('error', `${messageOf(error)}.${still}`);
         // A definition that the server rejects stays rejected; a server that cannot be reached may come back.
         if (!this.#mount) return;
-        await pause(this.#clock, Math.min(RETRY.toMs, RETRY.fromMs * 2 ** (failures - 1)), this.#overtaken.signal);
+        const ms = Math.min(RETRY.toMs, RETRY.fromMs * 2 ** (failures - 1));
+        await pause(this.#options.clock ?? systemClock, ms, this.#overtaken.signal);
       }
     }
-  }
-
-  #done(): boolean {
-    return isSame(this.#wanted, this.#mount?.of);
   }
 
   async #step(wanted: ConfiguredServer | undefined): Promise<void> {
@@ -260,7 +251,7 @@ class Place {
     const options = {
       ...patience,
       ...others,
-      pinFile: this.#lock,
+      pinFile: lockFileOf(this.#options.file),
       ...(signsIn(wanted) ? { auth: { ...auth, ...(tokens && { tokens }) } } : auth === false ? { auth } : {}),
     };
     if (!now) {

@@ -10,7 +10,7 @@ export interface VariableSource {
 }
 
 /** A variable cannot be replaced. */
-export class VariableError extends Error {
+class VariableError extends Error {
   override readonly name = 'VariableError';
 }
 

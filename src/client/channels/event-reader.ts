@@ -1,6 +1,6 @@
 /** Reads a stream of server-sent events (WHATWG HTML, "Interpreting an event stream"). */
 
-export interface EventReaderOptions {
+interface EventReaderOptions {
   /** Longest event or line, in characters. */
   readonly maxLength: number;
   /** An event with data. `type` is `message` unless the event names another. */

@@ -1,8 +1,7 @@
 /** The HTTP channel of a client: one POST for each message, streams for responses, and the resumption of cut streams. */
 import { Buffer } from 'node:buffer';
 import type { Agent, ClientRequest } from 'node:http';
-import { type Clock, LONGEST_TIMER_MS, type Timer } from '../../core/kernel/clock.ts';
-import type { OperatorLog } from '../../core/kernel/operator-log.ts';
+import { LONGEST_TIMER_MS, type Timer } from '../../core/kernel/clock.ts';
 import type { RequestId } from '../../core/protocol/jsonrpc.ts';
 import { InFlightTable } from '../../core/requests/in-flight-table.ts';
 import { isHeaderValue } from '../../features/oauth/issuers/header-text.ts';
@@ -11,22 +10,15 @@ import type { CallFailure } from '../client-errors.ts';
 import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from './channel.ts';
 import { EventReader } from './event-reader.ts';
 import { cut, EXCERPT_BYTES, excerpt, notMcp, readExcerpt, rejectionOf, tooLong } from './http-failures.ts';
-import { discard, HttpOrigin, type NodeHttp, type OriginResponse } from './http-origin.ts';
+import { discard, HttpOrigin, type OriginOptions, type OriginRequest, type OriginResponse } from './http-origin.ts';
 import { isGone } from './lost-session.ts';
 
-export interface HttpChannelOptions {
-  readonly url: URL;
-  /** The module for the origin of `url`, to which every address of the channel belongs. */
-  readonly nodeHttp: NodeHttp;
-  /** Sent with every request to the origin of `url`, and to no other. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly clock: Clock;
+export interface HttpChannelOptions extends OriginOptions {
   /** Longest message, in bytes. */
   readonly maxMessageBytes: number;
   /** Most milliseconds until the response begins, for requests that are no calls (the session's stream, its end). */
   readonly connectMs: number;
   readonly authorization: Authorization | undefined;
-  readonly log: OperatorLog;
   /** A session that another process has opened. It is not ended with this channel. */
   readonly resumed?: { readonly session: string; readonly revision: string } | undefined;
 }
@@ -47,9 +39,8 @@ const MAX_EVENT_ID_BYTES = 4_096;
 /** Milliseconds for the end of a session to reach the server. */
 const DELETE_MS = 2_000;
 
-/** One request of the client and its response: its stream may be cut and resumed. */
-interface HttpExchange {
-  readonly message: OutgoingMessage;
+/** A stream of the server, which may be cut and resumed. */
+interface ResumableStream {
   request: ClientRequest | undefined;
   /** The timer before a cut stream is resumed. */
   retry: Timer | undefined;
@@ -58,6 +49,11 @@ interface HttpExchange {
   /** An event had an id that cannot be sent again. */
   unresumable: boolean;
   retryMs: number;
+}
+
+/** One request of the client and its response. */
+interface HttpExchange extends ResumableStream {
+  readonly message: OutgoingMessage;
   /** Consecutive attempts to resume without an event. */
   resumes: number;
   /** The response has arrived, or the request was given up. */
@@ -67,13 +63,7 @@ interface HttpExchange {
 }
 
 /** The stream of a legacy session for messages outside of any request. */
-interface SessionStream {
-  request: ClientRequest | undefined;
-  retry: Timer | undefined;
-  lastEventId: string;
-  /** An event had an id that cannot be sent again. */
-  unresumable: boolean;
-  retryMs: number;
+interface SessionStream extends ResumableStream {
   failures: number;
   /** The authorization that the server rejected for this stream. The stream opens again with another one. */
   rejected: string | undefined;
@@ -589,7 +579,7 @@ export class HttpChannel implements Channel {
   /** Reads events into texts; remembers ids and delays. @returns the listener for chunks */
   #reader(
     deliver: (text: string) => void,
-    at: HttpExchange | SessionStream,
+    at: ResumableStream,
     advanced: () => void,
     overflow: () => void,
   ): (chunk: Buffer) => void {
@@ -612,7 +602,7 @@ export class HttpChannel implements Channel {
   }
 
   /** The id of an event as a header: its bytes in UTF-8 (WHATWG HTML, "Last-Event-ID"). Empty if no header can carry it. */
-  #resumable(id: string, at: HttpExchange | SessionStream): string {
+  #resumable(id: string, at: ResumableStream): string {
     const bytes = Buffer.from(id, 'utf8').toString('latin1');
     if (bytes.length <= MAX_EVENT_ID_BYTES && isHeaderValue(bytes)) return bytes;
     if (!at.unresumable)
@@ -673,15 +663,8 @@ const UNKNOWN_METHOD: readonly number[] = [400, 404, 405, 406, 415, 422, 501];
 const WITHOUT_SERVER: readonly number[] = [408, 425, 429, 502, 503, 504];
 
 /** A request for a stream. */
-interface StreamRequest {
+interface StreamRequest extends Omit<OriginRequest, 'method' | 'headers'> {
   readonly lastEventId: string;
-  readonly authorization: Authorization | undefined;
-  readonly waitsForToken?: boolean | undefined;
-  readonly ofSession?: boolean | undefined;
-  wanted(): boolean;
-  started(request: ClientRequest): void;
-  response(response: OriginResponse): void;
-  failed(failure: CallFailure): void;
 }
 
 /** The authorization that a request carries. */

@@ -20,7 +20,7 @@ import type { CallFailure, CarriedOut } from '../client-errors.ts';
 import { SessionCookies } from './session-cookies.ts';
 
 /** `node:http` or `node:https`, as far as a channel uses it. */
-export interface NodeHttp {
+interface NodeHttp {
   readonly Agent: new (options: AgentOptions) => Agent;
   request(options: RequestOptions): ClientRequest;
 }
@@ -30,16 +30,20 @@ export function nodeHttpFor({ protocol }: URL): Promise<NodeHttp> {
   return protocol === 'https:' ? import('node:https') : import('node:http');
 }
 
-export interface HttpOriginOptions {
+/** The options of a channel that concern its origin. */
+export interface OriginOptions {
   /** The address of the server. Credentials in it become Basic authorization. */
   readonly url: URL;
   /** The module for the origin of `url`, to which every address of the channel belongs. */
   readonly nodeHttp: NodeHttp;
   /** Sent with every request to the origin of `url`, and to no other. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly agent: Agent;
   readonly clock: Clock;
   readonly log: OperatorLog;
+}
+
+interface HttpOriginOptions extends OriginOptions {
+  readonly agent: Agent;
   /** The server rejects the token of a request that waits for another one ({@link HttpOrigin.authorized}). */
   tokenRejected(challenge: string | undefined): void;
 }

@@ -6,7 +6,7 @@ import { LineReader } from '../../core/transports/lines.ts';
 import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from './channel.ts';
 
 /** The streams of an open channel. */
-export interface LineStreams {
+interface LineStreams {
   readonly input: Readable;
   readonly output: Writable;
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/kernel/clock.ts';
 import type { MemoryPeer } from '../../core/transports/memory.ts';
 import type { Channel, ChannelHost, OutgoingMessage } from './channel.ts';
 
-export interface MemoryChannelOptions {
+interface MemoryChannelOptions {
   readonly clock: Clock;
   /** Connects to the server; rejects if the server is closed. */
   connect(): Promise<Pick<MemoryPeer, 'send' | 'onText' | 'close' | 'closed'>>;

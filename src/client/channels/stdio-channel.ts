@@ -50,7 +50,7 @@ const INHERITED =
       ]
     : ['HOME', 'LANG', 'LC_ALL', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'USER', 'XDG_RUNTIME_DIR'];
 
-export interface StdioChannelOptions extends LineChannelOptions {
+interface StdioChannelOptions extends LineChannelOptions {
   /** Receives each line of the child's stderr. */
   readonly stderrLine: (line: string) => void;
 }

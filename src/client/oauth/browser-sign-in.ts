@@ -18,13 +18,13 @@ export interface SignIn {
   close(): void;
 }
 
-export interface SignInTime {
+interface SignInTime {
   readonly clock: Clock;
   /** Milliseconds for the person. */
   readonly timeoutMs: number;
 }
 
-export interface BrowserSignInOptions extends SignInTime {
+interface BrowserSignInOptions extends SignInTime {
   /** Shows the full address, before the browser opens it. */
   readonly show: (address: string) => void;
   /** Opens the browser. Default true. */

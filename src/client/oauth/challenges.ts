@@ -1,6 +1,6 @@
 /** Reads `WWW-Authenticate`: the schemes of a challenge and their parameters (RFC 9110 section 11.6.1). */
 
-export interface AuthChallenge {
+interface AuthChallenge {
   /** In lower case, such as `bearer`. */
   readonly scheme: string;
   readonly params: Readonly<Record<string, string>>;

@@ -10,7 +10,7 @@ import {
 } from '../../features/oauth/issuers/issuer-metadata.ts';
 
 /** The metadata of an MCP server as a protected resource (RFC 9728). */
-export interface ProtectedResource {
+interface ProtectedResource {
   /** The value for `resource` in requests to the authorization server (RFC 8707). */
   readonly resource: string;
   readonly issuers: readonly string[];

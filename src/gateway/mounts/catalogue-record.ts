@@ -11,7 +11,7 @@ export interface StoredCatalogue {
   readonly catalogue: UpstreamCatalogue;
 }
 
-export interface CatalogueRecordOptions {
+interface CatalogueRecordOptions {
   readonly mount: string;
   /** Identifies the upstream: the catalogue of another one is not read. Undefined: nothing is stored. */
   readonly targetKey: string | undefined;

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../core/protoc
 import { copyNumbers } from '../../core/protocol/json-text.ts';
 
 /** Invisible characters at one place of a definition. */
-export interface InvisibleText {
+interface InvisibleText {
   /** The members that lead to the text, such as `inputSchema/properties/path/description`. */
   readonly at: string;
   /** Each character once, such as `U+200B`. */

@@ -56,7 +56,7 @@ export type MountMail =
   | { readonly type: 'close'; readonly reply: Waiter };
 
 /** A change that was checked, and another upstream with its first catalogue. */
-export interface ChangedMount {
+interface ChangedMount {
   readonly settings: MountSettings;
   readonly moved:
     | {
@@ -78,7 +78,7 @@ export interface MountServer {
   readonly subscriptions: Mailbox<SubscriptionsMail>;
 }
 
-export interface MountActorOptions extends MountServer {
+interface MountActorOptions extends MountServer {
   readonly name: string;
   /** Identifies the target: a catalogue of another target is not offered. */
   readonly targetKey: string | undefined;

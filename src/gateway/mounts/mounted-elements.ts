@@ -60,7 +60,7 @@ export interface Waiter<T = void> {
   reject(error: unknown): void;
 }
 
-export interface MountedElementsOptions extends RelayOptions {
+interface MountedElementsOptions extends RelayOptions {
   readonly registrations: MountRegistrations;
   readonly capabilities: AnnouncedCapabilities;
   readonly claims: NameClaims;
@@ -74,7 +74,7 @@ interface MountedClaims {
 }
 
 /** The number of elements of each kind that a mount offers, and why others are left out. */
-export interface OfferedElements {
+interface OfferedElements {
   readonly tools: number;
   readonly resources: number;
   readonly prompts: number;

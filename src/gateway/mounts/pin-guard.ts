@@ -13,7 +13,7 @@ export interface JudgedCatalogue {
   readonly problems: readonly string[];
 }
 
-export interface PinGuardOptions {
+interface PinGuardOptions {
   readonly mode: 'off' | 'warn' | 'hold';
   readonly record: PinRecord;
   /** The advice after a difference. */

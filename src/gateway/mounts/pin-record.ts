@@ -55,23 +55,20 @@ function readLock(file: string): ReadonlyMap<string, Pins> {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return new Map();
     throw error;
   }
+  const unreadable = (problem: string): Error =>
+    new Error(`${file}: ${problem}. Restore the file, or remove it and approve again`);
   let lock: CommentedJson['value'];
   try {
     lock = readCommentedJson(text).value;
   } catch (error) {
-    throw new Error(`${file}: ${messageOf(error)}. Restore the file, or remove it and approve again`);
+    throw unreadable(messageOf(error));
   }
   if (!isJsonObject(lock) || lock.version !== VERSION || !isJsonObject(lock.servers))
-    throw new Error(
-      `${file}: expected a lock file of version ${VERSION}. Restore the file, or remove it and approve again`,
-    );
+    throw unreadable(`expected a lock file of version ${VERSION}`);
   const all = new Map<string, Pins>();
   for (const [name, pins] of Object.entries(lock.servers)) {
     const read = readPins(pins);
-    if (!read)
-      throw new Error(
-        `${file}: ${name}: expected the lists tools and prompts. Restore the file, or remove it and approve again`,
-      );
+    if (!read) throw unreadable(`${name}: expected the lists tools and prompts`);
     all.set(name, read);
   }
   return all;

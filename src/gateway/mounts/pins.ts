@@ -20,7 +20,7 @@ export interface Pins {
 }
 
 /** The definitions of one upstream, as it sent them. */
-export interface PinnableDefinitions {
+interface PinnableDefinitions {
   readonly tools: readonly unknown[];
   readonly prompts: readonly unknown[];
 }

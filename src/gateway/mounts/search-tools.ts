@@ -17,8 +17,8 @@ import { listViewOf } from '../../features/asking/request-context.ts';
 import { parametersOf, schemaText } from '../tool-signature.ts';
 import { type IndexedTool, ToolIndex } from './tool-index.ts';
 
-export const FIND_TOOL = 'find_tools';
-export const CALL_TOOL = 'call_tool';
+const FIND_TOOL = 'find_tools';
+const CALL_TOOL = 'call_tool';
 
 /** The source of both tools in the registry. */
 const SOURCE = 'search in mounts';

@@ -43,7 +43,7 @@ export interface UpstreamSignIn {
   close(): void;
 }
 
-export interface SignInsOptions {
+interface SignInsOptions {
   readonly keys: StateKeys;
   readonly clock: Clock;
   log(level: 'info' | 'warning', message: string): void;

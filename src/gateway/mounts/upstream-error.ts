@@ -5,31 +5,6 @@ import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../../c
 import { META } from '../../core/protocol/meta.ts';
 import type { ClientCapabilities } from '../../core/protocol/types.ts';
 
-/** The reason for which an upstream did not answer a call. It contains no address, no command and no output of the upstream. */
-export class UpstreamError extends Error {
-  override readonly name = 'UpstreamError';
-  /** The name of the mount. */
-  readonly upstream: string;
-  readonly reason: FailureReason;
-  readonly carriedOut: CarriedOut;
-  /** The same call may succeed later, and does no harm. */
-  readonly retry: boolean;
-  /** Milliseconds after which the upstream asks to call again. */
-  readonly retryAfterMs: number | undefined;
-
-  /** @param call the call in words, such as `"create_issue"` */
-  constructor(upstream: string, call: string, error: ClientError) {
-    const { reason, retryAfterMs } = error;
-    const carriedOut = rejectedAtHop(error) ? 'no' : error.carriedOut;
-    super(`${upstream}: ${whyOf(error)}. ${adviceFor(error, carriedOut, call)}`, { cause: error });
-    this.upstream = upstream;
-    this.reason = reason;
-    this.carriedOut = carriedOut;
-    this.retry = carriedOut === 'no' && TEMPORARY.has(reason);
-    this.retryAfterMs = retryAfterMs;
-  }
-}
-
 /** Failures that may pass without a change of the configuration. */
 const TEMPORARY: ReadonlySet<FailureReason> = new Set(['unreachable', 'closed', 'timed out', 'overloaded']);
 
@@ -80,12 +55,8 @@ function isCode(code: number): code is ErrorCodeValue {
   return Number.isSafeInteger(code) && code !== 0 && !OF_ONE_HOP.has(code);
 }
 
-function rejectedAtHop(error: ClientError): boolean {
-  return error instanceof ErrorResponse && OF_ONE_HOP.has(error.code);
-}
-
 /** A call as its failure describes it. */
-export interface FailedCall {
+interface FailedCall {
   /** The name of the mount. */
   readonly mount: string;
   readonly method: string;
@@ -106,27 +77,27 @@ export function answerFailure({ mount, method, about, capabilities }: FailedCall
   if (error instanceof ErrorResponse && (isCode(error.code) || isAnswer(error.code, error.data, capabilities)))
     throw new ProtocolError(error.code, error.text, ownData(error));
   if (!(error instanceof ClientError)) throw error;
-  const failure = new UpstreamError(mount, about === undefined ? 'it' : `"${about}"`, error);
-  const { reason, carriedOut, retry, retryAfterMs } = failure;
+  const { reason, retryAfterMs } = error;
+  const carriedOut = error instanceof ErrorResponse && OF_ONE_HOP.has(error.code) ? 'no' : error.carriedOut;
+  const call = about === undefined ? 'it' : `"${about}"`;
+  // The text has no address, no command and no output of the upstream.
+  const text = `${mount}: ${whyOf(error)}. ${adviceFor(error, carriedOut, call)}`;
   const data = {
     upstream: mount,
-    ...{ reason, carriedOut, retry },
+    // The same call may succeed later, and does no harm.
+    ...{ reason, carriedOut, retry: carriedOut === 'no' && TEMPORARY.has(reason) },
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   };
-  if (method === 'tools/call')
-    return {
-      content: [{ type: 'text', text: failure.message }],
-      isError: true,
-      _meta: {
-        [META.upstreamFailure]: data,
-        ...(retryAfterMs === undefined ? {} : { [META.retryAfterMs]: retryAfterMs }),
-      },
-    };
-  throw new ProtocolError(
-    carriedOut === 'no' ? ErrorCode.UpstreamUnavailable : ErrorCode.InternalError,
-    failure.message,
-    data,
-  );
+  if (method !== 'tools/call')
+    throw new ProtocolError(carriedOut === 'no' ? ErrorCode.UpstreamUnavailable : ErrorCode.InternalError, text, data);
+  return {
+    content: [{ type: 'text', text }],
+    isError: true,
+    _meta: {
+      [META.upstreamFailure]: data,
+      ...(retryAfterMs === undefined ? {} : { [META.retryAfterMs]: retryAfterMs }),
+    },
+  };
 }
 
 /** The data of an upstream's error. Of -32603, `upstream` and `carriedOut` are this server's words. */

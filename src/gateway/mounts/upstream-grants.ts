@@ -29,7 +29,7 @@ export interface UpstreamOAuth extends Pick<OAuthOptions, (typeof OF_OAUTH)[numb
 }
 
 /** Tokens from a function of the program. */
-export interface UpstreamTokens {
+interface UpstreamTokens {
   /**
    * Returns the token of a principal at this upstream, without "Bearer". Called for each request.
    *
@@ -61,7 +61,7 @@ const MAX_PRINCIPALS = 4_096;
 /** Most grants that are tried for a catalogue in a row. */
 const MAX_TRIED = 4;
 
-export interface UpstreamGrantsOptions {
+interface UpstreamGrantsOptions {
   readonly mount: string;
   readonly url: URL;
   readonly auth: Exclude<UpstreamAuth, false>;

@@ -127,11 +127,7 @@ export class Upstream {
       const { extensions } = connect;
       // Calls use the connection for the catalogue only if it is that of all: the upstream must not ask on it.
       const declared = share === 'everyone' ? {} : ASKABLE;
-      const link = this.#open(undefined, extensions === undefined ? declared : { ...declared, extensions });
-      this.#shared = link;
-      link.opening.catch(() => {
-        if (this.#shared === link) this.#shared = undefined;
-      });
+      this.#shared = this.#open(undefined, extensions === undefined ? declared : { ...declared, extensions });
     }
     const client = await this.#within(this.#shared.opening);
     this.#era = client.server.era;
@@ -172,13 +168,7 @@ export class Upstream {
 
   /** The connection to a legacy upstream for anonymous calls of clients that it cannot ask. */
   #unasked(): Client | Promise<Client> {
-    if (!this.#plain) {
-      const link = this.#open(undefined, {});
-      this.#plain = link;
-      link.opening.catch(() => {
-        if (this.#plain === link) this.#plain = undefined;
-      });
-    }
+    this.#plain ??= this.#open(undefined, {});
     return this.#plain.client ?? this.#within(this.#plain.opening);
   }
 
@@ -414,7 +404,11 @@ export class Upstream {
         if (link !== this.#shared && link.usedAt !== REMOVED && client.server.era === 'legacy')
           this.#follower?.opened(client);
       },
-      () => this.#remove(link),
+      () => {
+        if (this.#shared === link) this.#shared = undefined;
+        if (this.#plain === link) this.#plain = undefined;
+        this.#remove(link);
+      },
     );
     return link;
   }

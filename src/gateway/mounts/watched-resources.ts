@@ -9,7 +9,7 @@ import { isObject } from '../../core/protocol/json.ts';
 import type { ReplaceableUpstream } from './replaceable-upstream.ts';
 import type { ConnectionFollower } from './upstream.ts';
 
-export interface WatchedResourcesOptions {
+interface WatchedResourcesOptions {
   readonly upstream: ReplaceableUpstream;
   readonly clock: Clock;
   /** Milliseconds in which clients that begin or cease to watch are gathered into one subscription. */
