@@ -7,7 +7,7 @@ import type { Clock, Timer } from '../../src/core/kernel/clock.ts';
 import { CELLS } from '../../src/core/protocol/cell.ts';
 import type { Member, MemberEvents, Nodes, Peer } from '../../src/core/store/membership.ts';
 import { memoryStore } from '../../src/core/store/memory-store.ts';
-import { type Store, type StoreAnswer, StoreError, type StoreQuery, type Write } from '../../src/core/store/store.ts';
+import { type Store, type StoreAnswer, StoreError, type Write } from '../../src/core/store/store.ts';
 import { type OtherQuery, TestStore } from './test-store.ts';
 
 const BEAT_MS = 500;
@@ -113,11 +113,6 @@ class ProcessStore extends TestStore {
     this.name = `memory database, ${process.name}`;
     this.#process = process;
     this.#commit = commit;
-  }
-
-  override ask(query: StoreQuery): Promise<StoreAnswer> {
-    // It needs no fence: of several nodes that try, one succeeds.
-    return query.type === 'first' ? this.#process.ask(() => this.inner.ask(query)) : super.ask(query);
   }
 
   override write(writes: readonly Write[]): Promise<void> {

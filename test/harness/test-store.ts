@@ -4,9 +4,9 @@ import type { Store, StoreAnswer, StoreQuery, Write } from '../../src/core/store
 import { StoreAround } from '../../src/core/store/store-around.ts';
 
 /** A query that is no batch. */
-export type OtherQuery = Exclude<StoreQuery, { readonly type: 'commit' | 'claim' | 'first' }>;
+export type OtherQuery = Exclude<StoreQuery, { readonly type: 'commit' | 'claim' }>;
 
-/** Durable by its own account. Claims and first writes are batches, too, so that `write` sees all that is written. */
+/** Durable by its own account. Claims are batches, too, so that `write` sees all that is written. */
 export class TestStore extends StoreAround {
   override readonly durable = true;
 
@@ -23,16 +23,6 @@ export class TestStore extends StoreAround {
         const existing = (await this.reply(query.reply.actor, query.reply.request)) || undefined;
         if (existing === undefined) await this.write([query.reply]);
         return { type: 'claim', value: existing };
-      }
-      case 'first': {
-        const { actor, snapshot } = query;
-        const existing = await this.load(actor.id);
-        if (!existing)
-          await this.write([
-            { type: 'actor', actor },
-            { type: 'snapshot', actor: actor.id, ...snapshot },
-          ]);
-        return { type: 'first', value: existing ?? { actor, snapshot, timers: [] } };
       }
       default:
         return this.read(query);

@@ -156,7 +156,7 @@ export function createRuntime(
 
   // Requests that wait for input.
   const keys = new StateKeys(options.keys);
-  keeping.restoring(() => keys.load(keeping.store, clock));
+  keeping.restoring(() => keys.load(keeping.store));
   const audit = options.audit && new Audit(options.audit, { system, store: keeping.store, keys, riders });
   if (audit) keeping.restoring(() => audit.open());
   supervision.audits(audit?.mailbox);

@@ -69,8 +69,6 @@ class MemoryStore extends Store {
         return { type: 'commit', value: undefined };
       case 'claim':
         return { type: 'claim', value: this.#claim(query.reply) };
-      case 'first':
-        return { type: 'first', value: this.#first(query.actor, query.snapshot) };
       case 'load':
         return { type: 'load', value: this.#load(query.actor) };
       case 'list':
@@ -168,13 +166,6 @@ class MemoryStore extends Store {
     const existing = replies.get(reply.request);
     if (!existing) replies.set(reply.request, reply);
     return existing?.data;
-  }
-
-  #first(actor: ActorRow, snapshot: NonNullable<Stored['snapshot']>): Stored {
-    const stored = this.#of(actor.id);
-    if (!stored.actor) stored.snapshot = snapshot;
-    stored.actor ??= actor;
-    return { actor: stored.actor, snapshot: stored.snapshot, timers: [...stored.timers.values()] };
   }
 
   #load(id: string): Stored | undefined {

@@ -137,8 +137,8 @@ export function gone(actor: string, stream: string, after: number): StoreError {
 export interface StoreHost {
   readonly clock: Clock;
   /**
-   * True if the server joins {@link Store.nodes} next: other processes may have the store open, and until then it commits
-   * nothing but {@link Store.first}.
+   * True if the server joins {@link Store.nodes} next: other processes may have the store open, and until then it writes
+   * nothing.
    */
   readonly shared?: boolean;
   log(level: 'info' | 'warning' | 'error', message: string): void;
@@ -148,10 +148,8 @@ export interface StoreHost {
 interface StoreParameters {
   /** Stores a batch, completely or not at all. */
   readonly commit: { readonly writes: readonly Write[] };
-  /** Stores a reply unless its request has one, in one step. */
+  /** Stores a reply unless its request has one, in one step: of several processes that try, one succeeds. */
   readonly claim: { readonly reply: ReplyWrite };
-  /** Stores an actor that does not exist, in one step: of several processes that try, one succeeds. */
-  readonly first: { readonly actor: ActorRow; readonly snapshot: NonNullable<Stored['snapshot']> };
   readonly load: { readonly actor: string };
   /**
    * Actors of one kind, the oldest first; optionally of one name, one principal or some cells; after this id, at most
@@ -184,8 +182,6 @@ interface StoreValues {
   readonly commit: undefined;
   /** The existing reply; undefined when the new one is durable. */
   readonly claim: string | undefined;
-  /** The actor that exists now, durable: this one or an earlier one. */
-  readonly first: Stored;
   readonly load: Stored | undefined;
   readonly list: ListedRows;
   /** Empty if there are no more events, never because some were deleted. */
@@ -206,13 +202,13 @@ export type StoreQuery = { [K in QueryType]: { readonly type: K } & StoreParamet
 /** The answer to a query of the same type. */
 export type StoreAnswer = { [K in QueryType]: { readonly type: K; readonly value: StoreValues[K] } }[QueryType];
 
-export type StoreChange = Extract<StoreQuery, { readonly type: 'commit' | 'claim' | 'first' | 'sweep' }>;
+export type StoreChange = Extract<StoreQuery, { readonly type: 'commit' | 'claim' | 'sweep' }>;
 export type StoreRead = Exclude<StoreQuery, StoreChange>;
 
 /** Returns whether a query writes. */
 export function isChange(query: StoreQuery): query is StoreChange {
   const { type } = query;
-  return type === 'commit' || type === 'claim' || type === 'first' || type === 'sweep';
+  return type === 'commit' || type === 'claim' || type === 'sweep';
 }
 
 /** Maximum number of damaged rows whose ids are remembered. */
@@ -271,10 +267,6 @@ export abstract class Store {
 
   claim(reply: ReplyWrite): Promise<string | undefined> {
     return this.#valueOf({ type: 'claim', reply });
-  }
-
-  first(actor: ActorRow, snapshot: NonNullable<Stored['snapshot']>): Promise<Stored> {
-    return this.#valueOf({ type: 'first', actor, snapshot });
   }
 
   load(actor: string): Promise<Stored | undefined> {

@@ -21,8 +21,7 @@ const ROW_LENGTH = 64;
 /** The length of what a query writes, in characters. */
 export function lengthOf(query: StoreQuery): number {
   if (query.type === 'commit') return query.writes.reduce((length, write) => length + lengthOfWrite(write), 0);
-  if (query.type === 'claim') return lengthOfWrite(query.reply);
-  return query.type === 'first' ? 2 * ROW_LENGTH + query.snapshot.data.length : 0;
+  return query.type === 'claim' ? lengthOfWrite(query.reply) : 0;
 }
 
 function lengthOfWrite(write: Write): number {

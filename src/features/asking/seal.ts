@@ -10,11 +10,10 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
-import type { Clock } from '../../core/kernel/clock.ts';
 import { isObject, type JsonValue } from '../../core/protocol/json.ts';
 import { digitsOf } from '../../core/protocol/json-text.ts';
 import { fromText, toText } from '../../core/store/serialize.ts';
-import { type ActorRow, type Store, type Stored, StoreError } from '../../core/store/store.ts';
+import { type Store, StoreError } from '../../core/store/store.ts';
 
 /** The payload; or the reason why no key of this ring sealed the text for this scope. */
 export type OpenedSeal =
@@ -196,8 +195,9 @@ function decoded(text: string): Buffer | undefined {
   return bytes.toString('base64url') === text ? bytes : undefined;
 }
 
-/** The actor that holds the generated secret of a server without configured keys in a durable store. */
+/** The reply that is the generated secret of a server without configured keys in a durable store. */
 const SECRET_ACTOR = 'server/secret';
+const SECRET = 'secret';
 
 /** The keys that seal the request states of a server: configured, stored, or random. */
 export class StateKeys {
@@ -219,23 +219,24 @@ export class StateKeys {
    *
    * @throws {StoreError}
    */
-  async load(store: Store, clock: Clock): Promise<void> {
-    if (!this.#ring && store.durable) this.#ring = await loadKeyRing(store, clock);
+  async load(store: Store): Promise<void> {
+    if (!this.#ring && store.durable) this.#ring = await loadKeyRing(store);
   }
 }
 
-async function loadKeyRing(store: Store, clock: Clock): Promise<KeyRing> {
+async function loadKeyRing(store: Store): Promise<KeyRing> {
   // A store that cannot write still serves reads.
-  const stored = await store.load(SECRET_ACTOR);
-  if (stored) return ringOf(stored);
-  const base = { id: SECRET_ACTOR, kind: 'server', name: 'secret', principal: '', status: 'live' } as const;
-  const actor: ActorRow = { ...base, created: clock.date(), expires: undefined };
-  const snapshot = { version: '1', data: toText({ secret: KeyRing.randomSecret() }) };
-  return ringOf(await store.first(actor, snapshot));
+  const stored = await store.reply(SECRET_ACTOR, SECRET);
+  if (stored !== undefined) return ringOf(stored);
+  const data = toText({ secret: KeyRing.randomSecret() });
+  const expires = Number.MAX_SAFE_INTEGER;
+  // Of several processes that start at once, one stores its secret.
+  const earlier = await store.claim({ type: 'reply', actor: SECRET_ACTOR, request: SECRET, data, expires });
+  return ringOf(earlier ?? data);
 }
 
-function ringOf({ snapshot }: Pick<Stored, 'snapshot'>): KeyRing {
-  return new KeyRing([secretIn(snapshot && fromText(snapshot.data, SECRET_ACTOR))]);
+function ringOf(text: string): KeyRing {
+  return new KeyRing([secretIn(fromText(text, SECRET_ACTOR))]);
 }
 
 function secretIn(value: unknown): string {

@@ -1,14 +1,7 @@
 /** Writes groups of batches: one group on its way, the next one gathers. Keeps its connection, and rejects what waits too long for it. */
 import { SlicedQueue, systemClock, type Timer } from '../../core/kernel/clock.ts';
 import { messageOf } from '../../core/protocol/json.ts';
-import {
-  type ActorRow,
-  type ReplyWrite,
-  type Stored,
-  StoreError,
-  type StoreHost,
-  type Write,
-} from '../../core/store/store.ts';
+import { type ReplyWrite, StoreError, type StoreHost, type Write } from '../../core/store/store.ts';
 import { toColumnText } from './column-text.ts';
 import { type FoldedClaim, GroupFold, needsHeads } from './group-fold.ts';
 import { LayerStatements } from './layer-statement.ts';
@@ -153,37 +146,6 @@ export class GroupWriter implements ConnectionOwner {
   /** @returns the existing reply; undefined if this one was stored. The empty string: it lost to one that must be read */
   claim(reply: ReplyWrite): Promise<string | undefined> {
     return this.#add([reply], reply);
-  }
-
-  /**
-   * Stores an actor unless it exists. It needs no fence: of several nodes that try, one succeeds.
-   *
-   * @throws {StoreError}
-   */
-  async first(actor: ActorRow, { version, data }: NonNullable<Stored['snapshot']>): Promise<void> {
-    await this.queue.settled();
-    const connection = this.#connection.current;
-    if (!connection) throw this.#refusal() ?? this.#away();
-    const { id, kind, name, principal, status, created, expires } = actor;
-    try {
-      await connection.query(
-        {
-          name: 'first',
-          text: `INSERT INTO ${this.#options.schema}.actor AS a(id, kind, name, principal, status, created, expires, version, snapshot)
-VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, name = excluded.name, principal = excluded.principal,
-  status = excluded.status, created = excluded.created, expires = excluded.expires, version = excluded.version, snapshot = excluded.snapshot
-WHERE a.kind IS NULL`,
-        },
-        [
-          ...[id, kind, name, principal, status].map(toColumnText),
-          created,
-          expires ?? null,
-          ...[version, data].map(toColumnText),
-        ],
-      );
-    } catch (error) {
-      throw postgresError(error, `the first write of ${id} failed`);
-    }
   }
 
   /** The writes of these actors by others are unknown to this process: it reads their streams before it writes them. */

@@ -1,16 +1,7 @@
 /** The store in a PostgreSQL database, opened: batches go to the writer, reads to the readers once the writes before them are durable. */
 import { hostname } from 'node:os';
 import type { Member, MemberEvents, Nodes } from '../../core/store/membership.ts';
-import {
-  type ActorRow,
-  type ReplyWrite,
-  Store,
-  type StoreAnswer,
-  type Stored,
-  StoreError,
-  type StoreHost,
-  type StoreQuery,
-} from '../../core/store/store.ts';
+import { type ReplyWrite, Store, type StoreAnswer, type StoreHost, type StoreQuery } from '../../core/store/store.ts';
 import { CrashNotes } from './crash-notes.ts';
 import { GroupWriter } from './group-writer.ts';
 import type { PostgresAddress } from './postgres-address.ts';
@@ -92,8 +83,6 @@ export class OpenedPostgres extends Store {
         return { type: 'commit', value: undefined };
       case 'claim':
         return { type: 'claim', value: await this.#claim(query.reply) };
-      case 'first':
-        return { type: 'first', value: await this.#first(query.actor, query.snapshot) };
       case 'sweep':
         await this.#writer.queue.settled();
         return { type: 'sweep', value: await this.#swept(query.now) };
@@ -116,13 +105,6 @@ export class OpenedPostgres extends Store {
       // Deleted in between: then the reply can be claimed.
       if (found !== undefined) return found;
     }
-  }
-
-  async #first(actor: ActorRow, snapshot: NonNullable<Stored['snapshot']>): Promise<Stored> {
-    await this.#writer.first(actor, snapshot);
-    const stored = await this.#reads.load(actor.id);
-    if (stored) return stored;
-    throw new StoreError('failed', `${actor.id} was deleted while it was stored. Try again`);
   }
 
   async #swept(now: number): Promise<number> {

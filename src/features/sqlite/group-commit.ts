@@ -4,15 +4,7 @@
  */
 
 import type { KnownKeys } from '../../core/store/known-keys.ts';
-import {
-  type ActorRow,
-  isChange,
-  type ReplyWrite,
-  type StoreAnswer,
-  type StoreChange,
-  type Stored,
-  type Write,
-} from '../../core/store/store.ts';
+import { isChange, type ReplyWrite, type StoreAnswer, type StoreChange, type Write } from '../../core/store/store.ts';
 import type { CommitMark } from './commit-mark.ts';
 import { COUNT_COMMIT, Displaced, type OpenedDatabase } from './database-file.ts';
 import type { FileIdentity } from './file-identity.ts';
@@ -219,8 +211,6 @@ export class GroupCommit {
         return { type: 'commit', value: undefined };
       case 'claim':
         return { type: 'claim', value: this.#claim(question.reply) };
-      case 'first':
-        return { type: 'first', value: this.#first(question.actor, question.snapshot) };
       case 'sweep':
         return this.#sweep(id, question.now);
     }
@@ -231,18 +221,6 @@ export class GroupCommit {
     const there = this.#replies.replyTo(actor, request);
     if (there === undefined) this.#replies.reply(actor, request, data, expires);
     return there;
-  }
-
-  /** @returns the actor that exists now */
-  #first(actor: ActorRow, snapshot: NonNullable<Stored['snapshot']>): Stored {
-    // Writes before it in this transaction may create the actor.
-    this.#settle();
-    const stored = this.#rows.load(actor.id);
-    if (stored) return stored;
-    this.#write({ type: 'actor', actor });
-    this.#write({ type: 'snapshot', actor: actor.id, ...snapshot });
-    this.#settle();
-    return this.#rows.load(actor.id) ?? { actor, snapshot, timers: [] };
   }
 
   #write(write: Write): void {

@@ -188,30 +188,6 @@ export function contract(name: string, make: () => Store | Promise<Store>, suite
     assert.is(await store.reply('claim', 'r'), 'four');
   });
 
-  test('the first of several processes stores an actor, and all get what it stored', async () => {
-    const row = (status: string): ActorRow => {
-      const { id, kind, name } = { id: 'server/first', kind: 'server', name: 'first' } as const;
-      return { id, kind, name, principal: '', status, created: 1, expires: undefined };
-    };
-    const both = await Promise.all([
-      store.first(row('one'), { version: '1', data: '"one"' }),
-      store.first(row('two'), { version: '2', data: '"two"' }),
-    ]);
-    for (const { actor, snapshot, timers } of both) {
-      assert.is(actor.status, 'one');
-      assert.equal(snapshot, { version: '1', data: '"one"' });
-      assert.equal(timers, []);
-    }
-    await store.commit([{ type: 'actor', actor: row('changed') }, timer('server/first', 't', 5_000)]);
-    const later = await store.first(row('three'), { version: '3', data: '"three"' });
-    assert.equal([later.actor.status, later.snapshot?.data, later.timers.length], ['changed', '"one"', 1]);
-    assert.equal(await store.load('server/first'), later);
-    await store.commit([{ type: 'forget', actor: 'server/first' }]);
-    const [forgotten] = await Promise.all([store.first(row('four'), { version: '4', data: '"four"' })]);
-    assert.is(forgotten.snapshot?.data, '"four"');
-    await store.commit([{ type: 'forget', actor: 'server/first' }]);
-  });
-
   test('lists and timers of some cells have the actors of these cells only', async () => {
     const cells = [3, 700, 3, 1_023, 700, 3];
     const ids = cells.map((cell, n) => `task/${withCell(cell, `of-a-cell-number-${n}-----`.slice(0, 22))}`);

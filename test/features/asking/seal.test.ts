@@ -2,7 +2,6 @@
 import { inspect } from 'node:util';
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import { systemClock } from '../../../src/core/kernel/clock.ts';
 import type { JsonValue } from '../../../src/core/protocol/json.ts';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
 import { digest, KeyRing, StateKeys } from '../../../src/features/asking/seal.ts';
@@ -269,7 +268,7 @@ function reordered(value: JsonValue): JsonValue {
 test('processes that create the stored secret at once open the states of each other', async () => {
   const store = Object.assign(memoryStore(), { durable: true });
   const [one, other] = [new StateKeys(undefined), new StateKeys(undefined)];
-  await Promise.all([one.load(store, systemClock), other.load(store, systemClock)]);
+  await Promise.all([one.load(store), other.load(store)]);
   assert.equal(other.ring.open(one.ring.seal({ n: 1 }, BOUND), BOUND), { ok: true, payload: { n: 1 } });
   assert.equal(one.ring.open(other.ring.seal({ n: 2 }, BOUND), BOUND), { ok: true, payload: { n: 2 } });
 });
