@@ -1,6 +1,7 @@
 /** The batches that wait for the database or are on their way to it: bounded, in order. */
 
-import { type ReplyWrite, StoreError, type Write } from '../../core/store/store.ts';
+import type { ReplyWrite, StoreError, Write } from '../../core/store/store.ts';
+import { EndedCalls, FEW_WAITING, groupSize, refusedBy } from '../../core/store/waiting-calls.ts';
 import { lengthOf, writtenActor } from '../../core/store/writes.ts';
 import type { PostgresOptions } from './postgres-options.ts';
 
@@ -15,8 +16,6 @@ export interface WriteJob {
   reject(error: StoreError): void;
 }
 
-/** This many may wait although the store has caught up, so that the next group gathers while a job prepares its next slice. */
-const FEW_WAITING = 32;
 /** Actors of ended jobs are dropped when more than these are known. */
 const MAX_ACTORS = 20_000;
 
@@ -32,8 +31,8 @@ export class WriteQueue {
   /** Number of jobs that were ever added, and that have ended. */
   #added = 0;
   #ended = 0;
-  /** Calls that wait until this many jobs have ended, the lowest number first. */
-  readonly #until: { readonly ended: number; resolve(): void }[] = [];
+  /** By the numbers of jobs. */
+  readonly #calls = new EndedCalls();
 
   constructor(options: PostgresOptions) {
     this.#options = options;
@@ -50,11 +49,9 @@ export class WriteQueue {
 
   /** @throws {StoreError} `busy` */
   add(writes: readonly Write[], claim?: ReplyWrite): Promise<string | undefined> {
-    const { maxWaiting, maxWaitingLength } = this.#options;
     const length = lengthOf({ type: 'commit', writes });
-    if (this.size >= maxWaiting) return Promise.reject(this.#busy('maxWaiting', maxWaiting, 'calls'));
-    if (this.size > 0 && this.#length + length > maxWaitingLength)
-      return Promise.reject(this.#busy('maxWaitingLength', maxWaitingLength, 'characters'));
+    const refused = refusedBy(this.#options, { size: this.size, length: this.#length }, length);
+    if (refused) return Promise.reject(refused);
     this.#length += length;
     this.#added += 1;
     for (const write of writes) this.#newest.set(writtenActor(write), this.#added);
@@ -63,17 +60,10 @@ export class WriteQueue {
 
   /** Takes the next group. It must be {@link end}ed before the next one is taken. */
   take(): readonly WriteJob[] {
-    const { maxGroupWrites, maxGroupLength } = this.#options;
-    let [count, writes, length] = [0, 0, 0];
-    for (const job of this.#waiting) {
-      writes += job.writes.length;
-      length += job.length;
-      if (count > 0 && (writes > maxGroupWrites || length > maxGroupLength)) break;
-      count += 1;
-    }
-    const all = count === this.#waiting.length;
-    this.#sent = all ? this.#waiting : this.#waiting.slice(0, count);
-    this.#waiting = all ? [] : this.#waiting.slice(count);
+    this.#sent = this.#waiting.splice(
+      0,
+      groupSize(this.#options, this.#waiting, ({ writes }) => writes.length),
+    );
     return this.#sent;
   }
 
@@ -99,40 +89,24 @@ export class WriteQueue {
 
   /** Resolves when all jobs but the last few have ended; undefined if only a few wait. */
   caughtUp(): Promise<void> | undefined {
-    return this.size <= FEW_WAITING ? undefined : this.#when(this.#added - FEW_WAITING);
+    return this.size <= FEW_WAITING ? undefined : this.#calls.when(this.#added - FEW_WAITING);
   }
 
   /** Resolves when all jobs that are there now have ended; undefined if there are none. */
   settled(): Promise<void> | undefined {
-    return this.size === 0 ? undefined : this.#when(this.#added);
+    return this.size === 0 ? undefined : this.#calls.when(this.#added);
   }
 
   /** Resolves when the jobs that write this actor have ended; undefined if none writes it. */
   settledOf(actor: string): Promise<void> | undefined {
     const newest = this.#newest.get(actor) ?? 0;
-    return newest <= this.#ended ? undefined : this.#when(newest);
-  }
-
-  #when(ended: number): Promise<void> {
-    return new Promise((resolve) => {
-      // Nearly always the newest is the last one.
-      let place = this.#until.length;
-      while (place > 0 && (this.#until[place - 1]?.ended ?? 0) > ended) place -= 1;
-      this.#until.splice(place, 0, { ended, resolve });
-    });
+    return newest <= this.#ended ? undefined : this.#calls.when(newest);
   }
 
   #notify(): void {
     if (this.size === 0) this.#newest.clear();
     else if (this.#newest.size > MAX_ACTORS)
       for (const [actor, newest] of this.#newest) if (newest <= this.#ended) this.#newest.delete(actor);
-    for (let [next] = this.#until; next && next.ended <= this.#ended; [next] = this.#until) {
-      this.#until.shift();
-      next.resolve();
-    }
-  }
-
-  #busy(name: string, most: number, what: string): StoreError {
-    return new StoreError('busy', `${most} ${what} are waiting for the store (${name}). Retry when some have finished`);
+    this.#calls.reached(this.#ended);
   }
 }

@@ -10,6 +10,7 @@ import {
   type StoreHost,
 } from '../../core/store/store.ts';
 import { startStoreThread } from '../../core/store/store-thread.ts';
+import { EndedCalls, FEW_WAITING, refusedBy } from '../../core/store/waiting-calls.ts';
 import { lengthOf } from '../../core/store/writes.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
 import {
@@ -29,54 +30,11 @@ interface Waiting {
   reject(error: StoreError): void;
 }
 
-type State =
-  /** The first thread opens the file. */
-  | 'opening'
-  | 'open'
-  /** The file was open and its thread has ended: the next thread opens it, or is about to. */
-  | 'reopening'
-  /** The disk has failed too often: only reads are possible. */
-  | 'open, read-only'
-  | 'reopening, read-only'
-  /** The file could not be opened, can no longer be read, or was removed or replaced. */
-  | 'failed'
-  | 'closed';
-
-/** The state when the thread has opened the file. */
-const OPENED: Readonly<Record<State, State>> = {
-  opening: 'open',
-  open: 'open',
-  reopening: 'open',
-  'open, read-only': 'open, read-only',
-  'reopening, read-only': 'open, read-only',
-  failed: 'failed',
-  closed: 'closed',
-};
-
-/** The state when the thread of an open file ends. */
-const ENDED: Readonly<Record<State, State>> = {
-  opening: 'opening',
-  open: 'reopening',
-  reopening: 'reopening',
-  'open, read-only': 'reopening, read-only',
-  'reopening, read-only': 'reopening, read-only',
-  failed: 'failed',
-  closed: 'closed',
-};
-
-/** Returns whether the file is open, so that its thread receives queries. */
-function isOpen(state: State): boolean {
-  return state === 'open' || state === 'open, read-only';
-}
-
-/** Returns whether queries wait for a thread. */
-function isOpening(state: State): boolean {
-  return state === 'opening' || state === 'reopening' || state === 'reopening, read-only';
-}
-
-function isReadOnly(state: State): boolean {
-  return state === 'open, read-only' || state === 'reopening, read-only';
-}
+/**
+ * The file. `opening`: for the first time. `reopening`: its thread has ended, and the next one opens it, or is about to.
+ * `failed`: it could not be opened, can no longer be read, or was removed or replaced.
+ */
+type State = 'opening' | 'open' | 'reopening' | 'failed' | 'closed';
 
 /** This many failures within this many milliseconds make the store read-only. */
 const MAX_DEATHS = 5;
@@ -94,8 +52,6 @@ const MANY = 256;
  * their responses send their next requests, whose writes then join the transaction.
  */
 const GATHERING_TURNS = 3;
-/** This many calls may wait although the store has caught up, so that its thread works while the next slice is prepared. */
-const FEW_WAITING = 32;
 
 /** The answers of which only the id travels. */
 const COMMITTED: StoreAnswer = { type: 'commit', value: undefined };
@@ -110,13 +66,15 @@ export class StoreThread {
   /** Resolves when the file is open for the first time. */
   readonly opened: Promise<void>;
   #state: State = 'opening';
+  /** The disk has failed too often: only reads are possible. */
+  #readOnly = false;
   #worker: Worker | undefined;
   #outbox: StoreJob[] = [];
   readonly #waiting = new Map<number, Waiting>();
   /** Responses of the thread. In slices, because each lets the output of a client leave, and a group has thousands. */
   readonly #answers = new SlicedQueue<JobAnswer | number>(systemClock, (answer) => this.#answer(answer));
-  /** Jobs that wait until the call with this id, or a later one, has its response; the lowest id first. */
-  readonly #pacing: { readonly id: number; resolve(): void }[] = [];
+  /** By the ids of calls: commits have their responses in the order of the calls. */
+  readonly #ended = new EndedCalls();
   #length = 0;
   #nextId = 1;
   /** Queries below this id have been sent. */
@@ -131,7 +89,8 @@ export class StoreThread {
   #why = '';
   /** The device and inode of the file, once it was open. */
   #database: string | undefined;
-  #ended = Promise.resolve();
+  /** Resolves when the thread has ended. */
+  #gone = Promise.resolve();
 
   /** @param snapshot see {@link sqliteSnapshot} */
   constructor(path: string, options: SqliteOptions, host: StoreHost, snapshot: boolean) {
@@ -165,42 +124,42 @@ export class StoreThread {
   }
 
   impairment(): 'not open' | 'read-only' | undefined {
-    if (this.#state === 'open') return undefined;
-    return isReadOnly(this.#state) ? 'read-only' : 'not open';
+    if (this.#readOnly && (this.#isOpening || this.#state === 'open')) return 'read-only';
+    return this.#state === 'open' ? undefined : 'not open';
   }
 
   /** Resolves when all calls that wait now, except the last few, have their responses; undefined if only a few wait. */
   caughtUp(): Promise<void> | undefined {
-    if (this.#waiting.size <= FEW_WAITING) return undefined;
-    return new Promise((resolve) => void this.#pacing.push({ id: this.#nextId - FEW_WAITING, resolve }));
+    return this.#waiting.size <= FEW_WAITING ? undefined : this.#ended.when(this.#nextId - FEW_WAITING);
   }
 
   /** Makes pending writes durable, and resolves when the thread has closed the file. */
   async close(): Promise<void> {
-    const last = isOpen(this.#state) ? this.ask({ type: 'close' }).catch(() => {}) : undefined;
-    const wasOpen = isOpen(this.#state);
+    const wasOpen = this.#state === 'open';
+    const last = wasOpen ? this.ask({ type: 'close' }).catch(() => {}) : undefined;
     this.#state = 'closed';
     this.#restart?.cancel();
     this.#post();
     if (!wasOpen) this.#rejectAll('closed', this.#closed());
     await last;
     if (!wasOpen) await this.#worker?.terminate();
-    await this.#ended;
+    await this.#gone;
     this.#lateness?.cancel();
     this.#rejectAll('closed', this.#closed());
   }
 
+  /** True while queries wait for a thread. */
+  get #isOpening(): boolean {
+    return this.#state === 'opening' || this.#state === 'reopening';
+  }
+
   #refusal(question: ThreadQuery, length: number): StoreError | undefined {
-    const { maxWaiting, maxWaitingLength } = this.#options;
     const writes = question.type !== 'close' && isChange(question);
     if (this.#state === 'closed') return new StoreError('closed', this.#closed());
     if (writes && this.#snapshot) return new StoreError('failed', `${this.#path} is open for reading only`);
-    if (this.#state === 'failed' || (writes && isReadOnly(this.#state))) return new StoreError('failed', this.#why);
+    if (this.#state === 'failed' || (writes && this.#readOnly)) return new StoreError('failed', this.#why);
     if (question.type === 'close') return undefined;
-    if (this.#waiting.size >= maxWaiting) return busy(this.#path, 'maxWaiting', maxWaiting, 'calls');
-    if (length > 0 && this.#waiting.size > 0 && this.#length + length > maxWaitingLength)
-      return busy(this.#path, 'maxWaitingLength', maxWaitingLength, 'characters');
-    return undefined;
+    return refusedBy(this.#options, { size: this.#waiting.size, length: this.#length }, length);
   }
 
   #closed(): string {
@@ -208,16 +167,15 @@ export class StoreThread {
   }
 
   #start(): void {
-    const readOnly = isReadOnly(this.#state);
     const start: ThreadStart = {
       ...{ path: this.#path, options: this.#options, snapshot: this.#snapshot },
-      ...{ readOnly, database: this.#database },
+      ...{ readOnly: this.#readOnly, database: this.#database },
     };
     const worker = startStoreThread('features/sqlite/sqlite-worker', 'troupe store', start);
     this.#worker = worker;
     let over = false;
     let gone: () => void = () => {};
-    this.#ended = new Promise((resolve) => {
+    this.#gone = new Promise((resolve) => {
       gone = resolve;
     });
     let refused: { fault: StoreFault; message: string } | undefined;
@@ -241,7 +199,7 @@ export class StoreThread {
     switch (mail.type) {
       case 'open':
         if (this.#state === 'closed') return;
-        this.#state = OPENED[this.#state];
+        if (this.#isOpening) this.#state = 'open';
         this.#database ??= mail.database;
         this.#opened.resolve();
         if (this.#waiting.size === 0) this.#worker?.unref();
@@ -250,7 +208,7 @@ export class StoreThread {
         this.#host.log('error', mail.message);
         return this.#giveUp('failed', mail.message);
       case 'ending':
-        this.#state = ENDED[this.#state];
+        if (this.#state === 'open') this.#state = 'reopening';
         return;
       case 'log':
         return this.#host.log(mail.level, mail.message);
@@ -278,12 +236,8 @@ export class StoreThread {
   #forget(id: number, { length }: Waiting): void {
     this.#waiting.delete(id);
     this.#length -= length;
-    // Commits have their responses in the order of the calls.
-    for (let [first] = this.#pacing; first && first.id <= id; [first] = this.#pacing) {
-      first.resolve();
-      this.#pacing.shift();
-    }
-    if (this.#waiting.size > 0 || isOpening(this.#state)) return;
+    this.#ended.reached(id);
+    if (this.#waiting.size > 0 || this.#isOpening) return;
     this.#lateness?.cancel();
     this.#lateness = undefined;
     // An idle store does not keep the process alive.
@@ -305,7 +259,7 @@ export class StoreThread {
     }
     this.#inThread = 0;
     if (this.#state === 'closed' || this.#state === 'failed') return;
-    if (this.#state === 'opening' || isReadOnly(this.#state)) return this.#giveUp(fault, message);
+    if (this.#state === 'opening' || this.#readOnly) return this.#giveUp(fault, message);
     this.#state = 'reopening';
     const now = this.#host.clock.now();
     this.#deaths.push(now);
@@ -314,7 +268,7 @@ export class StoreThread {
     if (deaths >= MAX_DEATHS) {
       this.#why = `${this.#path} is read-only after ${deaths} failures in a minute: ${message}. Check its disk, then restart this process`;
       this.#host.log('error', this.#why);
-      this.#state = 'reopening, read-only';
+      this.#readOnly = true;
       this.#rejectAll('failed', this.#why);
       return this.#start();
     }
@@ -346,7 +300,7 @@ export class StoreThread {
 
   /** Posts one message after some turns of the event loop: posting costs more than its content. */
   #flushSoon(turns: number): void {
-    if (this.#turns > 0 || isOpening(this.#state)) return;
+    if (this.#turns > 0 || this.#isOpening) return;
     this.#turns = turns;
     systemClock.soon(this.#nextTurn);
   }
@@ -359,7 +313,7 @@ export class StoreThread {
   };
 
   #post(): void {
-    if (this.#outbox.length === 0 || !this.#worker || isOpening(this.#state)) return;
+    if (this.#outbox.length === 0 || !this.#worker || this.#isOpening) return;
     this.#worker.postMessage(packJobs(this.#outbox));
     // The thread answers a sweep after many transactions: no query waits for it.
     for (const { question } of this.#outbox) if (question.type !== 'sweep') this.#inThread += 1;
@@ -391,11 +345,4 @@ export class StoreThread {
 
 function idOf(answer: JobAnswer | number): number {
   return typeof answer === 'number' ? answer : answer.id;
-}
-
-function busy(path: string, name: string, most: number, what: string): StoreError {
-  return new StoreError(
-    'busy',
-    `${path}: ${most} ${what} are waiting for the store (${name}). Retry when some have finished`,
-  );
 }

@@ -2,6 +2,7 @@
  * The thread of a store in a file: makes all waiting writes durable in one transaction while the next group collects.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { groupSize } from '../../core/store/waiting-calls.ts';
 import { Displaced, type OpenedDatabase, openFile } from './database-file.ts';
 import { GroupCommit } from './group-commit.ts';
 import { explainFault, storeFaultOf } from './sqlite-database.ts';
@@ -22,7 +23,6 @@ if (!port) throw new Error('this module runs in the thread of a store. Call sqli
 const tell = (mail: FromThread): void => port.postMessage(mail);
 
 const start: ThreadStart = workerData;
-const { maxGroupWrites, maxGroupLength } = start.options;
 const queue: StoreJob[] = [];
 const reported = new Set<string>();
 
@@ -54,18 +54,14 @@ function open(): OpenedDatabase | undefined {
   }
 }
 
-/** As many jobs as one transaction may have; a single job may exceed that. */
+/** As many jobs as one transaction may have. The end of the store is one of its own. */
 function group(): StoreJob[] {
-  let [writes, length, count] = [0, 0, 0];
-  for (const job of queue) {
-    const { question } = job;
-    writes += question.type === 'commit' ? question.writes.length : 1;
-    length += job.length;
-    // The end of the store is a transaction of its own.
-    if (count > 0 && (writes > maxGroupWrites || length > maxGroupLength || question.type === 'close')) break;
-    count += 1;
-  }
-  return queue.splice(0, count);
+  const end = queue.findIndex(({ question }) => question.type === 'close');
+  const jobs = end > 0 ? queue.slice(0, end) : queue;
+  return queue.splice(
+    0,
+    groupSize(start.options, jobs, ({ question }) => (question.type === 'commit' ? question.writes.length : 1)),
+  );
 }
 
 function serve(opened: OpenedDatabase): void {
