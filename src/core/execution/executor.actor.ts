@@ -134,8 +134,8 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
   #settle(request: RequestView, outcome: Outcome, cause: number): void {
     // The table that admitted the request may be gone, together with its connection.
     request.held?.release();
-    // A conversation may need it still, and releases it.
-    if (!request.conversation) request.memory?.release();
+    // Its interactive request may need it still, and releases it.
+    if (!request.interactive) request.memory?.release();
     const { address, system } = this.#options;
     const { inspection } = system;
     if (!inspection.on) return conclude(request, outcome);
@@ -165,6 +165,6 @@ function never(): void {}
 
 /** Responds to a request. A request that asked its client for input may be answered under another id. */
 function conclude(request: RequestView, outcome: Outcome): void {
-  if (request.conversation) request.conversation.send({ type: 'done', outcome });
+  if (request.interactive) request.interactive.send({ type: 'done', outcome });
   else respond(request, outcome);
 }

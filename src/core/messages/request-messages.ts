@@ -20,6 +20,13 @@ export interface AnswerMail {
   readonly outcome: Outcome;
 }
 
+/** The messages to the interactive request that a request has become. */
+export type ContinuationMail =
+  /** Its handler reports progress. */
+  | { readonly type: 'progressed'; readonly message: string }
+  /** Its handler has ended. */
+  | { readonly type: 'done'; readonly outcome: Outcome };
+
 export type RequestsMail =
   /** A new request: admit or reject it. */
   | RequestMail

@@ -3,7 +3,6 @@
  * creates them.
  */
 
-import type { InteractiveRequestMail } from '../../features/asking/input-messages.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { ServedBy } from '../protocol/methods.ts';
 import type { Operation } from '../protocol/operations.ts';
@@ -13,7 +12,7 @@ import type { ClientFacts } from './client-facts.ts';
 import type { RecordedReply } from './client-input.ts';
 import type { Exchange } from './connection-events.ts';
 import type { Mailbox } from './mailbox.ts';
-import type { RequestsMail } from './request-messages.ts';
+import type { ContinuationMail, RequestsMail } from './request-messages.ts';
 import type { RequestSpan } from './spans.ts';
 
 /** The requests of one JSON-RPC batch (2025-03-26), which are answered together. */
@@ -86,7 +85,7 @@ export interface RequestView {
   /** The memory that its handler makes the server retain; undefined while that is nothing. */
   readonly memory: HeldMemory | undefined;
   /** The interactive request that it became by asking its client for input: its handler's outcome goes there. */
-  readonly conversation: Mailbox<InteractiveRequestMail> | undefined;
+  readonly interactive: Mailbox<ContinuationMail> | undefined;
   /** Its span in a tracing system; undefined without one. */
   readonly span: RequestSpan | undefined;
   /** The record of an earlier run. */

@@ -4,7 +4,6 @@
  */
 import { setMaxListeners } from 'node:events';
 import { type RequestEvent, type RequestTag, requestMachine } from '../../../machines/request.ts';
-import type { InteractiveRequestMail } from '../../features/asking/input-messages.ts';
 import { statesOf } from '../kernel/charts/state-table.ts';
 import type { Auth } from '../messages/auth.ts';
 import type { ListView } from '../messages/authorization-rule.ts';
@@ -12,7 +11,7 @@ import type { ClientFacts } from '../messages/client-facts.ts';
 import type { RecordedReply } from '../messages/client-input.ts';
 import type { Exchange } from '../messages/connection-events.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import type { RequestsMail } from '../messages/request-messages.ts';
+import type { ContinuationMail, RequestsMail } from '../messages/request-messages.ts';
 import type { Batch, HeldMemory, RequestView } from '../messages/request-view.ts';
 import type { Outcome } from '../messages/results.ts';
 import type { RequestSpan } from '../messages/spans.ts';
@@ -54,7 +53,7 @@ export class ActiveRequest implements RequestView {
   /** The last reported progress; progress must increase. */
   progress = Number.NEGATIVE_INFINITY;
   memory: HeldMemory | undefined = undefined;
-  conversation: Mailbox<InteractiveRequestMail> | undefined = undefined;
+  interactive: Mailbox<ContinuationMail> | undefined = undefined;
   span: RequestSpan | undefined = undefined;
   recorded: RecordedReply | undefined = undefined;
   /** See {@link notifyAborted}. */
@@ -165,9 +164,9 @@ export function notifyAborted(request: RequestView, callback: () => void): void 
   activeRequestOf(request).notifyAborted(callback);
 }
 
-/** The request has become an interactive request, to which its handler's outcome goes. */
-export function makeInteractive(request: RequestView, conversation: Mailbox<InteractiveRequestMail>): void {
-  activeRequestOf(request).conversation = conversation;
+/** Sets the interactive request to which the outcome of its handler goes. */
+export function setInteractive(request: RequestView, interactive: Mailbox<ContinuationMail>): void {
+  activeRequestOf(request).interactive = interactive;
 }
 
 /** Sets the record of an earlier run. */

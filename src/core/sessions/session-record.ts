@@ -1,6 +1,5 @@
 /** One legacy session in a durable store: writes and reads its row, its snapshot and the events of its streams. */
 
-import { RecentNames } from '../../features/durability/recent-names.ts';
 import type { ActorSystem } from '../kernel/actor-system.ts';
 import { OutputGate } from '../kernel/output-gate.ts';
 import type { SessionState } from '../messages/session-messages.ts';
@@ -12,6 +11,7 @@ import { isLegacyRevision } from '../protocol/revisions.ts';
 import { isLogLevel } from '../protocol/types.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import { type ActorRow, type Store, type Stored, StoreError, type Write } from '../store/store.ts';
+import { RecentNames } from './recent-names.ts';
 import { isState, SessionWrites } from './session-writes.ts';
 
 /** Version of the snapshot. Other versions are not read. */

@@ -1,11 +1,11 @@
-/** The mailbox of an interactive request. Types only. */
+/** The mailbox of an interactive request, and its messages to the task that it becomes. Types only. */
 
-import type { Question, Reply } from '../../core/messages/client-input.ts';
+import type { InputRequest, Question, Reply } from '../../core/messages/client-input.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
+import type { ContinuationMail } from '../../core/messages/request-messages.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import type { Outcome } from '../../core/messages/results.ts';
 import type { JsonObject } from '../../core/protocol/json.ts';
-import type { TaskMail } from '../tasks/task-messages.ts';
 
 /** The run of a handler, as its interactive request uses it. */
 export interface HandlerRun {
@@ -17,8 +17,19 @@ export interface HandlerRun {
   waits(waiting: boolean): void;
 }
 
+/** The messages to the task that carries an interactive request. */
+export type CarryingMail =
+  | ContinuationMail
+  /** This request has become the task; respond with the task. */
+  | { readonly type: 'created'; readonly request: RequestView }
+  /** Its handler asks for input; `key` identifies the input request to its interactive request. */
+  | { readonly type: 'asked'; readonly key: string; readonly request: InputRequest }
+  /** Its handler no longer waits for these, by its own names. */
+  | { readonly type: 'dropped'; readonly keys: readonly string[] };
+
 /** The messages of an interactive request, from its first input request to its end. */
 export type InteractiveRequestMail =
+  | ContinuationMail
   /** Its handler asks for input. */
   | { readonly type: 'ask'; readonly questions: readonly Question[] }
   /** The handler has asked everything of this turn: send the input requests. */
@@ -30,15 +41,11 @@ export type InteractiveRequestMail =
   /** The client has retried with another request. */
   | { readonly type: 'resumed'; readonly request: RequestView; readonly responses: Readonly<Record<string, unknown>> }
   /** The request that carries it becomes this task: respond with the task, and send everything else to it. */
-  | { readonly type: 'detach'; readonly task: Mailbox<TaskMail> }
-  /** Its handler reports progress. */
-  | { readonly type: 'progressed'; readonly message: string }
+  | { readonly type: 'detach'; readonly task: Mailbox<CarryingMail> }
   /** The request that carries it was ended by its client or by its deadline. */
   | { readonly type: 'aborted'; readonly reason: Error }
   /** No answer came in time, or it was evicted. */
   | { readonly type: 'expired'; readonly reason: Error }
-  /** Its handler has ended. */
-  | { readonly type: 'done'; readonly outcome: Outcome }
   /** Its handler has ended, and so does the task that it has become. */
   | { readonly type: 'task ends'; readonly outcome: Outcome }
   /** The data behind this response is durable, or the reason why it is not. */

@@ -8,13 +8,11 @@ import { step } from '../../core/kernel/inspection/stepping.ts';
 import { CANCELLED, errorTypeOfCode } from '../../core/kernel/telemetry/metrics.ts';
 import type { ClientFacts } from '../../core/messages/client-facts.ts';
 import type { Question, Reply } from '../../core/messages/client-input.ts';
-import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import type { AskMail } from '../../core/messages/session-messages.ts';
 import type { QuestionSpan } from '../../core/messages/spans.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import { cannotAsk } from './declared-capabilities.ts';
-import type { InteractiveRequestMail } from './input-messages.ts';
 
 /** The initial snapshot, shared by all because snapshots are immutable. */
 const INITIAL = initialTransition(inputRequestMachine)[0];
@@ -141,18 +139,4 @@ function eventOf(reply: Reply): InputRequestEvent {
   const action = reply.ok && isObject(reply.result) ? reply.result.action : undefined;
   if (!reply.ok || action === 'cancel') return { type: 'cancel' };
   return { type: action === 'decline' ? 'decline' : 'answer' };
-}
-
-/**
- * Creates the mailbox of a request that cannot ask: it rejects every question.
- *
- * @param reason makes the error, which costs 10 µs, for a handler that asks
- */
-export function rejectingMailbox(reason: () => Error, clock: Clock): Mailbox<InteractiveRequestMail> {
-  return {
-    address: 'request/ended',
-    send(mail) {
-      if (mail.type === 'ask') refuseInput(mail.questions, reason(), clock);
-    },
-  };
 }

@@ -19,11 +19,11 @@ import { ErrorCode, toWireError, wireError } from '../../core/protocol/errors.ts
 import { retainedSize } from '../../core/protocol/heap.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import type { Operation } from '../../core/protocol/operations.ts';
-import { abortRequest, makeInteractive, respond } from '../../core/requests/active-request.ts';
-import type { TaskMail } from '../tasks/task-messages.ts';
-import type { InteractiveRequestMail } from './input-messages.ts';
+import { abortRequest, respond } from '../../core/requests/active-request.ts';
+import type { CarryingMail, InteractiveRequestMail } from './input-messages.ts';
 import { type PendingInput, refuseInput } from './input-request.ts';
 import { PendingInputs } from './input-requests.ts';
+import { makeInteractive } from './interactive-mailbox.ts';
 import type { InteractiveRequestEntry } from './interactive-request-entry.ts';
 
 /** The initial snapshot, shared by all because snapshots are immutable. */
@@ -56,7 +56,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   /** The reason why it ended without its handler. */
   #reason: Error | undefined;
   /** The task that the request has become. */
-  #task: Mailbox<TaskMail> | undefined;
+  #task: Mailbox<CarryingMail> | undefined;
 
   constructor(entry: InteractiveRequestEntry, self: Mailbox<InteractiveRequestMail>) {
     const { request } = entry;
@@ -162,7 +162,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     if (this.#snapshot.value === 'asking') this.#open.startTimeout(this.#request, this.#self);
   }
 
-  #detach(task: Mailbox<TaskMail>): void {
+  #detach(task: Mailbox<CarryingMail>): void {
     this.#becomeTask(task);
     // Its handler ended while the request became a task.
     if (this.#outcome) return this.#finish(this.#outcome);
@@ -173,14 +173,14 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   }
 
   /** Answers the current request with the task that it becomes. The task asks the questions that are open and not yet sent. */
-  #becomeTask(task: Mailbox<TaskMail>): void {
+  #becomeTask(task: Mailbox<CarryingMail>): void {
     this.#task = task;
     for (const [key, open] of this.#open) this.#askByTask(task, key, open);
     task.send({ type: 'created', request: this.#request });
   }
 
   /** A task ends once, with the result of its call, so it cannot ask a model. */
-  #askByTask(task: Mailbox<TaskMail>, key: string, { question }: PendingInput): void {
+  #askByTask(task: Mailbox<CarryingMail>, key: string, { question }: PendingInput): void {
     if (!question.model) return task.send({ type: 'asked', key, request: question.request });
     this.#open.fail([key], question.model.otherwise);
   }

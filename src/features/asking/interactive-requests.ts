@@ -14,10 +14,10 @@ import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { HeldMemory, RequestView } from '../../core/messages/request-view.ts';
 import { isOfCells } from '../../core/protocol/cell.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../../core/protocol/errors.ts';
-import { makeInteractive, setMemory, setRecorded, settleUnsent } from '../../core/requests/active-request.ts';
+import { setMemory, setRecorded, settleUnsent } from '../../core/requests/active-request.ts';
 import type { AuditMail } from '../guard/audit/audit-messages.ts';
 import type { HandlerRun, InteractiveRequestMail } from './input-messages.ts';
-import { rejectingMailbox } from './input-request.ts';
+import { interactiveOf, makeInteractive, rejectingMailbox } from './interactive-mailbox.ts';
 import { spawnInteractiveRequest } from './interactive-request.actor.ts';
 import {
   endTask,
@@ -88,7 +88,8 @@ export class InteractiveRequests implements CellHolder {
 
   /** Returns the interactive request of a request; creates it if needed. */
   interact(request: RequestView, run: HandlerRun): Mailbox<InteractiveRequestMail> {
-    if (request.conversation) return request.conversation;
+    const existing = interactiveOf(request);
+    if (existing) return existing;
     const { system, requestLog } = this.#options;
     const { clock } = system;
     const refusal = refusalFor(request);
@@ -126,8 +127,9 @@ export class InteractiveRequests implements CellHolder {
   }
 
   /** True if another process continues this request when it ends here. */
-  continuesElsewhere({ conversation }: RequestView): boolean {
-    const id = conversation && this.#ids.get(conversation);
+  continuesElsewhere(request: RequestView): boolean {
+    const mailbox = interactiveOf(request);
+    const id = mailbox && this.#ids.get(mailbox);
     return id !== undefined && this.#options.requestLog.durable && this.#options.requestLog.isLeaving(id);
   }
 

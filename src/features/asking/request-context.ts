@@ -381,7 +381,7 @@ function makeProgress(current: () => RequestView): Context['progress'] {
     const request = current();
     request.requests.send({ type: 'progress', request, progress: done, total, message });
     // A task shows it as its status message.
-    if (message !== undefined) request.conversation?.send({ type: 'progressed', message });
+    if (message !== undefined) request.interactive?.send({ type: 'progressed', message });
   };
 }
 

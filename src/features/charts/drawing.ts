@@ -1,8 +1,8 @@
 /** The positions of everything in a picture of a statechart: the page and the command draw the same. */
 import type { ChartNode } from '../../core/kernel/charts/chart-node.ts';
-import { type Separator, separatorsOf } from '../../core/kernel/charts/separators.ts';
 import { contains, middleOf } from './line-path.ts';
 import { isDot, type PlacedChart, type PlacedEdge, type PlacedNode } from './placed.ts';
+import { type Separator, separatorsOf } from './separators.ts';
 import { type EdgeGroup, groupsOf, isFrameless, type NodeRow, walk } from './sketch.ts';
 
 /** Constant for a chart and its layout. */

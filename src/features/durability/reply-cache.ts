@@ -15,13 +15,13 @@ import { describe, isObject, messageOf } from '../../core/protocol/json.ts';
 import { META } from '../../core/protocol/meta.ts';
 import type { CallTool } from '../../core/protocol/operations.ts';
 import { respond } from '../../core/requests/active-request.ts';
+import { RecentNames } from '../../core/sessions/recent-names.ts';
 import type { SessionRecord } from '../../core/sessions/session-record.ts';
 import type { SessionRepository } from '../../core/sessions/session-repository.ts';
 import { fromText, toText } from '../../core/store/serialize.ts';
 import type { ReplyWrite, Store, Write } from '../../core/store/store.ts';
 import { StoreError } from '../../core/store/store.ts';
 import type { AuditedCalls } from '../guard/audit/audited-calls.ts';
-import { RecentNames } from './recent-names.ts';
 
 /** A tool whose annotations decide whether a call may be repeated, unless another server claims them. */
 export interface HintedTool {

@@ -1,5 +1,5 @@
 /** The dashed lines between the regions of a parallel state. */
-import type { PlacedNode } from '../../../features/charts/placed.ts';
+import type { PlacedNode } from './placed.ts';
 
 export interface Separator {
   readonly x: number;
