@@ -167,9 +167,9 @@ export const LIMITS: readonly BrokenBuild[] = [
   {
     id: 'S-44',
     test,
-    in: 'Requests.#hold',
-    find: 'if (bytes <= SMALL_BYTES) return undefined;',
-    replace: 'if (bytes > 0) return undefined;',
+    in: 'Requests.#admit',
+    find: 'const isLarge = request.bytes > SMALL_BYTES;',
+    replace: 'const isLarge = false;',
     why: 'requests in flight count by number, and not by their size',
   },
   {

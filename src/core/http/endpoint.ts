@@ -37,12 +37,8 @@ export interface EndpointOptions extends ResolvedHttpOptions {
   readonly mounted: boolean;
 }
 
-const CLOSED: HostRefusal = { status: 503, message: 'this server is closed', headers: { 'retry-after': '1' } };
-const UNDECIDED: HostRefusal = {
-  status: 503,
-  message: 'the server cannot authenticate requests. Retry later',
-  headers: { 'retry-after': '1' },
-};
+const CLOSED: HostRefusal = { status: 503, message: 'this server is closed' };
+const UNDECIDED: HostRefusal = { status: 503, message: 'the server cannot authenticate requests. Retry later' };
 /** Of an endpoint that is not open yet, or drains. */
 const NOT_READY: Readiness = { ready: false, reasons: ['draining'] };
 const DOCUMENT_METHODS = 'GET, HEAD, OPTIONS';
@@ -183,35 +179,29 @@ export class Endpoint implements RouteAnswers {
         if (old) break;
         return this.#authenticate(request, query, old);
       case 'OPTIONS':
-        return request.response.send(
-          204,
-          {
-            allow: methods,
-            ...this.#guard.preflight(request.header('origin'), request.header('access-control-request-headers')),
-          },
-          undefined,
-        );
+        return this.#preflight(request, methods, request.header('access-control-request-headers'));
     }
     // A client that probes the transport with a POST takes 405 for HTTP+SSE (2025-11-25 transports, "Backwards
     // Compatibility").
     const advice = old
       ? `: this path serves HTTP+SSE (2024-11-05). Open it with GET; other revisions use ${mounted ? 'another path' : path}`
       : '';
-    this.refuse(request, {
-      status: 405,
-      message: `method: expected one of ${methods}, got ${request.method}${advice}`,
-      headers: { allow: methods },
-    });
+    this.#wrongMethod(request, `one of ${methods}`, methods, advice);
+  }
+
+  #preflight(request: HttpRequest, allow: string, requested?: string): void {
+    const headers = this.#guard.preflight(request.header('origin'), requested);
+    request.response.send(204, { allow, ...headers }, undefined);
+  }
+
+  #wrongMethod(request: HttpRequest, expected: string, allow = expected, advice = ''): void {
+    const message = `method: expected ${expected}, got ${request.method}${advice}`;
+    this.refuse(request, { status: 405, message, headers: { allow } });
   }
 
   /** Serves the health checks. */
   #health(request: HttpRequest, asked: string): void {
-    if (request.method !== 'GET' && request.method !== 'HEAD')
-      return this.refuse(request, {
-        status: 405,
-        message: `method: expected GET, got ${request.method}`,
-        headers: { allow: 'GET, HEAD' },
-      });
+    if (request.method !== 'GET' && request.method !== 'HEAD') return this.#wrongMethod(request, 'GET', 'GET, HEAD');
     const host = this.#open?.host;
     const readiness = host && !this.#draining ? host.readiness() : NOT_READY;
     const ok = asked === '/healthz' || readiness.ready;
@@ -234,12 +224,7 @@ export class Endpoint implements RouteAnswers {
 
   /** Serves a browser that returns from a sign-in at an upstream. */
   #returned(request: HttpRequest, query: string): void {
-    if (request.method !== 'GET')
-      return this.refuse(request, {
-        status: 405,
-        message: `method: expected GET, got ${request.method}`,
-        headers: { allow: 'GET' },
-      });
+    if (request.method !== 'GET') return this.#wrongMethod(request, 'GET');
     const host = this.#open?.host;
     if (!host || this.#closed) return this.refuse(request, CLOSED, ErrorCode.ShuttingDown);
     void this.#signIns.page(described(request, query), host.signIns, host).then(({ status, headers, text }) => {
@@ -250,19 +235,9 @@ export class Endpoint implements RouteAnswers {
   /** Serves a document of the authenticator, such as its metadata (RFC 9728 section 3). */
   #document(request: HttpRequest, document: JsonObject): void {
     const { method } = request;
-    const origin = request.header('origin');
-    if (method === 'OPTIONS')
-      return request.response.send(
-        204,
-        { allow: DOCUMENT_METHODS, ...this.#guard.preflight(origin, undefined) },
-        undefined,
-      );
+    if (method === 'OPTIONS') return this.#preflight(request, DOCUMENT_METHODS);
     if (method !== 'GET' && method !== 'HEAD')
-      return this.refuse(request, {
-        status: 405,
-        message: `method: expected one of ${DOCUMENT_METHODS}, got ${method}`,
-        headers: { allow: DOCUMENT_METHODS },
-      });
+      return this.#wrongMethod(request, `one of ${DOCUMENT_METHODS}`, DOCUMENT_METHODS);
     const host = this.#open?.host;
     if (!host) return this.refuse(request, CLOSED, ErrorCode.ShuttingDown);
     const text = host.document(document);

@@ -27,8 +27,6 @@ export interface ExchangeHost {
   /** Words the challenges of rejections; undefined without authentication. */
   readonly authenticator: HttpAuthenticator | undefined;
   readonly answers: CommonHeaders;
-  /** The answer was written to the response, or will never exist. */
-  settled(exchange: PostExchange): void;
   /** The exchange is settled and its response has closed. */
   over(exchange: PostExchange): void;
   /** Ends the session that this exchange was to open. */
@@ -299,8 +297,9 @@ export class PostExchange extends OpenResponse implements Exchange {
 
   #settle(): void {
     this.settled = true;
-    this.#stream?.finish(this.connections.host.clock.now());
-    this.connections.settled(this);
+    const now = this.connections.host.clock.now();
+    this.#stream?.finish(now);
+    this.session?.release(now);
     if (this.gone) this.#over();
   }
 

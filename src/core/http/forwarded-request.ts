@@ -36,12 +36,10 @@ const SMALL_TEXT = 16_384;
 const UNREACHABLE: HostRefusal = {
   status: 503,
   message: 'the node that serves this request cannot be reached now. Retry later',
-  headers: { 'retry-after': '1' },
 };
 const FULL: HostRefusal = {
   status: 503,
   message: 'the node that serves this request has too many requests. Retry later',
-  headers: { 'retry-after': '1' },
 };
 const UNKNOWN: HostRefusal = {
   status: 500,

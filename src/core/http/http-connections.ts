@@ -436,10 +436,6 @@ export class HttpConnections implements ExchangeHost, WakingHost, SseStreamHost 
       if (open instanceof PostExchange && open.connection === connection) open.refuse(500, text);
   }
 
-  settled({ session }: PostExchange): void {
-    if (session) this.#unused(session);
-  }
-
   over(exchange: PostExchange): void {
     this.#open.remove(exchange);
     this.#exchanges.remove(exchange.principal);
@@ -453,13 +449,8 @@ export class HttpConnections implements ExchangeHost, WakingHost, SseStreamHost 
   readonly #readerGone = (stream: GetStream): void => {
     this.#open.remove(stream);
     this.#exchanges.remove(stream.principal);
-    this.#unused(stream.session);
+    stream.session.release(this.host.clock.now());
   };
-
-  #unused(session: HttpSession): void {
-    session.busy -= 1;
-    session.used(this.host.clock.now());
-  }
 
   gone(stream: SseStream): void {
     this.#open.remove(stream);

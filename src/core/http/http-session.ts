@@ -308,6 +308,12 @@ export class HttpSession implements ReplayRoom {
     return this.#own;
   }
 
+  /** An exchange is answered, or a stream has no reader any more. */
+  release(now: number): void {
+    this.busy -= 1;
+    this.used(now);
+  }
+
   /** Records a use of the session. */
   used(now: number): void {
     this.usedAt = now;

@@ -166,8 +166,8 @@ export class McpRoutes {
 
   #unread(request: HttpRequest, body: BodyFault, principal: string): void {
     const { host } = this.#connections;
-    const refuse = (status: number, message: string, code: ErrorCodeValue, headers?: Headers): void =>
-      this.#refuse(request, principal, status, message, code, headers);
+    const refuse = (status: number, message: string, code: ErrorCodeValue): void =>
+      this.#refuse(request, principal, status, message, code);
     switch (body.fault) {
       case 'cut':
         this.#exchanges.remove(principal);
@@ -180,7 +180,7 @@ export class McpRoutes {
         return this.#answers.refuse(request, refusal, ErrorCode.InvalidRequest, id);
       }
       case 'no room':
-        return refuse(503, `${body.why}. Retry later, or send less`, ErrorCode.Overloaded, { 'retry-after': '1' });
+        return refuse(503, `${body.why}. Retry later, or send less`, ErrorCode.Overloaded);
       case 'not UTF-8':
         return refuse(400, 'the body is not valid UTF-8', ErrorCode.ParseError);
       case 'read already': {

@@ -212,9 +212,10 @@ class Requests implements Behaviour<RequestsMail> {
     if (this.#draining)
       return this.#refuse(request, ErrorCode.ShuttingDown, 'the server is shutting down and accepts no new requests');
     const now = this.#clock.now();
+    const isLarge = request.bytes > SMALL_BYTES;
     if (request.operation.method === 'subscriptions/listen') {
       this.#listens ??= new OpenSubscriptions(this.#options);
-      const full = this.#hold(request) ?? this.#listens.add(request, now);
+      const full = (isLarge ? this.#hold(request) : undefined) ?? this.#listens.add(request, now);
       if (full === undefined) {
         request.take('admit');
         if (this.#telemetry) this.#trace(request, this.#telemetry);
@@ -223,7 +224,8 @@ class Requests implements Behaviour<RequestsMail> {
       request.held?.release();
       return this.#overloaded(request, full);
     }
-    const full = overloadReason(this.#options, this.#table.size, this.#detached) ?? this.#hold(request);
+    const full =
+      overloadReason(this.#options, this.#table.size, this.#detached) ?? (isLarge ? this.#hold(request) : undefined);
     if (full !== undefined) return this.#overloaded(request, full);
     request.take('admit');
     this.#client = request.client;
@@ -243,7 +245,6 @@ class Requests implements Behaviour<RequestsMail> {
   /** Counts the bytes of a large message. @returns the exhausted quota, if there is no room */
   #hold(request: ActiveRequest): FullLimit | undefined {
     const { bytes, client } = request;
-    if (bytes <= SMALL_BYTES) return undefined;
     const taken = this.#options.retained.reserve(client.principal, bytes, client.session?.id);
     if (isExcess(taken))
       return { option: taken.option, message: `${taken.message}: send less at once, or retry later` };

@@ -291,19 +291,17 @@ export class Metrics {
  * JSON-RPC nor HTTP shows; undefined for a success.
  */
 export function errorTypeOf(outcome: Outcome): string | undefined {
-  return outcome.ok ? (failedTool(outcome.result) ? 'tool_error' : undefined) : errorTypeOfCode(outcome.error.code);
+  if (!outcome.ok) return errorTypeOfCode(outcome.error.code);
+  // An executor of the author's may give nothing, despite its type: the emitter answers such a request with an error.
+  let result: Result | null | undefined = outcome.result;
+  while (result?.kind === 'task result') result = result.result;
+  return result?.kind === 'call' && result.result?.isError === true ? 'tool_error' : undefined;
 }
 
 /** The `error.type` of an error with this code: a client may send any. */
 export function errorTypeOfCode(code: number): string {
   const text = String(code);
   return CODES.has(text) ? text : OTHER;
-}
-
-/** An executor of the author's may give nothing, despite its type: the emitter answers such a request with an error. */
-function failedTool(result: Result | null | undefined): boolean {
-  if (result?.kind === 'task result') return failedTool(result.result);
-  return result?.kind === 'call' && result.result?.isError === true;
 }
 
 function nameWithin(names: ReadonlyMap<string, unknown>, name: string): string {
