@@ -2,7 +2,6 @@
  * The actor of a client's connection to one server: opens channels, negotiates, sends requests, and recovers. Its chart
  * decides what may happen now; requests step no chart.
  */
-import { initialTransition } from 'xstate';
 import { type ConnectionEvent, connectionMachine } from '../../machines/connection.ts';
 import { type Actor, spawn } from '../core/kernel/actor.ts';
 import type { ActorSystem } from '../core/kernel/actor-system.ts';
@@ -10,8 +9,8 @@ import type { Behaviour } from '../core/kernel/behaviour.ts';
 import { pathOf } from '../core/kernel/charts/paths.ts';
 import type { Timer } from '../core/kernel/clock.ts';
 import type { Charted, Facts, Waits } from '../core/kernel/inspection/records.ts';
-import { step } from '../core/kernel/inspection/stepping.ts';
 import type { OperatorLog } from '../core/kernel/operator-log.ts';
+import { initial, step } from '../core/kernel/step.ts';
 import type { Mailbox } from '../core/messages/mailbox.ts';
 import { ErrorCode } from '../core/protocol/errors.ts';
 import { isObject, type JsonObject, messageOf } from '../core/protocol/json.ts';
@@ -191,12 +190,12 @@ class ClientConnection implements Behaviour<ClientMail> {
   readonly #requests: OutgoingRequests;
   readonly #modern: ClientCodec;
   readonly #proposed: ProposedRevision;
-  #snapshot = initialTransition(connectionMachine, {
+  #snapshot = initial(connectionMachine, {
     attempts: ATTEMPTS,
     backOff: BACK_OFF,
     suspendMs: SUSPEND_MS,
     stableMs: STABLE_MS,
-  })[0];
+  });
   /** Requests that wait for the connection, in order, with the time since when. */
   #waiting: { readonly request: OutgoingRequest; readonly since: number }[] = [];
   #channel: Channel | undefined;
@@ -348,7 +347,8 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   #step(event: ConnectionEvent): void {
     const before = this.#snapshot;
-    this.#snapshot = step(this.#options.system.inspection, this.#options.address, connectionMachine, before, event);
+    const recorder = { inspection: this.#options.system.inspection, actor: this.#options.address };
+    this.#snapshot = step(connectionMachine, before, event, recorder) ?? before;
     if (before !== this.#snapshot && this.state() !== pathOf(before)) this.#entered();
   }
 

@@ -10,7 +10,7 @@ import {
 } from 'xstate';
 import { nodesOf, readChart } from '../../src/core/kernel/charts/chart.ts';
 import { pathOf } from '../../src/core/kernel/charts/paths.ts';
-import { edgesTaken } from '../../src/core/kernel/inspection/stepping.ts';
+import { edgesTaken } from '../../src/core/kernel/inspection/edges-taken.ts';
 
 export interface WalkedStep<M extends AnyStateMachine> {
   readonly before: SnapshotFrom<M> & AnyMachineSnapshot;

@@ -2,12 +2,13 @@
 import type { AddressInfo } from 'node:net';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { initialTransition, transition } from 'xstate';
+import type { SnapshotFrom } from 'xstate';
 import { type RestartPolicy, supervisorMachine } from '../../../machines/supervisor.ts';
 import type { MetricsAddress } from '../../core/http/http-options.ts';
 import { type MetricsFormat, MetricsListener, type ReadinessPage } from '../../core/http/metrics-listener.ts';
 import { type Clock, systemClock, type Timer } from '../../core/kernel/clock.ts';
 import { ownFile } from '../../core/kernel/package-files.ts';
+import { initial, step } from '../../core/kernel/step.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import { say } from '../usage.ts';
 import { mergeMetrics } from './fleet-metrics.ts';
@@ -41,7 +42,7 @@ export interface FleetOptions {
 /** One node: its process, and what follows the end of that. */
 interface Slot {
   readonly name: string;
-  supervisor: ReturnType<typeof initialTransition<typeof supervisorMachine>>[0];
+  supervisor: SnapshotFrom<typeof supervisorMachine>;
   /** The number of processes so far. */
   generations: number;
   /** The number of restarts after a crash. */
@@ -78,7 +79,7 @@ class Fleet {
     this.#address = address;
     this.#slots = Array.from({ length: options.nodes }, (_, index) => ({
       name: String(index + 1),
-      supervisor: initialTransition(supervisorMachine, POLICY)[0],
+      supervisor: initial(supervisorMachine, POLICY),
       generations: 0,
       restarts: 0,
       node: undefined,
@@ -159,13 +160,13 @@ class Fleet {
     slot.node = undefined;
     if (this.#stopping) return;
     const now = this.#clock.now();
-    [slot.supervisor] = transition(supervisorMachine, slot.supervisor, { type: 'crash', at: now });
+    slot.supervisor = step(supervisorMachine, slot.supervisor, { type: 'crash', at: now }) ?? slot.supervisor;
     if (slot.supervisor.value === 'quarantined') return this.#parked(slot, why);
     const { delayMs } = slot.supervisor.context;
     say(`troupe serve: node ${slot.name} ${why}: restarting in ${delayMs} ms`, 'error');
     slot.restarts += 1;
     slot.timer = this.#clock.after(delayMs, () => {
-      [slot.supervisor] = transition(supervisorMachine, slot.supervisor, { type: 'waited' });
+      slot.supervisor = step(supervisorMachine, slot.supervisor, { type: 'waited' }) ?? slot.supervisor;
       this.#launch(slot);
     });
   }
@@ -237,7 +238,7 @@ class Fleet {
       if (this.#stopping) return;
       const old = slot.node;
       slot.timer?.cancel();
-      slot.supervisor = initialTransition(supervisorMachine, POLICY)[0];
+      slot.supervisor = initial(supervisorMachine, POLICY);
       this.#serve(slot, next);
       if (!old) continue;
       this.#port.remove(old);

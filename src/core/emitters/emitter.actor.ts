@@ -2,13 +2,12 @@
  * The emitter actor, the only way out to the clients of one connection: order, coalescing, back-pressure. Results are
  * never dropped; notifications are bounded.
  */
-import { initialTransition } from 'xstate';
 import { type EmitterEvent, emitterMachine } from '../../../machines/emitter.ts';
 import type { Outbound } from '../codec/outbound/outbound.ts';
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../kernel/actor.ts';
 import { counted } from '../kernel/inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../kernel/inspection/records.ts';
-import { step } from '../kernel/inspection/stepping.ts';
+import { initial, step } from '../kernel/step.ts';
 import type {
   About,
   Bytes,
@@ -23,7 +22,7 @@ import { statusOfAnswer } from '../protocol/status.ts';
 import { EmitterQueue, type EmitterQueueOptions } from './emitter-queue.ts';
 
 /** The initial snapshot. Snapshots are immutable, so all emitters share it. */
-const INITIAL = initialTransition(emitterMachine)[0];
+const INITIAL = initial(emitterMachine);
 
 export interface EmitterOptions extends EmitterQueueOptions {
   readonly system: ActorSystem;
@@ -116,7 +115,8 @@ class Emitter implements Behaviour<EmitterMail> {
 
   #step(event: EmitterEvent): void {
     const { connection, system } = this.#options;
-    this.#snapshot = step(system.inspection, addressOf(connection), emitterMachine, this.#snapshot, event);
+    const recorder = { inspection: system.inspection, actor: addressOf(connection) };
+    this.#snapshot = step(emitterMachine, this.#snapshot, event, recorder) ?? this.#snapshot;
     this.#flowing = this.#snapshot.value === 'flowing';
   }
 

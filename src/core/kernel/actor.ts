@@ -1,5 +1,5 @@
 /** The only file that creates actors: a mailbox and a loop of turns around a `receive` function, with a supervisor and inspection. */
-import { initialTransition, transition } from 'xstate';
+import type { SnapshotFrom } from 'xstate';
 import { type RestartPolicy, supervisorMachine } from '../../../machines/supervisor.ts';
 import type { Mail, Mailbox } from '../messages/mailbox.ts';
 import { messageOf } from '../protocol/json.ts';
@@ -7,6 +7,7 @@ import type { ActorSystem } from './actor-system.ts';
 import type { Actor, ActorIdentity, AfterTurn, Behaviour } from './behaviour.ts';
 import { currentTurn, type Turn } from './current-turn.ts';
 import type { ActorKind, Charted, Facts, LiveRecord, Waits } from './inspection/records.ts';
+import { initial, step } from './step.ts';
 
 export type { ActorSystem } from './actor-system.ts';
 export type { Actor, ActorIdentity, AfterTurn, Behaviour } from './behaviour.ts';
@@ -43,7 +44,7 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, Turn, LiveRecord 
   readonly #system: ActorSystem;
   readonly #behaviour: Behaviour<M>;
   #status: 'live' | 'set aside' | 'stopped' = 'live';
-  #supervisor: ReturnType<typeof initialTransition<typeof supervisorMachine>>[0] | undefined;
+  #supervisor: SnapshotFrom<typeof supervisorMachine> | undefined;
   /** The message of the current turn. */
   #turn: M | undefined;
   /** Messages that arrived during a turn, the oldest first. Most actors never need it. */
@@ -186,8 +187,8 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, Turn, LiveRecord 
 
   #crash(mail: M, error: unknown): void {
     const { clock, inspection, quarantine } = this.#system;
-    this.#supervisor ??= initialTransition(supervisorMachine, this.#behaviour.policy ?? DEFAULT_POLICY)[0];
-    [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: clock.now() });
+    const before = this.#supervisor ?? initial(supervisorMachine, this.#behaviour.policy ?? DEFAULT_POLICY);
+    this.#supervisor = step(supervisorMachine, before, { type: 'crash', at: clock.now() }) ?? before;
     if (this.#supervisor.value === 'quarantined' && this.#status === 'live') {
       this.#status = 'set aside';
       quarantine.add(this.address, this.kind, messageOf(error), () => this.#release());

@@ -3,8 +3,8 @@
  * {@link RequestView}, and change it through the functions of this file.
  */
 import { setMaxListeners } from 'node:events';
-import { type RequestEvent, type RequestTag, requestMachine } from '../../../machines/request.ts';
-import { statesOf } from '../kernel/charts/state-table.ts';
+import { type RequestEvent, requestMachine } from '../../../machines/request.ts';
+import { initial, step } from '../kernel/step.ts';
 import type { Auth } from '../messages/auth.ts';
 import type { ListView } from '../messages/authorization-rule.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
@@ -21,7 +21,7 @@ import type { ServedBy } from '../protocol/methods.ts';
 import type { Operation } from '../protocol/operations.ts';
 
 const NO_SCOPES: readonly string[] = [];
-const RECEIVED = statesOf<RequestEvent['type'], RequestTag>(requestMachine);
+const RECEIVED = initial(requestMachine);
 
 export class ActiveRequest implements RequestView {
   readonly kind = 'request';
@@ -95,17 +95,17 @@ export class ActiveRequest implements RequestView {
   }
 
   get settled(): boolean {
-    return this.state.has('settled');
+    return this.state.hasTag('settled');
   }
 
   /** True if its handler still runs although nothing waits for its outcome. */
   get detached(): boolean {
-    return this.state.has('detached');
+    return this.state.hasTag('detached');
   }
 
   /** Takes an event of its lifecycle. @returns false if its state does not accept the event; nothing happens then */
   take(event: RequestEvent['type']): boolean {
-    const next = this.state.after(event);
+    const next = step(requestMachine, this.state, { type: event });
     if (!next) return false;
     this.state = next;
     return true;

@@ -1,10 +1,9 @@
 /** The server actor: governs the server's lifecycle and answers requests about the server itself. */
-import { initialTransition } from 'xstate';
 import { type ServerEvent, serverMachine } from '../../../machines/server.ts';
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../kernel/actor.ts';
 import type { Timer } from '../kernel/clock.ts';
 import type { Charted, Facts, Waits } from '../kernel/inspection/records.ts';
-import { step } from '../kernel/inspection/stepping.ts';
+import { initial, step } from '../kernel/step.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Capabilities } from '../messages/offered-capabilities.ts';
 import { EMPTY, type Outcome } from '../messages/results.ts';
@@ -35,7 +34,7 @@ class ServerActor implements Behaviour<ServerMail> {
   readonly #options: ServerActorOptions;
   readonly #self: Mailbox<ServerMail>;
   readonly #busy = new Set<string>();
-  #snapshot = initialTransition(serverMachine)[0];
+  #snapshot = initial(serverMachine);
   #reason = '';
   #grace: Timer | undefined;
 
@@ -111,7 +110,8 @@ class ServerActor implements Behaviour<ServerMail> {
 
   #step(event: ServerEvent): void {
     const was = this.#snapshot.value;
-    this.#snapshot = step(this.#options.system.inspection, 'server', serverMachine, this.#snapshot, event);
+    const recorder = { inspection: this.#options.system.inspection, actor: 'server' };
+    this.#snapshot = step(serverMachine, this.#snapshot, event, recorder) ?? this.#snapshot;
     if (was === this.#snapshot.value) return;
     if (this.#snapshot.value === 'stopping') {
       this.#grace?.cancel();

@@ -1,12 +1,12 @@
 /** The legacy sessions in a durable store: active and dormant ones. Finds a dormant session by its secret id. */
 import { createHash } from 'node:crypto';
-import { transition } from 'xstate';
 import { type SessionEvent, sessionMachine } from '../../../machines/session.ts';
 import type { ActorSystem } from '../kernel/actor-system.ts';
 import { eachInSlices, type Timer } from '../kernel/clock.ts';
 import type { Limits } from '../kernel/limits.ts';
 import { errorFields } from '../kernel/operator-log.ts';
 import type { Quotas } from '../kernel/server-quotas.ts';
+import { step } from '../kernel/step.ts';
 import type { CellHolder } from '../messages/cell-holder.ts';
 import type { SessionState } from '../messages/session-messages.ts';
 import { cellIn, isActorOfCells, isOfCells, sessionActor } from '../protocol/cell.ts';
@@ -168,7 +168,7 @@ export class SessionRepository implements CellHolder {
       if (this.#dormant.get(actor) !== dormant)
         throw new StoreError('busy', 'another node takes over this session. Retry');
     };
-    step(dormant, 'wake');
+    take(dormant, 'wake');
     if (ended(row, system.clock.date())) return this.#end(dormant);
     try {
       // Together with its streams, so that unreadable data is found before the session is activated.
@@ -180,7 +180,7 @@ export class SessionRepository implements CellHolder {
       const unread = (): void => {
         kept.close();
         if (this.#awake.get(id) === kept) this.#awake.delete(id);
-        step(dormant, 'unread');
+        take(dormant, 'unread');
       };
       const opened = (): void => this.#leaves(dormant, 'restored');
       return { ...found, kept, survived, unread, assertOwned, opened };
@@ -188,7 +188,7 @@ export class SessionRepository implements CellHolder {
       const fault = error instanceof StoreError ? error.fault : 'corrupt';
       // The session exists whatever the error: it can be requested again.
       if (fault === 'foreign') this.#end(dormant);
-      else step(dormant, 'unread');
+      else take(dormant, 'unread');
       if (fault !== 'corrupt' && fault !== 'foreign') throw error;
       system.log('error', `cannot restore a session: ${messageOf(error)}`, errorFields('store', error));
       return fault === 'corrupt' ? 'damaged' : undefined;
@@ -241,7 +241,7 @@ export class SessionRepository implements CellHolder {
 
   /** A session is in memory again, or has ended. */
   #leaves(dormant: DormantSession, event: 'restored' | 'close'): void {
-    step(dormant, event);
+    take(dormant, event);
     this.#remove(dormant);
   }
 
@@ -265,8 +265,8 @@ export class SessionRepository implements CellHolder {
   }
 }
 
-function step(dormant: DormantSession, type: SessionEvent['type']): void {
-  [dormant.snapshot] = transition(sessionMachine, dormant.snapshot, { type });
+function take(dormant: DormantSession, type: SessionEvent['type']): void {
+  dormant.snapshot = step(sessionMachine, dormant.snapshot, { type }) ?? dormant.snapshot;
 }
 
 function ended({ expires }: ActorRow, now: number): boolean {

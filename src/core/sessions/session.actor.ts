@@ -2,14 +2,13 @@
  * The session actor of one legacy client: decides which requests are allowed now, and never waits. Governed by
  * `machines/session.ts`.
  */
-import { initialTransition } from 'xstate';
 import { type SessionEvent, sessionMachine } from '../../../machines/session.ts';
 import { belongsToOther } from '../emitters/topics.ts';
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../kernel/actor.ts';
 import type { Timer } from '../kernel/clock.ts';
 import { nameOfClient } from '../kernel/inspection/display-names.ts';
 import type { Charted, Facts } from '../kernel/inspection/records.ts';
-import { step } from '../kernel/inspection/stepping.ts';
+import { initial, step } from '../kernel/step.ts';
 import type { ClientFacts, SessionFacts } from '../messages/client-facts.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
@@ -27,7 +26,7 @@ import { respond } from '../requests/active-request.ts';
 import { ClientRequests } from './client-requests.ts';
 
 /** The initial snapshots of a new session and of a restored one. Snapshots are immutable, so all sessions share them. */
-const INITIAL = initialTransition(sessionMachine)[0];
+const INITIAL = initial(sessionMachine);
 const WAKING = sessionMachine.resolveState({ value: 'waking' });
 
 /** Mail that does not make an idle session active: announcements, which 10,000 sessions may receive at once, and its end. */
@@ -251,9 +250,9 @@ class Session implements Behaviour<SessionMail> {
   }
 
   #step(event: SessionEvent): void {
-    const address = `session/${this.#options.connection}`;
+    const recorder = { inspection: this.#options.system.inspection, actor: `session/${this.#options.connection}` };
     const was = this.#snapshot.value;
-    this.#snapshot = step(this.#options.system.inspection, address, sessionMachine, this.#snapshot, event);
+    this.#snapshot = step(sessionMachine, this.#snapshot, event, recorder) ?? this.#snapshot;
     this.#serving = this.#snapshot.hasTag('serving');
     this.#announcing = this.#snapshot.hasTag('announcing');
     if (this.#snapshot.value === was) return;

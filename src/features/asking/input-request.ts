@@ -1,10 +1,9 @@
 /** One input request of an interactive request: where it was sent, and its outcome. Governed by `machines/input-request.ts`. */
-import { initialTransition } from 'xstate';
 import { type InputRequestEvent, inputRequestMachine } from '../../../machines/input-request.ts';
 import type { ActorSystem } from '../../core/kernel/actor-system.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import type { Waits } from '../../core/kernel/inspection/records.ts';
-import { step } from '../../core/kernel/inspection/stepping.ts';
+import { initial, step } from '../../core/kernel/step.ts';
 import { CANCELLED, errorTypeOfCode } from '../../core/kernel/telemetry/metrics.ts';
 import type { ClientFacts } from '../../core/messages/client-facts.ts';
 import type { Question, Reply } from '../../core/messages/client-input.ts';
@@ -15,7 +14,7 @@ import { isObject } from '../../core/protocol/json.ts';
 import { cannotAsk } from './declared-capabilities.ts';
 
 /** The initial snapshot, shared by all because snapshots are immutable. */
-const INITIAL = initialTransition(inputRequestMachine)[0];
+const INITIAL = initial(inputRequestMachine);
 
 export interface PendingInputOptions {
   readonly system: ActorSystem;
@@ -126,7 +125,8 @@ export class PendingInput {
   }
 
   #step(event: InputRequestEvent): void {
-    this.#snapshot = step(this.#options.system.inspection, this.#address, inputRequestMachine, this.#snapshot, event);
+    const recorder = { inspection: this.#options.system.inspection, actor: this.#address };
+    this.#snapshot = step(inputRequestMachine, this.#snapshot, event, recorder) ?? this.#snapshot;
   }
 }
 

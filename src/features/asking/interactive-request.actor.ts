@@ -3,14 +3,13 @@
  * `input_required` and retry. The handler runs once and is suspended in between. Governed by
  * `machines/interactive-request.ts`.
  */
-import { initialTransition } from 'xstate';
 import { type InteractiveRequestEvent, interactiveRequestMachine } from '../../../machines/interactive-request.ts';
 import { Unanswered } from '../../core/execution/input-errors.ts';
 import { type Behaviour, spawn } from '../../core/kernel/actor.ts';
 import { counted, factsOf, nameOfOperation } from '../../core/kernel/inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../../core/kernel/inspection/records.ts';
-import { step } from '../../core/kernel/inspection/stepping.ts';
 import { fieldsOf } from '../../core/kernel/operator-log.ts';
+import { initial, step } from '../../core/kernel/step.ts';
 import type { Question, Reply } from '../../core/messages/client-input.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
@@ -27,7 +26,7 @@ import { makeInteractive } from './interactive-mailbox.ts';
 import type { InteractiveRequestEntry } from './interactive-request-entry.ts';
 
 /** The initial snapshot, shared by all because snapshots are immutable. */
-const INITIAL = initialTransition(interactiveRequestMachine)[0];
+const INITIAL = initial(interactiveRequestMachine);
 
 /** Starts to track the request of an entry. */
 export function spawnInteractiveRequest(entry: InteractiveRequestEntry): void {
@@ -358,7 +357,8 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
 
   #step(event: InteractiveRequestEvent): void {
     const before = this.#snapshot;
-    this.#snapshot = step(this.#entry.system.inspection, this.#self.address, interactiveRequestMachine, before, event);
+    const recorder = { inspection: this.#entry.system.inspection, actor: this.#self.address };
+    this.#snapshot = step(interactiveRequestMachine, before, event, recorder) ?? before;
     const awaiting = this.#snapshot.hasTag('awaiting');
     if (awaiting !== before.hasTag('awaiting')) this.#entry.run.waits(awaiting);
     // Collects the other questions that the handler asks in the same turn.

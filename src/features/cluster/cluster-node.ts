@@ -1,9 +1,10 @@
 /** The node: joins the others in a shared store, claims its share of the cells, and lets go of cells. Governed by `machines/node.ts`. */
 import { createHmac, randomInt } from 'node:crypto';
-import { type NodeEvent, type NodeTag, nodeMachine } from '../../../machines/node.ts';
-import { statesOf } from '../../core/kernel/charts/state-table.ts';
+import { type NodeEvent, nodeMachine } from '../../../machines/node.ts';
+import { pathOf } from '../../core/kernel/charts/paths.ts';
 import type { Clock, Timer } from '../../core/kernel/clock.ts';
 import { errorFields, type RuntimeLog } from '../../core/kernel/operator-log.ts';
+import { initial, step } from '../../core/kernel/step.ts';
 import type { CellHolder } from '../../core/messages/cell-holder.ts';
 import { CELLS } from '../../core/protocol/cell.ts';
 import { messageOf } from '../../core/protocol/json.ts';
@@ -47,7 +48,6 @@ export interface ClusterNodeOptions {
   readonly graceMs: number;
 }
 
-const OUTSIDE = statesOf<NodeEvent['type'], NodeTag>(nodeMachine);
 /** Milliseconds between two rounds that claim what is free and give up surplus. */
 const ROUND_MS = 1_000;
 /** Cells that a node gives up in one round because others should own them: twice as many after each round that was quick. */
@@ -88,7 +88,7 @@ const FIRST_CELLS_MS = 5_000;
 export class ClusterNode implements Placement {
   readonly #options: ClusterNodeOptions;
   readonly #cells = new OwnedCells();
-  #state = OUTSIDE;
+  #state = initial(nodeMachine);
   #member: Member | undefined;
   #address = '';
   #peersById: ReadonlyMap<string, Peer> = new Map();
@@ -124,7 +124,7 @@ export class ClusterNode implements Placement {
 
   /** True if the node serves requests. */
   get ready(): boolean {
-    return this.#state.has('ready') && (this.#cells.size > 0 || this.#state.has('ended'));
+    return this.#state.hasTag('ready') && (this.#cells.size > 0 || this.#state.hasTag('ended'));
   }
 
   /** True while this node may write what belongs to a cell: it serves the cell, takes it up or lets go of it. */
@@ -226,11 +226,11 @@ export class ClusterNode implements Placement {
       node: this.#member.id,
       address: this.#address,
       version,
-      leaving: this.#state.has('ended'),
+      leaving: this.#state.hasTag('ended'),
     };
     return {
       node: this.#member?.id,
-      state: this.#state.path,
+      state: pathOf(this.#state),
       cells: this.#cells.size,
       moving: this.#cells.all().length - this.#cells.size,
       free,
@@ -358,7 +358,7 @@ export class ClusterNode implements Placement {
   /** Joins again under another id. */
   async #rejoin(): Promise<void> {
     const [first, most] = REJOIN_MS;
-    for (let ms: number = first; !this.#state.has('ended'); ms = Math.min(2 * ms, most)) {
+    for (let ms: number = first; !this.#state.hasTag('ended'); ms = Math.min(2 * ms, most)) {
       try {
         await this.#join();
         if (this.#member) return await this.own();
@@ -435,7 +435,7 @@ export class ClusterNode implements Placement {
   /** Claims the share of this node in what is free, and takes up what other nodes have given to it. */
   async #reconcile(): Promise<void> {
     const member = this.#member;
-    if (!member || !this.#state.has('claiming')) return;
+    if (!member || !this.#state.hasTag('claiming')) return;
     const shares = this.#sharesNow(member);
     const free: number[] = [];
     const given: number[] = [];
@@ -521,7 +521,7 @@ export class ClusterNode implements Placement {
   /** Gives up some cells that other nodes should own and that do no work: first those without requests. */
   #giveSurplus(): void {
     const member = this.#member;
-    if (!member || !this.ready || !this.#state.has('claiming')) return;
+    if (!member || !this.ready || !this.#state.hasTag('claiming')) return;
     const { clock } = this.#options;
     const shares = this.#sharesNow(member);
     const foreign = this.#cells.here.filter((cell) => shares[cell] !== member.id);
@@ -570,7 +570,7 @@ export class ClusterNode implements Placement {
 
   /** Gives up all cells and the seat, and joins again later. */
   async #withdraw(member: Member): Promise<void> {
-    const pauseMs = this.#state.has('claiming') ? WITHDRAWN_MS : UNLINKED_MS;
+    const pauseMs = this.#state.hasTag('claiming') ? WITHDRAWN_MS : UNLINKED_MS;
     if (!this.#step('isolate')) return;
     this.#isolatedSince = undefined;
     const [others, missing] = [this.#stay(), this.#missing()];
@@ -580,7 +580,7 @@ export class ClusterNode implements Placement {
       `node ${member.id} withdraws: it reaches ${others.length - missing.length} of ${others.length} other nodes. ${reasons.join('; ')}`,
     );
     await this.#giveUpAll(member);
-    if (member !== this.#member || this.#state.has('ended')) return;
+    if (member !== this.#member || this.#state.hasTag('ended')) return;
     this.#round?.cancel();
     // The cells that are left become free with the seat.
     const kept = new Set(this.#cells.all());
@@ -590,7 +590,7 @@ export class ClusterNode implements Placement {
       this.#failed('this node could not make everything durable before it withdrew', error);
     }
     // Fenced meanwhile: it may have another seat by now.
-    if (member !== this.#member || this.#state.has('ended')) return;
+    if (member !== this.#member || this.#state.hasTag('ended')) return;
     this.#keepDate(member);
     this.#member = undefined;
     this.#cells.set(kept, 'other');
@@ -672,7 +672,7 @@ export class ClusterNode implements Placement {
     if (owner !== undefined && this.#peersById.has(owner)) {
       if (!this.#suspects.has(owner) || !(await this.#fenced(owner))) return;
     }
-    if (!this.#state.has('claiming') || (others && this.#sharesNow(member)[cell] !== member.id)) return;
+    if (!this.#state.hasTag('claiming') || (others && this.#sharesNow(member)[cell] !== member.id)) return;
     await this.#claim(member, [cell]);
   }
 
@@ -739,7 +739,7 @@ export class ClusterNode implements Placement {
   }
 
   #step(event: NodeEvent['type']): boolean {
-    const next = this.#state.after(event);
+    const next = step(nodeMachine, this.#state, { type: event });
     if (!next) return false;
     this.#state = next;
     return true;
@@ -758,7 +758,7 @@ export class ClusterNode implements Placement {
   }
 
   #failed(what: string, error: unknown): void {
-    if (this.#state.final) return;
+    if (this.#state.status === 'done') return;
     this.#options.log('warning', `${what}: ${messageOf(error)}`, errorFields('store', error));
   }
 }

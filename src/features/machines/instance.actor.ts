@@ -1,11 +1,12 @@
 /** The actor of a handle: its mailbox, its lifecycle, and its handling of crashes and of failures of the store. */
 
-import { type AnyEventObject, initialTransition, transition } from 'xstate';
+import type { AnyEventObject } from 'xstate';
 import type { HandleLifeEvent } from '../../../machines/handle.ts';
 import { supervisorMachine } from '../../../machines/supervisor.ts';
 import type { Context } from '../../core/execution/context.ts';
 import { pathOf } from '../../core/kernel/charts/paths.ts';
 import { isoOf } from '../../core/kernel/clock.ts';
+import { initial, step } from '../../core/kernel/step.ts';
 import { heapBytes } from '../../core/protocol/heap.ts';
 import { StoreError, type Write } from '../../core/store/store.ts';
 import { type ActivatedFrom, Activation, bytesOf } from './activation.ts';
@@ -28,7 +29,7 @@ import { TurnLoop, type TurnLoopOwner } from './turn-loop.ts';
 /** Tolerated crashes, in addition to those of an event that is tried twice (RELIABILITY 3.2). */
 const RESTARTS = { restarts: 3, windowMs: 10_000 };
 const CRASHES = RESTARTS.restarts + 1;
-const NO_CRASHES = initialTransition(supervisorMachine, RESTARTS)[0];
+const NO_CRASHES = initial(supervisorMachine, RESTARTS);
 /** Number of attempts for an event that crashes its instance. */
 const ATTEMPTS = 2;
 
@@ -279,7 +280,8 @@ export class Instance implements TurnLoopOwner {
 
   crashed(events: readonly AnyEventObject[], error: unknown): void {
     const { clock, inspection } = this.#host;
-    [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: clock.now() });
+    const crash = { type: 'crash', at: clock.now() } as const;
+    this.#supervisor = step(supervisorMachine, this.#supervisor, crash) ?? this.#supervisor;
     const setAside = this.#supervisor.matches('quarantined');
     const mail = events.map(({ type }) => type).join(', ') || 'its start';
     if (inspection.on) inspection.record({ type: 'crashed', actor: handleAddress(this.entry), mail, error, setAside });

@@ -1,34 +1,35 @@
 /** The lifecycle of one instance, which `machines/handle.ts` decides: the instance does what the chart accepts, and nothing else. */
 import { type HandleLifeEvent, type HandleLifeTag, handleMachine } from '../../../machines/handle.ts';
-import { statesOf } from '../../core/kernel/charts/state-table.ts';
+import { pathOf } from '../../core/kernel/charts/paths.ts';
+import { initial, step } from '../../core/kernel/step.ts';
 
-const HIBERNATING = statesOf<HandleLifeEvent['type'], HandleLifeTag>(handleMachine);
+const HIBERNATING = initial(handleMachine);
 
 export class InstanceLifecycle {
   #state = HIBERNATING;
 
   /** The name of the outermost state that operators see, such as `waking`. */
   get name(): string {
-    const [outer = '', inner = ''] = this.#state.path.split('.');
+    const [outer = '', inner = ''] = pathOf(this.#state).split('.');
     return outer === 'live' ? inner : outer;
   }
 
   /** True once the instance has left memory, for good. */
   get over(): boolean {
-    return this.#state.final;
+    return this.#state.status === 'done';
   }
 
   has(tag: HandleLifeTag): boolean {
-    return this.#state.has(tag);
+    return this.#state.hasTag(tag);
   }
 
   can(event: HandleLifeEvent['type']): boolean {
-    return this.#state.after(event) !== undefined;
+    return step(handleMachine, this.#state, { type: event }) !== undefined;
   }
 
   /** Takes an event. @returns false if the current state does not accept it; nothing happens then */
   take(event: HandleLifeEvent['type']): boolean {
-    const next = this.#state.after(event);
+    const next = step(handleMachine, this.#state, { type: event });
     if (!next) return false;
     this.#state = next;
     return true;

@@ -2,13 +2,12 @@
  * The actor of one task: a call that outlives its request. Authorized clients read it, answer it, wait for it and cancel it,
  * while its handler runs behind its interactive request.
  */
-import { initialTransition } from 'xstate';
 import { type TaskEvent, taskMachine } from '../../../machines/task.ts';
 import { type Behaviour, spawn } from '../../core/kernel/actor.ts';
 import { isoOf } from '../../core/kernel/clock.ts';
 import { counted } from '../../core/kernel/inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../../core/kernel/inspection/records.ts';
-import { step } from '../../core/kernel/inspection/stepping.ts';
+import { initial, step } from '../../core/kernel/step.ts';
 import type { InputRequest, Reply } from '../../core/messages/client-input.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
@@ -26,7 +25,7 @@ import type { TaskSnapshot } from './task-snapshot.ts';
 import { TaskWaiters } from './task-waiters.ts';
 
 /** The initial snapshot, shared by all because snapshots are immutable. */
-const INITIAL = initialTransition(taskMachine)[0];
+const INITIAL = initial(taskMachine);
 
 /** The abort reason of the handler's signal. */
 export class TaskCancelled extends Error {
@@ -324,7 +323,8 @@ class Task implements Behaviour<TaskMail> {
 
   #step(event: TaskEvent): void {
     const { record, system } = this.#entry;
-    this.#snapshot = step(system.inspection, taskAddress(record.id), taskMachine, this.#snapshot, event);
+    const recorder = { inspection: system.inspection, actor: taskAddress(record.id) };
+    this.#snapshot = step(taskMachine, this.#snapshot, event, recorder) ?? this.#snapshot;
     this.#changed();
   }
 

@@ -3,10 +3,10 @@
  * terminates the thread if the call does not end.
  */
 import type { Worker } from 'node:worker_threads';
-import { type PoolWorkerEvent, type PoolWorkerTag, poolWorkerMachine } from '../../../machines/pool-worker.ts';
+import { type PoolWorkerEvent, poolWorkerMachine } from '../../../machines/pool-worker.ts';
 import type { Context } from '../../core/execution/context.ts';
-import { statesOf } from '../../core/kernel/charts/state-table.ts';
 import type { Clock, Timer } from '../../core/kernel/clock.ts';
+import { initial, step } from '../../core/kernel/step.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import type { ThreadSource } from '../../core/registry/define.ts';
 import type { PoolMail, ThreadMail, TransferredResult } from './pool-protocol.ts';
@@ -37,13 +37,11 @@ const LOAD_MS = 30_000;
 /** Milliseconds until an idle thread is terminated to release its memory. */
 const IDLE_MS = 30_000;
 
-const NEW = statesOf<PoolWorkerEvent['type'], PoolWorkerTag>(poolWorkerMachine);
-
 export class PoolWorker {
   readonly #options: PoolWorkerOptions;
   readonly #worker: Worker;
   /** Decides what the thread may do now. */
-  #state = NEW;
+  #state = initial(poolWorkerMachine);
   #call: PoolCall | undefined;
   #timer: Timer | undefined;
   #died = 'it called process.exit';
@@ -65,7 +63,7 @@ export class PoolWorker {
   }
 
   get free(): boolean {
-    return this.#state.has('free');
+    return this.#state.hasTag('free');
   }
 
   /** @throws {DOMException} if the arguments cannot be cloned */
@@ -84,12 +82,12 @@ export class PoolWorker {
     this.#call = undefined;
     this.#steps.clear();
     this.#say({ type: 'abort', reason: messageOf(job.ctx.signal.reason) });
-    this.#endIn(this.#state.has('handling') ? HEED_MS : LOAD_MS);
+    this.#endIn(this.#state.hasTag('handling') ? HEED_MS : LOAD_MS);
   }
 
   /** Takes no further calls, and ends after the current one. */
   retire(): void {
-    if (this.#take('retire') && this.#state.has('ending')) this.#terminate();
+    if (this.#take('retire') && this.#state.hasTag('ending')) this.#terminate();
   }
 
   #endIn(ms: number): void {
@@ -108,7 +106,7 @@ export class PoolWorker {
 
   /** @returns false if the current state does not accept the event; nothing happens then */
   #take(event: PoolWorkerEvent['type']): boolean {
-    const next = this.#state.after(event);
+    const next = step(poolWorkerMachine, this.#state, { type: event });
     if (next) this.#state = next;
     return next !== undefined;
   }
@@ -121,7 +119,7 @@ export class PoolWorker {
     if (mail.type === 'done') return this.#done(mail.given);
     if (mail.type === 'began') {
       // The handler started before the abort reached the thread.
-      if (this.#take('began') && this.#state.has('aborted')) this.#endIn(HEED_MS);
+      if (this.#take('began') && this.#state.hasTag('aborted')) this.#endIn(HEED_MS);
       return;
     }
     const ctx = this.#call?.ctx;
@@ -178,7 +176,7 @@ export class PoolWorker {
         job.reject(error);
       }
     }
-    if (this.#state.has('ending')) return this.#terminate();
+    if (this.#state.hasTag('ending')) return this.#terminate();
     this.#endIn(IDLE_MS);
     this.#options.freed();
   }
@@ -187,7 +185,7 @@ export class PoolWorker {
     this.#timer?.cancel();
     const job = this.#call;
     this.#call = undefined;
-    const ending = this.#state.has('ending');
+    const ending = this.#state.hasTag('ending');
     this.#take('exit');
     if (ending) job?.reject(new Error('its thread was terminated because the server stops or its module was replaced'));
     this.#options.ended(ending ? undefined : job, this.#died);

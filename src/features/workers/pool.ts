@@ -2,10 +2,11 @@
  * The threads for tools that compute for long (`cpu`): bounded in number. A thread whose call exceeds its deadline is
  * terminated, and every call gets a response.
  */
-import { initialTransition, transition } from 'xstate';
+import type { SnapshotFrom } from 'xstate';
 import { supervisorMachine } from '../../../machines/supervisor.ts';
 import type { Context } from '../../core/execution/context.ts';
 import type { ActorSystem } from '../../core/kernel/actor-system.ts';
+import { initial, step } from '../../core/kernel/step.ts';
 import { ErrorCode, ProtocolError, ToolError } from '../../core/protocol/errors.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import type { ThreadSource } from '../../core/registry/define.ts';
@@ -23,7 +24,7 @@ export type ThreadRunner = (label: string, source: ThreadSource) => (args: unkno
 /** RELIABILITY 3.2: a tool whose threads crash is quarantined; other tools continue. */
 const POLICY = { restarts: 3, windowMs: 5_000 };
 
-type Supervisor = ReturnType<typeof initialTransition<typeof supervisorMachine>>[0];
+type Supervisor = SnapshotFrom<typeof supervisorMachine>;
 
 export class Pool {
   readonly #options: PoolOptions;
@@ -139,8 +140,8 @@ export class Pool {
     const { clock, quarantine } = this.#options.system;
     // Its executor logs the error.
     reject(new Error(`${label} crashed the thread that it ran in: ${why}`));
-    const before = this.#supervisors.get(label) ?? initialTransition(supervisorMachine, POLICY)[0];
-    const [now] = transition(supervisorMachine, before, { type: 'crash', at: clock.now() });
+    const before = this.#supervisors.get(label) ?? initial(supervisorMachine, POLICY);
+    const now = step(supervisorMachine, before, { type: 'crash', at: clock.now() }) ?? before;
     this.#supervisors.set(label, now);
     if (now.value !== 'quarantined' || before.value === 'quarantined') return;
     quarantine.add(`cpu/${label}`, 'executor', why, () => void this.#supervisors.delete(label));

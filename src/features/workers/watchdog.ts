@@ -3,11 +3,11 @@
  */
 import { url as inspectorUrl } from 'node:inspector';
 import type { Worker } from 'node:worker_threads';
-import { initialTransition, transition } from 'xstate';
 import { supervisorMachine } from '../../../machines/supervisor.ts';
 import { systemClock, type Timer } from '../../core/kernel/clock.ts';
 import { processWide } from '../../core/kernel/global-registry.ts';
 import { errorFields, type RuntimeLog } from '../../core/kernel/operator-log.ts';
+import { initial, step } from '../../core/kernel/step.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import {
   type Blocked,
@@ -80,7 +80,7 @@ class ProcessWatchdog implements Watchdog {
   #worker: Worker | undefined;
   #beating: Timer | undefined;
   #stopped = false;
-  #supervisor = initialTransition(supervisorMachine, POLICY)[0];
+  #supervisor = initial(supervisorMachine, POLICY);
   #starting: Timer | undefined;
   /** Time of the last log line of each element, and the number of stalls since. */
   readonly #quiet = new Map<string, { readonly since: number; unreported: number }>();
@@ -134,7 +134,8 @@ class ProcessWatchdog implements Watchdog {
 
   #again(): void {
     if (this.#stopped) return;
-    [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'crash', at: systemClock.now() });
+    const crash = { type: 'crash', at: systemClock.now() } as const;
+    this.#supervisor = step(supervisorMachine, this.#supervisor, crash) ?? this.#supervisor;
     if (this.#supervisor.value === 'quarantined')
       return this.#options.log(
         'error',
@@ -142,7 +143,7 @@ class ProcessWatchdog implements Watchdog {
         { event: 'blocked' },
       );
     this.#starting = systemClock.after(this.#supervisor.context.delayMs, () => {
-      [this.#supervisor] = transition(supervisorMachine, this.#supervisor, { type: 'waited' });
+      this.#supervisor = step(supervisorMachine, this.#supervisor, { type: 'waited' }) ?? this.#supervisor;
       this.#start();
     });
   }

@@ -2,7 +2,6 @@
  * The actor of a mount: lists its upstream, stores the catalogue, and offers it in the registries. Its chart decides what is
  * offered and when the upstream is listed; calls step no chart.
  */
-import { initialTransition } from 'xstate';
 import { type MountEvent, mountMachine } from '../../../machines/mount.ts';
 import { ClientError } from '../../client/client-errors.ts';
 import type { Client } from '../../client/connected-client.ts';
@@ -11,8 +10,8 @@ import { type Actor, type ActorSystem, type Behaviour, spawn } from '../../core/
 import { pathOf } from '../../core/kernel/charts/paths.ts';
 import type { Timer } from '../../core/kernel/clock.ts';
 import type { Charted, Facts } from '../../core/kernel/inspection/records.ts';
-import { step } from '../../core/kernel/inspection/stepping.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
+import { initial, step } from '../../core/kernel/step.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { SubscriptionsMail } from '../../core/messages/subscription-messages.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
@@ -151,10 +150,10 @@ class MountActor implements Behaviour<MountMail> {
       },
     });
     this.#record = new CatalogueRecord({ mount: name, targetKey, clock: system.clock });
-    this.#snapshot = initialTransition(mountMachine, {
+    this.#snapshot = initial(mountMachine, {
       ...{ backOff: BACK_OFF, pace: PACE, gatherMs },
       staleMs: settings.staleMs,
-    })[0];
+    });
   }
 
   // For the inspector
@@ -243,7 +242,8 @@ class MountActor implements Behaviour<MountMail> {
 
   #step(event: MountEvent): void {
     const before = this.#snapshot;
-    this.#snapshot = step(this.#options.system.inspection, `mount/${this.#options.name}`, mountMachine, before, event);
+    const recorder = { inspection: this.#options.system.inspection, actor: `mount/${this.#options.name}` };
+    this.#snapshot = step(mountMachine, before, event, recorder) ?? before;
     if (before !== this.#snapshot && this.state() !== pathOf(before))
       this.#entered(before.hasTag('listing'), before.hasTag('offering'));
   }

@@ -13,8 +13,8 @@ import { edgeOf, isFor, nodesOf, readChart } from '../../core/kernel/charts/char
 import type { ChartEdge } from '../../core/kernel/charts/chart-node.ts';
 import { guardResult, guardWithoutData } from '../../core/kernel/charts/guard.ts';
 import { pathsIn } from '../../core/kernel/charts/paths.ts';
+import { edgesTaken } from '../../core/kernel/inspection/edges-taken.ts';
 import type { Charted } from '../../core/kernel/inspection/records.ts';
-import { edgesTaken } from '../../core/kernel/inspection/stepping.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import type { Next, Plain, WhatIf } from '../frames.ts';
 import { cloneContext } from './clone-context.ts';

@@ -2,10 +2,10 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import * as assert from 'uvu/assert';
-import { memory } from '../../src/core/transports/memory.ts';
-import { SimulatedClock } from '../../src/entries/testing.ts';
-import { createServer } from '../../src/entries/troupe.ts';
-import { suite } from '../harness/door.ts';
+import { memory } from '../../../src/core/transports/memory.ts';
+import { SimulatedClock } from '../../../src/entries/testing.ts';
+import { createServer } from '../../../src/entries/troupe.ts';
+import { suite } from '../../harness/door.ts';
 
 const test = suite('idle sessions');
 
