@@ -2,7 +2,8 @@
 import type { Clock } from '../core/kernel/clock.ts';
 import type { InspectionListener } from '../core/kernel/inspection/records.ts';
 import type { OperatorLog } from '../core/kernel/operator-log.ts';
-import { describe, type JsonObject, type JsonValue, wholeNumbers } from '../core/protocol/json.ts';
+import type { JsonObject, JsonValue } from '../core/protocol/json.ts';
+import * as option from '../core/protocol/option-rows.ts';
 import type { LegacyRevision } from '../core/protocol/revisions.ts';
 import type { LogLevel } from '../core/protocol/types.ts';
 import type { Authorization } from './authorization.ts';
@@ -175,13 +176,9 @@ export type ConnectTarget =
       readonly revision?: LegacyRevision;
     };
 
-/** The options with their defaults. */
-export type ClientSettings = Readonly<Record<keyof typeof DEFAULTS, number>> & {
-  readonly eras: 'auto' | 'legacy' | 'modern';
-  readonly validate: boolean;
-};
-
 const DEFAULTS = {
+  eras: 'auto',
+  validate: true,
   timeoutMs: 60_000,
   maxTimeoutMs: 600_000,
   connectMs: 10_000,
@@ -195,12 +192,14 @@ const DEFAULTS = {
   maxListed: 5_000,
   maxSkillFiles: 512,
   maxSkillBytes: 16_777_216,
-} as const;
+} as const satisfies ConnectOptions;
+const ROWS = { ...option.ofDefaults(DEFAULTS), eras: option.oneOf('auto', 'legacy', 'modern') };
 
-/** @throws {RangeError} for a number that is not a whole number of at least 1 */
+/** The options with their defaults. */
+export type ClientSettings = Readonly<Required<Pick<ConnectOptions, keyof typeof DEFAULTS>>>;
+
+/** @throws {TypeError | RangeError} for an option of another value than its row accepts */
 export function readSettings(options: ConnectOptions): ClientSettings {
-  const { eras = 'auto', validate = true } = options;
-  if (eras !== 'auto' && eras !== 'legacy' && eras !== 'modern')
-    throw new RangeError(`connect: eras: expected "auto", "legacy" or "modern", got ${describe(eras)}`);
-  return { eras, validate, ...wholeNumbers(DEFAULTS, options, (wrong) => new RangeError(`connect: ${wrong}`)) };
+  option.checkSome('connect: ', options, ROWS);
+  return { ...DEFAULTS, ...option.withoutUndefined(options) };
 }

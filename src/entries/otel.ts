@@ -23,7 +23,8 @@ import { DURATION_BOUNDS } from '../core/kernel/telemetry/metrics.ts';
 import type { EndedSession, SeenQuestion, SeenRequest, Telemetry } from '../core/kernel/telemetry/telemetry.ts';
 import type { InputRequest } from '../core/messages/client-input.ts';
 import type { Ended, QuestionSpan, RequestSpan, TraceIds } from '../core/messages/spans.ts';
-import { checkOptionNames, describe, isObject } from '../core/protocol/json.ts';
+import { isObject } from '../core/protocol/json.ts';
+import * as option from '../core/protocol/option-rows.ts';
 import { toText } from '../core/store/serialize.ts';
 
 export interface OtelOptions {
@@ -53,27 +54,18 @@ const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
  * @example createServer({ name: 'orders', version: '1.0.0', telemetry: otel() });
  */
 export function otel(options: OtelOptions = {}): Telemetry {
-  checkOptions(options);
+  // A misspelled `redact` would record secrets.
+  option.check('otel: ', options, ROWS);
   return new Otel(options);
 }
 
-const OPTIONS: ReadonlySet<string> = new Set<keyof OtelOptions>(['mode', 'metrics', 'arguments', 'results', 'redact']);
-
-/** A misspelled `redact` would record secrets. @throws {TypeError} */
-function checkOptions(options: unknown): void {
-  if (!isObject(options)) throw new TypeError(`otel: expected options, got ${describe(options)}`);
-  checkOptionNames('otel: ', options, OPTIONS);
-  const { mode = 'spans', redact } = options;
-  if (mode !== 'spans' && mode !== 'propagate' && mode !== 'off')
-    throw new TypeError(`otel: mode: expected "spans", "propagate" or "off", got ${describe(mode)}`);
-  for (const flag of ['metrics', 'arguments', 'results'] as const) {
-    const value = options[flag];
-    if (value !== undefined && typeof value !== 'boolean')
-      throw new TypeError(`otel: ${flag}: expected true or false, got ${describe(value)}`);
-  }
-  if (redact !== undefined && typeof redact !== 'function')
-    throw new TypeError(`otel: redact: expected a function (value, what, tool), got ${describe(redact)}`);
-}
+const ROWS: option.Rows<OtelOptions> = {
+  mode: option.oneOf('spans', 'propagate', 'off'),
+  metrics: option.flag,
+  arguments: option.flag,
+  results: option.flag,
+  redact: option.expected('a function (value, what, tool)', option.isFunction),
+};
 
 class Otel implements Telemetry {
   readonly #options: OtelOptions;

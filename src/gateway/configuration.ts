@@ -14,10 +14,10 @@ import {
   shortened,
 } from '../core/protocol/json.ts';
 import { suggestion } from '../core/protocol/near-miss.ts';
+import * as option from '../core/protocol/option-rows.ts';
 import { digest } from '../features/asking/seal.ts';
-import { problemOfLimits } from '../features/guard/limits/call-limits.ts';
 import { commonEntry, isServerEntry, KNOWN_MEMBERS, presentMembers } from './client-members.ts';
-import { type Check, MOUNT_CHECKS, MOUNT_NUMBERS, type MountOptions, oneOf } from './mounts/mount-options.ts';
+import { CONFIGURABLE, type MountOptions } from './mounts/mount-options.ts';
 import type { UpstreamOAuth } from './mounts/upstream-grants.ts';
 import { expandHome, expandVariables, type VariableSource } from './variables.ts';
 
@@ -207,7 +207,7 @@ class ConfigurationReader {
     for (const [member, note] of notes) this.#report([...path, member], note, undefined);
     const written = this.#target(path, entry);
     const target = this.#withFile(path, entry, this.#expanded(path, written));
-    if (!isJsonObject(given.timeout)) read(given, path, 'timeout', ...MILLISECONDS);
+    if (!isJsonObject(given.timeout)) read(given, path, 'timeout', isCount, 'milliseconds, at least 1');
     const ofTroupe = read(entry, path, 'troupe', isJsonObject, 'an object') ?? {};
     const own = this.#authorized(ofTroupe, [...path, 'troupe'], target);
     // A tool that a person has turned off stays off, whatever else `troupe` leaves out.
@@ -454,39 +454,32 @@ function plainName(key: string): string {
     .replace(/-+$/, '');
 }
 
-const MILLISECONDS = [isCount, 'milliseconds, at least 1'] as const;
+const unempty = option.expected('a string that is not empty', isNonEmpty);
+const strings = option.expected('a list of strings', isTextList);
+const variable = option.expected('a variable', isNonEmpty);
 
-const AUTH: Readonly<Record<keyof ConfiguredAuth, Check>> = {
-  clientId: [isNonEmpty, 'a string that is not empty'],
-  clientSecret: [isNonEmpty, 'a variable'],
-  privateKey: [isNonEmpty, 'a variable'],
-  algorithm: oneOf('ES256', 'RS256', 'PS256', 'EdDSA'),
-  issuer: [isNonEmpty, 'a string that is not empty'],
-  clientName: [isNonEmpty, 'a string that is not empty'],
-  scopes: [isTextList, 'a list of strings'],
-  grant: oneOf('authorization_code', 'client_credentials'),
-  dpop: [(value) => value === 'auto' || isBoolean(value), '"auto", true or false'],
-  signInMs: MILLISECONDS,
-  catalogue: oneOf('operator', 'anyone'),
+const AUTH: option.Rows<ConfiguredAuth> = {
+  clientId: unempty,
+  clientSecret: variable,
+  privateKey: variable,
+  algorithm: option.oneOf('ES256', 'RS256', 'PS256', 'EdDSA'),
+  issuer: unempty,
+  clientName: unempty,
+  scopes: strings,
+  grant: option.oneOf('authorization_code', 'client_credentials'),
+  dpop: option.expected('"auto", true or false', (value) => value === 'auto' || isBoolean(value)),
+  signInMs: option.duration,
+  catalogue: option.oneOf('operator', 'anyone'),
 };
 const SECRETS: ReadonlySet<string> = new Set(['clientSecret', 'privateKey']);
 
-const NUMBERS = Object.keys(MOUNT_NUMBERS).map((name): readonly [string, Check] => [
-  name,
-  name.endsWith('Ms') ? MILLISECONDS : [isCount, 'a whole number, at least 1'],
-]);
-
-/** Troupe's own options: the check of each, and the words for what it accepts. */
-const OPTIONS: Readonly<Record<Exclude<keyof ConfiguredOptions, keyof typeof MOUNT_NUMBERS>, Check>> = {
-  auth: [(value) => value === false || isJsonObject(value), 'false or an object'],
-  prefix: [(value) => value === false || isNonEmpty(value), 'false or a string'],
-  rename: [isTexts, 'an object of strings'],
-  only: [isTextList, 'a list of strings'],
-  except: [isTextList, 'a list of strings'],
-  ...MOUNT_CHECKS,
-  timeoutMs: MILLISECONDS,
-  limits: [(value) => problemOfLimits(value) === undefined, 'limits such as { "perMinute": 10 }'],
-  ...Object.fromEntries(NUMBERS),
+const OPTIONS: option.Rows<ConfiguredOptions> = {
+  ...CONFIGURABLE,
+  auth: option.expected('false or an object', (value) => value === false || isJsonObject(value)),
+  prefix: option.expected('false or a string', (value) => value === false || isNonEmpty(value)),
+  rename: option.expected('an object of strings', isTexts),
+  only: strings,
+  except: strings,
 };
 
 /**
@@ -499,17 +492,13 @@ function checkOptions(given: JsonObject, path: readonly string[]): asserts given
 }
 
 /** @throws {FieldProblem} for the first member that is unknown, or has another type */
-function checkMembers(given: JsonObject, path: readonly string[], checks: Readonly<Record<string, Check>>): void {
-  const names = Object.keys(checks);
+function checkMembers(given: JsonObject, path: readonly string[], rows: Readonly<Record<string, option.Check>>): void {
+  const names = Object.keys(rows);
   for (const [name, value] of Object.entries(given)) {
-    const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
-    if (!check)
-      throw new FieldProblem(
-        [...path, name],
-        `unknown option${suggestion(name, names)}. The options are ${names.join(', ')}`,
-      );
-    const [is, expected] = check;
-    if (!is(value)) throw new FieldProblem([...path, name], `expected ${expected}, got ${describe(value)}`);
+    const problem = Object.hasOwn(rows, name)
+      ? rows[name]?.(value)
+      : `unknown option${suggestion(name, names)}. The options are ${names.join(', ')}`;
+    if (problem !== undefined) throw new FieldProblem([...path, name], problem);
   }
 }
 
@@ -539,7 +528,7 @@ function isBoolean(value: unknown): value is boolean {
 }
 
 function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1;
+  return option.isWhole(value, 1);
 }
 
 function isTextList(value: unknown): value is readonly string[] {

@@ -4,7 +4,8 @@ import type { Clock } from '../core/kernel/clock.ts';
 import { nameOfNode } from '../core/kernel/node-name.ts';
 import { errorFields } from '../core/kernel/operator-log.ts';
 import { packageVersion } from '../core/kernel/package-files.ts';
-import { checkOptionNames, describe, isObject, stackOf } from '../core/protocol/json.ts';
+import { describe, stackOf } from '../core/protocol/json.ts';
+import * as option from '../core/protocol/option-rows.ts';
 import { INTERNALS, type Internals } from '../core/server/internals.ts';
 import { isServer, type Server } from '../core/server/server.ts';
 import type { Transport, TransportHost } from '../core/transports/transport.ts';
@@ -13,7 +14,7 @@ import { type ConnectHelp, FORMAT, type HelloFrame } from './frames.ts';
 import { InspectorRoutes } from './http/inspector-routes.ts';
 import { type InspectorListener, listen } from './http/listener.ts';
 import { PageFiles } from './http/page-files.ts';
-import { checkToken, newToken } from './http/token-guard.ts';
+import { newToken, problemOfToken } from './http/token-guard.ts';
 import { openViewFrames, type ViewFrames } from './http/view-frames.ts';
 import { type RedactOptions, Redactor } from './redaction/redact.ts';
 import { Observation } from './stream/observation.ts';
@@ -66,14 +67,14 @@ const MAX_ENTRY = 4_000;
 /** Maximum number of logged faults of the inspector itself. */
 const MAX_FAULTS = 5;
 
-const OPTIONS: ReadonlySet<string> = new Set<keyof InspectorOptions>([
-  'port',
-  'token',
-  'control',
-  'redact',
-  'maxViewers',
-  'connect',
-]);
+const ROWS: option.Rows<InspectorOptions> = {
+  port: option.portNumber,
+  token: problemOfToken,
+  control: option.flag,
+  redact: option.anything,
+  maxViewers: option.count,
+  connect: option.functional,
+};
 
 /**
  * Opens a page on 127.0.0.1 that shows this server, live. Without a viewer, only the steps of statecharts are counted.
@@ -86,7 +87,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof InspectorOptions>([
 export async function openInspector(server: Server, options: InspectorOptions = {}): Promise<OpenInspector> {
   const inside = insideOf(server, 'openInspector');
   const { port = 0, token = newToken(), control = false, maxViewers = 16, connect = () => undefined } = options;
-  checkOptions(options);
+  option.check('openInspector: ', options, ROWS);
   const controller: ControllerOf | undefined = control
     ? (redactor, end) => new Controller({ inside, redactor, version: packageVersion(), end })
     : undefined;
@@ -301,20 +302,4 @@ function withConnect(hello: HelloFrame, help: ConnectHelp | undefined, redactor:
 function insideOf(server: unknown, caller: string): Internals {
   if (isServer(server)) return server[INTERNALS];
   throw new TypeError(`${caller}: expected a server from createServer, got ${describe(server)}`);
-}
-
-function checkOptions(options: InspectorOptions): void {
-  checkOptionNames('openInspector: ', isObject(options) ? options : {}, OPTIONS);
-  const { port, token, control, maxViewers, connect } = options;
-  if (connect !== undefined && typeof connect !== 'function')
-    throw new TypeError(`openInspector: connect: expected a function, got ${describe(connect)}`);
-  if (port !== undefined && !(Number.isSafeInteger(port) && port >= 0 && port < 65_536))
-    throw new RangeError(`openInspector: port: expected a whole number from 0 to 65535, got ${describe(port)}`);
-  if (token !== undefined) checkToken(token);
-  if (control !== undefined && typeof control !== 'boolean')
-    throw new TypeError(`openInspector: control: expected true or false, got ${describe(control)}`);
-  if (maxViewers !== undefined && !(Number.isSafeInteger(maxViewers) && maxViewers >= 1))
-    throw new RangeError(
-      `openInspector: maxViewers: expected a whole number of at least 1, got ${describe(maxViewers)}`,
-    );
 }

@@ -1,7 +1,7 @@
 /** Parses `--cluster HOST:PORT`: the server becomes a node of the cluster that shares its store. */
 import { readFileSync } from 'node:fs';
 import { messageOf } from '../../core/protocol/json.ts';
-import { checkClusterOptions } from '../../features/cluster/cluster-options.ts';
+import { problemOfCluster } from '../../features/cluster/cluster-options.ts';
 import type { Environment } from '../command-io.ts';
 import { UsageError } from '../usage.ts';
 
@@ -57,14 +57,10 @@ export function readCluster(
   const offset = place && Number(port) !== 0 ? 2 * place.index + (place.generation % 2) : 0;
   const listen = host === undefined ? given : `${host}:${Number(port) + offset}`;
   const choice = { listen, secret: secretOf(command, file, env) };
-  try {
-    checkClusterOptions(choice);
-  } catch (error) {
-    const source = file === undefined ? SECRET_VARIABLE : '--cluster-secret-file';
-    const why = messageOf(error).replace(/^createServer: cluster\./, '');
-    throw new UsageError(`troupe ${command}: ${why.replace(/^listen/, '--cluster').replace(/^secret/, source)}`);
-  }
-  return choice;
+  const why = problemOfCluster(choice);
+  if (why === undefined) return choice;
+  const source = file === undefined ? SECRET_VARIABLE : '--cluster-secret-file';
+  throw new UsageError(`troupe ${command}: ${why.replace(/^\.listen/, '--cluster').replace(/^\.secret/, source)}`);
 }
 
 function secretOf(command: string, file: string | undefined, env: Environment): string {

@@ -15,7 +15,7 @@ import {
 import { dirname, resolve } from 'node:path';
 import { type Clock, systemClock, type Timer } from '../../core/kernel/clock.ts';
 import { makeDirectory } from '../../core/kernel/files/make-directory.ts';
-import { wholeNumbers } from '../../core/protocol/json.ts';
+import * as option from '../../core/protocol/option-rows.ts';
 import { checkDirectory, codeOf, isWindows } from '../../core/transports/socket-path.ts';
 import type { KeyRing } from '../../features/asking/seal.ts';
 import type { Db, SqlRow } from '../../features/sqlite/sqlite-database.ts';
@@ -66,8 +66,8 @@ interface Lease {
  */
 export function fileTokens(path: string, options: FileTokensOptions = {}): TokenStore {
   if (typeof path !== 'string' || path === '') throw new TypeError('fileTokens: expected the path of a file, got none');
-  const { clock = systemClock } = options;
-  const { leaseMs, waitMs } = wholeNumbers(TIMES, options, (wrong) => new RangeError(`fileTokens: ${wrong}`));
+  option.checkSome('fileTokens: ', options, option.ofDefaults(TIMES));
+  const { clock = systemClock, leaseMs, waitMs } = { ...TIMES, ...option.withoutUndefined(options) };
   return new FileTokens(resolve(path), clock, leaseMs, waitMs);
 }
 

@@ -1,7 +1,7 @@
 /** The options of the HTTP transport, with their defaults and checks. */
 
-import { LONGEST_TIMER_MS } from '../kernel/clock.ts';
-import { checkOptionNames, describe, isObject } from '../protocol/json.ts';
+import { isObject } from '../protocol/json.ts';
+import * as option from '../protocol/option-rows.ts';
 import { isLoopback } from './host-guard.ts';
 import type { AuthenticateResult, AuthenticationRequest, HttpAuthenticator } from './http-authenticator.ts';
 
@@ -135,7 +135,7 @@ export type SharedHttpOptions = Omit<HttpOptions, 'port' | 'host' | 'path' | 'me
  * authenticate: undefined })` does not disable the authentication of its server.
  */
 export function withShared(own: HttpOptions, shared: SharedHttpOptions | undefined): HttpOptions {
-  const given = withoutUndefined(own);
+  const given = option.withoutUndefined(own);
   // The transport's way to authenticate replaces the server's, whichever of the two options each has.
   const { auth, authenticate, ...rest } = shared ?? {};
   const replaced = given.auth !== undefined || given.authenticate !== undefined;
@@ -145,19 +145,6 @@ export function withShared(own: HttpOptions, shared: SharedHttpOptions | undefin
 /** True if an option authenticates clients. */
 export function authenticates({ auth, authenticate }: Pick<HttpOptions, 'auth' | 'authenticate'>): boolean {
   return auth !== undefined || authenticate !== undefined;
-}
-
-function isAuthenticator(value: unknown): boolean {
-  return (
-    isObject(value) &&
-    typeof value.authenticate === 'function' &&
-    typeof value.challenge === 'function' &&
-    value.documents instanceof Map
-  );
-}
-
-function withoutUndefined(options: HttpOptions): HttpOptions {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
 type WithoutDefault = 'auth' | 'authenticate' | 'allowedHosts' | 'metrics' | 'rate' | 'signIn';
@@ -185,101 +172,67 @@ const DEFAULTS = {
   ownsProcess: false,
 } as const satisfies HttpOptions;
 
-const KNOWN: ReadonlySet<string> = new Set([
-  ...Object.keys(DEFAULTS),
-  'allowedHosts',
-  'auth',
-  'authenticate',
-  'metrics',
-  'rate',
-  'signIn',
-]);
+const metricsAddress = option.group('{ port: 9464 }', {
+  port: option.needed(option.portNumber),
+  host: option.expected('an address such as "127.0.0.1"', option.isFilled),
+} satisfies option.Rows<MetricsAddress>);
 
-const COUNTS = [
-  'retryMs',
-  'keepAliveMs',
-  'stallMs',
-  'idleConnectionMs',
-  'sessionIdleMs',
-  'replayMs',
-  'maxReplayEvents',
-  'maxReplayBytes',
-  'maxExchanges',
-  'maxExchangesPerPrincipal',
-] as const;
+const signInRows: option.Rows<SignInOptions> = {
+  identify: option.functional,
+  // An authorization server would not redirect to another address.
+  url: option.expected('an https address such as "https://mcp.example.com/oauth/callback"', (url) => {
+    const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined;
+    const secure = parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && isLoopback(parsed.hostname));
+    return secure && parsed.search === '' && parsed.hash === '';
+  }),
+};
+const signIn = option.group('{ url, identify }', signInRows);
 
-const METRICS_OPTIONS: ReadonlySet<string> = new Set<keyof MetricsAddress>(['port', 'host']);
+const ROWS: option.Rows<HttpOptions> = {
+  ...option.ofDefaults(DEFAULTS),
+  metrics: metricsAddress,
+  signIn: (value) =>
+    signIn(value) ??
+    (isObject(value) && value.identify !== undefined && value.url === undefined
+      ? 'url: expected the address of this server for browsers, got nothing'
+      : undefined),
+  port: option.portNumber,
+  path: option.expected(
+    'a path such as "/mcp"',
+    (path) => typeof path === 'string' && /^\/[\w\-.~!$&'()*+,;=:@%/]*$/.test(path),
+  ),
+  response: option.oneOf('auto', 'json', 'sse'),
+  authenticate: option.functional,
+  auth: option.expected(
+    'an authenticator, such as oauth() of troupe/oauth',
+    (auth) =>
+      isObject(auth) &&
+      option.isFunction(auth.authenticate) &&
+      option.isFunction(auth.challenge) &&
+      auth.documents instanceof Map,
+  ),
+  allowedHosts: option.anything,
+  drainDelayMs: option.delay,
+  rate: (rate) => (isRate(rate) ? undefined : 'expected a perSecond above 0 and a burst of at least 1'),
+  host: option.expected('an address such as "127.0.0.1"', option.isFilled),
+};
 
-/** @throws {TypeError | RangeError} for an invalid address. @param option its name in messages, such as `http: metrics` */
-function checkMetricsAddress(address: unknown, option: string): asserts address is MetricsAddress {
-  if (!isObject(address)) throw new TypeError(`${option}: expected { port: 9464 }, got ${describe(address)}`);
-  checkOptionNames(`${option}: `, address, METRICS_OPTIONS);
-  const { port, host = '127.0.0.1' } = address;
-  if (typeof port !== 'number' || !Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new RangeError(`${option}: port: expected a whole number from 0 to 65535, got ${describe(port)}`);
-  if (typeof host !== 'string' || host === '')
-    throw new TypeError(`${option}: host: expected an address such as "127.0.0.1", got ${describe(host)}`);
-}
-
-const SIGN_IN_OPTIONS: ReadonlySet<string> = new Set<keyof SignInOptions>(['url', 'identify']);
-
-/** @throws {TypeError} for an address that an authorization server would not redirect to */
-function checkSignIn(signIn: unknown): asserts signIn is SignInOptions {
-  if (!isObject(signIn)) throw new TypeError(`http: signIn: expected { url, identify }, got ${describe(signIn)}`);
-  checkOptionNames('http: signIn: ', signIn, SIGN_IN_OPTIONS);
-  const { url, identify } = signIn;
-  if (identify !== undefined && typeof identify !== 'function')
-    throw new TypeError(`http: signIn: identify: expected a function, got ${describe(identify)}`);
-  if (url === undefined) {
-    if (identify === undefined) return;
-    throw new TypeError('http: signIn: url: expected the address of this server for browsers, got nothing');
-  }
-  const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined;
-  const secure = parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && isLoopback(parsed.hostname));
-  if (!parsed || !secure || parsed.search !== '' || parsed.hash !== '')
-    throw new TypeError(
-      `http: signIn: url: expected an https address such as "https://mcp.example.com/oauth/callback", got ${describe(url)}`,
-    );
+function isRate(rate: unknown): boolean {
+  if (!isObject(rate)) return false;
+  const { perSecond, burst } = rate;
+  return Number.isFinite(perSecond) && Number(perSecond) > 0 && Number.isFinite(burst) && Number(burst) >= 1;
 }
 
 /** @throws {TypeError | RangeError} for an unknown or invalid option, with its name and the expected value */
 export function resolveHttpOptions(given: HttpOptions): ResolvedHttpOptions {
-  checkOptionNames('http: ', given, KNOWN);
-  const options: ResolvedHttpOptions = { ...DEFAULTS, ...withoutUndefined(given) };
-  const { port, host, path, response, allowedHosts, auth, authenticate, drainDelayMs, metrics, rate } = options;
-  if (metrics !== undefined) checkMetricsAddress(metrics, 'http: metrics');
-  if (options.signIn !== undefined) checkSignIn(options.signIn);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new RangeError(`http: port: expected a whole number from 0 to 65535, got ${describe(port)}`);
-  if (typeof path !== 'string' || !/^\/[\w\-.~!$&'()*+,;=:@%/]*$/.test(path))
-    throw new TypeError(`http: path: expected a path such as "/mcp", got ${describe(path)}`);
-  if (!['auto', 'json', 'sse'].includes(response))
-    throw new TypeError(`http: response: expected "auto", "json" or "sse", got ${describe(response)}`);
-  if (authenticate !== undefined && typeof authenticate !== 'function')
-    throw new TypeError(`http: authenticate: expected a function, got ${describe(authenticate)}`);
-  if (auth !== undefined && !isAuthenticator(auth))
-    throw new TypeError(
-      `http: auth: expected an authenticator, such as oauth() of troupe/oauth, got ${describe(auth)}`,
-    );
+  option.check('http: ', given, ROWS);
+  const resolved: ResolvedHttpOptions = { ...DEFAULTS, ...option.withoutUndefined(given) };
+  const { host, allowedHosts, auth, authenticate } = resolved;
   if (auth !== undefined && authenticate !== undefined)
     throw new TypeError('http: expected "auth" or "authenticate", got both. Remove one of them');
-  for (const name of COUNTS) {
-    const value = options[name];
-    if (!Number.isSafeInteger(value) || value < 1 || (name.endsWith('Ms') && value > LONGEST_TIMER_MS))
-      throw new RangeError(`http: ${name}: expected a whole number of at least 1, got ${describe(value)}`);
-  }
-  if (!Number.isSafeInteger(drainDelayMs) || drainDelayMs < 0 || drainDelayMs > LONGEST_TIMER_MS)
-    throw new RangeError(`http: drainDelayMs: expected whole milliseconds, at least 0, got ${describe(drainDelayMs)}`);
-  if (
-    rate &&
-    !(rate.perSecond > 0 && Number.isFinite(rate.perSecond) && rate.burst >= 1 && Number.isFinite(rate.burst))
-  )
-    throw new RangeError('http: rate: expected a perSecond above 0 and a burst of at least 1');
-  if (typeof host !== 'string' || host === '')
-    throw new TypeError(`http: host: expected an address such as "127.0.0.1", got ${describe(host)}`);
   if (!isLoopback(host) && !allowedHosts?.length)
     throw new TypeError(
       `http: host: ${host} is reachable from other machines, or by a page under another name (DNS rebinding). List the names that clients may use in allowedHosts, for example allowedHosts: ["mcp.example.com"]`,
     );
-  return options;
+  return resolved;
 }

@@ -1,7 +1,7 @@
 /** The limits of a server: sizes, counts and times. */
 import { availableParallelism } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
-import { LONGEST_TIMER_MS } from './clock.ts';
+import * as option from '../protocol/option-rows.ts';
 
 /** Limits. Each is a whole number of at least 1. The message of a rejection names the limit that caused it. */
 export interface Limits {
@@ -212,18 +212,10 @@ export const DEFAULT_LIMITS: Limits = {
   sessionSleepMs: 60_000,
 };
 
-/** The limits with their defaults. @throws {RangeError} if a limit is not a whole number of at least 1 */
+const ROWS: option.Rows<Limits> = { ...option.ofDefaults(DEFAULT_LIMITS), anonymousPercent: option.percent };
+
+/** The limits with their defaults. @throws {TypeError | RangeError} if a limit is unknown, or no whole number of at least 1 */
 export function resolveLimits(given: Partial<Limits> = {}): Limits {
-  const limits = { ...DEFAULT_LIMITS, ...given };
-  for (const [name, value] of Object.entries(limits)) {
-    if (!Number.isSafeInteger(value) || value < 1)
-      throw new RangeError(`limits.${name}: expected a whole number of at least 1, got ${String(value)}`);
-    if (name.endsWith('Ms') && value > LONGEST_TIMER_MS)
-      throw new RangeError(`limits.${name}: expected at most ${LONGEST_TIMER_MS} milliseconds, got ${value}`);
-    if (name.endsWith('Percent') && value > 100)
-      throw new RangeError(`limits.${name}: expected at most 100, got ${value}`);
-    if (!(name in DEFAULT_LIMITS))
-      throw new RangeError(`limits.${name}: no such limit; there are ${Object.keys(DEFAULT_LIMITS).join(', ')}`);
-  }
-  return limits;
+  option.check('limits.', given, ROWS);
+  return { ...DEFAULT_LIMITS, ...option.withoutUndefined(given) };
 }

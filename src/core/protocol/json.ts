@@ -33,37 +33,6 @@ export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-/**
- * Rejects misspelled options.
- *
- * @param where the prefix of their names in messages, such as `oauth: `
- * @throws {TypeError} with the first name that is not known, and those that are
- */
-export function checkOptionNames(where: string, given: object, known: ReadonlySet<string>): void {
-  for (const name of Object.keys(given))
-    if (!known.has(name)) throw new TypeError(`${where}${name}: no such option; there are ${[...known].join(', ')}`);
-}
-
-/**
- * Reads options that are numbers. Each is a whole number of at least 1, or has its default.
- *
- * @param wrong makes the error for an option of another value
- */
-export function wholeNumbers<K extends string>(
-  defaults: Readonly<Record<K, number>>,
-  given: Readonly<Partial<Record<NoInfer<K>, number | undefined>>>,
-  wrong: (option: string) => Error,
-): Readonly<Record<K, number>> {
-  const numbers: Record<K, number> = { ...defaults };
-  for (const name in defaults) {
-    const value = given[name] ?? defaults[name];
-    if (!Number.isSafeInteger(value) || value < 1)
-      throw wrong(`${name}: expected a whole number of at least 1, got ${describe(value)}`);
-    numbers[name] = value;
-  }
-  return numbers;
-}
-
 /** Describes a value for an error message: `string "abc"`, `array of 3`, `null`. At most 60 characters. */
 export function describe(value: unknown): string {
   if (value === undefined) return 'nothing';

@@ -6,6 +6,7 @@
 import { isCallLimit, problemOfLimits } from '../../features/guard/limits/call-limits.ts';
 import { LONGEST_TIMER_MS } from '../kernel/clock.ts';
 import { describe, isObject } from '../protocol/json.ts';
+import * as option from '../protocol/option-rows.ts';
 import { problemOfScopes } from '../protocol/scopes.ts';
 
 /** Thrown for an invalid definition. The message names the element, the problem and the fix. */
@@ -13,45 +14,33 @@ export class DefinitionError extends Error {
   override readonly name = 'DefinitionError';
 }
 
-type Check = (value: unknown) => string | undefined;
-
-const expected =
-  (what: string, fits: (value: unknown) => boolean): Check =>
-  (value) =>
-    fits(value) ? undefined : `expected ${what}, got ${describe(value)}`;
-
-const text = expected('a string', (value) => typeof value === 'string');
-const flag = expected('true or false', (value) => typeof value === 'boolean');
-const object = expected('an object', isObject);
-const whole = expected('a whole number of at least 0', (value) => Number.isSafeInteger(value) && Number(value) >= 0);
-const functional = expected('a function', (value) => typeof value === 'function');
-const milliseconds = expected(
+const milliseconds = option.expected(
   `milliseconds from 1 to ${LONGEST_TIMER_MS}`,
   (value) => typeof value === 'number' && value >= 1 && value <= LONGEST_TIMER_MS,
 );
-const machine = expected(
+const machine = option.expected(
   'a statechart of XState v5 (from createMachine, or setup({ … }).createMachine)',
   (value) => isObject(value) && typeof value.transition === 'function' && typeof value.provide === 'function',
 );
 
-const icons: Check = (value) => {
+const icons: option.Check = (value) => {
   if (!Array.isArray(value)) return `expected a list of icons, got ${describe(value)}`;
   return value.every((icon) => isObject(icon) && typeof icon.src === 'string')
     ? undefined
     : 'expected each icon to be an object with a string "src"';
 };
 
-const GUARDED = { scopes: problemOfScopes, allow: functional };
-const DESCRIBED = { ...GUARDED, title: text, description: text, icons, meta: object };
+const GUARDED = { scopes: problemOfScopes, allow: option.functional };
+const DESCRIBED = { ...GUARDED, title: option.anyText, description: option.anyText, icons, meta: option.object };
 const ANNOTATED = {
-  audience: expected(
+  audience: option.expected(
     'a list of "user" and "assistant"',
     (value) => Array.isArray(value) && value.every((who) => who === 'user' || who === 'assistant'),
   ),
-  priority: expected('a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1),
-  lastModified: text,
+  priority: option.expected('a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1),
+  lastModified: option.anyText,
 };
-const eventScopes: Check = (value) => {
+const eventScopes: option.Check = (value) => {
   if (!isObject(value)) return `expected an object: the scopes of each event, got ${describe(value)}`;
   for (const [event, each] of Object.entries(value)) {
     const problem = problemOfScopes(each);
@@ -59,38 +48,30 @@ const eventScopes: Check = (value) => {
   }
   return undefined;
 };
-const HINTS = { title: text, readOnlyHint: flag, destructiveHint: flag, idempotentHint: flag, openWorldHint: flag };
-
-const members =
-  (checks: Readonly<Record<string, Check>>): Check =>
-  (value) => {
-    if (!isObject(value)) return `expected an object, got ${describe(value)}`;
-    for (const [name, check] of Object.entries(checks)) {
-      const problem = value[name] === undefined ? undefined : check(value[name]);
-      if (problem !== undefined) return `${name}: ${problem}`;
-    }
-    return undefined;
-  };
+const HINTS = {
+  title: option.anyText,
+  readOnlyHint: option.flag,
+  destructiveHint: option.flag,
+  idempotentHint: option.flag,
+  openWorldHint: option.flag,
+};
 
 /** The checks of each kind's members, except its name, schemas and handler. */
 export const MEMBERS = {
   tool: {
     ...DESCRIBED,
-    annotations: members(HINTS),
+    annotations: option.members(HINTS),
     timeoutMs: milliseconds,
-    rerun: flag,
-    cpu: expected('true or the URL of a module', (value) => typeof value === 'boolean' || isObject(value)),
-    task: expected(
-      '"never", "allowed" or "required"',
-      (value) => value === 'never' || value === 'allowed' || value === 'required',
-    ),
+    rerun: option.flag,
+    cpu: option.expected('true or the URL of a module', (value) => typeof value === 'boolean' || isObject(value)),
+    task: option.oneOf('never', 'allowed', 'required'),
     machine,
     limits: problemOfLimits,
-    app: expected(
+    app: option.expected(
       'the name of an app, true or false',
       (value) => typeof value === 'string' || typeof value === 'boolean',
     ),
-    visibleTo: expected(
+    visibleTo: option.expected(
       'a list of "model" and "app", not empty',
       (value) => Array.isArray(value) && value.length > 0 && value.every((who) => who === 'model' || who === 'app'),
     ),
@@ -98,17 +79,17 @@ export const MEMBERS = {
   machine: {
     ...DESCRIBED,
     machine,
-    events: expected('an object: the schema of each event that clients may send, or true', isObject),
-    view: functional,
-    migrate: functional,
-    version: expected('a string that is not empty', (value) => typeof value === 'string' && value !== ''),
-    previous: object,
-    app: expected('true, false or options', (value) => typeof value === 'boolean' || isObject(value)),
+    events: option.expected('an object: the schema of each event that clients may send, or true', isObject),
+    view: option.functional,
+    migrate: option.functional,
+    version: option.filled,
+    previous: option.object,
+    app: option.expected('true, false or options', (value) => typeof value === 'boolean' || isObject(value)),
     ttlMs: milliseconds,
     idleMs: milliseconds,
-    single: flag,
-    skill: flag,
-    annotations: object,
+    single: option.flag,
+    skill: option.flag,
+    annotations: option.object,
     eventScopes: eventScopes,
     timeoutMs: milliseconds,
     limits: (value: unknown): string | undefined => {
@@ -124,17 +105,17 @@ export const MEMBERS = {
   },
   resource: {
     ...DESCRIBED,
-    name: text,
-    mimeType: text,
-    annotations: members(ANNOTATED),
-    size: whole,
-    complete: object,
-    ttlMs: whole,
-    cacheScope: expected('"public" or "private"', (value) => value === 'public' || value === 'private'),
+    name: option.anyText,
+    mimeType: option.anyText,
+    annotations: option.members(ANNOTATED),
+    size: option.whole(0),
+    complete: option.object,
+    ttlMs: option.whole(0),
+    cacheScope: option.oneOf('public', 'private'),
   },
   prompt: {
     ...DESCRIBED,
-    complete: object,
+    complete: option.object,
     arguments(value: unknown): string | undefined {
       if (!Array.isArray(value)) return `expected a list of arguments, got ${describe(value)}`;
       const seen = new Set<unknown>();
@@ -143,13 +124,15 @@ export const MEMBERS = {
           return 'expected each argument to have a string "name"';
         if (seen.has(argument.name)) return `expected each name once, got "${argument.name}" twice`;
         seen.add(argument.name);
-        const problem = members({ title: text, description: text, required: flag })(argument);
+        const problem = option.members({ title: option.anyText, description: option.anyText, required: option.flag })(
+          argument,
+        );
         if (problem !== undefined) return `"${argument.name}": ${problem}`;
       }
       return undefined;
     },
   },
-} as const satisfies Readonly<Record<string, Readonly<Record<string, Check>>>>;
+} as const satisfies Readonly<Record<string, Readonly<Record<string, option.Check>>>>;
 
 /** Names of the official SDK, and common misspellings, with our names. A misspelled guard would guard nothing. */
 const OTHERWISE: Readonly<Record<string, string>> = {
@@ -179,8 +162,7 @@ export function checkMembers(kind: keyof typeof MEMBERS, label: string, definiti
     if (given[theirs] !== undefined)
       throw new DefinitionError(`${label}: ${theirs}: this member is called "${ours}" here`);
   }
-  const problem = members(MEMBERS[kind])(given);
-  if (problem !== undefined) throw new DefinitionError(`${label}: ${problem}`);
+  option.checkSome(`${label}: `, given, MEMBERS[kind], DefinitionError);
 }
 
 /** True for a function that is no schema: the schemas of arktype are functions. */

@@ -1,15 +1,16 @@
 /** The options of `createServer`, and their defaults. */
 
-import { type ClusterOptions, checkClusterOptions } from '../../features/cluster/cluster-options.ts';
-import { type AuditOptions, checkAuditOptions } from '../../features/guard/audit/audit-options.ts';
-import { checkWatchdog, type WatchdogOption } from '../../features/workers/watchdog-option.ts';
+import { type ClusterOptions, problemOfCluster } from '../../features/cluster/cluster-options.ts';
+import { type AuditOptions, problemOfAudit } from '../../features/guard/audit/audit-options.ts';
+import { problemOfWatchdog, type WatchdogOption } from '../../features/workers/watchdog-option.ts';
 import type { ExecutionOptions } from '../execution/execution.ts';
 import type { SharedHttpOptions } from '../http/http-options.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Limits } from '../kernel/limits.ts';
 import type { OperatorLog } from '../kernel/operator-log.ts';
 import type { Telemetry } from '../kernel/telemetry/telemetry.ts';
-import { checkOptionNames, describe, type JsonObject } from '../protocol/json.ts';
+import { isObject, type JsonObject } from '../protocol/json.ts';
+import * as option from '../protocol/option-rows.ts';
 import type { Implementation } from '../protocol/types.ts';
 import type { Store } from '../store/store.ts';
 
@@ -96,53 +97,26 @@ export interface ServerOptions extends Implementation {
   readonly clock?: Clock | undefined;
 }
 
-const OPTIONS: ReadonlySet<string> = new Set<keyof ServerOptions>([
-  'name',
-  'version',
-  'title',
-  'description',
-  'icons',
-  'websiteUrl',
-  'instructions',
-  'executors',
-  'offers',
-  'experimental',
-  'extensions',
-  'listTtlMs',
-  'limits',
-  'keys',
-  'askThroughModel',
-  'http',
-  'store',
-  'cluster',
-  'watchdog',
-  'afterLateError',
-  'errors',
-  'audit',
-  'telemetry',
-  'log',
-  'clock',
-]);
+/** Those that another check reads, or that only types describe. */
+const ELSEWHERE = [
+  ...(['title', 'description', 'icons', 'websiteUrl', 'instructions', 'executors', 'offers', 'experimental'] as const),
+  ...(['extensions', 'limits', 'keys', 'http', 'store', 'log', 'clock'] as const),
+];
 
-/** @throws {TypeError | RangeError} if an option is unknown or has an invalid value */
-export function checkOptions(options: ServerOptions): void {
-  checkOptionNames('createServer: ', options, OPTIONS);
-  const { listTtlMs, askThroughModel, afterLateError, errors, telemetry } = options;
-  if (telemetry !== undefined && (typeof telemetry?.begin !== 'function' || typeof telemetry.ask !== 'function'))
-    throw new TypeError(
-      `createServer: telemetry: expected a tracing system such as otel(), got ${describe(telemetry)}`,
-    );
-  if (askThroughModel !== undefined && typeof askThroughModel !== 'boolean')
-    throw new TypeError(`createServer: askThroughModel: expected true or false, got ${describe(askThroughModel)}`);
-  checkWatchdog(options.watchdog);
-  checkAuditOptions(options.audit);
-  if (options.cluster !== undefined) checkClusterOptions(options.cluster);
-  if (afterLateError !== undefined && afterLateError !== 'serve' && afterLateError !== 'restart')
-    throw new TypeError(`createServer: afterLateError: expected "serve" or "restart", got ${describe(afterLateError)}`);
-  if (errors !== undefined && errors !== 'message' && errors !== 'masked')
-    throw new TypeError(`createServer: errors: expected "message" or "masked", got ${describe(errors)}`);
-  if (listTtlMs !== undefined && !(Number.isSafeInteger(listTtlMs) && listTtlMs >= 0))
-    throw new RangeError(
-      `createServer: listTtlMs: expected whole milliseconds, at least 0, got ${describe(listTtlMs)}`,
-    );
-}
+/** Each option, with the values that it accepts. */
+export const SERVER_OPTIONS: option.Rows<ServerOptions> = {
+  name: option.needed(option.filled),
+  version: option.needed(option.expected('a string such as "1.0.0"', option.isFilled)),
+  listTtlMs: option.expected('whole milliseconds, at least 0', (value) => option.isWhole(value, 0)),
+  askThroughModel: option.flag,
+  cluster: problemOfCluster,
+  watchdog: problemOfWatchdog,
+  afterLateError: option.oneOf('serve', 'restart'),
+  errors: option.oneOf('message', 'masked'),
+  audit: problemOfAudit,
+  telemetry: option.expected(
+    'a tracing system such as otel()',
+    (value) => isObject(value) && option.isFunction(value.begin) && option.isFunction(value.ask),
+  ),
+  ...option.each(ELSEWHERE, option.anything),
+};

@@ -22,6 +22,7 @@ import { errorFields } from '../kernel/operator-log.ts';
 import { type MetricsFormat, metricsText } from '../kernel/telemetry/prometheus.ts';
 import type { AuthorizationRule } from '../messages/authorization-rule.ts';
 import { describe, isObject, messageOf } from '../protocol/json.ts';
+import * as option from '../protocol/option-rows.ts';
 import type { Implementation, PromptArgument } from '../protocol/types.ts';
 import type {
   AnyPrompt,
@@ -50,7 +51,7 @@ import type { DeadLetter } from '../store/store.ts';
 import type { Readiness, Transport } from '../transports/transport.ts';
 import { INTERNALS, type Internals } from './internals.ts';
 import { launcher } from './launcher.ts';
-import { checkOptions, type ServerOptions } from './options.ts';
+import { SERVER_OPTIONS, type ServerOptions } from './options.ts';
 import { createRuntime, type Runtime } from './runtime.ts';
 import type { Supervised } from './supervised.ts';
 
@@ -94,7 +95,7 @@ export class Server {
   #open = false;
 
   constructor(options: ServerOptions) {
-    checkOptions(options);
+    option.check('createServer: ', options, SERVER_OPTIONS);
     this.info = readInfo(options);
     // The launcher of the program may provide a store (`troupe run --data DIR`).
     const store = options.store ?? launcher()?.store?.();
@@ -553,10 +554,6 @@ export class Server {
 }
 
 function readInfo({ name, version, title, description, icons, websiteUrl }: ServerOptions): Implementation {
-  if (typeof name !== 'string' || name === '')
-    throw new TypeError(`createServer: name: expected a string that is not empty, got ${describe(name)}`);
-  if (typeof version !== 'string' || version === '')
-    throw new TypeError(`createServer: version: expected a string such as "1.0.0", got ${describe(version)}`);
   return {
     name,
     version,

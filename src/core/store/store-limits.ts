@@ -1,6 +1,5 @@
 /** The limits of a store that keeps data beyond its process, with their defaults and the check of its options. */
-import { LONGEST_TIMER_MS } from '../kernel/clock.ts';
-import { checkOptionNames } from '../protocol/json.ts';
+import * as option from '../protocol/option-rows.ts';
 
 /** Each is a whole number of at least 1, and each rejection names its limit. */
 export interface StoreLimits {
@@ -56,25 +55,9 @@ export const STORE_LIMITS: StoreLimits = {
  * Merges options with their defaults.
  *
  * @param where the store that the message of an error names
- * @param texts the names of the options that are no numbers
  * @throws {TypeError | RangeError} for an unknown option, or a number that is out of its range
  */
-export function resolveStoreOptions<T extends StoreLimits>(
-  where: string,
-  defaults: T,
-  given: Partial<T>,
-  texts: readonly string[] = [],
-): T {
-  checkOptionNames(`${where}: `, given, new Set(Object.keys(defaults)));
-  const options = { ...defaults, ...given };
-  for (const [name, value] of Object.entries(options)) {
-    if (texts.includes(name)) continue;
-    if (!Number.isSafeInteger(value) || Number(value) < 1)
-      throw new RangeError(`${where}: ${name}: expected a whole number of at least 1, got ${String(value)}`);
-    if (name.endsWith('Ms') && Number(value) > LONGEST_TIMER_MS)
-      throw new RangeError(
-        `${where}: ${name}: expected at most ${LONGEST_TIMER_MS} milliseconds, got ${String(value)}`,
-      );
-  }
-  return options;
+export function resolveStoreOptions<T extends StoreLimits>(where: string, defaults: T, given: Partial<T>): T {
+  option.check(`${where}: `, given, option.ofDefaults(defaults));
+  return { ...defaults, ...given };
 }

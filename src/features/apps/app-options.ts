@@ -1,5 +1,6 @@
 /** The options of an app, and their checks: a host opens what an app declares, so that each origin is checked once. */
-import { checkOptionNames, describe, isObject, type JsonObject } from '../../core/protocol/json.ts';
+import { describe, isObject, type JsonObject } from '../../core/protocol/json.ts';
+import * as option from '../../core/protocol/option-rows.ts';
 import type { Icon } from '../../core/protocol/types.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 
@@ -54,18 +55,6 @@ export interface AppLooks {
 
 export type AppDefinition = AppOptions & { readonly name: string };
 
-const OPTIONS: ReadonlySet<string> = new Set([
-  'name',
-  'html',
-  'entry',
-  'tools',
-  'csp',
-  'permissions',
-  'prefersBorder',
-  'title',
-  'description',
-  'icons',
-]);
 const ORIGINS = ['connectDomains', 'resourceDomains', 'frameDomains', 'baseUriDomains'] as const;
 const PERMISSIONS: readonly string[] = ['camera', 'microphone', 'geolocation', 'clipboardWrite'];
 
@@ -73,57 +62,60 @@ const PERMISSIONS: readonly string[] = ['camera', 'microphone', 'geolocation', '
 const ORIGIN = /^(https|wss|http|ws):\/\/((?:\*\.)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[::1\])(?::\d{1,5})?$/i;
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
 
+const ROWS: option.Rows<AppLooks & { name: unknown; html: unknown; entry: unknown }> = {
+  name: option.anything,
+  html: option.expected(
+    'the text of a page, the URL of its file, or a function',
+    (html) => typeof html === 'string' || typeof html === 'function' || isFileUrl(html),
+  ),
+  entry: option.expected(
+    'the path or the file: URL of a script',
+    (entry) => typeof entry === 'string' || isFileUrl(entry),
+  ),
+  tools: option.expected('a list of the names of tools', option.areStrings),
+  csp: problemOfOrigins,
+  permissions(given) {
+    if (!Array.isArray(given)) return `expected a list of ${PERMISSIONS.join(', ')}, got ${describe(given)}`;
+    const wrong = given.findIndex((permission) => !PERMISSIONS.includes(permission));
+    return wrong === -1 ? undefined : `expected ${PERMISSIONS.join(', ')}, got ${describe(given[wrong])}`;
+  },
+  prefersBorder: option.flag,
+  title: option.anyText,
+  description: option.anyText,
+  icons: option.anything,
+};
+
 /** @throws {DefinitionError} if an option is invalid, with its fix */
 export function checkApp(definition: AppDefinition): void {
-  const { name, html, entry, tools, csp, permissions, prefersBorder, title, description } = definition;
+  const { name, html, entry } = definition;
   if (typeof name !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(name))
     throw new DefinitionError(
       `app ${typeof name === 'string' ? `"${name}"` : describe(name)}: expected a name of 1 to 64 letters, digits, "_" or "-"; use "title" for a display name`,
     );
-  const reject = (problem: string): never => {
-    throw new DefinitionError(`app "${name}": ${problem}`);
-  };
-  try {
-    checkOptionNames('', definition, OPTIONS);
-  } catch (error) {
-    reject(error instanceof Error ? error.message : String(error));
-  }
-  if (html !== undefined && entry !== undefined) reject('expected "html" or "entry", got both');
-  if (entry !== undefined && typeof entry !== 'string' && !isFileUrl(entry))
-    reject(`entry: expected the path or the file: URL of a script, got ${describe(entry)}`);
-  if (entry === undefined && typeof html !== 'string' && typeof html !== 'function' && !isFileUrl(html))
-    reject(`html: expected the text of a page, the URL of its file, or a function, got ${describe(html)}`);
-  if (tools !== undefined && !(Array.isArray(tools) && tools.every((tool) => typeof tool === 'string')))
-    reject(`tools: expected a list of the names of tools, got ${describe(tools)}`);
-  if (csp !== undefined) checkOrigins(csp, reject);
-  if (permissions !== undefined && !Array.isArray(permissions))
-    reject(`permissions: expected a list of ${PERMISSIONS.join(', ')}, got ${describe(permissions)}`);
-  for (const permission of permissions ?? [])
-    if (!PERMISSIONS.includes(permission))
-      reject(`permissions: expected ${PERMISSIONS.join(', ')}, got ${describe(permission)}`);
-  if (prefersBorder !== undefined && typeof prefersBorder !== 'boolean')
-    reject(`prefersBorder: expected true or false, got ${describe(prefersBorder)}`);
-  for (const [member, value] of Object.entries({ title, description }))
-    if (value !== undefined && typeof value !== 'string')
-      reject(`${member}: expected a string, got ${describe(value)}`);
+  if (html !== undefined && entry !== undefined)
+    throw new DefinitionError(`app "${name}": expected "html" or "entry", got both`);
+  const rows = entry === undefined ? { ...ROWS, html: option.needed(ROWS.html) } : ROWS;
+  option.check(`app "${name}": `, definition, rows, DefinitionError);
 }
 
 function isFileUrl(value: unknown): boolean {
   return value instanceof URL && value.protocol === 'file:';
 }
 
-function checkOrigins(csp: AppOrigins, reject: (problem: string) => never): void {
-  if (!isObject(csp)) reject(`csp: expected an object such as { connectDomains: [] }, got ${describe(csp)}`);
+/** Finds what is wrong with the origins of a page. */
+function problemOfOrigins(csp: unknown): string | undefined {
+  if (!isObject(csp)) return `expected an object such as { connectDomains: [] }, got ${describe(csp)}`;
   for (const [member, origins] of Object.entries(csp)) {
     if (!ORIGINS.some((known) => known === member))
-      reject(`csp.${member}: no such option; there are ${ORIGINS.join(', ')}`);
+      return `.${member}: no such option; there are ${ORIGINS.join(', ')}`;
     if (origins === undefined) continue;
-    if (!Array.isArray(origins)) reject(`csp.${member}: expected a list of origins, got ${describe(origins)}`);
+    if (!Array.isArray(origins)) return `.${member}: expected a list of origins, got ${describe(origins)}`;
     for (const origin of origins) {
       const problem = problemOfOrigin(origin);
-      if (problem !== undefined) reject(`csp.${member}: ${describe(origin)}: ${problem}`);
+      if (problem !== undefined) return `.${member}: ${describe(origin)}: ${problem}`;
     }
   }
+  return undefined;
 }
 
 /** The reason for which a page may not use an origin; undefined if it may. */

@@ -1,5 +1,6 @@
 /** The option `cluster` of a server, and its check. */
-import { checkOptionNames, describe, isObject } from '../../core/protocol/json.ts';
+import { isObject } from '../../core/protocol/json.ts';
+import * as option from '../../core/protocol/option-rows.ts';
 
 export interface ClusterOptions {
   /**
@@ -23,32 +24,37 @@ export interface ClusterOptions {
     | undefined;
 }
 
-const NAMES: ReadonlySet<string> = new Set<keyof ClusterOptions>(['listen', 'secret', 'spread', 'tls']);
 const LEAST_SECRET = 32;
 /** Addresses that other nodes cannot connect to. */
 const EVERY_ADDRESS: ReadonlySet<string | undefined> = new Set(['0.0.0.0', '[::]', '*']);
 
-/** @throws {TypeError | RangeError} if an option is missing, unknown or invalid */
-export function checkClusterOptions(options: ClusterOptions): void {
-  const where = 'createServer: cluster';
-  if (!isObject(options)) throw new TypeError(`${where}: expected { listen, secret }, got ${describe(options)}`);
-  checkOptionNames(`${where}.`, options, NAMES);
-  const { listen, secret, spread, tls } = options;
-  const [, host, port] = (typeof listen === 'string' && /^([^\s:]+|\[[\da-f:]+\]):(\d{1,5})$/i.exec(listen)) || [];
-  if (port === undefined || Number(port) > 65_535 || EVERY_ADDRESS.has(host))
-    throw new TypeError(
-      `${where}.listen: expected the address at which the other nodes reach this one, such as "10.0.0.5:7400", got ${describe(listen)}`,
-    );
-  if (typeof secret !== 'string') throw new TypeError(`${where}.secret: expected a string, got ${typeof secret}`);
+const ROWS: option.Rows<ClusterOptions> = {
+  listen: option.needed(
+    option.expected('the address at which the other nodes reach this one, such as "10.0.0.5:7400"', (listen) => {
+      const [, host, port] = (typeof listen === 'string' && /^([^\s:]+|\[[\da-f:]+\]):(\d{1,5})$/i.exec(listen)) || [];
+      return port !== undefined && Number(port) <= 65_535 && !EVERY_ADDRESS.has(host);
+    }),
+  ),
   // Never include the secret, because errors are logged.
-  if (secret.length < LEAST_SECRET)
-    throw new RangeError(
-      `${where}.secret: expected at least ${LEAST_SECRET} characters, got ${secret.length}; use random ones, such as the output of \`openssl rand -base64 32\``,
-    );
-  if (spread !== undefined && spread !== 'principal' && spread !== 'session')
-    throw new TypeError(`${where}.spread: expected "principal" or "session", got ${describe(spread)}`);
-  if (tls !== undefined && !(isObject(tls) && isPem(tls.key) && isPem(tls.cert) && isPem(tls.ca)))
-    throw new TypeError(`${where}.tls: expected { key, cert, ca } in PEM, got ${describe(tls)}`);
+  secret: option.needed((secret) => {
+    if (typeof secret !== 'string') return `expected a string, got ${typeof secret}`;
+    return secret.length >= LEAST_SECRET
+      ? undefined
+      : `expected at least ${LEAST_SECRET} characters, got ${secret.length}; use random ones, such as the output of \`openssl rand -base64 32\``;
+  }),
+  spread: option.oneOf('principal', 'session'),
+  tls: option.expected(
+    '{ key, cert, ca } in PEM',
+    (tls) => isObject(tls) && isPem(tls.key) && isPem(tls.cert) && isPem(tls.ca),
+  ),
+};
+
+/** Finds what is wrong with the option `cluster`. */
+export const problemOfCluster = option.group('{ listen, secret }', ROWS, '.');
+
+/** @throws {TypeError} if an option is missing, unknown or invalid */
+export function checkClusterOptions(cluster: ClusterOptions): void {
+  option.check('createServer: ', { cluster }, { cluster: problemOfCluster });
 }
 
 function isPem(value: unknown): boolean {

@@ -2,8 +2,9 @@
 
 import { isLoopback } from '../../core/http/host-guard.ts';
 import { type Clock, LONGEST_TIMER_MS, systemClock } from '../../core/kernel/clock.ts';
-import { checkOptionNames, describe, isObject } from '../../core/protocol/json.ts';
+import { describe, isObject } from '../../core/protocol/json.ts';
 import { METHODS } from '../../core/protocol/methods.ts';
+import * as option from '../../core/protocol/option-rows.ts';
 import { problemOfScopes } from '../../core/protocol/scopes.ts';
 
 /** Asymmetric signature algorithms of tokens and proofs (RFC 7518, RFC 8037). */
@@ -123,64 +124,98 @@ const KNOWN_ALGORITHMS: ReadonlySet<string> = new Set<TokenAlgorithm>([
   ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const),
 ]);
 const DURATIONS = { leewayMs: 60_000, rememberMs: 300_000, jwksAgeMs: 600_000, jwksCooldownMs: 60_000 } as const;
-const OPTIONS: ReadonlySet<string> = new Set([
-  'resource',
-  'issuer',
-  'metadata',
-  'scopes',
-  'implies',
-  'otherAudiences',
-  'type',
-  'perUser',
-  'dpop',
-  'failures',
-  'anonymous',
-  ...Object.keys(DURATIONS),
-  'clock',
-]);
-const ISSUER_OPTIONS: ReadonlySet<string> = new Set(['issuer', 'jwks', 'introspection', 'algorithms', 'audience']);
-const INTROSPECTION_OPTIONS: ReadonlySet<string> = new Set([
-  'endpoint',
-  'clientId',
-  'clientSecret',
-  'privateKey',
-  'algorithm',
-]);
+const from = (least: number): option.Check =>
+  option.expected(`whole milliseconds from ${least} to ${LONGEST_TIMER_MS}`, (value) =>
+    option.isWhole(value, least, LONGEST_TIMER_MS),
+  );
+const address = option.expected('an https address, or an http address of this machine', (value) => {
+  const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined;
+  return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
+});
+const above = (words: string, accepts: (value: number) => boolean): option.Check =>
+  option.needed(option.expected(words, (value) => Number.isFinite(value) && accepts(Number(value))));
+const failures = option.group('false or { perSecond, burst }', {
+  perSecond: above('a number above 0', (value) => value > 0),
+  burst: above('a number of at least 1', (value) => value >= 1),
+});
+const algorithm = option.expected(`one of ${[...KNOWN_ALGORITHMS].join(', ')}`, isAlgorithm);
+
+const ROWS: option.Rows<ResourceServerOptions> = {
+  resource: option.needed(
+    option.expected(
+      'the https address of the MCP endpoint, such as "https://mcp.example.com/mcp"',
+      (value) => canonicalResource(value) !== undefined,
+    ),
+  ),
+  issuer: option.anything,
+  metadata: address,
+  scopes: (value) =>
+    problemOfScopes(value) ??
+    (Array.isArray(value) && value.includes('offline_access')
+      ? 'offline_access is for clients to request, and no resource needs it. Remove it'
+      : undefined),
+  implies: problemOfImplied,
+  otherAudiences: option.expected('an array of audiences, such as ["account"]', areFilled),
+  type: option.oneOf('at+jwt', 'JWT'),
+  perUser: option.expected('a boolean', (value) => typeof value === 'boolean'),
+  leewayMs: from(0),
+  rememberMs: from(0),
+  jwksAgeMs: from(1_000),
+  jwksCooldownMs: from(1_000),
+  dpop: option.oneOf('accepted', 'required', 'off'),
+  failures: (value) => (value === false ? undefined : failures(value)),
+  anonymous: problemOfMethods,
+  clock: option.anything,
+};
+const ISSUER_ROWS: option.Rows<IssuerOptions> = {
+  issuer: address,
+  jwks: address,
+  introspection: option.anything,
+  algorithms(value) {
+    if (!Array.isArray(value) || value.length === 0) return `expected at least one, got ${describe(value)}`;
+    const wrong = value.findIndex((each) => !isAlgorithm(each));
+    return wrong === -1
+      ? undefined
+      : `expected some of ${[...KNOWN_ALGORITHMS].join(', ')}, got ${describe(value[wrong])}`;
+  },
+  audience: option.expected('the aud of tokens for this server', option.isFilled),
+};
+const INTROSPECTION_ROWS: option.Rows<IntrospectionOptions> = {
+  endpoint: address,
+  clientId: option.needed(option.expected('the id of a client', option.isFilled)),
+  clientSecret: option.anything,
+  privateKey: (value) =>
+    typeof value === 'string' && /-----BEGIN PRIVATE KEY-----/.test(value)
+      ? undefined
+      : 'expected a PKCS #8 key in PEM ("-----BEGIN PRIVATE KEY-----")',
+  algorithm,
+};
 
 /** @throws {TypeError | RangeError} for an unknown or invalid option, with its name and the expected value */
 export function resolveResourceServer(given: ResourceServerOptions): ResolvedResourceServer {
-  if (!isObject(given)) throw new TypeError(`oauth: expected options, got ${describe(given)}`);
-  checkOptionNames('oauth: ', given, OPTIONS);
-  const resource = canonicalResource(given.resource);
+  option.check('oauth: ', given, ROWS);
   const { scopes = [], implies = {}, otherAudiences = [], type, perUser = false, dpop = 'accepted', anonymous } = given;
-  checkScopes('scopes', scopes);
-  if (scopes.includes('offline_access'))
-    throw new TypeError('oauth: scopes: offline_access is for clients to request, and no resource needs it. Remove it');
-  if (type !== undefined && type !== 'at+jwt' && type !== 'JWT')
-    throw new TypeError(`oauth: type: expected "at+jwt" or "JWT", got ${describe(type)}`);
-  if (!['accepted', 'required', 'off'].includes(dpop))
-    throw new TypeError(`oauth: dpop: expected "accepted", "required" or "off", got ${describe(dpop)}`);
-  if (typeof perUser !== 'boolean') throw new TypeError(`oauth: perUser: expected a boolean, got ${describe(perUser)}`);
-  checkTexts('otherAudiences', otherAudiences, 'an array of audiences, such as ["account"]');
-  const methods = anonymous === undefined || anonymous === false ? [] : anonymous;
-  checkMethods(methods);
-  const issuers = issuersOf(given.issuer, resource);
+  const resource = canonicalResource(given.resource) ?? '';
+  const { failures = { perSecond: 20, burst: 40 } } = given;
   return {
+    ...DURATIONS,
+    ...option.withoutUndefined({
+      leewayMs: given.leewayMs,
+      rememberMs: given.rememberMs,
+      jwksAgeMs: given.jwksAgeMs,
+      jwksCooldownMs: given.jwksCooldownMs,
+    }),
     resource,
-    metadata: given.metadata === undefined ? undefined : address('metadata', given.metadata),
-    issuers,
+    metadata: given.metadata === undefined ? undefined : new URL(given.metadata),
+    issuers: issuersOf(given.issuer, resource),
     scopes: [...scopes],
     implies: closed(implies),
     otherAudiences: new Set(otherAudiences),
     type,
     perUser,
     dpop,
-    leewayMs: duration(given, 'leewayMs', 0),
-    rememberMs: duration(given, 'rememberMs', 0),
-    jwksAgeMs: duration(given, 'jwksAgeMs', 1_000),
-    jwksCooldownMs: duration(given, 'jwksCooldownMs', 1_000),
-    failures: failuresOf(given.failures),
-    anonymous: new Set(methods),
+    failures: failures === false ? undefined : failures,
+    anonymous: new Set(anonymous === false ? [] : anonymous),
     clock: given.clock ?? systemClock,
   };
 }
@@ -190,15 +225,11 @@ export function resolveResourceServer(given: ResourceServerOptions): ResolvedRes
  *
  * @see 2026-07-28 authorization "Canonical Server URI"
  */
-function canonicalResource(given: string): string {
-  const wrong = (): TypeError =>
-    new TypeError(
-      `oauth: resource: expected the https address of the MCP endpoint, such as "https://mcp.example.com/mcp", got ${describe(given)}`,
-    );
-  if (typeof given !== 'string' || !URL.canParse(given)) throw wrong();
+function canonicalResource(given: unknown): string | undefined {
+  if (typeof given !== 'string' || !URL.canParse(given)) return undefined;
   const url = new URL(given);
-  if (/[?#]/.test(given) || url.username !== '' || url.password !== '') throw wrong();
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname))) throw wrong();
+  if (/[?#]/.test(given) || url.username !== '' || url.password !== '') return undefined;
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname))) return undefined;
   return url.pathname === '/' && !given.endsWith('/') ? url.origin : url.href;
 }
 
@@ -226,20 +257,11 @@ function oneIssuer(given: unknown, resource: string): ResolvedIssuer {
     throw new TypeError(
       `oauth: issuer: expected the address of an authorization server, or { issuer, … }, got ${describe(given)}`,
     );
-  checkOptionNames('oauth: issuer: ', given, ISSUER_OPTIONS);
   const { issuer, jwks, introspection, algorithms = ALGORITHMS, audience = resource } = given;
-  address('issuer', issuer);
-  for (const algorithm of algorithms)
-    if (!KNOWN_ALGORITHMS.has(algorithm))
-      throw new TypeError(
-        `oauth: algorithms: expected some of ${[...KNOWN_ALGORITHMS].join(', ')}, got ${describe(algorithm)}`,
-      );
-  if (algorithms.length === 0) throw new TypeError('oauth: algorithms: expected at least one, got none');
-  if (typeof audience !== 'string' || audience === '')
-    throw new TypeError(`oauth: audience: expected the aud of tokens for this server, got ${describe(audience)}`);
+  option.check('oauth: ', given, ISSUER_ROWS);
   return {
     issuer,
-    jwks: jwks === undefined ? undefined : address('jwks', jwks),
+    jwks: jwks === undefined ? undefined : new URL(jwks),
     introspection: introspection && introspectionOf(introspection),
     algorithms: [...algorithms],
     audience,
@@ -249,83 +271,49 @@ function oneIssuer(given: unknown, resource: string): ResolvedIssuer {
 function introspectionOf(given: IntrospectionOptions): IntrospectionOptions & { readonly algorithm: TokenAlgorithm } {
   if (!isObject(given))
     throw new TypeError(`oauth: introspection: expected { clientId, clientSecret }, got ${describe(given)}`);
-  checkOptionNames('oauth: introspection: ', given, INTROSPECTION_OPTIONS);
-  const { endpoint, clientId, clientSecret, privateKey, algorithm = 'ES256' } = given;
-  if (endpoint !== undefined) address('introspection.endpoint', endpoint);
-  if (typeof clientId !== 'string' || clientId === '')
-    throw new TypeError(`oauth: introspection.clientId: expected the id of a client, got ${describe(clientId)}`);
+  option.check('oauth: introspection.', given, INTROSPECTION_ROWS);
+  const { clientSecret, privateKey, algorithm = 'ES256' } = given;
   if ((clientSecret === undefined) === (privateKey === undefined))
     throw new TypeError(
       `oauth: introspection: expected clientSecret or privateKey, got ${privateKey === undefined ? 'none' : 'both'}`,
     );
-  if (privateKey !== undefined && !/-----BEGIN PRIVATE KEY-----/.test(privateKey))
-    throw new TypeError(
-      'oauth: introspection.privateKey: expected a PKCS #8 key in PEM ("-----BEGIN PRIVATE KEY-----")',
-    );
-  if (!KNOWN_ALGORITHMS.has(algorithm))
-    throw new TypeError(
-      `oauth: introspection.algorithm: expected one of ${[...KNOWN_ALGORITHMS].join(', ')}, got ${describe(algorithm)}`,
-    );
   return { ...given, algorithm };
 }
 
-function address(option: string, given: string): URL {
-  const url = typeof given === 'string' && URL.canParse(given) ? new URL(given) : undefined;
-  if (!url || (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname))))
-    throw new TypeError(
-      `oauth: ${option}: expected an https address, or an http address of this machine, got ${describe(given)}`,
-    );
-  return url;
+function isAlgorithm(value: unknown): boolean {
+  return typeof value === 'string' && KNOWN_ALGORITHMS.has(value);
 }
 
-function checkTexts(option: string, given: readonly string[], expected: string): void {
-  if (!Array.isArray(given) || given.some((each) => typeof each !== 'string' || each === ''))
-    throw new TypeError(`oauth: ${option}: expected ${expected}, got ${describe(given)}`);
+function areFilled(value: unknown): value is readonly string[] {
+  return option.areStrings(value) && !value.includes('');
 }
 
 /** Only methods that 2026-07-28 has can be called without a token: the others would be ignored. */
-function checkMethods(given: readonly string[]): void {
-  checkTexts('anonymous', given, 'an array of methods, such as ["server/discover"]');
-  for (const method of given) {
-    const known = METHODS.get(method);
-    if (known?.kind !== 'request' || !known.eras.includes('modern'))
-      throw new TypeError(
-        `oauth: anonymous: expected requests of 2026-07-28, such as "tools/list", got ${describe(method)}`,
-      );
-  }
-}
-
-function checkScopes(option: string, given: readonly string[]): void {
-  const problem = problemOfScopes(given);
-  if (problem !== undefined) throw new TypeError(`oauth: ${option}: ${problem}`);
-}
-
-function duration(given: ResourceServerOptions, name: keyof typeof DURATIONS, least: number): number {
-  const value = given[name] ?? DURATIONS[name];
-  if (!Number.isSafeInteger(value) || value < least || value > LONGEST_TIMER_MS)
-    throw new RangeError(
-      `oauth: ${name}: expected whole milliseconds from ${least} to ${LONGEST_TIMER_MS}, got ${describe(value)}`,
-    );
-  return value;
-}
-
-function failuresOf(given: ResourceServerOptions['failures']): ResolvedResourceServer['failures'] {
+function problemOfMethods(given: unknown): string | undefined {
   if (given === false) return undefined;
-  if (given !== undefined && !isObject(given))
-    throw new TypeError(`oauth: failures: expected false or { perSecond, burst }, got ${describe(given)}`);
-  const { perSecond, burst } = given ?? { perSecond: 20, burst: 40 };
-  if (!(perSecond > 0 && Number.isFinite(perSecond)))
-    throw new RangeError(`oauth: failures: perSecond: expected a number above 0, got ${describe(perSecond)}`);
-  if (!(burst >= 1 && Number.isFinite(burst)))
-    throw new RangeError(`oauth: failures: burst: expected a number of at least 1, got ${describe(burst)}`);
-  return { perSecond, burst };
+  if (!areFilled(given)) return `expected an array of methods, such as ["server/discover"], got ${describe(given)}`;
+  const wrong = given.find((method) => {
+    const known = METHODS.get(method);
+    return known?.kind !== 'request' || !known.eras.includes('modern');
+  });
+  return wrong === undefined
+    ? undefined
+    : `expected requests of 2026-07-28, such as "tools/list", got ${describe(wrong)}`;
+}
+
+function problemOfImplied(implies: unknown): string | undefined {
+  if (!isObject(implies)) return `expected an object, got ${describe(implies)}`;
+  const wrong = problemOfScopes(Object.keys(implies));
+  if (wrong !== undefined) return wrong;
+  for (const [scope, included] of Object.entries(implies)) {
+    const problem = problemOfScopes(included);
+    if (problem !== undefined) return `["${scope}"]: ${problem}`;
+  }
+  return undefined;
 }
 
 /** The transitive closure of `implies`. */
 function closed(implies: Readonly<Record<string, readonly string[]>>): ReadonlyMap<string, readonly string[]> {
-  if (!isObject(implies)) throw new TypeError(`oauth: implies: expected an object, got ${describe(implies)}`);
-  checkScopes('implies', Object.keys(implies));
-  for (const [scope, included] of Object.entries(implies)) checkScopes(`implies["${scope}"]`, included);
   const direct = new Map(Object.entries(implies));
   return new Map(
     [...direct.keys()].map((scope) => {

@@ -31,7 +31,7 @@ const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
 
 /** Merges the options with the defaults. @throws {TypeError | RangeError} for an unknown or invalid option */
 export function resolvePostgresOptions(given: Partial<PostgresOptions>): PostgresOptions {
-  const options = resolveStoreOptions('postgres', DEFAULT_OPTIONS, given, ['schema', 'session']);
+  const options = resolveStoreOptions('postgres', DEFAULT_OPTIONS, given);
   if (!SCHEMA.test(options.schema))
     throw new TypeError(
       `postgres: schema: expected lower-case letters, digits and _, at most 63, got ${String(options.schema)}`,

@@ -1,6 +1,6 @@
 /** The options of `server.skills`, and what it returns. */
 import type { Guarded } from '../../core/messages/authorization-rule.ts';
-import { checkOptionNames, describe } from '../../core/protocol/json.ts';
+import * as option from '../../core/protocol/option-rows.ts';
 import type { CacheHints } from '../../core/protocol/types.ts';
 
 export interface SkillsOptions extends Guarded, CacheHints {
@@ -36,35 +36,23 @@ export interface RegisteredSkills {
   remove(): void;
 }
 
-const OPTIONS: ReadonlySet<string> = new Set<keyof SkillsOptions>([
-  'prefix',
-  'watch',
-  'strict',
-  'ttlMs',
-  'cacheScope',
-  'scopes',
-  'allow',
-]);
-
 /** The first segment of an address takes the place of a host name, so all segments are names of hosts (RFC 3986 section 3.2.2). */
 const PREFIX = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/;
 
+const ROWS: option.Rows<SkillsOptions> = {
+  prefix: option.expected(
+    'names of letters, digits, "_", "-" and "." between single slashes, such as "acme/office"',
+    (value) => typeof value === 'string' && PREFIX.test(value),
+  ),
+  watch: option.flag,
+  strict: option.flag,
+  ttlMs: option.expected('whole milliseconds, at least 0', (value) => option.isWhole(value, 0)),
+  cacheScope: option.oneOf('public', 'private'),
+  scopes: option.strings,
+  allow: option.functional,
+};
+
 /** @throws {TypeError | RangeError} if an option is unknown or invalid */
 export function checkSkillsOptions(options: SkillsOptions): void {
-  checkOptionNames('server.skills: ', options, OPTIONS);
-  const { prefix, watch, strict, ttlMs, cacheScope, scopes, allow } = options;
-  const fail = (name: string, expected: string, got: unknown): never => {
-    throw new TypeError(`server.skills: ${name}: expected ${expected}, got ${describe(got)}`);
-  };
-  if (prefix !== undefined && !(typeof prefix === 'string' && PREFIX.test(prefix)))
-    fail('prefix', 'names of letters, digits, "_", "-" and "." between single slashes, such as "acme/office"', prefix);
-  if (watch !== undefined && typeof watch !== 'boolean') fail('watch', 'true or false', watch);
-  if (strict !== undefined && typeof strict !== 'boolean') fail('strict', 'true or false', strict);
-  if (ttlMs !== undefined && !(Number.isSafeInteger(ttlMs) && ttlMs >= 0))
-    throw new RangeError(`server.skills: ttlMs: expected whole milliseconds, at least 0, got ${describe(ttlMs)}`);
-  if (cacheScope !== undefined && cacheScope !== 'public' && cacheScope !== 'private')
-    fail('cacheScope', '"public" or "private"', cacheScope);
-  if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string')))
-    fail('scopes', 'a list of strings', scopes);
-  if (allow !== undefined && typeof allow !== 'function') fail('allow', 'a function', allow);
+  option.check('server.skills: ', options, ROWS);
 }

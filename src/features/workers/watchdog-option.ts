@@ -1,6 +1,6 @@
 /** The option `watchdog` of a server, and its checks. */
 import { LONGEST_TIMER_MS } from '../../core/kernel/clock.ts';
-import { describe, isObject } from '../../core/protocol/json.ts';
+import * as option from '../../core/protocol/option-rows.ts';
 
 /** The thresholds of the watchdog, in milliseconds. */
 export interface WatchdogLimits {
@@ -22,26 +22,19 @@ export interface WatchdogOption extends WatchdogLimits {
   readonly record?: string | undefined;
 }
 
-/** @throws {TypeError | RangeError} if the option is invalid */
-export function checkWatchdog(option: unknown): void {
-  if (option === undefined || typeof option === 'boolean') return;
-  if (!isObject(option))
-    throw new TypeError(
-      `createServer: watchdog: expected true, false or { softMs, hardMs, record }, got ${describe(option)}`,
-    );
-  for (const [name, value] of Object.entries(option)) {
-    if (value === undefined) continue;
-    if (name === 'record') {
-      if (typeof value !== 'string')
-        throw new TypeError(`createServer: watchdog.record: expected the path of a file, got ${describe(value)}`);
-    } else if (name !== 'softMs' && name !== 'hardMs')
-      throw new TypeError(`createServer: watchdog.${name}: no such option; there are softMs, hardMs, record`);
-    else if (!Number.isSafeInteger(value) || Number(value) < LEAST_MS || Number(value) > LONGEST_TIMER_MS)
-      throw new RangeError(
-        `createServer: watchdog.${name}: expected whole milliseconds of at least ${LEAST_MS} (the loop is checked every 50), got ${describe(value)}`,
-      );
-  }
-}
-
 /** Two checks: a shorter stall cannot be detected. */
 const LEAST_MS = 100;
+const stall = option.expected(`whole milliseconds of at least ${LEAST_MS} (the loop is checked every 50)`, (value) =>
+  option.isWhole(value, LEAST_MS, LONGEST_TIMER_MS),
+);
+const ROWS: option.Rows<WatchdogOption> = {
+  softMs: stall,
+  hardMs: stall,
+  record: option.expected('the path of a file', (value) => typeof value === 'string'),
+};
+const among = option.group('true, false or { softMs, hardMs, record }', ROWS, '.');
+
+/** Finds what is wrong with the option `watchdog`. */
+export function problemOfWatchdog(option: unknown): string | undefined {
+  return typeof option === 'boolean' ? undefined : among(option);
+}

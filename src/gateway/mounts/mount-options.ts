@@ -2,7 +2,7 @@
 import type { ConnectTarget } from '../../client/client-options.ts';
 import type { ServerInMemory } from '../../client/in-memory.ts';
 import type { Guarded } from '../../core/messages/authorization-rule.ts';
-import { checkOptionNames, describe, wholeNumbers } from '../../core/protocol/json.ts';
+import * as option from '../../core/protocol/option-rows.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 import { type CallLimits, problemOfLimits } from '../../features/guard/limits/call-limits.ts';
 import type { NameOptions } from './names.ts';
@@ -121,8 +121,8 @@ export interface MountChange {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The options that are numbers, with their defaults. */
-export const MOUNT_NUMBERS = {
+const DEFAULTS = {
+  pins: 'warn',
   maxUpstreamConnections: 256,
   maxUpstreamInFlight: 256,
   connectMs: 10_000,
@@ -139,62 +139,40 @@ export const MOUNT_NUMBERS = {
   maxMessageBytes: 4_194_304,
   maxRounds: 10,
   maxSamplingPerCall: 8,
-} as const;
-
-/** The check of an option, and the words for what it accepts. */
-export type Check = readonly [is: (value: unknown) => boolean, expected: string];
-
-/** @example oneOf('all', 'search') // accepts these two, and describes them as `"all" or "search"` */
-export function oneOf(...words: readonly string[]): Check {
-  const quoted = words.map((word) => `"${word}"`);
-  return [
-    (value) => words.some((word) => word === value),
-    `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1) ?? ''}`,
-  ];
-}
-
-const FLAG: Check = [(value) => typeof value === 'boolean', 'true or false'];
+  validate: false,
+  trust: false,
+  required: false,
+} as const satisfies MountOptions;
 
 /** The options whose values a configuration writes as a program does. */
-export const MOUNT_CHECKS = {
-  share: oneOf('owner', 'everyone'),
-  pins: oneOf('off', 'warn', 'hold'),
-  expose: oneOf('all', 'search'),
-  eras: oneOf('auto', 'legacy', 'modern'),
-  required: FLAG,
-  validate: FLAG,
-  trust: FLAG,
-  scopes: [(value) => Array.isArray(value) && value.every((scope) => typeof scope === 'string'), 'a list of scopes'],
-} as const satisfies Readonly<Partial<Record<keyof MountOptions, Check>>>;
+export const CONFIGURABLE = {
+  ...option.ofDefaults(DEFAULTS),
+  timeoutMs: option.duration,
+  limits: problemOfLimits,
+  share: option.oneOf('owner', 'everyone'),
+  pins: option.oneOf('off', 'warn', 'hold'),
+  expose: option.oneOf('all', 'search'),
+  eras: option.oneOf('auto', 'legacy', 'modern'),
+  scopes: option.expected('a list of scopes', option.areStrings),
+};
 
-const KNOWN = new Set<string>([
-  ...['prefix', 'rename', 'only', 'except', 'allow', 'auth', 'limits', 'timeoutMs', 'pinFile'],
-  ...Object.keys(MOUNT_CHECKS),
-  ...Object.keys(MOUNT_NUMBERS),
-]);
+const ROWS: option.Rows<MountOptions> = {
+  // The names that they decide are checked when they are made.
+  prefix: option.anything,
+  rename: option.anything,
+  only: option.anything,
+  except: option.anything,
+  auth: option.anything,
+  ...CONFIGURABLE,
+  allow: option.expected('a function (call, ctx)', option.isFunction),
+  pinFile: option.anything,
+};
 
 /** The options of a mount with their defaults. */
-export type MountSettings = Omit<
-  MountOptions,
-  keyof typeof MOUNT_NUMBERS | 'validate' | 'trust' | 'required' | 'pins'
-> &
-  Readonly<Record<keyof typeof MOUNT_NUMBERS, number>> &
-  Readonly<Record<'validate' | 'trust' | 'required', boolean>> & { readonly pins: 'off' | 'warn' | 'hold' };
+export type MountSettings = ReturnType<typeof readMountOptions>;
 
-/** @throws {DefinitionError | TypeError} with the name of the first option that is invalid */
-export function readMountOptions(mount: string, options: MountOptions): MountSettings {
-  const where = `mount "${mount}": `;
-  checkOptionNames(where, options, KNOWN);
-  const wrong = (problem: string): DefinitionError => new DefinitionError(`${where}${problem}`);
-  const given: Readonly<Record<string, unknown>> = { ...options };
-  for (const [name, [is, expected]] of Object.entries(MOUNT_CHECKS))
-    if (given[name] !== undefined && !is(given[name]))
-      throw wrong(`${name}: expected ${expected}, got ${describe(given[name])}`);
-  const { allow, limits, timeoutMs, pins = 'warn', validate = false, trust = false, required = false } = options;
-  if (timeoutMs !== undefined) wholeNumbers({ timeoutMs: 1 }, { timeoutMs }, wrong);
-  const problem = limits && problemOfLimits(limits);
-  if (problem !== undefined) throw wrong(`limits: ${problem}`);
-  if (allow !== undefined && typeof allow !== 'function')
-    throw wrong(`allow: expected a function (call, ctx), got ${describe(allow)}`);
-  return { ...options, pins, validate, trust, required, ...wholeNumbers(MOUNT_NUMBERS, options, wrong) };
+/** @throws {DefinitionError} with the name of the first option that is invalid */
+export function readMountOptions(mount: string, options: MountOptions) {
+  option.check(`mount "${mount}": `, options, ROWS, DefinitionError);
+  return { ...DEFAULTS, ...option.withoutUndefined(options) };
 }

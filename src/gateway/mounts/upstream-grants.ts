@@ -4,7 +4,8 @@ import { type OAuthOptions, oauth, ResourceGrant } from '../../client/oauth/reso
 import { memoryTokens, type TokenStore } from '../../client/oauth/token-store.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { ANONYMOUS, LOCAL } from '../../core/kernel/quota.ts';
-import { checkOptionNames, describe, isObject } from '../../core/protocol/json.ts';
+import { isObject } from '../../core/protocol/json.ts';
+import * as option from '../../core/protocol/option-rows.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 
 const OF_OAUTH = [
@@ -54,7 +55,16 @@ export class SignInNeeded extends Error {
   }
 }
 
-const OAUTH_OPTIONS: ReadonlySet<string> = new Set<keyof UpstreamOAuth>([...OF_OAUTH, 'exchange', 'catalogue']);
+const OAUTH_ROWS: option.Rows<UpstreamOAuth> = {
+  ...option.each([...OF_OAUTH, 'exchange'], option.anything),
+  catalogue: option.expected(
+    '"operator", "anyone", { token } or an authorization',
+    (catalogue) =>
+      catalogue === 'operator' ||
+      catalogue === 'anyone' ||
+      (isObject(catalogue) && (option.isFunction(catalogue.token) || option.isFunction(catalogue.headers))),
+  ),
+};
 
 /** Most principals whose grants are in memory. The store of tokens has all of them. */
 const MAX_PRINCIPALS = 4_096;
@@ -304,20 +314,6 @@ function isTokens(auth: UpstreamAuth): auth is UpstreamTokens {
 }
 
 function checkOAuth(mount: string, auth: unknown): asserts auth is UpstreamOAuth {
-  const where = `server.mount("${mount}"): auth`;
-  if (!isObject(auth))
-    throw new DefinitionError(
-      `${where}: expected false, { token }, OAuth options or an authorization, got ${describe(auth)}`,
-    );
-  checkOptionNames(`${where}: `, auth, OAUTH_OPTIONS);
-  const { catalogue = 'operator' } = auth;
-  const isKnown = catalogue === 'operator' || catalogue === 'anyone';
-  if (!isKnown && !(isObject(catalogue) && (isFunction(catalogue.token) || isFunction(catalogue.headers))))
-    throw new DefinitionError(
-      `${where}.catalogue: expected "operator", "anyone", { token } or an authorization, got ${describe(catalogue)}`,
-    );
-}
-
-function isFunction(value: unknown): boolean {
-  return typeof value === 'function';
+  const rows = option.group('false, { token }, OAuth options or an authorization', OAUTH_ROWS, '.');
+  option.check(`server.mount("${mount}"): `, { auth }, { auth: rows }, DefinitionError);
 }

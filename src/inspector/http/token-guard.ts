@@ -48,11 +48,11 @@ export function newToken(): string {
   return randomBytes(TOKEN_BYTES).toString('base64url');
 }
 
-/** @throws {TypeError} for a token that could be guessed, or is invalid in an address */
-export function checkToken(token: unknown): string {
-  if (typeof token === 'string' && TOKEN.test(token)) return token;
+/** Finds what is wrong with a token: it could be guessed, or is invalid in an address. */
+export function problemOfToken(token: unknown): string | undefined {
+  if (typeof token === 'string' && TOKEN.test(token)) return undefined;
   const came = typeof token === 'string' ? `${token.length} characters` : describe(token);
-  throw new TypeError(`token: expected 43 to 128 characters of A-Z, a-z, 0-9, - and _ (256 random bits), got ${came}`);
+  return `expected 43 to 128 characters of A-Z, a-z, 0-9, - and _ (256 random bits), got ${came}`;
 }
 
 export class TokenGuard {

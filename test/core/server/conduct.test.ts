@@ -133,7 +133,7 @@ test('options that are none, or that do not fit, are refused', () => {
   );
   assert.match(
     thrown(() => make({ limits: { timeoutMs: 3_000_000_000 } })),
-    /limits\.timeoutMs: expected at most 2147483647 milliseconds/,
+    /limits\.timeoutMs: expected whole milliseconds from 1 to 2147483647/,
   );
 });
 

@@ -135,7 +135,7 @@ test('definitions that are wrong are refused in words that say how to mend them'
   );
   assert.match(
     refused(() => make({ limits: { maxInFlight: 0 } })),
-    /limits\.maxInFlight: expected a whole number of at least 1, got 0/,
+    /limits\.maxInFlight: expected a whole number of at least 1, got number 0/,
   );
   assert.match(
     refused(() => createServer({ name: '', version: '1' })),

@@ -297,7 +297,7 @@ test('options that are wrong throw with their name', async () => {
     ],
     [
       { resource: RESOURCE, issuer: { issuer, introspection: { client: 'a' } } },
-      /introspection: client: no such option/,
+      /introspection.client: no such option/,
     ],
     [
       { resource: RESOURCE, issuer: { issuer, introspection: { clientId: 'a', privateKey: 'secret' } } },

@@ -135,7 +135,7 @@ test('other options apply in place, and an invalid one changes nothing', () =>
     await mount.change({ options: { prefix: 's-', only: ['price'] } });
     assert.equal(await names(client), ['own', 's-price']);
     const error = await mount.change({ options: { timeoutMs: 0 } }).catch((thrown: unknown) => thrown);
-    assert.match(String(error), 'mount "shop": timeoutMs: expected a whole number of at least 1');
+    assert.match(String(error), 'mount "shop": timeoutMs: expected whole milliseconds from 1');
     assert.equal(await names(client), ['own', 's-price']);
     assert.is((await client.call('s-price')).content[0]?.type, 'text');
   }));

@@ -449,7 +449,7 @@ test('rejects an invalid or taken name and invalid options, also if the program 
     [host.mount('Shop', upstream), /mount string "Shop": a name has/],
     [host.mount('shop', upstream), /taken by another mount/],
     [host.mount('a', upstream, { prefix: '' }), /prefix: expected false/],
-    [host.mount('a0', upstream, { listMs: 0 }), /listMs: expected a whole number/],
+    [host.mount('a0', upstream, { listMs: 0 }), /listMs: expected whole milliseconds/],
     [host.mount('a1', upstream, { limits: { perMinute: 0 } }), /limits: perMinute/],
     [
       host.mount('a2', upstream, Object.assign({ prefix: false as const }, { nolimits: 1 })),

@@ -98,6 +98,7 @@ if (existsSync(lib)) {
       'no-sign-in',
       'open-client',
       'resource-grant',
+      'token-store',
     ];
     assert.equal(files, ['chunk-actors', 'chunk-base', ...shared.map((name) => `chunk-${name}`), 'client.js']);
     assert.equal(packages, ['nanoid']);

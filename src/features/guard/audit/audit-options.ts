@@ -1,5 +1,6 @@
 /** The option `audit` of `createServer`, and its checks. */
-import { checkOptionNames, describe, isObject, type JsonObject, type JsonValue } from '../../../core/protocol/json.ts';
+import { describe, isObject, type JsonObject, type JsonValue } from '../../../core/protocol/json.ts';
+import * as option from '../../../core/protocol/option-rows.ts';
 import { AUDIT_EVENTS, type AuditEvent, type AuditRecord, isAuditEvent } from './audit-record.ts';
 
 export interface AuditOptions {
@@ -22,28 +23,32 @@ export interface AuditOptions {
   readonly redact?: ((args: JsonObject, tool: string) => JsonValue) | undefined;
 }
 
-const OPTIONS: ReadonlySet<string> = new Set<keyof AuditOptions>(['to', 'events', 'required', 'include', 'redact']);
+const ROWS: option.Rows<AuditOptions> = {
+  to: option.needed(
+    option.expected(
+      "a function, the path of a file, or 'store'",
+      (value) => option.isFunction(value) || option.isFilled(value),
+    ),
+  ),
+  events: (value) =>
+    Array.isArray(value) && value.every(isAuditEvent)
+      ? undefined
+      : `expected a list of ${AUDIT_EVENTS.join(', ')}, got ${Array.isArray(value) ? value.join(', ') : describe(value)}`,
+  required: option.flag,
+  include: option.expected(
+    "['arguments']",
+    (value) => Array.isArray(value) && value.every((each) => each === 'arguments'),
+  ),
+  redact: option.functional,
+};
+const among = option.group("an object such as { to: 'audit.jsonl' }", ROWS, '.');
 
-/** @throws {TypeError} if a member is unknown or invalid */
-export function checkAuditOptions(options: AuditOptions | undefined): void {
-  if (options === undefined) return;
-  const wrong = (name: string, expected: string, got: unknown): TypeError =>
-    new TypeError(`createServer: audit${name}: expected ${expected}, got ${describe(got)}`);
-  if (!isObject(options)) throw wrong('', "an object such as { to: 'audit.jsonl' }", options);
-  checkOptionNames('createServer: audit.', options, OPTIONS);
-  const { to, events, required, include, redact } = options;
-  if (typeof to !== 'function' && (typeof to !== 'string' || to === ''))
-    throw wrong('.to', "a function, the path of a file, or 'store'", to);
-  if (events !== undefined && !(Array.isArray(events) && events.every(isAuditEvent)))
-    throw new TypeError(
-      `createServer: audit.events: expected a list of ${AUDIT_EVENTS.join(', ')}, got ${Array.isArray(events) ? events.join(', ') : describe(events)}`,
-    );
-  if (required !== undefined && typeof required !== 'boolean') throw wrong('.required', 'true or false', required);
-  if (include !== undefined && !(Array.isArray(include) && include.every((each) => each === 'arguments')))
-    throw wrong('.include', "['arguments']", include);
-  if (redact !== undefined && typeof redact !== 'function') throw wrong('.redact', 'a function', redact);
-  if (include !== undefined && include.length > 0 && redact === undefined)
-    throw new TypeError(
-      'createServer: audit.redact: expected a function that returns what may be recorded of the arguments, because audit.include has them; got nothing',
-    );
+/** Finds what is wrong with the option `audit`. */
+export function problemOfAudit(audit: unknown): string | undefined {
+  const problem = among(audit);
+  if (problem !== undefined || !isObject(audit)) return problem;
+  const { include, redact } = audit;
+  return Array.isArray(include) && include.length > 0 && redact === undefined
+    ? '.redact: expected a function that returns what may be recorded of the arguments, because audit.include has them; got nothing'
+    : undefined;
 }

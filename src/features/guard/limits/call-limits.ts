@@ -1,5 +1,6 @@
 /** The option `limits` of a tool: how often, how much and how many at a time one principal may call it. */
-import { describe, isObject } from '../../../core/protocol/json.ts';
+import { isObject } from '../../../core/protocol/json.ts';
+import * as option from '../../../core/protocol/option-rows.ts';
 
 /** The limits of a tool for each principal. All anonymous clients are one principal. Absent members do not limit. */
 export interface CallLimits<Args = unknown> {
@@ -37,16 +38,21 @@ export interface Rate {
   readonly option: 'perSecond' | 'perMinute';
 }
 
-const MEMBERS = ['perSecond', 'perMinute', 'burst', 'concurrent', 'perDay', 'cost'] as const;
+const rate = option.expected('a number above 0', (value) => Number.isFinite(value) && Number(value) > 0);
+const ROWS: option.Rows<CallLimits> = {
+  perSecond: rate,
+  perMinute: rate,
+  burst: option.count,
+  concurrent: option.count,
+  perDay: option.count,
+  cost: option.functional,
+};
+const among = option.group('an object such as { perMinute: 10 }', ROWS);
 
 /** Finds what is wrong with the limits of a tool. @returns undefined for limits that are valid */
 export function problemOfLimits(limits: unknown): string | undefined {
-  if (!isObject(limits)) return `expected an object such as { perMinute: 10 }, got ${describe(limits)}`;
-  for (const [name, value] of Object.entries(limits)) {
-    if (value === undefined) continue;
-    const wrong = problemOf(name, value);
-    if (wrong !== undefined) return `${name}: ${wrong}`;
-  }
+  const problem = among(limits);
+  if (problem !== undefined || !isObject(limits)) return problem;
   const { perSecond, perMinute, burst } = limits;
   if (perSecond !== undefined && perMinute !== undefined) return 'expected perSecond or perMinute, got both';
   if (burst !== undefined && perSecond === undefined && perMinute === undefined)
@@ -62,26 +68,7 @@ export function problemOfLimits(limits: unknown): string | undefined {
 
 /** True for the name of a limit, such as `perMinute`. */
 export function isCallLimit(name: string): boolean {
-  return MEMBERS.some((member) => member === name);
-}
-
-function problemOf(name: string, value: unknown): string | undefined {
-  const number = typeof value === 'number' && Number.isFinite(value) ? value : Number.NaN;
-  switch (name) {
-    case 'perSecond':
-    case 'perMinute':
-      return number > 0 ? undefined : `expected a number above 0, got ${describe(value)}`;
-    case 'burst':
-    case 'concurrent':
-    case 'perDay':
-      return Number.isSafeInteger(number) && number >= 1
-        ? undefined
-        : `expected a whole number of at least 1, got ${describe(value)}`;
-    case 'cost':
-      return typeof value === 'function' ? undefined : `expected a function, got ${describe(value)}`;
-    default:
-      return `no such limit; there are ${MEMBERS.join(', ')}`;
-  }
+  return Object.hasOwn(ROWS, name);
 }
 
 /** @param limits without a problem */

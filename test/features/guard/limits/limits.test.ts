@@ -375,7 +375,7 @@ test('names what is wrong with limits', () => {
     [{}, 'expected perSecond, perMinute, concurrent or perDay, got none'],
     [{ burst: 2 }, 'burst: expected perSecond or perMinute beside it, got none'],
     [{ concurrent: 1.5 }, 'concurrent: expected a whole number of at least 1, got number 1.5'],
-    [{ perHour: 1 }, 'perHour: no such limit; there are perSecond, perMinute, burst, concurrent, perDay, cost'],
+    [{ perHour: 1 }, 'perHour: no such option; there are perSecond, perMinute, burst, concurrent, perDay, cost'],
   ] as const)
     assert.throws(
       () => server.tool('t', { limits: JSON.parse(JSON.stringify(limits)) }, () => ''),
