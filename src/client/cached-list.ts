@@ -39,11 +39,6 @@ export class CachedList<T> {
     this.#options = options;
   }
 
-  /** The elements as they were listed last, fresh or not. */
-  get last(): readonly T[] | undefined {
-    return this.#elements;
-  }
-
   /** Milliseconds for which the last listing stays fresh; infinite if the server announces changes. */
   get freshForMs(): number {
     return Math.max(0, this.#freshUntil - this.#options.clock.now());

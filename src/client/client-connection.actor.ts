@@ -144,7 +144,7 @@ export interface Reach {
   readonly revision?: LegacyRevision | undefined;
 }
 
-interface ClientConnectionOptions {
+export interface ClientConnectionOptions {
   readonly system: ActorSystem;
   readonly address: string;
   /** The actor that has the connection, if it is a part of a server. */

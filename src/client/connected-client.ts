@@ -1,10 +1,11 @@
 /** The client object of the public API: lists, calls, reads, follows tasks and changes, closes. */
+import { randomInt } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import type { Actor } from '../core/kernel/actor.ts';
 import type { Clock, Timer } from '../core/kernel/clock.ts';
 import type { Inspection } from '../core/kernel/inspection/inspection.ts';
 import type { InspectionListener } from '../core/kernel/inspection/records.ts';
 import type { OperatorLog } from '../core/kernel/operator-log.ts';
-import type { Mailbox } from '../core/messages/mailbox.ts';
 import { ErrorCode, ProtocolError } from '../core/protocol/errors.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue, messageOf } from '../core/protocol/json.ts';
 import { isRequestId } from '../core/protocol/jsonrpc.ts';
@@ -23,10 +24,18 @@ import type {
 } from '../core/protocol/types.ts';
 import type { CompiledSchema } from '../core/schema/schema.ts';
 import { CachedList } from './cached-list.ts';
+import type { Channel } from './channels/channel.ts';
 import { ownId } from './client-codec.ts';
-import type { ClientEvent, ClientMail, ConnectedServer, ServerNotification } from './client-connection.actor.ts';
+import {
+  type ClientConnectionOptions,
+  type ClientEvent,
+  type ClientMail,
+  type ConnectedServer,
+  type ServerNotification,
+  spawnClientConnection,
+} from './client-connection.actor.ts';
 import { type CallFailure, type CarriedOut, ClientError, ErrorResponse, type FailureReason } from './client-errors.ts';
-import type { CallOptions, ClientSettings } from './client-options.ts';
+import type { CallOptions } from './client-options.ts';
 import { ClientTask, createdTask } from './client-task.ts';
 import { type MirroredParameter, mirroredParameters, parameterHeaders } from './mirrored-parameters.ts';
 import type { OutgoingRequest } from './outgoing-requests.ts';
@@ -41,23 +50,13 @@ import {
 } from './received.ts';
 import type { AnswerAsked, RelayedRequest, UnansweredRequest } from './relayed-request.ts';
 import { Changes, type ChangesFilter, changeOf, listenParams, type ServerChange } from './server-changes.ts';
-import type { ServerRequests } from './server-requests.ts';
 import { loadSkill, readSkillEntry, type Skill } from './server-skills.ts';
 
 /** The parts of a client, as `connect` makes them. */
-interface ClientParts {
-  /** The server as the caller named it. */
-  readonly target: string;
-  readonly clock: Clock;
+interface ClientParts extends Omit<ClientConnectionOptions, 'address' | 'client' | 'random' | 'log'> {
   readonly log: OperatorLog;
-  readonly inspection: Inspection;
-  readonly settings: ClientSettings;
-  readonly serverRequests: ServerRequests;
-  readonly connection: Mailbox<ClientMail>;
-  /** The state of the connection, as its chart names it. */
-  readonly state: () => string;
-  /** Text of the last lines that the server's process wrote to stderr. */
-  readonly stderr: () => string;
+  /** The log for messages about a peer, which can cause them as often as it likes. */
+  readonly throttled: OperatorLog;
 }
 
 /** An argument whose values the server completes. */
@@ -83,6 +82,8 @@ interface KnownTool {
 const URL_ELICITATION_REQUIRED = -32042;
 const LISTEN_RETRY_MS = 1_000;
 const LONGEST_LISTEN_RETRY_MS = 30_000;
+const RANDOM_STEPS = 1_000_000;
+let count = 0;
 /** Milliseconds for stdin, TERM and KILL of a child, and for the end of a session. */
 const CLOSE_MS = 10_000;
 
@@ -92,6 +93,12 @@ const CLOSE_MS = 10_000;
  */
 export class Client {
   readonly #parts: ClientParts;
+  readonly #target: string;
+  readonly #clock: Clock;
+  readonly #address: string;
+  readonly #connection: Actor<ClientMail>;
+  /** The channel of the last attempt to connect. */
+  #channel: Channel | undefined;
   readonly #tools: CachedList<Tool>;
   readonly #resources: CachedList<Resource>;
   readonly #templates: CachedList<ResourceTemplate>;
@@ -116,10 +123,31 @@ export class Client {
   #hold: Timer | undefined;
   #closing: Promise<void> | undefined;
   #closed: (() => void) | undefined;
+  /** The connection has ended. */
+  #ended = false;
 
   /** @internal Use `connect`. */
   constructor(parts: ClientParts) {
+    const { reach, system, throttled } = parts;
     this.#parts = parts;
+    this.#target = reach.name;
+    this.#clock = system.clock;
+    count += 1;
+    this.#address = `client/${count}`;
+    this.#connection = spawnClientConnection({
+      ...parts,
+      address: this.#address,
+      log: throttled,
+      reach: {
+        ...reach,
+        channel: (kind) => {
+          this.#channel = reach.channel(kind);
+          return this.#channel;
+        },
+      },
+      client: { address: 'client', send: (event) => this.#event(event) },
+      random: () => randomInt(RANDOM_STEPS) / RANDOM_STEPS,
+    });
     this.#tools = this.#listed('tools/list', 'tools', (element, note) => this.#readTool(element, note));
     this.#resources = this.#listed('resources/list', 'resources', readResource);
     this.#templates = this.#listed('resources/templates/list', 'resourceTemplates', readTemplate, 'resources');
@@ -130,34 +158,31 @@ export class Client {
   /** @internal Called when the user has completed a page (2025-11-25 elicitation, "Completion Notifications"). */
   pageCompleted: ((elicitationId: string) => void) | undefined;
 
-  /** @internal What the connection reports. */
-  readonly events: Mailbox<ClientEvent> = { address: 'client', send: (event) => this.#event(event) };
-
   /** @internal Resolves when the server can be called. @throws {ClientError} if the first attempt fails */
   open(): Promise<void> {
     return this.#operation(() => {
       const opened = new Promise<void>((resolve, reject) => {
         this.#opened = { resolve, reject };
       });
-      this.#parts.connection.send({ type: 'need' });
+      this.#tell({ type: 'need' });
       return opened;
     });
   }
 
   /** The server: name, revision, era, capabilities, instructions. */
   get server(): ConnectedServer {
-    if (!this.#server) throw new Error(`${this.#parts.target}: not connected yet`);
+    if (!this.#server) throw new Error(`${this.#target}: not connected yet`);
     return this.#server;
   }
 
   /** The state of the connection: `ready`, `connecting`, `backingOff`, `suspended`, `closed` and others (docs/client.md). */
   get state(): string {
-    return this.#parts.state();
+    return this.#parts.system.inspection.live(this.#address)?.state() ?? 'closed';
   }
 
   /** @internal Leaves the session to another process. Close the client afterwards. */
   leave(): void {
-    this.#parts.connection.send({ type: 'leave' });
+    this.#tell({ type: 'leave' });
   }
 
   /** @internal True while a call or a listing is under way. Reading changes is no work of the server. */
@@ -172,7 +197,7 @@ export class Client {
 
   /** The last lines that the server's process wrote to stderr, at most 64 KiB. Empty for other targets. */
   get stderr(): string {
-    return this.#parts.stderr();
+    return this.#channel?.stderr?.() ?? '';
   }
 
   // Lists
@@ -291,11 +316,11 @@ export class Client {
    */
   skill(skill: string | SkillEntry, options: CallOptions = {}): Promise<Skill> {
     return this.#operation(async () => {
-      const { target, settings } = this.#parts;
+      const { settings } = this.#parts;
       const entry = typeof skill === 'string' ? await this.#skillEntry(skill, options) : skill;
       const checked = readSkillEntry(entry, settings);
       if (typeof checked === 'string') throw this.#malformed(`the skill is not loaded: ${checked}`);
-      const parts = { server: target, read: (uri: string, given: CallOptions) => this.read(uri, given) };
+      const parts = { server: this.#target, read: (uri: string, given: CallOptions) => this.read(uri, given) };
       return loadSkill(checked, parts, settings, options);
     });
   }
@@ -354,8 +379,7 @@ export class Client {
   relay(relayed: RelayedRequest): Promise<JsonObject> {
     return this.#operation(async () => {
       const { method, params, logLevel } = relayed;
-      if (logLevel !== undefined && this.server.era === 'legacy')
-        this.#parts.connection.send({ type: 'log level', level: logLevel });
+      if (logLevel !== undefined && this.server.era === 'legacy') this.#tell({ type: 'log level', level: logLevel });
       const asking: { ended?: AbortController } = {};
       const ask = relayed.ask && askWhile(asking, relayed.ask.bind(relayed));
       const { capabilities, authorization } = relayed;
@@ -416,7 +440,7 @@ export class Client {
   /** Announces that the result of `roots` has changed, to servers that keep it (2025-11-25 and earlier). */
   rootsChanged(): void {
     if (this.#server?.era === 'legacy')
-      this.#parts.connection.send({ type: 'notify', method: 'notifications/roots/list_changed', params: undefined });
+      this.#tell({ type: 'notify', method: 'notifications/roots/list_changed', params: undefined });
   }
 
   /**
@@ -424,12 +448,13 @@ export class Client {
    * returned function is called.
    */
   inspect(listener: InspectionListener): () => void {
-    return this.#parts.inspection.listen(listener);
+    return this.#parts.system.inspection.listen(listener);
   }
 
   /** @internal For the inspector. */
-  get inside(): Pick<ClientParts, 'inspection' | 'clock' | 'log'> {
-    return this.#parts;
+  get inside(): { readonly inspection: Inspection; readonly clock: Clock; readonly log: OperatorLog } {
+    const { log, system } = this.#parts;
+    return { inspection: system.inspection, clock: this.#clock, log };
   }
 
   /**
@@ -442,12 +467,12 @@ export class Client {
     this.#closing ??= this.#operation(async () => {
       for (const changes of [...this.#subscriptions.keys()]) changes.end();
       await new Promise<void>((resolve) => {
-        const late = this.#parts.clock.after(CLOSE_MS + (drainMs ?? this.#parts.settings.drainMs), resolve);
+        const late = this.#clock.after(CLOSE_MS + (drainMs ?? this.#parts.settings.drainMs), resolve);
         this.#closed = () => {
           late.cancel();
           resolve();
         };
-        this.#parts.connection.send({ type: 'drain', ms: drainMs });
+        this.#tell({ type: 'drain', ms: drainMs });
       });
     });
     return this.#closing;
@@ -564,13 +589,13 @@ export class Client {
     options: CallOptions | RelayedRequest,
     how: SendOptions,
   ): Promise<unknown> {
-    const { settings, connection } = this.#parts;
+    const { settings } = this.#parts;
     const { signal, meta } = options;
     const idempotencyKey = 'idempotencyKey' in options ? options.idempotencyKey : undefined;
     if (signal?.aborted) return Promise.reject(this.#cancelled(signal.reason, 'no'));
     return new Promise((resolve, reject) => {
       const abort = (): void =>
-        connection.send({
+        this.#tell({
           type: 'cancel',
           request,
           error: this.#cancelled(signal?.reason, request.attempts === 0 ? 'no' : 'unknown'),
@@ -611,8 +636,8 @@ export class Client {
       };
       how.sent?.(request);
       signal?.addEventListener('abort', abort, { once: true });
-      connection.send({ type: 'request', request });
-      for (const asked of how.following ?? []) connection.send({ type: 'asked before', about: request, asked });
+      this.#tell({ type: 'request', request });
+      for (const asked of how.following ?? []) this.#tell({ type: 'asked before', about: request, asked });
     });
   }
 
@@ -624,7 +649,8 @@ export class Client {
     read: (element: unknown, note: Repaired) => T | undefined,
     capability = member,
   ): CachedList<T> {
-    const { clock, settings } = this.#parts;
+    const { settings } = this.#parts;
+    const clock = this.#clock;
     const note = (what: string): void => this.#repaired(method, what);
     return new CachedList<T>({
       clock,
@@ -657,7 +683,7 @@ export class Client {
     const key = `${method}: ${what}`;
     if (this.#repairs.has(key) || this.#repairs.size >= MAX_REPAIRS) return;
     this.#repairs.add(key);
-    this.#parts.log('info', `${this.#parts.target}: repaired in ${key}. It is not as the specification demands`);
+    this.#parts.log('info', `${this.#target}: repaired in ${key}. It is not as the specification demands`);
   }
 
   #list<T>(capability: string, listed: CachedList<T>, options: ListOptions = {}): Promise<readonly T[]> {
@@ -676,7 +702,7 @@ export class Client {
     } catch (error) {
       this.#parts.log(
         'warning',
-        `${this.#parts.target}: tools/list failed, so that calls mirror no arguments in headers: ${messageOf(error)}`,
+        `${this.#target}: tools/list failed, so that calls mirror no arguments in headers: ${messageOf(error)}`,
       );
     }
   }
@@ -690,7 +716,7 @@ export class Client {
   #readSkill(element: unknown): SkillEntry | undefined {
     const entry = readSkillEntry(element, this.#parts.settings);
     if (typeof entry !== 'string') return entry;
-    this.#parts.log('warning', `${this.#parts.target}: a skill is left out: ${entry}`);
+    this.#parts.log('warning', `${this.#target}: a skill is left out: ${entry}`);
     return undefined;
   }
 
@@ -715,7 +741,7 @@ export class Client {
     const mirrored = mirroredParameters(tool.inputSchema);
     if (typeof mirrored === 'string') {
       // One malformed definition must not hide the others (2026-07-28 streamable-http, "Schema Extension").
-      this.#parts.log('warning', `${this.#parts.target}: the tool "${tool.name}" is left out: ${mirrored}`);
+      this.#parts.log('warning', `${this.#target}: the tool "${tool.name}" is left out: ${mirrored}`);
       this.#known.delete(tool.name);
       return undefined;
     }
@@ -735,7 +761,7 @@ export class Client {
         known.output = compileOutput(known.tool.outputSchema, `tool "${name}": outputSchema`);
       } catch (error) {
         known.output = null;
-        this.#parts.log('warning', `${this.#parts.target}: results of "${name}" are not checked: ${messageOf(error)}`);
+        this.#parts.log('warning', `${this.#target}: results of "${name}" are not checked: ${messageOf(error)}`);
       }
     }
     const checked = await known.output?.check(structured);
@@ -751,12 +777,12 @@ export class Client {
   // Tasks
 
   #newTask({ id, task }: { readonly id: string; readonly task?: Readonly<Record<string, unknown>> }): ClientTask {
-    const { target, clock, settings } = this.#parts;
+    const { settings } = this.#parts;
     return new ClientTask(
       id,
       {
-        server: target,
-        clock,
+        server: this.#target,
+        clock: this.#clock,
         era: () => this.server.era,
         request: (method, params, signal) =>
           this.#operation(() =>
@@ -821,7 +847,7 @@ export class Client {
     changes.offer({ type: 'missed' });
     if (this.state === 'closed' || this.state === 'draining') return changes.end();
     subscription.timer?.cancel();
-    subscription.timer = this.#parts.clock.after(subscription.retryMs, () => this.#subscribe(changes));
+    subscription.timer = this.#clock.after(subscription.retryMs, () => this.#subscribe(changes));
     subscription.retryMs = Math.min(LONGEST_LISTEN_RETRY_MS, subscription.retryMs * 2);
   }
 
@@ -831,7 +857,7 @@ export class Client {
     subscription?.timer?.cancel();
     const request = subscription?.request;
     if (request)
-      this.#parts.connection.send({
+      this.#tell({
         type: 'cancel',
         request,
         error: this.#error('cancelled', 'the subscription ended', 'yes'),
@@ -877,6 +903,9 @@ export class Client {
         for (const changes of this.#subscriptions.keys()) changes.offer({ type: 'missed' });
         return;
       case 'closed':
+        // Releases the actor and its timers.
+        this.#ended = true;
+        this.#connection.stop('the client is closed');
         this.#opened?.reject(this.#error('closed', 'the client was closed', 'no'));
         return this.#closed?.();
     }
@@ -927,6 +956,12 @@ export class Client {
       listed.invalidate();
   }
 
+  /** Sends mail to the connection, or answers for one that has ended. */
+  #tell(mail: ClientMail): void {
+    if (!this.#ended) this.#connection.mailbox.send(mail);
+    else if (mail.type === 'request') mail.request.reject(this.#error('closed', 'the client is closed', 'no'));
+  }
+
   /** Keeps the process alive while a caller waits: timers and idle sockets do not. */
   async #operation<T>(work: () => Promise<T>): Promise<T> {
     this.#begin();
@@ -939,7 +974,7 @@ export class Client {
 
   #begin(): void {
     this.#operations += 1;
-    this.#hold ??= this.#parts.clock.hold();
+    this.#hold ??= this.#clock.hold();
   }
 
   #end(): void {
@@ -950,7 +985,7 @@ export class Client {
   }
 
   #error(reason: FailureReason, message: string, carriedOut: CarriedOut, more?: Partial<CallFailure>): ClientError {
-    return new ClientError(this.#parts.target, { ...more, reason, message, carriedOut });
+    return new ClientError(this.#target, { ...more, reason, message, carriedOut });
   }
 
   #malformed(message: string): ClientError {

@@ -1,5 +1,4 @@
-/** Connects to a server: reads the target, makes the actors of a client, and waits for the first connection. */
-import { randomInt } from 'node:crypto';
+/** Connects to a server: reads the target, makes the client, and waits for the first connection. */
 import { type ActorSystem, createActorSystem } from '../core/kernel/actor-system.ts';
 import { systemClock } from '../core/kernel/clock.ts';
 import { guardLog, type OperatorLog, stderrLog } from '../core/kernel/operator-log.ts';
@@ -8,11 +7,9 @@ import { throttledLog } from '../core/kernel/throttled-log.ts';
 import { describe, isObject } from '../core/protocol/json.ts';
 import { isLegacyRevision } from '../core/protocol/revisions.ts';
 import type { ClientCapabilities } from '../core/protocol/types.ts';
-import type { Channel } from './channels/channel.ts';
 import { MemoryChannel } from './channels/memory-channel.ts';
 import type { StdioCommand } from './channels/stdio-channel.ts';
-import { type ClientMail, type Reach, spawnClientConnection } from './client-connection.actor.ts';
-import { ClientError } from './client-errors.ts';
+import type { Reach } from './client-connection.actor.ts';
 import { type ConnectOptions, type ConnectTarget, type HttpTarget, readSettings } from './client-options.ts';
 import { Client } from './connected-client.ts';
 import { isServerInMemory, openInMemory, type ServerInMemory } from './in-memory.ts';
@@ -35,9 +32,6 @@ export interface ClientHost {
 const quietLog: OperatorLog = (level, message) => {
   if (level !== 'info') stderrLog(level, message);
 };
-
-const RANDOM_STEPS = 1_000_000;
-let count = 0;
 
 /**
  * Connects to an MCP server of any revision: a URL, a command, a unix socket, or a server inside the process.
@@ -78,39 +72,14 @@ export async function openClient(
   const log = guardLog(options.log ?? quietLog, 'client');
   const system = host?.system ?? createActorSystem({ clock, log });
   if (options.inspect) system.inspection.listen(options.inspect);
-  let channel: Channel | undefined;
   if (resumes && !isLegacyRevision(resumes.revision)) throw new TypeError('a call of a legacy session is expected');
-  // Messages about a peer, which can cause them as often as it likes.
   const throttled = throttledLog(log, clock);
   const reach = await reachOf(target, options, clock, settings, { log, throttled }, resumes);
-  const serverRequests = new ServerRequests(options, clock, log);
-  count += 1;
-  const address = `client/${count}`;
-  const outbox: { send(mail: ClientMail): void } = { send: () => {} };
   const client = new Client({
-    target: reach.name,
-    clock,
-    log,
-    inspection: system.inspection,
-    settings,
-    serverRequests,
-    connection: { address, send: (mail) => outbox.send(mail) },
-    state: () => system.inspection.live(address)?.state() ?? 'closed',
-    stderr: () => channel?.stderr?.() ?? '',
-  });
-  const connection = spawnClientConnection({
     system,
-    address,
     parent: host?.parent,
     label: host?.label,
-    reach: {
-      ...reach,
-      firstId: resumes?.id ?? reach.firstId,
-      channel: (kind) => {
-        channel = reach.channel(kind);
-        return channel;
-      },
-    },
+    reach: { ...reach, firstId: resumes?.id ?? reach.firstId },
     resumes: isLegacyRevision(resumes?.revision) ? resumes.revision : undefined,
     settings,
     info: {
@@ -121,29 +90,11 @@ export async function openClient(
     capabilities,
     oneCaller,
     logLevel: options.logLevel,
-    log: throttled,
-    serverRequests,
-    client: {
-      address: 'client',
-      send: (event) => {
-        if (event.type === 'closed') end();
-        client.events.send(event);
-      },
-    },
+    log,
+    throttled,
+    serverRequests: new ServerRequests(options, clock, log),
     onLog: options.onLog?.bind(options),
-    random: () => randomInt(RANDOM_STEPS) / RANDOM_STEPS,
   });
-  outbox.send = connection.mailbox.send;
-  /** Releases the actor and its timers. The outbox answers for it from now on. */
-  const end = (): void => {
-    outbox.send = (mail) => {
-      if (mail.type === 'request')
-        mail.request.reject(
-          new ClientError(reach.name, { reason: 'closed', message: 'the client is closed', carriedOut: 'no' }),
-        );
-    };
-    connection.stop('the client is closed');
-  };
   const abort = (): void => void client.close(1);
   signal?.addEventListener('abort', abort);
   if (signal?.aborted) abort();

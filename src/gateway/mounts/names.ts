@@ -1,4 +1,4 @@
-/** The names under which a mount offers the tools or prompts of its upstream, and the way back. */
+/** The names under which a mount offers the tools or prompts of its upstream. */
 import { createHash } from 'node:crypto';
 import { describe } from '../../core/protocol/json.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
@@ -12,8 +12,6 @@ const PREFIX = /^[A-Za-z0-9_.-]{1,32}$/;
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 /** Length of the readable part of a mapped name. `_` and 8 hexadecimal digits follow it. */
 const STEM = 55;
-/** Mapped names that a table holds. It is more than one upstream may list (`maxListed`). */
-const MOST_MAPPED = 8192;
 
 /** The options that decide which names a mount offers. */
 export interface NameOptions {
@@ -46,21 +44,19 @@ export function checkMountName(name: string): string {
 }
 
 /**
- * The two-way table of one mount, for its tools or for its prompts. The offered name depends on the options and the
+ * The names of one mount, for its tools or for its prompts. The offered name depends on the options and the
  * upstream's name alone, so that it is the same after each restart. A name that is too long or contains a character that
  * names must not have is mapped: its first 55 characters, `_`, and 8 hexadecimal digits of its SHA-256.
  *
  * @example
  * const names = new OfferedNames('gh', { except: ['delete_*'] });
  * names.offered('search'); // 'gh_search'
- * names.upstream('gh_search'); // 'search'
  * names.offered('delete_repo'); // undefined
  */
 export class OfferedNames {
   readonly #prefix: string;
   readonly #renamed = new Map<string, string>();
-  /** The offered name → the upstream's, for those that the prefix alone does not explain. */
-  readonly #mapped = new Map<string, string>();
+  /** The new name → the upstream's. */
   readonly #originals = new Map<string, string>();
   readonly #only: readonly string[] | undefined;
   readonly #except: readonly string[];
@@ -101,22 +97,7 @@ export class OfferedNames {
     if (renamed !== undefined) return renamed;
     const regular = this.#prefix + upstream;
     if (upstream !== '' && NAME.test(regular) && !this.#originals.has(regular)) return regular;
-    const mapped = shortened(regular);
-    if (this.#mapped.get(mapped) !== upstream) {
-      this.#mapped.set(mapped, upstream);
-      const [oldest] = this.#mapped.keys();
-      if (this.#mapped.size > MOST_MAPPED && oldest !== undefined) this.#mapped.delete(oldest);
-    }
-    return mapped;
-  }
-
-  /** The upstream's name of an offered one; undefined for a name that `offered` does not return. */
-  upstream(offered: string): string | undefined {
-    const known = this.#originals.get(offered) ?? this.#mapped.get(offered);
-    // A caller may send any text: only names that need no mapping may be tried.
-    const regular = NAME.test(offered) && offered.startsWith(this.#prefix);
-    const upstream = known ?? (regular ? offered.slice(this.#prefix.length) : undefined);
-    return upstream !== undefined && this.offered(upstream) === offered ? upstream : undefined;
+    return shortened(regular);
   }
 }
 
