@@ -48,18 +48,89 @@ interface Expired {
   readonly key: readonly [actor: Uint8Array, request: Uint8Array] | undefined;
 }
 
+/**
+ * Rows that are found by their actor and a name. The key of each is in memory, so that a row that a damaged index does not
+ * find counts as missing, and not as new.
+ */
+class NamedRows {
+  readonly #keys: KnownKeys;
+  readonly #one: 'reply' | 'timer';
+  readonly #all: 'replies' | 'timers';
+  readonly #sql: Readonly<Record<'insert' | 'update' | 'remove' | 'forget', Statement>>;
+
+  constructor(
+    keys: KnownKeys,
+    one: 'reply' | 'timer',
+    all: 'replies' | 'timers',
+    sql: Readonly<Record<'insert' | 'update' | 'remove' | 'forget', Statement>>,
+  ) {
+    this.#keys = keys;
+    this.#one = one;
+    this.#all = all;
+    this.#sql = sql;
+  }
+
+  has(actor: string, name: string): boolean {
+    return this.#keys.has(this.#one, bytesColumn(actor), bytesColumn(name));
+  }
+
+  /** @throws {StoreError} `corrupt` if the row exists, but is not found */
+  put(actor: string, name: string, ...values: readonly Value[]): void {
+    const key = [bytesColumn(actor), bytesColumn(name)] as const;
+    if (this.#keys.has(this.#one, ...key)) {
+      if (this.#sql.update.run(...key, ...values) === 0) throw missingRow(`the ${this.#one} ${name} of ${actor}`);
+      return;
+    }
+    this.#sql.insert.run(...key, ...values);
+    this.#keys.add(this.#one, ...key);
+    this.#keys.add(this.#all, key[0]);
+  }
+
+  /** @returns false if the row exists, but is not found */
+  remove(actor: string, name: string): boolean {
+    const key = [bytesColumn(actor), bytesColumn(name)] as const;
+    if (!this.#keys.has(this.#one, ...key)) return true;
+    if (this.#sql.remove.run(...key) === 0) return false;
+    this.forgetKey(...key);
+    return true;
+  }
+
+  /** The row with this key was deleted. */
+  forgetKey(actor: Uint8Array, name: Uint8Array): void {
+    this.#keys.remove(this.#one, actor, name);
+    this.#keys.remove(this.#all, actor);
+  }
+
+  /** Deletes all rows of an actor. @throws {StoreError} `corrupt` if one of them is not found */
+  forget(actor: string): void {
+    const id = bytesColumn(actor);
+    const count = this.#keys.count(this.#all, id);
+    if (count === 0) return;
+    const gone = this.#sql.forget.all(id);
+    if (gone.length !== count) throw missingRow(`${count} ${this.#all} of ${actor}, only ${gone.length} found`);
+    for (const [of, name] of gone) {
+      mustBe([[of]], [id], `the ${this.#all} of ${actor}`);
+      this.forgetKey(id, bytes(name, actor));
+    }
+  }
+}
+
 export class StateRows {
   readonly #sql: ReturnType<typeof statements>;
   readonly #keys: KnownKeys;
   /** The row and the snapshot of each actor, which the transaction writes at its end in one statement. */
   readonly #actors = new Map<string, ActorRow>();
   readonly #snapshots = new Map<string, { readonly version: string; readonly data: string }>();
+  readonly #replies: NamedRows;
+  readonly #timers: NamedRows;
   readonly #report: (what: string) => void;
 
   /** @param report receives rows that a list omits because they are damaged */
   constructor(db: Db, keys: KnownKeys, report: (what: string) => void) {
     this.#sql = statements(db);
     this.#keys = keys;
+    this.#replies = new NamedRows(keys, 'reply', 'replies', this.#sql.reply);
+    this.#timers = new NamedRows(keys, 'timer', 'timers', this.#sql.timer);
     this.#report = report;
   }
 
@@ -75,76 +146,36 @@ export class StateRows {
 
   /** Returns whether a reply has a row, found or not. */
   hasReply(actor: string, request: string): boolean {
-    return this.#keys.has('reply', bytesColumn(actor), bytesColumn(request));
+    return this.#replies.has(actor, request);
   }
 
   /** An empty reply deletes the row. */
   reply(actor: string, request: string, data: string, expires: number): void {
-    if (data === '') return this.#noReply(actor, request);
     const body = bytesColumn(data);
-    this.#putReply(actor, request, body, expires, rowSum(['reply', actor, request, expires], body));
+    if (data !== '')
+      return this.#replies.put(actor, request, body, expires, rowSum(['reply', actor, request, expires], body));
+    // The row is no longer needed: if it is not found, that is no reason to reject the writes with it.
+    if (!this.#replies.remove(actor, request)) this.#report(missingReply(actor, request).message);
   }
 
   /** Writes a row that fails its check: the data of this reply is damaged, and no lookup may miss the reply. */
   damagedReply(actor: string, request: string, expires: number): void {
     const body = bytesColumn('damaged');
-    this.#putReply(actor, request, body, expires, rowSum(['reply', actor, request, expires], body) + 1);
-  }
-
-  #noReply(actor: string, request: string): void {
-    const key = [bytesColumn(actor), bytesColumn(request)] as const;
-    if (!this.#keys.has('reply', ...key)) return;
-    // The row is no longer needed: if it is not found, that is no reason to reject the writes with it.
-    if (this.#sql.reply.off.run(...key, ...key) === 0) return this.#report(missingReply(actor, request).message);
-    this.#keys.remove('reply', ...key);
-    this.#keys.remove('replies', key[0]);
-  }
-
-  #putReply(actor: string, request: string, body: Uint8Array, expires: number, crc: number): void {
-    const key = [bytesColumn(actor), bytesColumn(request)] as const;
-    const { insert, update } = this.#sql.reply;
-    if (this.#keys.has('reply', ...key)) {
-      if (update.run(body, expires, crc, ...key, ...key) === 0) throw missingReply(actor, request);
-      return;
-    }
-    insert.run(...key, body, expires, crc);
-    this.#keys.add('reply', ...key);
-    this.#keys.add('replies', key[0]);
+    this.#replies.put(actor, request, body, expires, rowSum(['reply', actor, request, expires], body) + 1);
   }
 
   timer({ actor, timer, due, data }: TimerRow): void {
     const body = bytesColumn(data);
-    const key = [bytesColumn(actor), bytesColumn(timer)] as const;
-    const values = [due, body, rowSum(['timer', actor, timer, due], body)];
-    const { insert, update } = this.#sql.timer;
-    if (this.#keys.has('timer', ...key)) {
-      if (update.run(...values, ...key) === 0) throw missingRow(`the timer ${timer} of ${actor}`);
-      return;
-    }
-    insert.run(...key, ...values);
-    this.#keys.add('timer', ...key);
-    this.#keys.add('timers', key[0]);
+    this.#timers.put(actor, timer, due, body, rowSum(['timer', actor, timer, due], body));
   }
 
   timerOff(actor: string, timer: string): void {
-    const key = [bytesColumn(actor), bytesColumn(timer)] as const;
-    if (!this.#keys.has('timer', ...key)) return;
-    if (this.#sql.timerOff.run(...key) === 0) throw missingRow(`the timer ${timer} of ${actor}`);
-    this.#keys.remove('timer', ...key);
-    this.#keys.remove('timers', key[0]);
+    if (!this.#timers.remove(actor, timer)) throw missingRow(`the timer ${timer} of ${actor}`);
   }
 
   letter({ actor, mail, error, attempts, at, incident }: DeadLetter): void {
     const crc = rowSum(['dead letter', actor, mail, error, attempts, at, incident]);
-    this.#sql.letter.run(
-      bytesColumn(actor),
-      bytesColumn(mail),
-      bytesColumn(error),
-      attempts,
-      at,
-      bytesColumn(incident),
-      crc,
-    );
+    this.#sql.letter.run(...[actor, mail, error].map(bytesColumn), ...[attempts, at, bytesColumn(incident), crc]);
   }
 
   /** @throws {StoreError} `corrupt` if a known row is not found; the whole transaction then fails */
@@ -152,32 +183,12 @@ export class StateRows {
     this.#actors.delete(actor);
     this.#snapshots.delete(actor);
     const id = bytesColumn(actor);
-    const { forget } = this.#sql;
     if (this.#keys.has('actor', id)) {
-      mustBe(forget.actor.all(id), [id], `the actor ${actor}`);
+      mustBe(this.#sql.forget.all(id), [id], `the actor ${actor}`);
       this.#keys.remove('actor', id);
     }
-    this.#forgetAll(actor, id, 'reply', 'replies', forget.replies);
-    this.#forgetAll(actor, id, 'timer', 'timers', forget.timers);
-  }
-
-  #forgetAll(
-    actor: string,
-    id: Uint8Array,
-    one: 'reply' | 'timer',
-    all: 'replies' | 'timers',
-    statement: Statement,
-  ): void {
-    const count = this.#keys.count(all, id);
-    if (count === 0) return;
-    const gone = statement.all(id);
-    if (gone.length !== count) throw missingRow(`${count} ${all} of ${actor}, only ${gone.length} found`);
-    for (const [of, name] of gone) {
-      const key = bytes(name, actor);
-      mustBe([[of]], [id], `the ${all} of ${actor}`);
-      this.#keys.remove(one, id, key);
-      this.#keys.remove(all, id);
-    }
+    this.#replies.forget(actor);
+    this.#timers.forget(actor);
   }
 
   /** Writes the deferred rows. */
@@ -204,7 +215,7 @@ export class StateRows {
   ): void {
     const key = bytesColumn(actor);
     if (this.#keys.has('actor', key)) {
-      if (update.run(...values, key, key) === 0) throw missingRow(`the actor ${actor}`);
+      if (update.run(key, ...values) === 0) throw missingRow(`the actor ${actor}`);
       return;
     }
     insert.run(key, ...values);
@@ -314,9 +325,7 @@ export class StateRows {
   /** Deletes a row that an index finds only if it matches its checksum. */
   #drop(rows: readonly Expired[]): void {
     for (const { row, key } of rows) {
-      if (!key || this.#sql.dropReply.run(row) === 0) continue;
-      this.#keys.remove('reply', ...key);
-      this.#keys.remove('replies', key[0]);
+      if (key && this.#sql.dropReply.run(row) > 0) this.#replies.forgetKey(...key);
     }
   }
 
@@ -366,15 +375,15 @@ function statements(db: Db) {
   const listed = 'AND (created, id) > (?, ?) ORDER BY created, id LIMIT ?';
   const reply = `${columns('n:rowid')}, ${REPLY_ROW}`;
   // An index finds the row, and the row itself must have the key, so a damaged index changes no other row.
-  const actor = 'rowid = (SELECT rowid FROM actor WHERE id = ?) AND +id = ?';
-  const named = 'rowid = (SELECT rowid FROM reply WHERE actor = ? AND request = ?) AND +actor = ? AND +request = ?';
+  const actor = 'rowid = (SELECT rowid FROM actor WHERE id = ?1) AND +id = ?1';
+  const named = 'rowid = (SELECT rowid FROM reply WHERE actor = ?1 AND request = ?2) AND +actor = ?1 AND +request = ?2';
   return {
     actor: {
       insert: db.prepare(
         'INSERT INTO actor(id, kind, name, principal, status, created, expires, crc) VALUES(?, ?, ?, ?, ?, ?, ?, ?)',
       ),
       update: db.prepare(
-        `UPDATE actor SET kind = ?, name = ?, principal = ?, status = ?, created = ?, expires = ?, crc = ? WHERE ${actor}`,
+        `UPDATE actor SET kind = ?2, name = ?3, principal = ?4, status = ?5, created = ?6, expires = ?7, crc = ?8 WHERE ${actor}`,
       ),
     },
     whole: {
@@ -382,31 +391,29 @@ function statements(db: Db) {
         'INSERT INTO actor(id, kind, name, principal, status, created, expires, crc, version, snapshot, snapshot_crc) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
       ),
       update: db.prepare(
-        `UPDATE actor SET kind = ?, name = ?, principal = ?, status = ?, created = ?, expires = ?, crc = ?, version = ?, snapshot = ?, snapshot_crc = ? WHERE ${actor}`,
+        `UPDATE actor SET kind = ?2, name = ?3, principal = ?4, status = ?5, created = ?6, expires = ?7, crc = ?8, version = ?9, snapshot = ?10, snapshot_crc = ?11 WHERE ${actor}`,
       ),
     },
     snapshot: {
       insert: db.prepare('INSERT INTO actor(id, version, snapshot, snapshot_crc) VALUES(?, ?, ?, ?)'),
-      update: db.prepare(`UPDATE actor SET version = ?, snapshot = ?, snapshot_crc = ? WHERE ${actor}`),
+      update: db.prepare(`UPDATE actor SET version = ?2, snapshot = ?3, snapshot_crc = ?4 WHERE ${actor}`),
     },
+    forget: db.prepare(`DELETE FROM actor WHERE id = ? RETURNING ${columns('b:id')}`),
     reply: {
       insert: db.prepare('INSERT INTO reply(actor, request, data, expires, crc) VALUES(?, ?, ?, ?, ?)'),
-      update: db.prepare(`UPDATE reply SET data = ?, expires = ?, crc = ? WHERE ${named}`),
-      off: db.prepare(`DELETE FROM reply WHERE ${named}`),
+      update: db.prepare(`UPDATE reply SET data = ?3, expires = ?4, crc = ?5 WHERE ${named}`),
+      remove: db.prepare(`DELETE FROM reply WHERE ${named}`),
+      forget: db.prepare(`DELETE FROM reply WHERE actor = ? RETURNING ${columns('b:actor', 'b:request')}`),
     },
     timer: {
       insert: db.prepare('INSERT INTO timer(actor, timer, due, data, crc) VALUES(?, ?, ?, ?, ?)'),
-      update: db.prepare('UPDATE timer SET due = ?, data = ?, crc = ? WHERE actor = ? AND timer = ?'),
+      update: db.prepare('UPDATE timer SET due = ?3, data = ?4, crc = ?5 WHERE actor = ?1 AND timer = ?2'),
+      remove: db.prepare('DELETE FROM timer WHERE actor = ? AND timer = ?'),
+      forget: db.prepare(`DELETE FROM timer WHERE actor = ? RETURNING ${columns('b:actor', 'b:timer')}`),
     },
-    timerOff: db.prepare('DELETE FROM timer WHERE actor = ? AND timer = ?'),
     letter: db.prepare(
       'INSERT INTO dead_letter(actor, mail, error, attempts, at, incident, crc) VALUES(?, ?, ?, ?, ?, ?, ?)',
     ),
-    forget: {
-      actor: db.prepare(`DELETE FROM actor WHERE id = ? RETURNING ${columns('b:id')}`),
-      replies: db.prepare(`DELETE FROM reply WHERE actor = ? RETURNING ${columns('b:actor', 'b:request')}`),
-      timers: db.prepare(`DELETE FROM timer WHERE actor = ? RETURNING ${columns('b:actor', 'b:timer')}`),
-    },
     load: db.prepare(
       `SELECT ${ACTOR_ROW}, ${columns('b:version', 'b:snapshot', 'n:snapshot_crc')} FROM actor WHERE id = ?`,
     ),
