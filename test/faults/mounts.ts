@@ -98,9 +98,9 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
   {
     id: 'S-72',
     test: SEARCH,
-    in: 'SearchTools.admit',
-    find: 'if (!request.hidden) return admitted(mail);',
-    replace: 'if (admitted) return admitted(mail);',
+    in: 'SearchTools.#found',
+    find: 'if (!named || !request.hidden) return next(mail);',
+    replace: 'if (named || !request.hidden) return next(mail);',
     why: 'the answer to a call tells the name of a hidden tool from an unknown one',
     built: true,
   },

@@ -11,6 +11,7 @@ import { isThenable } from '../protocol/json.ts';
 import { respond } from '../requests/active-request.ts';
 import { type Labelled, type RunningElement, running } from '../requests/running.ts';
 import type { HandlerErrors } from './handler-errors.ts';
+import type { Stages } from './stages.ts';
 
 export interface ExecutorOptions<I extends Labelled, T, R> {
   readonly system: ActorSystem;
@@ -18,13 +19,7 @@ export interface ExecutorOptions<I extends Labelled, T, R> {
   readonly errors: HandlerErrors;
   /** Runs an implementation. A thrown error becomes the error response. */
   run(request: RequestView, implementation: I, target: T): R | Promise<R>;
-  /** @throws {ProtocolError} if the request must not run because it blocked the process before */
-  admit(request: RequestView, label: string): void;
-  /**
-   * Takes over a request that continues an earlier one. `again` runs the request after all. @returns false if the
-   * executor must run the request
-   */
-  resumes(request: RequestView, again: () => void): boolean;
+  readonly stages: Pick<Stages, 'mayRun'>;
   /** Adds the name of what was run to the result. */
   wrap(result: R): Result;
 }
@@ -40,7 +35,7 @@ export function spawnExecutor<I extends Labelled, T, R>(options: ExecutorOptions
 class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>> {
   readonly #options: ExecutorOptions<I, T, R>;
   readonly #implementations = new Map<number, I>();
-  /** The implementations of requests that {@link ExecutorOptions.resumes} may send again. */
+  /** The implementations of requests that a gate may send again. */
   readonly #delayed = new WeakMap<RequestView, I>();
   #waiting = 0;
 
@@ -76,14 +71,20 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
   readonly #execute = (mail: Extract<ExecutorMail<I, T>, { type: 'execute' }>): void => {
     const { request, ref, target } = mail;
     const implementation = this.#implementations.get(ref) ?? this.#delayed.get(request);
-    if (this.#options.resumes(request, request.continues ? () => this.#self.send(mail) : never)) {
-      // Its source may replace the implementation while what the request continues is read.
-      if (implementation) this.#delayed.set(request, implementation);
-      return;
-    }
+    const { stages, system } = this.#options;
     // Read during the turn: a promise that settles later has lost the turn's cause.
-    const { inspection } = this.#options.system;
+    const { inspection } = system;
     const cause = inspection.on ? inspection.cause : 0;
+    const label = implementation?.label ?? this.#options.address;
+    try {
+      if (!stages.mayRun(request, label, request.continues ? () => this.#self.send(mail) : never)) {
+        // Its source may replace the implementation while what the request continues is read.
+        if (implementation) this.#delayed.set(request, implementation);
+        return;
+      }
+    } catch (error) {
+      return this.#settle(request, this.#failure(request, label, error, cause), cause);
+    }
     if (!implementation) {
       const gone = 'this element was removed before the request reached it';
       const error = new ProtocolError(ErrorCode.InvalidParams, gone);
@@ -93,7 +94,6 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     let result: R | Promise<R>;
     let later: PromiseLike<R> | undefined;
     try {
-      this.#options.admit(request, implementation.label);
       const { span } = request;
       result =
         span === undefined

@@ -1,11 +1,7 @@
 /** Creates the four executor actors, each around its execution: the author's or the default. */
 
-import type { InteractiveRequests } from '../../features/asking/interactive-requests.ts';
-import { RequestContext } from '../../features/asking/request-context.ts';
-import type { AuditedCalls } from '../../features/guard/audit/audited-calls.ts';
-import type { LimitedCalls } from '../../features/guard/limits/limited-calls.ts';
-import type { Tasks } from '../../features/tasks/tasks.ts';
 import { completionExecution } from '../execution/completions.ts';
+import type { Context } from '../execution/context.ts';
 import {
   type Completable,
   chooseExecution,
@@ -19,10 +15,11 @@ import { spawnExecutor } from '../execution/executor.actor.ts';
 import type { HandlerErrors } from '../execution/handler-errors.ts';
 import { promptExecution } from '../execution/prompts.ts';
 import { resourceExecution } from '../execution/resources.ts';
-import { ToolExecutor } from '../execution/tool-executor.ts';
+import type { Stages, ToolRun } from '../execution/stages.ts';
 import { type ToolPolicy, toolExecution } from '../execution/tools.ts';
 import type { ActorSystem } from '../kernel/actor.ts';
 import type { RequestView } from '../messages/request-view.ts';
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { isThenable } from '../protocol/json.ts';
 import type { CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult } from '../protocol/types.ts';
 import type { CompletionTarget, PromptTarget, ResourceTarget, ToolTarget } from '../registry/resolve.ts';
@@ -33,51 +30,46 @@ export interface ExecutorsOptions {
   readonly policy: Omit<ToolPolicy, 'thrown'>;
   readonly errors: HandlerErrors;
   readonly executions: ExecutionOptions;
-  readonly interactive: InteractiveRequests;
-  readonly tasks: Tasks;
-  /** True if a model can answer input requests that its client cannot. */
-  answerable(): boolean;
-  /** See {@link ExecutorOptions}. */
-  admit(request: RequestView, label: string): void;
-  readonly audit: AuditedCalls | undefined;
-  /** Admits the calls of tools with limits. */
-  readonly limited: LimitedCalls;
+  readonly stages: Stages;
+  readonly contexts: Contexts;
+}
+
+/** Creates the contexts of handlers. */
+export interface Contexts {
+  of(request: RequestView, implementation?: ToolImplementation): Context;
 }
 
 /** Anything with completions: a prompt or a template. */
 export type CompletableImplementation = Completable & Labelled;
 
 export function spawnExecutors(options: ExecutorsOptions) {
-  const { executions, interactive, tasks, answerable, errors } = options;
-  const resumes = (request: RequestView, again: () => void): boolean =>
-    request.continues && interactive.continues(request, again);
-  const tools = new ToolExecutor({
-    execution: chooseExecution(executions.tools, toolExecution({ ...options.policy, thrown: errors.ofTool })),
-    interactive,
-    tasks,
-    modelAnswers: answerable,
-    audit: options.audit,
-    limited: options.limited,
-  });
+  const { executions, contexts, stages, errors } = options;
+  const tools = chooseExecution(executions.tools, toolExecution({ ...options.policy, thrown: errors.ofTool }));
+  const call = ({ request, call }: ToolRun) => {
+    const { implementation } = call;
+    if (request.recorded?.id !== undefined && implementation.rerun === false) throw notAgain(call.tool.name);
+    return tools.execute(call, contexts.of(request, implementation));
+  };
   const resources: ResourceExecution = chooseExecution(executions.resources, resourceExecution());
   const prompts = chooseExecution(executions.prompts, promptExecution());
   const completions = chooseExecution(executions.completions, completionExecution());
   return {
+    /** Runs calls of tools, within no gates. */
+    calling: tools,
     /** Reads resources for calls of other methods. */
     reading: resources,
     tools: spawnExecutor<ToolImplementation, ToolTarget, CallToolResult>({
       ...options,
-      resumes: tools.takesOver,
       address: 'executor/tools',
-      run: tools.run,
+      run: (request, implementation, { tool, arguments: args }) =>
+        stages.call({ request, call: { tool, arguments: args, implementation } }, call),
       wrap: (result) => ({ kind: 'call', result }),
     }),
     resources: spawnExecutor<ResourceImplementation, ResourceTarget, ReadResourceResult>({
       ...options,
-      resumes,
       address: 'executor/resources',
       run(request, implementation, target) {
-        const read = resources.execute({ ...target, implementation }, new RequestContext(request, interactive));
+        const read = resources.execute({ ...target, implementation }, contexts.of(request));
         if (!request.guarded) return read;
         return isThenable(read) ? Promise.resolve(read).then(privately) : privately(read);
       },
@@ -85,25 +77,30 @@ export function spawnExecutors(options: ExecutorsOptions) {
     }),
     prompts: spawnExecutor<PromptImplementation, PromptTarget, GetPromptResult>({
       ...options,
-      resumes,
       address: 'executor/prompts',
-      run: (request, implementation, target) =>
-        prompts.execute({ ...target, implementation }, new RequestContext(request, interactive)),
+      run: (request, implementation, target) => prompts.execute({ ...target, implementation }, contexts.of(request)),
       wrap: (result) => ({ kind: 'prompt', result }),
     }),
     completions: spawnExecutor<CompletableImplementation, CompletionTarget, CompleteResult>({
       ...options,
-      resumes,
       address: 'executor/completions',
       run(request, { completers }, { argument, chosen }) {
         // An argument without a completer has no suggestions; that is not an error.
         const completer = Object.hasOwn(completers, argument.name) ? completers[argument.name] : undefined;
         if (!completer) return { completion: { values: [], total: 0, hasMore: false } };
-        return completions.execute({ argument, chosen, completer }, new RequestContext(request, interactive));
+        return completions.execute({ argument, chosen, completer }, contexts.of(request));
       },
       wrap: (result) => ({ kind: 'completion', result }),
     }),
   };
+}
+
+/** The error for a tool that must not run twice for one call, although its process ended. */
+function notAgain(name: string): ProtocolError {
+  return new ProtocolError(
+    ErrorCode.InvalidParams,
+    `tool "${name}" can only be resumed where it stopped, and the process that waited for this answer has ended: check its effects before you call it again`,
+  );
 }
 
 /** A shared cache would give the contents to a caller that may not read them, whatever their author says. */

@@ -10,8 +10,6 @@ import { Watches } from '../../features/apps/watches.ts';
 import type { InteractiveRequests } from '../../features/asking/interactive-requests.ts';
 import { ANSWER_DEFINITION } from '../../features/asking/model-fallback.ts';
 import type { StateKeys } from '../../features/asking/seal.ts';
-import type { AuditedCalls } from '../../features/guard/audit/audited-calls.ts';
-import type { LimitedCalls } from '../../features/guard/limits/limited-calls.ts';
 import { endlessCycle } from '../../features/machines/cycles.ts';
 import type { Handles } from '../../features/machines/handles.ts';
 import { missingImplementations } from '../../features/machines/machine-references.ts';
@@ -26,20 +24,26 @@ import { Pool } from '../../features/workers/pool.ts';
 import type { MountedPrompt, MountedResource, MountedTool } from '../../gateway/mounts/mounted-elements.ts';
 import { OfferedMounts } from '../../gateway/mounts/offered-mounts.ts';
 import type { SearchHost } from '../../gateway/mounts/search-tools.ts';
+
 import type { Context } from '../execution/context.ts';
-import type { PromptImplementation, ResourceImplementation, ToolImplementation } from '../execution/execution.ts';
+import type {
+  PromptImplementation,
+  ResourceImplementation,
+  ToolExecution,
+  ToolImplementation,
+} from '../execution/execution.ts';
+
 import { HandlerErrors } from '../execution/handler-errors.ts';
+import type { Stages } from '../execution/stages.ts';
 import type { ActorSystem } from '../kernel/actor.ts';
 import type { Limits } from '../kernel/limits.ts';
 import type { Quota } from '../kernel/quota.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Listed } from '../messages/registry-messages.ts';
 import type { RequestTarget } from '../messages/request-messages.ts';
-import type { RequestView } from '../messages/request-view.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import { VIEWS_EXTENSION } from '../protocol/extensions.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
-import { ANSWER_TOOL } from '../protocol/views.ts';
 import { Catalogue } from '../registry/catalogue.ts';
 import type { AnyPrompt, AnyTool, ResourceDefinition } from '../registry/define.ts';
 import { DefinitionError } from '../registry/definition-checks.ts';
@@ -57,7 +61,7 @@ import type { Store } from '../store/store.ts';
 import type { Bus } from '../transports/bus.ts';
 import type { ReturnAddress } from '../transports/transport.ts';
 import type { RegisteredCapabilities } from './capabilities.ts';
-import { spawnExecutors } from './executors.ts';
+import { type Contexts, spawnExecutors } from './executors.ts';
 import type { ServerOptions } from './options.ts';
 
 /** The contents of the registries. */
@@ -84,12 +88,12 @@ export interface OfferingOptions {
   readonly durable: boolean;
   readonly bus: Bus;
   readonly subscriptions: Mailbox<SubscriptionsMail>;
-  admit(request: RequestView, label: string): void;
-  /** Records the calls of tools; undefined without an audit. */
-  readonly audit: AuditedCalls | undefined;
+  readonly stages: Stages;
+  readonly contexts: Contexts;
+  /** Called when a tool is offered. */
+  offeredTool(implementation: ToolImplementation): void;
   /** Called when an element with rules is offered. */
   guarded(): void;
-  readonly limited: LimitedCalls;
   readonly keys: StateKeys;
   /** Counts the calls that wait for a change. */
   readonly watches: Quota;
@@ -99,8 +103,7 @@ export interface OfferingOptions {
   returnAddresses(): readonly ReturnAddress[];
   /** Opens the store. */
   kept(): Promise<Store>;
-  /** The admission of requests, and a way to put something in its place. */
-  search(): Pick<SearchHost, 'admission' | 'guard'>;
+  search(): Pick<SearchHost, 'seeTools' | 'stages'>;
 }
 
 export interface Offering {
@@ -118,6 +121,8 @@ export interface Offering {
     readonly resources: RequestTarget;
     readonly prompts: RequestTarget;
   };
+  /** Runs calls of tools, within no gates. */
+  readonly calling: ToolExecution;
   /** Ends the calls that wait for a change. */
   stopWatches(): void;
   /** Stops the threads. */
@@ -130,7 +135,6 @@ export function spawnOffering(host: OfferingOptions): Offering {
     ...host,
     executions: options.executors ?? {},
     errors: new HandlerErrors(system, options.errors),
-    answerable: () => options.askThroughModel === true && catalogues.tools.get(ANSWER_TOOL) !== undefined,
     policy: {
       maxResultLength: limits.maxResultLength,
       warn: (message) => host.system.log('warning', message, { event: 'program' }),
@@ -180,10 +184,11 @@ export function spawnOffering(host: OfferingOptions): Offering {
     catalogue: catalogues.tools,
     nextRef,
     guarded: host.guarded,
-    offered({ task }: ToolImplementation, { listed }: { readonly listed?: Listed | undefined }) {
+    offered(implementation: ToolImplementation, { listed }: { readonly listed?: Listed | undefined }) {
       capabilities.add('tools');
       usesViews(listed);
-      if (task !== 'never') capabilities.add('tasks');
+      if (implementation.task !== 'never') capabilities.add('tasks');
+      host.offeredTool(implementation);
     },
   };
   const registration = (): ToolRegistration =>
@@ -313,6 +318,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
     }),
     checkApps: () => checkOpenedPages(catalogues.tools.all(), pages),
     registries: { tools, resources, prompts },
+    calling: executors.calling,
     stopWatches: () => watches.close(),
     end: () => pool.end(),
   };

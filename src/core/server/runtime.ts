@@ -3,6 +3,7 @@
  */
 import { nanoid } from 'nanoid';
 import { InteractiveRequests } from '../../features/asking/interactive-requests.ts';
+import { modelFor, RequestContext } from '../../features/asking/request-context.ts';
 import { RequestLog } from '../../features/asking/request-log.ts';
 import { StateKeys } from '../../features/asking/seal.ts';
 import { Cluster, DatabaseClock } from '../../features/cluster/cluster.ts';
@@ -25,7 +26,9 @@ import { Tasks } from '../../features/tasks/tasks.ts';
 import { idIn } from '../codec/inbound/parse.ts';
 import { Outbound } from '../codec/outbound/outbound.ts';
 import { spawnSubscriptions } from '../emitters/subscriptions.actor.ts';
+import type { ToolImplementation } from '../execution/execution.ts';
 import { HandlerErrors } from '../execution/handler-errors.ts';
+import { Stages } from '../execution/stages.ts';
 import type { ClusteredHost } from '../http/other-nodes.ts';
 import { type ActorSystem, createActorSystem } from '../kernel/actor-system.ts';
 import { type Clock, systemClock, type Timer } from '../kernel/clock.ts';
@@ -38,9 +41,9 @@ import { quotasOf } from '../kernel/server-quotas.ts';
 import type { Instrument } from '../kernel/telemetry/instruments.ts';
 import { LoopDelay } from '../kernel/telemetry/loop-delay.ts';
 import type { AuthorizationRule } from '../messages/authorization-rule.ts';
-import type { RequestAdmission } from '../messages/request-messages.ts';
 import type { ServerDescription } from '../messages/results.ts';
 import type { Implementation } from '../protocol/types.ts';
+import { ANSWER_TOOL } from '../protocol/views.ts';
 import { speller } from '../registry/resolve.ts';
 import { RequestRouter } from '../requests/request-router.ts';
 import { running } from '../requests/running.ts';
@@ -133,6 +136,8 @@ export function createRuntime(
   const cluster: ClusterParts | undefined = joined ?? clusterOf?.(system, limits);
   if (cluster) system.ids.chooseBy(cluster.cells);
   const bus = new Bus();
+  const router = new RequestRouter();
+  const stages = new Stages(router.serve);
   const transports: Transport[] = [];
   const outbound = new Outbound(info, options.listTtlMs ?? 0, (id, error) =>
     incident(id === undefined ? 'a log message' : `the response to request ${String(id)}`, error),
@@ -149,7 +154,7 @@ export function createRuntime(
   // Other nodes give cells to a node that has joined: the requests for them would wait while its modules load.
   if (node) keeping.ownedBy({ join: () => preloadAjv().then(() => node.join()), own: () => node.own() });
   const pace = new StorePace(clock, store);
-  const supervision = new Supervision({ system, store: keeping.store });
+  const supervision = new Supervision({ system, store: keeping.store, stages });
   keeping.restoring(supervision.restore);
 
   const kept = openSessionRepository(keeping, { system, limits, quotas });
@@ -210,6 +215,11 @@ export function createRuntime(
   /** Receives the changes of this node, which other nodes learn, too. */
   const changes = remote?.around(subscriptions.mailbox) ?? subscriptions.mailbox;
 
+  const modelOf = (implementation: ToolImplementation) =>
+    options.askThroughModel === true && catalogues.tools.get(ANSWER_TOOL) !== undefined
+      ? modelFor(implementation)
+      : undefined;
+
   // Tasks and handles, which outlive their request.
   const tasks = new Tasks({
     system,
@@ -217,6 +227,9 @@ export function createRuntime(
     table,
     interactive,
     requestLog,
+    stages,
+    execution: () => offering.calling,
+    modelOf,
     records: keeping.store.durable ? new TaskRecords({ system, store: keeping.store, requestLog, limits }) : undefined,
     shared: cluster !== undefined,
     capabilities,
@@ -243,9 +256,8 @@ export function createRuntime(
     ...{ clock, log, metrics: system.metrics, store: keeping.store },
     retained: quotas.retained,
     audit: audit?.mailbox,
+    notRun: audit?.calls.notRun,
   });
-  /** Admits requests in place of the admission, which it asks. */
-  let searching: Pick<RequestAdmission, 'admit'> | undefined;
   const offering = spawnOffering({
     system,
     catalogues,
@@ -258,17 +270,19 @@ export function createRuntime(
     durable: keeping.store.durable,
     bus,
     subscriptions: changes,
-    admit: supervision.admit,
-    audit: audit?.calls,
-    guarded: () => router.guard(searching ?? admission),
-    search: () => ({
-      admission,
-      guard(by) {
-        searching = by;
-        router.guard(by);
+    stages,
+    contexts: {
+      of(request, implementation) {
+        const model = implementation && modelOf(implementation);
+        return new RequestContext(request, interactive, implementation?.timeoutMs, model && { model });
       },
-    }),
-    limited,
+    },
+    offeredTool(implementation) {
+      if (implementation.task !== 'never') tasks.begin();
+      if (implementation.limits) stages.fill('limit', limited.gate);
+    },
+    guarded: () => stages.fill('admit', admission.admit),
+    search: () => ({ seeTools: (request) => admission.seeTools(request), stages }),
     keys,
     returnAddresses: () => transports.flatMap(({ returnAddress }) => returnAddress ?? []),
     watches: quotas.watches,
@@ -276,6 +290,10 @@ export function createRuntime(
     kept: () => keeping.open().then(() => keeping.store),
   });
   const { registries } = offering;
+  stages.fill('resume', (request, _, again) => !interactive.continues(request, again));
+  if (options.askThroughModel) stages.fill('answer', (request) => !interactive.answers(request));
+  if (audit) stages.fill('record', audit.calls.gate);
+  for (const [servedBy, target] of Object.entries(registries)) router.register(servedBy as 'tools', target);
   tasks.recoverBy(registries.tools);
   keeping.taking(tasks);
 
@@ -305,17 +323,13 @@ export function createRuntime(
       sessions: kept,
       lasting,
       definitions: catalogues.tools,
-      tools: registries.tools,
       audit: audit?.calls,
     });
-  const router = new RequestRouter({
-    ...registries,
-    tools: replies ?? registries.tools,
-    skills: offering.skills,
-    server: server.mailbox,
-    subscriptions: subscriptions.mailbox,
-    tasks,
-  });
+  if (replies) stages.fill('replay', replies.gate);
+  router.register('skills', offering.skills);
+  router.register('server', server.mailbox);
+  router.register('subscriptions', subscriptions.mailbox);
+  router.register('tasks', tasks);
   const admission = new Admission({
     system,
     bus,
@@ -335,8 +349,7 @@ export function createRuntime(
       admission,
       errors: new HandlerErrors(system, options.errors),
     });
-    replies?.wrap(created.around);
-    router.wrap(created.around, replies ? { tools: replies } : {});
+    stages.fill('middleware', created.gate);
     return created;
   };
   const placement = cluster && new PlacedRequests({ tools: catalogues.tools, interactive, cells: cluster.cells });
@@ -349,7 +362,7 @@ export function createRuntime(
     kept,
     replies,
     outbound,
-    router,
+    router: stages,
     subscriptions: subscriptions.mailbox,
     capabilities,
     connections,
@@ -495,12 +508,12 @@ export function createRuntime(
     },
     authorize(rule) {
       admission.authorize(rule);
-      router.guard(searching ?? admission);
+      stages.fill('admit', admission.admit);
     },
     rules: admission.rules,
     shareRules(rules) {
       admission.share(rules);
-      router.guard(searching ?? admission);
+      stages.fill('admit', admission.admit);
     },
     middleware,
     shareMiddleware(shared) {

@@ -6,6 +6,7 @@ import { type Poisoned, poison } from '../../features/workers/poison-calls.ts';
 import { installStallProbe } from '../../features/workers/stall-probe.ts';
 import { endsMark, startWatchdog, type Watchdog } from '../../features/workers/watchdog.ts';
 import type { WatchdogOption } from '../../features/workers/watchdog-option.ts';
+import type { RunGate, Stages } from '../execution/stages.ts';
 import type { ActorSystem } from '../kernel/actor-system.ts';
 import { currentTurn } from '../kernel/current-turn.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -19,6 +20,7 @@ import type { Supervised } from './supervised.ts';
 export interface SupervisionOptions {
   readonly system: ActorSystem;
   readonly store: Store;
+  readonly stages: Pick<Stages, 'fill'>;
 }
 
 export class Supervision {
@@ -60,9 +62,12 @@ export class Supervision {
   begin(watchdog: boolean | WatchdogOption | undefined): void {
     if (this.#untell) return;
     this.#untell = installStallProbe(tell);
-    if (watchdog === undefined || watchdog === false) return;
-    const { log } = this.#options.system;
-    this.#watchdog = startWatchdog({ ...(watchdog === true ? {} : watchdog), log });
+    const { stages, system } = this.#options;
+    const { log } = system;
+    if (watchdog !== undefined && watchdog !== false)
+      this.#watchdog = startWatchdog({ ...(watchdog === true ? {} : watchdog), log });
+    // The watchdog, or the command, has read them.
+    if (poison.size > 0) stages.fill('quarantine', this.#admit);
   }
 
   /**
@@ -83,11 +88,10 @@ export class Supervision {
   }
 
   /** @throws {ProtocolError} if the request has blocked the process twice */
-  readonly admit = (request: RequestView, label: string): void => {
-    // Nearly always there are no poison calls, and requests then cost nothing here.
-    if (poison.size === 0 || !poison.suspects(label)) return;
+  readonly #admit: RunGate = (request, label) => {
+    if (!poison.suspects(label)) return true;
     const call = poison.refused(digestOf(request, label));
-    if (!call) return;
+    if (!call) return true;
     throw new ProtocolError(
       ErrorCode.InternalError,
       `this call blocked the server until it was restarted, ${call.attempts} times, and will not run again (incident ${call.incident}; the server's log has the details): use other arguments`,

@@ -1,7 +1,9 @@
 /** The context of one request: creates each expensive member on first use, and follows the request that carries its handler. */
 
 import type { Context, Log } from '../../core/execution/context.ts';
+import type { ToolImplementation } from '../../core/execution/execution.ts';
 import type { Asking } from '../../core/execution/questions.ts';
+
 import { LONGEST_TIMER_MS } from '../../core/kernel/clock.ts';
 import { ANONYMOUS } from '../../core/kernel/quota.ts';
 import type { Auth } from '../../core/messages/auth.ts';
@@ -26,6 +28,14 @@ export interface RunOptions {
   readonly model?: AskerOptions['model'];
   /** The call is a task or may become one: another process may continue it, even if it has asked nothing. */
   readonly lasting?: boolean;
+}
+
+const STRUCTURED = Object.freeze({ structured: true });
+const UNSTRUCTURED = Object.freeze({ structured: false });
+
+/** Describes how to ask the model that calls this tool. */
+export function modelFor({ output }: ToolImplementation): RunOptions['model'] {
+  return output === undefined ? UNSTRUCTURED : STRUCTURED;
 }
 
 const AS_REQUEST: RunOptions = Object.freeze({});

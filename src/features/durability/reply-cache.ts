@@ -3,11 +3,12 @@
  * outcome (docs/adr/0014).
  */
 import { hash as digestOf } from 'node:crypto';
+import type { RequestGate } from '../../core/execution/stages.ts';
 import type { ActorSystem } from '../../core/kernel/actor-system.ts';
 import type { Limits } from '../../core/kernel/limits.ts';
 import type { EmitterMail } from '../../core/messages/emitter-messages.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
-import type { AnswerMail, RequestMail, RequestTarget } from '../../core/messages/request-messages.ts';
+import type { AnswerMail, RequestMail } from '../../core/messages/request-messages.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import { isOutcome, type Outcome } from '../../core/messages/results.ts';
 import { ErrorCode, NOT_RECORDED, ProtocolError, toWireError, wireError } from '../../core/protocol/errors.ts';
@@ -41,8 +42,6 @@ export interface ReplyCacheOptions {
   readonly lasting: ReadonlySet<string>;
   /** The tools by name, with their definitions as clients see them. */
   readonly definitions: { get(tool: string): HintedTool | undefined };
-  /** The actor that runs calls. */
-  readonly tools: RequestTarget;
   /** Records the start of a call together with its marker; undefined without an audit. */
   readonly audit: Pick<AuditedCalls, 'announce'> | undefined;
 }
@@ -97,9 +96,10 @@ const SLACK = 16;
  */
 const MAX_COUNTED = 10_000;
 
-export class ReplyCache implements RequestTarget {
+export class ReplyCache {
   readonly #options: ReplyCacheOptions;
-  #tools: RequestTarget;
+  /** The rest of the way of a call. */
+  #next: (mail: RequestMail) => void = () => {};
   /** The principal of the last call with a key, and the owner of its keys in the store. */
   #keys: { readonly principal: string; readonly actor: string } | undefined;
   /** The calls in flight whose outcome will be stored. */
@@ -116,32 +116,27 @@ export class ReplyCache implements RequestTarget {
 
   constructor(options: ReplyCacheOptions) {
     this.#options = options;
-    this.#tools = options.tools;
   }
 
-  /** Puts something around the actor that runs calls: a stored outcome does not pass through it again. */
-  wrap(around: (target: RequestTarget) => RequestTarget): void {
-    this.#tools = around(this.#tools);
-  }
-
-  /** Runs a request for a tool, or responds with its stored outcome. */
-  send(mail: RequestMail): void {
+  /** Lets a call run, or responds with its stored outcome. */
+  readonly gate: RequestGate = (mail, next) => {
     const { request } = mail;
     const { operation } = request;
-    if (operation.method !== 'tools/call') return this.#tools.send(mail);
+    if (operation.method !== 'tools/call') return next(mail);
+    this.#next = next;
     try {
       const tool = request.hidden ? undefined : this.#options.definitions.get(operation.name);
       const key = keyIn(request);
       const repeatable = tool !== undefined && isRepeatable(tool);
       if (repeatable && request.exchange) request.exchange.repeatable = true;
-      if (leavesNothing(tool, request, operation) && !wasInterrupted(request)) return this.#tools.send(mail);
+      if (leavesNothing(tool, request, operation) && !wasInterrupted(request)) return next(mail);
       const call = this.#callOf(request, operation, key, repeatable);
-      if (!call) return this.#tools.send(mail);
+      if (!call) return next(mail);
       this.#take(mail, call);
     } catch (error) {
       this.#fail(request, error);
     }
-  }
+  };
 
   /** Wraps the emitter for an in-flight table: responses that must be stored are stored before they are sent. */
   storing(emitter: Mailbox<EmitterMail>): Mailbox<EmitterMail> {
@@ -253,7 +248,7 @@ export class ReplyCache implements RequestTarget {
         `${name}: this call started before, and its outcome is unknown, because the server restarted or the call was cancelled. It may have run and will not run again. Check its effects before you send a new call`,
       );
     // If the store is failing, repeatable calls still run (R-18); storing them has no benefit.
-    if (repeatable && !again && session?.failing) return this.#tools.send(mail);
+    if (repeatable && !again && session?.failing) return this.#next(mail);
     if ((!repeatable || again) && !marked) return this.#mark(mail, call);
     this.#run(mail, call);
   }
@@ -283,7 +278,7 @@ export class ReplyCache implements RequestTarget {
     if (request.settled) return this.#leave(request, call);
     this.#calls.set(request, call);
     try {
-      this.#tools.send(mail);
+      this.#next(mail);
     } catch (error) {
       this.#calls.delete(request);
       this.#refuse(mail, call, error);

@@ -1,14 +1,10 @@
 /** The runs of middleware: passes each request through, to the actor that serves it, and back. */
 import { isDeepStrictEqual } from 'node:util';
 import type { HandlerErrors } from '../../core/execution/handler-errors.ts';
+import type { RequestGate } from '../../core/execution/stages.ts';
 import { failed } from '../../core/execution/tool-result.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
-import type {
-  RequestAdmission,
-  RequestMail,
-  RequestsMail,
-  RequestTarget,
-} from '../../core/messages/request-messages.ts';
+import type { RequestAdmission, RequestMail, RequestsMail } from '../../core/messages/request-messages.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import type { Outcome, Result } from '../../core/messages/results.ts';
 import { isProtocolError, ProtocolError, toWireError } from '../../core/protocol/errors.ts';
@@ -47,14 +43,12 @@ export class MiddlewareChain {
     this.#links = links;
   }
 
-  /** Wraps the actor that serves requests: they reach it through their middleware. */
-  readonly around = (target: RequestTarget): RequestTarget => ({
-    send: (mail) => {
-      const links = this.#links.of(mail.request.operation.method);
-      if (!links) return target.send(mail);
-      void new Run(mail, links, target, this.#options).start();
-    },
-  });
+  /** Passes a request on through its middleware. */
+  readonly gate: RequestGate = (mail, next) => {
+    const links = this.#links.of(mail.request.operation.method);
+    if (!links) return next(mail);
+    void new Run(mail, links, next, this.#options).start();
+  };
 }
 
 /** One request on its way through the middleware. */
@@ -62,7 +56,7 @@ class Run {
   readonly #mail: RequestMail;
   readonly #request: RequestView;
   readonly #links: readonly MiddlewareLink[];
-  readonly #target: RequestTarget;
+  readonly #next: (mail: RequestMail) => void;
   readonly #options: MiddlewareChainOptions;
   readonly #context: RequestMiddlewareContext;
   readonly #received: RequestCall;
@@ -82,13 +76,13 @@ class Run {
   constructor(
     mail: RequestMail,
     links: readonly MiddlewareLink[],
-    target: RequestTarget,
+    next: (mail: RequestMail) => void,
     options: MiddlewareChainOptions,
   ) {
     this.#mail = mail;
     this.#request = mail.request;
     this.#links = links;
-    this.#target = target;
+    this.#next = next;
     this.#options = options;
     this.#table = this.#request.requests;
     this.#context = new RequestMiddlewareContext(this.#request, options.interactive);
@@ -147,7 +141,7 @@ class Run {
     this.#serving = true;
     // A subscription has no response until it ends: it is passed on for good.
     if (request.operation.method === 'subscriptions/listen') {
-      this.#target.send(this.#mail);
+      this.#next(this.#mail);
       return {};
     }
     return new Promise((resolve, reject) => {
@@ -161,8 +155,8 @@ class Run {
         this.#served = { result: outcome.result, shown: shownResult(outcome.result) };
         resolve(this.#served.shown);
       });
-      if (changes) this.#options.admission.admitChanged(this.#mail, (mail) => this.#target.send(mail));
-      else this.#target.send(this.#mail);
+      if (changes) this.#options.admission.admitChanged(this.#mail, this.#next);
+      else this.#next(this.#mail);
     });
   }
 

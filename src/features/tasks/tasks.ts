@@ -1,13 +1,15 @@
 /** The tasks of a server: decides which call becomes one, checks ownership and quotas, and deletes expired tasks. */
 
-import type { Context } from '../../core/execution/context.ts';
-import type { TaskSupport } from '../../core/execution/execution.ts';
+import type { ToolCall, ToolExecution, ToolImplementation } from '../../core/execution/execution.ts';
+import type { CallGate, CallOutcome, Stages } from '../../core/execution/stages.ts';
+
 import type { ActorSystem } from '../../core/kernel/actor.ts';
 import { eachInSlices, type Timer } from '../../core/kernel/clock.ts';
 import type { Limits } from '../../core/kernel/limits.ts';
 import type { Excess } from '../../core/kernel/quota.ts';
 import type { CellHolder } from '../../core/messages/cell-holder.ts';
 import type { ClientFacts } from '../../core/messages/client-facts.ts';
+import type { RecordedReply } from '../../core/messages/client-input.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { Capabilities } from '../../core/messages/offered-capabilities.ts';
 import type { RequestMail, RequestTarget } from '../../core/messages/request-messages.ts';
@@ -19,6 +21,7 @@ import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../../co
 import { heapBytes } from '../../core/protocol/heap.ts';
 import { isThenable } from '../../core/protocol/json.ts';
 import { damagedTask, declaresTasks, tasksNotDeclared, unknownTask } from '../../core/protocol/task-params.ts';
+import type { Tool } from '../../core/protocol/types.ts';
 import { respond } from '../../core/requests/active-request.ts';
 import { StoreError } from '../../core/store/store.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../asking/input-messages.ts';
@@ -28,6 +31,7 @@ import type { RequestLog } from '../asking/request-log.ts';
 import { type CallMode, callModeOf, unfit } from './call-mode.ts';
 import { DelayedCalls } from './delayed-calls.ts';
 import { spawnTask } from './task.actor.ts';
+import type { StatusAtCrash } from './task-entry.ts';
 import { release, TaskEntry, type TaskReservation, type TaskServices } from './task-entry.ts';
 import { sharedTaskPage, taskPage } from './task-pages.ts';
 import { expiryOf, firstOf, type TaskRecord, type TaskRecords } from './task-records.ts';
@@ -47,16 +51,13 @@ export interface TasksOptions {
   /** The table of all tasks; only this service changes it. */
   readonly table: TaskTable;
   readonly capabilities: Pick<Capabilities, 'offers'>;
+  readonly stages: Pick<Stages, 'fill'>;
+  /** Runs the handlers. */
+  execution(): ToolExecution;
+  /** Describes how to ask the model that calls a tool; undefined if it cannot be asked. */
+  modelOf(implementation: ToolImplementation): RunOptions['model'];
   /** Receives the changes of tasks. */
   readonly subscriptions: Mailbox<SubscriptionsMail>;
-}
-
-/** A call of a tool that is a task or may become one. */
-export interface LastingCall<C, R> {
-  readonly call: C;
-  readonly execution: { execute(call: C, ctx: Context): R | Promise<R> };
-  readonly timeoutMs: number | undefined;
-  readonly model: RunOptions['model'];
 }
 
 /** The context of a call that becomes a task if it runs too long for a request. */
@@ -120,15 +121,32 @@ export class Tasks implements RequestTarget, CellHolder {
     return this.#services.recovery;
   }
 
-  /**
-   * Selects how a call of a tool runs.
-   *
-   * @throws {ProtocolError} for a mode that the tool or its client does not support
-   */
-  modeOf(request: RequestView, support: TaskSupport, tool: string): CallMode {
-    const { limits, capabilities } = this.#options;
-    return callModeOf(request, { support, tool, taskTtlMs: limits.taskTtlMs, offered: capabilities.offers('tasks') });
+  /** Decides from now on which calls of tools run as tasks. */
+  begin(): void {
+    this.#options.stages.fill('mode', this.#gate);
   }
+
+  /** @throws {ProtocolError} for a call that may not run again, or for a mode that the tool or its client does not support */
+  readonly #gate: CallGate = ({ request, call }, next) => {
+    const { limits, capabilities, interactive, execution } = this.#options;
+    const { implementation, tool } = call;
+    const status = this.recovery?.statusOf(request);
+    if (status) {
+      checkRerun(status, request.recorded, implementation, tool);
+      const ctx = new RequestContext(request, interactive, implementation.timeoutMs, { lasting: true });
+      this.recovery?.attach(request, ctx);
+      return execution().execute(call, ctx);
+    }
+    // It is not run again, in no mode.
+    if (request.recorded?.id !== undefined && implementation.rerun === false) return next();
+    const mode = callModeOf(request, {
+      support: implementation.task,
+      tool: tool.name,
+      taskTtlMs: limits.taskTtlMs,
+      offered: capabilities.offers('tasks'),
+    });
+    return mode.as === 'request' ? next() : this.#run(request, mode, call);
+  };
 
   /**
    * Runs calls again that other processes have begun, if the store is durable.
@@ -141,6 +159,7 @@ export class Tasks implements RequestTarget, CellHolder {
     const recovery = new TaskRecovery({ ...this.#options, records, tools });
     this.#services.recovery = recovery;
     this.#delayed = new DelayedCalls({ ...this.#options, table: this.#table, recovery, tools });
+    this.begin();
   }
 
   /**
@@ -184,20 +203,21 @@ export class Tasks implements RequestTarget, CellHolder {
    *
    * @throws {ProtocolError} if there are too many tasks
    */
-  run<C, R>(
-    request: RequestView,
-    mode: Exclude<CallMode, { readonly as: 'request' }>,
-    { call, execution, timeoutMs, model }: LastingCall<C, R>,
-  ): R | Promise<R> {
-    const { interactive } = this.#options;
+  #run(request: RequestView, mode: Exclude<CallMode, { readonly as: 'request' }>, call: ToolCall): CallOutcome {
+    const { interactive, modelOf } = this.#options;
+    const execution = this.#options.execution();
+    const { timeoutMs } = call.implementation;
     if (mode.as === 'task') {
       this.#makeRoom(request);
       const ctx = new RequestContext(request, interactive, timeoutMs, { lasting: true });
       const created = this.#create(request, ctx, mode.ttlMs);
       return created ? created.then(() => execution.execute(call, ctx)) : execution.execute(call, ctx);
     }
-    const ctx = new PromotableContext(request, interactive, this, timeoutMs, { model, lasting: true });
-    let running: R | Promise<R>;
+    const ctx = new PromotableContext(request, interactive, this, timeoutMs, {
+      model: modelOf(call.implementation),
+      lasting: true,
+    });
+    let running: CallOutcome;
     try {
       running = execution.execute(call, ctx);
     } catch (error) {
@@ -388,4 +408,29 @@ function unlisted(error: unknown, system: ActorSystem): WireError {
   if (error instanceof StoreError && error.fault === 'busy')
     return toWireError(new ProtocolError(ErrorCode.Overloaded, `the tasks cannot be listed: ${error.message}`), '');
   return toWireError(error, isProtocolError(error) ? '' : system.incident('tasks/list', error));
+}
+
+/**
+ * Decides whether a call may run again after its process ended. The progress of a working handler is unknown, so it runs
+ * again only if that is known to be safe: its tool declares it, or it has recorded steps and was therefore written for it. A
+ * statechart resumes from its checkpoint. A handler that waited for an answer may run again, because every handler that asks
+ * must tolerate that.
+ *
+ * @throws {ProtocolError} if the call may not run again
+ */
+function checkRerun(
+  status: StatusAtCrash,
+  recorded: RecordedReply | undefined,
+  { rerun }: ToolImplementation,
+  { name, annotations = {} }: Tool,
+): void {
+  if (rerun === true) return;
+  const { steps = {}, checkpoint } = recorded ?? {};
+  const resumes = Object.keys(steps).length > 0 || checkpoint !== undefined;
+  const harmless = annotations.readOnlyHint === true || annotations.idempotentHint === true || resumes;
+  if (rerun === undefined && (status === 'input_required' || harmless)) return;
+  throw new ProtocolError(
+    ErrorCode.InternalError,
+    `the process restarted while tool "${name}" ran this task, and the outcome is unknown. Find out what was done before you call it again`,
+  );
 }

@@ -5,10 +5,13 @@
  */
 
 import type { Context } from '../../core/execution/context.ts';
+import type { RequestGate, Stages } from '../../core/execution/stages.ts';
+
 import type { Element } from '../../core/messages/registry-messages.ts';
-import type { RequestAdmission, RequestMail } from '../../core/messages/request-messages.ts';
+import type { RequestMail } from '../../core/messages/request-messages.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import { isJsonObject, isThenable } from '../../core/protocol/json.ts';
+import type { Operation } from '../../core/protocol/operations.ts';
 import type { CallToolResult, Tool } from '../../core/protocol/types.ts';
 import type { AnyTool } from '../../core/registry/define.ts';
 import type { Registration } from '../../core/registry/registration.ts';
@@ -39,18 +42,19 @@ export interface SearchHost {
     all(): readonly Element<Tool>[];
     get(key: string): Element<Tool> | undefined;
   };
-  readonly admission: Pick<RequestAdmission, 'admit'> & {
-    /** Sets the part of the list of tools that the caller of a request sees. */
-    seeTools(request: RequestView): Promise<undefined> | undefined;
-  };
+  /** Sets the part of the list of tools that the caller of a request sees. */
+  seeTools(request: RequestView): Promise<undefined> | undefined;
   /** Registers the two tools. */
   readonly tools: Pick<Registration<AnyTool>, 'replaceSource'>;
-  /** Admits all requests by this from now on. */
-  guard(admission: Pick<RequestAdmission, 'admit'>): void;
+  readonly stages: Pick<Stages, 'fill'>;
 }
 
-export class SearchTools implements Pick<RequestAdmission, 'admit'> {
+export class SearchTools {
   readonly #host: SearchHost;
+  /** The calls by name that have become calls of their tools, as they were. */
+  readonly #named = new WeakMap<RequestView, Operation>();
+  /** The way on from the stage `find`. */
+  #next: (mail: RequestMail) => void = () => {};
   readonly #index = new ToolIndex();
   #version = -1;
   #mounts: readonly string[] = [];
@@ -71,7 +75,9 @@ export class SearchTools implements Pick<RequestAdmission, 'admit'> {
 
   #offer(mounts: readonly string[]): void {
     this.#host.tools.replaceSource(SOURCE, mounts.length === 0 ? [] : this.#definitions(mounts));
-    this.#host.guard(mounts.length === 0 ? this.#host.admission : this);
+    const used = mounts.length > 0;
+    this.#host.stages.fill('find', used ? this.#find : undefined);
+    this.#host.stages.fill('found', used ? this.#found : undefined);
     this.#mounts = mounts;
   }
 
@@ -90,7 +96,7 @@ export class SearchTools implements Pick<RequestAdmission, 'admit'> {
           additionalProperties: false,
         },
         annotations: { readOnlyHint: true, openWorldHint: false },
-        handler: (args: { readonly query: string; readonly limit?: number }, ctx: Context) => this.#find(args, ctx),
+        handler: (args: { readonly query: string; readonly limit?: number }, ctx: Context) => this.#search(args, ctx),
       },
       {
         name: CALL_TOOL,
@@ -109,33 +115,42 @@ export class SearchTools implements Pick<RequestAdmission, 'admit'> {
     ];
   }
 
-  /** Admits requests in place of the admission: makes a call by name a call of the tool, if its caller may know of it. */
-  admit(mail: RequestMail, admitted: (mail: RequestMail) => void): void {
-    const { admission, catalogue } = this.#host;
+  /** Makes a call by name a call of the tool. */
+  readonly #find: RequestGate = (mail, next) => {
     const { request } = mail;
     const { operation } = request;
     if (operation.method !== 'tools/call' || (operation.name !== FIND_TOOL && operation.name !== CALL_TOOL))
-      return admission.admit(mail, admitted);
-    const itself = (): void => {
-      const seeing = admission.seeTools(request);
-      if (isThenable(seeing)) void seeing.then(() => admission.admit(mail, admitted));
-      else admission.admit(mail, admitted);
-    };
-    if (operation.name === FIND_TOOL) return itself();
+      return next(mail);
+    this.#next = next;
+    if (operation.name === FIND_TOOL) return this.#itself(mail);
     const { name, arguments: args = {} } = operation.arguments;
-    const element = typeof name === 'string' ? catalogue.get(name) : undefined;
-    if (element?.listed !== 'search' || !isJsonObject(args)) return itself();
+    const element = typeof name === 'string' ? this.#host.catalogue.get(name) : undefined;
+    if (element?.listed !== 'search' || !isJsonObject(args)) return this.#itself(mail);
+    this.#named.set(request, operation);
     setOperation(request, { ...operation, name: element.key, arguments: args });
-    admission.admit(mail, () => {
-      if (!request.hidden) return admitted(mail);
-      // The answer is that of an unknown name.
-      hideElement(request, false);
-      setOperation(request, operation);
-      itself();
-    });
+    next(mail);
+  };
+
+  /** A caller that may not know of the tool gets the answer of an unknown name. */
+  readonly #found: RequestGate = (mail, next) => {
+    const { request } = mail;
+    const named = this.#named.get(request);
+    if (!named || !request.hidden) return next(mail);
+    this.#named.delete(request);
+    hideElement(request, false);
+    setOperation(request, named);
+    this.#itself(mail);
+  };
+
+  /** Lets a call of one of the two tools go on, which finds among the tools that its caller sees. */
+  #itself(mail: RequestMail): void {
+    const next = this.#next;
+    const seeing = this.#host.seeTools(mail.request);
+    if (isThenable(seeing)) void seeing.then(() => next(mail));
+    else next(mail);
   }
 
-  async #find({ query, limit = USUAL }: { query: string; limit?: number }, ctx: Context): Promise<CallToolResult> {
+  async #search({ query, limit = USUAL }: { query: string; limit?: number }, ctx: Context): Promise<CallToolResult> {
     const visible = this.#visibleTo(ctx);
     const exact = this.#host.catalogue.get(query.trim());
     if (exact?.listed === 'search' && visible(exact.key)) return text(whole(exact.definition));

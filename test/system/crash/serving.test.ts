@@ -95,8 +95,7 @@ test('an executor actor that fails answers with -32603 and runs the next', () =>
       if (broken) throw new Error('secret');
       return {};
     },
-    resumes: () => false,
-    admit: () => {},
+    stages: { mayRun: () => true },
     wrap: () => ({ kind: 'empty' }),
   });
   mailbox.send({ type: 'attach', ref: 1, implementation: { label: 'tool "x"' } });

@@ -45,11 +45,9 @@ const CORE = [
 const NOT_YET = new Set(
   `
 src/core/execution/execution.ts
-src/core/execution/tool-executor.ts
 src/core/registry/define.ts
 src/core/registry/definition-checks.ts
 src/core/registry/offers.ts
-src/core/server/executors.ts
 src/core/server/internals.ts
 src/core/server/offering.ts
 src/core/server/options.ts

@@ -1,5 +1,6 @@
 /** Records the calls of tools: the end of each, and, if the audit is required, first its start. */
 import { nanoid } from 'nanoid';
+import type { CallGate } from '../../../core/execution/stages.ts';
 import { incidentOf } from '../../../core/execution/tool-result.ts';
 import type { Clock, Timer } from '../../../core/kernel/clock.ts';
 import type { Mailbox } from '../../../core/messages/mailbox.ts';
@@ -58,10 +59,13 @@ export class AuditedCalls {
   }
 
   /** Ends an announced call that does not run. */
-  notRun(request: RequestView): void {
+  readonly notRun = (request: RequestView): void => {
     const started = this.#started.get(request);
     if (started) this.#options.log.send({ type: 'call ended', call: started.call, event: 'call', outcome: 'not run' });
-  }
+  };
+
+  /** Runs a call and records its end; see {@link AuditedCalls.run}. */
+  readonly gate: CallGate = ({ request, call }, next) => this.run(request, call.tool, call.arguments, next);
 
   /**
    * Runs a call and records its end.

@@ -2,6 +2,8 @@
  * Admits requests: asks the rules of the server and of the elements that a request uses, before anything of it is
  * stored, sent or run. The one place through which the requests of every era and transport pass.
  */
+
+import type { RequestGate } from '../../../core/execution/stages.ts';
 import type { ActorSystem } from '../../../core/kernel/actor-system.ts';
 import type { Timer } from '../../../core/kernel/clock.ts';
 import { fieldsOf } from '../../../core/kernel/operator-log.ts';
@@ -156,7 +158,7 @@ export class Admission implements RequestAdmission {
   }
 
   /** Passes an admitted request on, at once unless a rule is asynchronous; responds to all others. */
-  admit(mail: RequestMail, admitted: (mail: RequestMail) => void): void {
+  readonly admit: RequestGate = (mail, admitted) => {
     const { request } = mail;
     const deciding = this.#decide(request);
     if (deciding === undefined) return admitted(mail);
@@ -182,7 +184,7 @@ export class Admission implements RequestAdmission {
         this.#passes(request, verdict);
       },
     );
-  }
+  };
 
   /** Applies a verdict. @returns false if the request was answered */
   #passes(request: RequestView, verdict: RuleVerdict): boolean {

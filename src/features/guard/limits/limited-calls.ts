@@ -1,4 +1,6 @@
 /** Runs the calls of tools within their limits: rate, daily use and calls at a time, for each principal and tool. */
+
+import type { CallGate, CallOutcome } from '../../../core/execution/stages.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { RuntimeLog } from '../../../core/kernel/operator-log.ts';
 import type { Quota, Reservation } from '../../../core/kernel/quota.ts';
@@ -10,6 +12,7 @@ import { ErrorCode, ProtocolError } from '../../../core/protocol/errors.ts';
 import { describe, isThenable } from '../../../core/protocol/json.ts';
 import { META } from '../../../core/protocol/meta.ts';
 import type { CallToolResult } from '../../../core/protocol/types.ts';
+import { turnAway } from '../../../core/requests/active-request.ts';
 import type { CompiledSchema } from '../../../core/schema/schema.ts';
 import type { Store } from '../../../core/store/store.ts';
 import type { AuditMail } from '../audit/audit-messages.ts';
@@ -23,6 +26,8 @@ export interface LimitedCallsOptions {
   readonly retained: Quota;
   readonly metrics: Pick<Metrics, 'refused'>;
   readonly audit: Mailbox<AuditMail> | undefined;
+  /** Ends the record of a call that was to run. Undefined without an audit. */
+  readonly notRun: ((request: RequestView) => void) | undefined;
   readonly log: RuntimeLog;
 }
 
@@ -76,11 +81,45 @@ export class LimitedCalls {
   }
 
   /**
-   * Runs a call within the limits of its tool, or returns a result for its model that names the limit.
+   * Runs a call within the limits of its tool, or returns a result for its model that names the limit. A rejected call has no
+   * record of its start.
    *
    * @throws {ProtocolError} -31001 instead, if its client has asked for a task
    */
-  run(call: LimitedCall): CallToolResult | Promise<CallToolResult> {
+  readonly gate: CallGate = ({ request, call }, next) => {
+    const { input, limits } = call.implementation;
+    if (!limits) return next();
+    let ran = false;
+    const work = () => {
+      ran = true;
+      return next();
+    };
+    const ended = (): void => {
+      if (ran) return;
+      turnAway(request);
+      this.#options.notRun?.(request);
+    };
+    const counted = request.recorded?.id !== undefined;
+    try {
+      const result = this.#run({
+        request,
+        tool: call.tool.name,
+        limits,
+        input,
+        arguments: call.arguments,
+        counted,
+        work,
+      });
+      if (isThenable(result)) return Promise.resolve(result).finally(ended);
+      ended();
+      return result;
+    } catch (error) {
+      ended();
+      throw error;
+    }
+  };
+
+  #run(call: LimitedCall): CallOutcome {
     const cost = costOf(call);
     return isThenable(cost) ? cost.then((found) => this.#limit(call, found)) : this.#limit(call, cost);
   }

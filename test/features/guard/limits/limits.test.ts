@@ -427,10 +427,12 @@ function bare(options: CallLimits, store: Store): { run(principal: string): unkn
   const retained = new Quota({ what: 'bytes', max: 1e9, option: 'o' });
   const limits = compileLimits(options);
   const limited = new LimitedCalls({
-    ...{ clock: new SimulatedClock(), store, retained, metrics: { refused() {} }, audit: undefined },
+    ...{ clock: new SimulatedClock(), store, retained, metrics: { refused() {} }, audit: undefined, notRun: undefined },
     log() {},
   });
   const input = compileInput(undefined, 'a test');
+  const own = { timeoutMs: undefined, rerun: undefined, task: 'never', output: undefined } as const;
+  const implementation = { label: 'tool "t"', input, ...own, handler: () => 'done' };
   const run = (principal: string): unknown => {
     if (!limits) return undefined;
     const client = {
@@ -446,8 +448,9 @@ function bare(options: CallLimits, store: Store): { run(principal: string): unkn
     const operation = { method: 'tools/call', name: 't', arguments: {}, input: undefined, task: undefined } as const;
     const nowhere = { address: '', send(): void {} };
     const request = new IncomingRequest(1, operation, 'tools', client, undefined, undefined, undefined, nowhere, 0);
-    const work = () => ({ content: [] });
-    return limited.run({ request, tool: 't', limits, input, arguments: {}, counted: false, work });
+    const tool = { name: 't', inputSchema: { type: 'object' } } as const;
+    const call = { tool, arguments: {}, implementation: { ...implementation, limits } };
+    return limited.gate({ request, call }, () => ({ content: [] }));
   };
   return { run, retained };
 }

@@ -1,0 +1,113 @@
+/**
+ * The gates around a request, in order: this list is all that happens around a call. A feature fills a stage when a server first
+ * uses it; a stage that nothing fills costs nothing.
+ */
+import type { RequestMail } from '../messages/request-messages.ts';
+import type { RequestView } from '../messages/request-view.ts';
+import type { CallToolResult } from '../protocol/types.ts';
+import type { ToolCall } from './execution.ts';
+
+/** The stages of a request, from its admission to its handler. `resolve` and `run` are the core's own. */
+export const STAGES = {
+  find: 'makes a call of `call_tool` a call of the tool that it names',
+  admit: 'asks the authorization rules of the server and of the element',
+  found: 'lets a call by name that may not know its tool go on as a call of `call_tool`',
+  replay: 'sends the stored outcome of a call that was made before, and lets each other call run once',
+  middleware: 'runs the functions of the program around the request',
+  resolve: 'the registry finds the element',
+  resume: 'passes a request that continues an earlier one to that one',
+  answer: 'passes the answers of a model to the request that asked for them',
+  quarantine: 'rejects a call that has blocked the process before',
+  limit: 'counts the call against the limits of its tool',
+  record: 'records the start and the end of the call for the audit',
+  mode: 'decides whether the call runs as a task',
+  run: 'the executor runs the handler',
+} as const;
+
+export type Stage = Exclude<keyof typeof STAGES, 'resolve' | 'run'>;
+
+/** Passes a request on to the next stage, now or later, or answers it. */
+export type RequestGate = (mail: RequestMail, next: (mail: RequestMail) => void) => void;
+
+/** One call of a tool. */
+export interface ToolRun {
+  readonly request: RequestView;
+  readonly call: ToolCall;
+}
+
+/**
+ * Decides whether the executor runs an element for a request. `again` sends the request to its executor again.
+ *
+ * @returns false if the gate answers the request, or sends it again
+ * @throws {ProtocolError} for a request that must not run
+ */
+export type RunGate = (request: RequestView, label: string, again: () => void) => boolean;
+
+/** Runs a call of a tool, or answers in its place. @throws {ProtocolError} */
+export type CallGate = (run: ToolRun, next: () => CallOutcome) => CallOutcome;
+export type CallOutcome = CallToolResult | Promise<CallToolResult>;
+
+/** The kind of gate at each stage. */
+interface Gates extends Readonly<Record<Stage, unknown>> {
+  find: RequestGate;
+  admit: RequestGate;
+  found: RequestGate;
+  replay: RequestGate;
+  middleware: RequestGate;
+  /** Asked only for a request that has answers, or the state of an earlier one. */
+  resume: RunGate;
+  answer: RunGate;
+  quarantine: RunGate;
+  limit: CallGate;
+  record: CallGate;
+  mode: CallGate;
+}
+
+/** The gates of one server. They are put together when a stage is filled, not for each request. */
+export class Stages {
+  readonly #gates: { [S in Stage]?: Gates[S] | undefined } = {};
+  /** Passes a request to the actor that serves it. */
+  readonly #serve: (mail: RequestMail) => void;
+  #enter: (mail: RequestMail) => void;
+  #resume: RunGate | undefined;
+  #runs: readonly RunGate[] = [];
+  #calls: readonly CallGate[] = [];
+
+  constructor(serve: (mail: RequestMail) => void) {
+    this.#serve = serve;
+    this.#enter = serve;
+  }
+
+  /** Fills a stage, or empties it. Requests that have passed it go on as they are. */
+  fill<S extends Stage>(stage: S, gate: Gates[S] | undefined): void {
+    this.#gates[stage] = gate;
+    const { find, admit, found, replay, middleware, resume, answer, quarantine, limit, record, mode } = this.#gates;
+    let enter = this.#serve;
+    for (const each of [middleware, replay, found, admit, find]) {
+      const next = enter;
+      if (each) enter = (mail) => each(mail, next);
+    }
+    this.#enter = enter;
+    this.#resume = resume;
+    this.#runs = [answer, quarantine].filter((each) => each !== undefined);
+    this.#calls = [limit, record, mode].filter((each) => each !== undefined);
+  }
+
+  /** Sends a request through the stages. A bound function: an in-flight table calls it at the end of a turn. */
+  readonly route = (mail: RequestMail): void => this.#enter(mail);
+
+  /** Decides whether an executor runs an element for a request. @throws {ProtocolError} */
+  mayRun(request: RequestView, label: string, again: () => void): boolean {
+    if (request.continues && this.#resume?.(request, label, again) === false) return false;
+    for (const gate of this.#runs) if (!gate(request, label, again)) return false;
+    return true;
+  }
+
+  /** Runs a call of a tool within its gates. */
+  call(run: ToolRun, handler: (run: ToolRun) => CallOutcome): CallOutcome {
+    const gates = this.#calls;
+    if (gates.length === 0) return handler(run);
+    const enter = (place: number): CallOutcome => gates[place]?.(run, () => enter(place + 1)) ?? handler(run);
+    return enter(0);
+  }
+}
