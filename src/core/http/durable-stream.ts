@@ -4,7 +4,7 @@
  */
 import type { SessionStorage, StoredEvent } from '../messages/session-storage.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
-import { type ClientStream, EventStream, type Resumable } from './event-stream.ts';
+import { EventStream, type Resumable } from './event-stream.ts';
 import type { HttpResponse } from './http-message.ts';
 
 /** Number of trimmed events after which the stream notifies the store, so that one write covers many events. */
@@ -29,11 +29,10 @@ export interface InterruptedRequest {
 /** The longest request that a stream may store, in characters. The client of a longer one gets an error. */
 export const MAX_STORED_REQUEST = 16_384;
 
-export class DurableStream implements ClientStream {
-  readonly id: string;
+/** The base class has the durable part of the stream, and the response that reads it. */
+export class DurableStream extends EventStream {
+  readonly #id: string;
   readonly #options: DurableStreamOptions;
-  /** The durable part of the stream, and the response that reads it. */
-  readonly #durable: EventStream;
   /** Number of the last event; `opened` has 1. */
   #seq: number;
   /** Events that have not passed the gate yet, and their length. */
@@ -59,25 +58,19 @@ export class DurableStream implements ClientStream {
     before: readonly StoredEvent[] = [],
   ) {
     const { resumable, keeper } = options;
-    this.#options = options;
-    this.id = resumable.id;
-    this.#seq = before.at(-1)?.seq ?? 1;
-    if (before.length === 0) keeper.event(this.id, 1, 'opened', openingOf(request, text));
+    const seq = before.at(-1)?.seq ?? 1;
     const messages = before.filter(({ kind }) => kind !== 'opened' && kind !== 'end');
-    this.#durable = new EventStream(
-      resumable,
-      (slow) => {
-        this.#readerSlow = slow;
-        this.#notify();
-      },
-      {
-        seq: before.at(-1)?.kind === 'end' ? this.#seq - 1 : this.#seq,
-        // Events sent while a reader was connected may have reached it. Skip them here; a reader that resumes by id
-        // gets them anyway.
-        written: messages.findLast(({ kind }) => kind !== 'waiting')?.seq ?? 1,
-        texts: messages.map(({ data }) => data),
-      },
-    );
+    super(resumable, options.pace, {
+      seq: before.at(-1)?.kind === 'end' ? seq - 1 : seq,
+      // Events sent while a reader was connected may have reached it. Skip them here; a reader that resumes by id
+      // gets them anyway.
+      written: messages.findLast(({ kind }) => kind !== 'waiting')?.seq ?? 1,
+      texts: messages.map(({ data }) => data),
+    });
+    this.#options = options;
+    this.#id = resumable.id;
+    this.#seq = seq;
+    if (before.length === 0) keeper.event(this.#id, 1, 'opened', openingOf(request, text));
   }
 
   /**
@@ -99,7 +92,7 @@ export class DurableStream implements ClientStream {
     const ended = last === 'last' || last === 'end';
     if (ended) {
       stream.#ended = true;
-      stream.#durable.finish(now);
+      stream.#end(now);
       return { stream };
     }
     const request = first?.kind === 'opened' ? requestOf(first.data) : undefined;
@@ -107,106 +100,79 @@ export class DurableStream implements ClientStream {
     return { stream, interrupted: request && { ...request, sent: before.slice(1).map(({ data }) => data) } };
   }
 
-  get finished(): boolean {
-    return this.#durable.finished;
+  override get idle(): boolean {
+    return this.#waiting === 0 && super.idle;
   }
 
-  get delivered(): boolean {
-    return this.#durable.delivered;
-  }
-
-  get unreadSince(): number | undefined {
-    return this.#durable.unreadSince;
-  }
-
-  get idle(): boolean {
-    return this.#waiting === 0 && this.#durable.idle;
-  }
-
-  get length(): number {
-    return this.#durable.length;
-  }
-
-  saidAllBy(seq: number): boolean {
-    return this.#durable.saidAllBy(seq);
-  }
-
-  canResume(seq: number): boolean {
-    return this.#durable.canResume(seq);
-  }
-
-  attach(response: HttpResponse, retryMs?: number): void {
+  override attach(response: HttpResponse, retryMs?: number): void {
     this.#options.keeper.gate(() => {
-      if (!response.gone) this.#durable.attach(response, retryMs);
+      if (!response.gone) super.attach(response, retryMs);
     });
   }
 
-  resume(response: HttpResponse, seq: number): boolean {
+  override resume(response: HttpResponse, seq: number): boolean {
     if (!this.canResume(seq)) return false;
     this.#options.keeper.gate(() => {
       // The events after `seq` may have been trimmed meanwhile. The client then reconnects and gets an error.
-      if (!response.gone && !this.#durable.resume(response, seq)) response.end();
+      if (!response.gone && !super.resume(response, seq)) response.end();
     });
     return true;
   }
 
-  send(data: string, once = false, last = false): void {
+  override send(data: string, once = false, last = false): void {
     const { keeper } = this.#options;
-    if (this.#abandoned || (once && this.#durable.waits(data))) return;
+    if (this.#abandoned || (once && this.waits(data))) return;
     this.#seq += 1;
     if (last) this.#ended = true;
-    keeper.event(this.id, this.#seq, last ? 'last' : this.#durable.read ? 'message' : 'waiting', data);
+    keeper.event(this.#id, this.#seq, last ? 'last' : this.read ? 'message' : 'waiting', data);
     this.#wait(1, data.length);
     keeper.gate(() => {
       this.#wait(-1, -data.length);
-      this.#durable.send(data);
+      super.send(data);
       this.#trim();
     });
   }
 
-  finish(now: number): void {
+  override finish(now: number): void {
     const { keeper } = this.#options;
     if (!this.#ended && !this.#abandoned) {
       this.#seq += 1;
-      keeper.event(this.id, this.#seq, 'end', '');
+      keeper.event(this.#id, this.#seq, 'end', '');
     }
     this.#ended = true;
-    keeper.gate(() => this.#durable.finish(now));
+    keeper.gate(() => this.#end(now));
   }
 
-  release(retryMs: number, now: number): void {
-    this.#options.keeper.gate(() => this.#durable.release(retryMs, now));
+  #end(now: number): void {
+    super.finish(now);
   }
 
-  detach(response: HttpResponse, now: number): void {
-    this.#durable.detach(response, now);
+  override release(retryMs: number, now: number): void {
+    this.#options.keeper.gate(() => super.release(retryMs, now));
   }
 
-  abandon(): void {
+  override abandon(): void {
     this.#abandoned = true;
-    this.#options.keeper.trim(this.id, this.#seq);
-    this.#durable.abandon();
-  }
-
-  drained(): void {
-    this.#durable.drained();
-  }
-
-  keepAlive(): void {
-    this.#durable.keepAlive();
+    this.#options.keeper.trim(this.#id, this.#seq);
+    super.abandon();
   }
 
   /** Trims in the store what the stream in memory has trimmed. */
   #trim(): void {
-    const forgotten = this.#durable.oldest - 1;
+    const forgotten = this.oldest - 1;
     if (forgotten - this.#trimmed < TRIM_STEP) return;
     this.#trimmed = forgotten;
-    this.#options.keeper.trim(this.id, forgotten);
+    this.#options.keeper.trim(this.#id, forgotten);
   }
 
   #wait(events: number, length: number): void {
     this.#waiting += events;
     this.#waitingLength += length;
+    this.#notify();
+  }
+
+  protected override report(slow: boolean): void {
+    this.#readerSlow = slow;
     this.#notify();
   }
 

@@ -25,27 +25,6 @@ export interface ReplayRoom {
   shrink(bytes: number): void;
 }
 
-/** A stream from the view of its session: this one, or one that survives the process (durable-stream.ts). */
-export interface ClientStream {
-  readonly finished: boolean;
-  readonly delivered: boolean;
-  readonly unreadSince: number | undefined;
-  readonly id: string | undefined;
-  readonly idle: boolean;
-  readonly length: number;
-  attach(response: HttpResponse, retryMs?: number): void;
-  resume(response: HttpResponse, seq: number): boolean;
-  saidAllBy(seq: number): boolean;
-  canResume(seq: number): boolean;
-  send(data: string, once?: boolean, last?: boolean): void;
-  finish(now: number): void;
-  release(retryMs: number, now: number): void;
-  detach(response: HttpResponse, now: number): void;
-  abandon(): void;
-  drained(): void;
-  keepAlive(): void;
-}
-
 /** The state of a stream that continues after a restart. */
 export interface Before {
   /** Number of its last event. */
@@ -68,7 +47,7 @@ export function reportPace(bus: ConnectionEventEmitter, connection: ConnectionId
   bus.emit(slow ? 'connection.slow' : 'connection.drained', { connection, reader });
 }
 
-export class EventStream implements ClientStream {
+export class EventStream {
   /** The last event was written, or is buffered for a client that reconnects. */
   finished = false;
   /** The last event was written to a response, so the client has everything, as far as is known. */
@@ -161,9 +140,12 @@ export class EventStream implements ClientStream {
   }
 
   /**
-   * Sends one message, now or when a client reconnects. `once`: skips the message if the same text is already buffered.
+   * Sends one message, now or when a client reconnects.
+   *
+   * @param once skips the message if the same text is already buffered
+   * @param _last it is the last one
    */
-  send(data: string, once = false): void {
+  send(data: string, once = false, _last = false): void {
     if (!this.#resumable) return void this.#write(eventText(data));
     if (this.#abandoned) return;
     if (once && this.waits(data)) return;
@@ -283,9 +265,14 @@ export class EventStream implements ClientStream {
     if (this.#response && !this.#response.write(text)) this.#setPace(true);
   }
 
+  /** The reader is slow, or has caught up. */
+  protected report(slow: boolean): void {
+    this.#pace(slow);
+  }
+
   #setPace(slow: boolean): void {
     if (slow === this.#slow) return;
     this.#slow = slow;
-    this.#pace(slow);
+    this.report(slow);
   }
 }

@@ -6,7 +6,7 @@ import { ErrorCode, type ErrorCodeValue } from '../protocol/errors.ts';
 import { heapBytes } from '../protocol/heap.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { TransportHost } from '../transports/transport.ts';
-import { type ClientStream, EVENT_STREAM, EventStream, reportPace } from './event-stream.ts';
+import { EVENT_STREAM, EventStream, reportPace } from './event-stream.ts';
 import { challengeOf, type HttpAuthenticator } from './http-authenticator.ts';
 import type { CommonHeaders, Headers, HttpRequest } from './http-message.ts';
 import type { ResolvedHttpOptions } from './http-options.ts';
@@ -46,7 +46,7 @@ export interface IncomingPost {
   /** Its text, for the case that another node must serve it, or another process run it again. */
   readonly text: string | undefined;
   /** The stream that its answer continues, for a request that runs again. */
-  readonly continues?: { readonly stream: ClientStream; readonly earlier: readonly string[] } | undefined;
+  readonly continues?: { readonly stream: EventStream; readonly earlier: readonly string[] } | undefined;
 }
 
 /** The status of an answer that the byte quota has no room for. */
@@ -85,7 +85,7 @@ export class PostExchange extends OpenResponse implements Exchange {
   #leaveCell: (() => void) | undefined;
   readonly #json: boolean;
   readonly #sse: boolean;
-  #stream: ClientStream | undefined;
+  #stream: EventStream | undefined;
   /** The bytes of a long answer, until the response has closed. */
   #unread: Reservation | undefined;
   #ended = false;

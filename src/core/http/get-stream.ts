@@ -1,5 +1,5 @@
 /** One GET of a session: a response that reads the session's own stream, or resumes one that was cut. */
-import type { ClientStream } from './event-stream.ts';
+import type { EventStream } from './event-stream.ts';
 import type { HttpResponse } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
 import { OpenResponse } from './open-responses.ts';
@@ -8,14 +8,14 @@ export class GetStream extends OpenResponse {
   readonly session: HttpSession;
   readonly principal: string;
   /** The stream that it resumes; undefined if it reads the session's own messages. */
-  readonly #stream: ClientStream | undefined;
+  readonly #stream: EventStream | undefined;
   readonly #over: (stream: GetStream) => void;
   readonly #now: () => number;
 
   constructor(
     session: HttpSession,
     response: HttpResponse,
-    stream: ClientStream | undefined,
+    stream: EventStream | undefined,
     endsAt: number,
     now: () => number,
     over: (stream: GetStream) => void,

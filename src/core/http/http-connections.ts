@@ -8,7 +8,7 @@ import { isOfCells } from '../protocol/cell.ts';
 import { ErrorCode } from '../protocol/errors.ts';
 import type { TransportHost } from '../transports/transport.ts';
 import { type InterruptedRequest, MAX_STORED_REQUEST } from './durable-stream.ts';
-import type { ClientStream } from './event-stream.ts';
+import type { EventStream } from './event-stream.ts';
 import { type ExchangeHost, type IncomingPost, PostExchange } from './exchange.ts';
 import { type EndpointNodes, ForwardedRequest, type ForwardingHost, type Misplaced } from './forwarded-request.ts';
 import { GetStream } from './get-stream.ts';
@@ -156,7 +156,7 @@ export class HttpConnections implements ExchangeHost, WakingHost, SseStreamHost 
    */
   interrupted(
     session: HttpSession,
-    stream: ClientStream,
+    stream: EventStream,
     { id, text, sent }: InterruptedRequest,
     request: HttpRequest,
   ): Exchange | undefined {
@@ -241,7 +241,7 @@ export class HttpConnections implements ExchangeHost, WakingHost, SseStreamHost 
   #getStream(
     session: HttpSession,
     response: HttpResponse,
-    stream: ClientStream | undefined,
+    stream: EventStream | undefined,
     auth: Auth | undefined,
   ): GetStream {
     const { clock } = this.host;

@@ -11,7 +11,7 @@ import { messageOf } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { TransportHost } from '../transports/transport.ts';
 import { DurableStream, type DurableStreamOptions, type InterruptedRequest } from './durable-stream.ts';
-import { type ClientStream, EventStream, type ReplayRoom, type Resumable, reportPace } from './event-stream.ts';
+import { EventStream, type ReplayRoom, type Resumable, reportPace } from './event-stream.ts';
 import type { HttpRequest, HttpResponse } from './http-message.ts';
 import type { ResolvedHttpOptions } from './http-options.ts';
 import { retryText } from './sse.ts';
@@ -56,7 +56,7 @@ export interface HttpSessionHost {
    */
   interrupted(
     session: HttpSession,
-    stream: ClientStream,
+    stream: EventStream,
     request: InterruptedRequest,
     resuming: HttpRequest,
   ): Reader | undefined;
@@ -81,11 +81,11 @@ export class HttpSession implements ReplayRoom {
   #counted = 0;
   #departed = false;
   /** Created with the first stream: most sessions of a busy host have none. */
-  #streams: Map<string, ClientStream> | undefined;
+  #streams: Map<string, EventStream> | undefined;
   /** Ids of stored streams that no client has resumed since the session was restored. */
   #asleep: Set<string> | undefined;
   /** The stream of the session's own messages. */
-  #own: ClientStream | undefined;
+  #own: EventStream | undefined;
   readonly #wokeAt: number;
   #reader: HttpResponse | undefined;
   #reserves: HttpResponse[] | undefined;
@@ -107,7 +107,7 @@ export class HttpSession implements ReplayRoom {
    * @param request the request that it answers
    * @param text of that request, if another process may run it again
    */
-  open(reader: Reader, request: RequestId | undefined, text: string | undefined, own = false): ClientStream {
+  open(reader: Reader, request: RequestId | undefined, text: string | undefined, own = false): EventStream {
     const id = own ? `${OWN}${nanoid(STREAM_ID_LENGTH)}` : nanoid(STREAM_ID_LENGTH);
     const resumable = this.#resumable(id);
     const pace = (slow: boolean): void => reportPace(this.#connections.host.bus, this.connection, reader, slow);
@@ -132,7 +132,7 @@ export class HttpSession implements ReplayRoom {
     return this.#asleep?.has(id) ? this.#again(id, now, resuming) : undefined;
   }
 
-  async #again(id: string, now: number, resuming?: HttpRequest): Promise<ClientStream | undefined> {
+  async #again(id: string, now: number, resuming?: HttpRequest): Promise<EventStream | undefined> {
     const { keeper } = this;
     if (!keeper) return undefined;
     let before: readonly StoredEvent[];
@@ -173,7 +173,7 @@ export class HttpSession implements ReplayRoom {
     };
   }
 
-  #add(id: string, stream: ClientStream): ClientStream {
+  #add(id: string, stream: EventStream): EventStream {
     this.#streams ??= new Map();
     this.#makeRoom(this.#streams);
     this.#streams.set(id, stream);
@@ -181,7 +181,7 @@ export class HttpSession implements ReplayRoom {
   }
 
   /** The stream of an event id, and the event's number in it. */
-  find(eventId: string): { readonly stream: ClientStream; readonly seq: number } | undefined {
+  find(eventId: string): { readonly stream: EventStream; readonly seq: number } | undefined {
     const at = eventId.lastIndexOf('_');
     const digits = eventId.slice(at + 1);
     const stream = this.#streams?.get(streamOf(eventId));
@@ -213,19 +213,19 @@ export class HttpSession implements ReplayRoom {
   /**
    * Attaches a response to a stream after an event. If it is the session's own stream, the response becomes its reader.
    */
-  resume(stream: ClientStream, response: HttpResponse, seq: number): void {
+  resume(stream: EventStream, response: HttpResponse, seq: number): void {
     if (stream === this.#own) this.#reader = response;
     stream.resume(response, seq);
   }
 
   /** A response has delivered the written bytes. */
-  drained(response: HttpResponse, stream: ClientStream | undefined): void {
+  drained(response: HttpResponse, stream: EventStream | undefined): void {
     if (stream && stream !== this.#own) stream.drained();
     else if (response === this.#reader) this.#own?.drained();
   }
 
   /** The reader of a response is no longer authenticated: ends the response, and asks its client to reconnect. */
-  expire(response: HttpResponse, stream: ClientStream | undefined, retryMs: number, now: number): void {
+  expire(response: HttpResponse, stream: EventStream | undefined, retryMs: number, now: number): void {
     if (this.#reserves?.includes(response)) {
       response.write(retryText(retryMs));
       return response.end();
@@ -235,7 +235,7 @@ export class HttpSession implements ReplayRoom {
   }
 
   /** Detaches a response that has closed from its stream. The next reserved response reads the stream instead. */
-  detachReader(response: HttpResponse, stream: ClientStream | undefined, now: number): void {
+  detachReader(response: HttpResponse, stream: EventStream | undefined, now: number): void {
     const waiting = this.#reserves?.indexOf(response) ?? -1;
     if (waiting !== -1) return void this.#reserves?.splice(waiting, 1);
     if (stream && stream !== this.#own) return stream.detach(response, now);
@@ -246,11 +246,11 @@ export class HttpSession implements ReplayRoom {
   }
 
   /** Evicts finished streams if there are too many: the oldest, and first those that were read to the end. */
-  #makeRoom(streams: Map<string, ClientStream>): void {
+  #makeRoom(streams: Map<string, EventStream>): void {
     let length = 0;
     for (const stream of streams.values()) length += stream.length;
     const most = MAX_STREAMS_FULL * this.#connections.options.maxReplayBytes;
-    for (const fits of [({ delivered }: ClientStream) => delivered, ({ finished }: ClientStream) => finished]) {
+    for (const fits of [({ delivered }: EventStream) => delivered, ({ finished }: EventStream) => finished]) {
       for (const [id, stream] of streams) {
         if (streams.size < MAX_STREAMS && length <= most) return;
         if (!fits(stream)) continue;
@@ -292,7 +292,7 @@ export class HttpSession implements ReplayRoom {
 
   /** Evicts finished streams, the oldest first, while the quota is full. */
   #giveWay(full: () => boolean): void {
-    for (const fits of [({ delivered }: ClientStream) => delivered, ({ finished }: ClientStream) => finished]) {
+    for (const fits of [({ delivered }: EventStream) => delivered, ({ finished }: EventStream) => finished]) {
       for (const [id, stream] of this.#streams ?? []) {
         if (!fits(stream)) continue;
         this.#streams?.delete(id);
@@ -303,7 +303,7 @@ export class HttpSession implements ReplayRoom {
   }
 
   /** The stream of the session's own messages, created on demand. */
-  #mine(): ClientStream {
+  #mine(): EventStream {
     this.#own ??= this.open('session', undefined, undefined, true);
     return this.#own;
   }

@@ -82,8 +82,9 @@ export function http(options: HttpOptions = {}): HttpTransport {
   return new NodeTransport(options);
 }
 
-/** Identifies a transport of `http()`, also of another copy of this package. */
+/** Members of a transport of `http()`, also of another copy of this package. */
 const RELOCATE = Symbol.for('troupe.http.relocate');
+const RECEIVE = Symbol.for('troupe.http.receive');
 
 /**
  * A transport of `http()` from the view of `troupe serve --http`: the program decides how it serves, the command
@@ -92,6 +93,8 @@ const RELOCATE = Symbol.for('troupe.http.relocate');
 export interface RelocatableTransport extends HttpTransport {
   /** Replaces its options before it opens. @throws {TypeError | RangeError} for an invalid option */
   [RELOCATE](replace: (given: HttpOptions) => HttpOptions): void;
+  /** Sets the source of its connections before it opens: it then opens no port. */
+  [RECEIVE](source: ConnectionSource): void;
 }
 
 export function isRelocatable(transport: Transport): transport is RelocatableTransport {
@@ -102,9 +105,6 @@ export function isRelocatable(transport: Transport): transport is RelocatableTra
 export function relocate(transport: RelocatableTransport, replace: (given: HttpOptions) => HttpOptions): void {
   transport[RELOCATE](replace);
 }
-
-/** Identifies a transport that can receive its connections from another process, also of another copy of this package. */
-const RECEIVE = Symbol.for('troupe.http.receive');
 
 /** Accepts the connections of an HTTP transport that opens no port: a parent process shares one port among several processes. */
 export interface ConnectionSource {
@@ -124,23 +124,14 @@ export interface ConnectionReceiver {
   closeIdle(): void;
 }
 
-interface ReceivingTransport extends HttpTransport {
-  /** Sets the source before the transport opens, which then opens no port. */
-  [RECEIVE](source: ConnectionSource): void;
-}
-
-function isReceiving(transport: Transport): transport is ReceivingTransport {
-  return RECEIVE in transport;
-}
-
 /** Makes a transport that is not open yet serve the connections of a source. @returns false if it is not one of `http()` */
 export function receiveFrom(transport: Transport, source: ConnectionSource): boolean {
-  if (!isReceiving(transport)) return false;
+  if (!isRelocatable(transport)) return false;
   transport[RECEIVE](source);
   return true;
 }
 
-class NodeTransport implements RelocatableTransport, ReceivingTransport, ConnectionReceiver {
+class NodeTransport implements RelocatableTransport, ConnectionReceiver {
   readonly name = 'http';
   #given: HttpOptions;
   #source: ConnectionSource | undefined;

@@ -215,13 +215,7 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
   send(status: number, headers: Headers, body: string | undefined, bytes?: Bytes): void {
     const response = this.#response;
     if (response.headersSent || response.destroyed) return;
-    // A list, which Node writes unchanged.
-    const list: (string | number)[] = [];
-    for (const name in headers) {
-      const value = headers[name];
-      if (typeof value === 'string') list.push(name, value);
-      else for (const each of value ?? []) list.push(name, each);
-    }
+    const list = listOf(headers);
     if (!this.#request.complete && this.#leavesBody(headers)) list.push('connection', 'close');
     const pieces = bytes?.();
     if (status !== 204) list.push('content-length', pieces ? lengthOf(pieces) : Buffer.byteLength(body ?? ''));
@@ -264,7 +258,7 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     response.on('drain', () => this.listener?.drained());
     // A disconnected client is not an error of the server; the 'close' event reports it.
     response.on('error', ignore);
-    response.writeHead(status, writable(headers));
+    response.writeHead(status, listOf(headers));
     response.flushHeaders();
     // Middleware of a mounted server may wrap a response, for example to compress it.
     this.#plain = response.chunkedEncoding && !this.#mounted;
@@ -358,11 +352,15 @@ function lengthOf(pieces: readonly Uint8Array[]): number {
   return length;
 }
 
-/** Node may change the arrays that it gets. */
-function writable(headers: Headers): Record<string, string | string[]> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, typeof value === 'string' ? value : [...value]]),
-  );
+/** The headers as a list, which Node writes unchanged. */
+function listOf(headers: Headers): (string | number)[] {
+  const list: (string | number)[] = [];
+  for (const name in headers) {
+    const value = headers[name];
+    if (typeof value === 'string') list.push(name, value);
+    else for (const each of value ?? []) list.push(name, each);
+  }
+  return list;
 }
 
 function ignore(): void {}
