@@ -92,8 +92,7 @@ const UNCHECKED: CompiledSchema = { json: { type: 'object' }, check: (value) => 
 export class MountedElements implements Claimant {
   #options: MountedElementsOptions;
   readonly #source: string;
-  #tools: OfferedNames;
-  #prompts: OfferedNames;
+  #names: OfferedNames;
   #roots = new OwnedRoots();
   /** Compiled once: a listing must not begin the counts of callers again. */
   #limits: CompiledLimits | undefined;
@@ -115,8 +114,7 @@ export class MountedElements implements Claimant {
     this.#options = options;
     const { mount, settings } = options;
     this.#source = `mount ${mount}`;
-    this.#tools = new OfferedNames(mount, settings);
-    this.#prompts = new OfferedNames(mount, settings);
+    this.#names = new OfferedNames(mount, settings);
     this.#space = settings.prefix === false ? false : mount;
     options.claims.add(this);
     this.#limits = compileLimits(settings.limits);
@@ -126,8 +124,7 @@ export class MountedElements implements Claimant {
   /** Takes other options. They apply to the next catalogue. @throws {DefinitionError} for invalid names */
   configure(settings: MountSettings): void {
     const { mount, settings: before } = this.#options;
-    this.#tools = new OfferedNames(mount, settings);
-    this.#prompts = new OfferedNames(mount, settings);
+    this.#names = new OfferedNames(mount, settings);
     this.#space = settings.prefix === false ? false : mount;
     if (!isDeepStrictEqual(settings.limits, before.limits)) this.#limits = compileLimits(settings.limits);
     this.#options = { ...this.#options, settings };
@@ -325,7 +322,7 @@ export class MountedElements implements Claimant {
 
   #tool(tool: JsonObject & Tool, capabilities: JsonObject): MountedTool | undefined {
     const { settings } = this.#options;
-    const name = this.#tools.offered(tool.name);
+    const name = this.#names.offered(tool.name);
     if (name === undefined) return undefined;
     const label = `tool "${name}"`;
     // `execution` says how the upstream runs a call. This server can wait for a task of it, or offer one.
@@ -366,7 +363,7 @@ export class MountedElements implements Claimant {
   }
 
   #prompt(prompt: JsonObject & Prompt, completes: boolean): MountedPrompt | undefined {
-    const name = this.#prompts.offered(prompt.name);
+    const name = this.#names.offered(prompt.name);
     if (name === undefined) return undefined;
     const ref = { type: 'ref/prompt', name: prompt.name };
     const names = (prompt.arguments ?? []).map((argument) => argument.name);

@@ -10,7 +10,7 @@ import {
 import { type ResourceGrant, SignInOver } from '../../client/oauth/resource-grant.ts';
 import type { Context } from '../../core/execution/context.ts';
 import { CannotAsk } from '../../core/execution/input-errors.ts';
-import type { Clock } from '../../core/kernel/clock.ts';
+import { type Clock, pause } from '../../core/kernel/clock.ts';
 import { ANONYMOUS, LOCAL } from '../../core/kernel/quota.ts';
 import { ToolError } from '../../core/protocol/errors.ts';
 import { isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
@@ -61,6 +61,8 @@ const LOOK_MS = 1_000;
 const MARGIN_MS = 10_000;
 const MAX_FAILED = 1_000;
 const SCOPE = ['sign-in'];
+/** Wakes the calls of a person who has signed in. Another reason is the error of the sign-in. */
+const SIGNED_IN = 'signed in';
 /** Names of steps, each with the mark of a sign-in: between the two, the upstream has carried out nothing of the call. */
 const BEGUN = 'sign-in ';
 const ENDED = 'signed in ';
@@ -76,7 +78,7 @@ export class SignIns implements SignInReturns {
   /** By mount; a mount whose target was replaced has several for a while. */
   readonly #upstreams = new Map<string, Set<UpstreamGrants>>();
   /** The calls that wait for a browser, by mount and principal. */
-  readonly #waiting = new Map<string, Set<(failure: Error | undefined) => void>>();
+  readonly #waiting = new Map<string, Set<AbortController>>();
   /** Failed sign-ins whose callers have not accepted the question yet, by mount and principal. */
   readonly #failed = new Map<string, Error>();
   readonly #closing = new AbortController();
@@ -219,36 +221,23 @@ export class SignIns implements SignInReturns {
     if (failed) throw failed;
     if (until === undefined) return;
     const restore = prolong(ctx, Math.max(0, until - clock.date()) + MARGIN_MS);
+    const woken = new AbortController();
+    const either = AbortSignal.any([ctx.signal, woken.signal]);
+    const waiting = this.#waiting.get(key) ?? new Set();
+    this.#waiting.set(key, waiting.add(woken));
     try {
-      await new Promise<void>((resolve, reject) => {
-        const waiting = this.#waiting.get(key) ?? new Set();
-        this.#waiting.set(key, waiting);
-        const end = (failure: Error | undefined): void => {
-          timer.cancel();
-          waiting.delete(end);
-          if (waiting.size === 0 && this.#waiting.get(key) === waiting) this.#waiting.delete(key);
-          ctx.signal.removeEventListener('abort', aborted);
-          if (failure) reject(failure);
-          else resolve();
-        };
-        const aborted = (): void => end(new Error('the call was cancelled'));
-        const look = (): void => {
-          grant.waitsUntil().then(
-            (waits) => {
-              if (!waiting.has(end)) return;
-              if (waits === undefined) return end(undefined);
-              if (waits <= clock.date()) return end(new SignInRequired(mount, 'nobody finished the sign-in in time'));
-              timer = clock.after(LOOK_MS, look);
-            },
-            (error: unknown) => end(error instanceof Error ? error : new Error(String(error))),
-          );
-        };
-        waiting.add(end);
-        ctx.signal.addEventListener('abort', aborted, { once: true });
-        let timer = clock.after(LOOK_MS, look);
-        if (ctx.signal.aborted) aborted();
-      });
+      for (;;) {
+        await pause(clock, LOOK_MS, either);
+        if (ctx.signal.aborted) throw new Error('the call was cancelled');
+        if (woken.signal.aborted) return woken.signal.reason === SIGNED_IN ? undefined : woken.signal.throwIfAborted();
+        const waits = await grant.waitsUntil();
+        if (waits === undefined && !woken.signal.aborted) return;
+        if (waits !== undefined && waits <= clock.date())
+          throw new SignInRequired(mount, 'nobody finished the sign-in in time');
+      }
     } finally {
+      waiting.delete(woken);
+      if (waiting.size === 0 && this.#waiting.get(key) === waiting) this.#waiting.delete(key);
       restore();
     }
   }
@@ -257,7 +246,7 @@ export class SignIns implements SignInReturns {
     const key = keyOf(mount, principal);
     const waiting = this.#waiting.get(key);
     this.#failed.delete(key);
-    if (waiting) for (const end of [...waiting]) end(failure);
+    if (waiting) for (const each of waiting) each.abort(failure ?? SIGNED_IN);
     else if (failure) {
       this.#failed.set(key, failure);
       if (this.#failed.size > MAX_FAILED) this.#failed.delete([...this.#failed.keys()][0] ?? '');

@@ -82,43 +82,49 @@ export class UpstreamGrants {
   readonly url: URL;
   /** Authorizes a connection that serves several principals: its handshake, its lists, its subscriptions. */
   readonly shared: Authorization;
-  readonly #options: UpstreamGrantsOptions;
-  readonly #tokens: TokenStore;
-  /** The grants of principals, the most recently used last; undefined if one grant serves all. */
-  readonly #principals: Map<string, Authorization> | undefined;
+  /** Makes the grant of a principal; undefined if one grant serves all. */
+  readonly #make: ((principal: string) => Authorization) | undefined;
+  /** The grants of principals, the most recently used last. */
+  readonly #principals = new Map<string, Authorization>();
   readonly #people: Map<string, ResourceGrant> | undefined;
+  /** The catalogue may be read with the grant of any person. */
+  readonly #open: boolean = false;
 
   /** @throws {DefinitionError} for an invalid option */
-  constructor(options: UpstreamGrantsOptions) {
-    const { mount, auth, clock, url } = options;
+  constructor({ mount, auth, clock, url }: UpstreamGrantsOptions) {
     this.url = url;
-    this.#options = options;
     if (isAuthorization(auth)) {
-      this.#tokens = memoryTokens();
       this.shared = auth;
       return;
     }
     if (isTokens(auth)) {
-      this.#tokens = memoryTokens();
-      this.#principals = new Map();
+      this.#make = (principal) => programToken(auth, principal, url);
       this.shared = programToken(auth, undefined, url);
       return;
     }
     checkOAuth(mount, auth);
-    const { exchange, catalogue = 'operator', ...rest } = auth;
-    this.#tokens = auth.tokens ?? memoryTokens();
+    const { exchange, catalogue = 'operator', tokens = memoryTokens(), ...rest } = auth;
+    const options = { ...rest, clock, tokens, interactive: false };
     if (!exchange && (auth.assertion || auth.grant === 'client_credentials')) {
-      this.shared = oauth({ ...rest, tokens: this.#tokens, clock, interactive: false });
+      this.shared = oauth(options);
       return;
     }
-    this.#principals = new Map();
-    if (!exchange) this.#people = new Map();
-    this.shared =
-      typeof catalogue === 'string'
-        ? new CatalogueGrant(this.#tokens, this.#key(undefined), this)
-        : isAuthorization(catalogue)
-          ? catalogue
-          : programToken(catalogue, undefined, url);
+    if (exchange)
+      this.#make = (principal) => {
+        const own = { ...options, exchange: { ...exchange, idToken: () => exchange.idToken(principal) } };
+        return new ResourceGrant(url, own, this.#key(principal));
+      };
+    else {
+      this.#people = new Map();
+      this.#make = (principal) => {
+        const grant = new ResourceGrant(url, options, this.#key(principal));
+        this.#people?.set(principal, grant);
+        return silent(grant);
+      };
+    }
+    this.#open = catalogue === 'anyone';
+    if (typeof catalogue === 'string') this.shared = new CatalogueGrant(tokens, this.#key(undefined), this);
+    else this.shared = isAuthorization(catalogue) ? catalogue : programToken(catalogue, undefined, url);
   }
 
   /**
@@ -126,29 +132,22 @@ export class UpstreamGrants {
    * private, unless all callers are one person, or the operator knows that the upstream lists the same for everyone.
    */
   mayRead(principal: string): boolean {
-    const { auth } = this.#options;
-    const open = !isAuthorization(auth) && !isTokens(auth) && auth.catalogue === 'anyone';
-    return open || principal === LOCAL || principal === ANONYMOUS;
+    return this.#open || principal === LOCAL || principal === ANONYMOUS;
   }
 
   /** The authorization of requests for a principal; undefined if the shared one serves them. */
   of(principal: string): Authorization | undefined {
+    if (!this.#make) return undefined;
     const principals = this.#principals;
-    if (!principals) return undefined;
-    const known = principals.get(principal);
-    if (known) {
-      principals.delete(principal);
-      principals.set(principal, known);
-      return known;
-    }
-    const made = this.#make(principal);
-    principals.set(principal, made);
+    const grant = principals.get(principal) ?? this.#make(principal);
+    principals.delete(principal);
+    principals.set(principal, grant);
     if (principals.size > MAX_PRINCIPALS) {
       const [oldest = ''] = principals.keys();
       principals.delete(oldest);
       this.#people?.delete(oldest);
     }
-    return made;
+    return grant;
   }
 
   /** The grant of a principal who can sign in; undefined if no person signs in at this upstream. */
@@ -160,7 +159,7 @@ export class UpstreamGrants {
 
   /** True if each principal has a grant of its own, so that no two may share a session. */
   get separate(): boolean {
-    return this.#principals !== undefined;
+    return this.#make !== undefined;
   }
 
   /** True if each principal signs in. */
@@ -174,31 +173,6 @@ export class UpstreamGrants {
     return grant?.offer(principal) ?? Promise.resolve();
   }
 
-  #make(principal: string): Authorization {
-    const { auth, clock, url } = this.#options;
-    if (auth === undefined || isAuthorization(auth)) return this.shared;
-    if (isTokens(auth)) return programToken(auth, principal, url);
-    const { exchange, catalogue: _, ...rest } = auth;
-    const options = { ...rest, clock, tokens: this.#tokens, interactive: false };
-    const key = this.#key(principal);
-    if (exchange)
-      return new ResourceGrant(
-        url,
-        { ...options, exchange: { ...exchange, idToken: () => exchange.idToken(principal) } },
-        key,
-      );
-    const grant = new ResourceGrant(url, options, key);
-    this.#people?.set(principal, grant);
-    return {
-      headers: (method, at) => grant.headers(method, at),
-      observe: (at, headers, status) => grant.observe(at, headers, status),
-      // The person is not asked here: there is a refreshed token, or none.
-      authorize: async (challenge) => {
-        if (!(await grant.renew(challenge))) throw new SignInNeeded();
-      },
-    };
-  }
-
   /**
    * The name of a grant in the store of tokens. The person at this machine has the grants of `troupe login`; the mount of
    * several people reads its catalogue with that one, if it exists.
@@ -207,6 +181,17 @@ export class UpstreamGrants {
     const resource = `${this.url.origin}${this.url.pathname}`;
     return principal === undefined || principal === LOCAL ? resource : `${resource} ${principal}`;
   }
+}
+
+/** The grant of a person who is not asked here: a refreshed token, or none. */
+function silent(grant: ResourceGrant): Authorization {
+  return {
+    headers: (method, at) => grant.headers(method, at),
+    observe: (at, headers, status) => grant.observe(at, headers, status),
+    authorize: async (challenge) => {
+      if (!(await grant.renew(challenge))) throw new SignInNeeded();
+    },
+  };
 }
 
 /** A token that the program supplies. */

@@ -1,0 +1,45 @@
+/** The gateway uses the public API of the client (`troupe/client`), and the internals in this list. */
+import { readdirSync, readFileSync } from 'node:fs';
+import * as assert from 'uvu/assert';
+import { suite } from '../harness/door.ts';
+
+const test = suite('the client as the gateway uses it');
+
+/** What `troupe/client` does not export: sign-ins of people, calls of other clients, and servers in the process. */
+const INTERNALS = [
+  'AskedRequest',
+  'CallPosition',
+  'ClientHost',
+  'LoopbackRedirects',
+  'NO_SIGN_IN',
+  'RelayedRequest',
+  'ResourceGrant',
+  'ResumedCall',
+  'ServerInMemory',
+  'SignInOver',
+  'UnansweredRequest',
+  'createdTask',
+  'isPrompt',
+  'isServerInMemory',
+  'isTool',
+  'loopbackRedirects',
+  'openClient',
+  'readCompletion',
+  'signInPage',
+];
+
+/** The names that a text imports or exports from the files of the client. */
+function namesIn(text: string): string[] {
+  return [...text.matchAll(/^(?:import|export) (?:type )?\{([^}]*)\} from '[./]+client\/[^']*';$/gm)].flatMap(
+    ([, names = '']) => names.split(',').flatMap((name) => name.replace('type ', '').trim() || []),
+  );
+}
+
+test('the gateway imports no internals of the client but those of the list', () => {
+  const root = new URL('../../src/', import.meta.url);
+  const used = readdirSync(new URL('gateway/', root), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .flatMap((file) => namesIn(readFileSync(new URL(`gateway/${file}`, root), 'utf8')));
+  const isPublic = new Set(namesIn(readFileSync(new URL('entries/client.ts', root), 'utf8')));
+  assert.equal([...new Set(used)].filter((name) => !isPublic.has(name)).sort(), INTERNALS);
+});
