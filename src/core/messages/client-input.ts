@@ -1,5 +1,7 @@
 /** Input requests to a client, and its replies. Types only. */
 import type { JsonObject } from '../protocol/json.ts';
+import type { Mailbox } from './mailbox.ts';
+import type { AskMail } from './session-messages.ts';
 
 /** The requests that a server may send to a client. */
 export type InputMethod = 'elicitation/create' | 'sampling/createMessage' | 'roots/list';
@@ -33,9 +35,22 @@ export interface Question {
   readonly request: InputRequest;
   /** Present if the client cannot be asked: the result of the call then asks the calling model. */
   readonly model?: ByModel | undefined;
-  /** Called with the reply. Either this or `fail` is called, once. */
-  reply(reply: Reply): void;
-  fail(error: Error): void;
+  /** The handler that waits. It gets one outcome. */
+  readonly from: Mailbox<QuestionOutcome>;
+}
+
+/** The outcome of a question: the client's reply, or the reason why there is none. */
+export type QuestionOutcome =
+  | RepliedMail
+  | { readonly type: 'unanswered'; readonly key: string; readonly error: Error };
+
+/** A client's reply to one input request, by the key that the asking actor gave to it. */
+export interface RepliedMail {
+  readonly type: 'replied';
+  readonly key: string;
+  readonly reply: Reply;
+  /** The request to which a session has replied: the actor may have withdrawn it meanwhile. */
+  readonly ask?: AskMail;
 }
 
 /** The record of an earlier run of the same request. */

@@ -1,8 +1,9 @@
 /**
- * The mailbox of a registry. Registrations are answered at once through a reply function; requests are answered through
- * the in-flight table. Types only.
+ * The mailbox of a registry. Changes are answered in their turn to the mailbox that they name; requests are answered
+ * through the in-flight table. Types only.
  */
 import type { ElementAccess } from './authorization-rule.ts';
+import type { Mailbox } from './mailbox.ts';
 import type { RequestMail } from './request-messages.ts';
 
 /** An element in a registry: its description and a reference. The executor holds the implementation. */
@@ -40,20 +41,24 @@ export type Registered =
   | { readonly ok: true; readonly gone: readonly number[] }
   | { readonly ok: false; readonly why: string };
 
-export type RegistrationMail<D> =
-  | { readonly type: 'register'; readonly offer: ElementOffer<D>; reply(registered: Registered): void }
+export interface RegisteredMail {
+  readonly type: 'registered';
+  readonly registered: Registered;
+}
+
+/** A change of a registry. */
+export type RegistryChange<D> =
+  | { readonly type: 'register'; readonly offer: ElementOffer<D> }
   /** Replaces an element's definition and reference in its place. */
-  | { readonly type: 'update'; readonly offer: ElementOffer<D>; reply(registered: Registered): void }
-  | { readonly type: 'enable' | 'disable' | 'remove'; readonly key: string; reply(registered: Registered): void }
+  | { readonly type: 'update'; readonly offer: ElementOffer<D> }
+  | { readonly type: 'enable' | 'disable' | 'remove'; readonly key: string }
   /** Replaces all elements of one source in one change; an empty list removes them. */
-  | {
-      readonly type: 'replace source';
-      readonly source: string;
-      readonly offers: readonly ElementOffer<D>[];
-      reply(registered: Registered): void;
-    }
-  | { readonly type: 'clear'; reply(registered: Registered): void }
+  | { readonly type: 'replace source'; readonly source: string; readonly offers: readonly ElementOffer<D>[] }
+  | { readonly type: 'clear' }
   /** The definitions are the same but their behaviour has changed: clients are notified to list again. */
-  | { readonly type: 'announce'; reply(registered: Registered): void };
+  | { readonly type: 'announce' };
+
+/** A change, and the mailbox that gets its result. */
+export type RegistrationMail<D> = RegistryChange<D> & { readonly from?: Mailbox<RegisteredMail> };
 
 export type RegistryMail<D> = RegistrationMail<D> | RequestMail;

@@ -3,7 +3,8 @@
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { LogLevel } from '../protocol/types.ts';
 import type { ListKind } from './change-notices.ts';
-import type { InputRequest, Reply } from './client-input.ts';
+import type { InputRequest, RepliedMail, Reply } from './client-input.ts';
+import type { Mailbox } from './mailbox.ts';
 import type { RequestMail } from './request-messages.ts';
 import type { RequestView } from './request-view.ts';
 import type { TaskState } from './results.ts';
@@ -16,7 +17,9 @@ export interface AskMail {
   readonly input: InputRequest;
   /** Its span in a tracing system. */
   readonly span?: QuestionSpan | undefined;
-  reply(reply: Reply): void;
+  /** The name of the input request at the actor that asks, which gets the reply. */
+  readonly key: string;
+  readonly from: Mailbox<RepliedMail>;
 }
 
 export type SessionMail =

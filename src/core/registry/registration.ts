@@ -4,7 +4,7 @@
  */
 import type { ExecutorMail } from '../messages/executor-messages.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
-import type { Registered, RegistryMail } from '../messages/registry-messages.ts';
+import type { Registered, RegisteredMail, RegistryChange, RegistryMail } from '../messages/registry-messages.ts';
 import type { PromptArgument } from '../protocol/types.ts';
 import type { AuthorSchema } from '../schema/schema-types.ts';
 import type { ReadableCatalogue } from './catalogue.ts';
@@ -133,12 +133,13 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
    * Sends the change to the registry, which responds in the same turn. Then releases the implementations that are no
    * longer needed: the old ones, or the new ones after a rejection.
    */
-  const change = (
-    mail: (reply: (registered: Registered) => void) => RegistryMail<D>,
-    offered: readonly number[],
-  ): void => {
+  const change = (mail: RegistryChange<D>, offered: readonly number[]): void => {
     const answers: Registered[] = [];
-    registry.send(mail((registered) => void answers.push(registered)));
+    const from: Mailbox<RegisteredMail> = {
+      address: 'registration',
+      send: ({ registered }) => void answers.push(registered),
+    };
+    registry.send({ ...mail, from });
     const answer = answers[0] ?? {
       ok: false,
       why: 'the registry is busy: do not register elements from inside your own executor',
@@ -146,8 +147,7 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
     detach(answer.ok ? answer.gone : offered);
     if (!answer.ok) throw new DefinitionError(answer.why);
   };
-  const named = (type: 'enable' | 'disable' | 'remove') => (key: string) =>
-    change((reply) => ({ type, key, reply }), []);
+  const named = (type: 'enable' | 'disable' | 'remove') => (key: string) => change({ type, key }, []);
   const enable = named('enable');
   const disable = named('disable');
   const remove = named('remove');
@@ -158,19 +158,19 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
     remove,
     register(definition) {
       const offer = attach(definition, 'code');
-      change((reply) => ({ type: 'register', offer, reply }), [offer.ref]);
+      change({ type: 'register', offer }, [offer.ref]);
       const { key } = offer;
       return { key, enable: () => enable(key), disable: () => disable(key), remove: () => remove(key) };
     },
     update(definition) {
       const offer = attach(definition);
-      change((reply) => ({ type: 'update', offer, reply }), [offer.ref]);
+      change({ type: 'update', offer }, [offer.ref]);
     },
     clear() {
-      change((reply) => ({ type: 'clear', reply }), []);
+      change({ type: 'clear' }, []);
     },
     announce() {
-      change((reply) => ({ type: 'announce', reply }), []);
+      change({ type: 'announce' }, []);
     },
     definitions: () => catalogue.all().flatMap(({ ref }) => written.get(ref) ?? []),
     replaceSource(source, definitions) {
@@ -182,7 +182,7 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
         throw error;
       }
       change(
-        (reply) => ({ type: 'replace source', source, offers, reply }),
+        { type: 'replace source', source, offers },
         offers.map(({ ref }) => ref),
       );
     },

@@ -56,7 +56,8 @@ class Registry<D> implements Behaviour<RegistryMail<D>> {
     if (mail.type === 'request') return this.#serve(mail.request);
     const { catalogue, changed } = this.#options;
     const before = catalogue.listVersion;
-    mail.reply(this.#register(mail));
+    const registered = this.#register(mail);
+    mail.from?.send({ type: 'registered', registered });
     if (catalogue.listVersion !== before) changed();
   }
 
@@ -96,7 +97,8 @@ class Registry<D> implements Behaviour<RegistryMail<D>> {
     if (mail.type === 'request') {
       respond(mail.request, { ok: false, error: toWireError(error, incident) });
     } else {
-      mail.reply({ ok: false, why: `the registry failed (incident ${incident})` });
+      const registered = { ok: false, why: `the registry failed (incident ${incident})` } as const;
+      mail.from?.send({ type: 'registered', registered });
     }
   }
 }

@@ -38,7 +38,7 @@ export class ClientRequests {
   response(id: RequestId, reply: Reply): void {
     const ask = this.#open.get(id);
     this.#open.delete(id);
-    ask?.reply(reply);
+    ask?.from.send({ type: 'replied', key: ask.key, reply, ask });
   }
 
   /** Cancels a request: the client's answer is no longer needed (MCP "Cancellation"). */

@@ -55,8 +55,7 @@ export function appRegistration({
   const offered = new Map<string, Offered>();
   /** Announces the tools that open an app: their definitions name another page now. */
   const announce = (name: string): void => {
-    if (catalogue.all().some((element) => pages.appOf(element) === name))
-      tools.send({ type: 'announce', reply: () => {} });
+    if (catalogue.all().some((element) => pages.appOf(element) === name)) tools.send({ type: 'announce' });
   };
   const put = (definition: AppDefinition, source: string): Offered => {
     checkApp(definition);

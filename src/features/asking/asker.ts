@@ -3,7 +3,7 @@
 import { CannotAsk, Unanswered } from '../../core/execution/input-errors.ts';
 import type { AnyQuestion, Asking } from '../../core/execution/questions.ts';
 import type { ClientFacts } from '../../core/messages/client-facts.ts';
-import type { ByModel, InputRequest, Question, Reply } from '../../core/messages/client-input.ts';
+import type { ByModel, InputRequest, Question, QuestionOutcome, Reply } from '../../core/messages/client-input.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import { describe, isObject } from '../../core/protocol/json.ts';
 import type { InteractiveRequestMail } from './input-messages.ts';
@@ -49,6 +49,24 @@ export function makeAsking({ conversation, client, contextDropped, model }: Aske
     used.set(name, Math.max(times, 1)).set(key, used.get(key) ?? 1);
     return key;
   };
+
+  /** Questions without an outcome, by key. */
+  const open = new Map<string, { resolve(reply: Reply): void; reject(error: Error): void }>();
+
+  const from: Mailbox<QuestionOutcome> = {
+    address: 'handler',
+    send(mail) {
+      const waiting = open.get(mail.key);
+      open.delete(mail.key);
+      if (mail.type === 'replied') waiting?.resolve(mail.reply);
+      else waiting?.reject(mail.error);
+    },
+  };
+
+  const pose = (key: string, { request, model }: Prepared): { question: Question; replied: Promise<Reply> } => ({
+    question: { key, request, model, from },
+    replied: new Promise((resolve, reject) => open.set(key, { resolve, reject })),
+  });
 
   /** Prepares a question for the client, or for the model if the client cannot be asked. */
   const preparedFor = (question: AnyQuestion): Prepared => {
@@ -142,17 +160,4 @@ export function makeAsking({ conversation, client, contextDropped, model }: Aske
 function reasonOf(signal: AbortSignal | undefined): Error {
   const reason: unknown = signal?.reason;
   return reason instanceof Error ? reason : new Error(String(reason));
-}
-
-function pose(
-  key: string,
-  { request, model }: Prepared,
-): { readonly question: Question; readonly replied: Promise<Reply> } {
-  let reply: Question['reply'] = () => {};
-  let fail: Question['fail'] = () => {};
-  const replied = new Promise<Reply>((resolve, reject) => {
-    reply = resolve;
-    fail = reject;
-  });
-  return { question: { key, request, model, reply, fail }, replied };
 }

@@ -1,6 +1,6 @@
 /** The mailbox of an interactive request, and its messages to the task that it becomes. Types only. */
 
-import type { InputRequest, Question, Reply } from '../../core/messages/client-input.ts';
+import type { InputRequest, Question, RepliedMail } from '../../core/messages/client-input.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { ContinuationMail } from '../../core/messages/request-messages.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
@@ -35,7 +35,7 @@ export type InteractiveRequestMail =
   /** The handler has asked everything of this turn: send the input requests. */
   | { readonly type: 'collected' }
   /** The client has replied to one input request. */
-  | { readonly type: 'replied'; readonly key: string; readonly reply: Reply }
+  | RepliedMail
   /** Its handler no longer waits for these answers. */
   | { readonly type: 'dropped'; readonly keys: readonly string[]; readonly reason: Error }
   /** The client has retried with another request. */

@@ -6,7 +6,8 @@ import type { Waits } from '../../core/kernel/inspection/records.ts';
 import { initial, step } from '../../core/kernel/step.ts';
 import { CANCELLED, errorTypeOfCode } from '../../core/kernel/telemetry/metrics.ts';
 import type { ClientFacts } from '../../core/messages/client-facts.ts';
-import type { Question, Reply } from '../../core/messages/client-input.ts';
+import type { Question, RepliedMail, Reply } from '../../core/messages/client-input.ts';
+import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import type { AskMail } from '../../core/messages/session-messages.ts';
 import type { QuestionSpan } from '../../core/messages/spans.ts';
@@ -81,22 +82,24 @@ export class PendingInput {
   }
 
   /** Asks the client of a session over its stream, which does not exist in the modern era. */
-  sendTo(about: RequestView, reply: (reply: Reply) => void): void {
+  sendTo(about: RequestView, from: Mailbox<RepliedMail>): void {
     const { session } = about.client;
     if (!session) return;
-    this.#sent = { type: 'ask', about, input: this.question.request, span: this.#span, reply };
+    const { key, request: input } = this.question;
+    this.#sent = { type: 'ask', about, input, span: this.#span, key, from };
     this.#step({ type: 'send' });
     session.mailbox.send(this.#sent);
   }
 
   /** Passes the reply to the handler, unless the input request has ended. */
   reply(reply: Reply): void {
-    if (this.#end(eventOf(reply), reply.ok ? undefined : errorTypeOfCode(reply.error.code))) this.question.reply(reply);
+    if (this.#end(eventOf(reply), reply.ok ? undefined : errorTypeOfCode(reply.error.code)))
+      replyTo(this.question, reply);
   }
 
   /** Rejects the input request: no answer will arrive, or none is needed. */
   fail(client: ClientFacts, reason: Error): void {
-    if (this.withdraw(client, reason.message)) this.question.fail(reason);
+    if (this.withdraw(client, reason.message)) failQuestion(this.question, reason);
   }
 
   /**
@@ -132,7 +135,15 @@ export class PendingInput {
 
 /** Rejects questions that cannot be asked. Deferred, so that a handler that asks in a loop does not block others. */
 export function refuseInput(questions: readonly Question[], why: Error, clock: Clock): void {
-  for (const question of questions) clock.soon(() => question.fail(why));
+  for (const question of questions) clock.soon(() => failQuestion(question, why));
+}
+
+export function replyTo({ key, from }: Question, reply: Reply): void {
+  from.send({ type: 'replied', key, reply });
+}
+
+export function failQuestion({ key, from }: Question, error: Error): void {
+  from.send({ type: 'unanswered', key, error });
 }
 
 function eventOf(reply: Reply): InputRequestEvent {

@@ -20,7 +20,7 @@ import { isObject } from '../../core/protocol/json.ts';
 import type { Operation } from '../../core/protocol/operations.ts';
 import { abortRequest, respond } from '../../core/requests/active-request.ts';
 import type { CarryingMail, InteractiveRequestMail } from './input-messages.ts';
-import { type PendingInput, refuseInput } from './input-request.ts';
+import { failQuestion, type PendingInput, refuseInput, replyTo } from './input-request.ts';
 import { PendingInputs } from './input-requests.ts';
 import { makeInteractive } from './interactive-mailbox.ts';
 import type { InteractiveRequestEntry } from './interactive-request-entry.ts';
@@ -141,14 +141,14 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
       const { key } = question;
       const recorded = this.#entry.replies.ask(key);
       if (recorded !== undefined) {
-        question.reply({ ok: true, result: recorded });
+        replyTo(question, { ok: true, result: recorded });
         continue;
       }
       const open = this.#open.add(question);
       if (!open) continue;
       this.#audit(question);
       if (this.#task) this.#askByTask(this.#task, key, open);
-      else if (!question.model) open.sendTo(this.#request, (reply) => this.#self.send({ type: 'replied', key, reply }));
+      else if (!question.model) open.sendTo(this.#request, this.#self);
     }
     this.#await();
   }
@@ -369,7 +369,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   crashed(mail: InteractiveRequestMail, error: unknown): void {
     const incident = this.#entry.system.incident(`request/${this.#entry.id.slice(0, 10)}`, error);
     const reason = new Error(`the server could not continue this request (incident ${incident})`);
-    if (mail.type === 'ask') for (const question of mail.questions) question.fail(reason);
+    if (mail.type === 'ask') for (const question of mail.questions) failQuestion(question, reason);
     if (this.#snapshot.status !== 'done') this.#fail({ type: 'cancel' }, reason);
   }
 }

@@ -1,7 +1,8 @@
 /** The input requests of one task. Their keys are never reused. If a session waits for the end of the task, they are also sent to it. */
 import { addresseeOf, nameOfQuestion } from '../../core/kernel/inspection/display-names.ts';
 import type { Waits } from '../../core/kernel/inspection/records.ts';
-import type { InputRequest, Reply } from '../../core/messages/client-input.ts';
+import type { InputRequest, RepliedMail } from '../../core/messages/client-input.ts';
+import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import type { AskMail } from '../../core/messages/session-messages.ts';
 import { isObject } from '../../core/protocol/json.ts';
@@ -21,18 +22,15 @@ interface Asked {
 
 export class TaskInputs {
   readonly #taskId: string;
-  readonly #replied: (key: string, reply: Reply) => void;
+  /** The task, which gets the replies of sessions. */
+  from: Mailbox<RepliedMail> | undefined;
   readonly #open = new Map<string, Asked>();
   /** All keys ever used. */
   readonly #keys: Set<string>;
 
-  /**
-   * @param replied called with the response of a session
-   * @param was the questions of a restored task
-   */
-  constructor(taskId: string, replied: (key: string, reply: Reply) => void, was?: QuestionsSnapshot) {
+  /** @param was the questions of a restored task */
+  constructor(taskId: string, was?: QuestionsSnapshot) {
     this.#taskId = taskId;
-    this.#replied = replied;
     this.#keys = new Set(was?.keys);
     for (const { key, name, request } of was?.open ?? [])
       this.#open.set(key, { name, request, left: true, ask: undefined });
@@ -101,6 +99,11 @@ export class TaskInputs {
     }
   }
 
+  /** False for the reply of a session to a question that was withdrawn, and sent to another session, in the meantime. */
+  awaits({ key, ask }: RepliedMail): boolean {
+    return this.#open.get(key)?.ask === ask;
+  }
+
   clear(reason: string): void {
     for (const asked of this.#open.values()) withdraw(asked, reason);
     this.#open.clear();
@@ -109,7 +112,8 @@ export class TaskInputs {
   /** Sends the open questions to the session of a waiting request (2025-11-25 tasks, "Input Required Status"). */
   sendToSession(about: RequestView | undefined): void {
     const session = about?.client.session;
-    if (!about || !session) return;
+    const { from } = this;
+    if (!about || !session || !from) return;
     for (const [key, asked] of this.#open) {
       if (asked.ask) continue;
       const { method, params } = asked.request;
@@ -118,8 +122,8 @@ export class TaskInputs {
         type: 'ask',
         about,
         input: { method, params: { ...params, _meta } },
-        // A session may respond to a question that was withdrawn and sent to another session in the meantime.
-        reply: (reply) => asked.ask === ask && this.#replied(key, reply),
+        key,
+        from,
       };
       asked.ask = ask;
       session.mailbox.send(ask);

@@ -1,6 +1,6 @@
 /** The mailbox of a task. Types only. */
 
-import type { Reply } from '../../core/messages/client-input.ts';
+import type { RepliedMail } from '../../core/messages/client-input.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { RequestMail } from '../../core/messages/request-messages.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
@@ -14,7 +14,7 @@ export type TaskMail =
   /** Its handler runs again, with this interactive request. */
   | { readonly type: 'revived'; readonly conversation: Mailbox<InteractiveRequestMail> }
   /** A session has answered; `key` is the task's own. */
-  | { readonly type: 'replied'; readonly key: string; readonly reply: Reply }
+  | RepliedMail
   /** A request that waited for its end was cancelled or timed out. */
   | { readonly type: 'waiter aborted'; readonly request: RequestView }
   /** The task is cancelled. */

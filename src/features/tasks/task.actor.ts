@@ -88,11 +88,7 @@ class Task implements Behaviour<TaskMail> {
     const { record, system } = entry;
     this.#entry = entry;
     this.#conversation = conversation;
-    this.#questions = new TaskInputs(
-      record.id,
-      (key, reply) => this.#self?.send({ type: 'replied', key, reply }),
-      was?.questions,
-    );
+    this.#questions = new TaskInputs(record.id, was?.questions);
     this.#waiters = new TaskWaiters(this.#questions, record.ttlMs);
     this.#replies = { ...was?.replies };
     this.#createdAt = was?.createdAt ?? isoOf(system.clock.date());
@@ -121,6 +117,7 @@ class Task implements Behaviour<TaskMail> {
   /** Sets its own mailbox. */
   at(self: Mailbox<TaskMail>): this {
     this.#self = self;
+    this.#questions.from = self;
     return this;
   }
 
@@ -184,7 +181,8 @@ class Task implements Behaviour<TaskMail> {
         this.#questions.drop(mail.keys, 'the call continued without an answer');
         return this.#closed();
       case 'replied':
-        return this.#replied(mail.key, this.#fitting(mail.reply));
+        if (this.#questions.awaits(mail)) this.#replied(mail.key, this.#fitting(mail.reply));
+        return;
       case 'progressed':
         this.#message = mail.message;
         return this.#changed();

@@ -69,8 +69,11 @@ test('a registry that fails answers with -32603 and serves the next; set aside i
   let answer: unknown;
   mailbox.send({
     type: 'clear',
-    reply: (registered) => {
-      answer = registered;
+    from: {
+      address: 'test',
+      send({ registered }) {
+        answer = registered;
+      },
     },
   });
   assert.equal(answer, { ok: false, why: 'the registry failed (incident 6)' });
