@@ -11,7 +11,7 @@ const from = join(root, 'dist/check');
 const out = join(root, 'dist/types');
 /** The indentation of tsc. Tabs in its place make the package 20 KB smaller. */
 const INDENT = /^(?: {4})+/gm;
-const IMPORT = /(\bfrom |\bimport\()(["'])(\.[^"']+)\.ts\2/g;
+const IMPORT = /(\bfrom |\bimport\(|\bmodule )(["'])(\.[^"']+)\.ts\2/g;
 
 /** A re-export: what the module behind it declares is public. */
 const EXPORT = /^export [^;]*? from (["'])(\.[^"']+)\.ts\1/gm;

@@ -3,7 +3,6 @@
  * every argument unchanged.
  */
 
-import type { CompiledLimits } from '../../features/guard/limits/call-limits.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type {
   CacheHints,
@@ -34,6 +33,7 @@ export type ExecutionOption<E> = E | ((inner: E) => E);
 /** True if a call may become a task: never; when it runs long and its client accepts tasks; or always. */
 export type TaskSupport = 'never' | 'allowed' | 'required';
 
+/** A tool, ready to be called. Features declare here what their options add. */
 export interface ToolImplementation extends Labelled {
   readonly input: CompiledSchema;
   readonly output: CompiledSchema | undefined;
@@ -42,8 +42,6 @@ export interface ToolImplementation extends Labelled {
   /** True if a call that cannot be resumed may be run again. Undefined: the default that `ToolOptions` describes. */
   readonly rerun: boolean | undefined;
   readonly task: TaskSupport;
-  /** Undefined for a tool without limits. */
-  readonly limits: CompiledLimits | undefined;
   /** The handler returns the result of another server, which is passed on as it is. */
   readonly relayed?: true;
   handler(args: unknown, ctx: Context): unknown;

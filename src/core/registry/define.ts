@@ -1,6 +1,5 @@
 /** The definition types of tools, resources and prompts, and `defineTool` and its siblings for discovered modules. */
 import type { AnyStateMachine, InputFrom } from 'xstate';
-import type { CallLimits } from '../../features/guard/limits/call-limits.ts';
 import type { Context } from '../execution/context.ts';
 import type { Envelope } from '../execution/envelope.ts';
 import type { Completer, TaskSupport } from '../execution/execution.ts';
@@ -31,10 +30,16 @@ interface Described extends Guarded {
   readonly meta?: JsonObject | undefined;
 }
 
+/** The options of tools that features add. */
+// biome-ignore lint/suspicious/noEmptyInterface: each feature declares its own options here (`declare module`).
+// biome-ignore lint/correctness/noUnusedVariables: the options of features use the type of the arguments.
+export interface ToolFeatureOptions<Args> {}
+
 export interface ToolOptions<
   I extends MaybeInput = AuthorSchema | undefined,
   O extends AuthorSchema | undefined = AuthorSchema | undefined,
-> extends Described {
+> extends Described,
+    ToolFeatureOptions<Infer<I>> {
   /**
    * The schema of the arguments: zod, arktype, valibot…, or plain JSON Schema. If absent, the tool is listed without
    * parameters.
@@ -57,11 +62,6 @@ export interface ToolOptions<
    * than `limits.taskAfterMs` and its client accepts tasks. `required`: from the start; other clients are rejected.
    */
   readonly task?: TaskSupport | undefined;
-  /**
-   * Limits of the calls of each principal: rate, calls at a time, daily use. A call beyond a limit gets a result with
-   * `isError` that tells the model which limit it is and when to retry. See docs/guard.md, "Limits".
-   */
-  readonly limits?: CallLimits<Infer<I>> | undefined;
   /**
    * The view that hosts show beside its results: the name of an app (`server.app`), or true for a form of its arguments and
    * its result, made from the two schemas. See docs/apps.md.

@@ -3,7 +3,6 @@
  * reject the whole list.
  */
 
-import { isCallLimit, problemOfLimits } from '../../features/guard/limits/call-limits.ts';
 import { LONGEST_TIMER_MS } from '../kernel/clock.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import * as option from '../protocol/option-rows.ts';
@@ -14,11 +13,12 @@ export class DefinitionError extends Error {
   override readonly name = 'DefinitionError';
 }
 
-const milliseconds = option.expected(
+/** The time of a call or of an element. */
+export const milliseconds = option.expected(
   `milliseconds from 1 to ${LONGEST_TIMER_MS}`,
   (value) => typeof value === 'number' && value >= 1 && value <= LONGEST_TIMER_MS,
 );
-const machine = option.expected(
+export const statechart = option.expected(
   'a statechart of XState v5 (from createMachine, or setup({ … }).createMachine)',
   (value) => isObject(value) && typeof value.transition === 'function' && typeof value.provide === 'function',
 );
@@ -31,7 +31,8 @@ const icons: option.Check = (value) => {
 };
 
 const GUARDED = { scopes: problemOfScopes, allow: option.functional };
-const DESCRIBED = { ...GUARDED, title: option.anyText, description: option.anyText, icons, meta: option.object };
+/** The members of every element. */
+export const DESCRIBED = { ...GUARDED, title: option.anyText, description: option.anyText, icons, meta: option.object };
 const ANNOTATED = {
   audience: option.expected(
     'a list of "user" and "assistant"',
@@ -40,14 +41,6 @@ const ANNOTATED = {
   priority: option.expected('a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1),
   lastModified: option.anyText,
 };
-const eventScopes: option.Check = (value) => {
-  if (!isObject(value)) return `expected an object: the scopes of each event, got ${describe(value)}`;
-  for (const [event, each] of Object.entries(value)) {
-    const problem = problemOfScopes(each);
-    if (problem !== undefined) return `${event}: ${problem}`;
-  }
-  return undefined;
-};
 const HINTS = {
   title: option.anyText,
   readOnlyHint: option.flag,
@@ -55,6 +48,9 @@ const HINTS = {
   idempotentHint: option.flag,
   openWorldHint: option.flag,
 };
+
+/** The checks of members by their names. */
+export type Checks = Readonly<Record<string, option.Check>>;
 
 /** The checks of each kind's members, except its name, schemas and handler. */
 export const MEMBERS = {
@@ -65,8 +61,7 @@ export const MEMBERS = {
     rerun: option.flag,
     cpu: option.expected('true or the URL of a module', (value) => typeof value === 'boolean' || isObject(value)),
     task: option.oneOf('never', 'allowed', 'required'),
-    machine,
-    limits: problemOfLimits,
+    machine: statechart,
     app: option.expected(
       'the name of an app, true or false',
       (value) => typeof value === 'string' || typeof value === 'boolean',
@@ -75,33 +70,6 @@ export const MEMBERS = {
       'a list of "model" and "app", not empty',
       (value) => Array.isArray(value) && value.length > 0 && value.every((who) => who === 'model' || who === 'app'),
     ),
-  },
-  machine: {
-    ...DESCRIBED,
-    machine,
-    events: option.expected('an object: the schema of each event that clients may send, or true', isObject),
-    view: option.functional,
-    migrate: option.functional,
-    version: option.filled,
-    previous: option.object,
-    app: option.expected('true, false or options', (value) => typeof value === 'boolean' || isObject(value)),
-    ttlMs: milliseconds,
-    idleMs: milliseconds,
-    single: option.flag,
-    skill: option.flag,
-    annotations: option.object,
-    eventScopes: eventScopes,
-    timeoutMs: milliseconds,
-    limits: (value: unknown): string | undefined => {
-      if (!isObject(value)) return `expected an object such as { create: { perMinute: 10 } }, got ${describe(value)}`;
-      for (const [name, limits] of Object.entries(value)) {
-        if (isCallLimit(name) && typeof limits !== 'object')
-          return `${name}: expected the limits of each tool of the machine, such as { create: { ${name}: … } }, got ${describe(limits)}`;
-        const problem = limits === undefined ? undefined : problemOfLimits(limits);
-        if (problem !== undefined) return `${name}: ${problem}`;
-      }
-      return undefined;
-    },
   },
   resource: {
     ...DESCRIBED,
@@ -132,7 +100,7 @@ export const MEMBERS = {
       return undefined;
     },
   },
-} as const satisfies Readonly<Record<string, Readonly<Record<string, option.Check>>>>;
+} as const satisfies Readonly<Record<string, Checks>>;
 
 /** Names of the official SDK, and common misspellings, with our names. A misspelled guard would guard nothing. */
 const OTHERWISE: Readonly<Record<string, string>> = {
@@ -156,13 +124,13 @@ const OTHERWISE: Readonly<Record<string, string>> = {
 };
 
 /** @throws {DefinitionError} if a member has the wrong type, or is called differently here */
-export function checkMembers(kind: keyof typeof MEMBERS, label: string, definition: object): void {
+export function checkMembers(checks: Checks, label: string, definition: object): void {
   const given: Readonly<Record<string, unknown>> = { ...definition };
   for (const [theirs, ours] of Object.entries(OTHERWISE)) {
     if (given[theirs] !== undefined)
       throw new DefinitionError(`${label}: ${theirs}: this member is called "${ours}" here`);
   }
-  option.checkSome(`${label}: `, given, MEMBERS[kind], DefinitionError);
+  option.checkSome(`${label}: `, given, checks, DefinitionError);
 }
 
 /** True for a function that is no schema: the schemas of arktype are functions. */

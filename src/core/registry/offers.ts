@@ -3,7 +3,6 @@
  * invalid definitions with a message that names the fix.
  */
 import type { AnyStateMachine } from 'xstate';
-import { compileLimits } from '../../features/guard/limits/call-limits.ts';
 import type {
   Completer,
   LiveReader,
@@ -14,13 +13,14 @@ import type {
 import type { ElementAccess, Guarded } from '../messages/authorization-rule.ts';
 import type { Listed } from '../messages/registry-messages.ts';
 import { describe, isObject, type JsonObject } from '../protocol/json.ts';
+import type { Check } from '../protocol/option-rows.ts';
 import type { Prompt, PromptArgument, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
 import { parseTemplate } from '../protocol/uri-template.ts';
 import { visibleTo } from '../protocol/views.ts';
 import { compileInput, compileOutput } from '../schema/compile-schema.ts';
 import type { AuthorSchema } from '../schema/schema-types.ts';
-import type { AnyPrompt, AnyTool, ResourceDefinition, ThreadSource } from './define.ts';
-import { checkHandler, checkMembers, DefinitionError } from './definition-checks.ts';
+import type { AnyPrompt, AnyTool, ResourceDefinition, ThreadSource, ToolOptions } from './define.ts';
+import { checkHandler, checkMembers, DefinitionError, MEMBERS } from './definition-checks.ts';
 import { threadSource } from './thread-module.ts';
 import { foreignCopy } from './xstate-copy.ts';
 
@@ -42,17 +42,27 @@ export interface Compiled<D, I> {
   readonly opener?: string | undefined;
 }
 
+/** An option of tools that a feature adds to {@link ToolOptions} and to {@link ToolImplementation}. */
+export interface ToolOption {
+  readonly name: string;
+  readonly check: Check;
+  /** Returns what the calls of a tool need of its valid options. */
+  compile(options: ToolOptions): Partial<ToolImplementation>;
+}
+
 /**
+ * @param added the options that features add
  * @param machineHandler makes the handler of a tool that is a machine
  * @param threadHandler makes the handler of a tool that runs in a thread
  * @throws {DefinitionError | SchemaError}
  */
 export function compileTool(
   definition: AnyTool,
+  added: readonly ToolOption[],
   machineHandler: (name: string, machine: AnyStateMachine) => ToolImplementation['handler'],
   threadHandler: (label: string, source: ThreadSource) => ToolImplementation['handler'],
 ): Compiled<Tool, ToolImplementation> {
-  const { name, handler, machine, input, output, annotations, timeoutMs, rerun, task = 'never', limits } = definition;
+  const { name, handler, machine, input, output, annotations, timeoutMs, rerun, task = 'never' } = definition;
   const { app, visibleTo: visibility } = definition;
   const label = elementLabel('tool', name);
   const source = threadSource(definition, label);
@@ -60,7 +70,8 @@ export function compileTool(
     if (source?.tool !== undefined || source === undefined) checkHandler(handler, label);
   } else if (handler !== undefined)
     throw new DefinitionError(`${label}: expected a handler or a machine, got both: remove the handler`);
-  checkMembers('tool', label, definition);
+  const checks = Object.fromEntries(added.map(({ name: option, check }) => [option, check]));
+  checkMembers({ ...MEMBERS.tool, ...checks }, label, definition);
   const foreign = machine && foreignCopy(machine);
   if (foreign !== undefined) throw new DefinitionError(`${label}: machine: ${foreign}`);
   const checked = compileInput(input, `${label}: input`);
@@ -81,13 +92,13 @@ export function compileTool(
     },
     // The schema checks at run time what the handler's types promise.
     implementation: {
+      ...Object.assign({}, ...added.map((option) => option.compile(definition))),
       label,
       input: checked,
       output: structured,
       timeoutMs,
       rerun,
       task,
-      limits: compileLimits(limits),
       handler: source
         ? threadHandler(label, source)
         : machine
@@ -105,7 +116,7 @@ export function compileResource(
   const { uri, handler, name = uri, mimeType, annotations, size, complete = {}, ttlMs, cacheScope } = definition;
   const label = resourceLabel(uri);
   checkHandler(handler, label);
-  checkMembers('resource', label, definition);
+  checkMembers(MEMBERS.resource, label, definition);
   const shared = {
     name,
     ...described(definition),
@@ -137,7 +148,7 @@ export function compilePrompt(definition: AnyPrompt): Compiled<Prompt, PromptImp
   const { name, handler, input, arguments: listed, complete = {} } = definition;
   const label = elementLabel('prompt', name);
   checkHandler(handler, label);
-  checkMembers('prompt', label, definition);
+  checkMembers(MEMBERS.prompt, label, definition);
   if (input !== undefined && listed !== undefined)
     throw new DefinitionError(`${label}: expected "input" or "arguments", got both`);
   const schema: AuthorSchema | undefined = input ?? (listed && schemaOf(listed));

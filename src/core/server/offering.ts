@@ -10,6 +10,7 @@ import { Watches } from '../../features/apps/watches.ts';
 import type { InteractiveRequests } from '../../features/asking/interactive-requests.ts';
 import { ANSWER_DEFINITION } from '../../features/asking/model-fallback.ts';
 import type { StateKeys } from '../../features/asking/seal.ts';
+import { LIMITS } from '../../features/guard/limits/call-limits.ts';
 import { endlessCycle } from '../../features/machines/cycles.ts';
 import type { Handles } from '../../features/machines/handles.ts';
 import { missingImplementations } from '../../features/machines/machine-references.ts';
@@ -197,7 +198,7 @@ export function spawnOffering(host: OfferingOptions): Offering {
       compile: (definition) => {
         if (definition.machine) warnOfUntestedXState(host.system.log);
         if (definition.app === true) toolPages.use(definition.name);
-        return compileTool(settling(definition), runMachine, pool.runner);
+        return compileTool(settling(definition), [LIMITS], runMachine, pool.runner);
       },
     });
   // A separate registration: this tool is not the author's, whose tools may be copied to another server.

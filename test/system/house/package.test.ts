@@ -34,7 +34,7 @@ import { oauth } from 'troupe/oauth';
 import { otel } from 'troupe/otel';
 const server = createServer({ name: 'a', version: '1' });
 server.use('tools/list', async (_call, _ctx, next) => next());
-server.tool('add', { input: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] } }, ({ a }) => a + 1);
+server.tool('add', { input: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] }, limits: { perDay: 9, cost: ({ a }) => a } }, ({ a }) => a + 1);
 server.resource('order://{id}{?page}', {}, ({ variables }) => variables.size);
 export { client, connect, connectView, inspector, oauth, otel };
 `;

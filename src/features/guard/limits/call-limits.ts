@@ -1,6 +1,24 @@
 /** The option `limits` of a tool: how often, how much and how many at a time one principal may call it. */
 import { isObject } from '../../../core/protocol/json.ts';
 import * as option from '../../../core/protocol/option-rows.ts';
+import type { ToolOption } from '../../../core/registry/offers.ts';
+
+declare module '../../../core/registry/define.ts' {
+  interface ToolFeatureOptions<Args> {
+    /**
+     * Limits of the calls of each principal: rate, calls at a time, daily use. A call beyond a limit gets a result with
+     * `isError` that tells the model which limit it is and when to retry. See docs/guard.md, "Limits".
+     */
+    readonly limits?: CallLimits<Args> | undefined;
+  }
+}
+
+declare module '../../../core/execution/execution.ts' {
+  interface ToolImplementation {
+    /** Undefined for a tool without limits. */
+    readonly limits?: CompiledLimits | undefined;
+  }
+}
 
 /** The limits of a tool for each principal. All anonymous clients are one principal. Absent members do not limit. */
 export interface CallLimits<Args = unknown> {
@@ -70,6 +88,12 @@ export function problemOfLimits(limits: unknown): string | undefined {
 export function isCallLimit(name: string): boolean {
   return Object.hasOwn(ROWS, name);
 }
+
+export const LIMITS: ToolOption = {
+  name: 'limits',
+  check: problemOfLimits,
+  compile: ({ limits }) => ({ limits: compileLimits(limits) }),
+};
 
 /** @param limits without a problem */
 export function compileLimits(limits: CallLimits | undefined): CompiledLimits | undefined {

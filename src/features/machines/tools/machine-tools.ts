@@ -6,6 +6,7 @@ import { describe, isObject } from '../../../core/protocol/json.ts';
 import { checkMembers, DefinitionError } from '../../../core/registry/definition-checks.ts';
 import type { PageResource } from '../../apps/app-page.ts';
 import type { AnyMachine } from '../define-machine.ts';
+import { MACHINE_MEMBERS } from '../definition-members.ts';
 import { checkMachine } from '../machine-checks.ts';
 import type { MachineKind } from '../machine-definition.ts';
 import { missingImplementations } from '../machine-references.ts';
@@ -27,7 +28,7 @@ export function compileMachine(definition: AnyMachine, handles: HandlesPort, vie
   const { name, machine, single = false } = definition;
   checkName(name);
   const label = `machine "${name}"`;
-  checkMembers('machine', label, definition);
+  checkMembers(MACHINE_MEMBERS, label, definition);
   checkMachine(machine, label);
   for (const [version, old] of Object.entries(definition.previous ?? {}))
     checkMachine(old, `${label}, version ${version}`);
