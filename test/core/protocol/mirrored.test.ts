@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer';
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import { decodeMirrored, mirrors } from '../../../src/core/protocol/header-values.ts';
+import { decodeMirrored, mirrors } from '../../../src/core/requests/mirrored-headers.ts';
 import { character } from '../../harness/character.ts';
 import { suite } from '../../harness/door.ts';
 import { processorMs } from '../../harness/pace.ts';

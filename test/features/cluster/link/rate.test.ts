@@ -2,7 +2,6 @@
 import * as assert from 'uvu/assert';
 import type { LinkNews, NodeEntry } from '../../../../src/core/http/other-nodes.ts';
 import { RequestRate } from '../../../../src/core/http/request-rate.ts';
-import { SharedRate } from '../../../../src/core/http/shared-rate.ts';
 import { TokenBuckets } from '../../../../src/core/kernel/token-bucket.ts';
 import { SimulatedClock } from '../../../../src/entries/testing.ts';
 import { defineMachine } from '../../../../src/entries/troupe.ts';
@@ -100,7 +99,6 @@ test('D-19: below the rate nothing is rejected, and a node that reaches no other
   assert.is(own.of('x', 0).spend(0, 25), -5);
   own.of('x', 0).lower(0, -10);
   assert.is(own.of('x', 0).wait(0), 110);
-  assert.ok(SharedRate);
 });
 
 test('D-19: the caps of a principal hold at L and L + 1, whichever nodes its requests enter by', async () => {
