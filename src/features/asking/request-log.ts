@@ -294,12 +294,13 @@ export interface StoredCall {
   readonly replies: Readonly<Record<string, unknown>>;
 }
 
-/** Returns the data to run a call again. */
+/** Returns the data to run a call again, of a call without replies. */
 export function callOf({ id, client, operation, meta, auth }: RequestView): object {
   const { dialect, principal, capabilities, info } = client;
   const args = operation.method === 'tools/call' ? operation.arguments : {};
   const known = auth && (auth.scopes.length > 0 || Object.keys(auth.claims).length > 0) ? auth : undefined;
-  return { arguments: args, revision: dialect.revision, principal, capabilities, info, meta, id, auth: known };
+  const { revision } = dialect;
+  return { arguments: args, revision, principal, capabilities, info, meta, id, auth: known, replies: {} };
 }
 
 export function isCall(value: unknown): value is StoredCall {

@@ -183,7 +183,10 @@ test('R-26: calls that write leave no more replies in the file than their sessio
       define,
     );
     const db = new Db(file);
-    const [row] = db.prepare('SELECT CAST(count(*) AS REAL) FROM reply').all();
+    // The secret of the server is a reply, too.
+    const [row] = db
+      .prepare("SELECT CAST(count(*) AS REAL) FROM reply WHERE actor <> CAST('server/secret' AS BLOB)")
+      .all();
     db.close();
     assert.is(row?.[0], most);
     // The log is written back and emptied when the store closes. All 320 replies would be 700 KB.
