@@ -7,7 +7,7 @@ import { setup } from 'xstate';
 export type SessionEvent =
   /** The client sent `notifications/initialized`. */
   | { type: 'initialized' }
-  /** No message has arrived since the last round of passivation. */
+  /** No message has used it for a while. */
   | { type: 'rest' }
   /** A message arrived for an idle session. */
   | { type: 'use' }
@@ -35,16 +35,16 @@ export const sessionMachine = setup({
     initializing: {
       description: 'the response to `initialize` is being sent or was sent',
       tags: ['serving'],
-      on: { initialized: 'active', hibernate: 'hibernating', close: 'closed' },
+      on: { initialized: 'ready', hibernate: 'hibernating', close: 'closed' },
     },
-    active: {
-      tags: ['serving', 'announcing'],
-      on: { rest: 'idle', hibernate: 'hibernating', close: 'closed' },
-    },
-    idle: {
-      description: 'the next request makes it active before it is served',
+    ready: {
       tags: ['announcing'],
-      on: { use: 'active', hibernate: 'hibernating', close: 'closed' },
+      initial: 'active',
+      on: { hibernate: 'hibernating', close: 'closed' },
+      states: {
+        active: { tags: ['serving'], on: { rest: 'idle' } },
+        idle: { description: 'the next request makes it active before it is served', on: { use: 'active' } },
+      },
     },
     hibernating: {
       description: 'only the store holds it',

@@ -5,6 +5,7 @@
 import { type SessionEvent, sessionMachine } from '../../../machines/session.ts';
 import { belongsToOther } from '../emitters/topics.ts';
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../kernel/actor.ts';
+import { pathOf } from '../kernel/charts/paths.ts';
 import type { Timer } from '../kernel/clock.ts';
 import { nameOfClient } from '../kernel/inspection/display-names.ts';
 import type { Charted, Facts } from '../kernel/inspection/records.ts';
@@ -155,7 +156,7 @@ class Session implements Behaviour<SessionMail> {
   }
 
   state(): string {
-    return this.#snapshot.value;
+    return pathOf(this.#snapshot);
   }
 
   receive(mail: SessionMail): void {
@@ -210,7 +211,8 @@ class Session implements Behaviour<SessionMail> {
 
   #use(): void {
     this.#used = true;
-    if (this.#snapshot.value === 'idle') this.#step({ type: 'use' });
+    // It is idle.
+    if (this.#announcing && !this.#serving) this.#step({ type: 'use' });
   }
 
   /** Checks from time to time whether the session is in use, until it is not. */
@@ -251,13 +253,13 @@ class Session implements Behaviour<SessionMail> {
 
   #step(event: SessionEvent): void {
     const recorder = { inspection: this.#options.system.inspection, actor: `session/${this.#options.connection}` };
-    const was = this.#snapshot.value;
+    const was = this.#snapshot;
     this.#snapshot = step(sessionMachine, this.#snapshot, event, recorder) ?? this.#snapshot;
     this.#serving = this.#snapshot.hasTag('serving');
     this.#announcing = this.#snapshot.hasTag('announcing');
-    if (this.#snapshot.value === was) return;
+    if (this.#snapshot === was) return;
     this.#check?.cancel();
-    if (this.#snapshot.value === 'active') this.#checkUse();
+    if (this.#serving && this.#announcing) this.#checkUse();
   }
 
   #serve({ operation }: RequestView): Outcome {

@@ -2,6 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import * as assert from 'uvu/assert';
+import { pathOf } from '../../../src/core/kernel/charts/paths.ts';
 import { memory } from '../../../src/core/transports/memory.ts';
 import { SimulatedClock } from '../../../src/entries/testing.ts';
 import { createServer } from '../../../src/entries/troupe.ts';
@@ -32,7 +33,7 @@ async function make() {
   const watch = () =>
     server.inspect((record) => {
       if (record.type === 'step' && record.actor.startsWith('session/'))
-        seen.push(`${record.event.type}: ${record.snapshot.value}`);
+        seen.push(`${record.event.type}: ${pathOf(record.snapshot)}`);
     });
   return { clock, server, ping, open, watch, seen, received: () => received };
 }
@@ -44,11 +45,11 @@ test('a session is idle after five to ten seconds without use, and active with i
   await clock.advance(4_000);
   call();
   await clock.advance(5_999);
-  assert.equal(seen, ['initialized: active']);
+  assert.equal(seen, ['initialized: ready.active']);
   await clock.advance(1);
-  assert.equal(seen.splice(0), ['initialized: active', 'rest: idle']);
+  assert.equal(seen.splice(0), ['initialized: ready.active', 'rest: ready.idle']);
   call();
-  assert.equal(seen, ['use: active']);
+  assert.equal(seen, ['use: ready.active']);
   await server.close();
 });
 

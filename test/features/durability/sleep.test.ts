@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
+import { pathOf } from '../../../src/core/kernel/charts/paths.ts';
 import type { StoreAnswer, Write } from '../../../src/core/store/store.ts';
 import { StoreError } from '../../../src/core/store/store.ts';
 import { memoryStore, type Store, sqlite } from '../../../src/entries/troupe.ts';
@@ -247,7 +248,7 @@ test('an operator sees a session idle, hibernating and active again', () =>
       const seen: string[] = [];
       stage.server.inspect((record) => {
         if (record.type === 'step' && record.actor.startsWith('session/'))
-          seen.push(`${record.event.type}: ${record.snapshot.value}`);
+          seen.push(`${record.event.type}: ${pathOf(record.snapshot)}`);
         if (record.type === 'gone' && record.actor.startsWith('session/')) seen.push(record.why);
       });
       await (await session.call(1, 'echo', { text: 'a' })).text();
@@ -256,13 +257,13 @@ test('an operator sees a session idle, hibernating and active again', () =>
       await sleepAll(stage);
       assert.is(await pings(session), 200);
       assert.equal(seen, [
-        'rest: idle',
-        'use: active',
-        'rest: idle',
+        'rest: ready.idle',
+        'use: ready.active',
+        'rest: ready.idle',
         'hibernate: hibernating',
         'idle: hibernating',
         'restored: initializing',
-        'initialized: active',
+        'initialized: ready.active',
       ]);
     },
     { server: { store: store() } },
