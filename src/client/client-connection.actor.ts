@@ -298,7 +298,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'channel':
         return mail.generation === this.#generation ? this.receive(mail.mail) : undefined;
       case 'opened':
-        return this.#opened(mail.era);
+        return this.#step({ type: 'opened', era: mail.era ?? this.#knownEra() });
       case 'gone':
         return this.#gone(mail.failure, mail.final);
       case 'token rejected':
@@ -457,10 +457,6 @@ class ClientConnection implements Behaviour<ClientMail> {
     const { settings, reach } = this.#options;
     if (settings.eras !== 'auto') return settings.eras;
     return this.#sse ? 'legacy' : eras.get(reach.eraKey ?? '');
-  }
-
-  #opened(era: 'legacy' | undefined): void {
-    this.#step({ type: 'opened', era: era ?? this.#knownEra() });
   }
 
   #probe(): void {

@@ -50,7 +50,7 @@ import {
 } from './received.ts';
 import type { AnswerAsked, RelayedRequest, UnansweredRequest } from './relayed-request.ts';
 import { Changes, type ChangesFilter, changeOf, listenParams, type ServerChange } from './server-changes.ts';
-import { loadSkill, readSkillEntry, type Skill } from './server-skills.ts';
+import { readSkillEntry, Skill } from './server-skills.ts';
 
 /** The parts of a client, as `connect` makes them. */
 interface ClientParts extends Omit<ClientConnectionOptions, 'address' | 'client' | 'random' | 'log'> {
@@ -316,12 +316,12 @@ export class Client {
    */
   skill(skill: string | SkillEntry, options: CallOptions = {}): Promise<Skill> {
     return this.#operation(async () => {
-      const { settings } = this.#parts;
+      const limits = this.#parts.settings;
       const entry = typeof skill === 'string' ? await this.#skillEntry(skill, options) : skill;
-      const checked = readSkillEntry(entry, settings);
+      const checked = readSkillEntry(entry, limits);
       if (typeof checked === 'string') throw this.#malformed(`the skill is not loaded: ${checked}`);
-      const parts = { server: this.#target, read: (uri: string, given: CallOptions) => this.read(uri, given) };
-      return loadSkill(checked, parts, settings, options);
+      const read = (uri: string, given: CallOptions): Promise<ReadResourceResult> => this.read(uri, given);
+      return Skill.load(checked, { server: this.#target, limits, read }, options);
     });
   }
 

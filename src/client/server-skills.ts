@@ -5,7 +5,7 @@ import { describe, isObject, messageOf } from '../core/protocol/json.ts';
 import { type ListedSkillFile, SKILL_NAME, type SkillEntry } from '../core/protocol/skills.ts';
 import type { ReadResourceResult } from '../core/protocol/types.ts';
 import { ClientError } from './client-errors.ts';
-import type { CallOptions } from './client-options.ts';
+import type { CallOptions, ClientSettings } from './client-options.ts';
 
 /** A file of a loaded skill. */
 export interface SkillFile {
@@ -20,16 +20,13 @@ export interface SkillFile {
   readonly verified: boolean;
 }
 
-interface SkillLimits {
-  readonly maxSkillFiles: number;
-  readonly maxSkillBytes: number;
-  readonly maxMessageBytes: number;
-}
+type SkillLimits = Pick<ClientSettings, 'maxSkillFiles' | 'maxSkillBytes' | 'maxMessageBytes'>;
 
 /** The connection of a skill to its server. */
-interface SkillParts {
+interface SkillClient {
   /** The server as the caller named it. */
   readonly server: string;
+  readonly limits: SkillLimits;
   readonly read: (uri: string, options: CallOptions) => Promise<ReadResourceResult>;
 }
 
@@ -97,20 +94,46 @@ export class Skill {
   readonly name: string;
   readonly description: string;
   readonly frontmatter: SkillEntry['frontmatter'];
-  /** The text of SKILL.md below its frontmatter. */
-  readonly instructions: string;
   readonly files: SkillEntry['resources'];
-  readonly #files: SkillFiles;
+  readonly #client: SkillClient;
+  readonly #root: string;
+  #instructions = '';
 
-  /** @internal Use `client.skill`. */
-  constructor(entry: SkillEntry, instructions: string, files: SkillFiles) {
+  private constructor(entry: SkillEntry, client: SkillClient) {
     this.uri = entry.uri;
     this.name = entry.frontmatter.name;
     this.description = entry.frontmatter.description;
     this.frontmatter = entry.frontmatter;
-    this.instructions = instructions;
     this.files = entry.resources;
-    this.#files = files;
+    this.#client = client;
+    this.#root = rootOf(entry.uri) ?? '';
+  }
+
+  /**
+   * @internal Use `client.skill`. Reads the SKILL.md, and nothing else.
+   *
+   * @throws {ClientError} `malformed` if size, digest or a field of the frontmatter is not that of the entry
+   */
+  static async load(entry: SkillEntry, client: SkillClient, options: CallOptions): Promise<Skill> {
+    const skill = new Skill(entry, client);
+    const { text } = await skill.read(entry.uri, options);
+    if (text === undefined) throw skill.#malformed(`${entry.uri}: expected text in UTF-8`);
+    const { readFrontmatter } = await import('../features/skills/frontmatter.ts');
+    const { frontmatter, body } = await readFrontmatter(text).catch((error: unknown) => {
+      throw skill.#malformed(`${entry.uri}: ${messageOf(error)}`, error);
+    });
+    const different = differences(entry.frontmatter, frontmatter, '').slice(0, MAX_DIFFERENCES);
+    if (different.length > 0)
+      throw skill.#malformed(
+        `${entry.uri}: the frontmatter is not that of the skill's entry, so the skill is not loaded: ${different.join('; ')}`,
+      );
+    skill.#instructions = body;
+    return skill;
+  }
+
+  /** The text of SKILL.md below its frontmatter. */
+  get instructions(): string {
+    return this.#instructions;
   }
 
   /**
@@ -119,71 +142,22 @@ export class Skill {
    * @param path the path below the skill's folder (`references/FORMS.md`), or the full address
    * @throws {ClientError} `refused` for a file that the skill does not list; `malformed` for a file that is not the listed one
    */
-  read(path: string, options: CallOptions = {}): Promise<SkillFile> {
-    return this.#files.read(path, options);
-  }
-}
-
-/**
- * Loads a skill: reads its SKILL.md, and nothing else.
- *
- * @throws {ClientError} `malformed` if size, digest or a field of the frontmatter is not that of the entry
- */
-export async function loadSkill(
-  entry: SkillEntry,
-  parts: SkillParts,
-  limits: SkillLimits,
-  options: CallOptions,
-): Promise<Skill> {
-  const files = new SkillFiles(entry, parts, limits);
-  const manifest = await files.read(entry.uri, options);
-  if (manifest.text === undefined) throw malformed(parts, `${entry.uri}: expected text in UTF-8`);
-  const { readFrontmatter } = await import('../features/skills/frontmatter.ts');
-  const { frontmatter, body } = await readFrontmatter(manifest.text).catch((error: unknown) => {
-    throw malformed(parts, `${entry.uri}: ${messageOf(error)}`, error);
-  });
-  const different = differences(entry.frontmatter, frontmatter, '');
-  if (different.length > 0) {
-    const shown = different.slice(0, MAX_DIFFERENCES).join('; ');
-    throw malformed(
-      parts,
-      `${entry.uri}: the frontmatter is not that of the skill's entry, so the skill is not loaded: ${shown}`,
-    );
-  }
-  return new Skill(entry, body, files);
-}
-
-/** The files of one skill. */
-class SkillFiles {
-  readonly #root: string;
-  readonly #entry: SkillEntry;
-  readonly #parts: SkillParts;
-  readonly #maxMessageBytes: number;
-
-  constructor(entry: SkillEntry, parts: SkillParts, { maxMessageBytes }: SkillLimits) {
-    this.#root = rootOf(entry.uri) ?? '';
-    this.#entry = entry;
-    this.#parts = parts;
-    this.#maxMessageBytes = maxMessageBytes;
-  }
-
-  async read(path: string, options: CallOptions): Promise<SkillFile> {
+  async read(path: string, options: CallOptions = {}): Promise<SkillFile> {
     const { uri, listed } = this.#find(path);
-    if (listed && listed.size > this.#maxMessageBytes)
-      throw new ClientError(this.#parts.server, {
+    if (listed && listed.size > this.#client.limits.maxMessageBytes)
+      throw new ClientError(this.#client.server, {
         reason: 'too long',
         message: `${uri}: ${listed.size} bytes are more than one message may have. The option is maxMessageBytes`,
         carriedOut: 'no',
       });
-    const { contents } = await this.#parts.read(uri, options);
+    const { contents } = await this.#client.read(uri, options);
     const [content] = contents;
     if (contents.length !== 1 || content?.uri !== uri)
-      throw malformed(
-        this.#parts,
+      throw this.#malformed(
         `${uri}: expected the contents of this file, got ${contents.length === 1 ? describe(content?.uri) : `${contents.length} contents`}`,
       );
     const bytes = bytesOf(content);
-    if (!bytes) throw malformed(this.#parts, `${uri}: expected contents with text or blob`);
+    if (!bytes) throw this.#malformed(`${uri}: expected contents with text or blob`);
     if (listed) this.#verify(listed, bytes);
     return {
       uri,
@@ -198,21 +172,19 @@ class SkillFiles {
   /** A wrong size is a failure, whether or not the digest is computed (SEP-2640, "Integrity and Verification"). */
   #verify({ uri, size, digest }: ListedSkillFile, bytes: Uint8Array): void {
     if (bytes.length !== size)
-      throw malformed(
-        this.#parts,
+      throw this.#malformed(
         `${uri}: expected ${size} bytes as the skill's entry lists, got ${bytes.length}. The file is not used`,
       );
     const found = `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
     if (found !== digest)
-      throw malformed(
-        this.#parts,
+      throw this.#malformed(
         `${uri}: expected the digest ${digest} of the skill's entry, got ${found}. The file is not used`,
       );
   }
 
   /** Finds a file by its text: no address is made from the path, except for a dynamic skill, below its folder. */
   #find(path: string): { readonly uri: string; readonly listed: ListedSkillFile | undefined } {
-    const { resources, uri: manifest } = this.#entry;
+    const resources = this.files;
     const uri = path.startsWith(`${this.#root}/`) ? path : `${this.#root}/${path.replace(/^\.\//, '')}`;
     if (resources === 'dynamic') {
       if (isInside(this.#root, uri)) return { uri, listed: undefined };
@@ -224,12 +196,16 @@ class SkillFiles {
     const names = resources.map((file) => file.uri.slice(this.#root.length + 1));
     throw this.#notListed(
       path,
-      `the entry of ${manifest} lists ${names.slice(0, 20).join(', ')}${names.length > 20 ? ' and others' : ''}`,
+      `the entry of ${this.uri} lists ${names.slice(0, 20).join(', ')}${names.length > 20 ? ' and others' : ''}`,
     );
   }
 
+  #malformed(message: string, cause?: unknown): ClientError {
+    return new ClientError(this.#client.server, { reason: 'malformed', message, carriedOut: 'yes', cause });
+  }
+
   #notListed(path: string, why: string): ClientError {
-    return new ClientError(this.#parts.server, {
+    return new ClientError(this.#client.server, {
       reason: 'refused',
       message: `${excerpt(path)} is no file of this skill: ${why}`,
       carriedOut: 'no',
@@ -302,8 +278,4 @@ function hasEntry(value: Readonly<Record<string, unknown>>): value is Readonly<R
 
 function excerpt(text: string): string {
   return text.slice(0, 200);
-}
-
-function malformed({ server }: SkillParts, message: string, cause?: unknown): ClientError {
-  return new ClientError(server, { reason: 'malformed', message, carriedOut: 'yes', cause });
 }

@@ -5,7 +5,7 @@ export const CLIENT_SKILLS: readonly BrokenBuild[] = [
   {
     id: 'U-21',
     test: 'test/client/skills.test.ts',
-    in: 'SkillFiles.#verify',
+    in: 'Skill.#verify',
     find: 'if (found !== digest)',
     replace: "if (!found.startsWith('sha256:'))",
     why: 'a file of the right size and with other text is used',

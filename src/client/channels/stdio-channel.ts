@@ -30,25 +30,11 @@ const PATIENCE_MS = 2_000;
 const POLL_MS = 50;
 
 /** The variables of a minimal environment: what programs need to find files, and nothing that may be a secret. */
-const INHERITED =
+const INHERITED = (
   process.platform === 'win32'
-    ? [
-        'APPDATA',
-        'HOMEDRIVE',
-        'HOMEPATH',
-        'LOCALAPPDATA',
-        'PATH',
-        'PATHEXT',
-        'PROCESSOR_ARCHITECTURE',
-        'PROGRAMFILES',
-        'SYSTEMDRIVE',
-        'SYSTEMROOT',
-        'TEMP',
-        'TMP',
-        'USERNAME',
-        'USERPROFILE',
-      ]
-    : ['HOME', 'LANG', 'LC_ALL', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'USER', 'XDG_RUNTIME_DIR'];
+    ? 'APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT PROCESSOR_ARCHITECTURE PROGRAMFILES SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE'
+    : 'HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER XDG_RUNTIME_DIR'
+).split(' ');
 
 interface StdioChannelOptions extends LineChannelOptions {
   /** Receives each line of the child's stderr. */

@@ -489,12 +489,9 @@ class RelayedCall {
   // Tasks
 
   /** Passes a result on, or follows the task that the call has become. */
-  #final(result: JsonObject): JsonObject | Promise<JsonObject> {
+  async #final(result: JsonObject): Promise<JsonObject> {
     const created = createdTask(result);
-    return created ? this.#startFollowing(created) : withoutHop(result);
-  }
-
-  async #startFollowing(created: NonNullable<ReturnType<typeof createdTask>>): Promise<JsonObject> {
+    if (!created) return withoutHop(result);
     becomeTask(this.#ctx);
     if (this.#resumable) await this.#ctx.step('task', () => ({ id: created.id }));
     return this.#follow(created.id, created.task);

@@ -214,29 +214,19 @@ export class MountedElements implements Claimant {
         description: `Lets the user sign in to ${mount}, which lists its tools only afterwards.`,
         inputSchema: { type: 'object', additionalProperties: false },
       },
-      implementation: {
-        label: `tool "${key}"`,
-        input: UNCHECKED,
-        output: undefined,
-        timeoutMs: settings.timeoutMs,
-        rerun: undefined,
-        task: 'never',
-        limits: this.#limits,
-        relayed: true,
-        handler: async (_, ctx) => {
-          // The lists of a person are not for all callers.
-          if (!upstream.current.readsCatalogue(ctx.principal)) return said(needsOperator(mount), true);
-          try {
-            await upstream.current.authorized(ctx, () => upstream.current.catalogue());
-            await new Promise<void>((resolve, reject) => actor.send({ type: 'refresh', reply: { resolve, reject } }));
-          } catch (error) {
-            if (ctx.signal.aborted || !(error instanceof ClientError)) throw error;
-            // The message of a connection's error has the address of the upstream.
-            return answerFailure({ mount, method: 'tools/call', about: key }, error);
-          }
-          return said(`Signed in to ${mount}. Its tools are listed now.`);
-        },
-      },
+      implementation: this.#implementation(key, 'never', async (_, ctx) => {
+        // The lists of a person are not for all callers.
+        if (!upstream.current.readsCatalogue(ctx.principal)) return said(needsOperator(mount), true);
+        try {
+          await upstream.current.authorized(ctx, () => upstream.current.catalogue());
+          await new Promise<void>((resolve, reject) => actor.send({ type: 'refresh', reply: { resolve, reject } }));
+        } catch (error) {
+          if (ctx.signal.aborted || !(error instanceof ClientError)) throw error;
+          // The message of a connection's error has the address of the upstream.
+          return answerFailure({ mount, method: 'tools/call', about: key }, error);
+        }
+        return said(`Signed in to ${mount}. Its tools are listed now.`);
+      }),
     };
     capabilities.add('tools');
     this.claims = { ...NO_CLAIMS, tool: new Map([[key, tool]]) };
@@ -324,7 +314,6 @@ export class MountedElements implements Claimant {
     const { settings } = this.#options;
     const name = this.#names.offered(tool.name);
     if (name === undefined) return undefined;
-    const label = `tool "${name}"`;
     // `execution` says how the upstream runs a call. This server can wait for a task of it, or offer one.
     const { execution: _, ...definition } = rewriteUris(this.#space, tool);
     const ui = isObject(tool._meta) ? tool._meta.ui : undefined;
@@ -342,23 +331,29 @@ export class MountedElements implements Claimant {
         ...(tasks !== 'never' && { execution: { taskSupport: 'optional' } }),
         ...this.#named(tool, name),
       },
-      implementation: {
-        label,
-        input: settings.validate ? compileInput(tool.inputSchema, `${label}: inputSchema`) : UNCHECKED,
-        output: undefined,
-        timeoutMs: settings.timeoutMs,
-        rerun: undefined,
-        task: tasks === 'never' ? tasks : 'allowed',
-        limits: this.#limits,
-        relayed: true,
-        handler: (args, ctx) =>
-          this.#call(ctx, name, {
-            method: 'tools/call',
-            params: { name: tool.name, arguments: isJsonObject(args) ? args : {} },
-            repeatable,
-            tasks,
-          }),
-      },
+      implementation: this.#implementation(
+        name,
+        tasks === 'never' ? tasks : 'allowed',
+        (args, ctx) => {
+          const params = { name: tool.name, arguments: isJsonObject(args) ? args : {} };
+          return this.#call(ctx, name, { method: 'tools/call', params, repeatable, tasks });
+        },
+        settings.validate ? compileInput(tool.inputSchema, `tool "${name}": inputSchema`) : UNCHECKED,
+      ),
+    };
+  }
+
+  #implementation(
+    name: string,
+    task: ToolImplementation['task'],
+    handler: ToolImplementation['handler'],
+    input = UNCHECKED,
+  ): ToolImplementation {
+    const { timeoutMs } = this.#options.settings;
+    const limits = this.#limits;
+    return {
+      ...{ label: `tool "${name}"`, input, output: undefined, timeoutMs, rerun: undefined },
+      ...{ task, limits, relayed: true, handler },
     };
   }
 

@@ -116,29 +116,22 @@ export function openMount(
   const logProblem = throttledLog(system.log, system.clock);
   const open = (to: MountTarget, settings: MountSettings, signIns: SignIns | undefined): Upstream => {
     const address = signInAddress(to, settings);
+    const { eras, connectMs, probeMs, maxListPages, maxListed, maxMessageBytes } = settings;
     return new Upstream({
+      ...settings,
       signIn: address && signIns?.open(name, address, settings.auth || {}),
       name,
       target: to,
       host: { system, parent: `mount/${name}` },
-      share: settings.share,
       quota: host.connections,
-      maxConnections: settings.maxUpstreamConnections,
-      maxInFlight: settings.maxUpstreamInFlight,
-      waitMs: settings.upstreamWaitMs,
-      idleMs: settings.upstreamIdleMs,
       connect: {
         name: host.name,
         version: host.version,
         clock: system.clock,
         log: (level, message, fields) =>
           (level === 'info' ? system.log : logProblem)(level, `mount "${name}": ${message}`, fields ?? MOUNT_EVENT),
-        connectMs: settings.connectMs,
-        probeMs: settings.probeMs,
-        ...(settings.eras === undefined ? {} : { eras: settings.eras }),
-        maxListPages: settings.maxListPages,
-        maxListed: settings.maxListed,
-        maxMessageBytes: settings.maxMessageBytes,
+        ...(eras && { eras }),
+        ...{ connectMs, probeMs, maxListPages, maxListed, maxMessageBytes },
         validate: false,
       },
     });

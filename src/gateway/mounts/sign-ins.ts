@@ -182,7 +182,7 @@ export class SignIns implements SignInReturns {
       url = await grant.begin(
         challenge,
         redirectUrl,
-        () => this.#seal({ mount, resource: challenge.resource.href, principal }),
+        () => this.#options.keys.ring.seal({ mount, resource: challenge.resource.href, principal }, SCOPE),
         ctx.signal,
       );
     } catch (error) {
@@ -290,10 +290,6 @@ export class SignIns implements SignInReturns {
     const message = messageOf(error);
     this.#options.log('warning', `${mount}: sign-in: ${message}`);
     return new SignInRequired(mount, `${what}${withoutAddresses(message)}`, error);
-  }
-
-  #seal({ mount, resource, principal }: State): string {
-    return this.#options.keys.ring.seal({ mount, resource, principal }, SCOPE);
   }
 }
 

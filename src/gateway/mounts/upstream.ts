@@ -14,6 +14,7 @@ import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
 import { isObject, type JsonObject } from '../../core/protocol/json.ts';
 import type { ClientCapabilities } from '../../core/protocol/types.ts';
 import type { CallOwner } from '../../features/asking/request-context.ts';
+import type { MountSettings } from './mount-options.ts';
 import type { UpstreamSignIn } from './sign-ins.ts';
 import { offeredPage } from './uris.ts';
 
@@ -23,7 +24,11 @@ export interface ConnectionFollower {
   closed(client: Client): void;
 }
 
-export interface UpstreamOptions {
+export interface UpstreamOptions
+  extends Pick<
+    MountSettings,
+    'share' | 'maxUpstreamConnections' | 'maxUpstreamInFlight' | 'upstreamWaitMs' | 'upstreamIdleMs'
+  > {
   /** The name of the mount. */
   readonly name: string;
   readonly target: ConnectTarget | ServerInMemory;
@@ -32,18 +37,8 @@ export interface UpstreamOptions {
   readonly signIn?: UpstreamSignIn | undefined;
   /** The server of which the connections are a part. Default: each has an actor system of its own. */
   readonly host?: Pick<ClientHost, 'system' | 'parent'> | undefined;
-  /** `everyone`: one connection for all calls, on which a legacy upstream can ask no client. Default `owner`. */
-  readonly share?: 'everyone' | 'owner' | undefined;
   /** Connections of all upstreams of the server: `limits.maxUpstreamConnections`. */
   readonly quota: Quota;
-  /** Most connections. */
-  readonly maxConnections: number;
-  /** Most calls in flight on one connection. */
-  readonly maxInFlight: number;
-  /** Milliseconds that a call waits for a connection. */
-  readonly waitMs: number;
-  /** Milliseconds after which an unused connection of an owner closes. */
-  readonly idleMs: number;
 }
 
 /** Most connections that serve anonymous calls, one call at a time. */
@@ -324,12 +319,12 @@ export class Upstream {
       return opening;
     }
     return new Promise((resolve, reject) => {
-      const timer = this.#clock.after(this.#options.waitMs, () => {
+      const timer = this.#clock.after(this.#options.upstreamWaitMs, () => {
         this.#queue.splice(this.#queue.indexOf(waiting), 1);
         reject(
           this.#error(
             'overloaded',
-            `${MAX_LEASED} anonymous calls have a connection each, and none of them ended within ${this.#options.waitMs} ms (upstreamWaitMs). Clients that authenticate need not wait`,
+            `${MAX_LEASED} anonymous calls have a connection each, and none of them ended within ${this.#options.upstreamWaitMs} ms (upstreamWaitMs). Clients that authenticate need not wait`,
           ),
         );
       });
@@ -364,7 +359,7 @@ export class Upstream {
   /** @throws {ClientError} if a limit is reached */
   #open(owner: CallOwner | undefined, capabilities: ClientCapabilities, resumes?: CallPosition): Link {
     const room = this.#makeRoom();
-    const { name, quota, target, connect, host, maxInFlight, signIn, waitMs } = this.#options;
+    const { name, quota, target, connect, host, maxUpstreamInFlight, signIn, upstreamWaitMs } = this.#options;
     const auth = (owner && signIn?.grants.of(owner.principal)) ?? signIn?.grants.shared;
     const slot = quota.reserve(owner?.principal ?? name);
     if (isExcess(slot)) throw this.#error('overloaded', slot.message);
@@ -373,8 +368,8 @@ export class Upstream {
       ...connect,
       ...(auth ? { auth } : {}),
       ...(resumes ? { eras: 'legacy' } : {}),
-      maxInFlight,
-      waitMs,
+      maxInFlight: maxUpstreamInFlight,
+      waitMs: upstreamWaitMs,
       ...(capabilities.roots ? { roots: () => this.#rootsFor(link) } : {}),
     };
     const inside = host && {
@@ -419,15 +414,15 @@ export class Upstream {
    * @throws {ClientError} if each of them has a call in flight
    */
   #makeRoom(): Promise<void> {
-    const { maxConnections } = this.#options;
-    if (this.#count < maxConnections) return Promise.resolve();
+    const { maxUpstreamConnections } = this.#options;
+    if (this.#count < maxUpstreamConnections) return Promise.resolve();
     const [oldest] = [...this.#spare, ...[...this.#owned.values()].flat()]
       .filter(({ client, owner }) => client && !client.busy && !owner?.once)
       .sort((one, other) => one.usedAt - other.usedAt);
     if (!oldest)
       throw this.#error(
         'overloaded',
-        `${maxConnections} connections to it are in use. The option is maxUpstreamConnections`,
+        `${maxUpstreamConnections} connections to it are in use. The option is maxUpstreamConnections`,
       );
     return this.#end(oldest);
   }
@@ -466,7 +461,7 @@ export class Upstream {
 
   /** Closes the connections of owners that have been unused for `idleMs`. */
   #sweepLater(): void {
-    const { idleMs } = this.#options;
+    const { upstreamIdleMs: idleMs } = this.#options;
     this.#sweep ??= this.#clock.after(idleMs, () => {
       this.#sweep = undefined;
       const now = this.#clock.now();
@@ -480,7 +475,7 @@ export class Upstream {
 
   /** Waits for a connection, at most `waitMs`. */
   #within(opening: Promise<Client>): Promise<Client> {
-    const { waitMs } = this.#options;
+    const { upstreamWaitMs: waitMs } = this.#options;
     const why = `no connection within ${waitMs} ms (upstreamWaitMs)`;
     return within(opening, this.#clock, waitMs, () => this.#error('unreachable', why));
   }

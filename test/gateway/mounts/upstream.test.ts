@@ -18,7 +18,7 @@ const test = suite('connections of an upstream');
 
 const BOUNDS = () => ({
   quota: new Quota({ what: 'connections', max: 1_024, option: 'limits.maxUpstreamConnections' }),
-  ...{ maxConnections: 256, maxInFlight: 256, waitMs: 10_000, idleMs: 900_000 },
+  ...{ maxUpstreamConnections: 256, maxUpstreamInFlight: 256, upstreamWaitMs: 10_000, upstreamIdleMs: 900_000 },
 });
 const ASKS: ClientCapabilities = { elicitation: { form: {} } };
 
@@ -148,7 +148,7 @@ test('a connection is not leased again after a call that was cancelled', async (
 });
 
 test('further anonymous calls wait for a connection, in order and for a bounded time', async () => {
-  const { upstream, clock, close } = stage('legacy', { waitMs: 1_000 });
+  const { upstream, clock, close } = stage('legacy', { upstreamWaitMs: 1_000 });
   const leased = await Promise.all(Array.from({ length: 32 }, (_, call) => upstream.for(owner(`call/${call}`))));
   const next = upstream.for(owner('call/next'));
   const late = refusal(upstream.for(owner('call/late')));
@@ -189,7 +189,7 @@ test('a call that waits gets the turn of one whose connection cannot be opened',
 
 test('a limit closes the connection that was unused longest, and rejects a call if all are in use', async () => {
   const quota = new Quota({ what: 'connections to upstreams', max: 3, option: 'maxUpstreamConnections' });
-  const { upstream, clock, close } = stage('legacy', { maxConnections: 3, quota });
+  const { upstream, clock, close } = stage('legacy', { maxUpstreamConnections: 3, quota });
   const first = await upstream.for(owner('session/1'));
   await clock.advance(10);
   const second = await upstream.for(owner('session/2'));
@@ -211,7 +211,7 @@ test('a limit closes the connection that was unused longest, and rejects a call 
 });
 
 test('a connection of an owner closes after idleMs without a call', async () => {
-  const { upstream, clock, close } = stage('legacy', { idleMs: 1_000 });
+  const { upstream, clock, close } = stage('legacy', { upstreamIdleMs: 1_000 });
   const busy = await upstream.for(owner('session/busy'));
   await upstream.for(owner('session/idle'));
   const abort = new AbortController();
@@ -227,7 +227,7 @@ test('a connection of an owner closes after idleMs without a call', async () => 
 });
 
 test('a connection whose changes are read is unused without a call: it closes after idleMs, and serves the next anonymous call', async () => {
-  const { upstream, clock, close } = stage('legacy', { idleMs: 1_000 });
+  const { upstream, clock, close } = stage('legacy', { upstreamIdleMs: 1_000 });
   const idle = await upstream.for(owner('session/idle'));
   const leased = await upstream.for(owner('call/1'));
   const read = [idle, leased].map((client) => client.changes({ tools: true }));
@@ -272,7 +272,7 @@ test('a call waits for a connection at most waitMs', async () => {
     target: silent,
     connect: { clock, log() {} },
     ...BOUNDS(),
-    waitMs: 500,
+    upstreamWaitMs: 500,
   });
   const late = refusal(upstream.for(owner('session/1')));
   await clock.advance(500);
