@@ -317,9 +317,8 @@ export class Endpoint implements RouteAnswers {
     const { host } = this.#open ?? {};
     host?.metrics.denied(denialOf(request, status));
     if (status === 503) return;
-    const by = { principal: ANONYMOUS };
-    const { remoteAddress } = request;
-    host?.audit?.send({ type: 'denied', by, rule: 'authentication', remoteAddress });
+    if (host?.bus.has('authentication.failed'))
+      host.bus.emit('authentication.failed', { remoteAddress: request.remoteAddress });
   }
 
   /** Serves a request that another node has authenticated, checked and counted against the rate. */
@@ -372,9 +371,9 @@ export class Endpoint implements RouteAnswers {
 
   #tooMuch(request: HttpRequest, principal: string, { option, message, retryMs }: LoadExcess): void {
     const { remoteAddress } = request;
-    const { audit, metrics } = this.#open?.host ?? {};
+    const { bus, metrics } = this.#open?.host ?? {};
     metrics?.refused(option);
-    audit?.send({ type: 'limited', by: { principal }, rule: option, remoteAddress });
+    if (bus?.has('client.limited')) bus.emit('client.limited', { principal, option, remoteAddress });
     const headers = { 'retry-after': String(Math.ceil(retryMs / 1_000)) };
     this.refuse(request, { status: 429, message, headers }, ErrorCode.Overloaded);
   }

@@ -130,6 +130,13 @@ export const MAX_EXCHANGES = 4_096;
  */
 export type SharedHttpOptions = Omit<HttpOptions, 'port' | 'host' | 'path' | 'metrics' | 'ownsProcess'>;
 
+declare module '../transports/transport.ts' {
+  interface TransportHost {
+    /** The server's own HTTP options; each applies to an HTTP transport without its own value. */
+    readonly http?: SharedHttpOptions | undefined;
+  }
+}
+
 /**
  * Merges a transport's options with the server's, which fill the gaps. `undefined` counts as a gap, so that `http({
  * authenticate: undefined })` does not disable the authentication of its server.

@@ -3,6 +3,7 @@ import type { Dialect } from '../protocol/dialects/index.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Auth } from './auth.ts';
 import type { LeavingCells } from './cell-holder.ts';
+import type { ClientFacts } from './client-facts.ts';
 import type { Hop } from './hop-records.ts';
 import type { SessionStorage } from './session-storage.ts';
 
@@ -173,8 +174,18 @@ export interface ConnectionEvents {
     /** The session of the connection leaves memory, and its next request restores it. */
     readonly hibernates?: true;
   };
+  /** A client has opened a session. */
+  'session.opened': { readonly client: ClientFacts };
   /** A session has ended: it neither serves nor hibernates. */
-  'session.ended': { readonly session: string };
+  'session.ended': { readonly session: string; readonly client: ClientFacts; readonly reason: string };
+  /** A transport has rejected the credentials of a request. */
+  'authentication.failed': { readonly remoteAddress: string | undefined };
+  /** A transport has rejected a request beyond the limit that this option sets. */
+  'client.limited': {
+    readonly principal: string;
+    readonly option: string;
+    readonly remoteAddress: string | undefined;
+  };
   /** The core has one message for the peer, as text without a line end. */
   'connection.send': {
     readonly connection: ConnectionId;

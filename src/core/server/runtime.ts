@@ -162,7 +162,7 @@ export function createRuntime(
   // Requests that wait for input.
   const keys = new StateKeys(options.keys);
   keeping.restoring(() => keys.load(keeping.store));
-  const audit = options.audit && new Audit(options.audit, { system, store: keeping.store, keys, riders });
+  const audit = options.audit && new Audit(options.audit, { system, bus, store: keeping.store, keys, riders });
   if (audit) keeping.restoring(() => audit.open());
   supervision.audits(audit?.mailbox);
   const requestLog = new RequestLog({ system, limits, store: keeping.store });
@@ -368,7 +368,6 @@ export function createRuntime(
     connections,
     lasting,
     server: server.mailbox,
-    audit: audit?.mailbox,
   });
   keeping.taking({
     take: () => Promise.resolve(),
@@ -559,7 +558,6 @@ export function createRuntime(
           get signIns() {
             return offering.mounts.signIns;
           },
-          audit: audit?.mailbox,
           dormantSessions: kept && directory,
           requestClose(reason) {
             launcher()?.closes?.(reason, 'transport');

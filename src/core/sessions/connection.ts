@@ -2,8 +2,6 @@
  * Assembles one connection: its inbound codec, its in-flight table, its emitter, and the session of a legacy client.
  */
 
-import type { ReplyCache } from '../../features/durability/reply-cache.ts';
-import type { AuditMail } from '../../features/guard/audit/audit-messages.ts';
 import { Inbound, type OpenedSession, type SessionOpener } from '../codec/inbound/inbound.ts';
 import type { Outbound } from '../codec/outbound/outbound.ts';
 import { spawnEmitter } from '../emitters/emitter.actor.ts';
@@ -43,11 +41,9 @@ export interface ConnectionServices {
   readonly placement?: RequestPlacement | undefined;
   readonly sessions: OpenSessions;
   /** Stores replies before they are sent. Absent if the server stores none. */
-  readonly replies?: Pick<ReplyCache, 'storing'> | undefined;
+  readonly replies?: { storing(emitter: Mailbox<EmitterMail>): Mailbox<EmitterMail> } | undefined;
   /** While draining, gets `connection idle` when no request of a connection is in flight any more. */
   readonly server: Mailbox<ServerMail>;
-  /** Records sessions; undefined without an audit. */
-  readonly audit: Mailbox<AuditMail> | undefined;
 }
 
 /** The properties of a connection, besides its id. */
@@ -138,7 +134,7 @@ export class Connection implements SessionOpener {
     dialect: Dialect,
     keep?: SessionPersistence,
   ): OpenedSession & { readonly id: string } {
-    const { system, sessions, subscriptions, capabilities } = this.#services;
+    const { bus, system, sessions, subscriptions, capabilities } = this.#services;
     const { principal, sessionId } = this.#kind;
     // A restored session is already counted.
     if (!keep?.was) sessions.check(principal, opening);
@@ -162,7 +158,7 @@ export class Connection implements SessionOpener {
     this.#session = opened;
     sessions.add(this.#id, principal, opening);
     subscriptions.send({ type: 'session opened', session: mailbox });
-    if (!keep?.was) this.#services.audit?.send({ type: 'session opened', by: opened.client });
+    if (!keep?.was && bus.has('session.opened')) bus.emit('session.opened', { client: opened.client });
     const watches = keep?.was?.watches;
     if (watches?.length) subscriptions.send({ type: 'session restored', session: mailbox, watches });
     return { id, client: opened.client, requests: this.#requests.mailbox };
@@ -264,12 +260,10 @@ export class Connection implements SessionOpener {
   }
 
   #sessionClosed(reason: string): void {
-    const { audit, bus, sessions, subscriptions } = this.#services;
+    const { bus, sessions, subscriptions } = this.#services;
     const { actor, client } = this.#session ?? {};
-    if (client && !this.#hibernates) {
-      audit?.send({ type: 'session ended', by: client, reason });
-      if (client.session) bus.emit('session.ended', { session: client.session.id });
-    }
+    if (client?.session && !this.#hibernates && bus.has('session.ended'))
+      bus.emit('session.ended', { session: client.session.id, client, reason });
     this.#session = undefined;
     if (actor) {
       actor.stop(reason);

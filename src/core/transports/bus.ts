@@ -34,6 +34,11 @@ export class Bus {
     return () => void this.#emitter.off(name, guarded);
   }
 
+  /** True if `name` has a listener: without one, its event need not be created. */
+  has(name: keyof BusEvents): boolean {
+    return this.#emitter.listenerCount(name) > 0;
+  }
+
   emit<K extends keyof BusEvents>(name: K, event: BusEvents[K]): void {
     this.#emitter.emit(name, event);
   }

@@ -3,14 +3,11 @@
  * text.
  */
 
-import type { AuditMail } from '../../features/guard/audit/audit-messages.ts';
-import type { SharedHttpOptions } from '../http/http-options.ts';
 import type { Clock, Pace } from '../kernel/clock.ts';
 import type { LogFields } from '../kernel/operator-log.ts';
 import type { Quota } from '../kernel/quota.ts';
 import type { Metrics } from '../kernel/telemetry/metrics.ts';
 import type { DormantSessions } from '../messages/dormant-sessions.ts';
-import type { Mailbox } from '../messages/mailbox.ts';
 import type { ErrorCodeValue } from '../protocol/errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
@@ -56,7 +53,7 @@ export interface ReturnAddress {
   readonly identifies: boolean;
 }
 
-/** The services that the server provides to an open transport. */
+/** The services that the server provides to an open transport. A kind of transport declares here what only it needs. */
 export interface TransportHost {
   readonly bus: Bus;
   readonly clock: Clock;
@@ -86,10 +83,6 @@ export interface TransportHost {
   document(value: JsonObject): string;
   /** The readable id of the request in a text, or in its beginning, for the error of a text that is too long. */
   idIn(text: string): RequestId | undefined;
-  /** The server's own HTTP options; each applies to an HTTP transport without its own value. */
-  readonly http?: SharedHttpOptions | undefined;
-  /** Records what the transport itself denies and limits; undefined without an audit. */
-  readonly audit?: Mailbox<AuditMail> | undefined;
   /** The sign-ins at upstreams; undefined while no upstream needs one. */
   readonly signIns?: SignInReturns | undefined;
   /** The hibernating sessions in the store; undefined without a durable store. */

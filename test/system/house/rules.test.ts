@@ -51,8 +51,6 @@ src/core/server/runtime.ts
 src/core/server/server.ts
 src/core/server/supervised.ts
 src/core/server/supervision.ts
-src/core/sessions/connection.ts
-src/core/transports/transport.ts
 `
     .trim()
     .split('\n'),

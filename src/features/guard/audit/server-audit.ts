@@ -1,10 +1,12 @@
 /** The audit of a server: its log, its destination, the recording of calls, and the reader of its records. */
 import type { Actor, ActorSystem } from '../../../core/kernel/actor.ts';
 import { isoOf } from '../../../core/kernel/clock.ts';
+import { ANONYMOUS } from '../../../core/kernel/quota.ts';
 import type { Mailbox } from '../../../core/messages/mailbox.ts';
 import { describe, isObject } from '../../../core/protocol/json.ts';
 import type { CommitRiders } from '../../../core/store/commit-rider.ts';
 import type { Store } from '../../../core/store/store.ts';
+import type { Bus } from '../../../core/transports/bus.ts';
 import type { StateKeys } from '../../asking/seal.ts';
 import { type AuditDestination, AuditFile, readAuditFile } from './audit-file.ts';
 import { spawnAuditLog } from './audit-log.actor.ts';
@@ -23,6 +25,8 @@ import { AuditedCalls } from './audited-calls.ts';
 
 export interface AuditServices {
   readonly system: ActorSystem;
+  /** Its events about sessions and rejected requests are audited. */
+  readonly bus: Bus;
   readonly store: Store;
   readonly keys: StateKeys;
   /** Of the store. */
@@ -43,7 +47,7 @@ export class Audit {
 
   /** @throws {TypeError} for the destination `'store'` without a durable store */
   constructor(options: AuditOptions, services: AuditServices) {
-    const { system, store, keys } = services;
+    const { system, bus, store, keys } = services;
     if (options.to === 'store' && !store.durable)
       throw new TypeError(
         "createServer: audit.to: 'store' needs a durable store: pass createServer({ store: sqlite(path) }), or serve with --data DIR",
@@ -62,6 +66,18 @@ export class Audit {
       required: options.required === true,
       incident: system.incident,
     });
+    this.#listen(bus, this.#log.mailbox);
+  }
+
+  #listen(bus: Bus, log: Mailbox<AuditMail>): void {
+    bus.on('session.opened', ({ client }) => log.send({ type: 'session opened', by: client }));
+    bus.on('session.ended', ({ client, reason }) => log.send({ type: 'session ended', by: client, reason }));
+    bus.on('authentication.failed', ({ remoteAddress }) =>
+      log.send({ type: 'denied', by: { principal: ANONYMOUS }, rule: 'authentication', remoteAddress }),
+    );
+    bus.on('client.limited', ({ principal, option, remoteAddress }) =>
+      log.send({ type: 'limited', by: { principal }, rule: option, remoteAddress }),
+    );
   }
 
   /** Receives the events. */
