@@ -1,5 +1,5 @@
 /** Makes a page that is one file: its script and style are in it, and its policy allows these two by their hashes, and no request. */
-import { createHash } from 'node:crypto';
+import { sha256 } from '../core/kernel/sha256.ts';
 
 export interface PageParts {
   readonly title: string;
@@ -51,5 +51,5 @@ ${data ? `<script type="application/json" id="${data.id}">${data.json}</script>\
 }
 
 function hashOf(text: string): string {
-  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
+  return `sha256-${sha256(text, 'base64')}`;
 }

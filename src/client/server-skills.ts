@@ -1,6 +1,6 @@
 /** The skills of a server (SEP-2640): entries as they are listed, and files that are read on demand and verified. */
 import { Buffer } from 'node:buffer';
-import { createHash } from 'node:crypto';
+import { sha256 } from '../core/kernel/sha256.ts';
 import { describe, isObject, messageOf } from '../core/protocol/json.ts';
 import { type ListedSkillFile, SKILL_NAME, type SkillEntry } from '../core/protocol/skills.ts';
 import type { ReadResourceResult } from '../core/protocol/types.ts';
@@ -175,7 +175,7 @@ export class Skill {
       throw this.#malformed(
         `${uri}: expected ${size} bytes as the skill's entry lists, got ${bytes.length}. The file is not used`,
       );
-    const found = `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+    const found = `sha256:${sha256(bytes, 'hex')}`;
     if (found !== digest)
       throw this.#malformed(
         `${uri}: expected the digest ${digest} of the skill's entry, got ${found}. The file is not used`,

@@ -1,13 +1,13 @@
 /** The server process that many shims share: locates its socket and starts it once. */
 import { Buffer } from 'node:buffer';
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ownFile } from '../../core/kernel/package-files.ts';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import { checkDirectory, codeOf, isListening, isWindows } from '../../core/transports/socket-path.ts';
 import type { Environment } from '../command-io.ts';
@@ -147,7 +147,7 @@ export function defaultPath(file: string, args: readonly string[], env: Environm
 }
 
 function hashOf(parts: readonly string[]): string {
-  return createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 16);
+  return sha256(parts.join('\0'), 'hex').slice(0, 16);
 }
 
 function directoryOf(path: string): string {

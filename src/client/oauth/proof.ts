@@ -1,5 +1,6 @@
 /** Proofs of possession for requests to a resource (RFC 9449). */
-import { createHash, randomUUID, webcrypto } from 'node:crypto';
+import { randomUUID, webcrypto } from 'node:crypto';
+import { sha256 } from '../../core/kernel/sha256.ts';
 
 /** A key pair for ES256, which can be written down. */
 export interface ProofKey {
@@ -49,7 +50,7 @@ export async function proofOf(
     htm: request.method,
     htu: `${request.url.origin}${request.url.pathname}`,
     iat: nowSeconds,
-    ath: createHash('sha256').update(request.token).digest('base64url'),
+    ath: sha256(request.token),
     ...(request.nonce === undefined ? {} : { nonce: request.nonce }),
   };
   const signed = `${encode(header)}.${encode(payload)}`;

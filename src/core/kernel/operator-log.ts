@@ -1,9 +1,9 @@
 /** The operator log: one line for each event that the person who runs the server must know about. */
-import { hash } from 'node:crypto';
 import type { RequestView } from '../messages/request-view.ts';
 import { messageOf, stackOf } from '../protocol/json.ts';
 import { visibleText } from '../protocol/visible-text.ts';
 import { nodeName } from './node-name.ts';
+import { sha256 } from './sha256.ts';
 
 /** The severity of a message. */
 export type OperatorLogLevel = 'info' | 'warning' | 'error';
@@ -98,7 +98,7 @@ export function fieldsOf(request: RequestView | undefined): Omit<LogFields, 'eve
   return {
     element: elementOf(operation),
     principal: client.principal,
-    ...(client.session === undefined ? {} : { sessionHash: hash('sha256', client.session.id, 'base64url') }),
+    ...(client.session === undefined ? {} : { sessionHash: sha256(client.session.id) }),
     ...(traceId === undefined || spanId === undefined ? {} : { traceId, spanId }),
   };
 }

@@ -1,5 +1,4 @@
 /** Supervision of one server: attributes event loop stalls, rejects poison calls, and lists quarantined actors. */
-import { createHash } from 'node:crypto';
 import type { AuditMail } from '../../features/guard/audit/audit-messages.ts';
 import type { Handles } from '../../features/machines/handles.ts';
 import { type Poisoned, poison } from '../../features/workers/poison-calls.ts';
@@ -9,6 +8,7 @@ import type { WatchdogOption } from '../../features/workers/watchdog-option.ts';
 import type { RunGate, Stages } from '../execution/stages.ts';
 import type { ActorSystem } from '../kernel/actor-system.ts';
 import { currentTurn } from '../kernel/current-turn.ts';
+import { sha256 } from '../kernel/sha256.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
@@ -143,7 +143,5 @@ function tell(): ReturnType<Parameters<typeof installStallProbe>[0]> {
 function digestOf({ operation }: RequestView, label: string): string {
   const args = 'arguments' in operation ? operation.arguments : undefined;
   const uri = 'uri' in operation ? operation.uri : undefined;
-  return createHash('sha256')
-    .update(toText([label, operation.method, uri, args]))
-    .digest('base64url');
+  return sha256(toText([label, operation.method, uri, args]));
 }

@@ -1,11 +1,11 @@
 /** The legacy sessions in a durable store: active and dormant ones. Finds a dormant session by its secret id. */
-import { createHash } from 'node:crypto';
 import { type SessionEvent, sessionMachine } from '../../../machines/session.ts';
 import type { ActorSystem } from '../kernel/actor-system.ts';
 import { eachInSlices, type Timer } from '../kernel/clock.ts';
 import type { Limits } from '../kernel/limits.ts';
 import { errorFields } from '../kernel/operator-log.ts';
 import type { Quotas } from '../kernel/server-quotas.ts';
+import { sha256 } from '../kernel/sha256.ts';
 import { step } from '../kernel/step.ts';
 import type { CellHolder } from '../messages/cell-holder.ts';
 import type { SessionState } from '../messages/session-messages.ts';
@@ -275,5 +275,5 @@ function ended({ expires }: ActorRow, now: number): boolean {
 
 /** Key in the store. The secret id, which grants access to the session, is never written to disk. */
 function actorOf(id: string): string {
-  return sessionActor(cellIn(id), createHash('sha256').update(id).digest('base64url'));
+  return sessionActor(cellIn(id), sha256(id));
 }

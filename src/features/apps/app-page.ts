@@ -1,8 +1,8 @@
 /** The page of an app: its text, its address with a hash of the text, and the resources that serve it. */
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import type { Listed } from '../../core/messages/registry-messages.ts';
 import { describe, type JsonObject, messageOf } from '../../core/protocol/json.ts';
 import { PAGE_TYPE } from '../../core/protocol/views.ts';
@@ -46,7 +46,7 @@ export interface PageSource {
  * every other hash with the current page.
  */
 export function pageOf(server: string, { name, identity, text, ui, shown, opener }: PageSource): ServedPage {
-  const hash = createHash('sha256').update(identity).digest('hex').slice(0, HASH_LENGTH);
+  const hash = sha256(identity, 'hex').slice(0, HASH_LENGTH);
   const prefix = `ui://${encodeURIComponent(server.toWellFormed())}/${name}`;
   const uri = `${prefix}.${hash}.html`;
   const handler: ResourceDefinition['handler'] = async (asked) => ({

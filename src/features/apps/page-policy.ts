@@ -1,6 +1,6 @@
 /** Puts a policy into a page, on top of that of the host: some hosts let pages reach origins that were not declared. */
-import { createHash } from 'node:crypto';
 import { type DefaultTreeAdapterTypes, parse } from 'parse5';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import type { AppOrigins } from './app-options.ts';
 
 type Node = DefaultTreeAdapterTypes.Node;
@@ -72,7 +72,7 @@ function policyOf(scripts: readonly Element[], origins: AppOrigins): string {
   const hashes = new Set(
     scripts
       .filter((script) => attributeOf(script, 'src') === undefined)
-      .map((script) => `'sha256-${createHash('sha256').update(textOf(script)).digest('base64')}'`),
+      .map((script) => `'sha256-${sha256(textOf(script), 'base64')}'`),
   );
   const from = (directive: string, ...sources: readonly string[]): string =>
     `${directive} ${sources.length === 0 ? "'none'" : sources.join(' ')}`;

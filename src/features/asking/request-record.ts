@@ -1,6 +1,6 @@
 /** The durable record of one request: its steps, the checkpoint of its statechart, and the call. Each result is committed before it is used. */
-import { createHash } from 'node:crypto';
 import type { Limits } from '../../core/kernel/limits.ts';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import type { JsonObject, JsonValue } from '../../core/protocol/json.ts';
 import { fromText, toText } from '../../core/store/serialize.ts';
 import type { ActorRow, Store, Write } from '../../core/store/store.ts';
@@ -111,7 +111,7 @@ export class RequestRecord implements RequestStorage {
   }
 
   get key(): string {
-    return createHash('sha256').update(this.#options.actor).digest('base64url');
+    return sha256(this.#options.actor);
   }
 
   /** True if the store holds anything of this run, as far as this process knows. */

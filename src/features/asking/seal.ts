@@ -10,6 +10,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import { isObject, type JsonValue } from '../../core/protocol/json.ts';
 import { digitsOf } from '../../core/protocol/json-text.ts';
 import { fromText, toText } from '../../core/store/serialize.ts';
@@ -138,7 +139,7 @@ export class KeyRing {
  * @example digest({ a: 1, b: 2 }) === digest({ b: 2, a: 1 }) // true
  */
 export function digest(value: JsonValue): string {
-  return createHash('sha256').update(canonical(value)).digest('base64url');
+  return sha256(canonical(value));
 }
 
 /**

@@ -2,10 +2,10 @@
  * At most one execution for each request identity: the outcome of a call is stored, and a repeated call gets the stored
  * outcome (docs/adr/0014).
  */
-import { hash as digestOf } from 'node:crypto';
 import type { RequestGate } from '../../core/execution/stages.ts';
 import type { ActorSystem } from '../../core/kernel/actor-system.ts';
 import type { Limits } from '../../core/kernel/limits.ts';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import type { EmitterMail } from '../../core/messages/emitter-messages.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { AnswerMail, RequestMail } from '../../core/messages/request-messages.ts';
@@ -162,23 +162,23 @@ export class ReplyCache {
     const session = client.session && this.#options.sessions.awake(client.session.id);
     const lasts = client.session !== undefined && this.#options.lasting.has(client.session.id);
     if (key === undefined && !session && !lasts) return undefined;
-    const digest = hash(toText([operation.name, operation.arguments]));
+    const digest = sha256(toText([operation.name, operation.arguments]));
     const expires = system.clock.date() + limits.replyTtlMs + Math.floor(limits.replyTtlMs / SLACK);
     if (key !== undefined) {
       const [actor, name] = [this.#keysOf(client.principal), 'this idempotency key'];
-      return { actor, request: hash(key), digest, name, session: undefined, repeatable, expires };
+      return { actor, request: sha256(key), digest, name, session: undefined, repeatable, expires };
     }
-    const actor = session?.actor ?? `session/lasting/${hash(client.session?.id ?? '')}`;
+    const actor = session?.actor ?? `session/lasting/${sha256(client.session?.id ?? '')}`;
     // A client that violates the specification and restarts its ids makes a different call; it must not get an old
     // response.
-    const request = hash(`${typeof id} ${id} ${digest}`);
+    const request = sha256(`${typeof id} ${id} ${digest}`);
     return { actor, request, digest, name: `id ${String(id).slice(0, 64)}`, session, repeatable, expires };
   }
 
   /** The owner of a principal's keys in the store. Most calls follow one of the same principal. */
   #keysOf(principal: string): string {
     if (this.#keys?.principal === principal) return this.#keys.actor;
-    const actor = `key/${hash(principal)}`;
+    const actor = `key/${sha256(principal)}`;
     this.#keys = { principal, actor };
     return actor;
   }
@@ -480,8 +480,4 @@ function unsaved(error: unknown) {
 
 function keyOf({ actor, request }: Identity): string {
   return `${actor} ${request}`;
-}
-
-function hash(text: string): string {
-  return digestOf('sha256', text, 'base64url');
 }

@@ -1,8 +1,8 @@
 /** An instance in memory and its durable parts: snapshot, timers, steps of its invocations. */
-import { createHash } from 'node:crypto';
 import type { AnyActorRef } from 'xstate';
 import { durationOf } from '../../core/kernel/charts/chart.ts';
 import { actorAt, actorPath } from '../../core/kernel/charts/system-actors.ts';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import { activeNodes } from '../../core/kernel/xstate-internals.ts';
 import { heapBytes } from '../../core/protocol/heap.ts';
 import { isObject, type JsonValue, messageOf } from '../../core/protocol/json.ts';
@@ -254,7 +254,7 @@ export class Activation implements InputsOwner {
       // The result of `serializable` is JSON data.
       copy: (result, label) => serializable(result, label, limits.maxDepth) as JsonValue,
     });
-    return { key: createHash('sha256').update(`${actor} ${stream}`).digest('base64url'), step };
+    return { key: sha256(`${actor} ${stream}`), step };
   }
 }
 

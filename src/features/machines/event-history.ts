@@ -1,5 +1,4 @@
 /** The history of an instance: the events that its machine received, in order, and their replay. */
-import { createHash } from 'node:crypto';
 import {
   type AnyEventObject,
   type AnyMachineSnapshot,
@@ -8,6 +7,7 @@ import {
   transition,
 } from 'xstate';
 import { jsonLength } from '../../core/execution/size.ts';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import { fromText, toText } from '../../core/store/serialize.ts';
 import type { JournalEvent } from '../../core/store/store.ts';
@@ -72,7 +72,7 @@ export function hashOf(machine: AnyStateMachine, snapshot: AnyMachineSnapshot): 
 /** The same for a stored snapshot. */
 export function hashOfStored({ status, value, context, output }: Readonly<Record<string, unknown>>): string {
   const text = toText(sorted({ status, value, context, output }));
-  return createHash('sha256').update(text).digest('base64url');
+  return sha256(text);
 }
 
 /** Sorts the keys of objects, because JSON preserves the order in which they were written. */

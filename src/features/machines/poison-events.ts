@@ -2,7 +2,6 @@
  * Detects poison events: marks the event that an instance is processing, counts the deaths of the process during it, and stores
  * the counts ({@link PoisonRegistry} decides).
  */
-import { createHash } from 'node:crypto';
 import { errorFields, type RuntimeLog } from '../../core/kernel/operator-log.ts';
 import {
   deathsOf,
@@ -12,6 +11,7 @@ import {
   PoisonRegistry,
   REMEMBERED_MS,
 } from '../../core/kernel/poison-registry.ts';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
 import { running } from '../../core/requests/running.ts';
 import { fromText, toText } from '../../core/store/serialize.ts';
@@ -95,7 +95,7 @@ export class PoisonEvents {
     const { last } = notes;
     if (last === undefined) return;
     const crashed = hasCrashed(notes.by, previous?.());
-    const key = keyOf(last);
+    const key = sha256(last);
     const record = this.#records.died(key, { crashed, at: Math.round(date()), factsOf: () => undefined });
     log(
       'error',
@@ -110,7 +110,7 @@ export class PoisonEvents {
   async readEnded(): Promise<void> {
     const { store, log } = this.#deps;
     for (const { mark, times, at } of (await store.notes?.ended?.()) ?? []) {
-      const key = keyOf(mark);
+      const key = sha256(mark);
       const before = this.#records.find(key);
       if (before && before.crashes >= times) continue;
       log('error', `a process died while it processed ${inWords(mark)} (${times} times so far)`, { event: 'crash' });
@@ -122,7 +122,7 @@ export class PoisonEvents {
   /** Returns the history of this activity of an instance; undefined if it has none. */
   of(id: string, what: string): PoisonHistory | undefined {
     if (this.#records.size === 0) return undefined;
-    const found = this.#records.find(keyOf(toText([id, what])));
+    const found = this.#records.find(sha256(toText([id, what])));
     return found && { deaths: deathsOf(found), poison: isPoison(found), incident: found.facts?.incident };
   }
 
@@ -134,7 +134,7 @@ export class PoisonEvents {
   /** Clears the unexplained deaths during an event that the process has survived. */
   survived(id: string, call: QueuedCall): void {
     if (this.#records.size === 0 || call.type !== 'event') return;
-    const key = keyOf(toText([id, whatOf(call)]));
+    const key = sha256(toText([id, whatOf(call)]));
     if (this.#records.survived(key)) this.#writeSoon(key);
   }
 
@@ -145,7 +145,7 @@ export class PoisonEvents {
    */
   quarantine(id: string, call: QueuedCall | undefined, incident: string): void {
     const mark = toText([id, call ? whatOf(call) : OWN_ACTIVITY]);
-    const key = keyOf(mark);
+    const key = sha256(mark);
     const found = this.#records.find(key);
     if (!found || !isPoison(found)) return;
     this.#records.describe(key, { incident, id, what: inWords(mark), own: call === undefined });
@@ -304,9 +304,5 @@ function whatOf(call: QueuedCall): string {
     // A value that JSON cannot represent does not come from a client.
     text = call.event.type;
   }
-  return text.length <= LONGEST ? text : keyOf(text);
-}
-
-function keyOf(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
+  return text.length <= LONGEST ? text : sha256(text);
 }

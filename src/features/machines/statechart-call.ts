@@ -2,7 +2,6 @@
  * Runs a statechart for one call, from its initial state or its last checkpoint to a final state. With a store, its effects and
  * questions wait until the checkpoint that led to them is durable, and another process resumes it there.
  */
-import { createHash } from 'node:crypto';
 import type { AnyActorRef, AnyStateMachine } from 'xstate';
 import type { Context } from '../../core/execution/context.ts';
 import type { Answers, Questions } from '../../core/execution/questions.ts';
@@ -13,6 +12,7 @@ import { liveMachine } from '../../core/kernel/inspection/inspected-machine.ts';
 import type { Limits } from '../../core/kernel/limits.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
 import { type GatedWrites, OutputGate } from '../../core/kernel/output-gate.ts';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import type { Invoked } from '../asking/invocations.ts';
 import { type Checkpoints, checkpointsOf } from '../asking/request-context.ts';
@@ -310,7 +310,7 @@ class StatechartCall {
     const { ctx } = this.#run;
     const call = checkpoints.storage()?.key ?? ctx.requestId;
     return {
-      key: createHash('sha256').update(`${call} ${entry}`).digest('base64url'),
+      key: sha256(`${call} ${entry}`),
       step: (name, fn) => ctx.step(`${entry}/${name}`, fn),
     };
   }

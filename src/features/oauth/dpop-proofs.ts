@@ -1,7 +1,7 @@
 /** Checks proofs of possession, and accepts each once (RFC 9449 section 4.3). */
-import { hash } from 'node:crypto';
 import { calculateJwkThumbprint, compactVerify, decodeJwt, decodeProtectedHeader, EmbeddedJWK, errors } from 'jose';
 import type { Clock } from '../../core/kernel/clock.ts';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import type { TokenAlgorithm } from './resource-server-options.ts';
 
@@ -65,7 +65,7 @@ export class DpopProofs {
     const now = this.#clock.date();
     if (typeof iat !== 'number' || !(Math.abs(iat * 1_000 - now) <= WINDOW_MS))
       return 'the proof was not made now: check the clock';
-    if (ath !== hash('sha256', request.token, 'base64url')) return 'the proof is for another token';
+    if (ath !== sha256(request.token)) return 'the proof is for another token';
     const thumbprint = await calculateJwkThumbprint(jwk, 'sha256');
     if (thumbprint !== request.boundTo) return 'the token is bound to another key';
     await compactVerify(proof, EmbeddedJWK, { algorithms: [...PROOF_ALGORITHMS] });

@@ -1,12 +1,12 @@
 /** The outcomes of verified tokens, by the hash of the token, until they expire. Tokens themselves are not stored. */
-import { hash } from 'node:crypto';
+import { sha256 } from '../../core/kernel/sha256.ts';
 
 /** Most remembered tokens of a kind. Beyond it the oldest are dropped. */
 const MAX_TOKENS = 10_000;
 
 /** The hash by which a token is remembered. Its bytes are characters: base64 would take a third of the time in addition. */
 export function tokenHash(token: string): string {
-  return hash('sha256', token, 'binary');
+  return sha256(token, 'binary');
 }
 
 /** A map whose entries expire. Beyond its size it drops the oldest. */

@@ -1,7 +1,8 @@
 /** The bytes of a skill's file: their digest, their type, and their form in a message, from which a client gets the same bytes. */
 import { Buffer } from 'node:buffer';
-import { hash, webcrypto } from 'node:crypto';
+import { webcrypto } from 'node:crypto';
 import { extname } from 'node:path';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import type { ResourceContents } from '../../core/protocol/types.ts';
 
 /** Length in bytes from which a digest is computed by a thread of Node's pool, so that other clients are served meanwhile. */
@@ -11,7 +12,7 @@ const LARGE = 65_536;
 export async function digestOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   const digest =
     bytes.length < LARGE
-      ? hash('sha256', bytes)
+      ? sha256(bytes, 'hex')
       : Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('hex');
   return `sha256:${digest}`;
 }

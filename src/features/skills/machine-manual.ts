@@ -3,11 +3,11 @@
  * it does by itself, and its chart. It is made from the machine that runs, so it is never stale.
  */
 import { Buffer } from 'node:buffer';
-import { hash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import { isFor, nodesOf, readChart } from '../../core/kernel/charts/chart.ts';
 import { type ChartEdge, type ChartNode, conditionOf } from '../../core/kernel/charts/chart-node.ts';
 import { toTable } from '../../core/kernel/charts/table.ts';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
 import { isJsonObject, isObject } from '../../core/protocol/json.ts';
 import { SKILL_FILE, type SkillEntry, skillNameOf } from '../../core/protocol/skills.ts';
@@ -43,7 +43,7 @@ export class MachineManual implements SkillSource {
     const put = (path: string, mimeType: string, text: string): void => {
       const bytes = Buffer.from(text);
       const file = { uri: `${root}/${path}`, name: path.slice(path.lastIndexOf('/') + 1), mimeType };
-      const digest = `sha256:${hash('sha256', bytes)}`;
+      const digest = `sha256:${sha256(bytes, 'hex')}`;
       this.#files.set(file.uri, { file: { ...file, digest, size: bytes.length }, bytes });
     };
     put(SKILL_FILE, 'text/markdown', new Manual(definition, tools, chart).text(frontmatter));

@@ -1,5 +1,5 @@
 /** The names under which a mount offers the tools or prompts of its upstream. */
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import { describe } from '../../core/protocol/json.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 
@@ -102,7 +102,7 @@ export class OfferedNames {
 }
 
 function shortened(name: string): string {
-  const digest = createHash('sha256').update(name).digest('hex').slice(0, 8);
+  const digest = sha256(name, 'hex').slice(0, 8);
   return `${name.replace(/[^A-Za-z0-9_.-]/gu, '_').slice(0, STEM)}_${digest}`;
 }
 

@@ -1,9 +1,10 @@
 /** Mounts a server: makes its upstream and its actor, and the object that `server.mount` returns. */
-import { hash, randomInt } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { isServerInMemory } from '../../client/in-memory.ts';
 import { within } from '../../core/kernel/clock.ts';
 import type { LogFields } from '../../core/kernel/operator-log.ts';
 import type { Quota } from '../../core/kernel/quota.ts';
+import { sha256 } from '../../core/kernel/sha256.ts';
 import { throttledLog } from '../../core/kernel/throttled-log.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
 import type { Store } from '../../core/store/store.ts';
@@ -231,5 +232,5 @@ function targetKeyOf(target: MountTarget): string | undefined {
 }
 
 function digest(parts: readonly unknown[]): string {
-  return hash('sha256', parts.map(String).join('\0'), 'base64url');
+  return sha256(parts.map(String).join('\0'));
 }

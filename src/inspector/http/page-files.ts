@@ -1,5 +1,4 @@
 /** The built files of the page: those that exist when the listener opens, and no others. */
-import { createHash } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, posix, sep } from 'node:path';
@@ -7,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 import { packageFile } from '../../core/kernel/package-files.ts';
+import { sha256 } from '../../core/kernel/sha256.ts';
 
 export interface PageFile {
   readonly body: Uint8Array;
@@ -87,7 +87,7 @@ export class PageFiles {
 
   async #load(name: string): Promise<PageFile> {
     const body = await this.#read(name);
-    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+    const etag = `"${sha256(body).slice(0, 22)}"`;
     return { body, type: typeOf(name) ?? '', etag, hashed: name.startsWith('assets/') };
   }
 }

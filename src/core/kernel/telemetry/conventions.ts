@@ -1,6 +1,6 @@
 /** The names and attributes of spans and metrics in OpenTelemetry's semantic conventions for MCP. */
-import { createHash } from 'node:crypto';
 import type { Operation } from '../../protocol/operations.ts';
+import { sha256 } from '../sha256.ts';
 import type { Labels } from './instruments.ts';
 import type { Carrier, EndedSession, SeenRequest } from './telemetry.ts';
 
@@ -67,7 +67,7 @@ export function sessionAttributes({ protocolVersion, session }: Pick<Carrier, 'p
 }
 
 function sessionDigest(session: string): string {
-  return createHash('sha256').update(session).digest('base64url').slice(0, 22);
+  return sha256(session).slice(0, 22);
 }
 
 /** @param error an `error.type`: those that are numbers are codes of JSON-RPC */

@@ -1,10 +1,10 @@
 /** The audit log actor: writes a record of each event that is audited, counts repeated rejections, and reports lost records. */
-import { hash } from 'node:crypto';
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../../../core/kernel/actor.ts';
 import { isoOf, type Timer } from '../../../core/kernel/clock.ts';
 import type { Facts } from '../../../core/kernel/inspection/records.ts';
 import { nodeName } from '../../../core/kernel/node-name.ts';
 import { errorFields } from '../../../core/kernel/operator-log.ts';
+import { sha256 } from '../../../core/kernel/sha256.ts';
 import type { Mailbox } from '../../../core/messages/mailbox.ts';
 import { messageOf, shortened } from '../../../core/protocol/json.ts';
 import type { AuditDestination } from './audit-file.ts';
@@ -292,7 +292,7 @@ const DIGESTS = new WeakMap<object, string>();
 function digestOf(session: { readonly id: string }): string {
   const known = DIGESTS.get(session);
   if (known !== undefined) return known;
-  const digest = hash('sha256', session.id, 'base64url');
+  const digest = sha256(session.id);
   DIGESTS.set(session, digest);
   return digest;
 }

@@ -1,7 +1,7 @@
 /** The daily use of each principal and tool, stored in the durable store so that a crash returns little of it. */
-import { hash } from 'node:crypto';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { errorFields, type RuntimeLog } from '../../../core/kernel/operator-log.ts';
+import { sha256 } from '../../../core/kernel/sha256.ts';
 import { isObject, messageOf } from '../../../core/protocol/json.ts';
 import { fromText, toText } from '../../../core/store/serialize.ts';
 import type { ReplyWrite, Store } from '../../../core/store/store.ts';
@@ -46,7 +46,7 @@ export class DailyUses {
   /** The use of a principal that is not in memory. A durable store may have it. */
   open(tool: string, principal: string): DailyUse {
     const { store } = this.#options;
-    const actor = `server/limits/${hash('sha256', `${tool}\n${principal}`, 'base64url')}`;
+    const actor = `server/limits/${sha256(`${tool}\n${principal}`)}`;
     const use: DailyUse = { actor, day: this.#today(), used: 0, unstored: 0, waits: undefined, failing: false };
     if (store.durable) use.waits = this.#load(use);
     return use;
