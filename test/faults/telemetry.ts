@@ -50,7 +50,7 @@ export const TELEMETRY: readonly BrokenBuild[] = [
     id: 'G-12',
     test: LOG,
     in: 'operator-log.ts: fieldsOf',
-    find: "{ sessionHash: sha256(client.session.id) }",
+    find: '{ sessionHash: sha256(client.session.id) }',
     replace: '{ sessionHash: client.session.id }',
     why: 'the log has the id of a session, which is the key to it',
   },
