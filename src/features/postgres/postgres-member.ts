@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Worker } from 'node:worker_threads';
 import { systemClock } from '../../core/kernel/clock.ts';
 import { messageOf } from '../../core/protocol/json.ts';
-import type { Member, MemberEvents, Nodes, Peer } from '../../core/store/membership.ts';
+import type { Member, MemberEvents, Peer } from '../../core/store/membership.ts';
 import { StoreError } from '../../core/store/store.ts';
 import { startStoreThread } from '../../core/store/store-thread.ts';
 import { type BeatStart, type FromBeat, SHARED, type ToBeat } from './beat-protocol.ts';
@@ -41,20 +41,7 @@ export interface Seat {
   readonly fence: WriteFence;
 }
 
-/** The nodes that share a schema. */
-export class PostgresNodes implements Nodes {
-  readonly #seat: Seat;
-
-  constructor(seat: Seat) {
-    this.#seat = seat;
-  }
-
-  join(self: { readonly address: string; readonly version: string }, hear: MemberEvents): Promise<Member> {
-    return PostgresMember.join(this.#seat, self, hear);
-  }
-}
-
-class PostgresMember implements Member {
+export class PostgresMember implements Member {
   readonly id = randomBytes(12).toString('base64url');
   readonly #seat: Seat;
   readonly #hear: MemberEvents;
@@ -98,6 +85,7 @@ class PostgresMember implements Member {
     });
   }
 
+  /** Joins the nodes that share a schema, under an id that no node had before. @throws {StoreError} */
   static async join(
     seat: Seat,
     self: { readonly address: string; readonly version: string },

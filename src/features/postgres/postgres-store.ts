@@ -61,10 +61,10 @@ export class OpenedPostgres extends Store {
   }
 
   async join(self: Parameters<Nodes['join']>[0], hear: MemberEvents): Promise<Member> {
-    const { PostgresNodes } = await import('./postgres-member.ts');
+    const { PostgresMember } = await import('./postgres-member.ts');
     const { schema, lockMs } = this.#options;
     const seat = { address: this.#session, schema, joinMs: lockMs, primary: this.#primary, fence: this.fence };
-    return new PostgresNodes(seat).join(self, hear);
+    return PostgresMember.join(seat, self, hear);
   }
 
   override impairment(): 'not open' | undefined {

@@ -9,30 +9,9 @@ import type { PrimaryTimeline } from './primary-timeline.ts';
 import { ReconnectingConnection } from './reconnecting-connection.ts';
 
 /** One connection, and the number of reads that it works on. */
-class Reader {
+interface Reader {
   readonly connection: ReconnectingConnection;
-  load = 0;
-
-  constructor(
-    pool: ReaderPool,
-    address: PostgresAddress,
-    options: PostgresOptions,
-    primary: PrimaryTimeline,
-    application: string,
-  ) {
-    this.connection = new ReconnectingConnection(
-      address,
-      // Behind a pooler, another statement may reach another session.
-      {
-        connectMs: options.connectMs,
-        answerMs: options.answerMs,
-        prepares: options.session === undefined,
-        application,
-      },
-      primary,
-      pool,
-    );
-  }
+  load: number;
 }
 
 export class ReaderPool {
@@ -43,10 +22,13 @@ export class ReaderPool {
 
   constructor(address: PostgresAddress, options: PostgresOptions, primary: PrimaryTimeline, application: string) {
     this.#options = options;
-    this.#readers = Array.from(
-      { length: options.readers },
-      () => new Reader(this, address, options, primary, application),
-    );
+    const { connectMs, answerMs, session, readers } = options;
+    // Behind a pooler, another statement may reach another session.
+    const given = { connectMs, answerMs, prepares: session === undefined, application };
+    this.#readers = Array.from({ length: readers }, () => ({
+      connection: new ReconnectingConnection(address, given, primary, this),
+      load: 0,
+    }));
   }
 
   async open(): Promise<void> {

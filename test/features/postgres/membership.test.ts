@@ -8,7 +8,7 @@ import { StoreError } from '../../../src/core/store/store.ts';
 import { ClusterTables } from '../../../src/features/postgres/cluster-tables.ts';
 import { PostgresAddress } from '../../../src/features/postgres/postgres-address.ts';
 import { PostgresConnection } from '../../../src/features/postgres/postgres-connection.ts';
-import { PostgresNodes } from '../../../src/features/postgres/postgres-member.ts';
+import { PostgresMember } from '../../../src/features/postgres/postgres-member.ts';
 import { ensureSchema } from '../../../src/features/postgres/postgres-schema.ts';
 import { PrimaryTimeline } from '../../../src/features/postgres/primary-timeline.ts';
 import { WriteFence } from '../../../src/features/postgres/write-fence.ts';
@@ -64,11 +64,12 @@ async function join(address = '127.0.0.1:7401', through = url): Promise<Joined> 
   let changes = 0;
   const fence = new WriteFence(() => {});
   const primary = new PrimaryTimeline();
-  const nodes = new PostgresNodes({
+  const seat = {
     ...{ address: new PostgresAddress(through), schema: 'troupe', joinMs: 10_000 },
     ...{ primary, fence },
-  });
-  const member = await nodes.join(
+  };
+  const member = await PostgresMember.join(
+    seat,
     { address, version: '1.0.0' },
     {
       changed() {
