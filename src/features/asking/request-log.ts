@@ -290,8 +290,8 @@ export interface StoredCall {
   readonly id: string | number;
   /** Its caller, if more than a name is known of it. */
   readonly auth?: Auth | undefined;
-  /** The replies of its client before it became a task. Absent if it is none. */
-  readonly replies?: Readonly<Record<string, unknown>> | undefined;
+  /** The replies of its client before it became a task. */
+  readonly replies: Readonly<Record<string, unknown>>;
 }
 
 /** Returns the data to run a call again, of a call without replies. */
@@ -310,7 +310,7 @@ export function isCall(value: unknown): value is StoredCall {
     isObject(value.capabilities) &&
     typeof value.revision === 'string' &&
     typeof value.principal === 'string' &&
-    (value.replies === undefined || isObject(value.replies)) &&
+    isObject(value.replies) &&
     (value.auth === undefined || isAuth(value.auth))
   );
 }

@@ -107,6 +107,24 @@ test('every JSON in the docs is JSON', () => {
   for (const page of pages) for (const block of blocks(page, 'json')) JSON.parse(block);
 });
 
+test('the architecture names files that exist, and every actor', () => {
+  const text = read('docs/architecture.md');
+  const named = [...text.matchAll(/[`\d ]((?:[\w-]+\/)*[\w.-]+\.ts)\b/g)].map(([, path = '']) => path);
+  const found = named.map((path) => ['', 'src', 'src/client'].find((folder) => existsSync(join(root, folder, path))));
+  assert.equal(
+    named.filter((_, index) => found[index] === undefined),
+    [],
+  );
+  const actors = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.actor.ts'))
+    .map((path) => `src/${path}`);
+  const paths = new Set(named.map((path, index) => join(found[index] ?? '', path)));
+  assert.equal(
+    actors.filter((path) => !paths.has(path)),
+    [],
+  );
+});
+
 test('every link to a file leads to one', () => {
   for (const page of pages) {
     for (const [, target = ''] of read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
