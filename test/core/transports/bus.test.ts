@@ -1,0 +1,33 @@
+/** The listeners of the bus: which events have one, and what happens if one throws. */
+import * as assert from 'uvu/assert';
+import { Bus, type Fault } from '../../../src/core/transports/bus.ts';
+import { suite } from '../../harness/door.ts';
+
+const test = suite('bus');
+
+test('has a listener from the subscription to its end', () => {
+  const bus = new Bus();
+  assert.is(bus.has('client.limited'), false);
+  const stop = bus.on('client.limited', () => {});
+  assert.is(bus.has('client.limited'), true);
+  assert.is(bus.has('authentication.failed'), false);
+  stop();
+  assert.is(bus.has('client.limited'), false);
+});
+
+test('a listener that throws is a fault, and the next listener still receives the event', () => {
+  const bus = new Bus();
+  const faults: Fault[] = [];
+  const received: (string | undefined)[] = [];
+  bus.on('fault', (fault) => faults.push(fault));
+  bus.on('authentication.failed', () => {
+    throw new Error('broken');
+  });
+  bus.on('authentication.failed', ({ remoteAddress }) => received.push(remoteAddress));
+  bus.emit('authentication.failed', { remoteAddress: '192.0.2.1' });
+  assert.equal(received, ['192.0.2.1']);
+  assert.equal(
+    faults.map(({ where }) => where),
+    ['authentication.failed'],
+  );
+});
