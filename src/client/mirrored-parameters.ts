@@ -2,7 +2,7 @@
  * Arguments that a tool's schema asks clients to repeat in HTTP headers (`x-mcp-header`): the check of the definition,
  * and the headers of a call.
  */
-import { describe, isObject, type JsonObject } from '../core/protocol/json.ts';
+import { describe, isObject, type JsonObject, messageOf } from '../core/protocol/json.ts';
 
 /** A parameter that becomes the header `Mcp-Param-{name}`. */
 export interface MirroredParameter {
@@ -20,58 +20,41 @@ const PRIMITIVE: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean']
  * @see 2026-07-28 streamable-http "Schema Extension"
  */
 export function mirroredParameters(schema: JsonObject): readonly MirroredParameter[] | string {
-  const found: MirroredParameter[] = [];
-  const problem = collect(schema, [], true, found);
-  if (problem !== undefined) return problem;
-  const names = new Set<string>();
-  for (const { name } of found) {
-    const lower = name.toLowerCase();
-    if (names.has(lower)) return `x-mcp-header "${name}" occurs twice`;
-    names.add(lower);
+  try {
+    const found = [...parametersIn(schema, [], true)];
+    const names = found.map(({ name }) => name.toLowerCase());
+    const twice = found.find((_, at) => names.indexOf(names[at] ?? '') !== at);
+    return twice ? `x-mcp-header "${twice.name}" occurs twice` : found;
+  } catch (error) {
+    return messageOf(error);
   }
-  return found;
 }
 
-/** @param reachable false below any keyword but `properties` */
-function collect(
-  schema: unknown,
-  path: readonly string[],
-  reachable: boolean,
-  found: MirroredParameter[],
-): string | undefined {
-  if (Array.isArray(schema)) {
-    for (const each of schema) {
-      const problem = collect(each, path, false, found);
-      if (problem !== undefined) return problem;
-    }
-    return undefined;
-  }
-  if (!isObject(schema)) return undefined;
+/**
+ * @param reachable false below any keyword but `properties`
+ * @throws {TypeError} for a definition that is invalid
+ */
+function* parametersIn(schema: unknown, path: readonly string[], reachable: boolean): Generator<MirroredParameter> {
+  if (Array.isArray(schema)) for (const each of schema) yield* parametersIn(each, path, false);
+  if (!isObject(schema) || Array.isArray(schema)) return;
   if ('x-mcp-header' in schema) {
     const name = schema['x-mcp-header'];
-    const where = path.length === 0 ? 'the root' : `"${path.join('../entries/client')}"`;
+    const where = `x-mcp-header of ${path.length === 0 ? 'the root' : `"${path.join('.')}"`}`;
     if (typeof name !== 'string' || !TOKEN.test(name))
-      return `x-mcp-header of ${where}: expected an HTTP field name, got ${describe(name)}`;
+      throw new TypeError(`${where}: expected an HTTP field name, got ${describe(name)}`);
     if (!reachable || path.length === 0)
-      return `x-mcp-header of ${where}: the parameter is not reachable by "properties" alone`;
+      throw new TypeError(`${where}: the parameter is not reachable by "properties" alone`);
     if (!PRIMITIVE.has(schema.type))
-      return `x-mcp-header of ${where}: expected the type string, integer or boolean, got ${describe(schema.type)}`;
-    found.push({ name, path });
+      throw new TypeError(`${where}: expected the type string, integer or boolean, got ${describe(schema.type)}`);
+    yield { name, path };
   }
   for (const [keyword, value] of Object.entries(schema)) {
     // Values of these are data, not schemas.
     if (keyword === 'const' || keyword === 'enum' || keyword === 'default' || keyword === 'examples') continue;
-    if (keyword === 'properties' && isObject(value)) {
-      for (const [key, property] of Object.entries(value)) {
-        const problem = collect(property, [...path, key], reachable, found);
-        if (problem !== undefined) return problem;
-      }
-      continue;
-    }
-    const problem = collect(value, path, false, found);
-    if (problem !== undefined) return problem;
+    if (keyword === 'properties' && isObject(value))
+      for (const [key, property] of Object.entries(value)) yield* parametersIn(property, [...path, key], reachable);
+    else yield* parametersIn(value, path, false);
   }
-  return undefined;
 }
 
 /** The headers of one call. A parameter without a value has no header. */

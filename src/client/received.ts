@@ -263,20 +263,15 @@ function readToolResult(result: Members, note: Repaired): Members {
   if (isObject(result.task) || (result.resultType !== undefined && result.resultType !== 'complete')) return result;
   const read = repaired(result, TOOL_RESULT, note);
   const { content } = read;
-  if (typeof content === 'string') {
-    note('content');
-    return { ...read, content: [{ type: 'text', text: content }] };
-  }
-  if (isObject(content) && !Array.isArray(content)) {
-    note('content');
-    return withList({ ...read, content: [content] }, 'content', BLOCK, note);
-  }
-  if (content === undefined || content === null) {
-    // SDKs default it to an empty list.
-    note('content');
-    return { ...read, content: [] };
-  }
-  return withList(read, 'content', BLOCK, note);
+  // SDKs default it to an empty list.
+  const blocks =
+    typeof content === 'string'
+      ? [{ type: 'text', text: content }]
+      : isObject(content) && !Array.isArray(content)
+        ? [content]
+        : (content ?? []);
+  if (blocks !== content) note('content');
+  return withList(blocks === content ? read : { ...read, content: blocks }, 'content', BLOCK, note);
 }
 
 /** Reads the elements of a list. */

@@ -245,7 +245,7 @@ function isInside(root: string, uri: string): boolean {
     .split('/')
     .every((segment) => {
       const name = decoded(segment);
-      return name !== '' && name !== '../entries/client' && name !== '..' && !/[/\\\0]/.test(name);
+      return name !== '' && name !== '.' && name !== '..' && !/[/\\\0]/.test(name);
     });
 }
 

@@ -306,6 +306,8 @@ const BAD_ENTRIES: readonly (readonly [what: string, entry: unknown, says: RegEx
   ['no files', { ...ENTRY, resources: [] }, /SKILL\.md among the files/],
   ['a file twice', { ...ENTRY, resources: [listed(MANIFEST, ''), listed(MANIFEST, '')] }, /listed twice/],
   ['a file elsewhere', { ...ENTRY, resources: [listed('file:///etc/passwd', '')] }, /not in the skill's folder/],
+  ['the folder itself', { ...ENTRY, resources: [listed(`${ROOT}/./x`, '')] }, /not in the skill's folder/],
+  ['an empty segment', { ...ENTRY, resources: [listed(`${ROOT}//x`, '')] }, /not in the skill's folder/],
   ['a file above', { ...ENTRY, resources: [listed(`${ROOT}/%2e%2e/x`, '')] }, /not in the skill's folder/],
   ['a short digest', { ...ENTRY, resources: [{ uri: MANIFEST, digest: 'sha256:0', size: 1 }] }, /digest: expected/],
   ['a negative size', { ...ENTRY, resources: [{ ...listed(MANIFEST, ''), size: -1 }] }, /size: expected/],

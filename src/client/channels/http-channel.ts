@@ -7,7 +7,7 @@ import { InFlightTable } from '../../core/requests/in-flight-table.ts';
 import { isHeaderValue } from '../../features/oauth/issuers/header-text.ts';
 import type { Authorization } from '../authorization.ts';
 import type { CallFailure } from '../client-errors.ts';
-import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from './channel.ts';
+import type { Channel, ChannelFailure, ChannelHost, ChannelMail, OutgoingMessage } from './channel.ts';
 import { EventReader } from './event-reader.ts';
 import { cut, EXCERPT_BYTES, excerpt, notMcp, readExcerpt, rejectionOf, tooLong } from './http-failures.ts';
 import { discard, HttpOrigin, type OriginOptions, type OriginRequest, type OriginResponse } from './http-origin.ts';
@@ -98,14 +98,14 @@ export class HttpChannel implements Channel {
     this.#origin = new HttpOrigin({
       ...options,
       agent: this.#agent,
-      tokenRejected: (challenge) => this.#toHost((host) => host.send({ type: 'token rejected', challenge })),
+      tokenRejected: (challenge) => this.#report({ type: 'token rejected', challenge }),
     });
   }
 
   /** HTTP has no connection of its own: the first request finds out whether the server is there. */
   open(host: ChannelHost): void {
     this.#host = host;
-    this.#options.clock.soon(() => this.#toHost(() => host.send({ type: 'opened' })));
+    this.#options.clock.soon(() => this.#report({ type: 'opened' }));
   }
 
   send(message: OutgoingMessage): void {
@@ -322,7 +322,7 @@ export class HttpChannel implements Channel {
           return this.#fail(exchange, { kind: 'unknown era', status, text: excerpt(text) });
         if (!json) return this.#fail(exchange, notMcp(status, type, text));
         this.#end(exchange);
-        return this.#toHost((host) => host.send({ type: 'text', text, about: id, whole: true }));
+        return this.#report({ type: 'text', text, about: id, whole: true });
       }
       const inSession = exchange.session !== undefined;
       if (inSession && isGone(status)) return this.#fail(exchange, { kind: 'session lost', status });
@@ -331,7 +331,7 @@ export class HttpChannel implements Channel {
       const later = opens && (status === 429 || status === 503);
       if (json && hasError(text) && !later) {
         this.#end(exchange);
-        return this.#toHost((host) => host.send({ type: 'text', text, about: id, whole: true, status }));
+        return this.#report({ type: 'text', text, about: id, whole: true, status });
       }
       if (inSession && status === 400)
         return this.#fail(exchange, { kind: 'session lost', status, text: excerpt(text) });
@@ -368,7 +368,7 @@ export class HttpChannel implements Channel {
     const reader = this.#reader(
       (text) => {
         exchange.resumes = 0;
-        this.#toHost((host) => host.send({ type: 'text', text, about: id }));
+        this.#report({ type: 'text', text, about: id });
       },
       exchange,
       // An event with a new id is progress, also without data: the server lets the client poll (SEP-1699).
@@ -462,7 +462,7 @@ export class HttpChannel implements Channel {
             `the server responded with HTTP ${status} and ${type || 'no content type'}`,
           );
         }
-        if (stream.failures > 0 && stream.lastEventId === '') this.#toHost((host) => host.send({ type: 'gap' }));
+        if (stream.failures > 0 && stream.lastEventId === '') this.#report({ type: 'gap' });
         stream.opened = true;
         const began = this.#options.clock.now();
         const advanced = (): void => {
@@ -471,7 +471,7 @@ export class HttpChannel implements Channel {
         const reader = this.#reader(
           (text) => {
             advanced();
-            this.#toHost((host) => host.send({ type: 'text', text, about: undefined }));
+            this.#report({ type: 'text', text, about: undefined });
           },
           stream,
           advanced,
@@ -499,7 +499,7 @@ export class HttpChannel implements Channel {
     if (!stream.opened) return;
     stream.opened = false;
     this.#options.log('info', `${this.#options.url.origin}: the stream of the session does not open again: ${why}`);
-    this.#toHost((host) => host.send({ type: 'gap' }));
+    this.#report({ type: 'gap' });
   }
 
   /** The server accepts an authorization: the stream of the session opens again if it was rejected with another one. */
@@ -633,12 +633,12 @@ export class HttpChannel implements Channel {
     if (exchange.done) return;
     this.#end(exchange);
     const { id } = exchange.message;
-    if (id !== undefined) return this.#toHost((host) => host.send({ type: 'request failed', id, failure }));
+    if (id !== undefined) return this.#report({ type: 'request failed', id, failure });
     if (failure.kind === undefined) this.#lostMessage(exchange.message, failure.message);
   }
 
-  #toHost(send: (host: ChannelHost) => void): void {
-    if (this.#host && !this.#closed) send(this.#host);
+  #report(mail: ChannelMail): void {
+    if (!this.#closed) this.#host?.send(mail);
   }
 }
 

@@ -83,42 +83,39 @@ function cleanMembers(
   found: InvisibleText[],
   enters: (member: string) => boolean,
 ): JsonObject {
+  return eachMember(members, at, (member, value, place) => {
+    if (READ.has(member) && typeof value === 'string') {
+      const { text, characters } = withoutInvisible(value);
+      if (characters.length > 0) found.push({ at: place.join('/'), characters, removed: true });
+      return text;
+    }
+    if (member === 'name' || DATA.has(member)) report(value, place, found);
+    else if (enters(member)) {
+      if (!NAMED_BY_AUTHOR.has(member) || !isJsonObject(value)) return cleanPart(value, place, found);
+      return eachMember(value, place, (name, part, within) => {
+        report(name, within, found);
+        return cleanPart(part, within, found);
+      });
+    }
+    return value;
+  });
+}
+
+/** @returns the same object if no member changes */
+function eachMember(
+  members: JsonObject,
+  at: readonly string[],
+  clean: (member: string, value: JsonValue, place: readonly string[]) => JsonValue,
+): JsonObject {
   let changed: Record<string, JsonValue | undefined> | undefined;
   for (const [member, value] of Object.entries(members)) {
     if (value === undefined) continue;
-    const place = [...at, member];
-    let clean: JsonValue = value;
-    if (READ.has(member) && typeof value === 'string') {
-      const { text, characters } = withoutInvisible(value);
-      clean = text;
-      if (characters.length > 0) found.push({ at: place.join('/'), characters, removed: true });
-    } else if (member === 'name' || DATA.has(member)) report(value, place, found);
-    else if (enters(member))
-      clean =
-        NAMED_BY_AUTHOR.has(member) && isJsonObject(value)
-          ? cleanNamed(value, place, found)
-          : cleanPart(value, place, found);
-    if (clean !== value) {
-      changed ??= copyNumbers(members, { ...members });
-      changed[member] = clean;
-    }
+    const next = clean(member, value, [...at, member]);
+    if (next === value) continue;
+    changed ??= copyNumbers(members, { ...members });
+    changed[member] = next;
   }
   return changed ?? members;
-}
-
-function cleanNamed(named: JsonObject, at: readonly string[], found: InvisibleText[]): JsonObject {
-  let changed: Record<string, JsonValue | undefined> | undefined;
-  for (const [name, value] of Object.entries(named)) {
-    if (value === undefined) continue;
-    const place = [...at, name];
-    report(name, place, found);
-    const clean = cleanPart(value, place, found);
-    if (clean !== value) {
-      changed ??= copyNumbers(named, { ...named });
-      changed[name] = clean;
-    }
-  }
-  return changed ?? named;
 }
 
 function cleanPart(value: JsonValue, at: readonly string[], found: InvisibleText[]): JsonValue {
