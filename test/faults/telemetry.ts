@@ -113,9 +113,9 @@ export const TELEMETRY: readonly BrokenBuild[] = [
   {
     id: 'G-14',
     test: METRICS,
-    in: 'Metrics.#newTool',
-    find: 'this.#known.tool(given) ? nameWithin(this.#tools, given) : UNKNOWN',
-    replace: 'given',
+    in: 'Metrics.#newSeries',
+    find: "'name' in operation ? this.elementOf(operation) : undefined",
+    replace: "'name' in operation ? operation.name : undefined",
     why: 'each name that a client invents is a time series',
   },
   {

@@ -107,10 +107,14 @@ export class McpRoutes {
       return this.#answers.refuse(request, { status: 404, message: 'unknown stream. Open one with GET' });
     }
     const id = request.header('mcp-session-id');
+    const revision = request.header('mcp-protocol-version');
+    const session = id === undefined ? undefined : this.#connections.session(id, principal);
+    // Nearly all requests of a session name its revision.
+    if (session && revision === session.dialect.revision)
+      return this.#connections.post(request, text, accepted, principal, session);
     // A modern request has no session: the header is ignored (2026-07-28 streamable-http, "Earlier Streamable HTTP Revisions").
-    if (id === undefined || isModernRevision(request.header('mcp-protocol-version')))
+    if (id === undefined || isModernRevision(revision))
       return this.#connections.post(request, text, accepted, principal, undefined);
-    const session = this.#connections.session(id, principal);
     if (session) return this.#postTo(session, request, text, accepted);
     this.#wake(
       request,

@@ -91,6 +91,8 @@ export class Quota {
         const message = this.#full('anonymous clients have', this.#anonymous, share, amount, shared);
         return { limit: 'anonymous', option: shared, message };
       }
+      // The limit of a principal applies to the sessions of this one.
+      if (session === undefined) return undefined;
     }
     if (!perPrincipal) return undefined;
     const bySession = limitsSessions(principal);

@@ -53,21 +53,19 @@ class Registry<D> implements Behaviour<RegistryMail<D>> {
   }
 
   receive(mail: RegistryMail<D>): void {
-    if (mail.type === 'request') return this.#serve(mail.request);
+    if (mail.type === 'request') {
+      try {
+        return this.#options.serve(mail.request, this.#afterwards);
+      } catch (error) {
+        if (!(error instanceof ProtocolError)) throw error;
+        return respond(mail.request, { ok: false, error: toWireError(error, '') });
+      }
+    }
     const { catalogue, changed } = this.#options;
     const before = catalogue.listVersion;
     const registered = this.#register(mail);
     mail.from?.send({ type: 'registered', registered });
     if (catalogue.listVersion !== before) changed();
-  }
-
-  #serve(request: RequestView): void {
-    try {
-      this.#options.serve(request, this.#afterwards);
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
-      respond(request, { ok: false, error: toWireError(error, '') });
-    }
   }
 
   #register(mail: Exclude<RegistryMail<D>, { type: 'request' }>): Registered {

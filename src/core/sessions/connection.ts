@@ -18,14 +18,14 @@ import type { Capabilities } from '../messages/offered-capabilities.ts';
 import type { RequestRoutes, RequestsMail } from '../messages/request-messages.ts';
 import type { RequestPlacement } from '../messages/request-placement.ts';
 import type { ServerMail } from '../messages/server-messages.ts';
-import type { SessionState } from '../messages/session-messages.ts';
+import type { SessionMail, SessionState } from '../messages/session-messages.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
 import type { Initialize } from '../protocol/operations.ts';
 import { spawnRequests } from '../requests/requests.actor.ts';
 import type { Bus } from '../transports/bus.ts';
 import type { OpenSessions } from './open-sessions.ts';
-import { type OpenSession, spawnSession } from './session.actor.ts';
+import { spawnSession } from './session.actor.ts';
 
 /** The services and mailboxes that all connections of a server share. */
 export interface ConnectionServices {
@@ -77,7 +77,9 @@ export class Connection implements SessionOpener {
   readonly #services: ConnectionServices;
   readonly #emitter: Actor<EmitterMail>;
   readonly #requests: Actor<RequestsMail>;
-  #session: OpenSession | undefined;
+  /** The client of its session. */
+  client: ClientFacts | undefined;
+  #session: Actor<SessionMail> | undefined;
   /** True if its session leaves memory and does not end. */
   #hibernates = false;
   /** Runs once the client has ended its input. */
@@ -108,10 +110,6 @@ export class Connection implements SessionOpener {
       capabilities,
       placement: services.placement,
     });
-  }
-
-  get client(): ClientFacts | undefined {
-    return this.#session?.client;
   }
 
   /** The id of its session, if the session outlives the connection. */
@@ -155,7 +153,8 @@ export class Connection implements SessionOpener {
       closed: (reason) => this.#sessionClosed(reason),
     });
     const { mailbox } = opened.actor;
-    this.#session = opened;
+    this.#session = opened.actor;
+    this.client = opened.client;
     sessions.add(this.#id, principal, opening);
     subscriptions.send({ type: 'session opened', session: mailbox });
     if (!keep?.was && bus.has('session.opened')) bus.emit('session.opened', { client: opened.client });
@@ -207,7 +206,7 @@ export class Connection implements SessionOpener {
     this.#endOutput(reason);
     this.#requests.mailbox.send({ type: 'abandon', reason });
     this.#hibernates = hibernates === true;
-    this.#session?.actor.mailbox.send({ type: hibernates ? 'hibernate' : 'close', reason });
+    this.#session?.mailbox.send({ type: hibernates ? 'hibernate' : 'close', reason });
     this.#emitter.stop(reason);
     this.#requests.stop(reason);
     // The table has reported each request by now, unless the connection ended during the table's own turn.
@@ -261,10 +260,12 @@ export class Connection implements SessionOpener {
 
   #sessionClosed(reason: string): void {
     const { bus, sessions, subscriptions } = this.#services;
-    const { actor, client } = this.#session ?? {};
+    const { client } = this;
+    const actor = this.#session;
     if (client?.session && !this.#hibernates && bus.has('session.ended'))
       bus.emit('session.ended', { session: client.session.id, client, reason });
     this.#session = undefined;
+    this.client = undefined;
     if (actor) {
       actor.stop(reason);
       subscriptions.send({ type: 'session closed', session: actor.mailbox });

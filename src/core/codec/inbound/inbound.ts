@@ -126,7 +126,8 @@ export class Inbound {
 
   #enter(exchange: Exchange | undefined): void {
     this.#exchange = exchange;
-    this.#announced = isModernRevision(exchange?.incoming.header('mcp-protocol-version'));
+    // A request of a modern client has no session.
+    this.#announced = this.#options.shared && isModernRevision(exchange?.incoming.header('mcp-protocol-version'));
   }
 
   /** Responds to bytes from which the transport could not make a message. */

@@ -98,9 +98,8 @@ export class Metrics {
     'Requests forwarded to the owners of their cells.',
   );
   readonly #read: ReadGauge[] = [];
-  readonly #methods = new Map<string, OperationSeries>();
-  readonly #tools = new Map<string, OperationSeries>();
-  readonly #prompts = new Map<string, OperationSeries>();
+  /** By method, and by the name of the tool or the prompt; the name is empty for other methods. */
+  readonly #series = new Map<string, Map<string, OperationSeries>>();
   readonly #asks = new Map<string, OperationSeries>();
   readonly #sessionSeries = new Map<string, number>();
   #known: KnownNames = { tool: () => false, prompt: () => false };
@@ -166,7 +165,8 @@ export class Metrics {
    * @returns the place of its bucket in {@link operations}, for the exemplar of its trace
    */
   operation(operation: Operation, ms: number, error: string | undefined): number {
-    const series = this.#seriesOf(operation);
+    const name = 'name' in operation ? operation.name : '';
+    const series = this.#series.get(operation.method)?.get(name) ?? this.#newSeries(operation);
     return this.operations.observe(
       error === undefined ? series.ok : failureOf(this.operations, series, error),
       ms / 1_000,
@@ -256,32 +256,16 @@ export class Metrics {
     this.loopDelay.observe(this.#only.loopDelay, ms / 1_000);
   }
 
-  #seriesOf(operation: Operation): OperationSeries {
+  #newSeries(operation: Operation): OperationSeries {
     const { method } = operation;
-    if (method === 'tools/call') return this.#tools.get(operation.name) ?? this.#newTool(operation.name);
-    if (method === 'prompts/get') return this.#prompts.get(operation.name) ?? this.#newPrompt(operation.name);
-    const known = this.#methods.get(method);
+    const all = this.#series.get(method) ?? new Map<string, OperationSeries>();
+    this.#series.set(method, all);
+    const element = 'name' in operation ? this.elementOf(operation) : undefined;
+    const name = element === undefined || element === UNKNOWN || all.size < MAX_NAMES ? element : OTHER;
+    const known = all.get(name ?? '');
     if (known) return known;
-    const series = seriesOf(this.operations, elementAttributes(method, undefined));
-    this.#methods.set(method, series);
-    return series;
-  }
-
-  #newTool(given: string): OperationSeries {
-    const name = this.#known.tool(given) ? nameWithin(this.#tools, given) : UNKNOWN;
-    const known = this.#tools.get(name);
-    if (known) return known;
-    const series = seriesOf(this.operations, elementAttributes('tools/call', name));
-    this.#tools.set(name, series);
-    return series;
-  }
-
-  #newPrompt(given: string): OperationSeries {
-    const name = this.#known.prompt(given) ? nameWithin(this.#prompts, given) : UNKNOWN;
-    const known = this.#prompts.get(name);
-    if (known) return known;
-    const series = seriesOf(this.operations, elementAttributes('prompts/get', name));
-    this.#prompts.set(name, series);
+    const series = seriesOf(this.operations, elementAttributes(method, name));
+    all.set(name ?? '', series);
     return series;
   }
 }
@@ -302,10 +286,6 @@ export function errorTypeOf(outcome: Outcome): string | undefined {
 export function errorTypeOfCode(code: number): string {
   const text = String(code);
   return CODES.has(text) ? text : OTHER;
-}
-
-function nameWithin(names: ReadonlyMap<string, unknown>, name: string): string {
-  return names.size < MAX_NAMES ? name : OTHER;
 }
 
 function seriesOf(histogram: Histogram, labels: Labels): OperationSeries {
