@@ -181,7 +181,7 @@ const ATTEMPTS = 5;
 const BACK_OFF = { fromMs: 500, toMs: 30_000 } as const;
 const SUSPEND_MS = 60_000;
 const STABLE_MS = 60_000;
-/** Most times that one request is sent: after a lost session, a sign-in, or a lost connection if it only reads. */
+/** Maximum number of times that one request is sent: after a lost session, a sign-in, or a lost connection if it only reads. */
 const MAX_ATTEMPTS = 4;
 
 class ClientConnection implements Behaviour<ClientMail> {

@@ -94,14 +94,14 @@ export interface ConnectOptions {
   readonly drainMs?: number;
   /** Longest message, in bytes, in both directions. Default 4,194,304. */
   readonly maxMessageBytes?: number;
-  /** Most calls in flight. Default 1,024. */
+  /** Maximum number of calls in flight. Default 1,024. */
   readonly maxInFlight?: number;
-  /** Most rounds of input that one call may ask for. Default 10. */
+  /** Maximum number of rounds of input that one call may ask for. Default 10. */
   readonly maxRounds?: number;
-  /** Most pages, and most elements, of one list. Default 64 and 5,000. */
+  /** Maximum number of pages, and of elements, of one list. Default 64 and 5,000. */
   readonly maxListPages?: number;
   readonly maxListed?: number;
-  /** Most files of one skill, and most bytes of them together. Default 512 and 16,777,216, which SEP-2640 recommends. */
+  /** Maximum number of files of one skill, and of bytes of them together. Default 512 and 16,777,216, which SEP-2640 recommends. */
   readonly maxSkillFiles?: number;
   readonly maxSkillBytes?: number;
   /** Checks `structuredContent` against the tool's `outputSchema`. Default true. */

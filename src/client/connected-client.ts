@@ -1033,7 +1033,7 @@ function askWhile(call: { ended?: AbortController }, ask: AnswerAsked): AnswerAs
   };
 }
 
-/** Most kinds of repairs that are logged. */
+/** Maximum number of kinds of repairs that are logged. */
 const MAX_REPAIRS = 50;
 
 const NEVER: AbortSignal = new AbortController().signal;

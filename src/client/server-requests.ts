@@ -28,7 +28,7 @@ export type ServerAnswer =
       readonly data?: JsonValue | undefined;
     };
 
-/** Most requests of one server that are answered at the same time. */
+/** Maximum number of requests of one server that are answered at the same time. */
 const MAX_OPEN = 64;
 /** Milliseconds until a request of a server is given up: a person may have to answer. */
 const ANSWER_MS = 3_600_000;

@@ -6,7 +6,7 @@ import type { OutgoingRequest } from './outgoing-requests.ts';
 
 type Listener = NonNullable<OutgoingRequest['onProgress']>;
 
-/** Most tasks whose progress is followed. The oldest is forgotten first. */
+/** Maximum number of tasks whose progress is followed. The oldest is forgotten first. */
 const MAX_TASKS = 1_024;
 const ENDED: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled']);
 

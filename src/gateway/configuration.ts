@@ -86,7 +86,7 @@ interface ConfigurationSource {
 
 /** Longest configuration, in UTF-16 code units. */
 const MAX_LENGTH = 1_048_576;
-/** Most servers of a configuration. */
+/** Maximum number of servers of a configuration. */
 const MAX_SERVERS = 64;
 const LONGEST_NAME = 24;
 const HASH_LENGTH = 5;
@@ -151,7 +151,7 @@ class ConfigurationReader {
       throw new ConfigurationError(
         `${this.#file}:1: expected one of the members ${LISTS.map((path) => path.join('.')).join(', ')}, got ${Object.keys(this.#root).slice(0, 5).join(', ') || 'no member'}${nearMiss(this.#root, ['mcpServers', 'servers'])}`,
       );
-    const found: Entry[] = [];
+    const found: ServerEntry[] = [];
     for (const { path, entries } of lists) {
       if (!isJsonObject(entries) && !Array.isArray(entries))
         throw new ConfigurationError(
@@ -173,7 +173,7 @@ class ConfigurationReader {
     };
   }
 
-  #entry({ path, key, entry }: Entry, name: string): void {
+  #entry({ path, key, entry }: ServerEntry, name: string): void {
     try {
       const server = this.#server(path, key, name, entry);
       if (server === undefined) return;
@@ -384,7 +384,7 @@ function wayOf(type: string): 'command' | 'url' | undefined {
 }
 
 /** An entry of a list of servers. */
-interface Entry {
+interface ServerEntry {
   readonly path: readonly string[];
   /** Its name. */
   readonly key: string;

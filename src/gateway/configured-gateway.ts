@@ -58,7 +58,7 @@ export class Gateway {
   /** The file behind links. */
   #real = '';
   readonly #lock: string;
-  readonly #places = new Map<string, Place>();
+  readonly #places = new Map<string, ServerPlace>();
   readonly #watch: Watch;
   /** The text of the last configuration that was read, whether it was valid or not. */
   #text = '';
@@ -153,7 +153,7 @@ export class Gateway {
     const wanted = new Map(servers.map((server) => [server.name, server]));
     for (const [name, place] of this.#places) if (!wanted.has(name)) place.want(undefined);
     for (const server of servers) {
-      const place = this.#places.get(server.name) ?? new Place(server.name, this.#options);
+      const place = this.#places.get(server.name) ?? new ServerPlace(server.name, this.#options);
       this.#places.set(server.name, place);
       if (this.#listens) place.listens();
       place.want(server);
@@ -169,7 +169,7 @@ export class Gateway {
  * One name of the configuration. Changes are made one after the other, and of those that wait only the last is made. A
  * server that is slow to start delays no other.
  */
-class Place {
+class ServerPlace {
   readonly #name: string;
   readonly #options: GatewayOptions;
   #wanted: ConfiguredServer | undefined;

@@ -106,7 +106,7 @@ export interface Crashed {
   /** The type of the message that it crashed on. */
   readonly mail: string;
   readonly error: string;
-  readonly setAside: boolean;
+  readonly quarantined: boolean;
 }
 
 /** A handler threw an error. Its cause leads to the wire record of the request. */

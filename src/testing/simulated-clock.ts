@@ -1,7 +1,7 @@
 /** Simulated time, which moves only when a test advances it. */
 import { type Clock, systemClock, type Timer } from '../core/kernel/clock.ts';
 
-interface Waiting {
+interface SimulatedTimer {
   readonly at: number;
   readonly callback: () => void;
 }
@@ -28,7 +28,7 @@ const START = Date.UTC(2026, 0, 1);
  */
 export class SimulatedClock implements Clock {
   #now: number;
-  #timers: Waiting[] = [];
+  #timers: SimulatedTimer[] = [];
 
   /** @param startMs what `now()` says until the first advance, in milliseconds; default 0 */
   constructor(startMs = 0) {
@@ -99,7 +99,7 @@ export class SimulatedClock implements Clock {
 
   /** The callback of the first timer that falls due, with the clock set to its time. */
   #takeDue(until: number): (() => void) | undefined {
-    let first: Waiting | undefined;
+    let first: SimulatedTimer | undefined;
     for (const timer of this.#timers) if (timer.at <= until && (!first || timer.at < first.at)) first = timer;
     if (!first) return undefined;
     this.#timers = this.#timers.filter((timer) => timer !== first);

@@ -25,7 +25,7 @@ const MARKS = [
   '# a remark',
 ].join(', ');
 
-interface Entry {
+interface TranscriptEntry {
   readonly line: number;
   readonly mark: string;
   text: string;
@@ -40,7 +40,7 @@ export function parseTranscript(text: string): Transcript {
     .join(' ')
     .trim();
   if (!/[.:?!]$/.test(why)) throw wrong(1, 'a first sentence that explains why', why);
-  const entries: Entry[] = [];
+  const entries: TranscriptEntry[] = [];
   for (const [index, line] of lines.entries()) {
     if (index < start || line.trim() === '' || line.startsWith('#')) continue;
     const mark = markOf(line);
@@ -64,7 +64,7 @@ function markOf(line: string): string | undefined {
   return /^([→←↯∅]|⏱\uFE0F?)/u.exec(line)?.[1];
 }
 
-function read({ line, mark, text }: Entry): Step {
+function read({ line, mark, text }: TranscriptEntry): Step {
   switch (mark) {
     case '→':
       return { line, kind: 'send', text: oneLine(text), message: json(line, text) };

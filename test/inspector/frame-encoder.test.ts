@@ -57,7 +57,7 @@ test('texts in records are bounded, and contain no secret', () => {
   const why = `password=${SECRET} ${'x'.repeat(100_000)}`;
   for (const record of [
     encode({ type: 'gone', actor: 'a', why }),
-    encode({ type: 'crashed', actor: 'a', mail: 'm', error: new Error(why), setAside: true }),
+    encode({ type: 'crashed', actor: 'a', mail: 'm', error: new Error(why), quarantined: true }),
     encode({ type: 'failed', actor: 'a', element: why, error: new Error(why, { cause: new Error(why) }) }),
     encode({ type: 'created', actor: 'a', kind: 'task', label: why }),
     encode({ type: 'state', actor: 'a', state: why }),

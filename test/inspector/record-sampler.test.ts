@@ -187,7 +187,7 @@ test('steps and crashes of what is left out are sent too, up to a bound; then th
   wire('in');
   const left = wire('in');
   for (let count = 0; count < 2_000; count += 1)
-    add({ type: 'crashed', actor: `a${count}`, mail: 'm', error: new Error('no'), setAside: false }, left);
+    add({ type: 'crashed', actor: `a${count}`, mail: 'm', error: new Error('no'), quarantined: false }, left);
   const crashes = heard.take().filter(({ type }) => type === 'crashed').length;
   assert.ok(crashes >= 500 && crashes < 2_000, String(crashes));
   assert.is(heard.gap()?.records, 2_001 - crashes);
@@ -247,7 +247,7 @@ test('in every case, sent and counted records together are all that were recorde
         else if (what === 'state') add({ type: 'state', actor, state: String(all) }, cause);
         else if (what === 'created') add({ type: 'created', actor, kind: 'machine' }, cause);
         else if (what === 'gone') add({ type: 'gone', actor, why: 'done' }, cause);
-        else add({ type: 'crashed', actor, mail: 'm', error: 0, setAside: false }, cause);
+        else add({ type: 'crashed', actor, mail: 'm', error: 0, quarantined: false }, cause);
       }
       take();
       const seqs = told.map(({ seq }) => seq);

@@ -6,7 +6,7 @@ import { type Attributes, button, type Child, element, fill, quiet } from './dom
 import { label, reasonOf } from './words.ts';
 
 /** One field: its element, and its value. */
-interface Entry {
+interface FormEntry {
   readonly name: string;
   readonly element: HTMLElement;
   /** @returns undefined if nothing is entered */
@@ -68,11 +68,11 @@ export function formPart(
   return { element: form, run, send };
 }
 
-function entriesOf(fields: readonly FormField[], values: Members): readonly Entry[] {
+function entriesOf(fields: readonly FormField[], values: Members): readonly FormEntry[] {
   return fields.map((field) => entryOf(field, values[field.name]));
 }
 
-function readAll(entries: readonly Entry[]): Members {
+function readAll(entries: readonly FormEntry[]): Members {
   return Object.fromEntries(
     entries.map((entry) => [entry.name, entry.read()]).filter(([, value]) => value !== undefined),
   );
@@ -80,14 +80,14 @@ function readAll(entries: readonly Entry[]): Members {
 
 let last = 0;
 
-function entryOf(form: FormField, given: unknown): Entry {
+function entryOf(form: FormField, given: unknown): FormEntry {
   const { name, required, title = label(name), description } = form;
   last += 1;
   const id = `field${last}`;
   const hint = quiet(description);
   if (hint) hint.id = `${id}hint`;
   const names = [title, !required && element('span', { class: 'quiet' }, ' (optional)')];
-  const group = (inner: readonly Node[], read: () => object): Entry => ({
+  const group = (inner: readonly Node[], read: () => object): FormEntry => ({
     name,
     element: element('fieldset', {}, element('legend', {}, ...names), hint, ...inner),
     // An optional value without content is left out.

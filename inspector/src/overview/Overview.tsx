@@ -14,7 +14,7 @@ import './overview.css';
 /** Interval of the requests for missing deadlines, in milliseconds. */
 const REFRESH_MS = 1_000;
 
-/** Most servers share their store with no other. */
+/** Maximum number of servers share their store with no other. */
 const Nodes = later('The list of nodes', async () => (await import('./Nodes.tsx')).Nodes);
 
 const Upstreams = later('The list of upstreams', async () => (await import('./Upstreams.tsx')).Upstreams);

@@ -6,7 +6,7 @@ export type SchemaObject = { readonly [keyword: string]: Plain };
 
 /** Longest chain of references that is followed. */
 const MAX_HOPS = 16;
-/** Most schemas that are searched for an anchor. */
+/** Maximum number of schemas that are searched for an anchor. */
 const MAX_SEARCHED = 2_000;
 
 /** A schema behind its references. */

@@ -73,7 +73,7 @@ export async function serveTarget(target: Target, serving: Serving): Promise<Exi
   const idle = once(process, 'beforeExit', { signal: served.signal }).then(() => {
     throw new Error('the program neither listens nor exports anything to serve, and its event loop is empty');
   });
-  // It loses the race.
+  // The wait for an empty event loop loses the race.
   idle.catch(() => {});
   try {
     await Promise.race([serve(target, listens, { ...serving, listen }), idle, stray.thrown]);

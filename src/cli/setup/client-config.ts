@@ -9,7 +9,7 @@ import type { CommandIo } from '../command-io.ts';
 import { withEntry } from './json-edit.ts';
 
 /** The directory and the environment that determine the files. */
-type Place = Pick<CommandIo, 'cwd' | 'env'>;
+type ConfigPlace = Pick<CommandIo, 'cwd' | 'env'>;
 
 /** A client that reads its servers from a JSON file. */
 export interface ConfiguredClient {
@@ -18,18 +18,18 @@ export interface ConfiguredClient {
   /** The member that contains the servers. */
   readonly member: 'mcpServers' | 'servers';
   /** The file; undefined where the client does not exist on this platform. */
-  file(place: Place): string | undefined;
+  file(place: ConfigPlace): string | undefined;
   /** The next step of the person after a change. */
   readonly next: string;
 }
 
-function home({ env }: Place, ...path: string[]): string {
+function home({ env }: ConfigPlace, ...path: string[]): string {
   const { HOME, USERPROFILE } = env;
   return join((process.platform === 'win32' ? USERPROFILE : HOME) ?? homedir(), ...path);
 }
 
 /** The directory in which desktop programs keep their settings. */
-function settings(place: Place, ...path: string[]): string {
+function settings(place: ConfigPlace, ...path: string[]): string {
   const { APPDATA, XDG_CONFIG_HOME } = place.env;
   if (process.platform === 'darwin') return home(place, 'Library', 'Application Support', ...path);
   if (process.platform === 'win32') return join(APPDATA ?? home(place, 'AppData', 'Roaming'), ...path);
@@ -121,7 +121,7 @@ export function prepareChange(
   client: ConfiguredClient,
   name: string,
   entry: ServerEntry | undefined,
-  place: Place,
+  place: ConfigPlace,
 ): ConfigChange | undefined {
   const file = client.file(place);
   if (file === undefined) return undefined;

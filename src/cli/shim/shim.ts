@@ -63,11 +63,11 @@ type Connection =
 /** The agent's side. Each state replaces the one before; the order is the order below. */
 type Agent =
   | { readonly state: 'connected' }
-  /** It sends nothing more. */
+  /** The agent sends nothing more. */
   | { readonly state: 'ended' }
   /** All its further requests are rejected. */
   | { readonly state: 'rejected'; readonly why: string }
-  /** It reads nothing more. */
+  /** The agent reads nothing more. */
   | { readonly state: 'gone' };
 
 /**

@@ -53,7 +53,7 @@ type NextWorker =
   | { readonly state: 'none'; readonly worker?: undefined }
   /** Its program loads, in order to replace the current worker. */
   | { readonly state: 'loading'; readonly worker: WorkerProcess }
-  /** It waits for its release. */
+  /** The worker waits for its release. */
   | { readonly state: 'waiting'; readonly worker: WorkerProcess };
 
 const NONE: NextWorker = { state: 'none' };

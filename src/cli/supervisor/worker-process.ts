@@ -67,7 +67,7 @@ interface Failure {
 
 type WorkerState =
   | { readonly state: 'running'; readonly failure?: undefined }
-  /** It was killed, or a signal from outside has asked it to end. */
+  /** The process was killed, or a signal from outside has asked it to end. */
   | { readonly state: 'failing'; readonly failure: Failure }
   /** Another worker replaces it: its end is not a crash. */
   | { readonly state: 'replaced'; readonly failure: Failure | undefined }

@@ -16,7 +16,7 @@ import { isGone } from './lost-session.ts';
 export interface HttpChannelOptions extends OriginOptions {
   /** Longest message, in bytes. */
   readonly maxMessageBytes: number;
-  /** Most milliseconds until the response begins, for requests that are no calls (the session's stream, its end). */
+  /** Maximum time in milliseconds until the response begins, for requests that are no calls (the session's stream, its end). */
   readonly connectMs: number;
   readonly authorization: Authorization | undefined;
   /** A session that another process has opened. It is not ended with this channel. */

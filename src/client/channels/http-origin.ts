@@ -77,7 +77,7 @@ export interface OriginRequest {
   readonly ofSession?: boolean | undefined;
   /** The request is sent again, once, when another token is there. It has no response of 401 before that. */
   readonly waitsForToken?: boolean | undefined;
-  /** Most milliseconds until the response ends, for a message without a caller whose deadline would end it. */
+  /** Maximum time in milliseconds until the response ends, for a message without a caller whose deadline would end it. */
   readonly lateMs?: number | undefined;
   /** False if the sender waits no more. */
   wanted(): boolean;

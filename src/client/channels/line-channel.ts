@@ -109,7 +109,7 @@ export abstract class LineChannel implements Channel {
   }
 }
 
-/** Most lines of one channel that are no messages and are reported all the same. */
+/** Maximum number of lines of one channel that are no messages and are reported all the same. */
 const MAX_STRAYS = 20;
 /** Longest messages that may wait for a server that does not read. */
 const PENDING_MESSAGES = 16;

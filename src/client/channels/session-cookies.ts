@@ -1,6 +1,6 @@
 /** The cookies of a session over HTTP: a balancer may bind the session to a node by one. They end with the session, in memory. */
 
-/** Most cookies, and most characters of one. */
+/** Maximum number of cookies, and of characters of one. */
 const MAX_COOKIES = 20;
 const MAX_LENGTH = 4_096;
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;

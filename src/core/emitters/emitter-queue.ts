@@ -14,7 +14,7 @@ import { retainedSize } from '../protocol/heap.ts';
 const NOTE_BYTES = 300;
 
 export interface EmitterQueueOptions {
-  /** Most queued notifications; the oldest log messages are dropped first. */
+  /** Maximum number of queued notifications; the oldest log messages are dropped first. */
   readonly maxHeld: number;
   /** Quota in bytes; the data of queued responses, and of log and progress messages, counts. */
   readonly retained: Quota;

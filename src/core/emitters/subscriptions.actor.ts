@@ -24,7 +24,7 @@ export interface SubscriptionsOptions {
   readonly system: ActorSystem;
   /** The pace of broadcasts. */
   readonly pace: Pace;
-  /** Most resources that one session or one subscription may watch. */
+  /** Maximum number of resources that one session or one subscription may watch. */
   readonly maxSubscriptions: number;
   /** Quota in bytes; the URIs that sessions watch count. */
   readonly retained: Quota;

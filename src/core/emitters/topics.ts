@@ -48,12 +48,12 @@ export class Topics<Hearer> {
 
   /** The topics of a listener. */
   of(listener: Hearer): ReadonlySet<string> {
-    return this.#topics.get(listener) ?? NOTHING;
+    return this.#topics.get(listener) ?? NO_LISTENERS;
   }
 }
 
 const NO_HEARERS: Listeners<never> = new Map<never, number>();
-const NOTHING: ReadonlySet<never> = new Set<never>();
+const NO_LISTENERS: ReadonlySet<never> = new Set<never>();
 
 /** @returns true if that was the last value */
 function leave<K, V>(index: Map<K, { delete(value: V): boolean; readonly size: number }>, key: K, value: V): boolean {

@@ -2,7 +2,7 @@
 import type { CompleteResult } from '../protocol/types.ts';
 import type { CompletionExecution, Suggestions } from './execution.ts';
 
-/** Most values in one response (MCP "Completion"). */
+/** Maximum number of values in one response (MCP "Completion"). */
 const MAX_VALUES = 100;
 
 export function completionExecution(): CompletionExecution {

@@ -15,7 +15,7 @@ import { lostData } from './lost-data.ts';
 import { failed, toToolResult } from './tool-result.ts';
 
 export interface ToolPolicy {
-  /** Most characters of JSON in envelope data that is sent untruncated. */
+  /** Maximum number of characters of JSON in envelope data that is sent untruncated. */
   readonly maxResultLength: number;
   /** Logs that a tool violated its own output schema. */
   warn(message: string): void;

@@ -175,10 +175,10 @@ export class PostExchange extends OpenResponse implements Exchange {
     const keeper = this.session?.keeper;
     if (keeper)
       keeper.gate(
-        () => this.#answer(202, NOTHING, undefined),
+        () => this.#answer(202, NO_HEADERS, undefined),
         (why) => this.#unsaved(why),
       );
-    else this.#answer(202, NOTHING, undefined);
+    else this.#answer(202, NO_HEADERS, undefined);
   }
 
   /** Its requests were cancelled: ends the response without an answer. */
@@ -328,8 +328,8 @@ export class PostExchange extends OpenResponse implements Exchange {
     // A session whose `initialize` was rejected has not opened.
     const more = this.opened && status === 200 ? { ...common, 'mcp-session-id': this.opened.id } : common;
     const later = RETRY_AFTER.has(status) ? { 'retry-after': '1' } : status === 403 ? this.#challenge() : undefined;
-    return more || later ? { ...own, ...more, ...later } : (own ?? NOTHING);
+    return more || later ? { ...own, ...more, ...later } : (own ?? NO_HEADERS);
   }
 }
 
-const NOTHING: Headers = {};
+const NO_HEADERS: Headers = {};

@@ -181,7 +181,7 @@ export class ForwardedRequest extends OpenResponse implements ForwardListener {
       this.#held = held;
     }
     const forwarding = nodes.link.forward(node, this.#exchange(), this);
-    // It may have failed at once, or its client may have disconnected.
+    // The forwarded request may have failed at once, or its client may have disconnected.
     if (this.gone) forwarding.cancel();
     else if (!this.#pause) this.#forwarding = forwarding;
     if (forwarding.number !== undefined && text !== '' && !this.gone) this.#sent({ node, number: forwarding.number });

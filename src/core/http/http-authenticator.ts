@@ -115,7 +115,7 @@ const ILL_FORMED = {
   message: 'authentication failed: the name of the caller is not well-formed Unicode',
 } as const satisfies Authentication;
 
-/** Most principals whose names alone are remembered as frozen objects. */
+/** Maximum number of principals whose names alone are remembered as frozen objects. */
 const MAX_NAMED = 1_000;
 
 /** The authenticator of the option `authenticate`. Its challenges name no metadata, because there is none. */

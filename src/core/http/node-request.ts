@@ -190,7 +190,7 @@ export class NodeRequest extends AsyncResource implements HttpRequest, HttpRespo
     const { socket } = this.#request;
     if (this.large && lastLarge.get(socket) === this) lastLarge.delete(socket);
     const chunks = this.#chunks;
-    const bytes = Array.isArray(chunks) ? Buffer.concat(chunks) : (chunks ?? NOTHING);
+    const bytes = Array.isArray(chunks) ? Buffer.concat(chunks) : (chunks ?? NO_BYTES);
     this.#finish(isUtf8(bytes) ? { text: bytes.toString('utf8') } : { fault: 'not UTF-8' });
   }
 
@@ -341,7 +341,7 @@ function chunkOf(text: string, length: number): string {
   return `${length.toString(16)}\r\n${text}\r\n`;
 }
 
-const NOTHING = Buffer.alloc(0);
+const NO_BYTES = Buffer.alloc(0);
 
 /** The last request of each socket that waits for a turn of its own. Later requests of that socket wait behind it. */
 const lastLarge = new Map<Socket, NodeRequest>();

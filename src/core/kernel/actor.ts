@@ -43,7 +43,7 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, Turn, LiveRecord 
   readonly #identity: ActorIdentity;
   readonly #system: ActorSystem;
   readonly #behaviour: Behaviour<M>;
-  #status: 'live' | 'set aside' | 'stopped' = 'live';
+  #status: 'live' | 'quarantined' | 'stopped' = 'live';
   #supervisor: SnapshotFrom<typeof supervisorMachine> | undefined;
   /** The message of the current turn. */
   #turn: M | undefined;
@@ -161,7 +161,7 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, Turn, LiveRecord 
 
   #act(mail: M): void {
     if (this.#status === 'stopped') return;
-    if (this.#status === 'set aside')
+    if (this.#status === 'quarantined')
       return this.#answer(mail, new Error(`${this.address} crashed too often and was quarantined`));
     try {
       this.#behaviour.receive(mail);
@@ -173,7 +173,7 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, Turn, LiveRecord 
   /** Answers for a message that was not processed. */
   #answer(mail: M, error: unknown): void {
     try {
-      this.#behaviour.crashed(mail, error, this.#status === 'set aside');
+      this.#behaviour.crashed(mail, error, this.#status === 'quarantined');
     } catch (fault) {
       this.#system.incident(`${this.address}, which answered for a crash`, fault);
     }
@@ -190,17 +190,17 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, Turn, LiveRecord 
     const before = this.#supervisor ?? initial(supervisorMachine, this.#behaviour.policy ?? DEFAULT_POLICY);
     this.#supervisor = step(supervisorMachine, before, { type: 'crash', at: clock.now() }) ?? before;
     if (this.#supervisor.value === 'quarantined' && this.#status === 'live') {
-      this.#status = 'set aside';
+      this.#status = 'quarantined';
       quarantine.add(this.address, this.kind, messageOf(error), () => this.#release());
     }
-    const setAside = this.#status === 'set aside';
-    if (inspection.on) inspection.record({ type: 'crashed', actor: this.address, mail: mail.type, error, setAside });
+    const quarantined = this.#status === 'quarantined';
+    if (inspection.on) inspection.record({ type: 'crashed', actor: this.address, mail: mail.type, error, quarantined });
     this.#answer(mail, error);
   }
 
   /** Releases the actor from quarantine: an operator has fixed the cause. */
   #release(): void {
-    if (this.#status !== 'set aside') return;
+    if (this.#status !== 'quarantined') return;
     this.#status = 'live';
     this.#supervisor = undefined;
     if (this.#system.inspection.on) this.reportState();

@@ -24,7 +24,7 @@ export interface Behaviour<M extends Mail> {
   facts?(): Facts;
   waits?(): readonly Waits[];
   /** Answers for a message that crashed the actor, or that arrived while it was quarantined. Must not throw. */
-  crashed(mail: M, error: unknown, setAside: boolean): void;
+  crashed(mail: M, error: unknown, quarantined: boolean): void;
   readonly policy?: RestartPolicy;
 }
 

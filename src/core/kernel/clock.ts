@@ -74,13 +74,13 @@ export function within<T>(
 
 /** The pace of a long job: a clock, or something that starts slices later than a clock does. */
 export interface Pace extends Pick<Clock, 'now' | 'soon'> {
-  /** Most steps in one slice, if fewer than usual. */
+  /** Maximum number of steps in one slice, if fewer than usual. */
   readonly sliceSteps?: number;
 }
 
 /** Milliseconds that a long job may take in one turn of the event loop. */
 const SLICE_MS = 2;
-/** Most steps in one slice. Work that a step defers to the end of the turn is not measured, so steps are counted. */
+/** Maximum number of steps in one slice. Work that a step defers to the end of the turn is not measured, so steps are counted. */
 const SLICE_STEPS = 256;
 
 /**

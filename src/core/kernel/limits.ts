@@ -5,18 +5,18 @@ import * as option from '../protocol/option-rows.ts';
 
 /** Limits. Each is a whole number of at least 1. The message of a rejection names the limit that caused it. */
 export interface Limits {
-  /** Most requests in flight on one connection. Further requests get an error; the connection stays open. */
+  /** Maximum number of requests in flight on one connection. Further requests get an error; the connection stays open. */
   readonly maxInFlight: number;
-  /** Most requests in flight of all clients without a session together (HTTP, from 2026-07-28). */
+  /** Maximum number of requests in flight of all clients without a session together (HTTP, from 2026-07-28). */
   readonly maxStatelessInFlight: number;
   /**
-   * Most sessions open at once: in total, and for each principal except `anonymous`, which is shared by all
+   * Maximum number of sessions open at once: in total, and for each principal except `anonymous`, which is shared by all
    * unauthenticated clients.
    */
   readonly maxSessions: number;
   readonly maxSessionsPerPrincipal: number;
   /**
-   * Most bytes of memory for everything that clients make the server hold: sessions, tasks, handles, input requests,
+   * Maximum number of bytes of memory for everything that clients make the server hold: sessions, tasks, handles, input requests,
    * streams, and requests in flight above a few kilobytes each. An estimate of heap use, which is larger than the JSON
    * text. What does not fit is rejected. Default: three eighths of Node's heap limit.
    */
@@ -31,14 +31,14 @@ export interface Limits {
    * clients may use everything.
    */
   readonly anonymousPercent: number;
-  /** Most bytes of memory for one client's `clientInfo` and `capabilities` together, by the same estimate. */
+  /** Maximum number of bytes of memory for one client's `clientInfo` and `capabilities` together, by the same estimate. */
   readonly maxClientInfoBytes: number;
   /** Milliseconds until a request times out. Progress restarts the time, if the revision allows it. */
   readonly timeoutMs: number;
   /** Milliseconds after which a request times out in spite of progress. */
   readonly maxTimeoutMs: number;
   /**
-   * Most running handlers of one connection, including those that ignore `ctx.signal` after their request was cancelled
+   * Maximum number of running handlers of one connection, including those that ignore `ctx.signal` after their request was cancelled
    * or timed out. Further requests get an error.
    */
   readonly maxRunning: number;
@@ -46,37 +46,37 @@ export interface Limits {
   readonly maxMessageBytes: number;
   /** Deepest nesting of an incoming message, in levels. */
   readonly maxDepth: number;
-  /** Most messages in one batch (2025-03-26). */
+  /** Maximum number of messages in one batch (2025-03-26). */
   readonly maxBatch: number;
-  /** Most open subscriptions (`subscriptions/listen`) of one connection. They do not count as requests in flight. */
+  /** Maximum number of open subscriptions (`subscriptions/listen`) of one connection. They do not count as requests in flight. */
   readonly maxListens: number;
   /**
    * The same for all clients without a session together (HTTP). Each subscription occupies one of `http.maxExchanges`
    * while it is open.
    */
   readonly maxStatelessListens: number;
-  /** Most resources that one session or one subscription may watch. */
+  /** Maximum number of resources that one session or one subscription may watch. */
   readonly maxSubscriptions: number;
   /**
-   * Most calls with which the views of one principal wait for changes (docs/apps.md); of one session, if its client is
+   * Maximum number of calls with which the views of one principal wait for changes (docs/apps.md); of one session, if its client is
    * anonymous or local.
    */
   readonly maxWatches: number;
-  /** Most mounts. */
+  /** Maximum number of mounts. */
   readonly maxUpstreams: number;
-  /** Most connections to the servers of all mounts together. */
+  /** Maximum number of connections to the servers of all mounts together. */
   readonly maxUpstreamConnections: number;
-  /** Most notifications queued for a slow client. Log messages above this limit are dropped and counted. */
+  /** Maximum number of notifications queued for a slow client. Log messages above this limit are dropped and counted. */
   readonly maxHeld: number;
   /** Milliseconds in which a client must answer an input request. */
   readonly askMs: number;
   /**
-   * Most suspended requests, which wait for their client's answer with nothing in flight (from 2026-07-28): in total,
+   * Maximum number of suspended requests, which wait for their client's answer with nothing in flight (from 2026-07-28): in total,
    * and for each principal except `anonymous`. The oldest are evicted.
    */
   readonly maxParked: number;
   readonly maxParkedPerPrincipal: number;
-  /** Most characters of JSON that all suspended requests together may store (arguments and recorded answers). */
+  /** Maximum number of characters of JSON that all suspended requests together may store (arguments and recorded answers). */
   readonly maxParkedBytes: number;
   /**
    * Longest `requestState`, in characters. In a longer one, the data that would allow another process to run the
@@ -85,7 +85,7 @@ export interface Limits {
   readonly maxStateLength: number;
   /** With a durable store: most steps (`ctx.step`) of one request. */
   readonly maxSteps: number;
-  /** Most characters of JSON for the results of all steps of one request. */
+  /** Maximum number of characters of JSON for the results of all steps of one request. */
   readonly maxStepsLength: number;
   /** Milliseconds after which a call becomes a task, if its tool allows tasks. */
   readonly taskAfterMs: number;
@@ -93,11 +93,11 @@ export interface Limits {
   readonly taskTtlMs: number;
   /** Milliseconds that clients should wait between two polls of a task. */
   readonly taskPollMs: number;
-  /** Most tasks, including ended ones that have not expired: in total, and for each principal except `anonymous`. */
+  /** Maximum number of tasks, including ended ones that have not expired: in total, and for each principal except `anonymous`. */
   readonly maxTasks: number;
   readonly maxTasksPerPrincipal: number;
   /**
-   * Most machine instances, including ended ones that have not expired: in total, and for each principal except
+   * Maximum number of machine instances, including ended ones that have not expired: in total, and for each principal except
    * `anonymous`.
    */
   readonly maxHandles: number;
@@ -110,23 +110,23 @@ export interface Limits {
   readonly handleAnonymousTtlMs: number;
   /** Milliseconds for which an expired handle is reported as expired, and not as unknown. */
   readonly handleRememberMs: number;
-  /** Most expired handles that are remembered. The oldest are forgotten and then reported as unknown. */
+  /** Maximum number of expired handles that are remembered. The oldest are forgotten and then reported as unknown. */
   readonly maxRememberedHandles: number;
   /** Milliseconds until an idle handle hibernates. Its next message restores it from the store. */
   readonly handleRestMs: number;
-  /** Most idle handles in memory. The longest idle hibernate first. */
+  /** Maximum number of idle handles in memory. The longest idle hibernate first. */
   readonly maxAwakeHandles: number;
-  /** Most events and calls that wait for one handle. Further ones are rejected. */
+  /** Maximum number of events and calls that wait for one handle. Further ones are rejected. */
   readonly handleMailbox: number;
-  /** Most characters of JSON that are stored for one handle. */
+  /** Maximum number of characters of JSON that are stored for one handle. */
   readonly maxHandleLength: number;
-  /** Most turns of one handle whose history is stored. */
+  /** Maximum number of turns of one handle whose history is stored. */
   readonly handleJournal: number;
-  /** Most steps of one invocation (`fromSteps`). */
+  /** Maximum number of steps of one invocation (`fromSteps`). */
   readonly maxHandleSteps: number;
-  /** Most threads for tools with `cpu`. Default: the number of processors. */
+  /** Maximum number of threads for tools with `cpu`. Default: the number of processors. */
   readonly cpuThreads: number;
-  /** Most calls that wait for a thread. Further calls get an error. */
+  /** Maximum number of calls that wait for a thread. Further calls get an error. */
   readonly maxCpuQueue: number;
   /** Elements on one page of a list. */
   readonly pageSize: number;
@@ -139,7 +139,7 @@ export interface Limits {
   /** With a durable store: milliseconds for which the result of a call is stored, so that a repeated call gets it. */
   readonly replyTtlMs: number;
   /**
-   * Most stored results for one session, or for the idempotency keys of one principal (with a durable store), or for the
+   * Maximum number of stored results for one session, or for the idempotency keys of one principal (with a durable store), or for the
    * idempotency keys of one handle (with any store).
    */
   readonly maxRepliesPerSession: number;

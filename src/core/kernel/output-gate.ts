@@ -27,7 +27,7 @@ export interface GatedWrites<B> {
 /** Receives the reason why output must not leave. */
 export type Refused = (why: string, error: unknown) => void;
 
-interface Waiting {
+interface HeldOutput {
   /** The number of additions that must be durable. */
   readonly after: number;
   run(): void;
@@ -44,7 +44,7 @@ export class OutputGate<B> {
   #durable = 0;
   /** One batch at a time: if the store rejected a batch but accepted the next one, there would be a gap. */
   #state: 'still' | 'due' | 'committing' | 'failing' | 'closed' = 'still';
-  #waiting: Waiting[] = [];
+  #waiting: HeldOutput[] = [];
   #retry: Timer | undefined;
 
   constructor(writes: GatedWrites<B>, system: Pick<ActorSystem, 'clock' | 'incident'>) {
@@ -109,7 +109,7 @@ export class OutputGate<B> {
     for (const { failed } of waiting) this.#refuse(failed, why, error);
   }
 
-  #wait(waiting: Waiting): void {
+  #wait(waiting: HeldOutput): void {
     if (this.#state === 'closed') return waiting.failed?.('the store is closed', new Error('the store is closed'));
     this.#waiting.push(waiting);
     // Output that can be rejected does not wait for the retry.

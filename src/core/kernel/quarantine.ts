@@ -32,7 +32,7 @@ export class Quarantine {
   }
 
   add(address: string, kind: ActorKind, why: string, release: () => void): void {
-    this.#metrics.setAside();
+    this.#metrics.quarantined();
     this.#kept.set(address, { address, kind, since: this.#clock.date(), why, release });
   }
 

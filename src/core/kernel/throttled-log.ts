@@ -3,7 +3,7 @@ import type { Clock } from './clock.ts';
 import type { OperatorLogLevel } from './operator-log.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** Most messages at once, and then in a second. */
+/** Maximum number of messages at once, and then in a second. */
 const BURST = 20;
 const PER_SECOND = 0.1;
 

@@ -22,7 +22,7 @@ export interface Element<D> {
   readonly listed?: Listed | undefined;
   /** Its annotations are claims of another server: they permit no repeat of a call. */
   readonly untrusted?: true | undefined;
-  /** It comes from a list of another server, which shared caches may keep (`public`), or may not. */
+  /** The element comes from a list of another server, which shared caches may keep (`public`), or may not. */
   readonly ofUpstream?: 'public' | 'private' | undefined;
   /** The app that shows the results of a tool; true: a page of its own. */
   readonly opens?: string | true | undefined;

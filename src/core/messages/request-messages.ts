@@ -50,7 +50,7 @@ export type RequestsMail =
       readonly data: unknown;
       readonly logger: string | undefined;
     }
-  /** It was answered while its handler waited. Nothing waits for the handler any more, but it still runs. */
+  /** The request was answered while its handler waited. Nothing waits for the handler any more, but it still runs. */
   | { readonly type: 'detached'; readonly request: RequestView }
   /** A notification for a subscription. */
   | { readonly type: 'notify'; readonly request: RequestView; readonly notice: ChangeNotice }

@@ -44,9 +44,9 @@ export type SessionMail =
   | { readonly type: 'resource updated'; readonly uri: string; readonly owner?: string }
   /** The status of one of its tasks has changed. */
   | { readonly type: 'task changed'; readonly task: TaskState }
-  /** It begins or ends watching a resource. */
+  /** The session begins or ends watching a resource. */
   | { readonly type: 'watches'; readonly uri: string; readonly watches: boolean }
-  /** It leaves memory; the store holds it. */
+  /** The session leaves memory; the store holds it. */
   | { readonly type: 'hibernate'; readonly reason: string }
   | { readonly type: 'close'; readonly reason: string };
 

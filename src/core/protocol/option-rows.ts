@@ -139,6 +139,8 @@ function unknownIn(given: Members, rows: AnyRows): Problem | undefined {
 
 function problemIn(given: Members, rows: AnyRows): Problem | undefined {
   for (const [name, check] of Object.entries(rows)) {
+    // Such an option may be a getter, which is not to run here.
+    if (check === anything) continue;
     const value = given[name];
     const problem = value === undefined && !check.needed ? undefined : check(value);
     if (problem !== undefined)

@@ -1,6 +1,6 @@
 /**
  * The registry actor: holds a catalogue, answers list requests, resolves names to references, and reports each change.
- * It runs nothing.
+ * The registry runs nothing.
  */
 
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../kernel/actor.ts';

@@ -22,7 +22,7 @@ export type TemplateCompleters<U extends string, C> = string extends keyof Templ
 /** `string`, and patterns such as `notes://${string}`, are no literals. */
 type IsLiteral<U extends string> = Record<never, never> extends Record<U, 1> ? false : true;
 
-/** Most names that are read: the compiler stops at a depth of about 1,000. A longer template has {@link Variables}. */
+/** Maximum number of names that are read: the compiler stops at a depth of about 1,000. A longer template has {@link Variables}. */
 type MaxNames = 64;
 
 interface Found {

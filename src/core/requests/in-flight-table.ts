@@ -5,7 +5,7 @@
 import type { RequestId } from '../protocol/jsonrpc.ts';
 
 const BUCKETS = 32;
-/** Most requests that are searched one after the other: most connections of a busy host have one or none. */
+/** Maximum number of requests that are searched one after the other: most connections of a busy host have one or none. */
 const FEW = 8;
 
 export class InFlightTable<R> {

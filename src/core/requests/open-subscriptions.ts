@@ -14,7 +14,7 @@ export interface OpenSubscriptionsOptions {
   readonly subscriptions: Pick<Mailbox<SubscriptionsMail>, 'send'>;
   /** Name of the option that sets `maxListens`. */
   readonly listenLimit: 'maxListens' | 'maxStatelessListens';
-  /** Most open subscriptions. They do not count against `maxInFlight`. */
+  /** Maximum number of open subscriptions. They do not count against `maxInFlight`. */
   readonly maxListens: number;
 }
 

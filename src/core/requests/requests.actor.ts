@@ -415,11 +415,11 @@ class Requests implements Behaviour<RequestsMail> {
     request.abort(new Aborted(why));
   }
 
-  crashed(mail: RequestsMail, error: unknown, setAside: boolean): void {
+  crashed(mail: RequestsMail, error: unknown, quarantined: boolean): void {
     const { bus, connection, system } = this.#options;
     const incident = system.incident(requestsAddress(connection), error);
     // A single client can live with a table that only rejects. A shared connection is replaced instead.
-    if (setAside && this.#shared)
+    if (quarantined && this.#shared)
       bus.emit('connection.end', { connection, reason: `the in-flight table failed (incident ${incident})` });
     if (!('request' in mail)) return;
     const request = activeRequestOf(mail.request);

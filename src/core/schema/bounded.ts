@@ -10,7 +10,7 @@ export class TooLong extends Error {
 }
 
 /**
- * Most subschemas and choices, counted through references, that may apply to each part of a value before its check is
+ * Maximum number of subschemas and choices, counted through references, that may apply to each part of a value before its check is
  * timed.
  */
 const MAX_QUICK = 1_000;
@@ -81,7 +81,7 @@ export function mayTakeLong({ nodes, root }: SchemaTree): boolean {
   return unfolded(root, new Map(), new Set()) > MAX_QUICK;
 }
 
-/** Most characters that a quick pattern may compare again at each position of a text. */
+/** Maximum number of characters that a quick pattern may compare again at each position of a text. */
 const MAX_WIDTH = 16;
 
 /**

@@ -16,7 +16,7 @@ import { type GuardedSchema, schemaTree } from './schema-guard.ts';
 const DETAIL_LIMIT = 2_000;
 
 /**
- * Most errors that are converted into problems. A recursive union reports each level once for each path to it: 2^n
+ * Maximum number of errors that are converted into problems. A recursive union reports each level once for each path to it: 2^n
  * errors.
  */
 const MAX_ERRORS = 2_000;

@@ -3,7 +3,7 @@ import { describe, isObject } from '../protocol/json.ts';
 import { clip, oneLine, quote } from './excerpts.ts';
 import type { Problem } from './schema.ts';
 
-/** Most problems in one report. A hostile value can have millions. */
+/** Maximum number of problems in one report. A hostile value can have millions. */
 export const PROBLEM_LIMIT = 100;
 
 const LINE_LIMIT = 8;

@@ -5,7 +5,7 @@ import { SchemaError } from './schema-error.ts';
 import { resolveUri, type SchemaNode, type SchemaTree, withoutHash } from './walk.ts';
 
 /**
- * Most subschemas that may apply to one place of a value, counted through references: a chain of doubled references
+ * Maximum number of subschemas that may apply to one place of a value, counted through references: a chain of doubled references
  * grows as 2^n.
  */
 export const MAX_IN_PLACE = 10_000;

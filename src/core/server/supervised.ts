@@ -6,7 +6,7 @@ import type { Quarantined } from '../kernel/quarantine.ts';
 /** The supervision state of a server, for its operator. */
 export interface Supervised {
   /** Quarantined actors: they crashed too often and reject every message. */
-  readonly setAside: readonly Quarantined[];
+  readonly quarantined: readonly Quarantined[];
   /** Rejected calls and events: they ended the process twice. */
   readonly refused: readonly Poisoned[];
 }

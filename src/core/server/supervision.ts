@@ -110,7 +110,7 @@ export class Supervision {
         stack: '',
       }),
     );
-    return { setAside: this.#options.system.quarantine.all(), refused: [...poison.all(), ...refused] };
+    return { quarantined: this.#options.system.quarantine.all(), refused: [...poison.all(), ...refused] };
   }
 
   release(name: string): boolean {

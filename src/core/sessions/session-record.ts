@@ -35,7 +35,7 @@ export interface SessionRecordOptions {
   readonly sleepsAfterMs: number;
   /** True for a session that was just opened: the store has no calls of it that are unknown here. */
   readonly fresh: boolean;
-  /** Most calls that are remembered here; the store removes older ones, too. */
+  /** Maximum number of calls that are remembered here; the store removes older ones, too. */
   readonly maxReplies: number;
   /** Called when the session leaves memory. This row can restore it. */
   slept(row: ActorRow): void;

@@ -211,7 +211,7 @@ class Session implements Behaviour<SessionMail> {
 
   #use(): void {
     this.#used = true;
-    // It is idle.
+    // The session is idle.
     if (this.#announcing && !this.#serving) this.#step({ type: 'use' });
   }
 

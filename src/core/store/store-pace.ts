@@ -2,9 +2,9 @@
 import type { Clock, Pace } from '../kernel/clock.ts';
 import type { Store } from './store.ts';
 
-/** Most steps in one slice: another client's write waits for those of two slices at most. */
+/** Maximum number of steps in one slice: another client's write waits for those of two slices at most. */
 const SLICE_STEPS = 32;
-/** Most milliseconds for which a slice waits for the store: a slow disk slows a job down, and does not stop it. */
+/** Maximum time in milliseconds for which a slice waits for the store: a slow disk slows a job down, and does not stop it. */
 const MAX_WAIT_MS = 10;
 
 export class StorePace implements Pace {

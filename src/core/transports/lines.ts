@@ -9,7 +9,7 @@ const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const BYTE_ORDER_MARK = 0xfeff;
 const REPLACEMENT = '\uFFFD';
-const NOTHING = Buffer.alloc(0);
+const NO_BYTES = Buffer.alloc(0);
 
 /** Number of bytes stored from the start of a skipped line. */
 export const HEAD_BYTES = 1_024;
@@ -35,7 +35,7 @@ export interface LineReaderOptions {
  * empty lines, drops a byte order mark and white space around a line. Holds at most `maxBytes` of an unfinished line (briefly one
  * and a half times that, while its buffer grows).
  *
- * It cannot pause and need not: after the stream is paused, the lines of the current chunk still arrive, and a pipe or
+ * The reader cannot pause and need not: after the stream is paused, the lines of the current chunk still arrive, and a pipe or
  * socket limits a chunk to 64 KiB.
  *
  * @throws RangeError if `maxBytes` is not a whole number within its limits
@@ -48,7 +48,7 @@ export class LineReader {
   readonly #options: LineReaderOptions;
   #maxBytes = 0;
   /** The start of an unfinished line; the first `#heldLength` bytes are valid. */
-  #held: Buffer = NOTHING;
+  #held: Buffer = NO_BYTES;
   #heldLength = 0;
   /** A line that is too long, while it is skipped. */
   #skipping: SkippedLine | undefined;
@@ -118,7 +118,7 @@ export class LineReader {
   }
 
   #release(): void {
-    this.#held = NOTHING;
+    this.#held = NO_BYTES;
     this.#heldLength = 0;
   }
 

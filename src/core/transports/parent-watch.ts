@@ -30,7 +30,7 @@ export interface ParentWatchOptions {
   readonly everyMs: number;
   /** The parent has exited. Called once, and ends the watch. */
   onGone(): void;
-  /** It cannot be determined here whether the parent runs. Called once, and ends the watch. */
+  /** The system does not tell this process whether the parent runs. Called once, and ends the watch. */
   onUnable(why: string): void;
   /** Default: the real parent. */
   readonly parent?: Parent;

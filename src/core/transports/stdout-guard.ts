@@ -17,7 +17,7 @@ const stdout = processWide('troupe.stdout', (): { guard?: StdoutGuard | undefine
 /**
  * Takes over stdout: from now on `process.stdout.write`, and with it `console.log` and similar functions, writes to
  * stderr ("The server MUST NOT write anything to its stdout that is not a valid MCP message", basic/transports/stdio).
- * It cannot intercept `fs.writeSync(1, …)`, native code, and child processes that inherit descriptor 1.
+ * The guard cannot intercept `fs.writeSync(1, …)`, native code, and child processes that inherit descriptor 1.
  *
  * @throws Error if stdout is already in use
  */

@@ -13,7 +13,7 @@ import type { ViewKeys } from './view-keys.ts';
 import { keyIn } from './view-meta.ts';
 import { PendingWatch, type WaitEnd, type Watches } from './watches.ts';
 
-/** Most milliseconds that a call waits: hosts end a call after 30 seconds. */
+/** Maximum time in milliseconds that a call waits: hosts end a call after 30 seconds. */
 const MAX_WAIT_MS = 25_000;
 
 export interface WatchToolOptions {
@@ -115,7 +115,7 @@ class Wait {
     if (full !== undefined) resolve(failed(`This view cannot wait: ${full}.`));
     else {
       whenAborted(ctx, () => this.#watch.end('over'));
-      // It listens before it reads, so that no change falls between the two.
+      // The call listens before it reads, so that no change falls between the two.
       this.#read();
     }
   }

@@ -192,7 +192,7 @@ export class InteractiveRequestEntry implements SuspendedRequest, InteractiveRun
     });
   }
 
-  /** It has ended and must not be continued. */
+  /** The request has ended and must not be continued. */
   end(): void {
     const { entries, requestLog } = this.#services;
     if (entries.delete(this.id)) requestLog.ended(this.id, this.round, this.ending);

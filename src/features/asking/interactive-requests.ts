@@ -234,7 +234,7 @@ export class InteractiveRequests implements CellHolder {
     const live = this.#services.entries.get(state.id);
     if (state.until <= system.clock.date() || (!live && requestLog.isExpired(state.until)))
       throw refused(`its question expired after ${limits.askMs} ms`);
-    // It was answered with the task that it has become, which the store has.
+    // The request was answered with the task that it has become, which the store has.
     if (live?.ending === 'task' && requestLog.durable) return false;
     if (live) {
       if (live.until === undefined || live.round !== state.round) throw answeredAlready();

@@ -12,7 +12,7 @@ import { respond } from '../../core/requests/active-request.ts';
 import type { InteractiveRequestMail } from './input-messages.ts';
 import { type AskedThroughModel, fromModel, toModel } from './model-fallback.ts';
 
-interface Waiting {
+interface WaitingCall {
   readonly conversation: Mailbox<InteractiveRequestMail>;
   readonly questions: readonly AskedThroughModel[];
   readonly principal: string;
@@ -25,7 +25,7 @@ interface Waiting {
 export class ModelAnswers {
   readonly #askMs: number;
   readonly #idsOf: Pick<Ids, 'within'>;
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, WaitingCall>();
   /** The id of each waiting interactive request. */
   readonly #ids = new Map<Mailbox<InteractiveRequestMail>, string>();
 
@@ -81,7 +81,7 @@ export class ModelAnswers {
     return this.#find(client, operation.arguments)?.needed ?? NONE;
   }
 
-  #find(client: ClientFacts, { id }: Readonly<Record<string, unknown>>): Waiting | undefined {
+  #find(client: ClientFacts, { id }: Readonly<Record<string, unknown>>): WaitingCall | undefined {
     const waiting = typeof id === 'string' ? this.#waiting.get(id) : undefined;
     const { principal, session } = boundTo(client);
     return waiting?.principal === principal && waiting.session === session ? waiting : undefined;
@@ -109,6 +109,6 @@ export class ModelAnswers {
 
 const NONE: readonly string[] = [];
 
-function boundTo({ principal, session }: ClientFacts): Pick<Waiting, 'principal' | 'session'> {
+function boundTo({ principal, session }: ClientFacts): Pick<WaitingCall, 'principal' | 'session'> {
   return { principal, session: principal === ANONYMOUS ? session?.id : undefined };
 }

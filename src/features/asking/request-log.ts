@@ -26,7 +26,7 @@ export type Consumed =
   /** Not consumed, or its consumer ended without an answer. */
   | 'no'
   | 'yes'
-  /** It was answered with this outcome, which may not have reached the client. */
+  /** The request was answered with this outcome, which may not have reached the client. */
   | Outcome;
 
 /** Maximum number of ended requests to remember in memory. States older than the oldest of them are rejected. */

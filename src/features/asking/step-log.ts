@@ -42,7 +42,7 @@ export interface StepLogOptions {
   readonly storage: StepStorage | undefined;
   /** Counts the results. */
   readonly memory: Pick<HeldMemory, 'hold' | 'free'>;
-  /** Most characters of JSON of all results. The storage checks its own limit. */
+  /** Maximum number of characters of JSON of all results. The storage checks its own limit. */
   readonly maxLength: number;
   /** True: a step whose function failed stays failed in this run, as `ctx.step` promises. False: it may run again. */
   readonly remembersFailures: boolean;
@@ -178,7 +178,7 @@ export interface StepStreamOptions {
   readonly stream: string;
   readonly format: StepFormat;
   readonly maxSteps: number;
-  /** Most characters of JSON of all results. */
+  /** Maximum number of characters of JSON of all results. */
   readonly maxLength: number;
   /** The owner of the steps and the option that limits their number, for errors. */
   readonly limit: string;

@@ -34,7 +34,7 @@ interface RecentChange {
   readonly change: RemoteChange;
 }
 
-/** Most changes that wait for one node. More are sent before the coalescing time is over. */
+/** Maximum number of changes that wait for one node. More are sent before the coalescing time is over. */
 const MOST_COLLECTED = 1_000;
 /** Milliseconds for which a node that begins to listen learns of an earlier change: its question was on its way. */
 const RECENT_MS = 5_000;

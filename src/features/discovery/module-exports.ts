@@ -18,7 +18,7 @@ export interface Offers {
   readonly mounts: readonly MountDefinition[];
 }
 
-export const NOTHING: Offers = { tools: [], machines: [], resources: [], prompts: [], mounts: [] };
+export const NO_OFFERS: Offers = { tools: [], machines: [], resources: [], prompts: [], mounts: [] };
 
 /** Thrown if a module exports no definition. */
 export class NothingOffered extends DefinitionError {}

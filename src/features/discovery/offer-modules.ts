@@ -3,7 +3,7 @@
 import type { AnyPrompt, AnyTool, ResourceDefinition } from '../../core/registry/define.ts';
 import type { MountDefinition } from '../../gateway/mounts/define-mount.ts';
 import type { AnyMachine } from '../machines/define-machine.ts';
-import { NOTHING, type Offers } from './module-exports.ts';
+import { NO_OFFERS, type Offers } from './module-exports.ts';
 
 /** The part of a server's registration that this file uses. */
 interface Replaceable<Definition> {
@@ -50,7 +50,7 @@ export function replaceOffers(
 
 /** Removes all definitions of a file. */
 export function withdraw(server: OfferedModules, offered: Map<string, Offers>, path: string): void {
-  put(server, path, NOTHING);
+  put(server, path, NO_OFFERS);
   offered.delete(path);
 }
 
@@ -65,7 +65,7 @@ function put({ tools, machines, resources, prompts, mounts }: OfferedModules, pa
 /** Undoes a partial replacement: a file is rejected as a whole. */
 function restore(server: OfferedModules, path: string, offered: Map<string, Offers>): void {
   try {
-    put(server, path, offered.get(path) ?? NOTHING);
+    put(server, path, offered.get(path) ?? NO_OFFERS);
   } catch {
     // Another file has taken one of the names in the meantime.
     withdraw(server, offered, path);

@@ -92,7 +92,7 @@ const MAX_KEY = 256;
  */
 const SLACK = 16;
 /**
- * Most principals and sessions whose replies are counted. Replies of the oldest ones are only removed when they expire.
+ * Maximum number of principals and sessions whose replies are counted. Replies of the oldest ones are only removed when they expire.
  */
 const MAX_COUNTED = 10_000;
 

@@ -26,7 +26,7 @@ function alwaysEntered(node: AnyStateNode): readonly AnyStateNode[] {
   // Without a target, the transition repeats only if it changes the context. Each repetition would be the same.
   if (!first.target) return first.actions.some((action) => isAssign(node.machine, action)) ? [node] : [];
   const entered = first.target.flatMap(withInitial);
-  // It stays in its state, but a state within may still have a way out.
+  // The machine stays in its state, but a state within may still have a way out.
   const around = first.target.some((target) => isWithin(target, node)) && !entered.some(({ always }) => always);
   return around ? [...entered, node] : entered;
 }

@@ -6,7 +6,7 @@ export type ActedBy = 'view' | 'client' | 'model';
 
 /** The lifecycle status of an instance, besides the state of its machine. */
 export type HandleStatus =
-  /** It accepts events. */
+  /** The instance accepts events. */
   | 'active'
   /** Its machine has reached its final state. */
   | 'done'

@@ -35,7 +35,7 @@ export interface HandleRecord {
   unseen?: string[] | undefined;
 }
 
-/** Most changes that are kept for a model. */
+/** Maximum number of changes that are kept for a model. */
 const MAX_UNSEEN = 10;
 
 /** Notes a change by a person in a view, for the next answer to a model. */

@@ -282,10 +282,11 @@ export class Instance implements TurnLoopOwner {
     const { clock, inspection } = this.#host;
     const crash = { type: 'crash', at: clock.now() } as const;
     this.#supervisor = step(supervisorMachine, this.#supervisor, crash) ?? this.#supervisor;
-    const setAside = this.#supervisor.matches('quarantined');
+    const quarantined = this.#supervisor.matches('quarantined');
     const mail = events.map(({ type }) => type).join(', ') || 'its start';
-    if (inspection.on) inspection.record({ type: 'crashed', actor: handleAddress(this.entry), mail, error, setAside });
-    if (setAside) return this.#quarantine(events, error);
+    if (inspection.on)
+      inspection.record({ type: 'crashed', actor: handleAddress(this.entry), mail, error, quarantined });
+    if (quarantined) return this.#quarantine(events, error);
     this.#host.incident(`${handleAddress(this.entry)} crashed (${mail}) and restarts from its last snapshot`, error);
     this.#restart();
   }

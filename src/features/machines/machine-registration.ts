@@ -26,7 +26,7 @@ export interface MachinesOptions {
   readonly skills: Pick<OfferedSkills, 'manual' | 'withdrawManual'>;
 }
 
-/** Most earlier versions of a machine that are kept while machines are replaced at run time. */
+/** Maximum number of earlier versions of a machine that are kept while machines are replaced at run time. */
 const MAX_EARLIER = 16;
 
 interface Offered {

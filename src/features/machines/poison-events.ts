@@ -44,7 +44,7 @@ interface StoredRecord {
   readonly times: number;
   readonly unsure?: number | undefined;
   readonly at: number;
-  readonly setAside?: Quarantine | undefined;
+  readonly quarantined?: Quarantine | undefined;
 }
 
 /** The earlier deaths of the process during an event that an instance is about to process. */
@@ -242,8 +242,8 @@ export class PoisonEvents {
       const { snapshot } = (await store.load(id)) ?? {};
       const record = snapshot?.version === VERSION ? fromText(snapshot.data, id) : undefined;
       if (!isStoredRecord(record)) return;
-      const { times, unsure = 0, at, setAside } = record;
-      const facts = { crashes: times, unexplained: unsure, at, facts: setAside };
+      const { times, unsure = 0, at, quarantined } = record;
+      const facts = { crashes: times, unexplained: unsure, at, facts: quarantined };
       this.#records.restore(id.slice(PREFIX.length), facts);
     } catch (error) {
       this.#unread(id, error);
@@ -258,7 +258,7 @@ export class PoisonEvents {
 
 function writesOf(id: string, record: PoisonRecord<Quarantine | undefined>): readonly Write[] {
   const { crashes, unexplained, at, facts } = record;
-  const stored: StoredRecord = { times: crashes, unsure: unexplained, at, setAside: facts };
+  const stored: StoredRecord = { times: crashes, unsure: unexplained, at, quarantined: facts };
   const created = Math.round(at);
   const row = { id, kind: 'server', name: NAME, principal: '', status: 'live', created } as const;
   return [

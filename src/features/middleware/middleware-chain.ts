@@ -132,7 +132,7 @@ class Run {
   /** Passes the request to the actor that serves it. */
   #serve(call: RequestCall): Promise<RequestResult> | RequestResult {
     const request = this.#request;
-    // It was cancelled, or timed out, before it reached its handler.
+    // The request was cancelled, or timed out, before it reached its handler.
     if (request.settled) request.signal.throwIfAborted();
     const changes =
       call !== this.#received ||

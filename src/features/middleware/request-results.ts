@@ -20,7 +20,7 @@ import type {
 } from '../../core/protocol/types.ts';
 import type { Introduction, NoResult, RequestMethodName, RequestResult, TaskInfo } from './middleware.ts';
 
-const NOTHING: NoResult = Object.freeze({});
+const NO_RESULT: NoResult = Object.freeze({});
 
 /** Returns the result as middleware sees it. Lists and contents are shared with the server, not copied. */
 export function shownResult(result: Result): RequestResult {
@@ -46,9 +46,9 @@ export function shownResult(result: Result): RequestResult {
     case 'tasks':
       return { tasks: result.tasks.map(infoOf), nextCursor: result.nextCursor };
     case 'task result':
-      return result.result.kind === 'call' ? result.result.result : NOTHING;
+      return result.result.kind === 'call' ? result.result.result : NO_RESULT;
     default:
-      return NOTHING;
+      return NO_RESULT;
   }
 }
 

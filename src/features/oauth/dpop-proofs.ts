@@ -7,7 +7,7 @@ import type { TokenAlgorithm } from './resource-server-options.ts';
 
 /** Milliseconds by which the time of a proof may differ from the server's. */
 const WINDOW_MS = 300_000;
-/** Most proofs that are remembered. Beyond it the oldest are forgotten. */
+/** Maximum number of proofs that are remembered. Beyond it the oldest are forgotten. */
 const MAX_PROOFS = 100_000;
 const MAX_PROOF = 8_192;
 const MAX_ID = 256;

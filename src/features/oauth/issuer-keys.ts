@@ -13,7 +13,7 @@ import { IssuerUnavailable } from './issuer-unavailable.ts';
 
 /** Milliseconds after a failed fetch in which no other is tried. */
 export const RETRY_MS = 5_000;
-/** Most key ids that are remembered as unknown to the issuer. */
+/** Maximum number of key ids that are remembered as unknown to the issuer. */
 const MAX_UNKNOWN = 1_000;
 
 export interface IssuerKeysOptions {

@@ -1,6 +1,6 @@
 /** The error for an issuer that cannot be asked now. */
 
-/** It is unknown whether a token is good. With a `cause`, because the issuer has not answered. */
+/** Nothing shows whether a token is good. With a `cause`, because the issuer has not answered. */
 export class IssuerUnavailable extends Error {
   override readonly name = 'IssuerUnavailable';
   /** Milliseconds after which asking again makes sense. */

@@ -51,7 +51,7 @@ export class Rejections {
     return this.#challenges({ error: 'insufficient_scope', description: 'the operation needs these scopes' }, all);
   }
 
-  /** It is unknown whether the token is valid. A 401 would make its client discard it. */
+  /** Nothing shows whether the token is valid. A 401 would make its client discard it. */
   unavailable(retryMs: number): Rejection {
     return {
       status: 503,

@@ -1,7 +1,7 @@
 /** The outcomes of verified tokens, by the hash of the token, until they expire. Tokens themselves are not stored. */
 import { sha256 } from '../../core/kernel/sha256.ts';
 
-/** Most remembered tokens of a kind. Beyond it the oldest are dropped. */
+/** Maximum number of remembered tokens of a kind. Beyond it the oldest are dropped. */
 const MAX_TOKENS = 10_000;
 
 /** The hash by which a token is remembered. Its bytes are characters: base64 would take a third of the time in addition. */

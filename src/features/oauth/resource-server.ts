@@ -28,7 +28,7 @@ const REJECTED_MS = 5_000;
 const ENDLESS_MS = 60_000;
 /** Milliseconds between two reports that an issuer cannot be asked. */
 const REPORT_MS = 5_000;
-/** Most verifications in progress. */
+/** Maximum number of verifications in progress. */
 const MAX_VERIFICATIONS = 1_000;
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 const TOO_MANY_FAILURES = 'this address has sent too many tokens that were rejected. Retry later';

@@ -12,7 +12,7 @@ import type { ResolvedIssuer, ResolvedResourceServer } from './resource-server-o
 
 /** Milliseconds for a document of the issuer. */
 const FETCH_MS = 5_000;
-/** Most keys of an issuer. */
+/** Maximum number of keys of an issuer. */
 const MAX_KEYS = 100;
 
 export class TokenIssuer {

@@ -13,7 +13,7 @@ const HEAD = 20;
 const LENGTH = 4;
 /** The longest number. */
 const NUMBER = 8;
-/** Most bytes of a UTF-16 unit in UTF-8. */
+/** Maximum number of bytes of a UTF-16 unit in UTF-8. */
 const UTF8 = 3;
 const SMALLEST = 256;
 

@@ -2,7 +2,7 @@
 import { systemClock } from '../../core/kernel/clock.ts';
 import { StoreError } from '../../core/store/store.ts';
 
-/** Most ids in one query: their rows are in memory together. */
+/** Maximum number of ids in one query: their rows are in memory together. */
 const MOST_IDS = 256;
 
 interface Read<V> {

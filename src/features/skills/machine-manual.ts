@@ -19,7 +19,7 @@ import { signature } from '../machines/tools/handle-arguments.ts';
 import { contentsOf } from './file-bytes.ts';
 import type { ServedFile, ServedSkill, SkillSource } from './skill-source.ts';
 
-/** Most characters of the description in the frontmatter, of 1,024 that hosts accept. */
+/** Maximum number of characters of the description in the frontmatter, of 1,024 that hosts accept. */
 const MAX_DESCRIPTION = 700;
 
 export class MachineManual implements SkillSource {

@@ -19,7 +19,7 @@ import { checkSkillsOptions, type SkillProblem, type SkillsOptions } from './ski
 /** Number of changes of a file while it is read, after which the read fails. */
 const ATTEMPTS = 3;
 
-const NOTHING: Scan = { skills: [], files: new Map(), directories: [], problems: [] };
+const NO_SKILLS: Scan = { skills: [], files: new Map(), directories: [], problems: [] };
 
 export class SkillFolder implements SkillSource {
   readonly name: string;
@@ -28,7 +28,7 @@ export class SkillFolder implements SkillSource {
   readonly #log: RuntimeLog;
   readonly #watch: Watch | undefined;
   readonly #listeners = new Set<() => void>();
-  #scan = NOTHING;
+  #scan = NO_SKILLS;
   /** The scan that runs, and the one that follows it: each begins after whatever called for it. */
   #running: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
@@ -120,7 +120,7 @@ export class SkillFolder implements SkillSource {
     try {
       this.#scan = await scanSkills(this.#path, this.options.prefix ?? '', before);
     } catch (error) {
-      this.#scan = { ...NOTHING, problems: [{ file: this.#path, line: undefined, message: messageOf(error) }] };
+      this.#scan = { ...NO_SKILLS, problems: [{ file: this.#path, line: undefined, message: messageOf(error) }] };
     }
     // Closed while it was scanned.
     if (this.#closed) return;

@@ -32,13 +32,13 @@ export interface SkillRegistryParts {
   readonly resources: Pick<Registration<SkillResource>, 'replaceSource'>;
   readonly resourceCatalogue: Catalogue<Resource | ResourceTemplate>;
   readonly subscriptions: Mailbox<SubscriptionsMail>;
-  /** Most elements of a page. */
+  /** Maximum number of elements of a page. */
   readonly pageSize: number;
   /** Milliseconds for which clients may cache lists. */
   readonly listTtlMs: number;
 }
 
-/** Most skills of a page: each may have 512 files. */
+/** Maximum number of skills of a page: each may have 512 files. */
 const MAX_SKILLS = 32;
 
 export class SkillRegistry implements RequestTarget {

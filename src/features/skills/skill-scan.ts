@@ -29,7 +29,7 @@ export interface Scan {
   readonly problems: readonly SkillProblem[];
 }
 
-/** Most files and folders below one root: more of them are no folder of skills, but a mistake in a path. */
+/** Maximum number of files and folders below one root: more of them are no folder of skills, but a mistake in a path. */
 const MAX_ENTRIES = 20_000;
 
 /**
@@ -43,7 +43,7 @@ export async function scanSkills(root: string, prefix: string, before?: Scan): P
   const folder = await readFolder(place, basename(place), { left: MAX_ENTRIES });
   // A skill that is the root itself has the root's name.
   const above = [...(prefix === '' ? [] : prefix.split('/')), ...(isSkill(folder) ? [folder.name] : [])];
-  const places: Place[] = [];
+  const places: ScannedPlace[] = [];
   const placed = placeFolder(folder, `skill://${above.map(encoded).join('/')}`, 0, 0, places);
   const scanner = new Scanner(places, before);
   await scanner.scan(placed);
@@ -79,7 +79,7 @@ function isSkill({ files }: Folder): boolean {
 
 class Scanner {
   /** All files, in the order of the folders. */
-  readonly #places: readonly Place[];
+  readonly #places: readonly ScannedPlace[];
   readonly #before: Scan | undefined;
   readonly #skills: ServedSkill[] = [];
   /** The files that were read in this scan: a skill in a folder of another shares them. */
@@ -88,7 +88,7 @@ class Scanner {
   readonly #directories: string[] = [];
   readonly #problems: SkillProblem[] = [];
 
-  constructor(places: readonly Place[], before: Scan | undefined) {
+  constructor(places: readonly ScannedPlace[], before: Scan | undefined) {
     this.#places = places;
     this.#before = before;
   }
@@ -146,7 +146,7 @@ class Scanner {
     for (const file of files) this.#files.set(file.uri, file);
   }
 
-  async #file(place: Place, most: number): Promise<ScannedFile | undefined> {
+  async #file(place: ScannedPlace, most: number): Promise<ScannedFile | undefined> {
     const { path } = place;
     const before = this.#before?.files.get(place.uri);
     try {
@@ -171,7 +171,7 @@ class Scanner {
 }
 
 /** A file of a folder, and its address. */
-interface Place {
+interface ScannedPlace {
   readonly path: string;
   readonly name: string;
   /** The name of its folder. */
@@ -195,7 +195,13 @@ interface PlacedFolder {
 const BAD_NAME = /[\\\p{Cc}]/u;
 
 /** Adds all files of a folder once: first its own in the order of their names, then those of its folders. */
-function placeFolder(folder: Folder, uri: string, depth: number, badDepth: number, places: Place[]): PlacedFolder {
+function placeFolder(
+  folder: Folder,
+  uri: string,
+  depth: number,
+  badDepth: number,
+  places: ScannedPlace[],
+): PlacedFolder {
   const start = places.length;
   const root = uri === 'skill://' ? uri : `${uri}/`;
   const badUntil = (name: string): number => (BAD_NAME.test(name) ? depth + 1 : badDepth);
@@ -219,7 +225,10 @@ function isFrontmatter(manifest: ScannedFile['manifest']): manifest is SkillEntr
   return manifest !== undefined && !Array.isArray(manifest);
 }
 
-async function described({ bytes, signature }: FileBytes, { path, name, folder, uri }: Place): Promise<ScannedFile> {
+async function described(
+  { bytes, signature }: FileBytes,
+  { path, name, folder, uri }: ScannedPlace,
+): Promise<ScannedFile> {
   const text = name === SKILL_FILE ? textOf(bytes) : undefined;
   const unreadable = name === SKILL_FILE ? [{ line: 1, message: 'expected text in UTF-8' }] : undefined;
   return {

@@ -22,7 +22,7 @@ import {
   type ThreadStart,
 } from './sqlite-protocol.ts';
 
-interface Waiting {
+interface PendingQuery {
   readonly since: number;
   readonly type: QueryType | 'close';
   readonly length: number;
@@ -70,7 +70,7 @@ export class StoreThread {
   #readOnly = false;
   #worker: Worker | undefined;
   #outbox: StoreJob[] = [];
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, PendingQuery>();
   /** Responses of the thread. In slices, because each lets the output of a client leave, and a group has thousands. */
   readonly #answers = new SlicedQueue<JobAnswer | number>(systemClock, (answer) => this.#answer(answer));
   /** By the ids of calls: commits have their responses in the order of the calls. */
@@ -233,7 +233,7 @@ export class StoreThread {
     else waiting.reject(new StoreError(answer.fault, answer.message));
   }
 
-  #forget(id: number, { length }: Waiting): void {
+  #forget(id: number, { length }: PendingQuery): void {
     this.#waiting.delete(id);
     this.#length -= length;
     this.#ended.reached(id);

@@ -41,7 +41,7 @@ export interface SharedTasks {
   readonly pollMs: number;
 }
 
-/** Most rows that are read at a time, with results of calls. */
+/** Maximum number of rows that are read at a time, with results of calls. */
 const READS = 64;
 
 /**

@@ -137,7 +137,7 @@ export class Tasks implements RequestTarget, CellHolder {
       this.recovery?.attach(request, ctx);
       return execution().execute(call, ctx);
     }
-    // It is not run again, in no mode.
+    // No mode runs the call again.
     if (request.recorded?.id !== undefined && implementation.rerun === false) return next();
     const mode = callModeOf(request, {
       support: implementation.task,

@@ -14,7 +14,7 @@ import { type PoolCall, PoolWorker } from './pool-worker.ts';
 
 export interface PoolOptions {
   readonly system: ActorSystem;
-  /** Most threads, and most calls that wait for a thread. */
+  /** Maximum number of threads, and of calls that wait for a thread. */
   readonly limits: { readonly cpuThreads: number; readonly maxCpuQueue: number };
 }
 

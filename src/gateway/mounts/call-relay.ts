@@ -87,7 +87,7 @@ interface Round {
 
 /** Code of 2025-11-25 for a call that needs the user to open a page first (elicitation, "URL Elicitation Required Error"). */
 const URL_ELICITATION_REQUIRED = -32042;
-/** Most questions of one round. `askVerbatim` has the same limit. */
+/** Maximum number of questions of one round. `askVerbatim` has the same limit. */
 const MAX_QUESTIONS = 32;
 /** Members of `_meta` that describe one hop and not the call. */
 const HOP_META: ReadonlySet<string> = new Set([

@@ -48,7 +48,7 @@ export interface MountOptions extends NameOptions, Guarded {
   readonly pinFile?: string | undefined;
   /** The server is ready (`/readyz`) only while this mount offers a catalogue. Default false. */
   readonly required?: boolean | undefined;
-  /** Most connections to the upstream, and most calls in flight on one of them. Default 256 each. */
+  /** Maximum number of connections to the upstream, and of calls in flight on one of them. Default 256 each. */
   readonly maxUpstreamConnections?: number | undefined;
   readonly maxUpstreamInFlight?: number | undefined;
   /** The longest opening of a connection. Default 10,000. */
@@ -65,16 +65,16 @@ export interface MountOptions extends NameOptions, Guarded {
   readonly firstListMs?: number | undefined;
   /** The time for which a catalogue is offered that cannot be renewed. Default 86,400,000: a day. */
   readonly staleMs?: number | undefined;
-  /** Most pages, and most elements, of one list. Default 64 and 5,000. */
+  /** Maximum number of pages, and of elements, of one list. Default 64 and 5,000. */
   readonly maxListPages?: number | undefined;
   readonly maxListed?: number | undefined;
-  /** Most characters of one catalogue as JSON. Default 16,777,216. */
+  /** Maximum number of characters of one catalogue as JSON. Default 16,777,216. */
   readonly maxListBytes?: number | undefined;
-  /** Most characters of one definition as JSON: each client gets it with each list. A longer one is left out. Default 262,144. */
+  /** Maximum number of characters of one definition as JSON: each client gets it with each list. A longer one is left out. Default 262,144. */
   readonly maxDefinitionBytes?: number | undefined;
   /** Longest message of the upstream, such as a result with a sound, and longest call, in bytes. Default 4,194,304. */
   readonly maxMessageBytes?: number | undefined;
-  /** Most rounds of questions, and most samplings, that one call of the upstream may ask for. Default 10 and 8. */
+  /** Maximum number of rounds of questions, and of samplings, that one call of the upstream may ask for. Default 10 and 8. */
   readonly maxRounds?: number | undefined;
   readonly maxSamplingPerCall?: number | undefined;
 }

@@ -11,7 +11,7 @@ interface NamedRoots {
   readonly changes: number;
 }
 
-/** Most clients whose roots are remembered. A client whose roots were forgotten is asked again. */
+/** Maximum number of clients whose roots are remembered. A client whose roots were forgotten is asked again. */
 const MOST = 1_024;
 
 export class OwnedRoots {

@@ -25,14 +25,14 @@ interface PinnableDefinitions {
   readonly prompts: readonly unknown[];
 }
 
-interface Place {
+interface PinPlace {
   readonly of: 'tool' | 'prompt';
   /** The name upstream. */
   readonly name: string;
 }
 
 /** One difference between the pins and the definitions of today. */
-export type PinChange = Place &
+export type PinChange = PinPlace &
   (
     | { readonly change: 'new'; readonly now: Pin }
     /** `members`: the names of the members that differ. */
@@ -81,7 +81,7 @@ export function compareWithPins(pins: Pins, now: Pins): readonly PinChange[] {
   return [...changesOf('tool', pins.tools, now.tools), ...changesOf('prompt', pins.prompts, now.prompts)];
 }
 
-function changesOf(of: Place['of'], pinned: readonly Pin[], offered: readonly Pin[]): readonly PinChange[] {
+function changesOf(of: PinPlace['of'], pinned: readonly Pin[], offered: readonly Pin[]): readonly PinChange[] {
   const before = new Map(pinned.filter(isIntact).map((pin) => [pin.name, pin]));
   const today = new Set(offered.map(({ name }) => name));
   /** The pins of names that are gone, by the digest of all other members. */
@@ -157,7 +157,7 @@ export function approvePins(pins: Pins, now: Pins, name?: string): Pins | undefi
   const has = (list: readonly Pin[]): boolean => list.some((pin) => pin.name === name);
   if (![pins.tools, pins.prompts, now.tools, now.prompts].some(has)) return undefined;
   const renamed = compareWithPins(pins, now).filter((change) => change.change === 'renamed' && change.name === name);
-  const replaced = (of: Place['of'], list: readonly Pin[], today: readonly Pin[]): readonly Pin[] => {
+  const replaced = (of: PinPlace['of'], list: readonly Pin[], today: readonly Pin[]): readonly Pin[] => {
     const old = renamed.flatMap((change) =>
       change.of === of && change.change === 'renamed' ? change.before.name : [],
     );

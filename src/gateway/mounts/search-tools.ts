@@ -28,9 +28,9 @@ const SOURCE = 'search in mounts';
 /** Tools that a search returns, unless its caller wants another number. */
 const USUAL = 5;
 const MOST = 20;
-/** Most characters of the result of a search. */
+/** Maximum number of characters of the result of a search. */
 const MAX_RESULT = 8_000;
-/** Most characters of a signature, and of a description, in a list. */
+/** Maximum number of characters of a signature, and of a description, in a list. */
 const MAX_SIGNATURE = 600;
 const MAX_LINE = 200;
 /** Names that the answer to an unknown name suggests. */

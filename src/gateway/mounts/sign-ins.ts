@@ -51,9 +51,9 @@ interface SignInsOptions {
   addresses(): readonly ReturnAddress[];
 }
 
-/** Most sign-ins of one call: the first, and steps up to more rights (2025-11-25 authorization, "Step-Up Authorization Flow"). */
+/** Maximum number of sign-ins of one call: the first, and steps up to more rights (2025-11-25 authorization, "Step-Up Authorization Flow"). */
 const MAX_SIGN_INS = 3;
-/** Most attempts of one call with a new token each. */
+/** Maximum number of attempts of one call with a new token each. */
 const MAX_ATTEMPTS = 4;
 /** Milliseconds between two looks for a sign-in that another process may have received. */
 const LOOK_MS = 1_000;

@@ -13,12 +13,12 @@ export interface IndexedTool {
   readonly source: string;
 }
 
-/** Most characters of a description, and of the parameters of a tool, that are indexed. */
+/** Maximum number of characters of a description, and of the parameters of a tool, that are indexed. */
 const MAX_TEXT = 600;
 const MAX_TITLE = 100;
-/** Most of them for all tools of one source: an upstream chooses its texts. Further tools are found by their names. */
+/** Maximum number of of them for all tools of one source: an upstream chooses its texts. Further tools are found by their names. */
 const MAX_SOURCE = 500_000;
-/** Most characters and words of a query that are read. */
+/** Maximum number of characters and words of a query that are read. */
 const MAX_QUERY = 500;
 const MAX_WORDS = 10;
 /** Tools that are indexed in one turn of the event loop. */

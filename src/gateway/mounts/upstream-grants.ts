@@ -66,9 +66,9 @@ const OAUTH_ROWS: option.Rows<UpstreamOAuth> = {
   ),
 };
 
-/** Most principals whose grants are in memory. The store of tokens has all of them. */
+/** Maximum number of principals whose grants are in memory. The store of tokens has all of them. */
 const MAX_PRINCIPALS = 4_096;
-/** Most grants that are tried for a catalogue in a row. */
+/** Maximum number of grants that are tried for a catalogue in a row. */
 const MAX_TRIED = 4;
 
 interface UpstreamGrantsOptions {

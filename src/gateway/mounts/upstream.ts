@@ -41,9 +41,9 @@ export interface UpstreamOptions
   readonly quota: Quota;
 }
 
-/** Most connections that serve anonymous calls, one call at a time. */
+/** Maximum number of connections that serve anonymous calls, one call at a time. */
 const MAX_LEASED = 32;
-/** Most of them that wait for the next call. */
+/** Maximum number of of them that wait for the next call. */
 const MAX_SPARE = 4;
 
 /** A connection, from its opening to its end. */
@@ -65,7 +65,7 @@ interface Link {
 }
 
 /** An anonymous call that waits for a connection. */
-interface Waiting {
+interface WaitingCaller {
   readonly owner: CallOwner;
   readonly timer: Timer;
   resolve(client: Promise<Client>): void;
@@ -85,7 +85,7 @@ export class Upstream {
   /** Connections of anonymous calls that have ended. */
   readonly #spare: Link[] = [];
   #leased = 0;
-  readonly #queue: Waiting[] = [];
+  readonly #queue: WaitingCaller[] = [];
   readonly #roots = new Map<string, JsonObject>();
   readonly #closing = new Set<Promise<void>>();
   #follower: ConnectionFollower | undefined;
@@ -328,7 +328,7 @@ export class Upstream {
           ),
         );
       });
-      const waiting: Waiting = { owner, timer, resolve, reject };
+      const waiting: WaitingCaller = { owner, timer, resolve, reject };
       this.#queue.push(waiting);
     });
   }

@@ -6,10 +6,10 @@ import { jsonTextOf } from '../inspector-json.ts';
 import { type Bounds, plainOf, type SecretFinder } from '../redaction/plain-data.ts';
 import type { CallResult, ResultBlock } from './call-messages.ts';
 
-/** Most characters of one text, and of all texts of a result. */
+/** Maximum number of characters of one text, and of all texts of a result. */
 const MAX_TEXT = 200_000;
 const MAX_TEXTS = 1_000_000;
-/** Most characters of base64 of one block, and of all blocks of a result. */
+/** Maximum number of characters of base64 of one block, and of all blocks of a result. */
 const MAX_DATA = 4_000_000;
 const MAX_ALL_DATA = 8_000_000;
 const MAX_BLOCKS = 500;

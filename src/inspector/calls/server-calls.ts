@@ -65,7 +65,7 @@ export interface ServerCallsOptions {
   readonly version: string;
 }
 
-interface Entry {
+interface CallEntry {
   readonly id: number;
   readonly request: CallRequest;
   readonly caller: CallerOptions;
@@ -95,7 +95,7 @@ interface Session {
 export class ServerCalls {
   readonly #options: ServerCallsOptions;
   /** By id, the oldest first. */
-  readonly #entries = new Map<number, Entry>();
+  readonly #entries = new Map<number, CallEntry>();
   /** By their options, the one that was used last at the end. */
   readonly #sessions = new Map<string, Session>();
   readonly #questions: ViewerQuestions;
@@ -175,7 +175,7 @@ export class ServerCalls {
     this.#last += 1;
     const id = this.#last;
     let finish = (): void => {};
-    const entry: Entry = {
+    const entry: CallEntry = {
       id,
       request,
       caller,
@@ -335,7 +335,7 @@ export class ServerCalls {
 
   // Calls
 
-  async #run(entry: Entry): Promise<void> {
+  async #run(entry: CallEntry): Promise<void> {
     try {
       const result = await this.#with(entry.caller, (client) => this.#send(client, entry));
       entry.result = callResult(entry.id, result, this.#options.redactor);
@@ -348,7 +348,7 @@ export class ServerCalls {
     }
   }
 
-  #send(client: Client, entry: Entry): Promise<unknown> {
+  #send(client: Client, entry: CallEntry): Promise<unknown> {
     const { request, caller, abort } = entry;
     const level = caller.logLevel;
     const options: CallOptions = {
@@ -416,7 +416,7 @@ export class ServerCalls {
       throw new InputError(409, `${running} calls are pending, which is the limit. Wait for a result.`);
   }
 
-  #entry(id: unknown): Entry {
+  #entry(id: unknown): CallEntry {
     const entry = typeof id === 'number' ? this.#entries.get(id) : undefined;
     if (!entry) throw new InputError(404, 'call: no such call, or it was dropped for newer ones');
     return entry;
@@ -564,7 +564,7 @@ export class ServerCalls {
     task,
     error,
     result,
-  }: Entry): ViewerCall {
+  }: CallEntry): ViewerCall {
     return {
       id,
       request: this.#request(request),

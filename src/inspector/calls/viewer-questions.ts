@@ -7,7 +7,7 @@ import { isJsonObject, isObject, type JsonObject } from '../../core/protocol/jso
 import { InputError } from '../http/viewer-input.ts';
 import type { Answerable } from './call-messages.ts';
 
-/** Most open questions. A further one is rejected. */
+/** Maximum number of open questions. A further one is rejected. */
 const MAX_QUESTIONS = 64;
 /** Milliseconds until an unanswered question is rejected. */
 const QUESTION_MS = 3_600_000;
@@ -20,7 +20,7 @@ export interface OpenQuestion {
   readonly params: JsonObject;
 }
 
-interface Waiting extends OpenQuestion {
+interface PendingQuestion extends OpenQuestion {
   settle(answer: JsonObject | Error): void;
 }
 
@@ -33,7 +33,7 @@ export interface ViewerQuestionsOptions {
 
 export class ViewerQuestions {
   readonly #options: ViewerQuestionsOptions;
-  readonly #open = new Map<number, Waiting>();
+  readonly #open = new Map<number, PendingQuestion>();
   #last = 0;
 
   constructor(options: ViewerQuestionsOptions) {

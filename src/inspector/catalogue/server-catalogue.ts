@@ -12,11 +12,11 @@ import { type Bounds, plainOf, type SecretFinder } from '../redaction/plain-data
 
 /** Bounds of one definition. A longer schema is cut. */
 const ELEMENT: Bounds = { depth: 32, members: 1_000, text: 16_000, all: 64_000 };
-/** Most characters of all definitions. Above it, an element has only its name, its title and its description. */
+/** Maximum number of characters of all definitions. Above it, an element has only its name, its title and its description. */
 const MAX_CHARACTERS = 4_000_000;
 /** Longest description of an element whose definition is left out. */
 const MAX_BRIEF = 300;
-/** Most elements of one kind. */
+/** Maximum number of elements of one kind. */
 const MAX_ELEMENTS = 5_000;
 /** The keywords of a JSON Schema whose values are data, not schemas. */
 const VALUES: ReadonlySet<string> = new Set(['default', 'examples', 'example', 'const', 'enum']);
@@ -40,7 +40,7 @@ export interface CatalogueOptions {
 }
 
 /** The registered element of one kind, as its registry holds it. */
-interface Entry {
+interface CatalogueEntry {
   readonly key: string;
   readonly definition: unknown;
   readonly source: string;
@@ -115,7 +115,7 @@ export class CatalogueReader {
   }
 
   #element(
-    { key, definition, source, enabled }: Entry,
+    { key, definition, source, enabled }: CatalogueEntry,
     owners: ReadonlyMap<string, string>,
     completed: ReadonlyMap<string, readonly string[]>,
     budget: { left: number },
@@ -176,6 +176,6 @@ function inDefinitions(finder: SecretFinder): SecretFinder {
   };
 }
 
-function isEntry(value: unknown): value is Entry {
+function isEntry(value: unknown): value is CatalogueEntry {
   return isObject(value) && typeof value.key === 'string' && typeof value.source === 'string';
 }

@@ -24,7 +24,7 @@ export interface TreeNode {
   readonly unseen?: Unseen;
   /** The reason of its end. */
   readonly gone?: string;
-  /** It has left memory. Its next message or timer restores it. */
+  /** The actor has left memory. Its next message or timer restores it. */
   readonly asleep?: boolean;
   /** The last failure. A later transition ends an unhandled event or a dropped message. */
   readonly trouble?: 'crashed' | 'unhandled' | 'dropped';

@@ -146,14 +146,14 @@ function keyOf(node: string, what: string, nth: number): string {
   return `${node} ${what} ${nth}`;
 }
 
-interface Waiting {
+interface WaitOfNode {
   readonly client: string | undefined;
   readonly exchange: WireExchange | undefined;
   readonly wait: Waited;
   readonly nth: number;
 }
 
-function waitRow(model: Model, node: TreeNode, { client, exchange, wait, nth }: Waiting, seq: number): WaitingRow {
+function waitRow(model: Model, node: TreeNode, { client, exchange, wait, nth }: WaitOfNode, seq: number): WaitingRow {
   const { because, after } = wait;
   const question = because === undefined ? undefined : model.exchanges.at(because)[0];
   // A question is one row, although its call, its handle and its input request all wait for it.

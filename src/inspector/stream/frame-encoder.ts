@@ -102,8 +102,8 @@ export class FrameEncoder {
         return { ...header, type, actor, event: nameOf(event.type), data: this.#data(event) };
       }
       case 'crashed': {
-        const { type, actor, mail, error, setAside } = record;
-        return { ...header, type, actor, mail, error: this.#words(messageOf(error)), setAside };
+        const { type, actor, mail, error, quarantined } = record;
+        return { ...header, type, actor, mail, error: this.#words(messageOf(error)), quarantined };
       }
       case 'failed': {
         const { type, actor, element, error, incident } = record;

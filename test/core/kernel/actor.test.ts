@@ -51,8 +51,10 @@ function make(at = { now: 0 }) {
         }
         heard.push(mail.text);
       },
-      crashed(mail, error, setAside) {
-        crashed.push(`${mail.type}: ${error instanceof Error ? error.message : ''}${setAside ? ' (set aside)' : ''}`);
+      crashed(mail, error, quarantined) {
+        crashed.push(
+          `${mail.type}: ${error instanceof Error ? error.message : ''}${quarantined ? ' (quarantined)' : ''}`,
+        );
         if (mail.type === 'fail to answer') throw new Error('cannot answer');
       },
     }),
@@ -101,8 +103,8 @@ test('crashing more often than the policy bears sets it aside, and its later mai
   mailbox.send({ type: 'note', text: 'too late' });
   assert.equal(heard, []);
   assert.is(crashed.length, 4);
-  assert.match(crashed[2] ?? '', /set aside/);
-  assert.match(crashed[3] ?? '', /note: test crashed too often.*set aside/);
+  assert.match(crashed[2] ?? '', /quarantined/);
+  assert.match(crashed[3] ?? '', /note: test crashed too often.*quarantined/);
 });
 
 test('crashes outside of the window are forgotten', () => {

@@ -1,4 +1,4 @@
-/** Actors that crash again and again: set aside alone, shown to the operator, released by one. */
+/** Actors that crash again and again: quarantined alone, shown to the operator, released by one. */
 import * as assert from 'uvu/assert';
 import { initialTransition, transition } from 'xstate';
 import { type RestartPolicy, supervisorMachine } from '../../../machines/supervisor.ts';
@@ -33,7 +33,7 @@ function worker(at: ReturnType<typeof host>, address: string, policy?: RestartPo
   return { actor, done };
 }
 
-test('R-16: an actor that fails at every start is set aside after three in five seconds; its neighbours notice nothing', () => {
+test('R-16: an actor that fails at every start is quarantined after three in five seconds; its neighbours notice nothing', () => {
   const at = host();
   const bad = worker(at, 'bad');
   const good = worker(at, 'good');
@@ -48,7 +48,7 @@ test('R-16: an actor that fails at every start is set aside after three in five 
   );
 });
 
-test('an operator releases what is set aside, and its crashes are forgotten', () => {
+test('an operator releases what is quarantined, and its crashes are forgotten', () => {
   const at = host();
   const { actor, done } = worker(at, 'bad');
   for (let i = 0; i < 4; i += 1) actor.mailbox.send({ type: 'fail' });

@@ -138,10 +138,10 @@ async function setsTimerAside(file: string): Promise<void> {
   await life.stop();
 }
 
-test('R-15: an event that ends the whole process is set aside when it comes the third time; the rest go on', () =>
+test('R-15: an event that ends the whole process is quarantined when it comes the third time; the rest go on', () =>
   setsEventAside(join(folder, 'event.db')));
 
-test('R-15: a timer that blocks the process until it is ended is tried twice; then its instance is set aside', () =>
+test('R-15: a timer that blocks the process until it is ended is tried twice; then its instance is quarantined', () =>
   setsTimerAside(join(folder, 'timer.db')));
 
 const testDatabase = postgresSuite('deadly events, in PostgreSQL');
@@ -153,13 +153,13 @@ const database = async (): Promise<string> => {
 testDatabase.after(() => server?.stop());
 
 testDatabase(
-  'D-15: an event that ends its process is set aside when it comes the third time, wherever it comes',
+  'D-15: an event that ends its process is quarantined when it comes the third time, wherever it comes',
   async () => setsEventAside(await database()),
 );
 
 if (SCALE !== 'quick')
   testDatabase(
-    'D-15: a timer that blocks its process is tried twice, wherever it falls due; then its instance is set aside',
+    'D-15: a timer that blocks its process is tried twice, wherever it falls due; then its instance is quarantined',
     async () => setsTimerAside(await database()),
   );
 
@@ -197,7 +197,7 @@ test('R-39: an event during which a server was killed twice is innocent: it runs
   await life.stop();
 });
 
-test('R-39: an event in the middle of which the process died three times is set aside, and release lets it be done once', async () => {
+test('R-39: an event in the middle of which the process died three times is quarantined, and release lets it be done once', async () => {
   const file = join(folder, 'released.db');
   const until = join(folder, 'released');
   let life = new Life(file);
@@ -219,7 +219,7 @@ test('R-39: an event in the middle of which the process died three times is set 
   const incident = letters[0]?.incident ?? '';
   assert.match(String(refused.message), `(incident ${incident})`);
   await life.stop();
-  // What is set aside stays so over a restart, and so does its release.
+  // What is quarantined stays so over a restart, and so does its release.
   life = new Life(file);
   assert.is((await life.call('bomb_stall', event)).message, refused.message);
   const [known] = await refusalsOf(life);
@@ -241,7 +241,7 @@ test('R-39: an event in the middle of which the process died three times is set 
   await life.stop();
 });
 
-test('R-39: an instance that was set aside for what it did by itself lives again once it is released', async () => {
+test('R-39: an instance that was quarantined for what it did by itself lives again once it is released', async () => {
   const file = join(folder, 'revived.db');
   let life = new Life(file);
   const handle = await made(life);

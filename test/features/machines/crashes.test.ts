@@ -11,7 +11,7 @@ const add = (item: string) => ({ type: 'add', data: { item } });
 const full = PROOF;
 const MANY = full ? 1_000 : 200;
 
-test('R-15: an event that crashes its instance is tried twice and set aside; the rest go on, in order', async () => {
+test('R-15: an event that crashes its instance is tried twice and quarantined; the rest go on, in order', async () => {
   const { handles, store, incidents } = await stage([orderKind()], { store: disk(), limits: { handleMailbox: 2_000 } });
   const { handle } = await handles.create('order', {}, ALICE);
   const good = Array.from({ length: MANY }, (_, n) => `item ${n}`);

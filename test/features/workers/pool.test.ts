@@ -140,7 +140,7 @@ test('R-10: calls beyond the queue of the pool are refused at once, by name', as
   await server.close();
 });
 
-test('R-16: a tool whose threads die is set aside alone, and an operator can release it', async () => {
+test('R-16: a tool whose threads die is quarantined alone, and an operator can release it', async () => {
   // Time stands still, so that all of it happens within five seconds, however long a thread takes to start.
   const { server, client, told } = await stage({ clock: { ...systemClock, now: () => 0 } });
   for (let i = 0; i < 4; i += 1)
@@ -150,8 +150,8 @@ test('R-16: a tool whose threads die is set aside alone, and an operator can rel
     );
   assert.match(say(await client.callTool('heavy', { what: 'fine' })), /is quarantined.*"isError":true/);
   assert.match(say(await client.callTool('other', { what: 'fine' })), /fine/);
-  const [setAside] = server.supervision().setAside;
-  assert.is(setAside?.address, 'cpu/tool "heavy"');
+  const [quarantined] = server.supervision().quarantined;
+  assert.is(quarantined?.address, 'cpu/tool "heavy"');
   assert.is(told.filter((line) => line.includes('crashed the thread')).length, 4);
   assert.is(server.release('cpu/tool "heavy"'), true);
   assert.match(say(await client.callTool('heavy', { what: 'fine' })), /"fine"/);

@@ -60,7 +60,7 @@ test('an error with several lines keeps them, without the frames of its stack', 
 test('a crash and an event that no state handles are failures of their actors', () => {
   const shopping = shop();
   shopping.step('order_1', 'dim', [], ['cart']);
-  shopping.record({ type: 'crashed', actor: 'order_1', mail: 'send pay', error: 'no card', setAside: false });
+  shopping.record({ type: 'crashed', actor: 'order_1', mail: 'send pay', error: 'no card', quarantined: false });
   assert.equal(lines(shopping), ['1 order_1: no card', '1 order_1: did not handle dim in cart']);
 });
 

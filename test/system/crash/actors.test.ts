@@ -44,7 +44,7 @@ test('a session that fails closes, its request is answered, and the client may i
   assert.not.match(error.message, 'secret');
   assert.is(told.length, 1);
   const crashed = records.find((record) => record.type === 'crashed');
-  assert.ok(crashed?.type === 'crashed' && crashed.actor.startsWith('session/') && crashed.setAside);
+  assert.ok(crashed?.type === 'crashed' && crashed.actor.startsWith('session/') && crashed.quarantined);
   assert.ok(records.some((record) => record.type === 'gone' && record.actor === crashed.actor));
   assert.match((await errorOf(caller.request('tools/list'))).message, '"initialize" first');
   assert.equal(ended, []);
@@ -57,7 +57,7 @@ test('a session that fails closes, its request is answered, and the client may i
   await underWay;
 });
 
-test('the server actor is never set aside: it answers what fails, and can still close', async () => {
+test('the server actor is never quarantined: it answers what fails, and can still close', async () => {
   const { server, told, state } = unreadable();
   const caller = await client(server);
   for (let time = 0; time < 6; time += 1)
@@ -68,7 +68,7 @@ test('the server actor is never set aside: it answers what fails, and can still 
   await server.close();
 });
 
-test('an in-flight table that fails answers for it, serves the next, and set aside still answers; no other connection notices', async () => {
+test('an in-flight table that fails answers for it, serves the next, and quarantined still answers; no other connection notices', async () => {
   const clock = new SimulatedClock();
   let broken = 0;
   const faulty = {

@@ -38,7 +38,7 @@ function underWay(id: number): { request: RequestView; heard: RequestsMail[] } {
 const codes = (heard: readonly RequestsMail[]): unknown[] =>
   heard.map((mail) => (mail.type === 'answer' && !mail.outcome.ok ? mail.outcome.error.code : mail));
 
-test('a registry that fails answers with -32603 and serves the next; set aside it still answers, registrations too', () => {
+test('a registry that fails answers with -32603 and serves the next; quarantined it still answers, registrations too', () => {
   const clock = new SimulatedClock();
   const incidents: string[] = [];
   const served: unknown[] = [];

@@ -38,7 +38,7 @@ type RequestMessage = Extract<Incoming, { kind: 'request' }>;
 type NotificationMessage = Extract<Incoming, { kind: 'notification' }>;
 type ResponseMessage = Extract<Incoming, { kind: 'response' }>;
 
-/** Most requests of a rejected batch that get their own error: a batch of four megabytes can contain 100,000. */
+/** Maximum number of requests of a rejected batch that get their own error: a batch of four megabytes can contain 100,000. */
 const MAX_REFUSED = 1_000;
 
 /** A session that was just opened, and the in-flight table of its requests. */

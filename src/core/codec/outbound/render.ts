@@ -77,7 +77,7 @@ export function renderResult(result: Result, dialect: Dialect, listTtlMs: number
 
 function showsIn(dialect: Dialect, listTtlMs: number): TaskRenderer {
   return {
-    // It has every member of the call's own result (ext-tasks, "Task Status").
+    // The result of a task has every member of the call's own result (ext-tasks, "Task Status").
     result: (inner) => ({
       ...(dialect.selfDescribing ? { resultType: 'complete' } : {}),
       ...renderResult(inner, dialect, listTtlMs),

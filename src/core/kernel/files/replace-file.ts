@@ -25,7 +25,7 @@ export interface ReplaceOptions {
   readonly link?: 'follow' | 'replace';
 }
 
-/** Most links in a row, as systems follow them. */
+/** Maximum number of links in a row, as systems follow them. */
 const MAX_LINKS = 40;
 const PERMISSIONS = 0o7777;
 

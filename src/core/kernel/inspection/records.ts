@@ -83,7 +83,7 @@ export type InspectionRecord = RecordHeader &
         readonly actor: string;
         readonly mail: string;
         readonly error: unknown;
-        readonly setAside: boolean;
+        readonly quarantined: boolean;
       }
     /** A handler threw an error. The cause leads to its request. */
     | {

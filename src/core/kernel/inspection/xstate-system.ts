@@ -109,7 +109,7 @@ class SystemWatch implements Watching {
         actor: this.#address,
         mail: `its observation (${event.type})`,
         error,
-        setAside: true,
+        quarantined: true,
       });
     }
   }

@@ -22,7 +22,7 @@ type Failed = (error: unknown) => void;
 
 /** Logs an error of a tracing system. The next thousand are counted with it. */
 const LOG_EVERY = 1_000;
-/** Most spans of rejected requests, in a second and at once: a flood of requests must not become a flood of spans. */
+/** Maximum number of spans of rejected requests, in a second and at once: a flood of requests must not become a flood of spans. */
 const REJECTED_PER_SECOND = 10;
 const REJECTED_BURST = 100;
 

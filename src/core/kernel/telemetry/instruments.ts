@@ -15,7 +15,7 @@ export interface Description {
 }
 
 /**
- * Most time series of one instrument. Later ones share a last series, which has the attribute that OpenTelemetry defines
+ * Maximum number of time series of one instrument. Later ones share a last series, which has the attribute that OpenTelemetry defines
  * for this case.
  */
 const MAX_SERIES = 2_000;

@@ -19,7 +19,7 @@ const COMMIT_BOUNDS: readonly number[] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.0
 
 /** The label of an error code that is not one of {@link ErrorCode}, and of names beyond {@link MAX_NAMES}. */
 const OTHER = '_OTHER';
-/** Most names of tools, and of prompts, with series of their own. Further ones share a series. */
+/** Maximum number of names of tools, and of prompts, with series of their own. Further ones share a series. */
 const MAX_NAMES = 500;
 /** The error of a request that its client has cancelled: it has no response and so no code. */
 export const CANCELLED = 'cancelled';
@@ -88,8 +88,16 @@ export class Metrics {
   readonly #waiting = gauge('troupe.store.waiting', '{commit}', 'Commits that are not durable yet.');
   readonly #refused = counter('troupe.refused', '{request}', 'Requests rejected by a limit, by its option.');
   readonly #denied = counter('troupe.denied', '{request}', 'Requests denied by authentication or a rule.');
-  readonly #deadLetters = counter('troupe.dead_letters', '{letter}', 'Messages set aside for good after they failed.');
-  readonly #setAside = counter('troupe.set_aside', '{actor}', 'Actors quarantined because they crashed too often.');
+  readonly #deadLetters = counter(
+    'troupe.dead_letters',
+    '{letter}',
+    'Messages that failed and are never processed again.',
+  );
+  readonly #quarantined = counter(
+    'troupe.quarantined',
+    '{actor}',
+    'Actors quarantined because they crashed too often.',
+  );
   readonly #dropped = counter('troupe.stream.dropped', '{notification}', 'Notifications dropped for slow clients.');
   readonly #takeovers = counter('troupe.node.takeovers', '{cell}', 'Cells taken over from a node that has died.');
   readonly #forwarded = counter(
@@ -108,7 +116,7 @@ export class Metrics {
     questions: this.#questions.series({}),
     waiting: this.#waiting.series({}),
     deadLetters: this.#deadLetters.series({}),
-    setAside: this.#setAside.series({}),
+    quarantined: this.#quarantined.series({}),
     dropped: this.#dropped.series({}),
     takeovers: this.#takeovers.series({}),
     loopDelay: this.loopDelay.series({}),
@@ -151,7 +159,7 @@ export class Metrics {
       this.commits,
       this.#waiting,
       this.#deadLetters,
-      this.#setAside,
+      this.#quarantined,
       this.#dropped,
       this.#takeovers,
       this.#forwarded,
@@ -235,8 +243,8 @@ export class Metrics {
     this.#deadLetters.add(this.#only.deadLetters, 1);
   }
 
-  setAside(): void {
-    this.#setAside.add(this.#only.setAside, 1);
+  quarantined(): void {
+    this.#quarantined.add(this.#only.quarantined, 1);
   }
 
   dropped(notifications: number): void {

@@ -9,7 +9,7 @@ import { exchangeHeads, newsIn } from './link-text.ts';
 import { type ArrivedBy, LinkedRequest } from './linked-request.ts';
 import { MAX_NEWS_BYTES } from './news-queue.ts';
 
-/** Most bytes of exchanges that are being received on all links. */
+/** Maximum number of bytes of exchanges that are being received on all links. */
 const MAX_RECEIVING = 64 * 1024 * 1024;
 
 export interface AcceptedLinkOptions {

@@ -17,7 +17,7 @@ import { UnprovenConnections } from './unproven-connections.ts';
 
 /** Milliseconds in which the last responses of a node that ends must be sent. */
 const FINISH_MS = 1_000;
-/** Most links. A cluster has one for each other node. */
+/** Maximum number of links. A cluster has one for each other node. */
 const MAX_LINKS = 256;
 /** REFUSED_STREAM (RFC 9113 section 7). */
 const REFUSED = 7;

@@ -2,13 +2,13 @@
 import type { LinkNews } from '../../../core/http/other-nodes.ts';
 import { newsText } from './link-text.ts';
 
-/** Most news that wait. */
+/** Maximum number of news that wait. */
 const MAX_NEWS = 10_000;
-/** Most characters of them. */
+/** Maximum number of characters of them. */
 const MAX_LENGTH = 16 * 1024 * 1024;
-/** Most characters that are sent at once: in UTF-8, they are fewer than {@link MAX_NEWS_BYTES}. */
+/** Maximum number of characters that are sent at once: in UTF-8, they are fewer than {@link MAX_NEWS_BYTES}. */
 const PORTION = 1024 * 1024;
-/** Most bytes of news that a node accepts at once. It depends on no option, which may differ between nodes. */
+/** Maximum number of bytes of news that a node accepts at once. It depends on no option, which may differ between nodes. */
 export const MAX_NEWS_BYTES = 4 * 1024 * 1024;
 const MISSED = newsText({ news: 'missed' });
 

@@ -5,7 +5,7 @@ import type { Clock, Timer } from '../../../core/kernel/clock.ts';
 
 /** Milliseconds in which a peer must prove that it has the secret. */
 const HANDSHAKE_MS = 3_000;
-/** Most connections of one address, so that it closes none of another, and of all. */
+/** Maximum number of connections of one address, so that it closes none of another, and of all. */
 const MAX_OF_ADDRESS = 32;
 const MAX_UNPROVEN = 256;
 

@@ -17,11 +17,11 @@ export interface AuditLogOptions {
   readonly destination: AuditDestination;
 }
 
-/** Most records that wait for the destination. Further ones are lost, and the calls that need them are rejected. */
+/** Maximum number of records that wait for the destination. Further ones are lost, and the calls that need them are rejected. */
 const MAX_WAITING = 10_000;
 /** Milliseconds in which equal rejections of one principal make one record. */
 const WINDOW_MS = 10_000;
-/** Most rejections that are counted at a time. Beyond, the oldest is written early. */
+/** Maximum number of rejections that are counted at a time. Beyond, the oldest is written early. */
 const MAX_WINDOWS = 10_000;
 /** Milliseconds between two log messages about lost records. */
 const REPORT_MS = 60_000;

@@ -79,7 +79,7 @@ export interface AuditQuery {
   /** An element with its kind (`tool refund`) or without (`refund`). */
   readonly element?: string | undefined;
   readonly event?: AuditEvent | undefined;
-  /** Most records; the latest are returned. Default 1,000. */
+  /** Maximum number of records; the latest are returned. Default 1,000. */
   readonly limit?: number | undefined;
 }
 

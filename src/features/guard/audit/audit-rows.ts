@@ -13,12 +13,12 @@ import { type AuditRecord, isAuditRecord } from './audit-record.ts';
 const DAY_MS = 86_400_000;
 /** Milliseconds for which a record is stored at least. */
 const RETENTION_MS = 30 * DAY_MS;
-/** Most records of one row, and the longest time from its first record to its last. */
+/** Maximum number of records of one row, and the longest time from its first record to its last. */
 const MAX_RECORDS = 1_000;
 const MAX_AGE_MS = DAY_MS;
-/** Most milliseconds for which a record waits for a commit that it can join. */
+/** Maximum time in milliseconds for which a record waits for a commit that it can join. */
 const JOIN_MS = 20;
-const NOTHING: readonly Write[] = [];
+const NO_WRITES: readonly Write[] = [];
 const PREFIX = 'server/audit/';
 /** Of the number of a row. */
 const DIGITS = 9;
@@ -117,7 +117,7 @@ export class AuditRows implements AuditDestination, CommitRider {
         batch.resolve();
       },
       (error: unknown) => {
-        // It is unknown which of its records are stored: the next ones go to another row.
+        // Nothing shows which of its records are stored: the next ones go to another row.
         if (this.#open === open) this.#open = undefined;
         batch.reject(error);
       },
@@ -126,7 +126,7 @@ export class AuditRows implements AuditDestination, CommitRider {
 
   /** The commit takes the records with it as those of others do. */
   readonly #flush = (): void => {
-    if (this.#batch) this.#store.commit(NOTHING).catch(ignored);
+    if (this.#batch) this.#store.commit(NO_WRITES).catch(ignored);
   };
 
   #openRow(): OpenRow {

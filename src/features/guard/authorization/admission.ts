@@ -56,7 +56,7 @@ export interface AdmissionOptions {
   readonly subscriptions: Mailbox<SubscriptionsMail>;
   /** Records denials; undefined without an audit. */
   readonly audit: Mailbox<AuditMail> | undefined;
-  /** Most resources, and most tasks, of one subscription. */
+  /** Maximum number of resources, and of tasks, of one subscription. */
   readonly maxSubscriptions: number;
 }
 
@@ -612,7 +612,7 @@ export class Admission implements RequestAdmission {
   }
 }
 
-/** Most characters of a line of the log with a rule's reason, and most such lines that are remembered. */
+/** Maximum number of characters of a line of the log with a rule's reason, and of such lines that are remembered. */
 const MAX_REASON = 500;
 const MAX_LINES = 1_000;
 const SAME_LINE_MS = 10_000;

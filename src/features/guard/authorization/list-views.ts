@@ -2,7 +2,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { ListView } from '../../../core/messages/authorization-rule.ts';
 
-/** Most views of one list. Beyond it, the view that was unused longest is dropped with its pages. */
+/** Maximum number of views of one list. Beyond it, the view that was unused longest is dropped with its pages. */
 export const MAX_VIEWS = 64;
 
 /** Length of a view's id in characters: 72 bits. */

@@ -89,5 +89,5 @@ function shapeOf(given: unknown): string {
   return `{ ${members.slice(0, MAX_MEMBERS).join(', ')} }`;
 }
 
-/** Most members of a wrong decision that its error names. */
+/** Maximum number of members of a wrong decision that its error names. */
 const MAX_MEMBERS = 4;

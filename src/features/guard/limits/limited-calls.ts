@@ -46,25 +46,25 @@ export interface LimitedCall {
 }
 
 /** A call that waits for another one to end. */
-interface Waiting {
+interface QueuedCall {
   begin(): void;
 }
 
 /** The use of one tool by one principal. */
-interface Entry {
+interface LimitEntry {
   readonly limits: CompiledLimits;
   readonly bucket: TokenBucket | undefined;
   readonly use: DailyUse | undefined;
   readonly reservation: Reservation;
   running: number;
-  readonly queue: Waiting[];
+  readonly queue: QueuedCall[];
 }
 
-/** Most principals and tools at a time. Above it, the one that was idle longest is forgotten. */
+/** Maximum number of principals and tools at a time. Above it, the one that was idle longest is forgotten. */
 const MAX_ENTRIES = 10_000;
 /** Memory of an entry in bytes. */
 const ENTRY_BYTES = 600;
-/** Most calls of one principal that wait for their turn at one tool. */
+/** Maximum number of calls of one principal that wait for their turn at one tool. */
 const MAX_WAITING = 8;
 /** The end of another call is unknown: a retry after this time is a guess. */
 const CONCURRENT_RETRY_MS = 1_000;
@@ -73,7 +73,7 @@ export class LimitedCalls {
   readonly #options: LimitedCallsOptions;
   readonly #uses: DailyUses;
   /** By tool and principal, the one that was used last at the end. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, LimitEntry>();
 
   constructor(options: LimitedCallsOptions) {
     this.#options = options;
@@ -143,7 +143,11 @@ export class LimitedCalls {
   }
 
   /** Finds the limit that a call exceeds. Nothing is counted then, but a look at the rate. */
-  #excess({ limits, bucket, use, running, queue }: Entry, call: LimitedCall, cost: number): CallToolResult | undefined {
+  #excess(
+    { limits, bucket, use, running, queue }: LimitEntry,
+    call: LimitedCall,
+    cost: number,
+  ): CallToolResult | undefined {
     const { concurrent, perDay, rate } = limits;
     if (concurrent !== undefined && running >= concurrent && queue.length >= MAX_WAITING)
       return this.#reject(
@@ -187,13 +191,13 @@ export class LimitedCalls {
   }
 
   /** Counts an admitted call, and runs it when it is its turn. */
-  #enter(entry: Entry, call: LimitedCall, cost: number): CallToolResult | Promise<CallToolResult> {
+  #enter(entry: LimitEntry, call: LimitedCall, cost: number): CallToolResult | Promise<CallToolResult> {
     if (entry.use) this.#uses.count(entry.use, cost);
     const { concurrent } = entry.limits;
     if (concurrent === undefined || entry.running < concurrent) return this.#start(entry, call);
     const { signal } = call.request;
     return new Promise<void>((resolve, reject) => {
-      const waiting: Waiting = {
+      const waiting: QueuedCall = {
         begin() {
           signal.removeEventListener('abort', aborted);
           resolve();
@@ -209,13 +213,13 @@ export class LimitedCalls {
     }).then(() => this.#work(entry, call));
   }
 
-  #start(entry: Entry, call: LimitedCall): CallToolResult | Promise<CallToolResult> {
+  #start(entry: LimitEntry, call: LimitedCall): CallToolResult | Promise<CallToolResult> {
     entry.running += 1;
     return this.#work(entry, call);
   }
 
   /** Runs a call that has a place among the running ones. */
-  #work(entry: Entry, call: LimitedCall): CallToolResult | Promise<CallToolResult> {
+  #work(entry: LimitEntry, call: LimitedCall): CallToolResult | Promise<CallToolResult> {
     let result: CallToolResult | Promise<CallToolResult>;
     try {
       result = call.work();
@@ -228,7 +232,7 @@ export class LimitedCalls {
     return result;
   }
 
-  #entryOf({ request, tool, limits }: LimitedCall): Entry {
+  #entryOf({ request, tool, limits }: LimitedCall): LimitEntry {
     const { principal } = request.client;
     const key = `${tool}\n${principal}`;
     const found = this.#entries.get(key);
@@ -240,7 +244,7 @@ export class LimitedCalls {
     return entry;
   }
 
-  #open(principal: string, tool: string, limits: CompiledLimits, before: Entry | undefined): Entry {
+  #open(principal: string, tool: string, limits: CompiledLimits, before: LimitEntry | undefined): LimitEntry {
     const { clock, retained } = this.#options;
     const { rate, perDay } = limits;
     before?.reservation.release();
@@ -270,7 +274,7 @@ export class LimitedCalls {
 }
 
 /** A call has ended: its place goes to the first that waits. */
-function leave(entry: Entry): void {
+function leave(entry: LimitEntry): void {
   const next = entry.queue.shift();
   if (next) next.begin();
   else entry.running -= 1;

@@ -532,7 +532,7 @@ test('metrics are recorded with the attributes of the conventions, and read from
   const value = failed?.value as { buckets: { boundaries: number[] } };
   assert.equal(value.buckets.boundaries, [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]);
   const names = found.map(({ descriptor }) => descriptor.name);
-  for (const name of ['mcp.server.session.duration', 'troupe.in_flight', 'troupe.sessions', 'troupe.set_aside'])
+  for (const name of ['mcp.server.session.duration', 'troupe.in_flight', 'troupe.sessions', 'troupe.quarantined'])
     assert.ok(names.includes(name), `${name} in ${names}`);
 });
 
