@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { audio, embedded, image, link, text } from '../../../src/core/execution/content.ts';
 import { ENVELOPE_META, toolResult } from '../../../src/core/execution/envelope.ts';
 import { jsonLength } from '../../../src/core/execution/size.ts';
-import { type ResultPolicy, toToolResult } from '../../../src/core/execution/tool-result.ts';
+import { type ResultPolicy, toToolResult } from '../../../src/core/execution/tools.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('tool result');
