@@ -181,7 +181,7 @@ function baseOf(from: string | URL = process.cwd()): string {
 /** The path as an author writes it: relative to the working directory if it is below it. */
 function shown(path: string): string {
   const short = relative(process.cwd(), path);
-  return short === '' || short.startsWith('../..') ? path : short;
+  return short === '' || short.startsWith('..') ? path : short;
 }
 
 /**

@@ -152,6 +152,6 @@ export class SkillFolder implements SkillSource {
 /** A problem as an editor and a terminal link it. */
 function textOf({ file, line, message }: SkillProblem): string {
   const short = relative(process.cwd(), file);
-  const shown = short === '' || short.startsWith('../..') ? file : short;
+  const shown = short === '' || short.startsWith('..') ? file : short;
   return `${shown}${line === undefined ? '' : `:${line}`}: ${message}`;
 }
