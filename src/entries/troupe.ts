@@ -98,8 +98,6 @@ export { SchemaError } from '../core/schema/schema-error.ts';
 export type { AuthorSchema, Infer, InferInput } from '../core/schema/schema-types.ts';
 export { fromPino, jsonLog, type PinoLogger } from '../core/server/json-log.ts';
 export type { ServerOptions } from '../core/server/options.ts';
-export { createServer, isServer, type Server } from '../core/server/server.ts';
-export type { Supervised } from '../core/server/supervised.ts';
 export { memoryStore } from '../core/store/memory-store.ts';
 export {
   type ActorRow,
@@ -156,10 +154,12 @@ export type {
 } from '../features/middleware/middleware.ts';
 export { postgres } from '../features/postgres/postgres.ts';
 export type { PostgresOptions } from '../features/postgres/postgres-options.ts';
+export { createServer, isServer, type Server } from '../features/server/server.ts';
 export type { RegisteredSkills, SkillProblem, SkillsOptions } from '../features/skills/skills-options.ts';
 export { sqlite } from '../features/sqlite/sqlite.ts';
 export type { SqliteOptions } from '../features/sqlite/sqlite-options.ts';
 export type { Poisoned } from '../features/workers/poison-calls.ts';
+export type { Supervised } from '../features/workers/supervised.ts';
 export type { WatchdogOption } from '../features/workers/watchdog-option.ts';
 export { defineMount, type MountDefinition, type MountRegistration } from '../gateway/mounts/define-mount.ts';
 export type { Mount, MountChange, MountOptions, MountTarget } from '../gateway/mounts/mount-options.ts';

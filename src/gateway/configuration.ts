@@ -15,7 +15,7 @@ import {
 } from '../core/protocol/json.ts';
 import { suggestion } from '../core/protocol/near-miss.ts';
 import * as option from '../core/protocol/option-rows.ts';
-import { digest } from '../features/asking/seal.ts';
+import { digest } from '../core/store/seal.ts';
 import { commonEntry, isServerEntry, KNOWN_MEMBERS, presentMembers } from './client-members.ts';
 import { CONFIGURABLE, type MountOptions } from './mounts/mount-options.ts';
 import type { UpstreamOAuth } from './mounts/upstream-grants.ts';

@@ -1,6 +1,6 @@
 /** Plays a transcript against a server: sends the client's messages and checks the server's messages. */
 import type { JsonValue } from '../core/protocol/json.ts';
-import { isServer, type Server } from '../core/server/server.ts';
+import { isServer, type Server } from '../features/server/server.ts';
 import { openWire } from './connect.ts';
 import { difference, fillIn, type Values } from './match-json.ts';
 import { type SimulatedClock, settled } from './simulated-clock.ts';

@@ -57,8 +57,8 @@ export const BROADCASTS: readonly BrokenBuild[] = [
   {
     id: 'R-44',
     test,
-    in: 'runtime.ts: createRuntime',
-    find: "subscriptions.mailbox.send({ type: 'flush all', flushed: { address: 'server', send: () => resolve() } }),",
+    in: 'OpenTransports.stop',
+    find: "core.subscriptions.send({ type: 'flush all', flushed: { address: 'server', send: () => resolve() } }),",
     replace: 'resolve(),',
     why: 'a server that closes during a broadcast leaves sessions without a notification',
   },

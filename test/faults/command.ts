@@ -5,10 +5,9 @@ export const COMMAND: readonly BrokenBuild[] = [
   {
     id: 'S-86',
     test: 'test/features/asking/through-model.test.ts',
-    in: 'offering.ts: spawnOffering',
-    find: 'const reads = new ResourceReads(catalogues.resources, executors.reading);',
-    replace:
-      'if (options.askThroughModel) offerAnswers(); const reads = new ResourceReads(catalogues.resources, executors.reading);',
+    in: 'features.ts: FEATURES',
+    find: 'asking, apps, skills, machines,',
+    replace: 'asking, skills, machines, apps,',
     why: 'the answer tool is registered before the pages of tools are there',
   },
   {
@@ -78,7 +77,7 @@ export const COMMAND: readonly BrokenBuild[] = [
   {
     id: 'S-35',
     test: 'test/cli/options.test.ts',
-    in: 'runtime.ts: createRuntime',
+    in: 'OpenTransports.#host',
     find: 'http: options.http,',
     replace: '',
     why: 'http() ignores the options of its server',

@@ -87,8 +87,8 @@ export const NODES: readonly BrokenBuild[] = [
     id: 'D-13',
     test: 'test/features/cluster/outages.test.ts',
     in: 'DatabaseClock.date',
-    find: 'return this.follows?.() ?? this.#clock.date();',
-    replace: 'return this.#clock.date();',
+    find: 'return this.follows?.() ?? this.own.date();',
+    replace: 'return this.own.date();',
     why: 'a node stores dates of its own clock (clock_local)',
   },
   {

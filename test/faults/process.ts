@@ -196,7 +196,7 @@ export const PROCESS: readonly BrokenBuild[] = [
   {
     id: 'R-36',
     test: 'test/cli/responses.test.ts',
-    in: 'offering.ts: spawnOffering',
+    in: 'elements.ts: openElements',
     find: "bus.emit('tools.changed', {});",
     replace: '',
     why: 'the process that repeats calls is not notified of changed tools',

@@ -1,6 +1,6 @@
 /** `troupe dev FILE|DIR`: serves a program on stdio and reloads it when one of its modules changes. */
 
-import type { Server } from '../../core/server/server.ts';
+import type { Server } from '../../features/server/server.ts';
 import type { CommandIo, ExitCode } from '../command-io.ts';
 import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { chooseLog, readOptions } from '../command-options.ts';

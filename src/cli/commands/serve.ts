@@ -1,8 +1,8 @@
 /** `troupe serve FILE|DIR --http PORT --socket PATH`: serves a program or modules to many clients at once. */
 import { join, parse } from 'node:path';
 import type { Timer } from '../../core/kernel/clock.ts';
-import type { Server } from '../../core/server/server.ts';
 import type { Transport } from '../../core/transports/transport.ts';
+import type { Server } from '../../features/server/server.ts';
 import type { Watchdog } from '../../features/workers/watchdog.ts';
 import type { ConnectHelp } from '../../inspector/frames.ts';
 import { type CommandIo, type ExitCode, stopped } from '../command-io.ts';

@@ -9,8 +9,8 @@ import { systemClock } from '../../core/kernel/clock.ts';
 import { DEFAULT_LIMITS } from '../../core/kernel/limits.ts';
 import { nameNode } from '../../core/kernel/node-name.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
-import type { Server } from '../../core/server/server.ts';
 import type { Transport, TransportHost } from '../../core/transports/transport.ts';
+import type { Server } from '../../features/server/server.ts';
 import { hardLimit } from '../serving/loop-watch.ts';
 import { isNodeOrder, NODE_VARIABLE, type NodeIdentity, type NodeOrder, type NodeReport } from './fleet-messages.ts';
 

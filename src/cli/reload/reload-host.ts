@@ -4,11 +4,11 @@ import type { InspectionRecord } from '../../core/kernel/inspection/records.ts';
 import { stderrLog } from '../../core/kernel/operator-log.ts';
 import type { Registration } from '../../core/registry/registration.ts';
 import type { ServerOptions } from '../../core/server/options.ts';
-import { createServer, type Server } from '../../core/server/server.ts';
 import { stdio } from '../../core/transports/stdio.ts';
 import type { Transport } from '../../core/transports/transport.ts';
 import { entryPath } from '../../features/apps/app-page.ts';
 import { type LoadedModules, offer, withdrawAll } from '../../features/discovery/discover.ts';
+import { createServer, type Server } from '../../features/server/server.ts';
 import { commandLog } from '../command-log.ts';
 import type { Endpoints } from '../serving/endpoints.ts';
 

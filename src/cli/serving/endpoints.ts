@@ -3,9 +3,9 @@
 import { type ConnectionSource, type HttpTransport, receiveFrom } from '../../core/http/http.ts';
 import { MetricsListener } from '../../core/http/metrics-listener.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
-import type { Server } from '../../core/server/server.ts';
 import { type SocketOptions, socket } from '../../core/transports/socket.ts';
 import type { Transport } from '../../core/transports/transport.ts';
+import type { Server } from '../../features/server/server.ts';
 import type { ConnectHelp, ConnectWay } from '../../inspector/frames.ts';
 import { type CommandLine, readAddress } from '../command-options.ts';
 import { inCommand, say, UsageError } from '../usage.ts';

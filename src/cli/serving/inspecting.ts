@@ -3,7 +3,7 @@
 import { openInBrowser } from '../../client/browser.ts';
 import { systemClock, type Timer } from '../../core/kernel/clock.ts';
 import { messageOf } from '../../core/protocol/json.ts';
-import type { Server } from '../../core/server/server.ts';
+import type { Server } from '../../features/server/server.ts';
 import type { ConnectHelp } from '../../inspector/frames.ts';
 import { noBrowser, say } from '../usage.ts';
 import type { Inspecting } from './inspecting-options.ts';

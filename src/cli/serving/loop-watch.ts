@@ -2,7 +2,7 @@
 import { join, resolve } from 'node:path';
 import { DEFAULT_LIMITS } from '../../core/kernel/limits.ts';
 import type { ServerOptions } from '../../core/server/options.ts';
-import type { Server } from '../../core/server/server.ts';
+import type { Server } from '../../features/server/server.ts';
 import { poison } from '../../features/workers/poison-calls.ts';
 import { startWatchdog, type Watchdog } from '../../features/workers/watchdog.ts';
 import { commandLog } from '../command-log.ts';

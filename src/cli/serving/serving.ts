@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import { systemClock } from '../../core/kernel/clock.ts';
 import { launchedBy, type PreviousProcess } from '../../core/server/launcher.ts';
-import { createServer, isServer, type Server } from '../../core/server/server.ts';
 import type { Store } from '../../core/store/store.ts';
 import type { Transport } from '../../core/transports/transport.ts';
+import { createServer, isServer, type Server } from '../../features/server/server.ts';
 import type { ExitCode } from '../command-io.ts';
 import { commandLog } from '../command-log.ts';
 import { reportFailure, say } from '../usage.ts';

@@ -1,6 +1,7 @@
 /** Drains a server at a stop signal, in a process without a stdio transport: that transport would hear the signal itself. */
-import type { Server } from '../../core/server/server.ts';
+
 import type { StopSignal } from '../../core/transports/signals.ts';
+import type { Server } from '../../features/server/server.ts';
 import { type CommandIo, stopped } from '../command-io.ts';
 
 /** Milliseconds that the author's own code may take to finish after its server is closed. */

@@ -1,9 +1,9 @@
 /** Loads a program without serving it: its servers, and what its modules export. */
 import { systemClock } from '../../core/kernel/clock.ts';
 import { type Launcher, launchedBy } from '../../core/server/launcher.ts';
-import { isServer, type Server } from '../../core/server/server.ts';
 import { type Exports, loadModule } from '../../features/discovery/load-module.ts';
 import { findModules } from '../../features/discovery/module-files.ts';
+import { isServer, type Server } from '../../features/server/server.ts';
 import type { Target } from './target.ts';
 
 /** Maximum wait in milliseconds for a program without a wanted export to call `server.listen`. */

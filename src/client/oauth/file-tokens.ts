@@ -16,8 +16,8 @@ import { dirname, resolve } from 'node:path';
 import { type Clock, systemClock, type Timer } from '../../core/kernel/clock.ts';
 import { makeDirectory } from '../../core/kernel/files/make-directory.ts';
 import * as option from '../../core/protocol/option-rows.ts';
+import type { KeyRing } from '../../core/store/seal.ts';
 import { checkDirectory, codeOf, isWindows } from '../../core/transports/socket-path.ts';
-import type { KeyRing } from '../../features/asking/seal.ts';
 import type { Db, SqlRow } from '../../features/sqlite/sqlite-database.ts';
 import { type TokenStore, Turns } from './token-store.ts';
 
@@ -192,7 +192,7 @@ class FileTokens implements TokenStore {
   async #with<T>(work: (db: Db, ring: KeyRing) => T): Promise<T> {
     const [{ Db }, { KeyRing }] = await Promise.all([
       import('../../features/sqlite/sqlite-database.ts'),
-      import('../../features/asking/seal.ts'),
+      import('../../core/store/seal.ts'),
     ]);
     createFiles(this.#path, () => KeyRing.randomSecret());
     const db = new Db(this.#path);

@@ -3,17 +3,20 @@ import type { RequestMail, RequestTarget } from '../messages/request-messages.ts
 import type { RequestView } from '../messages/request-view.ts';
 import type { ServedBy } from '../protocol/methods.ts';
 
+/** The actors and services that serve requests, by the kind of request. */
+export type RequestTargets = Readonly<Partial<Record<Exclude<ServedBy, 'completions'>, RequestTarget>>>;
+
 /** Serves what belongs to the session of a request. */
 const OWN_SESSION: RequestTarget = {
   send: ({ request }) => request.client.session?.mailbox.send({ type: 'serve', request }),
 };
 
 export class RequestRouter {
-  readonly #targets = new Map<ServedBy, RequestTarget>([['session', OWN_SESSION]]);
+  readonly #targets = new Map<string, RequestTarget>([['session', OWN_SESSION]]);
 
-  /** Registers the actor or service that serves the requests of one kind. */
-  register(servedBy: Exclude<ServedBy, 'completions'>, target: RequestTarget): void {
-    this.#targets.set(servedBy, target);
+  /** Registers the actors and services that serve the requests of a kind. */
+  register(targets: RequestTargets): void {
+    for (const [servedBy, target] of Object.entries(targets)) this.#targets.set(servedBy, target);
   }
 
   readonly serve = (mail: RequestMail): void => {

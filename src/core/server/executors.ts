@@ -36,7 +36,7 @@ export interface ExecutorsOptions {
 
 /** Creates the contexts of handlers. */
 export interface Contexts {
-  of(request: RequestView, implementation?: ToolImplementation): Context;
+  contextOf(request: RequestView, implementation?: ToolImplementation): Context;
 }
 
 /** Anything with completions: a prompt or a template. */
@@ -48,7 +48,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
   const call = ({ request, call }: ToolRun) => {
     const { implementation } = call;
     if (request.recorded?.id !== undefined && implementation.rerun === false) throw notAgain(call.tool.name);
-    return tools.execute(call, contexts.of(request, implementation));
+    return tools.execute(call, contexts.contextOf(request, implementation));
   };
   const resources: ResourceExecution = chooseExecution(executions.resources, resourceExecution());
   const prompts = chooseExecution(executions.prompts, promptExecution());
@@ -69,7 +69,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
       ...options,
       address: 'executor/resources',
       run(request, implementation, target) {
-        const read = resources.execute({ ...target, implementation }, contexts.of(request));
+        const read = resources.execute({ ...target, implementation }, contexts.contextOf(request));
         if (!request.guarded) return read;
         return isThenable(read) ? Promise.resolve(read).then(privately) : privately(read);
       },
@@ -78,7 +78,8 @@ export function spawnExecutors(options: ExecutorsOptions) {
     prompts: spawnExecutor<PromptImplementation, PromptTarget, GetPromptResult>({
       ...options,
       address: 'executor/prompts',
-      run: (request, implementation, target) => prompts.execute({ ...target, implementation }, contexts.of(request)),
+      run: (request, implementation, target) =>
+        prompts.execute({ ...target, implementation }, contexts.contextOf(request)),
       wrap: (result) => ({ kind: 'prompt', result }),
     }),
     completions: spawnExecutor<CompletableImplementation, CompletionTarget, CompleteResult>({
@@ -88,7 +89,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
         // An argument without a completer has no suggestions; that is not an error.
         const completer = Object.hasOwn(completers, argument.name) ? completers[argument.name] : undefined;
         if (!completer) return { completion: { values: [], total: 0, hasMore: false } };
-        return completions.execute({ argument, chosen, completer }, contexts.of(request));
+        return completions.execute({ argument, chosen, completer }, contexts.contextOf(request));
       },
       wrap: (result) => ({ kind: 'completion', result }),
     }),

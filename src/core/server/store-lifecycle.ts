@@ -4,7 +4,7 @@ import type { Timer } from '../kernel/clock.ts';
 import { errorFields } from '../kernel/operator-log.ts';
 import type { CellHolder } from '../messages/cell-holder.ts';
 import { messageOf } from '../protocol/json.ts';
-import type { MeasuredStore } from '../store/metered-store.ts';
+import { type CellOwner, type MeasuredStore, ownedStore } from '../store/metered-store.ts';
 import type { Store } from '../store/store.ts';
 
 export interface StoreLifecycleOptions {
@@ -24,7 +24,7 @@ export interface StoreNode {
 const SWEEP_MS = 60_000;
 
 export class StoreLifecycle implements CellHolder {
-  readonly store: Store;
+  #store: MeasuredStore;
   readonly #options: StoreLifecycleOptions;
   readonly #restorers: (() => Promise<void>)[] = [];
   readonly #holders: CellHolder[] = [];
@@ -37,7 +37,11 @@ export class StoreLifecycle implements CellHolder {
 
   constructor(options: StoreLifecycleOptions) {
     this.#options = options;
-    this.store = options.store;
+    this.#store = options.store;
+  }
+
+  get store(): Store {
+    return this.#store;
   }
 
   /**
@@ -54,8 +58,9 @@ export class StoreLifecycle implements CellHolder {
   }
 
   /** Leaves it to a node which cells this process takes up, and when. Without a node, the process takes everything. */
-  ownedBy(node: StoreNode): void {
+  ownedBy(node: StoreNode & CellOwner): void {
     this.#node = node;
+    this.#store = ownedStore(this.#store, node);
   }
 
   /** Takes up the data of cells; of the whole store if undefined. @throws {StoreError} */
@@ -79,7 +84,7 @@ export class StoreLifecycle implements CellHolder {
   }
 
   async written(): Promise<void> {
-    await this.#options.store.written?.();
+    await this.#store.written?.();
   }
 
   /** The reason for which the store cannot serve requests; undefined if it can. */
@@ -95,10 +100,8 @@ export class StoreLifecycle implements CellHolder {
   }
 
   async #openStore(): Promise<void> {
-    const {
-      store,
-      system: { clock, log },
-    } = this.#options;
+    const { clock, log } = this.#options.system;
+    const { store } = this;
     const shared = this.#node !== undefined;
     await store.open({ clock, shared, log: (level, message) => log(level, message, { event: 'store' }) });
     await this.#node?.join();
@@ -109,10 +112,8 @@ export class StoreLifecycle implements CellHolder {
   }
 
   #sweepLater(): void {
-    const {
-      store,
-      system: { clock, log },
-    } = this.#options;
+    const { clock, log } = this.#options.system;
+    const { store } = this;
     if (this.#closed) return;
     this.#sweep = clock.after(SWEEP_MS, () => {
       store

@@ -8,16 +8,13 @@ import { StoreAround } from './store-around.ts';
 import { writtenActor } from './writes.ts';
 
 /** Returns the store itself if its data does not outlive the process: its commits take no time. */
-export function meteredStore(
-  store: Store,
-  clock: Clock,
-  metrics: Metrics,
-  riders: CommitRiders,
-  owner?: CellOwner,
-): MeasuredStore {
-  if (!store.durable) return store;
-  const ridden = new RiddenStore(new MeteredStore(store, clock, metrics), riders);
-  return owner ? new OwnedStore(ridden, owner) : ridden;
+export function meteredStore(store: Store, clock: Clock, metrics: Metrics, riders: CommitRiders): MeasuredStore {
+  return store.durable ? new RiddenStore(new MeteredStore(store, clock, metrics), riders) : store;
+}
+
+/** The store of a process that owns some of its cells. */
+export function ownedStore(store: Store, owner: CellOwner): MeasuredStore {
+  return store.durable ? new OwnedStore(store, owner) : store;
 }
 
 /** A store that can wait for the commits in flight. Without cells that move, it cannot. */

@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../core/protoc
 import type { Resource, ResourceContents, ResourceTemplate } from '../../core/protocol/types.ts';
 import type { Catalogue } from '../../core/registry/catalogue.ts';
 import { resolver } from '../../core/registry/resolve.ts';
-import { digest } from '../asking/seal.ts';
+import { digest } from '../../core/store/seal.ts';
 
 /** A resource as a view shows it. */
 export interface ReadVersion {

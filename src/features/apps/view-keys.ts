@@ -4,7 +4,7 @@
  */
 import { nanoid } from 'nanoid';
 import { isObject } from '../../core/protocol/json.ts';
-import type { StateKeys } from '../asking/seal.ts';
+import type { StateKeys } from '../../core/store/seal.ts';
 import { VIEW_META } from './view-meta.ts';
 
 export interface OpenedView {

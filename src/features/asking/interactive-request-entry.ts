@@ -12,6 +12,7 @@ import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { HeldMemory, RequestView } from '../../core/messages/request-view.ts';
 import type { Outcome, Result } from '../../core/messages/results.ts';
 import { heapBytes } from '../../core/protocol/heap.ts';
+import type { StateKeys } from '../../core/store/seal.ts';
 import type { AuditMail } from '../guard/audit/audit-messages.ts';
 import type { HandlerRun, InteractiveRequestMail } from './input-messages.ts';
 import { makeInteractive, rejectingMailbox } from './interactive-mailbox.ts';
@@ -19,7 +20,6 @@ import type { ModelAnswers } from './model-answers.ts';
 import { RecordedReplies } from './recorded-replies.ts';
 import type { RequestLog } from './request-log.ts';
 import { sealState } from './request-state.ts';
-import type { StateKeys } from './seal.ts';
 import type { Reserved, SuspendedRequest, SuspendedRequests } from './suspended.ts';
 
 /** The services that all interactive requests of a server share. */

@@ -15,6 +15,7 @@ import type { HeldMemory, RequestView } from '../../core/messages/request-view.t
 import { isOfCells } from '../../core/protocol/cell.ts';
 import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../../core/protocol/errors.ts';
 import { setMemory, setRecorded, settleUnsent } from '../../core/requests/active-request.ts';
+import type { StateKeys } from '../../core/store/seal.ts';
 import type { AuditMail } from '../guard/audit/audit-messages.ts';
 import type { HandlerRun, InteractiveRequestMail } from './input-messages.ts';
 import { interactiveOf, makeInteractive, rejectingMailbox } from './interactive-mailbox.ts';
@@ -29,7 +30,6 @@ import { ModelAnswers } from './model-answers.ts';
 import type { Consumed, RequestLog } from './request-log.ts';
 import type { RequestStorage } from './request-record.ts';
 import { openState, type RequestState } from './request-state.ts';
-import type { StateKeys } from './seal.ts';
 import { SuspendedRequests } from './suspended.ts';
 
 export interface InteractiveRequestsOptions {

@@ -4,7 +4,7 @@ import type { RecordedReply } from '../../core/messages/client-input.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
 import { isObject, type JsonObject, type JsonValue, messageOf } from '../../core/protocol/json.ts';
-import { digest, type KeyRing } from './seal.ts';
+import { digest, type KeyRing } from '../../core/store/seal.ts';
 
 export interface RequestState extends RecordedReply {
   readonly id: string;

@@ -15,32 +15,33 @@ import { type ClusterParts, NodeLinks } from './node-links.ts';
 /** A clock whose date is that of the database once the node has joined. Time that only this process reads stays its own. */
 export class DatabaseClock implements Clock {
   readonly dateIsSteady = true;
-  readonly #clock: Clock;
+  /** The clock of this process. */
+  readonly own: Clock;
   /** Returns the date of the database; undefined until the node has joined. */
   follows: (() => number) | undefined;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.own = clock;
   }
 
   now(): number {
-    return this.#clock.now();
+    return this.own.now();
   }
 
   date(): number {
-    return this.follows?.() ?? this.#clock.date();
+    return this.follows?.() ?? this.own.date();
   }
 
   after(ms: number, callback: () => void): Timer {
-    return this.#clock.after(ms, callback);
+    return this.own.after(ms, callback);
   }
 
   hold(): Timer {
-    return this.#clock.hold();
+    return this.own.hold();
   }
 
   soon(callback: () => void): void {
-    this.#clock.soon(callback);
+    this.own.soon(callback);
   }
 }
 

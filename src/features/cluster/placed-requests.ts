@@ -7,7 +7,7 @@ import { cellIn } from '../../core/protocol/cell.ts';
 import { META } from '../../core/protocol/meta.ts';
 import type { CallTool } from '../../core/protocol/operations.ts';
 import { ANSWER_TOOL, shownResource } from '../../core/protocol/views.ts';
-import type { Catalogues } from '../../core/server/offering.ts';
+import type { Catalogues } from '../../core/server/elements.ts';
 import { isRepeatable } from '../durability/reply-cache.ts';
 
 export interface PlacedRequestsOptions {

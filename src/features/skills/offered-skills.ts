@@ -2,11 +2,11 @@
  * The skills of a server, from the first one on: their code is loaded when a program offers a skill, and by no other server.
  */
 
+import { Openings } from '../../core/kernel/openings.ts';
 import type { RequestMail, RequestTarget } from '../../core/messages/request-messages.ts';
 import { SKILLS_EXTENSION } from '../../core/protocol/skills.ts';
 import type { Tool } from '../../core/protocol/types.ts';
 import type { RegisteredCapabilities } from '../../core/server/capabilities.ts';
-import { Openings } from '../../core/server/openings.ts';
 import type { AnyMachine } from '../machines/define-machine.ts';
 import type { SkillRegistry, SkillRegistryParts } from './skill-registry.ts';
 import type { SkillSource } from './skill-source.ts';

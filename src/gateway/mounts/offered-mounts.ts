@@ -1,13 +1,13 @@
 /** The mounts of a server: their code is loaded when a program mounts a server, and by no other server. */
 import { isDeepStrictEqual } from 'node:util';
 import { isServerInMemory, type ServerInMemory } from '../../client/in-memory.ts';
+import { Openings } from '../../core/kernel/openings.ts';
 import { errorFields, type RuntimeLog } from '../../core/kernel/operator-log.ts';
 import type { ListenedResources } from '../../core/messages/remote-change.ts';
 import { describe, messageOf } from '../../core/protocol/json.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 import { requestsAddress } from '../../core/requests/requests.actor.ts';
 import { launcher } from '../../core/server/launcher.ts';
-import { Openings } from '../../core/server/openings.ts';
 import type { Bus } from '../../core/transports/bus.ts';
 import type { MountArguments, MountDefinition, MountRegistration } from './define-mount.ts';
 import type { Mount, MountTarget } from './mount-options.ts';

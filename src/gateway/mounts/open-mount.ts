@@ -7,9 +7,9 @@ import type { Quota } from '../../core/kernel/quota.ts';
 import { sha256 } from '../../core/kernel/sha256.ts';
 import { throttledLog } from '../../core/kernel/throttled-log.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
+import type { StateKeys } from '../../core/store/seal.ts';
 import type { Store } from '../../core/store/store.ts';
 import type { ReturnAddress } from '../../core/transports/transport.ts';
-import type { StateKeys } from '../../features/asking/seal.ts';
 import { type MountMail, type MountServer, spawnMount } from './mount.actor.ts';
 import {
   type Mount,

@@ -1,7 +1,7 @@
 /** Pins: the definitions of an upstream's tools and prompts as people approved them, and their differences from those of today. */
 
 import { isJsonObject, type JsonObject } from '../../core/protocol/json.ts';
-import { digest } from '../../features/asking/seal.ts';
+import { digest } from '../../core/store/seal.ts';
 import { withoutOwnMeta } from './own-meta.ts';
 
 /** One approved definition. */

@@ -14,9 +14,9 @@ import { type Clock, pause } from '../../core/kernel/clock.ts';
 import { ANONYMOUS, LOCAL } from '../../core/kernel/quota.ts';
 import { ToolError } from '../../core/protocol/errors.ts';
 import { isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
+import { digest, type StateKeys } from '../../core/store/seal.ts';
 import type { ReturnAddress, ReturnPage, SignInReturns } from '../../core/transports/transport.ts';
 import { checkpointsOf, prolong } from '../../features/asking/request-context.ts';
-import { digest, type StateKeys } from '../../features/asking/seal.ts';
 import { SignInNeeded, type UpstreamAuth, UpstreamGrants } from './upstream-grants.ts';
 
 /** The upstream demands a sign-in that the caller has not made. The message says what to do. */

@@ -4,8 +4,8 @@
  */
 import { isObject } from '../../core/protocol/json.ts';
 import { SUPPORTED_REVISIONS } from '../../core/protocol/revisions.ts';
-import type { Server } from '../../core/server/server.ts';
 import { sourceOfMachine } from '../../features/machines/machine-registration.ts';
+import type { Server } from '../../features/server/server.ts';
 import type { CatalogueElement, CatalogueFrame, CatalogueMachine, Plain, ServerCatalogue } from '../frames.ts';
 import { jsonTextOf } from '../inspector-json.ts';
 import { type Bounds, plainOf, type SecretFinder } from '../redaction/plain-data.ts';

@@ -5,8 +5,8 @@ import { editableJson, readCommentedJson } from '../../../src/core/codec/comment
 import { parseText } from '../../../src/core/codec/inbound/parse.ts';
 import { isJsonObject, isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { writeJson } from '../../../src/core/protocol/json-text.ts';
+import { digest, KeyRing } from '../../../src/core/store/seal.ts';
 import { fromText, toText } from '../../../src/core/store/serialize.ts';
-import { digest, KeyRing } from '../../../src/features/asking/seal.ts';
 import { copyOf } from '../../../src/features/asking/step-log.ts';
 import { isIntact, pinsOf } from '../../../src/gateway/mounts/pins.ts';
 import { suite } from '../../harness/door.ts';

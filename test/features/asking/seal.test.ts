@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import type { JsonValue } from '../../../src/core/protocol/json.ts';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
-import { digest, KeyRing, StateKeys } from '../../../src/features/asking/seal.ts';
+import { digest, KeyRing, StateKeys } from '../../../src/core/store/seal.ts';
 import { character } from '../../harness/character.ts';
 import { suite } from '../../harness/door.ts';
 import { random } from '../../harness/scale.ts';

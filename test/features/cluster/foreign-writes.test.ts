@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { Metrics } from '../../../src/core/kernel/telemetry/metrics.ts';
 import { sessionActor, withCell } from '../../../src/core/protocol/cell.ts';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
-import { meteredStore } from '../../../src/core/store/metered-store.ts';
+import { meteredStore, ownedStore } from '../../../src/core/store/metered-store.ts';
 import { StoreError, type Write } from '../../../src/core/store/store.ts';
 import { SimulatedClock } from '../../../src/testing/simulated-clock.ts';
 import { actor, event } from '../../core/store/support.ts';
@@ -22,7 +22,9 @@ test('the commits of a moment have ended when it is said so, and later ones coun
       return new Promise((end) => ends.push(end));
     }
   })();
-  const store = meteredStore(inner, new SimulatedClock(), new Metrics(), { rider: undefined }, { owns: () => true });
+  const store = ownedStore(meteredStore(inner, new SimulatedClock(), new Metrics(), { rider: undefined }), {
+    owns: () => true,
+  });
   const first = store.commit([actor(`task/${idOf(7)}`)]);
   let written = false;
   const over = store.written?.().then(() => {
@@ -42,7 +44,7 @@ test('D-12: a batch with an actor of a cell that another node owns is refused wh
   const inner = Object.assign(memoryStore(), { durable: true });
   const owned = new Set([7]);
   const owner = { owns: (cell: number) => owned.has(cell) };
-  const store = meteredStore(inner, new SimulatedClock(), new Metrics(), { rider: undefined }, owner);
+  const store = ownedStore(meteredStore(inner, new SimulatedClock(), new Metrics(), { rider: undefined }), owner);
   const faultOf = async (...writes: readonly Write[]): Promise<string> => {
     try {
       await store.commit(writes);

@@ -11,7 +11,7 @@ const test = suite('actors that fail');
 /** A server whose instructions cannot be read while `broken` says so. */
 function unreadable(): { server: ReturnType<typeof createServer>; told: string[]; state: { broken: boolean } } {
   const told: string[] = [];
-  const state = { broken: true };
+  const state = { broken: false };
   const options = {
     name: 'x',
     version: '1',
@@ -26,6 +26,7 @@ function unreadable(): { server: ReturnType<typeof createServer>; told: string[]
       },
     }),
   );
+  state.broken = true;
   return { server, told, state };
 }
 

@@ -9,7 +9,7 @@ const types = new URL('../../../dist/types/src/', import.meta.url);
 
 /** The calls of each declaration file, by the file. */
 const CALLS = {
-  'core/server/server.d.ts': [
+  'features/server/server.d.ts': [
     'createServer',
     'tool',
     'machine',

@@ -3,7 +3,7 @@
  * stored, sent or run. The one place through which the requests of every era and transport pass.
  */
 
-import type { RequestGate } from '../../../core/execution/stages.ts';
+import type { RequestGate, Stages } from '../../../core/execution/stages.ts';
 import type { ActorSystem } from '../../../core/kernel/actor-system.ts';
 import type { Timer } from '../../../core/kernel/clock.ts';
 import { fieldsOf } from '../../../core/kernel/operator-log.ts';
@@ -54,6 +54,7 @@ export interface AdmissionOptions {
   /** The scopes of the call that a model continues by its answers; none for any other request. */
   readonly answers: { neededFor(request: RequestView): readonly string[] };
   readonly subscriptions: Mailbox<SubscriptionsMail>;
+  readonly stages: Pick<Stages, 'fill'>;
   /** Records denials; undefined without an audit. */
   readonly audit: Mailbox<AuditMail> | undefined;
   /** Maximum number of resources, and of tasks, of one subscription. */
@@ -130,9 +131,15 @@ export class Admission implements RequestAdmission {
     this.#resolve = resolver(options.catalogues.resources);
   }
 
+  /** Asks the rules about each request from now on: of every element, or of one, there is a rule. */
+  begin(): void {
+    this.#options.stages.fill('admit', this.admit);
+  }
+
   /** Adds a rule for every element. */
   authorize(rule: AuthorizationRule): void {
     this.#rules.push(rule);
+    this.begin();
   }
 
   /** The rules for every element. A later rule is added to the same list. */
@@ -143,6 +150,7 @@ export class Admission implements RequestAdmission {
   /** Decides by the rules of another server from now on, including those that it gets later. */
   share(rules: AuthorizationRule[]): void {
     this.#rules = rules;
+    this.begin();
     this.#ruled.clear();
   }
 

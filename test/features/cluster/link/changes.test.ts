@@ -10,7 +10,6 @@ import type { LinkNews } from '../../../../src/core/http/other-nodes.ts';
 import { systemClock } from '../../../../src/core/kernel/clock.ts';
 import { withCell } from '../../../../src/core/protocol/cell.ts';
 import { isObject } from '../../../../src/core/protocol/json.ts';
-import type { Runtime } from '../../../../src/core/server/runtime.ts';
 import { defineMachine, defineResource } from '../../../../src/entries/troupe.ts';
 import { RemoteChanges } from '../../../../src/features/cluster/remote-changes.ts';
 import { SimulatedClock } from '../../../../src/testing/simulated-clock.ts';
@@ -18,7 +17,7 @@ import { call, send } from '../../../core/http/modern.ts';
 import { type Answer, type Message, openSession } from '../../../core/http/support.ts';
 import { suite, timeLimit } from '../../../harness/door.ts';
 import { atScale } from '../../../harness/scale.ts';
-import { type StaticNode, staticNodes } from './static-nodes.ts';
+import { type Offers, type StaticNode, staticNodes } from './static-nodes.ts';
 import { Arrivals } from './support.ts';
 
 const test = suite('changes between nodes');
@@ -31,7 +30,7 @@ const counter = createMachine({
   on: { add: { actions: assign({ count: ({ context }) => context.count + 1 }) } },
 });
 
-function define({ machines, resources }: Runtime): void {
+function define({ machines, resources }: Offers): void {
   resources.register(defineResource({ uri: 'notes://a', handler: () => 'a note' }));
   machines.register(defineMachine({ name: 'counter', machine: counter, events: { add: z.object({}) } }));
 }
@@ -194,7 +193,7 @@ test('D-08: each of many streams at three nodes is notified of a change at any n
   for (let round = 0; round < rounds; round += 1) {
     const heard = Promise.all(all.map((each) => each.heard(round % 2 === 0 ? uri : 'notes://a')));
     if (round % 2 === 0) await update(nodes[round % 3] ?? a, handle);
-    else nodes[round % 3]?.runtime.resourceUpdated('notes://a');
+    else nodes[round % 3]?.offers.resourceUpdated('notes://a');
     await heard;
   }
   const grown = heapUsed() - before;
@@ -222,7 +221,7 @@ test('D-08: a change during a cut is notified as soon as the link is back', asyn
   for (const round of [1, 2, 3]) {
     for (const each of wires) each.cut();
     await update(a, handle);
-    a.runtime.resourceUpdated('notes://a');
+    a.offers.resourceUpdated('notes://a');
     await Promise.all([own.heard(uri), far.heard(uri), far.heard('notes://a')]);
     assert.ok(far.count(uri) >= round + 1);
   }
@@ -254,7 +253,7 @@ test('a change of a handle reaches its owner only, at every node', async () => {
   const theirs = await listen(b, [uri, 'notes://a'], 'mallory');
   await update(b, uri.slice('troupe://counter/'.length), user);
   await mine.heard(uri);
-  b.runtime.resourceUpdated('notes://a');
+  b.offers.resourceUpdated('notes://a');
   await theirs.heard('notes://a');
   assert.is(theirs.count(uri), 0);
   for (const { answer } of [mine, theirs]) answer.cut();
@@ -274,7 +273,7 @@ test('the listeners at other nodes follow a cell that moves, and are notified on
   c.links.peers(nodes.flatMap(({ id, address }) => (id === 'node-c' ? [] : { node: id, address })));
   await far.heard(uri);
   // The new owner tells of its changes.
-  b.runtime.resourceUpdated(uri);
+  b.offers.resourceUpdated(uri);
   await far.heard(uri);
   far.answer.cut();
   for (const node of nodes) await node.close();

@@ -9,7 +9,6 @@ import { CELLS, cellIn, withCell } from '../../../../src/core/protocol/cell.ts';
 import { isObject } from '../../../../src/core/protocol/json.ts';
 import { META } from '../../../../src/core/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../../../src/core/protocol/task-params.ts';
-import type { Runtime } from '../../../../src/core/server/runtime.ts';
 import { defineMachine, defineResource, defineTool } from '../../../../src/entries/troupe.ts';
 import type { ChartFrame } from '../../../../src/inspector/frames.ts';
 import { LIVE, Model, nodeWaits, timelineRows, type WireExchange } from '../../../../src/inspector/model/index.ts';
@@ -19,7 +18,7 @@ import { call, type Modern, send } from '../../../core/http/modern.ts';
 import { type Answer, ask, type Message, openSession } from '../../../core/http/support.ts';
 import { suite, timeLimit } from '../../../harness/door.ts';
 import { orderMachine, orderOptions } from '../../machines/shop.ts';
-import { type StaticCells, type StaticNode, staticNodes } from './static-nodes.ts';
+import { type Offers, type StaticCells, type StaticNode, staticNodes } from './static-nodes.ts';
 
 const test = suite('routing between nodes');
 const SCREEN = { columns: 200, rows: 40, sort: 'tree', offset: 0, status: 'live', keys: '' } as const;
@@ -31,7 +30,7 @@ let cells: StaticCells;
 const ran: string[] = [];
 let whileHeld: () => Promise<void> = () => Promise.resolve();
 
-function define({ tools, machines, resources }: Runtime, id: string): void {
+function define({ tools, machines, resources }: Offers, id: string): void {
   const where = (_args: unknown, { principal }: { readonly principal: string }): string => {
     ran.push(id);
     return `${id} ${principal}`;
@@ -310,7 +309,7 @@ test('a response that streams through another node arrives in pieces, and its cl
 });
 
 /** The records of a node as an inspector shows them, until its end. */
-function inspected({ runtime: { inspection } }: StaticNode): { readonly model: Model; readonly end: () => void } {
+function inspected({ offers: { inspection } }: StaticNode): { readonly model: Model; readonly end: () => void } {
   const model = new Model();
   const chart = (frame: ChartFrame): void => model.take(frame);
   const encoder = new FrameEncoder({ redactor: new Redactor(), wants: () => false, chart });

@@ -1,15 +1,24 @@
 /** Nodes in one process with a placement that the test decides, each with a store of its own: what reaches the wrong node finds nothing. */
 import { createHash, randomInt } from 'node:crypto';
 import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import type { Inspection } from '../../../../src/core/kernel/inspection/inspection.ts';
 import { CELLS, cellIn } from '../../../../src/core/protocol/cell.ts';
+import type { ResourceDefinition } from '../../../../src/core/registry/define.ts';
+import type { Registration, ToolRegistration } from '../../../../src/core/registry/registration.ts';
+import type { Core } from '../../../../src/core/server/feature.ts';
 import { createRuntime, type Runtime } from '../../../../src/core/server/runtime.ts';
 import { type HttpOptions, http, type ServerOptions } from '../../../../src/entries/troupe.ts';
+import { nodeParts } from '../../../../src/features/cluster/cluster.feature.ts';
 import type { LinkPeer } from '../../../../src/features/cluster/link/link-port.ts';
 import { NodeLinks } from '../../../../src/features/cluster/node-links.ts';
+import { machines } from '../../../../src/features/machines/machines.feature.ts';
+import type { MachineRegistration } from '../../../../src/features/machines/registered-machines.ts';
+import { FEATURES } from '../../../../src/features/server/features.ts';
 import { Arrivals, SECRET } from './support.ts';
 
 export interface StaticNode {
   readonly id: string;
+  readonly offers: Offers;
   readonly runtime: Runtime;
   readonly url: string;
   /** The address of its link. */
@@ -65,6 +74,15 @@ export class StaticCells {
   }
 }
 
+/** What a program registers at a node, and reads of it. */
+export interface Offers {
+  readonly tools: ToolRegistration;
+  readonly resources: Registration<ResourceDefinition>;
+  readonly machines: MachineRegistration;
+  readonly inspection: Inspection;
+  resourceUpdated(uri: string): void;
+}
+
 export interface StaticOptions {
   readonly http?: HttpOptions;
   readonly server?: Partial<ServerOptions>;
@@ -74,7 +92,7 @@ export interface StaticOptions {
 
 export async function staticNodes(
   ids: readonly string[],
-  define: (runtime: Runtime, id: string) => void,
+  define: (offers: Offers, id: string) => void,
   { http: httpOptions, server, waitMs = 1_000 }: StaticOptions = {},
 ): Promise<{ readonly nodes: readonly StaticNode[]; readonly cells: StaticCells }> {
   const cells = new StaticCells(ids);
@@ -128,12 +146,25 @@ export async function staticNodes(
     const runtime = createRuntime(
       { name: 'static', version: '1.0.0', keys: [SECRET], log, ...server },
       { name: 'static', version: '1.0.0' },
-      () => ({
-        cells: { ...choice, owns: () => true, placeOf, cellOfKey },
-        links,
-      }),
+      FEATURES.map((feature) =>
+        feature.name === 'cluster'
+          ? {
+              ...feature,
+              open: (core: Core) =>
+                nodeParts(core, { cells: { ...choice, owns: () => true, placeOf, cellOfKey }, links }),
+            }
+          : feature,
+      ),
     );
-    define(runtime, id);
+    const { core } = runtime;
+    const offers: Offers = {
+      tools: core.elements.tools(),
+      resources: core.elements.resources(),
+      machines: core.service(machines),
+      inspection: core.system.inspection,
+      resourceUpdated: (uri) => core.changes.send({ type: 'resource updated', uri }),
+    };
+    define(offers, id);
     const transport = http({ port: 0, ...httpOptions });
     await runtime.open(transport);
     const close = async (): Promise<void> => {
@@ -144,6 +175,7 @@ export async function staticNodes(
       id,
       address,
       reached: () => opened.next(),
+      offers,
       runtime,
       url: transport.url,
       links,

@@ -1,21 +1,21 @@
 /** Supervision of one server: attributes event loop stalls, rejects poison calls, and lists quarantined actors. */
-import type { AuditMail } from '../../features/guard/audit/audit-messages.ts';
-import type { Handles } from '../../features/machines/handles.ts';
-import { type Poisoned, poison } from '../../features/workers/poison-calls.ts';
-import { installStallProbe } from '../../features/workers/stall-probe.ts';
-import { endsMark, startWatchdog, type Watchdog } from '../../features/workers/watchdog.ts';
-import type { WatchdogOption } from '../../features/workers/watchdog-option.ts';
-import type { RunGate, Stages } from '../execution/stages.ts';
-import type { ActorSystem } from '../kernel/actor-system.ts';
-import { currentTurn } from '../kernel/current-turn.ts';
-import { sha256 } from '../kernel/sha256.ts';
-import type { Mailbox } from '../messages/mailbox.ts';
-import type { RequestView } from '../messages/request-view.ts';
-import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
-import { running } from '../requests/running.ts';
-import { toText } from '../store/serialize.ts';
-import type { DeadLetter, Store } from '../store/store.ts';
+import type { RunGate, Stages } from '../../core/execution/stages.ts';
+import type { ActorSystem } from '../../core/kernel/actor-system.ts';
+import { currentTurn } from '../../core/kernel/current-turn.ts';
+import { sha256 } from '../../core/kernel/sha256.ts';
+import type { Mailbox } from '../../core/messages/mailbox.ts';
+import type { RequestView } from '../../core/messages/request-view.ts';
+import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
+import { running } from '../../core/requests/running.ts';
+import { toText } from '../../core/store/serialize.ts';
+import type { DeadLetter, Store } from '../../core/store/store.ts';
+import type { AuditMail } from '../guard/audit/audit-messages.ts';
+import type { Handles } from '../machines/handles.ts';
+import { type Poisoned, poison } from './poison-calls.ts';
+import { installStallProbe } from './stall-probe.ts';
 import type { Supervised } from './supervised.ts';
+import { endsMark, startWatchdog, type Watchdog } from './watchdog.ts';
+import type { WatchdogOption } from './watchdog-option.ts';
 
 export interface SupervisionOptions {
   readonly system: ActorSystem;

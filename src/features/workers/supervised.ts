@@ -1,7 +1,7 @@
 /** The supervision state of a server, as its operator sees it. Types only, as in `handles/registered-machines.ts`. */
 
-import type { Poisoned } from '../../features/workers/poison-calls.ts';
-import type { Quarantined } from '../kernel/quarantine.ts';
+import type { Quarantined } from '../../core/kernel/quarantine.ts';
+import type { Poisoned } from './poison-calls.ts';
 
 /** The supervision state of a server, for its operator. */
 export interface Supervised {

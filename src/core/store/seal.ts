@@ -10,11 +10,11 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
-import { sha256 } from '../../core/kernel/sha256.ts';
-import { isObject, type JsonValue } from '../../core/protocol/json.ts';
-import { digitsOf } from '../../core/protocol/json-text.ts';
-import { fromText, toText } from '../../core/store/serialize.ts';
-import { type Store, StoreError } from '../../core/store/store.ts';
+import { sha256 } from '../kernel/sha256.ts';
+import { isObject, type JsonValue } from '../protocol/json.ts';
+import { digitsOf } from '../protocol/json-text.ts';
+import { fromText, toText } from './serialize.ts';
+import { type Store, StoreError } from './store.ts';
 
 /** The payload; or the reason why no key of this ring sealed the text for this scope. */
 export type OpenedSeal =

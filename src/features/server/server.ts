@@ -2,28 +2,15 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AnyStateMachine } from 'xstate';
-import type { AppOptions } from '../../features/apps/app-options.ts';
-import type { AppRegistration, RegisteredApp } from '../../features/apps/app-registration.ts';
-import { checkClusterOptions } from '../../features/cluster/cluster-options.ts';
-import type { ClusterReport } from '../../features/cluster/cluster-report.ts';
-import { type Discovered, type DiscoverOptions, discover } from '../../features/discovery/discover.ts';
-import type { AuditQuery, AuditRecord } from '../../features/guard/audit/audit-record.ts';
-import type { AnyMachine, EventSchemas, MachineOptions, TakesInput } from '../../features/machines/define-machine.ts';
-import type { MachineRegistration } from '../../features/machines/registered-machines.ts';
-import type { Middleware, RequestMethodName } from '../../features/middleware/middleware.ts';
-import { MiddlewareLinks } from '../../features/middleware/middleware-links.ts';
-import type { RegisteredSkills, SkillsOptions } from '../../features/skills/skills-options.ts';
-import type { MountArguments, MountRegistration } from '../../gateway/mounts/define-mount.ts';
-import type { Mount, MountOptions, MountTarget } from '../../gateway/mounts/mount-options.ts';
-import { MountedTransport } from '../http/mount.ts';
-import { systemClock } from '../kernel/clock.ts';
-import type { InspectionListener } from '../kernel/inspection/records.ts';
-import { errorFields } from '../kernel/operator-log.ts';
-import { type MetricsFormat, metricsText } from '../kernel/telemetry/prometheus.ts';
-import type { AuthorizationRule } from '../messages/authorization-rule.ts';
-import { describe, isObject, messageOf } from '../protocol/json.ts';
-import * as option from '../protocol/option-rows.ts';
-import type { Implementation, PromptArgument } from '../protocol/types.ts';
+import { MountedTransport } from '../../core/http/mount.ts';
+import { systemClock } from '../../core/kernel/clock.ts';
+import type { InspectionListener } from '../../core/kernel/inspection/records.ts';
+import { errorFields } from '../../core/kernel/operator-log.ts';
+import { type MetricsFormat, metricsText } from '../../core/kernel/telemetry/prometheus.ts';
+import type { AuthorizationRule } from '../../core/messages/authorization-rule.ts';
+import { describe, isObject, messageOf } from '../../core/protocol/json.ts';
+import * as option from '../../core/protocol/option-rows.ts';
+import type { Implementation, PromptArgument } from '../../core/protocol/types.ts';
 import type {
   AnyPrompt,
   AnyTool,
@@ -37,23 +24,47 @@ import type {
   ToolHandler,
   ToolOptions,
   WithoutHandler,
-} from '../registry/define.ts';
-import { checkHandler, checkOptionsOf, DefinitionError, isHandler } from '../registry/definition-checks.ts';
-import { elementLabel, resourceLabel } from '../registry/offers.ts';
+} from '../../core/registry/define.ts';
+import { checkHandler, checkOptionsOf, DefinitionError, isHandler } from '../../core/registry/definition-checks.ts';
+import { elementLabel, resourceLabel } from '../../core/registry/offers.ts';
 import type {
   PromptRegistration,
   RegisteredElement,
   Registration,
   ToolRegistration,
-} from '../registry/registration.ts';
-import type { AuthorSchema, Infer, MaybeInput } from '../schema/schema-types.ts';
-import type { DeadLetter } from '../store/store.ts';
-import type { Readiness, Transport } from '../transports/transport.ts';
-import { INTERNALS, type Internals } from './internals.ts';
-import { launcher } from './launcher.ts';
-import { SERVER_OPTIONS, type ServerOptions } from './options.ts';
-import { createRuntime, type Runtime } from './runtime.ts';
-import type { Supervised } from './supervised.ts';
+} from '../../core/registry/registration.ts';
+import type { AuthorSchema, Infer, MaybeInput } from '../../core/schema/schema-types.ts';
+import type { Feature } from '../../core/server/feature.ts';
+import { INTERNALS, type Internals } from '../../core/server/internals.ts';
+import { launcher } from '../../core/server/launcher.ts';
+import { SERVER_OPTIONS, type ServerOptions } from '../../core/server/options.ts';
+import { createRuntime, type Runtime } from '../../core/server/runtime.ts';
+import type { DeadLetter } from '../../core/store/store.ts';
+import type { Readiness, Transport } from '../../core/transports/transport.ts';
+import type { MountArguments, MountRegistration } from '../../gateway/mounts/define-mount.ts';
+import type { Mount, MountOptions, MountTarget } from '../../gateway/mounts/mount-options.ts';
+import { mounts } from '../../gateway/mounts/mounts.feature.ts';
+import type { AppOptions } from '../apps/app-options.ts';
+import type { AppRegistration, RegisteredApp } from '../apps/app-registration.ts';
+import { apps } from '../apps/apps.feature.ts';
+import { cluster } from '../cluster/cluster.feature.ts';
+import { checkClusterOptions } from '../cluster/cluster-options.ts';
+import type { ClusterReport } from '../cluster/cluster-report.ts';
+import { type Discovered, type DiscoverOptions, discover } from '../discovery/discover.ts';
+import { audit } from '../guard/audit/audit.feature.ts';
+import type { AuditQuery, AuditRecord } from '../guard/audit/audit-record.ts';
+import { authorization } from '../guard/authorization/authorization.feature.ts';
+import type { AnyMachine, EventSchemas, MachineOptions, TakesInput } from '../machines/define-machine.ts';
+import { machines } from '../machines/machines.feature.ts';
+import type { MachineRegistration } from '../machines/registered-machines.ts';
+import { middleware as registered } from '../middleware/middleware.feature.ts';
+import type { Middleware, RequestMethodName } from '../middleware/middleware.ts';
+import { MiddlewareLinks } from '../middleware/middleware-links.ts';
+import { skills } from '../skills/skills.feature.ts';
+import type { RegisteredSkills, SkillsOptions } from '../skills/skills-options.ts';
+import type { Supervised } from '../workers/supervised.ts';
+import { workers } from '../workers/workers.feature.ts';
+import { FEATURES } from './features.ts';
 
 /** Marks a server of any copy of this package: `troupe dev` loads modules afresh. */
 const SERVER = Symbol.for('troupe.server');
@@ -89,7 +100,7 @@ export class Server {
   readonly prompts: PromptRegistration;
   readonly apps: AppRegistration;
   readonly mounts: MountRegistration;
-  readonly #core: Runtime;
+  readonly #runtime: Runtime;
   readonly #mount: MountedTransport;
   #opening: Promise<void> | undefined;
   #open = false;
@@ -107,15 +118,20 @@ export class Server {
       throw new TypeError(
         `createServer: cluster: expected a store that several processes share, such as postgres(url), got ${store?.name ?? 'none'}. Name a PostgreSQL database with the option store, with --store or with TROUPE_STORE`,
       );
-    this.#core = createRuntime(this.options, this.info);
+    this.#runtime = createRuntime(this.options, this.info, FEATURES);
     // Now, so that an invalid option is reported here and not to the first client.
     this.#mount = new MountedTransport(options.http ?? {});
-    this.tools = this.#core.tools;
-    this.machines = this.#core.machines;
-    this.resources = this.#core.resources;
-    this.prompts = this.#core.prompts;
-    this.apps = this.#core.apps;
-    this.mounts = this.#core.mounts;
+    const { core } = this.#runtime;
+    this.tools = core.elements.tools();
+    this.machines = core.service(machines);
+    this.resources = core.elements.resources();
+    this.prompts = core.elements.prompts();
+    this.apps = core.service(apps).registration;
+    this.mounts = core.service(mounts);
+  }
+
+  #service<S>(feature: Feature<S>): S {
+    return this.#runtime.core.service(feature);
   }
 
   /**
@@ -274,7 +290,7 @@ export class Server {
    * @example await server.skills(new URL('./skills', import.meta.url), { prefix: 'acme' });
    */
   skills(folder: string | URL, options: SkillsOptions = {}): Promise<RegisteredSkills> {
-    return this.#core.skills.folder(folder, options);
+    return this.#service(skills).folder(folder, options);
   }
 
   /**
@@ -297,7 +313,7 @@ export class Server {
    */
   mount(server: Server, options?: MountOptions): Promise<Mount>;
   mount(...given: MountArguments): Promise<Mount> {
-    return this.#core.mounts.mount(given);
+    return this.#service(mounts).mount(given);
   }
 
   /**
@@ -308,7 +324,7 @@ export class Server {
    * @example await server.discover(['./tools'], { from: import.meta.url });
    */
   discover(paths: readonly string[], options?: DiscoverOptions): Promise<Discovered> {
-    return discover(this, paths, this.#core.log, options);
+    return discover(this, paths, this.#runtime.core.log, options);
   }
 
   /**
@@ -328,7 +344,7 @@ export class Server {
     // Under `troupe dev` a reload must not open transports again: the launcher serves them on the program's behalf.
     const served = launcher()?.listens(this, transports);
     if (served) return served;
-    for (const transport of transports) await this.#core.open(transport);
+    for (const transport of transports) await this.#runtime.open(transport);
   }
 
   /**
@@ -357,10 +373,14 @@ export class Server {
    * closed, requests get an error.
    */
   #openMount(): Promise<void> {
-    this.#opening ??= this.#core
+    this.#opening ??= this.#runtime
       .open(this.#mount)
       .catch((error: unknown) =>
-        this.#core.log('warning', `cannot serve HTTP requests: ${messageOf(error)}`, errorFields('transport', error)),
+        this.#runtime.core.log(
+          'warning',
+          `cannot serve HTTP requests: ${messageOf(error)}`,
+          errorFields('transport', error),
+        ),
       )
       .then(() => {
         this.#open = true;
@@ -374,7 +394,7 @@ export class Server {
    * @example await server.close('the machine restarts');
    */
   close(reason = 'the server was closed'): Promise<void> {
-    return this.#core.close(reason);
+    return this.#runtime.close(reason);
   }
 
   /**
@@ -387,7 +407,7 @@ export class Server {
   authorize(rule: AuthorizationRule): this {
     if (typeof rule !== 'function')
       throw new TypeError(`server.authorize: expected a function (call, ctx), got ${describe(rule)}`);
-    this.#core.authorize(rule);
+    this.#service(authorization).authorize(rule);
     return this;
   }
 
@@ -418,19 +438,19 @@ export class Server {
    */
   use<M extends RequestMethodName>(method: M, middleware: Middleware<M>): this;
   use(method: RequestMethodName | Middleware, middleware?: Middleware): this {
-    if (typeof method === 'function') this.#core.use(undefined, method);
-    else this.#core.use(method, middleware);
+    if (typeof method === 'function') this.#service(registered).use(undefined, method);
+    else this.#service(registered).use(method, middleware);
     return this;
   }
 
   /** Notifies the clients that watch this resource of a change. */
   resourceUpdated(uri: string): void {
-    this.#core.resourceUpdated(uri);
+    this.#runtime.core.changes.send({ type: 'resource updated', uri });
   }
 
   /** Quarantined actors, and calls that blocked the process twice. See docs/supervision.md. */
   supervision(): Supervised {
-    return this.#core.supervision.report();
+    return this.#service(workers).report();
   }
 
   /**
@@ -440,7 +460,7 @@ export class Server {
    * @example if (!server.release(address)) console.error(`nothing is quarantined at ${address}`);
    */
   release(name: string): boolean {
-    return this.#core.supervision.release(name);
+    return this.#service(workers).release(name);
   }
 
   /**
@@ -451,7 +471,7 @@ export class Server {
   async deadLetters(limit = 100): Promise<readonly DeadLetter[]> {
     if (!Number.isSafeInteger(limit) || limit < 1)
       throw new RangeError(`server.deadLetters: expected a whole number of at least 1, got ${describe(limit)}`);
-    return (await this.#core.kept()).deadLetters(limit);
+    return (await this.#runtime.openStore()).deadLetters(limit);
   }
 
   /**
@@ -461,7 +481,7 @@ export class Server {
    * @example app.get('/readyz', (_, response) => response.status(server.readiness().ready ? 200 : 503).end());
    */
   readiness(): Readiness {
-    return this.#core.readiness();
+    return this.#runtime.readiness();
   }
 
   /**
@@ -471,7 +491,7 @@ export class Server {
    * @example server.cluster()?.nodes.map(({ address, cells }) => `${address}: ${cells} cells`);
    */
   cluster(): ClusterReport | undefined {
-    return this.#core.cluster();
+    return this.#service(cluster).report();
   }
 
   /**
@@ -484,7 +504,7 @@ export class Server {
   metrics(format: MetricsFormat = 'prometheus'): string {
     if (format !== 'prometheus' && format !== 'openmetrics')
       throw new TypeError(`server.metrics: expected "prometheus" or "openmetrics", got ${describe(format)}`);
-    return metricsText(this.#core.readMetrics(), format);
+    return metricsText(this.#runtime.readMetrics(), format);
   }
 
   /**
@@ -496,13 +516,13 @@ export class Server {
    * @example const refunds = await server.audit({ element: 'tool refund', since: '2026-11-01' });
    */
   async audit(query: AuditQuery = {}): Promise<readonly AuditRecord[]> {
-    const { audit } = this.#core;
-    if (!audit)
+    const records = this.#service(audit);
+    if (!records)
       throw new TypeError(
         "server.audit: this server has no audit; pass createServer({ audit: { to: 'audit.jsonl' } })",
       );
-    await this.#core.kept();
-    return audit.read(query);
+    await this.#runtime.openStore();
+    return records.read(query);
   }
 
   /**
@@ -511,7 +531,7 @@ export class Server {
    * @example const stop = server.inspect((record) => console.error(record.type, record));
    */
   inspect(listener: InspectionListener): () => void {
-    return this.#core.inspection.listen(listener);
+    return this.#runtime.core.system.inspection.listen(listener);
   }
 
   /**
@@ -521,8 +541,8 @@ export class Server {
    */
   guardAs(program: Server | undefined): void {
     const { rules, middleware } = program?.[INTERNALS] ?? { rules: [], middleware: new MiddlewareLinks() };
-    this.#core.shareRules(rules);
-    this.#core.shareMiddleware(middleware);
+    this.#service(authorization).share(rules);
+    this.#service(registered).share(middleware);
   }
 
   /**
@@ -530,25 +550,29 @@ export class Server {
    * @example host.skillsOf(program);
    */
   skillsOf(program: Server | undefined): void {
-    this.#core.skills.adopt(program?.[INTERNALS].skillFolders() ?? []);
+    this.#service(skills).adopt(program?.[INTERNALS].skillFolders() ?? []);
   }
 
   /** @internal Access for `troupe/inspector`. */
   get [INTERNALS](): Internals {
-    const { audit, inspection, introduction, limits, log, machines, middleware, rules, skills, tools } = this.#core;
+    const { core, introduction } = this.#runtime;
+    const { log } = core;
+    const { inspection } = core.system;
     return {
       inspection,
       log,
       introduction,
-      limits,
-      rules,
-      middleware,
-      skillFolders: () => skills.folders,
-      audit: audit?.mailbox,
+      limits: core.limits,
+      rules: this.#service(authorization).rules,
+      middleware: this.#service(registered).links,
+      skillFolders: () => this.#service(skills).folders,
+      audit: this.#service(audit)?.mailbox,
       clock: this.options.clock ?? systemClock,
       machines: () =>
-        [...machines.definitions(), ...tools.definitions()].flatMap(({ machine }) => (machine ? [machine] : [])),
-      open: (transport) => this.#core.open(transport),
+        [...this.machines.definitions(), ...this.tools.definitions()].flatMap(({ machine }) =>
+          machine ? [machine] : [],
+        ),
+      open: (transport) => this.#runtime.open(transport),
     };
   }
 }

@@ -1,0 +1,22 @@
+/** The audit: records who did what. */
+import type { Feature } from '../../../core/server/feature.ts';
+import { workers } from '../../workers/workers.feature.ts';
+import { Audit } from './server-audit.ts';
+
+export const audit: Feature<Audit | undefined> = {
+  name: 'audit',
+  open(core) {
+    const { options, system, bus, store, keys, riders, stages } = core;
+    if (!options.audit) return { service: undefined };
+    const opened = new Audit(options.audit, { system, bus, store, keys, riders });
+    const { mailbox } = opened;
+    core.service(workers).audits(mailbox);
+    stages.fill('record', opened.calls.gate);
+    return {
+      service: opened,
+      restore: () => opened.open(),
+      started: () => mailbox.send({ type: 'started' }),
+      stop: (reason) => opened.close(reason),
+    };
+  },
+};

@@ -1,0 +1,24 @@
+/** Limits of tools: how often, how much a day and how many at a time a principal may call one. */
+import type { Feature } from '../../../core/server/feature.ts';
+import { audit } from '../audit/audit.feature.ts';
+import { LIMITS } from './call-limits.ts';
+import { LimitedCalls } from './limited-calls.ts';
+
+export const limits: Feature<undefined> = {
+  name: 'limits',
+  open(core) {
+    const { system, store, quotas, stages, elements } = core;
+    const { clock, log, metrics } = system;
+    const records = core.service(audit);
+    const limited = new LimitedCalls({
+      ...{ clock, log, metrics, store, retained: quotas.retained },
+      audit: records?.mailbox,
+      notRun: records?.calls.notRun,
+    });
+    elements.toolOptions.push(LIMITS);
+    elements.offeredTool.push((implementation) => {
+      if (implementation.limits) stages.fill('limit', limited.gate);
+    });
+    return { service: undefined, stop: () => limited.close() };
+  },
+};

@@ -1,0 +1,94 @@
+/** Machines: statecharts of the program, as tools and behind handles that outlive their clients. */
+import type { Context } from '../../core/execution/context.ts';
+import { ANONYMOUS } from '../../core/kernel/quota.ts';
+import type { AnyTool } from '../../core/registry/define.ts';
+import { DefinitionError } from '../../core/registry/definition-checks.ts';
+import { warnOfUntestedXState } from '../../core/registry/xstate-copy.ts';
+import type { Feature } from '../../core/server/feature.ts';
+import { launcher } from '../../core/server/launcher.ts';
+import { apps } from '../apps/apps.feature.ts';
+import { ANSWER_DEFINITION } from '../asking/model-fallback.ts';
+import { audit } from '../guard/audit/audit.feature.ts';
+import { skills } from '../skills/skills.feature.ts';
+import { workers } from '../workers/workers.feature.ts';
+import { endlessCycle } from './cycles.ts';
+import { chartUri, handleUri } from './handle-record.ts';
+import { Handles } from './handles.ts';
+import { missingImplementations } from './machine-references.ts';
+import { machineRegistration } from './machine-registration.ts';
+import type { MachineRegistration } from './registered-machines.ts';
+import { statechartRunner } from './statechart-call.ts';
+import { answerInView } from './tools/answer-in-view.ts';
+import type { CompiledTool } from './tools/handle-tools.ts';
+
+export const machines: Feature<MachineRegistration> = {
+  name: 'machines',
+  open(core) {
+    const { options, system, store, limits, quotas, changes, elements } = core;
+    const { keys } = core.service(apps);
+    const handles = new Handles({
+      ...{ system, store, limits, quotas, errors: options.errors },
+      previous: () => launcher()?.previous?.(),
+      audit: core.service(audit)?.mailbox,
+    });
+    core.service(workers).releases(handles);
+    system.metrics.gauge('troupe.handles', '{handle}', 'Handles that have not expired.', () => quotas.handles.all);
+    handles.onChange(({ machine, handle, principal }) => {
+      // A handle without an owner is visible to anyone who knows its id, so its changes are broadcast.
+      const owner = principal === ANONYMOUS ? {} : { owner: principal };
+      for (const uri of [handleUri(machine, handle), chartUri(machine, handle)])
+        changes.send({ type: 'resource updated', uri, ...owner });
+    });
+    elements.machineHandler = statechartRunner({ ...system, limits, durable: store.durable });
+    elements.checksTool.push((definition) => {
+      if (definition.machine) warnOfUntestedXState(system.log);
+      checkSettles(definition);
+    });
+    let answers = false;
+    // A registration of its own: this tool is not the program's, whose tools may be copied to another server.
+    const offerAnswers = (): void => {
+      if (answers) return;
+      answers = true;
+      const handler = (args: never, ctx: Context) => answerInView(args, ctx, handles, keys);
+      const forViews = { description: ANSWER_IN_VIEW, visibleTo: ['app'] } as const;
+      elements.tools().register({ ...ANSWER_DEFINITION, ...(options.askThroughModel ? {} : forViews), handler });
+    };
+    if (options.askThroughModel) offerAnswers();
+    return {
+      // Registrations of their own, too: another server receives the machine and generates its own tools.
+      service: machineRegistration({
+        views: { server: options.name, clock: system.clock, keys },
+        handles,
+        skills: core.service(skills),
+        tools: elements.compiledTools<CompiledTool>(),
+        resources: elements.resources(({ listed }) => {
+          if (listed === 'views') offerAnswers();
+        }),
+      }),
+      restore: () => handles.restore(),
+      holds: handles,
+      facts: () => ({ hibernating: handles.hibernating() }),
+      stop: () => handles.stop(),
+    };
+  },
+};
+
+/** The description of the answer tool for views alone. */
+const ANSWER_IN_VIEW =
+  'For the views of this server: answers the questions of an instance. The id is the uri of the instance. Only the user answers.';
+
+/**
+ * @throws {DefinitionError} if a machine loops without end as soon as it starts, which no timer could interrupt
+ *   (R-14), or names an implementation that it does not have
+ */
+function checkSettles({ name, machine }: AnyTool): void {
+  // If it is not a machine, the check of the definition rejects it by name.
+  if (typeof machine?.transition !== 'function') return;
+  const missing = missingImplementations(machine);
+  if (missing.length > 0) throw new DefinitionError(`tool "${name}": machine: ${missing.join('\n- ')}`);
+  const cycle = endlessCycle(machine);
+  if (!cycle) return;
+  throw new DefinitionError(
+    `tool "${name}": machine: the eventless transitions of ${cycle.join(', ')} form an endless loop: add a guard to one of them`,
+  );
+}

@@ -1,0 +1,20 @@
+/** The features of a server, in the order in which they open. They stop in the reverse order. */
+import type { Feature } from '../../core/server/feature.ts';
+import { mounts } from '../../gateway/mounts/mounts.feature.ts';
+import { apps } from '../apps/apps.feature.ts';
+import { asking } from '../asking/asking.feature.ts';
+import { cluster } from '../cluster/cluster.feature.ts';
+import { durability } from '../durability/durability.feature.ts';
+import { audit } from '../guard/audit/audit.feature.ts';
+import { authorization } from '../guard/authorization/authorization.feature.ts';
+import { limits } from '../guard/limits/limits.feature.ts';
+import { machines } from '../machines/machines.feature.ts';
+import { middleware } from '../middleware/middleware.feature.ts';
+import { skills } from '../skills/skills.feature.ts';
+import { tasks } from '../tasks/tasks.feature.ts';
+import { workers } from '../workers/workers.feature.ts';
+
+export const FEATURES: readonly Feature[] = [
+  ...[cluster, workers, audit, asking, apps, skills, machines, tasks, limits, authorization, durability],
+  ...[middleware, mounts],
+];

@@ -1,0 +1,22 @@
+/** Threads: tools that compute for long run in them, and one watches the event loop. Calls that blocked it are supervised. */
+import type { Feature } from '../../core/server/feature.ts';
+import { Pool } from './pool.ts';
+import { Supervision } from './supervision.ts';
+
+export const workers: Feature<Supervision> = {
+  name: 'workers',
+  open({ system, limits, store, stages, options, elements }) {
+    const supervision = new Supervision({ system, store, stages });
+    const pool = new Pool({ system, limits });
+    elements.threadHandler = pool.runner;
+    return {
+      service: supervision,
+      restore: supervision.restore,
+      begin: () => supervision.begin(options.watchdog),
+      end() {
+        supervision.end();
+        pool.end();
+      },
+    };
+  },
+};

@@ -1,0 +1,45 @@
+/** Mounts: other servers as parts of this one. */
+import type { Feature } from '../../core/server/feature.ts';
+import { authorization } from '../../features/guard/authorization/authorization.feature.ts';
+import type { MountedPrompt, MountedResource, MountedTool } from './mounted-elements.ts';
+import { OfferedMounts } from './offered-mounts.ts';
+
+export const mounts: Feature<OfferedMounts> = {
+  name: 'mounts',
+  open(core) {
+    const { options, system, limits, quotas, bus, keys, capabilities, changes, stages, elements } = core;
+    const opened = new OfferedMounts({
+      ...{ bus, maxMounts: limits.maxUpstreams, log: system.log },
+      host: () => ({
+        ...{ system, name: options.name, version: options.version, capabilities, gatherMs: limits.gatherMs, keys },
+        returnAddresses: () => core.transports.flatMap(({ returnAddress }) => returnAddress ?? []),
+        store: () => core.storage.open().then(() => core.store),
+        search: {
+          seeTools: (request) => core.service(authorization).seeTools(request),
+          stages,
+          catalogue: elements.catalogues.tools,
+          tools: elements.tools(),
+        },
+        subscriptions: changes,
+        connections: quotas.upstreamConnections,
+        registrations: {
+          tools: elements.compiledTools<MountedTool>(),
+          resources: elements.compiledResources<MountedResource>(),
+          prompts: elements.compiledPrompts<MountedPrompt>(),
+        },
+      }),
+    });
+    return {
+      service: opened,
+      listens: opened,
+      ready: () => opened.ready(),
+      unready: () => (opened.missing ? 'no catalogue' : undefined),
+      hosts: () => ({
+        get signIns() {
+          return opened.signIns;
+        },
+      }),
+      stop: () => opened.close(),
+    };
+  },
+};
