@@ -2,6 +2,7 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import type { TokenStore } from '../client/oauth/token-store.ts';
+import { delayAfter } from '../core/kernel/back-off.ts';
 import { type Clock, pause, systemClock } from '../core/kernel/clock.ts';
 import { Watch } from '../core/kernel/files/file-watch.ts';
 import type { OperatorLogLevel } from '../core/kernel/operator-log.ts';
@@ -230,8 +231,7 @@ class ServerPlace {
         if (failures === 1) this.#say('error', `${messageOf(error)}.${still}`);
         // A definition that the server rejects stays rejected; a server that cannot be reached may come back.
         if (!this.#mount) return;
-        const ms = Math.min(RETRY.toMs, RETRY.fromMs * 2 ** (failures - 1));
-        await pause(this.#options.clock ?? systemClock, ms, this.#overtaken.signal);
+        await pause(this.#options.clock ?? systemClock, delayAfter(RETRY, failures), this.#overtaken.signal);
       }
     }
   }

@@ -1,7 +1,8 @@
 /** The registry of open inspectors: each process with an inspector writes a file that only its user can read. `troupe top` reads these files. */
-import { lstatSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeDirectory } from '../../core/kernel/files/make-directory.ts';
+import { replaceFile } from '../../core/kernel/files/replace-file.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import { checkDirectory, codeOf, isWindows } from '../../core/transports/socket-path.ts';
 import type { Environment } from '../command-io.ts';
@@ -31,11 +32,7 @@ const MAX_FILES = 1_000;
  */
 export function registerInspector(inspector: RegisteredInspector): () => void {
   const file = join(directoryOf(process.env), `${inspector.pid}.json`);
-  const fresh = `${file}.new`;
-  rmSync(fresh, { force: true });
-  // `wx` rejects a file or link that another process has created there; the rename prevents partial reads.
-  writeFileSync(fresh, JSON.stringify(inspector), { flag: 'wx', mode: MODE });
-  renameSync(fresh, file);
+  replaceFile(file, JSON.stringify(inspector), { mode: MODE });
   return () => rmSync(file, { force: true });
 }
 

@@ -1,10 +1,9 @@
 /** The retry policy of `troupe attach`: delays grow after each failed connection, up to a total time limit. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { delayAfter } from '../../core/kernel/back-off.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 
-/** The delay before the second attempt, in milliseconds. It doubles with each attempt, up to the maximum. */
-const FIRST_MS = 25;
-const MAX_MS = 2_000;
+const BACK_OFF = { fromMs: 25, toMs: 2_000 };
 
 /** A connection that lasts this long, in milliseconds, resets the policy. */
 const STABLE_MS = 5_000;
@@ -41,10 +40,10 @@ export class RetryPolicy {
     const now = performance.now();
     this.#since ??= now;
     if (now - this.#since >= this.#waitMs) throw new Error(`gave up after ${this.#waitMs} ms: ${why}`);
-    if (error instanceof ServerStarting) return this.#pause(FIRST_MS);
+    if (error instanceof ServerStarting) return this.#pause(BACK_OFF.fromMs);
     this.#failures += 1;
     if (this.#failures === 1) this.#say(`${why}: retrying for ${this.#waitMs} ms`);
-    await this.#pause(Math.min(MAX_MS, FIRST_MS * 2 ** (this.#failures - 1)));
+    await this.#pause(delayAfter(BACK_OFF, this.#failures));
   }
 
   /** Records a lost connection. A connection that lasted long enough resets the policy; any other counts as a failed attempt. */

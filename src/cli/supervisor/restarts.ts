@@ -1,12 +1,13 @@
 /** The restart policy of `troupe run`: at most three restarts within a minute, each after twice the delay of the one before. */
+
+import { delayAfter } from '../../core/kernel/back-off.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 
 /** The maximum number of restarts, and the window in milliseconds. */
 const MAX_RESTARTS = 3;
 const WINDOW_MS = 60_000;
 
-/** The delay before the first restart, in milliseconds. It doubles with each further restart. */
-const FIRST_MS = 100;
+const BACK_OFF = { fromMs: 100, toMs: WINDOW_MS };
 
 /** The server crashed too often. */
 export class GaveUp extends Error {
@@ -40,7 +41,7 @@ export class Restarts {
     say(`${why}: restarting (${count} of ${MAX_RESTARTS} times within ${WINDOW_MS / 1000} seconds)`);
     // The hold keeps the process alive: the agent may have closed stdin and still wait for responses.
     const hold = clock.hold();
-    await new Promise<void>((resolve) => void clock.after(FIRST_MS * 2 ** (count - 1), resolve));
+    await new Promise<void>((resolve) => void clock.after(delayAfter(BACK_OFF, count), resolve));
     hold.cancel();
   }
 }

@@ -2,13 +2,13 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { delayAfter } from '../../core/kernel/back-off.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
 import type { ActorView, Frame } from '../../inspector/frames.ts';
 
 /** The first and the maximum delay between attempts to connect, in milliseconds. */
-const FIRST_MS = 250;
-const MAX_MS = 2_000;
+const BACK_OFF = { fromMs: 250, toMs: 2_000 };
 /** The maximum length of a frame or response, in characters. */
 const MAX_LENGTH = 16 * 1024 * 1024;
 /** The time limit for the head of a response, in milliseconds. */
@@ -43,18 +43,18 @@ export class FrameStream {
 
   /** Receives frames until `end`, and reconnects as needed. @throws {Rejected} */
   async run(): Promise<void> {
-    let wait = FIRST_MS;
+    let failures = 0;
     while (!this.#ended.signal.aborted) {
       try {
         const frames = await this.once();
-        if (frames > 0) wait = FIRST_MS;
+        if (frames > 0) failures = 0;
         this.#options.onStatus('disconnected: reconnecting');
       } catch (error) {
         if (error instanceof Rejected) throw error;
         this.#options.onStatus(`cannot connect (${messageOf(error)}): retrying`);
       }
-      await sleep(wait, undefined, { signal: this.#ended.signal }).catch(() => {});
-      wait = Math.min(MAX_MS, wait * 2);
+      failures += 1;
+      await sleep(delayAfter(BACK_OFF, failures), undefined, { signal: this.#ended.signal }).catch(() => {});
     }
   }
 

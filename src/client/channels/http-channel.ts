@@ -1,6 +1,7 @@
 /** The HTTP channel of a client: one POST for each message, streams for responses, and the resumption of cut streams. */
 import { Buffer } from 'node:buffer';
 import type { Agent, ClientRequest } from 'node:http';
+import { delayAfter } from '../../core/kernel/back-off.ts';
 import { LONGEST_TIMER_MS, type Timer } from '../../core/kernel/clock.ts';
 import type { RequestId } from '../../core/protocol/jsonrpc.ts';
 import { InFlightTable } from '../../core/requests/in-flight-table.ts';
@@ -433,8 +434,8 @@ export class HttpChannel implements Channel {
     const again = (): void => {
       if (this.#stream !== stream || stream.retry) return;
       stream.failures += 1;
-      const backOff = Math.min(LONGEST_BACK_OFF_MS, stream.retryMs * 2 ** Math.max(0, stream.failures - 1));
-      stream.retry = this.#options.clock.after(Math.max(stream.retryMs, backOff), () => {
+      const wait = delayAfter({ fromMs: stream.retryMs, toMs: LONGEST_BACK_OFF_MS }, stream.failures);
+      stream.retry = this.#options.clock.after(Math.max(stream.retryMs, wait), () => {
         stream.retry = undefined;
         this.#openStream(stream);
       });
