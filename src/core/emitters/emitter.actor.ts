@@ -137,7 +137,14 @@ class Emitter implements Behaviour<EmitterMail> {
         const { request, outcome } = mail;
         const text = outbound.answer(mail);
         if (request.batch) return this.#batch(request.batch, text);
-        return this.#transmit(text, request, outcome.ok ? 200 : statusOfAnswer(outcome.error), outbound.bytes(mail));
+        if (!outcome.ok) return this.#transmit(text, request, statusOfAnswer(outcome.error));
+        const { result } = outcome;
+        return this.#transmit(
+          text,
+          request,
+          200,
+          result.kind === 'list' ? outbound.bytes(request, result.page) : undefined,
+        );
       }
       case 'refusal': {
         const { id, exchange, batch, status } = mail;

@@ -8,7 +8,7 @@ import { suite } from '../../harness/door.ts';
 const test = suite('the way of a call');
 
 /** The most files and functions of either era. Lower these numbers when the way becomes shorter; never raise them. */
-const MOST = { files: 43, functions: 145 };
+const MOST = { files: 43, functions: 144 };
 
 /** Beginnings of paths that no call of a server without options may run: the folders of features that it does not use. */
 const ABSENT: readonly string[] = [];

@@ -75,11 +75,9 @@ export class Outbound {
    * The same response as bytes, if most of it is cached: a long page of a list. The page is encoded as UTF-8 once for
    * all clients; for 1,000 tools that is most of the cost.
    */
-  bytes({ request, outcome }: Extract<ResultMail, { type: 'answer' }>): Bytes | undefined {
-    if (!outcome.ok || outcome.result.kind !== 'list') return undefined;
-    const page = this.#pages.get(outcome.result.page)?.get(request.client.dialect);
+  bytes({ id, client }: RequestView, list: Page): Bytes | undefined {
+    const page = this.#pages.get(list)?.get(client.dialect);
     if (!page || page.text.length < LONG_PAGE) return undefined;
-    const { id } = request;
     return () => {
       page.bytes ??= utf8.encode(page.text);
       return [utf8.encode(resultOf(id)), page.bytes, END];
