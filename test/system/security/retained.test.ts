@@ -168,7 +168,7 @@ test('S-41: anonymous clients have a share of the sessions where a transport aut
 test('anonymousPercent is at most 100', () => {
   assert.throws(
     () => createServer({ name: 'x', version: '1.0.0', limits: { anonymousPercent: 101 } }),
-    /limits\.anonymousPercent: expected at most 100, got 101/,
+    /limits\.anonymousPercent: expected a whole number from 1 to 100, got number 101/,
   );
 });
 
