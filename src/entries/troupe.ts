@@ -28,6 +28,7 @@ export type {
 } from '../core/execution/execution.ts';
 export { CannotAsk, Unanswered } from '../core/execution/input-errors.ts';
 export type * from '../core/execution/questions.ts';
+export { type CallGate, type RequestGate, type RunGate, STAGES, type Stage } from '../core/execution/stages.ts';
 export { type HttpTransport, http } from '../core/http/http.ts';
 export type {
   AuthenticatedCaller,
@@ -96,6 +97,7 @@ export type { TemplateCompleters, TemplateVariables } from '../core/registry/tem
 export type { CompiledSchema, Problem } from '../core/schema/schema.ts';
 export { SchemaError } from '../core/schema/schema-error.ts';
 export type { AuthorSchema, Infer, InferInput } from '../core/schema/schema-types.ts';
+export type { Core, Feature, FeatureParts } from '../core/server/feature.ts';
 export { fromPino, jsonLog, type PinoLogger } from '../core/server/json-log.ts';
 export type { ServerOptions } from '../core/server/options.ts';
 export { memoryStore } from '../core/store/memory-store.ts';

@@ -84,8 +84,19 @@ export const server = createServer({
   audit: { to: here + 'audit.jsonl' },
   log: (level, message) => appendFileSync(here + 'log.txt', level + ': ' + message + '\\n'),
   telemetry: { begin: () => void (traced += 1), ask: () => undefined, session() {} },
+  features: [
+    {
+      name: 'of the program',
+      open({ stages }) {
+        const own = { content: [{ type: 'text', text: 'by a feature' }] };
+        stages.fill('mode', ({ call }, next) => (call.tool.name === 'featured' ? own : next()));
+        return { service: undefined };
+      },
+    },
+  ],
   clock,
 });
+server.tool('featured', {}, () => 'by no feature');
 server.tool('plain', {}, () => 'not executed');
 server.tool('looks', {}, () => String(looks));
 server.tool('fail', {}, () => { throw new Error('disk full'); });
@@ -494,6 +505,9 @@ const CHECKS: { readonly [O in keyof Required<ServerOptions>]: Check } = {
   },
   async executors(served) {
     assert.is(textOf(await served.modern('tools/call', { name: 'plain', arguments: {} })), 'executed');
+  },
+  async features(served) {
+    assert.is(textOf(await served.modern('tools/call', { name: 'featured', arguments: {} })), 'by a feature');
   },
   async offers(served) {
     const { capabilities } = await served.session('initialize', INITIALIZE);

@@ -45,6 +45,7 @@ const COMPARED: Readonly<Record<keyof ServerOptions, boolean>> = {
   audit: true,
   telemetry: false,
   log: false,
+  features: false,
   clock: false,
 };
 

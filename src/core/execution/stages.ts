@@ -65,11 +65,13 @@ interface Gates extends Readonly<Record<Stage, unknown>> {
 
 /** The gates of one server. They are put together when a stage is filled, not for each request. */
 export class Stages {
-  readonly #gates: { [S in Stage]?: Gates[S] | undefined } = {};
+  readonly #gates: { readonly [S in Stage]: Gates[S][] } = {
+    ...{ find: [], admit: [], found: [], replay: [], middleware: [] },
+    ...{ resume: [], answer: [], quarantine: [], limit: [], record: [], mode: [] },
+  };
   /** Passes a request to the actor that serves it. */
   readonly #serve: (mail: RequestMail) => void;
   #enter: (mail: RequestMail) => void;
-  #resume: RunGate | undefined;
   #runs: readonly RunGate[] = [];
   #calls: readonly CallGate[] = [];
 
@@ -78,19 +80,33 @@ export class Stages {
     this.#enter = serve;
   }
 
-  /** Fills a stage, or empties it. Requests that have passed it go on as they are. */
-  fill<S extends Stage>(stage: S, gate: Gates[S] | undefined): void {
-    this.#gates[stage] = gate;
-    const { find, admit, found, replay, middleware, resume, answer, quarantine, limit, record, mode } = this.#gates;
+  /** Adds a gate to a stage, behind those that are there, unless it is one of them. Requests that have passed the stage go on as they are. */
+  fill<S extends Stage>(stage: S, gate: Gates[S]): void {
+    const gates: Gates[S][] = this.#gates[stage];
+    if (gates.includes(gate)) return;
+    gates.push(gate);
+    this.#compose();
+  }
+
+  /** Removes a gate from a stage. */
+  empty<S extends Stage>(stage: S, gate: Gates[S]): void {
+    const gates: Gates[S][] = this.#gates[stage];
+    const place = gates.indexOf(gate);
+    if (place < 0) return;
+    gates.splice(place, 1);
+    this.#compose();
+  }
+
+  #compose(): void {
+    const { find, admit, found, replay, middleware, answer, quarantine, limit, record, mode } = this.#gates;
     let enter = this.#serve;
-    for (const each of [middleware, replay, found, admit, find]) {
+    for (const gate of [...find, ...admit, ...found, ...replay, ...middleware].reverse()) {
       const next = enter;
-      if (each) enter = (mail) => each(mail, next);
+      enter = (mail) => gate(mail, next);
     }
     this.#enter = enter;
-    this.#resume = resume;
-    this.#runs = [answer, quarantine].filter((each) => each !== undefined);
-    this.#calls = [limit, record, mode].filter((each) => each !== undefined);
+    this.#runs = [...answer, ...quarantine];
+    this.#calls = [...limit, ...record, ...mode];
   }
 
   /** Sends a request through the stages. A bound function: an in-flight table calls it at the end of a turn. */
@@ -98,7 +114,7 @@ export class Stages {
 
   /** Decides whether an executor runs an element for a request. @throws {ProtocolError} */
   mayRun(request: RequestView, label: string, again: () => void): boolean {
-    if (request.continues && this.#resume?.(request, label, again) === false) return false;
+    if (request.continues) for (const gate of this.#gates.resume) if (!gate(request, label, again)) return false;
     for (const gate of this.#runs) if (!gate(request, label, again)) return false;
     return true;
   }

@@ -29,6 +29,13 @@ import type { Elements } from './elements.ts';
 import type { ServerOptions } from './options.ts';
 import type { StoreLifecycle } from './store-lifecycle.ts';
 
+declare module './options.ts' {
+  interface ServerOptions {
+    /** Features of your own, which open after those of the package, in this order. See docs/features.md. */
+    readonly features?: readonly Feature[] | undefined;
+  }
+}
+
 /** A feature of servers. Its value is also the key under which other features find its service. */
 export interface Feature<Service = unknown> {
   readonly name: string;

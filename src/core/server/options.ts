@@ -118,5 +118,11 @@ export const SERVER_OPTIONS: option.Rows<ServerOptions> = {
     'a tracing system such as otel()',
     (value) => isObject(value) && option.isFunction(value.begin) && option.isFunction(value.ask),
   ),
+  features: option.expected(
+    'a list of features, each with a name and open(core)',
+    (value) =>
+      Array.isArray(value) &&
+      value.every((each) => isObject(each) && option.isFilled(each.name) && option.isFunction(each.open)),
+  ),
   ...option.each(ELSEWHERE, option.anything),
 };

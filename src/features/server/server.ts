@@ -118,7 +118,7 @@ export class Server {
       throw new TypeError(
         `createServer: cluster: expected a store that several processes share, such as postgres(url), got ${store?.name ?? 'none'}. Name a PostgreSQL database with the option store, with --store or with TROUPE_STORE`,
       );
-    this.#runtime = createRuntime(this.options, this.info, FEATURES);
+    this.#runtime = createRuntime(this.options, this.info, [...FEATURES, ...(options.features ?? [])]);
     // Now, so that an invalid option is reported here and not to the first client.
     this.#mount = new MountedTransport(options.http ?? {});
     const { core } = this.#runtime;

@@ -46,7 +46,7 @@ export interface SearchHost {
   seeTools(request: RequestView): Promise<undefined> | undefined;
   /** Registers the two tools. */
   readonly tools: Pick<Registration<AnyTool>, 'replaceSource'>;
-  readonly stages: Pick<Stages, 'fill'>;
+  readonly stages: Pick<Stages, 'fill' | 'empty'>;
 }
 
 export class SearchTools {
@@ -76,8 +76,11 @@ export class SearchTools {
   #offer(mounts: readonly string[]): void {
     this.#host.tools.replaceSource(SOURCE, mounts.length === 0 ? [] : this.#definitions(mounts));
     const used = mounts.length > 0;
-    this.#host.stages.fill('find', used ? this.#find : undefined);
-    this.#host.stages.fill('found', used ? this.#found : undefined);
+    const { stages } = this.#host;
+    if (used) stages.fill('find', this.#find);
+    else stages.empty('find', this.#find);
+    if (used) stages.fill('found', this.#found);
+    else stages.empty('found', this.#found);
     this.#mounts = mounts;
   }
 
