@@ -8,8 +8,8 @@ export const AUDIT: readonly BrokenBuild[] = [
     id: 'G-11',
     test: 'test/features/guard/audit/kill.test.ts',
     in: 'AuditedCalls.run',
-    find: 'if (!started.keeping) return',
-    replace: 'if (started.keeping || !started.keeping) return',
+    find: 'if (!started.recorded) return',
+    replace: 'if (started.recorded || !started.recorded) return',
     why: 'the handler runs while the record of its start is written',
   },
   {

@@ -134,7 +134,7 @@ export const SESSIONS: readonly BrokenBuild[] = [
     id: 'R-45',
     test: 'test/features/durability/reads.test.ts',
     in: 'Task.look',
-    find: 'return this.#keeping.durable ?? this.#now();',
+    find: 'return this.#persistence.durable ?? this.#now();',
     replace: 'return this.#now();',
     why: 'a read of a task overtakes the change that it shows',
   },

@@ -73,14 +73,14 @@ const PRUNE_MS = 60_000;
 
 /** The durable sessions of a server; undefined if its store does not outlive the process. */
 export function openSessionRepository(
-  keeping: SharedStore,
+  shared: SharedStore,
   options: Omit<SessionRepositoryOptions, 'store'>,
 ): SessionRepository | undefined {
-  const { store } = keeping;
+  const { store } = shared;
   if (!store.durable) return undefined;
-  const kept = new SessionRepository({ ...options, store });
-  keeping.taking(kept);
-  return kept;
+  const repository = new SessionRepository({ ...options, store });
+  shared.taking(repository);
+  return repository;
 }
 
 export class SessionRepository implements CellHolder {

@@ -72,7 +72,7 @@ class Task implements Behaviour<TaskMail> {
   readonly #questions: TaskInputs;
   readonly #waiters: TaskWaiters;
   readonly #createdAt: string;
-  readonly #keeping: TaskPersistence;
+  readonly #persistence: TaskPersistence;
   /** The replies by the names of the handler's questions. */
   #replies: Record<string, unknown>;
   #updatedAt: string;
@@ -96,8 +96,8 @@ class Task implements Behaviour<TaskMail> {
     if (was) this.#snapshot = taskMachine.resolveState({ value: was.status });
     this.#message = was?.message;
     this.#outcome = was?.outcome;
-    this.#keeping = new TaskPersistence(entry);
-    this.#keeping.begins(this.#now());
+    this.#persistence = new TaskPersistence(entry);
+    this.#persistence.begins(this.#now());
   }
 
   get replies(): Readonly<Record<string, unknown>> {
@@ -106,12 +106,12 @@ class Task implements Behaviour<TaskMail> {
 
   /** Stops persisting the task. */
   leave(why: Error): void {
-    this.#keeping.end(why);
+    this.#persistence.end(why);
   }
 
   /** Stops persisting the task, and writes nothing more. */
   discard(why: Error): void {
-    this.#keeping.discard(why);
+    this.#persistence.discard(why);
   }
 
   /** Sets its own mailbox. */
@@ -130,7 +130,7 @@ class Task implements Behaviour<TaskMail> {
   }
 
   facts(): Facts {
-    return { ...this.#now(), 'kept as': this.#keeping.durable?.status };
+    return { ...this.#now(), 'kept as': this.#persistence.durable?.status };
   }
 
   waits(): readonly Waits[] {
@@ -144,7 +144,7 @@ class Task implements Behaviour<TaskMail> {
   }
 
   look(): TaskState {
-    return this.#keeping.durable ?? this.#now();
+    return this.#persistence.durable ?? this.#now();
   }
 
   #now(): TaskState {
@@ -218,10 +218,10 @@ class Task implements Behaviour<TaskMail> {
             error: wireError(ErrorCode.Overloaded, `no room for the answers: ${full}`),
           });
         this.#update(operation);
-        return this.#keeping.settle(request, () => EMPTY);
+        return this.#persistence.settle(request, () => EMPTY);
       }
       case 'tasks/result':
-        if (this.#ended) return this.#keeping.settle(request, () => this.#result());
+        if (this.#ended) return this.#persistence.settle(request, () => this.#result());
         return this.#waiters.add(request, () => this.#self?.send({ type: 'waiter aborted', request }));
       default:
         throw misrouted(request, 'a task');
@@ -243,7 +243,7 @@ class Task implements Behaviour<TaskMail> {
       return respond(request, { ok: false, error: { code: ErrorCode.InvalidParams, message: why } });
     }
     this.#cancel('the client cancelled it');
-    this.#keeping.settle(request, () => (acknowledges ? EMPTY : this.#looked()));
+    this.#persistence.settle(request, () => (acknowledges ? EMPTY : this.#looked()));
   }
 
   /** An unknown key is ignored; questions without an answer stay open (ext-tasks, "Task Update Requests"). */
@@ -305,7 +305,7 @@ class Task implements Behaviour<TaskMail> {
 
   #end(event: TaskEvent): void {
     this.#step(event);
-    for (const request of this.#waiters.take()) this.#keeping.settle(request, () => this.#result());
+    for (const request of this.#waiters.take()) this.#persistence.settle(request, () => this.#result());
   }
 
   /** Returns exactly what the call itself would have returned (2025-11-25 tasks, "Result Retrieval"). */
@@ -329,7 +329,7 @@ class Task implements Behaviour<TaskMail> {
   #changed(): void {
     this.#updatedAt = isoOf(this.#entry.system.clock.date());
     const more = () => ({ questions: this.#questions.snapshot(), replies: { ...this.#replies } });
-    this.#keeping.changed(this.#now(), more);
+    this.#persistence.changed(this.#now(), more);
   }
 
   crashed(mail: TaskMail, error: unknown): void {

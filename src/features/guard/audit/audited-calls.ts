@@ -33,7 +33,7 @@ interface StartedCall {
   call: AuditedCall;
   readonly arguments: Readonly<Record<string, unknown>>;
   /** Undefined once the record is stored. Rejects with the error for the client. */
-  keeping: Promise<void> | undefined;
+  recorded: Promise<void> | undefined;
 }
 
 export class AuditedCalls {
@@ -87,8 +87,8 @@ export class AuditedCalls {
     // A middleware has changed them since: the end records what the handler receives.
     if (started.arguments !== args)
       started.call = { ...this.#callOf(request, tool.name, args), call: started.call.call };
-    if (!started.keeping) return this.#observe(started.call, event, work);
-    return started.keeping.then(
+    if (!started.recorded) return this.#observe(started.call, event, work);
+    return started.recorded.then(
       () => this.#observe(started.call, event, work),
       (error: unknown) => {
         this.notRun(request);
@@ -104,9 +104,9 @@ export class AuditedCalls {
   #start(request: RequestView, tool: string, args: Readonly<Record<string, unknown>>): StartedCall {
     const { log, clock } = this.#options;
     const call = { ...this.#callOf(request, tool, args), call: nanoid(NAME_LENGTH) };
-    const started: StartedCall = { call, arguments: args, keeping: undefined };
+    const started: StartedCall = { call, arguments: args, recorded: undefined };
     let timer: Timer | undefined;
-    const keeping = new Promise<void>((resolve, reject) => {
+    const recorded = new Promise<void>((resolve, reject) => {
       timer = clock.after(KEEP_MS, () => reject(notRecorded(new Error(`no answer within ${KEEP_MS} ms`))));
       log.send({
         type: 'call started',
@@ -116,15 +116,15 @@ export class AuditedCalls {
           send({ error }) {
             timer?.cancel();
             if (error !== undefined) return reject(notRecorded(error));
-            started.keeping = undefined;
+            started.recorded = undefined;
             resolve();
           },
         },
       });
     });
     // An announced call may end before anything waits for its record.
-    keeping.catch(() => {});
-    started.keeping = keeping;
+    recorded.catch(() => {});
+    started.recorded = recorded;
     this.#started.set(request, started);
     return started;
   }
