@@ -12,7 +12,7 @@ import { askAgain, type Prepared, prepare, prepareVerbatim } from './prepare.ts'
 
 export interface AskerOptions {
   /** Returns the interactive request, which is created with the first question. */
-  conversation(): Mailbox<InteractiveRequestMail>;
+  interactiveRequest(): Mailbox<InteractiveRequestMail>;
   /** Returns the client of the newest request, which receives the question. */
   client(): ClientFacts;
   /** Called when a question is sent without its `includeContext`. */
@@ -34,7 +34,7 @@ const MAX_QUESTIONS = 32;
 /** Number of times that a question is asked until its answers are valid. */
 const MAX_TRIES = 3;
 
-export function makeAsking({ conversation, client, contextDropped, model }: AskerOptions): Asker {
+export function makeAsking({ interactiveRequest, client, contextDropped, model }: AskerOptions): Asker {
   /** Number of uses of each name. The second question with a name gets another key. */
   const used = new Map<string, number>();
 
@@ -90,7 +90,7 @@ export function makeAsking({ conversation, client, contextDropped, model }: Aske
       why = read.why;
       if (tries === MAX_TRIES) throw new Unanswered(`${MAX_TRIES} answers were invalid: ${why}`);
       const { question, replied } = pose(key, askAgain(prepared, why));
-      conversation().send({ type: 'ask', questions: [question] });
+      interactiveRequest().send({ type: 'ask', questions: [question] });
       reply = await replied;
     }
   };
@@ -120,9 +120,9 @@ export function makeAsking({ conversation, client, contextDropped, model }: Aske
       return { ...each, key, ...pose(key, each.prepared) };
     });
     const answers = posed.map(({ key, prepared: one, replied }) => read(key, one, replied));
-    conversation().send({ type: 'ask', questions: posed.map(({ question }) => question) });
+    interactiveRequest().send({ type: 'ask', questions: posed.map(({ question }) => question) });
     const keys = posed.map(({ key }) => key);
-    const drop = (): void => conversation().send({ type: 'dropped', keys, reason: reasonOf(signal) });
+    const drop = (): void => interactiveRequest().send({ type: 'dropped', keys, reason: reasonOf(signal) });
     signal?.addEventListener('abort', drop, { once: true });
     const all = await Promise.all(answers).finally(() => signal?.removeEventListener('abort', drop));
     return Object.fromEntries(all.map((each, index) => [named[index]?.[0] ?? '', each]));

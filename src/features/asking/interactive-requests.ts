@@ -143,9 +143,9 @@ export class InteractiveRequests implements CellHolder {
 
   /** Returns the id of an interactive request in the store, its last round, and the replies so far. */
   identityOf(
-    conversation: Mailbox<InteractiveRequestMail>,
+    interactiveRequest: Mailbox<InteractiveRequestMail>,
   ): { readonly id: string; readonly round: number; readonly replies: RecordedReply['replies'] } | undefined {
-    const id = this.#ids.get(conversation);
+    const id = this.#ids.get(interactiveRequest);
     if (id === undefined) return undefined;
     const { round = 0, replies } = this.#services.entries.get(id) ?? {};
     return { id, round, replies: replies?.all ?? {} };
@@ -164,8 +164,8 @@ export class InteractiveRequests implements CellHolder {
   }
 
   /** The request has become a task, which now persists its records. */
-  tasked(conversation: Mailbox<InteractiveRequestMail>): void {
-    const live = this.#services.entries.get(this.#ids.get(conversation) ?? '');
+  tasked(interactiveRequest: Mailbox<InteractiveRequestMail>): void {
+    const live = this.#services.entries.get(this.#ids.get(interactiveRequest) ?? '');
     if (live) live.ending = 'task';
   }
 

@@ -13,7 +13,7 @@ import type { InteractiveRequestMail } from './input-messages.ts';
 import { type AskedThroughModel, fromModel, toModel } from './model-fallback.ts';
 
 interface WaitingCall {
-  readonly conversation: Mailbox<InteractiveRequestMail>;
+  readonly interactiveRequest: Mailbox<InteractiveRequestMail>;
   readonly questions: readonly AskedThroughModel[];
   readonly principal: string;
   /** The session that received the id, if the principal is anonymous. */
@@ -40,21 +40,21 @@ export class ModelAnswers {
    * @returns the result that asks the model
    */
   ask(
-    conversation: Mailbox<InteractiveRequestMail>,
+    interactiveRequest: Mailbox<InteractiveRequestMail>,
     questions: readonly AskedThroughModel[],
     { client, exchange, needed }: RequestView,
   ): CallToolResult {
     const id = this.#idsOf.within(client.session?.id, exchange?.cell);
-    this.#waiting.set(id, { conversation, questions, needed, ...boundTo(client) });
-    this.#ids.set(conversation, id);
+    this.#waiting.set(id, { interactiveRequest, questions, needed, ...boundTo(client) });
+    this.#ids.set(interactiveRequest, id);
     return toModel(questions, id, this.#askMs);
   }
 
   /** Removes the id; the request no longer waits. */
-  forget(conversation: Mailbox<InteractiveRequestMail>): void {
-    const id = this.#ids.get(conversation);
+  forget(interactiveRequest: Mailbox<InteractiveRequestMail>): void {
+    const id = this.#ids.get(interactiveRequest);
     if (id === undefined) return;
-    this.#ids.delete(conversation);
+    this.#ids.delete(interactiveRequest);
     this.#waiting.delete(id);
   }
 
@@ -99,10 +99,10 @@ export class ModelAnswers {
         ...read.problems.map((problem) => `- ${problem}`),
         'The call is still waiting. Call this tool again with the same id.',
       ].join('\n');
-    const { conversation } = waiting;
-    this.forget(conversation);
-    conversation.send({ type: 'resumed', request, responses: {} });
-    for (const [key, reply] of read.replies) conversation.send({ type: 'replied', key, reply });
+    const { interactiveRequest } = waiting;
+    this.forget(interactiveRequest);
+    interactiveRequest.send({ type: 'resumed', request, responses: {} });
+    for (const [key, reply] of read.replies) interactiveRequest.send({ type: 'replied', key, reply });
     return undefined;
   }
 }

@@ -244,7 +244,7 @@ export class RequestContext implements Context, HandlerRun {
 
   get #ask(): Asker {
     this.#asking ??= makeAsking({
-      conversation: () => this.#interactive.interact(this.#first, this),
+      interactiveRequest: () => this.#interactive.interact(this.#first, this),
       client: () => this.#request.client,
       contextDropped: () => this.#interactive.contextDropped(this.#request),
       model: this.#options.model,

@@ -12,7 +12,7 @@ export type TaskMail =
   /** From its interactive request. */
   | CarryingMail
   /** Its handler runs again, with this interactive request. */
-  | { readonly type: 'revived'; readonly conversation: Mailbox<InteractiveRequestMail> }
+  | { readonly type: 'revived'; readonly interactiveRequest: Mailbox<InteractiveRequestMail> }
   /** A session has answered; `key` is the task's own. */
   | RepliedMail
   /** A request that waited for its end was cancelled or timed out. */

@@ -67,10 +67,10 @@ export class TaskRecovery {
     const recovering = this.#recovering.get(request);
     if (!recovering) return;
     const { entry } = recovering;
-    const conversation = interactive.interact(request, run);
-    interactive.tasked(conversation);
+    const interactiveRequest = interactive.interact(request, run);
+    interactive.tasked(interactiveRequest);
     entry.running = true;
-    entry.task.mailbox.send({ type: 'revived', conversation });
-    conversation.send({ type: 'detach', task: entry.task.mailbox });
+    entry.task.mailbox.send({ type: 'revived', interactiveRequest });
+    interactiveRequest.send({ type: 'detach', task: entry.task.mailbox });
   }
 }

@@ -36,14 +36,14 @@ export class TaskCancelled extends Error {
  * Creates the actor of a task.
  *
  * @param was the stored state; undefined for a new task
- * @param conversation the interactive request that asks the handler's questions; undefined while no handler runs
+ * @param interactiveRequest the one that asks the handler's questions; undefined while no handler runs
  */
 export function spawnTask(
   entry: TaskEntry,
   was: TaskSnapshot | undefined,
-  conversation: Mailbox<InteractiveRequestMail> | undefined,
+  interactiveRequest: Mailbox<InteractiveRequestMail> | undefined,
 ): RunningTask {
-  const task = new Task(entry, was, conversation);
+  const task = new Task(entry, was, interactiveRequest);
   const { id, tool } = entry.record;
   const identity = { kind: 'task', address: taskAddress(id), ...(tool === '' ? {} : { label: tool }) } as const;
   const actor = spawn<TaskMail>(identity, entry.system, (self) => task.at(self));
@@ -68,7 +68,7 @@ class Task implements Behaviour<TaskMail> {
   readonly #entry: TaskEntry;
   #self: Mailbox<TaskMail> | undefined;
   /** Released when the handler ends, so that a stored task does not retain its call. */
-  #conversation: Mailbox<InteractiveRequestMail> | undefined;
+  #interactiveRequest: Mailbox<InteractiveRequestMail> | undefined;
   readonly #questions: TaskInputs;
   readonly #waiters: TaskWaiters;
   readonly #createdAt: string;
@@ -83,11 +83,11 @@ class Task implements Behaviour<TaskMail> {
   constructor(
     entry: TaskEntry,
     was: TaskSnapshot | undefined,
-    conversation: Mailbox<InteractiveRequestMail> | undefined,
+    interactiveRequest: Mailbox<InteractiveRequestMail> | undefined,
   ) {
     const { record, system } = entry;
     this.#entry = entry;
-    this.#conversation = conversation;
+    this.#interactiveRequest = interactiveRequest;
     this.#questions = new TaskInputs(record.id, was?.questions);
     this.#waiters = new TaskWaiters(this.#questions, record.ttlMs);
     this.#replies = { ...was?.replies };
@@ -173,7 +173,7 @@ class Task implements Behaviour<TaskMail> {
       case 'created':
         return respond(mail.request, { ok: true, result: { kind: 'task created', task: this.look() } });
       case 'revived':
-        this.#conversation = mail.conversation;
+        this.#interactiveRequest = mail.interactiveRequest;
         return;
       case 'asked':
         return this.#ask(mail.key, mail.request);
@@ -191,7 +191,7 @@ class Task implements Behaviour<TaskMail> {
       case 'cancel':
         return this.#cancel(mail.reason);
       case 'done':
-        this.#conversation = undefined;
+        this.#interactiveRequest = undefined;
         this.#done(mail.outcome);
         return this.#entry.handlerEnded();
     }
@@ -271,7 +271,7 @@ class Task implements Behaviour<TaskMail> {
     if (name === undefined) return;
     if (reply.ok) this.#replies[name] = reply.result;
     this.#closed();
-    if (this.#conversation) this.#conversation.send({ type: 'replied', key: name, reply });
+    if (this.#interactiveRequest) this.#interactiveRequest.send({ type: 'replied', key: name, reply });
     else this.#entry.recover();
   }
 
@@ -285,7 +285,7 @@ class Task implements Behaviour<TaskMail> {
     this.#questions.clear(reason);
     this.#message = reason;
     this.#end({ type: 'cancel' });
-    this.#conversation?.send({ type: 'aborted', reason: new TaskCancelled(reason) });
+    this.#interactiveRequest?.send({ type: 'aborted', reason: new TaskCancelled(reason) });
   }
 
   #done(outcome: Outcome): void {

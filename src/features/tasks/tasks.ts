@@ -323,8 +323,12 @@ export class Tasks implements RequestTarget, CellHolder {
    */
   #create(request: RequestView, carrier: HandlerRun, ttlMs: number): Promise<void> | undefined {
     const { system, limits, interactive, records, requestLog } = this.#options;
-    const conversation = interactive.interact(request, carrier);
-    const { id: identity, round, replies } = interactive.identityOf(conversation) ?? { id: '', round: 0, replies: {} };
+    const interactiveRequest = interactive.interact(request, carrier);
+    const {
+      id: identity,
+      round,
+      replies,
+    } = interactive.identityOf(interactiveRequest) ?? { id: '', round: 0, replies: {} };
     this.#table.newest += 1;
     const record: TaskRecord = {
       // With its question, which has the steps of its call.
@@ -343,10 +347,10 @@ export class Tasks implements RequestTarget, CellHolder {
     request.held?.release();
     const reservation = this.#table.take(record, request.bytes);
     const begin = (): void => {
-      interactive.tasked(conversation);
-      const entry = this.#add(record, conversation, undefined, reservation, request.client.session);
+      interactive.tasked(interactiveRequest);
+      const entry = this.#add(record, interactiveRequest, undefined, reservation, request.client.session);
       entry.running = true;
-      conversation.send({ type: 'detach', task: entry.task.mailbox });
+      interactiveRequest.send({ type: 'detach', task: entry.task.mailbox });
     };
     if (!records) {
       begin();
@@ -377,7 +381,7 @@ export class Tasks implements RequestTarget, CellHolder {
 
   #add(
     record: TaskRecord,
-    conversation: Mailbox<InteractiveRequestMail> | undefined,
+    interactiveRequest: Mailbox<InteractiveRequestMail> | undefined,
     was: TaskSnapshot | undefined,
     reservation: TaskReservation,
     session: ClientFacts['session'],
@@ -385,7 +389,7 @@ export class Tasks implements RequestTarget, CellHolder {
     const { clock } = this.#options.system;
     const entry = new TaskEntry(record, was, reservation, session, this.#services);
     const expiry = clock.after(Math.max(0, expiryOf(record) - clock.date()), () => this.#expire(entry));
-    entry.begin(spawnTask(entry, was, conversation), expiry);
+    entry.begin(spawnTask(entry, was, interactiveRequest), expiry);
     this.#table.add(entry);
     return entry;
   }
