@@ -39,13 +39,7 @@ interface Quarantine {
   readonly own: boolean;
 }
 
-/** A record as it is stored. */
-interface StoredRecord {
-  readonly times: number;
-  readonly unsure?: number | undefined;
-  readonly at: number;
-  readonly quarantined?: Quarantine | undefined;
-}
+type EventRecord = PoisonRecord<Quarantine | undefined>;
 
 /** The earlier deaths of the process during an event that an instance is about to process. */
 export interface PoisonHistory {
@@ -241,10 +235,7 @@ export class PoisonEvents {
     try {
       const { snapshot } = (await store.load(id)) ?? {};
       const record = snapshot?.version === VERSION ? fromText(snapshot.data, id) : undefined;
-      if (!isStoredRecord(record)) return;
-      const { times, unsure = 0, at, quarantined } = record;
-      const facts = { crashes: times, unexplained: unsure, at, facts: quarantined };
-      this.#records.restore(id.slice(PREFIX.length), facts);
+      if (isRecord(record)) this.#records.restore(id.slice(PREFIX.length), record);
     } catch (error) {
       this.#unread(id, error);
     }
@@ -256,18 +247,16 @@ export class PoisonEvents {
   }
 }
 
-function writesOf(id: string, record: PoisonRecord<Quarantine | undefined>): readonly Write[] {
-  const { crashes, unexplained, at, facts } = record;
-  const stored: StoredRecord = { times: crashes, unsure: unexplained, at, quarantined: facts };
-  const created = Math.round(at);
+function writesOf(id: string, record: EventRecord): readonly Write[] {
+  const created = Math.round(record.at);
   const row = { id, kind: 'server', name: NAME, principal: '', status: 'live', created } as const;
   return [
     { type: 'actor', actor: { ...row, expires: created + REMEMBERED_MS } },
-    { type: 'snapshot', actor: id, version: VERSION, data: toText(stored) },
+    { type: 'snapshot', actor: id, version: VERSION, data: toText(record) },
   ];
 }
 
-function quarantinedEvent(digest: string, record: PoisonRecord<Quarantine | undefined>): QuarantinedEvent | undefined {
+function quarantinedEvent(digest: string, record: EventRecord): QuarantinedEvent | undefined {
   const { facts, at } = record;
   return facts && { ...facts, digest, deaths: deathsOf(record), at };
 }
@@ -290,8 +279,8 @@ function shortly(id: string): string {
   return id.slice(0, id.lastIndexOf('/') + 7);
 }
 
-function isStoredRecord(value: unknown): value is StoredRecord {
-  return isObject(value) && typeof value.times === 'number' && typeof value.at === 'number';
+function isRecord(value: unknown): value is EventRecord {
+  return isObject(value) && ['crashes', 'unexplained', 'at'].every((count) => typeof value[count] === 'number');
 }
 
 /** Identifies a client's event: equal data gives equal text. */
