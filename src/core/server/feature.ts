@@ -120,7 +120,8 @@ export interface Core {
   readonly sessions: SessionRepository | undefined;
   /** The ids of sessions that are not durable and outlive this process. */
   readonly lasting: Set<string>;
-  readonly transports: readonly Transport[];
+  /** In the order in which they were opened. */
+  readonly transports: Transport[];
   readonly subscriptions: Mailbox<SubscriptionsMail>;
   /** Receives the changes of this server, which other nodes learn, too. */
   readonly changes: Mailbox<SubscriptionsMail>;

@@ -25,7 +25,7 @@ import { StorePace } from '../store/store-pace.ts';
 import { Bus } from '../transports/bus.ts';
 import type { Readiness, Transport } from '../transports/transport.ts';
 import { RegisteredCapabilities } from './capabilities.ts';
-import { createCatalogues, openElements } from './elements.ts';
+import { type Catalogues, createCatalogues, openElements } from './elements.ts';
 import type { Core, Feature, FeatureParts } from './feature.ts';
 import { launcher } from './launcher.ts';
 import type { ServerOptions } from './options.ts';
@@ -57,7 +57,7 @@ export function createRuntime(options: ServerOptions, info: Implementation, feat
   const log = guardLog(options.log ?? launcher()?.log ?? stderrLog, 'program', () => running.getStore()?.request);
   const causeOf = () => running.getStore()?.request?.cause ?? 0;
   const system = createActorSystem({ clock, log, causeOf, telemetry: options.telemetry });
-  const { metrics, incident } = system;
+  const { metrics } = system;
   const limits = resolveLimits(options.limits);
   const quotas = quotasOf(limits);
   const bus = new Bus();
@@ -71,36 +71,22 @@ export function createRuntime(options: ServerOptions, info: Implementation, feat
   const keys = new StateKeys(options.keys);
   storage.restoring(() => keys.load(storage.store));
   const capabilities = new RegisteredCapabilities(options, info);
-  const transports: Transport[] = [];
-  const lasting = new Set<string>();
 
   const services = new Map<string, unknown>();
   const opened: FeatureParts[] = [];
   const openFeature = (feature: Feature): void => {
+    const { name } = feature;
+    if (services.has(name)) throw new Error(`there are two features "${name}": give one of them another name`);
     const parts = feature.open(core);
-    services.set(feature.name, parts.service);
+    services.set(name, parts.service);
     opened.push(parts);
     router.register(parts.serves ?? {});
     if (parts.restore) storage.restoring(() => parts.restore?.() ?? Promise.resolve());
     if (parts.holds) storage.taking(parts.holds);
   };
   const core: Core = {
-    ...{
-      options,
-      info,
-      system,
-      log,
-      limits,
-      quotas,
-      bus,
-      stages,
-      capabilities,
-      storage,
-      riders,
-      keys,
-      lasting,
-      transports,
-    },
+    ...{ options, info, system, log, limits, quotas, bus, stages, capabilities, storage, riders, keys },
+    ...{ transports: [], lasting: new Set() },
     get store() {
       return storage.store;
     },
@@ -111,7 +97,7 @@ export function createRuntime(options: ServerOptions, info: Implementation, feat
       return elements;
     },
     get subscriptions() {
-      return subscriptions.mailbox;
+      return subscriptions;
     },
     get changes() {
       return changes;
@@ -121,79 +107,92 @@ export function createRuntime(options: ServerOptions, info: Implementation, feat
       return services.get(name) as S;
     },
   };
+  // An early feature may decide which part of the store is this process's.
   for (const feature of features) if (feature.opensFirst) openFeature(feature);
+  const pace = new StorePace(clock, storage.store);
   const sessions = openSessionRepository(storage, { system, limits, quotas });
   const catalogues = createCatalogues();
-  const listeners = () => opened.flatMap(({ listens }) => listens ?? []);
-  const subscriptions = spawnSubscriptions({
-    ...{ system, capabilities, pace: new StorePace(clock, storage.store), retained: quotas.retained },
-    ...{ maxSubscriptions: limits.maxSubscriptions, gatherMs: limits.gatherMs, spell: speller(catalogues.resources) },
-    listened: {
-      listened(uri) {
-        for (const each of listeners()) each.listened(uri);
-      },
-      unlistened(uri) {
-        for (const each of listeners()) each.unlistened(uri);
-      },
-    },
-    tasks: { look: (client, id) => opened.find(({ watched }) => watched)?.watched?.look(client, id) },
-  });
-  const changes = opened.reduce((mailbox, parts) => parts.changes?.(mailbox) ?? mailbox, subscriptions.mailbox);
+  const subscriptions = openSubscriptions(core, opened, pace, catalogues);
+  const changes = opened.reduce((mailbox, parts) => parts.changes?.(mailbox) ?? mailbox, subscriptions);
   const elements = openElements({
     ...{ system, options, limits, capabilities, catalogues, stages, bus },
     changed: (change) => changes.send(change),
   });
-  for (const feature of features) if (!feature.opensFirst) openFeature(feature);
+  for (const feature of [...features.filter(({ opensFirst }) => !opensFirst), measured]) openFeature(feature);
+  const transports = openTransports(core, opened, pace, router);
+  system.telemetry?.observe?.(metrics.all(), () => void metrics.read());
+  return {
+    core,
+    readMetrics: () => metrics.read(),
+    readiness: transports.readiness,
+    introduction: () => capabilities.describe(),
+    openStore: () => storage.open().then(() => storage.store),
+    close(reason) {
+      launcher()?.closes?.(reason, 'program');
+      return transports.close(reason);
+    },
+    open: (transport) => transports.open(transport),
+  };
+}
 
-  const connections = new OpenConnections(clock);
+function openSubscriptions(core: Core, opened: readonly FeatureParts[], pace: StorePace, catalogues: Catalogues) {
+  const { system, capabilities, limits, quotas } = core;
+  const tell = (what: 'listened' | 'unlistened') => (uri: string) => {
+    for (const { listens } of opened) listens?.[what](uri);
+  };
+  return spawnSubscriptions({
+    ...{ system, capabilities, pace, retained: quotas.retained, spell: speller(catalogues.resources) },
+    ...{ maxSubscriptions: limits.maxSubscriptions, gatherMs: limits.gatherMs },
+    listened: { listened: tell('listened'), unlistened: tell('unlistened') },
+    tasks: { look: (client, id) => opened.find(({ watched }) => watched)?.watched?.look(client, id) },
+  }).mailbox;
+}
+
+/** The connections of a server, with what its features add to them, and the transports that open them. */
+function openTransports(core: Core, opened: readonly FeatureParts[], pace: StorePace, router: RequestRouter) {
+  const { info, options, system, bus, limits, quotas, capabilities, lasting, sessions, storage, subscriptions } = core;
+  const connections = new OpenConnections(system.clock);
   const server = spawnServer({
     ...{ system, capabilities, connections, graceMs: limits.graceMs },
     facts: () => ({
       ...Object.assign({}, ...opened.map((parts) => parts.facts?.())),
       ...(sessions ? { 'hibernating sessions': sessions.hibernating() } : {}),
     }),
-    stop: (reason) => void open.stop(reason),
+    stop: (reason) => void transports.stop(reason),
   }).mailbox;
-  router.register({ ...elements.registries, server, subscriptions: subscriptions.mailbox });
+  router.register({ ...core.elements.registries, server, subscriptions });
   const outbound = new Outbound(info, options.listTtlMs ?? 0, (id, error) =>
-    incident(id === undefined ? 'a log message' : `the response to request ${String(id)}`, error),
+    system.incident(id === undefined ? 'a log message' : `the response to request ${String(id)}`, error),
   );
   const table = openConnectionTable({
-    ...{ system, bus, limits, quotas, outbound, capabilities, connections, lasting, server },
+    ...{ system, bus, limits, quotas, outbound, capabilities, connections, lasting, server, subscriptions },
     placement: opened.find(({ placement }) => placement)?.placement?.(),
     kept: sessions,
     replies: opened.find(({ replies }) => replies)?.replies,
-    router: stages,
-    subscriptions: subscriptions.mailbox,
+    router: core.stages,
   });
   storage.taking(heldConnections(connections, bus));
   for (const { holdsRequests } of opened) if (holdsRequests) storage.taking(holdsRequests);
-  bus.on('fault', ({ where, error }) => void incident(where, error));
-  const pace = new StorePace(clock, storage.store);
-  const open = new OpenTransports({ core, features: opened, transports, outbound, pace, connections, table, server });
-
-  const loopDelay = new LoopDelay(clock, metrics);
-  metrics.whenRead(() => loopDelay.begin());
-  metrics.knows({
-    tool: (name) => catalogues.tools.get(name) !== undefined,
-    prompt: (name) => catalogues.prompts.get(name) !== undefined,
-  });
-  metrics.gauge('troupe.sessions', '{session}', 'Sessions, including those in the store.', () => quotas.sessions.all);
-  opened.push({ service: undefined, end: () => loopDelay.end() });
-  system.telemetry?.observe?.(metrics.all(), () => void metrics.read());
-  return {
-    core,
-    readMetrics: () => metrics.read(),
-    readiness: open.readiness,
-    introduction: () => capabilities.describe(),
-    openStore: () => storage.open().then(() => storage.store),
-    close(reason) {
-      launcher()?.closes?.(reason, 'program');
-      return open.close(reason);
-    },
-    open: (transport) => open.open(transport),
-  };
+  bus.on('fault', ({ where, error }) => void system.incident(where, error));
+  const transports = new OpenTransports({ core, features: opened, outbound, pace, connections, table, server });
+  return transports;
 }
+
+/** Counts what every server has. From the first reading on, the delay of the event loop is counted, too. */
+const measured: Feature = {
+  name: 'measured',
+  open({ system, quotas, elements: { catalogues } }) {
+    const { clock, metrics } = system;
+    const loopDelay = new LoopDelay(clock, metrics);
+    metrics.whenRead(() => loopDelay.begin());
+    metrics.knows({
+      tool: (name) => catalogues.tools.get(name) !== undefined,
+      prompt: (name) => catalogues.prompts.get(name) !== undefined,
+    });
+    metrics.gauge('troupe.sessions', '{session}', 'Sessions, including those in the store.', () => quotas.sessions.all);
+    return { service: undefined, end: () => loopDelay.end() };
+  },
+};
 
 /** Lets go of the connections whose sessions other nodes take over. */
 function heldConnections(connections: OpenConnections, bus: Bus) {

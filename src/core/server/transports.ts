@@ -26,7 +26,6 @@ export interface OpenTransportsOptions {
   readonly core: Core;
   /** In the order in which they have opened. */
   readonly features: readonly FeatureParts[];
-  readonly transports: Transport[];
   readonly outbound: Outbound;
   readonly pace: StorePace;
   readonly connections: OpenConnections;
@@ -71,8 +70,8 @@ export class OpenTransports {
 
   /** Opens a transport. @throws the errors of its `open`, and of what the program has registered */
   async open(transport: Transport): Promise<void> {
-    const { core, features, transports, server } = this.#options;
-    const { options, quotas } = core;
+    const { core, features, server } = this.#options;
+    const { options, quotas, transports } = core;
     if (this.#unready)
       throw new Error(`this server is closed and cannot open a transport (${transport.name}): create another server`);
     for (const feature of features) feature.check?.();
@@ -104,7 +103,9 @@ export class OpenTransports {
   }
 
   get #ownsProcess(): boolean {
-    return this.#options.transports.some((transport) => transport.ownsProcess === true && !this.#failed.has(transport));
+    return this.#options.core.transports.some(
+      (transport) => transport.ownsProcess === true && !this.#failed.has(transport),
+    );
   }
 
   #host(): TransportHost {
@@ -148,7 +149,8 @@ export class OpenTransports {
   close(reason: string): Promise<void> {
     if (this.#unready) return this.#stopped;
     this.#unready = true;
-    const { core, transports } = this.#options;
+    const { core } = this.#options;
+    const { transports } = core;
     const delayMs = Math.max(0, ...transports.map((transport) => transport.drainDelayMs ?? 0));
     if (delayMs === 0) return this.#drain(reason);
     const { clock } = core.system;
@@ -172,9 +174,9 @@ export class OpenTransports {
   }
 
   #drainNow(reason: string): void {
-    const { connections, features, server, transports } = this.#options;
+    const { connections, core, features, server } = this.#options;
     connections.close();
-    for (const transport of transports) this.#stopAccepting(transport);
+    for (const transport of core.transports) this.#stopAccepting(transport);
     for (const feature of features) feature.drain?.();
     server.send({ type: 'drain', reason, connections: connections.ids });
   }
@@ -189,7 +191,8 @@ export class OpenTransports {
 
   /** Aborts what did not finish in time, then closes every transport, every feature in reverse order, and the store. */
   async stop(reason: string): Promise<void> {
-    const { connections, core, server, table, transports } = this.#options;
+    const { connections, core, server, table } = this.#options;
+    const { transports } = core;
     const { clock, incident } = core.system;
     const features = [...this.#options.features].reverse();
     for (const feature of features) feature.handOver?.();
