@@ -11,19 +11,23 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const out = join(root, 'dist/lib');
 const source = (path: string): string => join(root, `src/${path}.ts`);
 
-/** The entry points of `exports`. */
-const PUBLIC = ['troupe', 'client', 'testing', 'inspector', 'oauth', 'otel'];
-/** Their sources, by their names in `dist/lib`. */
-const ENTRIES = Object.fromEntries(
-  PUBLIC.map((name) => [name === 'troupe' ? 'index' : name, source(`entries/${name}`)]),
-);
+/** The sources of the entry points of `exports`, by their names in `dist/lib`. */
+const PUBLIC = {
+  index: source('index'),
+  client: source('client/client'),
+  testing: source('testing/testing'),
+  inspector: source('inspector/inspector'),
+  oauth: source('features/oauth/oauth'),
+  otel: source('features/telemetry/otel'),
+};
+/** The worker process of `troupe run`. It is beside the library: the folder of the command is CommonJS. */
+const WORKER = 'cli/worker-main';
 /** The files that Node starts or loads by their paths. */
 const STARTED = [
   'features/postgres/beat-thread',
   'features/postgres/crash-note-thread',
   'features/sqlite/sqlite-worker',
   'features/workers/pool-thread',
-  'entries/worker-main',
 ];
 /**
  * The files of threads that start with the server, or before a TypeScript program: Node 20 runs the loader hook in a thread, where
@@ -44,11 +48,11 @@ const KEPT_MS = 600_000;
 
 /** A group of entry points, and the modules that they import. */
 const group = (...entries: readonly string[]) => ({ entries, modules: new Set<string>() });
-const core = group('entries/troupe');
+const core = group('index');
 /** Entry points without a server in their process. A chunk of its own contains what they share with a server. */
-const light = group(...STARTED, 'cli/commands/attach');
+const light = group(...STARTED, WORKER, 'cli/commands/attach');
 const client = group(
-  'entries/client',
+  'client/client',
   ...['http', 'http-sse', 'socket', 'stdio'].map((name) => `client/channels/${name}-channel`),
 );
 const worker = group('cli/supervisor/worker');
@@ -204,7 +208,8 @@ async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[
 const library = await bundled(
   {
     ...Object.fromEntries(STARTED.map((file) => [file, source(file)])),
-    ...ENTRIES,
+    ...PUBLIC,
+    'worker-main': source(WORKER),
     ...Object.fromEntries(COMMANDS.map((name) => [`command-${basename(name)}`, source(`cli/${name}`)])),
   },
   [reach, required, flat],

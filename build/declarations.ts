@@ -17,7 +17,10 @@ const IMPORT = /(\bfrom |\bimport\(|\bmodule )(["'])(\.[^"']+)\.ts\2/g;
 const EXPORT = /^export [^;]*? from (["'])(\.[^"']+)\.ts\1/gm;
 const COMMENT = /^[ \t]*\/\*\*[\s\S]*?\*\/\n/gm;
 const ENTRIES = [
-  ...['troupe', 'client', 'testing', 'inspector', 'oauth', 'otel'].map((entry) => join('src/entries', entry)),
+  ...['index', 'client/client', 'testing/testing', 'inspector/inspector', 'features/oauth/oauth'].map((entry) =>
+    join('src', entry),
+  ),
+  'src/features/telemetry/otel',
   'apps/src/app',
 ];
 

@@ -364,7 +364,7 @@ export class TestClient {
     this.#typedIds += TYPED_IDS;
     const firstId = this.#typedIds;
     const channel = new SharedWireChannel(this, this.#session);
-    const client = import('../entries/client.ts').then(({ connect }) =>
+    const client = import('../client/client.ts').then(({ connect }) =>
       connect(
         { channel: () => channel, name: TARGET, firstId },
         {
@@ -408,7 +408,7 @@ export class TestClient {
 
   /** The error of a typed method as the raw methods report it. */
   async #shown(error: unknown): Promise<Error> {
-    const { ClientError, ErrorResponse } = await import('../entries/client.ts');
+    const { ClientError, ErrorResponse } = await import('../client/client.ts');
     if (error instanceof ErrorResponse) {
       const { code, data, message } = error;
       return new ErrorAnswer(code, message.slice(`${TARGET}: `.length, -` (code ${code})`.length), data);

@@ -26,7 +26,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { LoggingMessageNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import * as assert from 'uvu/assert';
 import { SharedServer } from '../../src/cli/shim/shared-server.ts';
-import { createServer, type Server, type SocketOptions, socket } from '../../src/entries/troupe.ts';
+import { createServer, type Server, type SocketOptions, socket } from '../../src/index.ts';
 import { TROUPE, Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { atScale } from '../harness/scale.ts';

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { connect } from '../../src/entries/testing.ts';
-import { createServer, sqlite } from '../../src/entries/troupe.ts';
+import { createServer, sqlite } from '../../src/index.ts';
+import { connect } from '../../src/testing/testing.ts';
 import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { troupe } from './in-process.ts';

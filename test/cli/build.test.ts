@@ -9,7 +9,7 @@ import { Running, troupe } from './in-process.ts';
 
 const test = suite('troupe build');
 
-const OURS = moduleUrl('src/entries/troupe.ts');
+const OURS = moduleUrl('src/index.ts');
 const program = (troupe: string): string => `import { createServer } from '${troupe}';
 const server = createServer({ name: 'team', version: '1.0.0', log() {} });
 server.tool('show', { app: 'board' }, () => 'three cards');

@@ -14,7 +14,7 @@ export const isBuilt: boolean = existsSync(BUILT);
 /** The package that a program imports: the copy that the command uses. A separate test covers two copies. */
 export const TROUPE: string = isBuilt
   ? new URL('../../dist/lib/index.js', import.meta.url).href
-  : new URL('../../src/entries/troupe.ts', import.meta.url).href;
+  : new URL('../../src/index.ts', import.meta.url).href;
 
 export interface CliOptions {
   readonly cwd?: string;

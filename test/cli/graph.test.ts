@@ -17,7 +17,7 @@ const states = { open: { on: { shut: 'closed' } }, closed: {} };
 export const door = createMachine({ id: 'door', initial: 'open', states });
 export const lift = createMachine({ id: 'lift', initial: 'open', states });`,
   'bare.mjs': `export { door } from './_machines.mjs';`,
-  'server.mjs': `import { createServer } from '${moduleUrl('src/entries/troupe.ts')}';
+  'server.mjs': `import { createServer } from '${moduleUrl('src/index.ts')}';
 import { door, lift } from './_machines.mjs';
 export const server = createServer({ name: 's', version: '1.0.0' });
 server.machine('gate', door, { events: { shut: true } });

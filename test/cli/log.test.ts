@@ -19,7 +19,7 @@ export default server;
 const tree = new Tree({
   'package.json': '{ "type": "module" }',
   'server.mjs': program(TROUPE),
-  'ours.mjs': program(moduleUrl('src/entries/troupe.ts')),
+  'ours.mjs': program(moduleUrl('src/index.ts')),
 });
 
 /** The lines of stderr: level, event and message. */

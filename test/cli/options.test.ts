@@ -12,7 +12,7 @@ import type { SharedHttpOptions } from '../../src/core/http/http-options.ts';
 import { isObject } from '../../src/core/protocol/json.ts';
 import type { ServerOptions } from '../../src/core/server/options.ts';
 import { KeyRing } from '../../src/core/store/seal.ts';
-import { createServer } from '../../src/entries/troupe.ts';
+import { createServer } from '../../src/index.ts';
 import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { until } from '../harness/wait.ts';

@@ -42,7 +42,7 @@ function served(
   check: (agent: Agent, serverInfo: unknown, err: () => string) => Promise<void>,
 ): void {
   test(title, async () => {
-    const tree = new Tree(files(moduleUrl('src/entries/troupe.ts')));
+    const tree = new Tree(files(moduleUrl('src/index.ts')));
     const path = tree.at('s.sock');
     const server = new Running(['serve', target, '--socket', path], { cwd: tree.path });
     await server.said('connect clients with');

@@ -10,7 +10,7 @@ import { Running, troupe } from './in-process.ts';
 
 const test = suite('troupe serve --http');
 
-const OURS = moduleUrl('src/entries/troupe.ts');
+const OURS = moduleUrl('src/index.ts');
 const PROGRAM = `import { createServer, stdio } from '${OURS}';
 const server = createServer({ name: 'a program', version: '2.0.0', log() {} });
 let calls = 0;

@@ -19,7 +19,7 @@ function test(title: string, body: () => Promise<void>): void {
 const HI = `export const hi = Object.assign(() => 'hi', { schema: { type: 'object' } });`;
 const PACKAGE = { 'package.json': '{ "type": "module" }' };
 
-const OURS = moduleUrl('src/entries/troupe.ts');
+const OURS = moduleUrl('src/index.ts');
 
 function program(end: string, troupe = OURS): string {
   return `import { createServer, stdio } from '${troupe}';

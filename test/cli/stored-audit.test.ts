@@ -1,7 +1,7 @@
 /** `troupe audit --store`: the records of all nodes of a cluster, while they run, under a role that may only read. */
 import * as assert from 'uvu/assert';
-import { connect, type TestClient } from '../../src/entries/testing.ts';
-import { createServer, postgres, type Server } from '../../src/entries/troupe.ts';
+import { createServer, postgres, type Server } from '../../src/index.ts';
+import { connect, type TestClient } from '../../src/testing/testing.ts';
 import { fullOnly } from '../harness/door.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../harness/postgres.ts';
 import { Cli } from './cli.ts';

@@ -7,9 +7,9 @@ import { type Changes, type Channel, type ChannelHost, type Client, ClientError,
 import * as assert from 'uvu/assert';
 import { isObject, type JsonObject, type JsonValue } from '../../src/core/protocol/json.ts';
 import type { Revision } from '../../src/core/protocol/revisions.ts';
-import { parseTranscript, SimulatedClock, type Step, settled } from '../../src/entries/testing.ts';
 import { difference, fillIn, type Values } from '../../src/testing/match-json.ts';
 import { readJson } from '../../src/testing/test-json.ts';
+import { parseTranscript, SimulatedClock, type Step, settled } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
 import { inTime } from '../harness/wait.ts';
 import { clientWireChecker } from '../harness/wire-client.ts';

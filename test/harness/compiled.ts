@@ -92,11 +92,20 @@ export async function compile(): Promise<void> {
 
 /** The programs that tests start. */
 const STARTED = ['examples/', 'test/fixtures/', 'test/inspector/recorded-child.'].map((path) => join(OUT, path));
+/** The sources of the entry points of the package, by their names. */
+const SOURCES: Readonly<Record<string, string>> = {
+  index: 'index',
+  client: 'client/client',
+  testing: 'testing/testing',
+  inspector: 'inspector/inspector',
+  oauth: 'features/oauth/oauth',
+  otel: 'features/telemetry/otel',
+};
 /** The entry points of the library, by their compiled files. */
 const ENTRIES = new Map(
-  ['troupe', 'client', 'testing', 'inspector', 'oauth', 'otel'].map((name) => [
-    join(OUT, 'src/entries', `${name}.js`),
-    join(root, 'dist/lib', name === 'troupe' ? 'index.js' : `${name}.js`),
+  Object.entries(SOURCES).map(([name, source]) => [
+    join(OUT, 'src', `${source}.js`),
+    join(root, 'dist/lib', `${name}.js`),
   ]),
 );
 const IMPORT = /^((?:import|export)\b[^"'\n]*? from |import )["'](\.[^"'\n]*)["'];$/gm;
@@ -198,8 +207,8 @@ async function compileFile(source: string, out: string, transform: typeof transf
     write(out, `throw new SyntaxError(${JSON.stringify(String(error))});\n`, mtimeMs);
     return;
   }
-  const own = (_: string, start: string, entry = 'troupe'): string => {
-    const path = relative(dirname(out), compiled(join(root, `src/entries/${entry}.ts`))).split(sep);
+  const own = (_: string, start: string, entry = 'index'): string => {
+    const path = relative(dirname(out), compiled(join(root, `src/${SOURCES[entry]}.ts`))).split(sep);
     return `${start}"${path[0] === '..' ? '' : './'}${path.join('/')}";`;
   };
   // The map goes first: a file that is up to date has its map.

@@ -2,10 +2,10 @@
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import * as z from 'zod';
-import { openInspector, readRecording } from '../../src/entries/inspector.ts';
-import { createServer, type ServerOptions } from '../../src/entries/troupe.ts';
+import { createServer, type ServerOptions } from '../../src/index.ts';
 import type { CallResult, CallsState, QuestionAnswer, ViewerCall } from '../../src/inspector/calls/call-messages.ts';
 import type { TraceRecord } from '../../src/inspector/frames.ts';
+import { openInspector, readRecording } from '../../src/inspector/inspector.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('inspector: calls');

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import type { JsonObject } from '../../src/core/protocol/json.ts';
-import { openInspector, readRecording, record } from '../../src/entries/inspector.ts';
-import { createServer } from '../../src/entries/troupe.ts';
+import { createServer } from '../../src/index.ts';
 import type { CatalogueElement, Frame, Plain, ServerCatalogue } from '../../src/inspector/frames.ts';
+import { openInspector, readRecording, record } from '../../src/inspector/inspector.ts';
 import { framesOf, Model } from '../../src/inspector/model/index.ts';
 import { suite } from '../harness/door.ts';
 

@@ -1,10 +1,10 @@
 /** A viewer acts on a server, where it may: each act is a record, and the cause of what follows. */
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
-import { openInspector, readRecording } from '../../src/entries/inspector.ts';
-import { connect } from '../../src/entries/testing.ts';
-import { createServer } from '../../src/entries/troupe.ts';
+import { createServer } from '../../src/index.ts';
 import type { TraceRecord } from '../../src/inspector/frames.ts';
+import { openInspector, readRecording } from '../../src/inspector/inspector.ts';
+import { connect } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
 import { until } from '../harness/wait.ts';
 

@@ -2,12 +2,12 @@
 import * as assert from 'uvu/assert';
 import { setup } from 'xstate';
 import { readChart } from '../../src/core/kernel/charts/chart.ts';
-import { openInspector } from '../../src/entries/inspector.ts';
-import { connect, watchCoverage } from '../../src/entries/testing.ts';
-import { createServer } from '../../src/entries/troupe.ts';
+import { createServer } from '../../src/index.ts';
 import type { CountedChart } from '../../src/inspector/frames.ts';
+import { openInspector } from '../../src/inspector/inspector.ts';
 import { Counter, KnownChart } from '../../src/inspector/model/chart-coverage.ts';
 import { Model } from '../../src/inspector/model/index.ts';
+import { connect, watchCoverage } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('coverage');

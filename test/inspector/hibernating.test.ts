@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
-import { readRecording, record } from '../../src/entries/inspector.ts';
-import { connect } from '../../src/entries/testing.ts';
-import { createServer, type Server, sqlite } from '../../src/entries/troupe.ts';
+import { createServer, type Server, sqlite } from '../../src/index.ts';
+import { readRecording, record } from '../../src/inspector/inspector.ts';
 import {
   actorTree,
   flatten,
@@ -15,6 +14,7 @@ import {
   LIVE,
   Model,
 } from '../../src/inspector/model/index.ts';
+import { connect } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('inspector: hibernating');

@@ -2,8 +2,8 @@
 import * as assert from 'uvu/assert';
 import type { InspectionRecord } from '../../src/core/kernel/inspection/records.ts';
 import { INTERNALS } from '../../src/core/server/internals.ts';
-import { connect } from '../../src/entries/testing.ts';
-import { createServer } from '../../src/entries/troupe.ts';
+import { createServer } from '../../src/index.ts';
+import { connect } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('inspector: what is left out');

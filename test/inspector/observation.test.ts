@@ -2,13 +2,13 @@
 import * as assert from 'uvu/assert';
 import { assign, createMachine } from 'xstate';
 import { INTERNALS } from '../../src/core/server/internals.ts';
-import { connect, SimulatedClock } from '../../src/entries/testing.ts';
-import { createServer, type Server } from '../../src/entries/troupe.ts';
+import { createServer, type Server } from '../../src/index.ts';
 import type { Frame, HelloFrame, TraceRecord } from '../../src/inspector/frames.ts';
 import { Model } from '../../src/inspector/model/index.ts';
 import { Redactor } from '../../src/inspector/redaction/redact.ts';
 import { FLUSH_MS, LINGER_MS, Observation, type ObservationOptions } from '../../src/inspector/stream/observation.ts';
 import { Viewer } from '../../src/inspector/stream/viewer.ts';
+import { connect, SimulatedClock } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('inspector: observation');

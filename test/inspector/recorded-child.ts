@@ -1,8 +1,8 @@
 /** Serves and records itself into the file that it is given, and says when there is something in it. */
 import { readFileSync } from 'node:fs';
-import { record } from '../../src/entries/inspector.ts';
-import { connect } from '../../src/entries/testing.ts';
-import { createServer } from '../../src/entries/troupe.ts';
+import { createServer } from '../../src/index.ts';
+import { record } from '../../src/inspector/inspector.ts';
+import { connect } from '../../src/testing/testing.ts';
 import { until } from '../harness/wait.ts';
 
 const server = createServer({ name: 'recorded', version: '1.0.0' });

@@ -1,12 +1,12 @@
 /** The viewers of an inspector: quiet streams show that they are open, and those that nobody reads are ended. */
 import * as assert from 'uvu/assert';
 import { INTERNALS } from '../../src/core/server/internals.ts';
-import { SimulatedClock } from '../../src/entries/testing.ts';
-import { createServer } from '../../src/entries/troupe.ts';
+import { createServer } from '../../src/index.ts';
 import type { HelloFrame } from '../../src/inspector/frames.ts';
 import { Redactor } from '../../src/inspector/redaction/redact.ts';
 import { LINGER_MS, Observation } from '../../src/inspector/stream/observation.ts';
 import { type StreamSink, Viewers } from '../../src/inspector/stream/viewers.ts';
+import { SimulatedClock } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('inspector: viewers');

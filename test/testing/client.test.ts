@@ -1,7 +1,7 @@
 /** The test client: it asks in both eras, waits for what comes, keeps what it saw, and says what was missing. */
 import * as assert from 'uvu/assert';
-import { connect, ErrorAnswer, TestClient, type TestClientOptions, type Wire } from '../../src/entries/testing.ts';
-import { createServer, ErrorCode, ProtocolError, type Server } from '../../src/entries/troupe.ts';
+import { createServer, ErrorCode, ProtocolError, type Server } from '../../src/index.ts';
+import { connect, ErrorAnswer, TestClient, type TestClientOptions, type Wire } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('TestClient');

@@ -1,6 +1,6 @@
 /** The simulated clock: time passes when told, timers run in order, and nothing else moves. */
 import * as assert from 'uvu/assert';
-import { SimulatedClock, settled } from '../../src/entries/testing.ts';
+import { SimulatedClock, settled } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('SimulatedClock');

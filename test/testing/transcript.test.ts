@@ -1,15 +1,15 @@
 /** The transcript: how its text is read, how messages are compared, and what its player says when a server does not keep to it. */
 import { readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
+import { createServer, type Server } from '../../src/index.ts';
+import { difference, fillIn } from '../../src/testing/match-json.ts';
 import {
   type PlayOptions,
   parseTranscript,
   playTranscript,
   SimulatedClock,
   type Wire,
-} from '../../src/entries/testing.ts';
-import { createServer, type Server } from '../../src/entries/troupe.ts';
-import { difference, fillIn } from '../../src/testing/match-json.ts';
+} from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
 
 const reading = suite('reading transcripts');

@@ -2,6 +2,8 @@
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import type { ChannelMail } from '../../src/client/channels/channel.ts';
+import { createServer, type Server } from '../../src/index.ts';
+import { SharedWireChannel } from '../../src/testing/shared-wire.ts';
 import {
   connect,
   ErrorAnswer,
@@ -9,9 +11,7 @@ import {
   TestClient,
   type TestClientOptions,
   type Wire,
-} from '../../src/entries/testing.ts';
-import { createServer, type Server } from '../../src/entries/troupe.ts';
-import { SharedWireChannel } from '../../src/testing/shared-wire.ts';
+} from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
 import { wireChecker } from '../harness/wire.ts';
 

@@ -1,6 +1,6 @@
 /** `troupe run FILE|DIR`: serves a program or modules on stdio, in a worker process that is restarted after a crash. */
 import { fileURLToPath } from 'node:url';
-import { ownFile } from '../../core/kernel/package-files.ts';
+import { EXTENSION, ownFile } from '../../core/kernel/package-files.ts';
 import type { CommandIo, ExitCode } from '../command-io.ts';
 import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { chooseLog, readAddress, readOptions } from '../command-options.ts';
@@ -76,7 +76,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
     passArguments(target, line.rest);
     return serveWorker(work, io);
   }
-  const worker = fileURLToPath(ownFile('entries/worker-main'));
+  const worker = fileURLToPath(ownFile(EXTENSION === '.ts' ? 'cli/worker-main' : 'worker-main'));
   const command = [...process.execArgv, worker, JSON.stringify(work), ...line.rest];
   // Every worker gets the same token, so that an open page can reconnect to the next worker.
   const isInspected = work.inspecting.inspect || work.inspecting.record !== undefined;

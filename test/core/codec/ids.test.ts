@@ -7,7 +7,7 @@ import { PassThrough, type Readable, type Writable } from 'node:stream';
 import * as assert from 'uvu/assert';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { LATEST_MODERN, LEGACY_REVISIONS, type Revision } from '../../../src/core/protocol/revisions.ts';
-import { createServer, http, type Server, socket, stdio } from '../../../src/entries/troupe.ts';
+import { createServer, http, type Server, socket, stdio } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { ask, type Headers, initialize } from '../http/support.ts';
 

@@ -1,12 +1,12 @@
 /** Text with half of a surrogate pair: no message contains one, whatever an author cut, and a client reads those of other servers. */
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
+import { connect as connectClient } from '../../../src/client/client.ts';
 import { isObject, isWellFormed, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { withoutHalves, writeJson } from '../../../src/core/protocol/json-text.ts';
 import { SUPPORTED_REVISIONS } from '../../../src/core/protocol/revisions.ts';
-import { connect as connectClient } from '../../../src/entries/client.ts';
-import { connect } from '../../../src/entries/testing.ts';
-import { createServer, jsonLog, ProtocolError, type Server } from '../../../src/entries/troupe.ts';
+import { createServer, jsonLog, ProtocolError, type Server } from '../../../src/index.ts';
+import { connect } from '../../../src/testing/testing.ts';
 import { text as messageText, PlayedServer } from '../../client/played-server.ts';
 import { ALL, Modern } from '../../features/asking/support.ts';
 import { character } from '../../harness/character.ts';

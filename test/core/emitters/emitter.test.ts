@@ -10,7 +10,7 @@ import type { Batch, RequestView } from '../../../src/core/messages/request-view
 import { DIALECTS } from '../../../src/core/protocol/dialects/index.ts';
 import { IncomingRequest } from '../../../src/core/requests/active-request.ts';
 import { Bus } from '../../../src/core/transports/bus.ts';
-import { SimulatedClock } from '../../../src/entries/testing.ts';
+import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('emitter');

@@ -1,6 +1,6 @@
 /** Subscriptions over HTTP: each is the stream of its own request, and closing that ends it. */
 import * as assert from 'uvu/assert';
-import { settled } from '../../../src/entries/testing.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { atScale } from '../../harness/scale.ts';
 import { states } from '../../system/crash/support.ts';

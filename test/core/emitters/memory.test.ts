@@ -1,7 +1,7 @@
 /** Subscriptions on one connection: what each is told and when, their bounds, slow readers, and how they end. */
 import * as assert from 'uvu/assert';
-import { SimulatedClock, settled, TestClient } from '../../../src/entries/testing.ts';
-import { type MemoryPeer, memory, type Server } from '../../../src/entries/troupe.ts';
+import { type MemoryPeer, memory, type Server } from '../../../src/index.ts';
+import { SimulatedClock, settled, TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { client, errorOf, states } from '../../system/crash/support.ts';
 import { flicker, heard, open, stage } from './support.ts';

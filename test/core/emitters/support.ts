@@ -2,8 +2,8 @@
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { isObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
-import { SimulatedClock, type TestClient } from '../../../src/entries/testing.ts';
-import { type Clock, createServer, type Limits, type Server } from '../../../src/entries/troupe.ts';
+import { type Clock, createServer, type Limits, type Server } from '../../../src/index.ts';
+import { SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
 
 export interface Stage {
   readonly server: Server;

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { resourceContents, sentBlock, sentContents } from '../../../src/core/execution/content.ts';
 import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
-import { connect } from '../../../src/entries/testing.ts';
-import { audio, createServer, image } from '../../../src/entries/troupe.ts';
+import { audio, createServer, image } from '../../../src/index.ts';
+import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
 

@@ -1,7 +1,6 @@
 /** What a client receives of an error that a handler throws, and what the operator and the inspector see of it. */
 import * as assert from 'uvu/assert';
 import { createMachine, fromPromise, setup } from 'xstate';
-import { connect, type TestClient } from '../../../src/entries/testing.ts';
 import {
   createServer,
   type InspectionRecord,
@@ -10,7 +9,8 @@ import {
   type ServerOptions,
   sqlite,
   ToolError,
-} from '../../../src/entries/troupe.ts';
+} from '../../../src/index.ts';
+import { connect, type TestClient } from '../../../src/testing/testing.ts';
 import { Tree } from '../../features/discovery/tree.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';

@@ -2,8 +2,8 @@
 import { runInNewContext } from 'node:vm';
 import * as assert from 'uvu/assert';
 import { lostData } from '../../../src/core/execution/lost-data.ts';
-import { connect } from '../../../src/entries/testing.ts';
-import { createServer, toolResult } from '../../../src/entries/troupe.ts';
+import { createServer, toolResult } from '../../../src/index.ts';
+import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('lost data');

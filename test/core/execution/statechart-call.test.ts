@@ -2,7 +2,6 @@
 import * as assert from 'uvu/assert';
 import { assign, createMachine, fromCallback, fromPromise, setup } from 'xstate';
 import { z } from 'zod';
-import { connect, type ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../src/entries/testing.ts';
 import {
   CannotAsk,
   createServer,
@@ -16,7 +15,8 @@ import {
   type ServerOptions,
   sample,
   Unanswered,
-} from '../../../src/entries/troupe.ts';
+} from '../../../src/index.ts';
+import { connect, type ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('statecharts as tools');

@@ -1,7 +1,7 @@
 /** Questions over HTTP: on the stream of their call, on the session's where that call can have none, and never to somebody else. */
 import * as assert from 'uvu/assert';
 import { META } from '../../../src/core/protocol/meta.ts';
-import type { Server } from '../../../src/entries/troupe.ts';
+import type { Server } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { modern } from './modern.ts';
 import { serving } from './session.ts';

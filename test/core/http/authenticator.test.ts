@@ -1,14 +1,8 @@
 /** An authenticator decides about each request on every mount, and what is known of the caller reaches its handler. */
 import * as assert from 'uvu/assert';
 import { authOf } from '../../../src/core/messages/auth.ts';
-import { connect, SimulatedClock, settled } from '../../../src/entries/testing.ts';
-import {
-  type Auth,
-  createServer,
-  type HttpAuthenticator,
-  http,
-  type MiddlewareContext,
-} from '../../../src/entries/troupe.ts';
+import { type Auth, createServer, type HttpAuthenticator, http, type MiddlewareContext } from '../../../src/index.ts';
+import { connect, SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { modern } from './modern.ts';
 import { type Kind, Served } from './served.ts';

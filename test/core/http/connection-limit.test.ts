@@ -4,9 +4,9 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import * as assert from 'uvu/assert';
 import { limitConnections } from '../../../src/core/http/connection-limit.ts';
-import { openInspector } from '../../../src/entries/inspector.ts';
-import { createServer as createMcpServer, http } from '../../../src/entries/troupe.ts';
+import { createServer as createMcpServer, http } from '../../../src/index.ts';
 import { openViewFrames } from '../../../src/inspector/http/view-frames.ts';
+import { openInspector } from '../../../src/inspector/inspector.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('the limit of connections');

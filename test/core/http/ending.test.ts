@@ -1,7 +1,7 @@
 /** How things end over HTTP: a session that its client ends while it works, and a server that closes. */
 import * as assert from 'uvu/assert';
-import { settled } from '../../../src/entries/testing.ts';
-import { ErrorCode } from '../../../src/entries/troupe.ts';
+import { ErrorCode } from '../../../src/index.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
 import { busy } from '../../system/fuzz/conversation.ts';

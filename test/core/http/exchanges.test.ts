@@ -1,7 +1,7 @@
 /** How many HTTP exchanges, requests and sessions are open at once (S-20, R-10), and what the health endpoints say. */
 import { Agent } from 'node:http';
 import * as assert from 'uvu/assert';
-import { ErrorCode } from '../../../src/entries/troupe.ts';
+import { ErrorCode } from '../../../src/index.ts';
 import { wait } from '../../../src/testing/arrivals.ts';
 import { suite } from '../../harness/door.ts';
 import { times } from '../../harness/scale.ts';

@@ -3,7 +3,7 @@
  * servers is here: CVE-2025-66414, CVE-2025-66416, CVE-2026-34742, CVE-2026-35568, CVE-2026-35577, GHSA-89vp-x53w-74fx.
  */
 import * as assert from 'uvu/assert';
-import { http } from '../../../src/entries/troupe.ts';
+import { http } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { answered, call, modern, refused, send } from './modern.ts';
 import { Raw, rawRequest } from './raw.ts';

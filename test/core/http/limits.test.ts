@@ -1,7 +1,7 @@
 /** Every bound of the HTTP transport, at its limit and one beyond: what is too much is refused, said, and costs nobody else anything (S-09, S-20). */
 import * as assert from 'uvu/assert';
 import { LATEST_MODERN } from '../../../src/core/protocol/revisions.ts';
-import { ErrorCode } from '../../../src/entries/troupe.ts';
+import { ErrorCode } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { answered, call, modern, refused, send } from './modern.ts';
 import { Raw, rawRequest } from './raw.ts';

@@ -1,6 +1,6 @@
 /** A list so long that its bytes are kept: letter for letter what a stream of events says, for every id, until the catalogue changes. */
 import * as assert from 'uvu/assert';
-import type { Server } from '../../../src/entries/troupe.ts';
+import type { Server } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { send } from './modern.ts';
 import { serving } from './session.ts';

@@ -1,7 +1,7 @@
 /** The headers of a modern request say what its body says, or it is refused (S-07): 2026-07-28 streamable-http "Server Validation". */
 import * as assert from 'uvu/assert';
 import { LATEST_MODERN } from '../../../src/core/protocol/revisions.ts';
-import { ErrorCode } from '../../../src/entries/troupe.ts';
+import { ErrorCode } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { answered, call, encoded, type Modern, modern, refused, send, sentinel } from './modern.ts';
 import { ask, type Headers, type Stage, serveHttp } from './support.ts';

@@ -1,8 +1,8 @@
 /** Closing the response of a modern request cancels it (R-07b): its handler hears at once, and nothing more is sent for it. */
 import { Agent } from 'node:http';
 import * as assert from 'uvu/assert';
-import { settled } from '../../../src/entries/testing.ts';
 import { wait } from '../../../src/testing/arrivals.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
 import { busy } from '../../system/fuzz/conversation.ts';

@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { LATEST_MODERN } from '../../../src/core/protocol/revisions.ts';
-import { ErrorCode, ProtocolError, SUPPORTED_REVISIONS } from '../../../src/entries/troupe.ts';
+import { ErrorCode, ProtocolError, SUPPORTED_REVISIONS } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { checkWire } from '../../harness/wire.ts';
 import { answered, call, type Modern, modern, refused, SELF, send } from './modern.ts';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer as createNodeServer } from 'node:http';
 import * as assert from 'uvu/assert';
-import { createServer } from '../../../src/entries/troupe.ts';
+import { createServer } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { wireChecker } from '../../harness/wire.ts';
 import { change, crowd, LEGACY, PING, serving } from './session.ts';

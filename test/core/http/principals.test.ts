@@ -1,6 +1,6 @@
 /** Who may use what: a session, its streams and its replays answer only the principal that opened it, and nobody reads another's answer (S-03, R-23). */
 import * as assert from 'uvu/assert';
-import type { HttpOptions } from '../../../src/entries/troupe.ts';
+import type { HttpOptions } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { times } from '../../harness/scale.ts';
 import { call as modernCall } from './modern.ts';

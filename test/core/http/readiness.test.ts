@@ -8,7 +8,7 @@ import {
   memoryStore,
   type ServerOptions,
   type Store,
-} from '../../../src/entries/troupe.ts';
+} from '../../../src/index.ts';
 import { SimulatedClock } from '../../../src/testing/simulated-clock.ts';
 import { suite } from '../../harness/door.ts';
 

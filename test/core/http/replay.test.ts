@@ -1,6 +1,6 @@
 /** What a client missed is sent again: by Last-Event-ID, only to the session whose stream it was, none lost and none twice (R-06, R-07a, S-05). */
 import * as assert from 'uvu/assert';
-import type { Server } from '../../../src/entries/troupe.ts';
+import type { Server } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { times } from '../../harness/scale.ts';
 import { flood } from './flood.ts';

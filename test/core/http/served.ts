@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import { createServer as createNodeServer, type IncomingMessage, request } from 'node:http';
 import { z } from 'zod';
-import { SimulatedClock } from '../../../src/entries/testing.ts';
-import { createServer, type HttpOptions, http, type Server } from '../../../src/entries/troupe.ts';
+import { createServer, type HttpOptions, http, type Server } from '../../../src/index.ts';
 import { type PendingArrival, wait } from '../../../src/testing/arrivals.ts';
+import { SimulatedClock } from '../../../src/testing/testing.ts';
 import type { Asking, Headers, HeldCall } from './support.ts';
 
 export type Kind = 'http' | 'fetch' | 'node';

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { META } from '../../../src/core/protocol/meta.ts';
-import type { Context, Server } from '../../../src/entries/troupe.ts';
+import type { Context, Server } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
 import { times } from '../../harness/scale.ts';

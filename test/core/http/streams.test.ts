@@ -1,6 +1,6 @@
 /** Event streams of a session: when an answer becomes one, what goes on which, and how they are kept, let go and ended (2025-11-25 transports). */
 import * as assert from 'uvu/assert';
-import type { Server } from '../../../src/entries/troupe.ts';
+import type { Server } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { change, changed, LEGACY, messagesOf, noticed, pings, refusal, serving, watch } from './session.ts';
 import { type Answer, type HeldCall, openSession, type Session, type SseEvent, type Stage, textIn } from './support.ts';

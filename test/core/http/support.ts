@@ -2,7 +2,6 @@
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { text as textOf } from 'node:stream/consumers';
 import { z } from 'zod';
-import { SimulatedClock } from '../../../src/entries/testing.ts';
 import {
   type Context,
   createServer,
@@ -10,8 +9,9 @@ import {
   http,
   type Server,
   type ServerOptions,
-} from '../../../src/entries/troupe.ts';
+} from '../../../src/index.ts';
 import { type PendingArrival, wait } from '../../../src/testing/arrivals.ts';
+import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { HANG_MS } from '../../harness/wait.ts';
 import { EventReader, type Message } from './sse.ts';
 

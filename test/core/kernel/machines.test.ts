@@ -2,8 +2,8 @@
 import * as assert from 'uvu/assert';
 import { assign, emit, fromPromise, setup } from 'xstate';
 import { z } from 'zod';
-import { connect, SimulatedClock, type TestClient } from '../../../src/entries/testing.ts';
-import { createServer, elicitWith, type InspectionRecord, type JsonObject } from '../../../src/entries/troupe.ts';
+import { createServer, elicitWith, type InspectionRecord, type JsonObject } from '../../../src/index.ts';
+import { connect, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('inspection records of statecharts');

@@ -1,7 +1,7 @@
 /** The output gate of an actor: one commit at a time, in order, and no output before the writes that it rests on. */
 import * as assert from 'uvu/assert';
 import { OutputGate } from '../../../src/core/kernel/output-gate.ts';
-import { SimulatedClock } from '../../../src/entries/testing.ts';
+import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('the output gate');

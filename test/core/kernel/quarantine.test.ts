@@ -5,7 +5,7 @@ import { type RestartPolicy, supervisorMachine } from '../../../machines/supervi
 import { spawn } from '../../../src/core/kernel/actor.ts';
 import { createActorSystem } from '../../../src/core/kernel/actor-system.ts';
 import type { InspectionRecord } from '../../../src/core/kernel/inspection/records.ts';
-import { SimulatedClock } from '../../../src/entries/testing.ts';
+import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('quarantine');

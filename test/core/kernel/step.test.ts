@@ -9,7 +9,7 @@ import { pathOf } from '../../../src/core/kernel/charts/paths.ts';
 import { Inspection } from '../../../src/core/kernel/inspection/inspection.ts';
 import type { InspectionRecord } from '../../../src/core/kernel/inspection/records.ts';
 import { initial, step } from '../../../src/core/kernel/step.ts';
-import { SimulatedClock } from '../../../src/entries/testing.ts';
+import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 

@@ -1,8 +1,8 @@
 /** An optional member that a client writes as null is as if it were missing, in each request and each revision. */
 import * as assert from 'uvu/assert';
 import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
-import { connect } from '../../../src/entries/testing.ts';
-import { createServer, type Server } from '../../../src/entries/troupe.ts';
+import { createServer, type Server } from '../../../src/index.ts';
+import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('members that are null');

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import { z } from 'zod';
-import { connect } from '../../../src/entries/testing.ts';
-import { createServer } from '../../../src/entries/troupe.ts';
+import { createServer } from '../../../src/index.ts';
+import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('mistakes of a registration');

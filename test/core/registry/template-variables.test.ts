@@ -1,7 +1,7 @@
 /** The types of a template's variables, which the compiler holds, and the values that handlers receive for them. */
 import * as assert from 'uvu/assert';
-import { connect } from '../../../src/entries/testing.ts';
-import { createServer, defineResource, type TemplateVariables, type Variables } from '../../../src/entries/troupe.ts';
+import { createServer, defineResource, type TemplateVariables, type Variables } from '../../../src/index.ts';
+import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('variables of templates');

@@ -1,14 +1,14 @@
 /** Options that are `undefined`: they compile under exactOptionalPropertyTypes, which checks this file, and count as absent. */
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
-import { connect } from '../../../src/entries/testing.ts';
 import {
   createServer,
   type PromptOptions,
   type ResourceOptions,
   type ServerOptions,
   type ToolOptions,
-} from '../../../src/entries/troupe.ts';
+} from '../../../src/index.ts';
+import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('undefined options');

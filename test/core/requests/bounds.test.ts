@@ -1,7 +1,7 @@
 /** What queues has a bound, and beyond it a client is told at once, by the name of the bound; what was taken is served. */
 import * as assert from 'uvu/assert';
-import { connect, SimulatedClock } from '../../../src/entries/testing.ts';
-import { createServer, DEFAULT_LIMITS, ErrorCode, http } from '../../../src/entries/troupe.ts';
+import { createServer, DEFAULT_LIMITS, ErrorCode, http } from '../../../src/index.ts';
+import { connect, SimulatedClock } from '../../../src/testing/testing.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';

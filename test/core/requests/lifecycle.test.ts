@@ -10,7 +10,7 @@ import { DIALECTS } from '../../../src/core/protocol/dialects/index.ts';
 import { ActiveRequest, activeRequestOf, IncomingRequest } from '../../../src/core/requests/active-request.ts';
 import { spawnRequests } from '../../../src/core/requests/requests.actor.ts';
 import { Bus } from '../../../src/core/transports/bus.ts';
-import { SimulatedClock } from '../../../src/entries/testing.ts';
+import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('the lifecycle of a request');

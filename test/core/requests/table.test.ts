@@ -5,7 +5,7 @@ import type { RequestId } from '../../../src/core/protocol/jsonrpc.ts';
 import { ActiveRequest } from '../../../src/core/requests/active-request.ts';
 import { InFlightTable } from '../../../src/core/requests/in-flight-table.ts';
 import { OpenSubscriptions } from '../../../src/core/requests/open-subscriptions.ts';
-import { SimulatedClock } from '../../../src/entries/testing.ts';
+import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('in-flight table');

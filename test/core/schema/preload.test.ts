@@ -2,8 +2,8 @@
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { preloadAjv, validatorMaker } from '../../../src/core/schema/ajv.ts';
-import { connect } from '../../../src/entries/testing.ts';
-import { createServer } from '../../../src/entries/troupe.ts';
+import { createServer } from '../../../src/index.ts';
+import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('loading ajv');

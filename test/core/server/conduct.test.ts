@@ -4,8 +4,8 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
-import { connect, type ErrorAnswer, SimulatedClock, settled } from '../../../src/entries/testing.ts';
-import { createServer, envelopeOf, toolResult } from '../../../src/entries/troupe.ts';
+import { createServer, envelopeOf, toolResult } from '../../../src/index.ts';
+import { connect, type ErrorAnswer, SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 
@@ -259,7 +259,7 @@ test('close resolves although a handler waits for nothing that keeps the process
 test("an embedder's own rejections still reach it", () => {
   const root = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
   const program = `
-    import { createServer, memory } from '${moduleUrl('src/entries/troupe.ts')}';
+    import { createServer, memory } from '${moduleUrl('src/index.ts')}';
     process.on('uncaughtException', (error) => { console.log('embedder: ' + error.message); process.exit(7); });
     const server = createServer({ name: 'x', version: '1' });
     await server.listen(memory().transport);

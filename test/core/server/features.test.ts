@@ -4,8 +4,8 @@ import * as assert from 'uvu/assert';
 import { type RequestGate, STAGES, Stages } from '../../../src/core/execution/stages.ts';
 import type { Feature } from '../../../src/core/server/feature.ts';
 import { INTERNALS } from '../../../src/core/server/internals.ts';
-import { connect, ErrorAnswer } from '../../../src/entries/testing.ts';
-import { createServer, ProtocolError } from '../../../src/entries/troupe.ts';
+import { createServer, ProtocolError } from '../../../src/index.ts';
+import { connect, ErrorAnswer } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('features');

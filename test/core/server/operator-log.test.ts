@@ -6,15 +6,8 @@ import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { printable } from '../../../src/core/kernel/operator-log.ts';
 import { isObject } from '../../../src/core/protocol/json.ts';
-import { connect } from '../../../src/entries/testing.ts';
-import {
-  createServer,
-  fromPino,
-  http,
-  jsonLog,
-  type LogFields,
-  type OperatorLog,
-} from '../../../src/entries/troupe.ts';
+import { createServer, fromPino, http, jsonLog, type LogFields, type OperatorLog } from '../../../src/index.ts';
+import { connect } from '../../../src/testing/testing.ts';
 import { accept, Modern } from '../../features/asking/support.ts';
 import { suite } from '../../harness/door.ts';
 

@@ -1,13 +1,13 @@
 /** What authors do with a server while it runs, as a client sees it. */
 import * as assert from 'uvu/assert';
-import { connect, SimulatedClock } from '../../../src/entries/testing.ts';
 import {
   createServer,
   DefinitionError,
   type InspectionRecord,
   ProtocolError,
   type ToolExecution,
-} from '../../../src/entries/troupe.ts';
+} from '../../../src/index.ts';
+import { connect, SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('server at runtime');

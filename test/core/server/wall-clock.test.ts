@@ -1,8 +1,8 @@
 /** Time that nobody can move: what waits and what expires goes by a clock that no jump of the wall clock reaches. */
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
-import { connect, SimulatedClock } from '../../../src/entries/testing.ts';
-import { createServer, ErrorCode, memoryStore } from '../../../src/entries/troupe.ts';
+import { createServer, ErrorCode, memoryStore } from '../../../src/index.ts';
+import { connect, SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
 import { errorOf } from '../../system/crash/support.ts';

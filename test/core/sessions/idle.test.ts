@@ -4,8 +4,8 @@ import { runInNewContext } from 'node:vm';
 import * as assert from 'uvu/assert';
 import { pathOf } from '../../../src/core/kernel/charts/paths.ts';
 import { memory } from '../../../src/core/transports/memory.ts';
-import { SimulatedClock } from '../../../src/entries/testing.ts';
-import { createServer } from '../../../src/entries/troupe.ts';
+import { createServer } from '../../../src/index.ts';
+import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('idle sessions');

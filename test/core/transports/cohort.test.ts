@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import * as assert from 'uvu/assert';
 import { serveAlone, serveAtEndOfTurn } from '../../../src/core/transports/turn-batch.ts';
-import { settled } from '../../../src/entries/testing.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('cohort');

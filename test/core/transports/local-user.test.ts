@@ -2,7 +2,6 @@
 import { PassThrough } from 'node:stream';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
-import { TestClient } from '../../../src/entries/testing.ts';
 import {
   createServer,
   http,
@@ -12,7 +11,8 @@ import {
   socket,
   sqlite,
   stdio,
-} from '../../../src/entries/troupe.ts';
+} from '../../../src/index.ts';
+import { TestClient } from '../../../src/testing/testing.ts';
 import { Tree } from '../../features/discovery/tree.ts';
 import { suite } from '../../harness/door.ts';
 

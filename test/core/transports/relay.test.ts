@@ -11,7 +11,7 @@ import {
 } from '../../../src/core/transports/relay.ts';
 import { stdio } from '../../../src/core/transports/stdio.ts';
 import { StreamConnection } from '../../../src/core/transports/stream-connection.ts';
-import { createServer } from '../../../src/entries/troupe.ts';
+import { createServer } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { RecordingHost, Sink, settled } from './support.ts';
 

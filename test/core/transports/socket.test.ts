@@ -15,7 +15,7 @@ import { connect, createServer as listener, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { createServer, type Server, type SocketOptions, socket } from '../../../src/entries/troupe.ts';
+import { createServer, type Server, type SocketOptions, socket } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('socket');

@@ -7,7 +7,7 @@ import { Quota } from '../../../src/core/kernel/quota.ts';
 import { Metrics } from '../../../src/core/kernel/telemetry/metrics.ts';
 import { Bus, type BusEvents } from '../../../src/core/transports/bus.ts';
 import type { Readiness, TransportHost } from '../../../src/core/transports/transport.ts';
-import { SimulatedClock } from '../../../src/entries/testing.ts';
+import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { startable } from '../../harness/compiled.ts';
 
 /** Time that moves only when told, turns of the event loop too. */

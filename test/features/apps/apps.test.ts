@@ -9,8 +9,8 @@ import { createMachine } from 'xstate';
 import { ReloadHost } from '../../../src/cli/reload/reload-host.ts';
 import { Endpoints } from '../../../src/cli/serving/endpoints.ts';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
-import { connect, SimulatedClock, settled, TestClient } from '../../../src/entries/testing.ts';
-import { type AppOptions, createServer, DefinitionError, memory, type Server } from '../../../src/entries/troupe.ts';
+import { type AppOptions, createServer, DefinitionError, memory, type Server } from '../../../src/index.ts';
+import { connect, SimulatedClock, settled, TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { itemsOf, namesOf, PAGE, refusalOf, session, VIEWS, WITH_VIEWS } from './support.ts';
 

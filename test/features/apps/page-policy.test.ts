@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { type DefaultTreeAdapterTypes, parse } from 'parse5';
 import * as assert from 'uvu/assert';
-import { connect } from '../../../src/entries/testing.ts';
-import { createServer } from '../../../src/entries/troupe.ts';
 import { withPolicy } from '../../../src/features/apps/page-policy.ts';
+import { createServer } from '../../../src/index.ts';
+import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { random } from '../../harness/scale.ts';
 

@@ -1,8 +1,8 @@
 /** Clients of every kind for servers with apps: with and without the extension, of each era. */
 
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
-import { connect, type TestClient } from '../../../src/entries/testing.ts';
-import type { Server } from '../../../src/entries/troupe.ts';
+import type { Server } from '../../../src/index.ts';
+import { connect, type TestClient } from '../../../src/testing/testing.ts';
 
 export const PAGE =
   '<!doctype html><html><head><title>Board</title></head><body><script>start()</script></body></html>';

@@ -2,8 +2,8 @@
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
-import { connect, SimulatedClock, settled, TestClient } from '../../../src/entries/testing.ts';
-import { createServer, type Limits, memory, type Server } from '../../../src/entries/troupe.ts';
+import { createServer, type Limits, memory, type Server } from '../../../src/index.ts';
+import { connect, SimulatedClock, settled, TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { orderMachine } from '../machines/shop.ts';
 import { namesOf, PAGE, refusalOf, WITH_VIEWS } from './support.ts';

@@ -2,8 +2,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { META } from '../../../src/core/protocol/meta.ts';
-import { settled } from '../../../src/entries/testing.ts';
-import { memory } from '../../../src/entries/troupe.ts';
+import { memory } from '../../../src/index.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { ALL, stage } from './support.ts';
 
 export interface Abandoned {

@@ -1,9 +1,9 @@
 /** Asking at the edges: when nobody waits any more, when what is asked cannot be, and when a client brings more than it was asked for. */
 import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
-import { connect, settled, type TestClient } from '../../../src/entries/testing.ts';
-import type { Server } from '../../../src/entries/troupe.ts';
+import type { Server } from '../../../src/index.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
+import { connect, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { ALL, accept, Modern, type Stage, stage, textOf } from './support.ts';
 

@@ -1,7 +1,7 @@
 /** Mistakes of a handler that the operator's log names, and habits of a handler that are none. */
 import * as assert from 'uvu/assert';
-import { connect } from '../../../src/entries/testing.ts';
-import { createServer } from '../../../src/entries/troupe.ts';
+import { createServer } from '../../../src/index.ts';
+import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('mistakes of a handler');

@@ -2,8 +2,8 @@
 import * as assert from 'uvu/assert';
 import * as z from 'zod';
 import { META } from '../../../src/core/protocol/meta.ts';
-import { settled } from '../../../src/entries/testing.ts';
-import { ErrorCode } from '../../../src/entries/troupe.ts';
+import { ErrorCode } from '../../../src/index.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { accept, errorOf, Modern, stage, textOf } from './support.ts';
 

@@ -1,8 +1,8 @@
 /** The state that a client carries: what it is good for, what it is refused for, and what happens when what waited is gone. */
 import * as assert from 'uvu/assert';
 import * as z from 'zod';
-import { type SimulatedClock, TestClient } from '../../../src/entries/testing.ts';
-import { ErrorCode, memory, type ServerOptions } from '../../../src/entries/troupe.ts';
+import { ErrorCode, memory, type ServerOptions } from '../../../src/index.ts';
+import { type SimulatedClock, TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { accept, errorOf, Modern, type Stage, stage, textOf } from './support.ts';
 

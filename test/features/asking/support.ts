@@ -2,8 +2,8 @@
 
 import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
-import { connect, ErrorAnswer, SimulatedClock, type TestClient } from '../../../src/entries/testing.ts';
-import { createServer, ProtocolError, type Server, type ServerOptions } from '../../../src/entries/troupe.ts';
+import { createServer, ProtocolError, type Server, type ServerOptions } from '../../../src/index.ts';
+import { connect, ErrorAnswer, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
 
 export const SECRET = 'a secret that is long enough to be one of this server';
 /** What a client declares that can be asked anything. */

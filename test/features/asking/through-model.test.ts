@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../../src/core/protocol/json.ts';
-import { connect, settled, type TestClient } from '../../../src/entries/testing.ts';
+import { connect, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { ALL, accept, errorOf, Modern, type Stage, stage, textOf } from './support.ts';
 

@@ -2,8 +2,8 @@
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import { readChart } from '../../../src/core/kernel/charts/chart.ts';
-import { SimulatedClock } from '../../../src/entries/testing.ts';
 import { pagePictureOf, pictureOf } from '../../../src/features/charts/chart-picture.ts';
+import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite, timeLimit } from '../../harness/door.ts';
 
 const test = suite('pictures of charts');

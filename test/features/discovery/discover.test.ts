@@ -1,7 +1,7 @@
 /** Discovery: what loads is served, what does not is reported, and loading again replaces what the same files offered. */
 import * as assert from 'uvu/assert';
-import { connect, type TestClient } from '../../../src/entries/testing.ts';
-import { createServer, type Server } from '../../../src/entries/troupe.ts';
+import { createServer, type Server } from '../../../src/index.ts';
+import { connect, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { TROUPE, Tree, toolModule } from './tree.ts';
 

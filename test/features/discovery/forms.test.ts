@@ -1,9 +1,9 @@
 /** The forms in which a module may offer a tool, and what each turns into. */
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
-import { connect, type TestClient } from '../../../src/entries/testing.ts';
-import { createServer, defineMachine, definePrompt, defineResource, defineTool } from '../../../src/entries/troupe.ts';
 import { readExports } from '../../../src/features/discovery/module-exports.ts';
+import { createServer, defineMachine, definePrompt, defineResource, defineTool } from '../../../src/index.ts';
+import { connect, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('forms of tools');

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { moduleUrl } from '../../harness/compiled.ts';
 
 /** The package as modules in a temporary directory import it. */
-export const TROUPE = moduleUrl('src/entries/troupe.ts');
+export const TROUPE = moduleUrl('src/index.ts');
 
 /** A directory that is removed when the process ends. */
 export class Tree {

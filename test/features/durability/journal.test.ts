@@ -1,8 +1,8 @@
 /** The journal of one request's steps, at the end of the request, and at the end of a process that leaves it to another. */
 import * as assert from 'uvu/assert';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
-import { SimulatedClock } from '../../../src/entries/testing.ts';
 import { RequestRecord } from '../../../src/features/asking/request-record.ts';
+import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('the journal of steps');

@@ -5,9 +5,9 @@ import * as assert from 'uvu/assert';
 import { assign, setup } from 'xstate';
 import { z } from 'zod';
 import type { Write } from '../../../src/core/store/store.ts';
-import { type Server, sqlite } from '../../../src/entries/troupe.ts';
 import { handleUri } from '../../../src/features/machines/handle-record.ts';
 import { Db } from '../../../src/features/sqlite/sqlite-database.ts';
+import { type Server, sqlite } from '../../../src/index.ts';
 import { crowd, pings, serving } from '../../core/http/session.ts';
 import {
   type Answer,

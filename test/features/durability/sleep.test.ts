@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { pathOf } from '../../../src/core/kernel/charts/paths.ts';
 import type { StoreAnswer, Write } from '../../../src/core/store/store.ts';
 import { StoreError } from '../../../src/core/store/store.ts';
-import { memoryStore, type Store, sqlite } from '../../../src/entries/troupe.ts';
+import { memoryStore, type Store, sqlite } from '../../../src/index.ts';
 import { crowd, pings, serving } from '../../core/http/session.ts';
 import { ask, openSession, type Stage, textIn } from '../../core/http/support.ts';
 import { suite } from '../../harness/door.ts';

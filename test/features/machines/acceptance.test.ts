@@ -1,9 +1,9 @@
 /** Which events an instance accepts, why it rejects one, and what its answers list: they agree with each other. */
 import * as assert from 'uvu/assert';
 import { createActor, createMachine } from 'xstate';
-import { connect } from '../../../src/entries/testing.ts';
-import { createServer } from '../../../src/entries/troupe.ts';
 import { continuesAlone, refusalOf } from '../../../src/features/machines/event-acceptance.ts';
+import { createServer } from '../../../src/index.ts';
+import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('handles: acceptance');

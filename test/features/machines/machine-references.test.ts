@@ -14,7 +14,7 @@ import {
   spawnChild,
   stateIn,
 } from 'xstate';
-import { createServer, elicit, type ServerOptions } from '../../../src/entries/troupe.ts';
+import { createServer, elicit, type ServerOptions } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('the references of a machine');

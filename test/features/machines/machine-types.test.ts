@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import { createMachine, setup } from 'xstate';
 import { z } from 'zod';
-import { createServer, DefinitionError, defineMachine } from '../../../src/entries/troupe.ts';
+import { createServer, DefinitionError, defineMachine } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('types of machines');

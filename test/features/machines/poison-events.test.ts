@@ -4,10 +4,10 @@ import { REMEMBERED_MS } from '../../../src/core/kernel/poison-registry.ts';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
 import { toText } from '../../../src/core/store/serialize.ts';
 import type { Notes, Store } from '../../../src/core/store/store.ts';
-import { settled } from '../../../src/entries/testing.ts';
 import { type QueuedCall, queuedCall } from '../../../src/features/machines/bounded-mailbox.ts';
 import type { HandleEvent } from '../../../src/features/machines/handle-messages.ts';
 import { PoisonEvents } from '../../../src/features/machines/poison-events.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { ANYBODY } from './support.ts';
 

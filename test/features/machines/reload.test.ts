@@ -3,14 +3,8 @@ import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import { ReloadHost } from '../../../src/cli/reload/reload-host.ts';
 import { Endpoints } from '../../../src/cli/serving/endpoints.ts';
-import { SimulatedClock, settled, TestClient } from '../../../src/entries/testing.ts';
-import {
-  createServer,
-  type JsonObject,
-  type MachineRegistration,
-  memory,
-  type Server,
-} from '../../../src/entries/troupe.ts';
+import { createServer, type JsonObject, type MachineRegistration, memory, type Server } from '../../../src/index.ts';
+import { SimulatedClock, settled, TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('machines under reload');

@@ -1,8 +1,8 @@
 /** A server with one machine, and clients of several principals: what the tests of a machine's tools share. */
 import { assign, setup } from 'xstate';
 import { z } from 'zod';
-import { SimulatedClock, TestClient } from '../../../src/entries/testing.ts';
-import { createServer, elicitWith, memory, type Server, type ServerOptions } from '../../../src/entries/troupe.ts';
+import { createServer, elicitWith, memory, type Server, type ServerOptions } from '../../../src/index.ts';
+import { SimulatedClock, TestClient } from '../../../src/testing/testing.ts';
 
 export const orderMachine = setup({
   types: {

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import { z } from 'zod';
-import { connect, ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../src/entries/testing.ts';
 import {
   createServer,
   ErrorCode,
@@ -18,7 +17,8 @@ import {
   sqlite,
   ToolError,
   text,
-} from '../../../src/entries/troupe.ts';
+} from '../../../src/index.ts';
+import { connect, ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { wireChecker } from '../../harness/wire.ts';
 import { accept, Modern, textOf } from '../asking/support.ts';

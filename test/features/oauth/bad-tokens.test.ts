@@ -4,8 +4,8 @@ import { exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } 
 import * as assert from 'uvu/assert';
 import { readChallenges } from '../../../src/client/oauth/challenges.ts';
 import { LEGACY_REVISIONS } from '../../../src/core/protocol/revisions.ts';
-import type { FakeIssuer } from '../../../src/entries/testing.ts';
-import { http } from '../../../src/entries/troupe.ts';
+import { http } from '../../../src/index.ts';
+import type { FakeIssuer } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { CALL, type GuardedServer, guardedServer, METADATA, MODERN, RESOURCE } from './guarded-server.ts';
 

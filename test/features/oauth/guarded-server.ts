@@ -1,9 +1,9 @@
 /** A server that demands tokens of a fake issuer, and requests to it in each revision. */
 
 import { LATEST_MODERN } from '../../../src/core/protocol/revisions.ts';
-import { oauth, type ResourceServerOptions } from '../../../src/entries/oauth.ts';
-import { type FakeIssuer, type FakeIssuerOptions, fakeIssuer, SimulatedClock } from '../../../src/entries/testing.ts';
-import { createServer, type Server } from '../../../src/entries/troupe.ts';
+import { oauth, type ResourceServerOptions } from '../../../src/features/oauth/oauth.ts';
+import { createServer, type Server } from '../../../src/index.ts';
+import { type FakeIssuer, type FakeIssuerOptions, fakeIssuer, SimulatedClock } from '../../../src/testing/testing.ts';
 
 export const RESOURCE = 'https://mcp.example.com/mcp';
 export const METADATA = 'https://mcp.example.com/.well-known/oauth-protected-resource/mcp';

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { Agent, createServer as createNodeServer, request as nodeRequest } from 'node:http';
 import * as assert from 'uvu/assert';
 import { readChallenges } from '../../../src/client/oauth/challenges.ts';
-import { oauth } from '../../../src/entries/oauth.ts';
-import { fakeIssuer, SimulatedClock } from '../../../src/entries/testing.ts';
-import { http, type Server } from '../../../src/entries/troupe.ts';
+import { oauth } from '../../../src/features/oauth/oauth.ts';
+import { http, type Server } from '../../../src/index.ts';
+import { fakeIssuer, SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { CALL, guardedServer, METADATA, MODERN, RESOURCE } from './guarded-server.ts';
 

@@ -6,8 +6,8 @@
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import * as assert from 'uvu/assert';
-import { oauth } from '../../../src/entries/oauth.ts';
-import { createServer } from '../../../src/entries/troupe.ts';
+import { oauth } from '../../../src/features/oauth/oauth.ts';
+import { createServer } from '../../../src/index.ts';
 import { havePeers } from '../../client/peers.ts';
 import { suite } from '../../harness/door.ts';
 import { atScale, SCALE } from '../../harness/scale.ts';

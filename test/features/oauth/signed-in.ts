@@ -3,9 +3,9 @@ import * as v2 from '@modelcontextprotocol/client';
 import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { connect, oauth } from '../../../src/client/client.ts';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { LATEST_MODERN } from '../../../src/core/protocol/revisions.ts';
-import { connect, oauth } from '../../../src/entries/client.ts';
 import { mcpRemote } from '../../system/clients/mcp-remote.ts';
 import { type Person, REDIRECT } from './person.ts';
 

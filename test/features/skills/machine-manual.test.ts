@@ -3,8 +3,8 @@ import * as assert from 'uvu/assert';
 import { setup } from 'xstate';
 import * as z from 'zod';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
-import { connect, type TestClient } from '../../../src/entries/testing.ts';
-import { ErrorCode, elicitWith, type Server } from '../../../src/entries/troupe.ts';
+import { ErrorCode, elicitWith, type Server } from '../../../src/index.ts';
+import { connect, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { officialHost, quietServer, readAll } from './support.ts';
 

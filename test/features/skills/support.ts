@@ -1,7 +1,7 @@
 /** Folders of skills, and the official host of skills as their reader. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills';
-import { createServer, type Server, type ServerOptions } from '../../../src/entries/troupe.ts';
+import { createServer, type Server, type ServerOptions } from '../../../src/index.ts';
 import { Tree } from '../discovery/tree.ts';
 
 /** The text of a SKILL.md. */

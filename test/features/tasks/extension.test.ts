@@ -2,8 +2,8 @@
 import * as assert from 'uvu/assert';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../../src/core/protocol/task-params.ts';
-import { settled } from '../../../src/entries/testing.ts';
-import { ErrorCode, ProtocolError } from '../../../src/entries/troupe.ts';
+import { ErrorCode, ProtocolError } from '../../../src/index.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { errorOf, textOf } from '../asking/support.ts';
 import { accept, gate, idOf, inside, keysOf, Modern, NAME, pending, stage } from './support.ts';

@@ -2,8 +2,8 @@
 import * as assert from 'uvu/assert';
 import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
-import { settled } from '../../../src/entries/testing.ts';
-import { ErrorCode } from '../../../src/entries/troupe.ts';
+import { ErrorCode } from '../../../src/index.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { errorOf } from '../asking/support.ts';
 import { accept, EXTENSION, gate, type Modern, NAME, stage } from './support.ts';

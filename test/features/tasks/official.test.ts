@@ -3,7 +3,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import * as assert from 'uvu/assert';
-import { createServer } from '../../../src/entries/troupe.ts';
+import { createServer } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { gate, NAME } from './support.ts';
 

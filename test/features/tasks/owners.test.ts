@@ -1,7 +1,7 @@
 /** Whose a task is, how many there may be, and when they end for good. */
 import * as assert from 'uvu/assert';
-import { settled } from '../../../src/entries/testing.ts';
-import { ErrorCode, type InspectionRecord } from '../../../src/entries/troupe.ts';
+import { ErrorCode, type InspectionRecord } from '../../../src/index.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { errorOf, textOf } from '../asking/support.ts';
 import { gate, idOf, NAME, pending, stage } from './support.ts';

@@ -2,9 +2,9 @@
 import * as assert from 'uvu/assert';
 import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
-import { settled, type TestClient } from '../../../src/entries/testing.ts';
-import { ErrorCode } from '../../../src/entries/troupe.ts';
+import { ErrorCode } from '../../../src/index.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
+import { settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { errorOf, textOf } from '../asking/support.ts';
 import { accept, gate, idOf, inside, NAME, pending, stage } from './support.ts';

@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../../src/core/protocol/task-params.ts';
-import { SimulatedClock, settled, TestClient } from '../../../src/entries/testing.ts';
-import { createServer, type Limits, memory, type Server } from '../../../src/entries/troupe.ts';
+import { createServer, type Limits, memory, type Server } from '../../../src/index.ts';
+import { SimulatedClock, settled, TestClient } from '../../../src/testing/testing.ts';
 import { wireChecker } from '../../harness/wire.ts';
 import { textOf } from '../asking/support.ts';
 

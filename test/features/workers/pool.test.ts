@@ -2,8 +2,8 @@
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
-import { connect, type TestClient } from '../../../src/entries/testing.ts';
-import { createServer, ErrorCode, type Server, type ServerOptions } from '../../../src/entries/troupe.ts';
+import { createServer, ErrorCode, type Server, type ServerOptions } from '../../../src/index.ts';
+import { connect, type TestClient } from '../../../src/testing/testing.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';

@@ -2,10 +2,10 @@
 import * as assert from 'uvu/assert';
 import { ReloadHost } from '../../../src/cli/reload/reload-host.ts';
 import { Endpoints } from '../../../src/cli/serving/endpoints.ts';
+import { connect } from '../../../src/client/client.ts';
 import { launchedBy } from '../../../src/core/server/launcher.ts';
-import { connect } from '../../../src/entries/client.ts';
-import { settled } from '../../../src/entries/testing.ts';
-import { createServer, type MountDefinition, type Server, type ServerOptions } from '../../../src/entries/troupe.ts';
+import { createServer, type MountDefinition, type Server, type ServerOptions } from '../../../src/index.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { PlayedServer, text } from '../../client/played-server.ts';
 import { TROUPE, Tree } from '../../features/discovery/tree.ts';
 import { suite } from '../../harness/door.ts';

@@ -2,9 +2,9 @@
 import { createServer, type Server } from 'troupe';
 import * as assert from 'uvu/assert';
 import { MemoryChannel } from '../../../src/client/channels/memory-channel.ts';
+import { type Client, connect } from '../../../src/client/client.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
-import { type Client, connect } from '../../../src/entries/client.ts';
-import { type MemoryPeer, memory } from '../../../src/entries/troupe.ts';
+import { type MemoryPeer, memory } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { atScale } from '../../harness/scale.ts';
 import { type Era, speakLegacy } from './asking-server.ts';

@@ -3,9 +3,9 @@ import { createServer, type Mount, type MountOptions, type Server } from 'troupe
 import { settled, TestClient } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import type { Channel, ChannelHost, OutgoingMessage } from '../../../src/client/channels/channel.ts';
+import { type Client, type ConnectOptions, connect } from '../../../src/client/client.ts';
 import type { JsonObject, JsonValue } from '../../../src/core/protocol/json.ts';
-import { type Client, type ConnectOptions, connect } from '../../../src/entries/client.ts';
-import { memory } from '../../../src/entries/troupe.ts';
+import { memory } from '../../../src/index.ts';
 import { isObjectInTest, readJson } from '../../../src/testing/test-json.ts';
 import { textOf } from '../../features/asking/support.ts';
 import { suite } from '../../harness/door.ts';

@@ -10,8 +10,8 @@ import { memoryTokens, type TokenStore } from '../../../src/client/oauth/token-s
 import { connect as connectClient } from '../../../src/client/open-client.ts';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
-import { createServer, type HttpOptions, http, type Server, socket } from '../../../src/entries/troupe.ts';
 import type { UpstreamAuth } from '../../../src/gateway/mounts/upstream-grants.ts';
+import { createServer, type HttpOptions, http, type Server, socket } from '../../../src/index.ts';
 import { SignInFixture } from '../../client/sign-in-fixture.ts';
 import { accept, type InputRequired, SECRET, textOf } from '../../features/asking/support.ts';
 import { suite } from '../../harness/door.ts';

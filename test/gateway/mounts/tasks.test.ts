@@ -3,7 +3,7 @@ import { createServer, type Server } from 'troupe';
 import { SimulatedClock, settled, TestClient } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
-import { memory } from '../../../src/entries/troupe.ts';
+import { memory } from '../../../src/index.ts';
 import { isObjectInTest, readJson } from '../../../src/testing/test-json.ts';
 import { textOf } from '../../features/asking/support.ts';
 import { EXTENSION, idOf, Modern } from '../../features/tasks/support.ts';

@@ -1,7 +1,5 @@
 /** The client under test of the official conformance suite: `npm run --silent conformance:client -- URL`. */
 
-import type { JsonObject } from '../../../src/core/protocol/json.ts';
-import type { Tool } from '../../../src/core/protocol/types.ts';
 import {
   type Client,
   ClientError,
@@ -9,7 +7,9 @@ import {
   connect,
   type OAuthOptions,
   oauth,
-} from '../../../src/entries/client.ts';
+} from '../../../src/client/client.ts';
+import type { JsonObject } from '../../../src/core/protocol/json.ts';
+import type { Tool } from '../../../src/core/protocol/types.ts';
 
 const [, , address = ''] = process.argv;
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? '';

@@ -1,8 +1,8 @@
 /** Actors that fail inside: who answers, what ends, and what goes on as if nothing had been. */
 import * as assert from 'uvu/assert';
 import { memory } from '../../../src/core/transports/memory.ts';
-import { connect, SimulatedClock, settled } from '../../../src/entries/testing.ts';
-import { createServer, ErrorCode, type InspectionRecord } from '../../../src/entries/troupe.ts';
+import { createServer, ErrorCode, type InspectionRecord } from '../../../src/index.ts';
+import { connect, SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { client, errorOf, stage } from './support.ts';
 

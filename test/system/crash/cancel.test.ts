@@ -2,8 +2,8 @@
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { memory } from '../../../src/core/transports/memory.ts';
-import { connect, SimulatedClock, settled } from '../../../src/entries/testing.ts';
-import { type Context, createServer, ErrorCode } from '../../../src/entries/troupe.ts';
+import { type Context, createServer, ErrorCode } from '../../../src/index.ts';
+import { connect, SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { random } from '../../harness/scale.ts';
 import { busy, Conversation } from '../fuzz/conversation.ts';

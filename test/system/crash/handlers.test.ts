@@ -1,7 +1,7 @@
 /** Handlers that fail: whatever they throw, whenever, the request is answered, nothing that was not meant for the client is told, and the next call works. */
 import * as assert from 'uvu/assert';
-import { settled } from '../../../src/entries/testing.ts';
-import { ErrorCode, ProtocolError } from '../../../src/entries/troupe.ts';
+import { ErrorCode, ProtocolError } from '../../../src/index.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { client, errorOf, stage, states, THROWN } from './support.ts';
 

@@ -1,8 +1,8 @@
 /** Hostile results: whatever a handler or an executor of the author's gives back, one valid answer leaves, and the next message works. */
 import * as assert from 'uvu/assert';
 import { isObject } from '../../../src/core/protocol/json.ts';
-import { connect, ErrorAnswer, type TestClient } from '../../../src/entries/testing.ts';
-import { createServer, ErrorCode, type ServerOptions } from '../../../src/entries/troupe.ts';
+import { createServer, ErrorCode, type ServerOptions } from '../../../src/index.ts';
+import { connect, ErrorAnswer, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { busy } from '../fuzz/conversation.ts';
 import { client, errorOf, stage } from './support.ts';

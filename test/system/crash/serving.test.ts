@@ -9,8 +9,8 @@ import { DIALECTS } from '../../../src/core/protocol/dialects/index.ts';
 import { Catalogue } from '../../../src/core/registry/catalogue.ts';
 import { spawnRegistry } from '../../../src/core/registry/registry.actor.ts';
 import { IncomingRequest } from '../../../src/core/requests/active-request.ts';
-import { SimulatedClock } from '../../../src/entries/testing.ts';
-import { ErrorCode } from '../../../src/entries/troupe.ts';
+import { ErrorCode } from '../../../src/index.ts';
+import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('actors that serve, failing');

@@ -1,7 +1,7 @@
 /** What the crash suites share: a server whose log is kept, clients whose every message is held to the official schemas, and how an error is told. */
 
-import { connect, ErrorAnswer, SimulatedClock, type TestClient } from '../../../src/entries/testing.ts';
-import { createServer, type Server, type ServerOptions } from '../../../src/entries/troupe.ts';
+import { createServer, type Server, type ServerOptions } from '../../../src/index.ts';
+import { connect, ErrorAnswer, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
 import { wireChecker } from '../../harness/wire.ts';
 
 export interface Stage {

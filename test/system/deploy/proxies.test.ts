@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
-import { createServer, http } from '../../../src/entries/troupe.ts';
+import { createServer, http } from '../../../src/index.ts';
 import { EventReader } from '../../core/http/sse.ts';
 import { suite } from '../../harness/door.ts';
 import { freePort } from '../../harness/free-port.ts';

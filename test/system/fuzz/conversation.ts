@@ -1,7 +1,7 @@
 /** A conversation that is held to the model, message by message, and to what must never be told. */
 import { hostname, tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import type { MemoryPeer, Server } from '../../../src/entries/troupe.ts';
+import type { MemoryPeer, Server } from '../../../src/index.ts';
 import { Model } from './model.ts';
 
 /** What must never be in an answer, unless the client said it first. */

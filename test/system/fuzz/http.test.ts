@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { LEGACY_REVISIONS } from '../../../src/core/protocol/revisions.ts';
-import { http } from '../../../src/entries/troupe.ts';
+import { http } from '../../../src/index.ts';
 import { answered, call } from '../../core/http/modern.ts';
 import { Raw, type RawResponse } from '../../core/http/raw.ts';
 import { openSession, textIn } from '../../core/http/support.ts';

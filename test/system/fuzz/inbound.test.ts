@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { METHODS } from '../../../src/core/protocol/methods.ts';
 import { LEGACY_REVISIONS, type Revision } from '../../../src/core/protocol/revisions.ts';
-import { settled } from '../../../src/entries/testing.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { random } from '../../harness/scale.ts';
 import { busy, Conversation } from './conversation.ts';

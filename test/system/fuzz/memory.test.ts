@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import { settled } from '../../../src/entries/testing.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { random, times } from '../../harness/scale.ts';
 import { input } from './hostile.ts';

@@ -11,7 +11,7 @@ import {
   type Server,
   ToolError,
   toolResult,
-} from '../../../src/entries/troupe.ts';
+} from '../../../src/index.ts';
 import { MESSAGES } from './messages.ts';
 
 /** Longest message of this server, in bytes. Small, so that hostile texts pass it often. */

@@ -154,7 +154,7 @@ if (existsSync(lib)) {
   });
 
   test('a worker of troupe run loads six files, and none before it enables the compile cache', () => {
-    assert.equal(loadedWith('entries/worker-main.js').files, ['entries/worker-main.js']);
+    assert.equal(loadedWith('worker-main.js').files, ['worker-main.js']);
     assert.equal(loadedWith('command-worker.js').files, [
       'chunk-actors',
       'chunk-base',
@@ -199,12 +199,7 @@ if (existsSync(lib)) {
 
   test('each file that Node starts by its path is where src/core/kernel/package-files.ts expects it', () => {
     const built = readdirSync(lib, { recursive: true, encoding: 'utf8' });
-    for (const file of [
-      'cli/main',
-      'entries/worker-main',
-      'features/discovery/inherit',
-      'features/sqlite/sqlite-worker',
-    ])
+    for (const file of ['cli/main', 'worker-main', 'features/discovery/inherit', 'features/sqlite/sqlite-worker'])
       assert.ok(built.includes(`${file}.js`), file);
     for (const thread of ['pool-thread', 'watchdog-thread'])
       assert.ok(built.includes(`features/workers/${thread}.js`), thread);

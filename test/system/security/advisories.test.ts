@@ -2,7 +2,7 @@
 import { nanoid } from 'nanoid';
 import * as assert from 'uvu/assert';
 import { LATEST_MODERN } from '../../../src/core/protocol/revisions.ts';
-import { settled } from '../../../src/entries/testing.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { type Flooding, flood } from '../../core/http/flood.ts';
 import { answered, call, modern, refused, SELF } from '../../core/http/modern.ts';
 import { Raw, rawRequest } from '../../core/http/raw.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import * as assert from 'uvu/assert';
-import { createServer, type Server, socket, stdio } from '../../../src/entries/troupe.ts';
+import { createServer, type Server, socket, stdio } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('long lines');

@@ -1,7 +1,7 @@
 /** S-47: what HTTP clients have sent in part, and what they do not read, is limited in bytes by the quota of everything that clients hold. */
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
-import { ErrorCode } from '../../../src/entries/troupe.ts';
+import { ErrorCode } from '../../../src/index.ts';
 import { call, modern } from '../../core/http/modern.ts';
 import { Raw, rawRequest } from '../../core/http/raw.ts';
 import { messagesOf, serving } from '../../core/http/session.ts';

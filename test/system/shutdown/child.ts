@@ -1,5 +1,5 @@
 /** A server in a process of its own, as a client of it sees it: whole messages, its stderr, and how it ended. */
-import { TestClient, type Wire } from '../../../src/entries/testing.ts';
+import { TestClient, type Wire } from '../../../src/testing/testing.ts';
 import { Fixture, nodeCommand } from '../../core/transports/support.ts';
 
 export interface Child {

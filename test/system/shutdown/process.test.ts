@@ -1,7 +1,7 @@
 /** Shutdown of real processes that serve stdio: every way in which a client leaves, and what tools may have left behind. */
 import * as assert from 'uvu/assert';
-import { ErrorAnswer, type TestClient } from '../../../src/entries/testing.ts';
-import { type CallToolResult, ErrorCode } from '../../../src/entries/troupe.ts';
+import { type CallToolResult, ErrorCode } from '../../../src/index.ts';
+import { ErrorAnswer, type TestClient } from '../../../src/testing/testing.ts';
 import { fullOnly, suite } from '../../harness/door.ts';
 import { errorOf } from '../crash/support.ts';
 import { SELF } from '../fuzz/messages.ts';

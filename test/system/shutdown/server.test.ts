@@ -1,7 +1,7 @@
 /** Shutdown, step by step, inside the process: what is in flight is answered, what is new is refused, and everything closes once. */
 import * as assert from 'uvu/assert';
-import { connect, settled } from '../../../src/entries/testing.ts';
-import { ErrorCode, memory } from '../../../src/entries/troupe.ts';
+import { ErrorCode, memory } from '../../../src/index.ts';
+import { connect, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { client, errorOf, stage, states } from '../crash/support.ts';
 import { opening, SELF } from '../fuzz/messages.ts';

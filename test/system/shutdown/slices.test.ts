@@ -5,15 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { META } from '../../../src/core/protocol/meta.ts';
-import { SimulatedClock, settled } from '../../../src/entries/testing.ts';
-import {
-  createServer,
-  type Limits,
-  type MemoryPeer,
-  memory,
-  type Server,
-  socket,
-} from '../../../src/entries/troupe.ts';
+import { createServer, type Limits, type MemoryPeer, memory, type Server, socket } from '../../../src/index.ts';
+import { SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { mostInOneTurn, turn } from '../../core/emitters/support.ts';
 import { RecordingHost } from '../../core/transports/support.ts';
 import { suite } from '../../harness/door.ts';

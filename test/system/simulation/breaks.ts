@@ -1,5 +1,5 @@
 /** Ways to break a simulated server on purpose: a simulator that does not find them finds nothing. */
-import type { MemoryPeer } from '../../../src/entries/troupe.ts';
+import type { MemoryPeer } from '../../../src/index.ts';
 import type { StoreBreaks } from './disk.ts';
 import type { Random } from './random.ts';
 

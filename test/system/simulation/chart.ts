@@ -1,7 +1,7 @@
 /** A tool of the simulated server that is a statechart: it takes a step, asks, waits, takes another, and asks again. */
 import { assign, setup } from 'xstate';
 import * as z from 'zod';
-import { elicitWith, fromSteps } from '../../../src/entries/troupe.ts';
+import { elicitWith, fromSteps } from '../../../src/index.ts';
 import type { ToolArgs, ToolWorld } from './tools.ts';
 
 const ANSWER = z.object({ word: z.string() });

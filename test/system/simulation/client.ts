@@ -3,7 +3,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../../src/core/protocol/task-params.ts';
-import type { MemoryPeer } from '../../../src/entries/troupe.ts';
+import type { MemoryPeer } from '../../../src/index.ts';
 import { isTerminal, type KnownTask } from './book.ts';
 import type { KnownHandle } from './handles.ts';
 import type { Act, HandleAct, Reply, ToolName } from './plan.ts';

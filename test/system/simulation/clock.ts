@@ -1,7 +1,7 @@
 /** The time of one generation of the server: when its process is killed, none of its timers fires any more. */
 
-import type { SimulatedClock } from '../../../src/entries/testing.ts';
-import type { Clock, Timer } from '../../../src/entries/troupe.ts';
+import type { Clock, Timer } from '../../../src/index.ts';
+import type { SimulatedClock } from '../../../src/testing/testing.ts';
 
 const NOTHING: Timer = { cancel() {} };
 

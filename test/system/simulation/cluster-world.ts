@@ -1,7 +1,7 @@
 /** A simulated cluster: processes on one database, clients that reach any of them, and faults; all of it decided by a seed. */
 import { messageOf } from '../../../src/core/protocol/json.ts';
 import type { Peer } from '../../../src/core/store/membership.ts';
-import { SimulatedClock } from '../../../src/entries/testing.ts';
+import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { type DatabaseFaults, MemoryDatabase } from '../../harness/memory-nodes.ts';
 import { actorOf, NodeProcess, type Outcome, type ProcessWorld, STREAM } from './node-process.ts';
 import { Random } from './random.ts';

@@ -1,7 +1,7 @@
 /** The disk of a simulated world, and the store that a generation of the server has on it: durable after a while, in order, or not at all. */
 import type { StoreAnswer, StoreFault, StoreRead, Write } from '../../../src/core/store/store.ts';
 import { StoreError } from '../../../src/core/store/store.ts';
-import type { SimulatedClock } from '../../../src/entries/testing.ts';
+import type { SimulatedClock } from '../../../src/testing/testing.ts';
 import { type OtherQuery, TestStore } from '../../harness/test-store.ts';
 import type { Random } from './random.ts';
 import { Rows } from './rows.ts';

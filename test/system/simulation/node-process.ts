@@ -2,8 +2,8 @@
 import type { Clock, Timer } from '../../../src/core/kernel/clock.ts';
 import type { CellHolder } from '../../../src/core/messages/cell-holder.ts';
 import type { Peer } from '../../../src/core/store/membership.ts';
-import type { SimulatedClock } from '../../../src/entries/testing.ts';
 import { ClusterNode, type NodeLinksPort } from '../../../src/features/cluster/cluster-node.ts';
+import type { SimulatedClock } from '../../../src/testing/testing.ts';
 import type { MemoryProcess } from '../../harness/memory-nodes.ts';
 
 /** The stream of a log. */

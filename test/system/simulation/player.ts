@@ -1,7 +1,7 @@
 /** What a simulated world asks of its clients, however they are connected. */
 
-import type { SimulatedClock } from '../../../src/entries/testing.ts';
-import type { Server } from '../../../src/entries/troupe.ts';
+import type { Server } from '../../../src/index.ts';
+import type { SimulatedClock } from '../../../src/testing/testing.ts';
 import type { Book, Happening, KnownTask } from './book.ts';
 import type { HandleBook } from './handles.ts';
 import type { Act } from './plan.ts';

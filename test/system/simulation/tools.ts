@@ -1,7 +1,7 @@
 /** What the simulated server offers: tools that work, wait, ask, take steps, fail and keep a ledger, each of which says which call it served. */
 import * as z from 'zod';
 import type { JournalEvent } from '../../../src/core/store/store.ts';
-import { type Context, type Server, ToolError } from '../../../src/entries/troupe.ts';
+import { type Context, type Server, ToolError } from '../../../src/index.ts';
 import { chartMachine } from './chart.ts';
 import type { GenerationClock } from './clock.ts';
 import type { SimulatedStore } from './disk.ts';

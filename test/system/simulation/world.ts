@@ -2,8 +2,8 @@
 
 import { loadRoutes } from '../../../src/core/http/endpoint.ts';
 import { messageOf } from '../../../src/core/protocol/json.ts';
-import { connect, SimulatedClock } from '../../../src/entries/testing.ts';
-import { createServer, type MemoryPeer, memory, type Server } from '../../../src/entries/troupe.ts';
+import { createServer, type MemoryPeer, memory, type Server } from '../../../src/index.ts';
+import { connect, SimulatedClock } from '../../../src/testing/testing.ts';
 import { Book, type Happening, isTerminal } from './book.ts';
 import { type Breaks, BrokenWire } from './breaks.ts';
 import { Client } from './client.ts';

@@ -1,7 +1,6 @@
 /** The servers that the transcripts are played against. What a test needs to happen on the server's side, a tool does. */
 import { assign, setup } from 'xstate';
 import { declaredExtension } from '../../../src/core/protocol/extensions.ts';
-import type { SimulatedClock } from '../../../src/entries/testing.ts';
 import {
   audio,
   createServer,
@@ -14,7 +13,8 @@ import {
   type Server,
   ToolError,
   text,
-} from '../../../src/entries/troupe.ts';
+} from '../../../src/index.ts';
+import type { SimulatedClock } from '../../../src/testing/testing.ts';
 
 const INFO = {
   name: 'cast',

@@ -1,7 +1,7 @@
 /** The listener for Prometheus: a port of its own, on loopback, in both formats. */
 import { request as send } from 'node:http';
 import * as assert from 'uvu/assert';
-import { createServer, http } from '../../../../src/entries/troupe.ts';
+import { createServer, http } from '../../../../src/index.ts';
 import { suite } from '../../../harness/door.ts';
 
 const test = suite('the listener for Prometheus');

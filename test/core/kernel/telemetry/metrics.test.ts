@@ -8,14 +8,8 @@ import { z } from 'zod';
 import { Histogram } from '../../../../src/core/kernel/telemetry/instruments.ts';
 import { Metrics } from '../../../../src/core/kernel/telemetry/metrics.ts';
 import { formatFor, metricsText } from '../../../../src/core/kernel/telemetry/prometheus.ts';
-import { connect, SimulatedClock, settled } from '../../../../src/entries/testing.ts';
-import {
-  createServer,
-  ProtocolError,
-  type Server,
-  type ServerOptions,
-  sqlite,
-} from '../../../../src/entries/troupe.ts';
+import { createServer, ProtocolError, type Server, type ServerOptions, sqlite } from '../../../../src/index.ts';
+import { connect, SimulatedClock, settled } from '../../../../src/testing/testing.ts';
 import { accept, Modern } from '../../../features/asking/support.ts';
 import { suite } from '../../../harness/door.ts';
 import { atScale } from '../../../harness/scale.ts';

@@ -24,8 +24,7 @@ import { createMachine } from 'xstate';
 import { z } from 'zod';
 import type { Telemetry } from '../../../../src/core/kernel/telemetry/telemetry.ts';
 import type { JsonObject } from '../../../../src/core/protocol/json.ts';
-import { type OtelOptions, otel } from '../../../../src/entries/otel.ts';
-import { connect, SimulatedClock } from '../../../../src/entries/testing.ts';
+import { type OtelOptions, otel } from '../../../../src/features/telemetry/otel.ts';
 import {
   createServer,
   http,
@@ -34,7 +33,8 @@ import {
   type ServerOptions,
   socket,
   sqlite,
-} from '../../../../src/entries/troupe.ts';
+} from '../../../../src/index.ts';
+import { connect, SimulatedClock } from '../../../../src/testing/testing.ts';
 import { ALL, accept, Modern } from '../../../features/asking/support.ts';
 import { startable } from '../../../harness/compiled.ts';
 import { suite } from '../../../harness/door.ts';
@@ -386,7 +386,7 @@ test('(G-13) sockets are named as their transport', async () => {
   const path = join(directory, 's.sock');
   const server = shop();
   await server.listen(socket(path));
-  const { connect: open } = await import('../../../../src/entries/client.ts');
+  const { connect: open } = await import('../../../../src/client/client.ts');
   const client = await open({ socket: path });
   await client.call('echo', { say: 'hi' });
   await client.close();

@@ -16,10 +16,10 @@ import { Duplex } from 'node:stream';
 import * as assert from 'uvu/assert';
 import type { LinkedExchange } from '../../../../src/core/http/other-nodes.ts';
 import { authOf } from '../../../../src/core/messages/auth.ts';
-import { SimulatedClock } from '../../../../src/entries/testing.ts';
 import { LinkChannel, RECORD } from '../../../../src/features/cluster/link/link-channel.ts';
 import { LinkSignature, linkProof, newNonce } from '../../../../src/features/cluster/link/link-handshake.ts';
 import { headText } from '../../../../src/features/cluster/link/link-text.ts';
+import { SimulatedClock } from '../../../../src/testing/testing.ts';
 import { suite, timeLimit } from '../../../harness/door.ts';
 import { exchange, forward, type LinkedNode, linked, linkedNode, SECRET } from './support.ts';
 

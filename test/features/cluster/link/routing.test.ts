@@ -9,7 +9,7 @@ import { CELLS, cellIn, withCell } from '../../../../src/core/protocol/cell.ts';
 import { isObject } from '../../../../src/core/protocol/json.ts';
 import { META } from '../../../../src/core/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../../../src/core/protocol/task-params.ts';
-import { defineMachine, defineResource, defineTool } from '../../../../src/entries/troupe.ts';
+import { defineMachine, defineResource, defineTool } from '../../../../src/index.ts';
 import type { ChartFrame } from '../../../../src/inspector/frames.ts';
 import { LIVE, Model, nodeWaits, timelineRows, type WireExchange } from '../../../../src/inspector/model/index.ts';
 import { Redactor } from '../../../../src/inspector/redaction/redact.ts';

@@ -2,8 +2,8 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import * as assert from 'uvu/assert';
-import { SimulatedClock } from '../../../../src/entries/testing.ts';
 import { UnprovenConnections } from '../../../../src/features/cluster/link/unproven-connections.ts';
+import { SimulatedClock } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
 
 const test = suite('unproven connections');

@@ -11,7 +11,8 @@ import { INTERNALS } from '../../../../src/core/server/internals.ts';
 import type { CommitRiders } from '../../../../src/core/store/commit-rider.ts';
 import { meteredStore } from '../../../../src/core/store/metered-store.ts';
 import type { Write } from '../../../../src/core/store/store.ts';
-import { connect, ErrorAnswer, SimulatedClock, settled } from '../../../../src/entries/testing.ts';
+import { AuditFile, readAuditFile } from '../../../../src/features/guard/audit/audit-file.ts';
+import { AuditRows, readAuditRows, type StoredEvents } from '../../../../src/features/guard/audit/audit-rows.ts';
 import {
   type AuditRecord,
   createServer,
@@ -19,9 +20,8 @@ import {
   type JsonObject,
   type ServerOptions,
   sqlite,
-} from '../../../../src/entries/troupe.ts';
-import { AuditFile, readAuditFile } from '../../../../src/features/guard/audit/audit-file.ts';
-import { AuditRows, readAuditRows, type StoredEvents } from '../../../../src/features/guard/audit/audit-rows.ts';
+} from '../../../../src/index.ts';
+import { connect, ErrorAnswer, SimulatedClock, settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
 import { TestStore } from '../../../harness/test-store.ts';
 import { accept, Modern } from '../../asking/support.ts';

@@ -1,7 +1,7 @@
 /** A stream ends a minute after the token that opened it; the next token of its principal continues without a gap (G-07). */
 import * as assert from 'uvu/assert';
-import { settled } from '../../../../src/entries/testing.ts';
-import type { HttpOptions } from '../../../../src/entries/troupe.ts';
+import type { HttpOptions } from '../../../../src/index.ts';
+import { settled } from '../../../../src/testing/testing.ts';
 import { modern } from '../../../core/http/modern.ts';
 import { change, serving, watch } from '../../../core/http/session.ts';
 import { ask, openSession, type SseEvent, type Stage } from '../../../core/http/support.ts';

@@ -1,8 +1,8 @@
 /** Each caller lists what its rules show; lists are made once for each view, and cursors belong to one (G-06). */
 import * as assert from 'uvu/assert';
-import { connect, ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../../src/entries/testing.ts';
-import { createServer, ErrorCode, type Server } from '../../../../src/entries/troupe.ts';
 import { ListViews, MAX_VIEWS } from '../../../../src/features/guard/authorization/list-views.ts';
+import { createServer, ErrorCode, type Server } from '../../../../src/index.ts';
+import { connect, ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../../src/testing/testing.ts';
 import { modern } from '../../../core/http/modern.ts';
 import { serving } from '../../../core/http/session.ts';
 import { ask } from '../../../core/http/support.ts';

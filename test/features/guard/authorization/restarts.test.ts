@@ -1,8 +1,8 @@
 /** After a restart a task still needs its scopes, and a call that runs again still has its caller (G-04). */
 import * as assert from 'uvu/assert';
 import { META } from '../../../../src/core/protocol/meta.ts';
-import { connect, ErrorAnswer, SimulatedClock, settled } from '../../../../src/entries/testing.ts';
-import { type Auth, createServer, ErrorCode, type Server } from '../../../../src/entries/troupe.ts';
+import { type Auth, createServer, ErrorCode, type Server } from '../../../../src/index.ts';
+import { connect, ErrorAnswer, SimulatedClock, settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
 import { Disk } from '../../tasks/durable/support.ts';
 import { EXTENSION, idOf } from '../../tasks/support.ts';

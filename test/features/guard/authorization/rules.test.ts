@@ -3,7 +3,6 @@ import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import { z } from 'zod';
 import type { JsonObject } from '../../../../src/core/protocol/json.ts';
-import { connect, ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../../src/entries/testing.ts';
 import {
   type AuditRecord,
   type AuthorizationCall,
@@ -13,7 +12,8 @@ import {
   type HttpOptions,
   type Server,
   type ServerOptions,
-} from '../../../../src/entries/troupe.ts';
+} from '../../../../src/index.ts';
+import { connect, ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../../src/testing/testing.ts';
 import { modern } from '../../../core/http/modern.ts';
 import { serving } from '../../../core/http/session.ts';
 import { ask } from '../../../core/http/support.ts';

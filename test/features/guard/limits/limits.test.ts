@@ -15,7 +15,8 @@ import { IncomingRequest } from '../../../../src/core/requests/active-request.ts
 import { compileInput } from '../../../../src/core/schema/compile-schema.ts';
 import { memoryStore } from '../../../../src/core/store/memory-store.ts';
 import type { Write } from '../../../../src/core/store/store.ts';
-import { connect, ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../../src/entries/testing.ts';
+import { compileLimits } from '../../../../src/features/guard/limits/call-limits.ts';
+import { LimitedCalls } from '../../../../src/features/guard/limits/limited-calls.ts';
 import {
   type CallLimits,
   createServer,
@@ -24,9 +25,8 @@ import {
   type Store,
   type StoreAnswer,
   sqlite,
-} from '../../../../src/entries/troupe.ts';
-import { compileLimits } from '../../../../src/features/guard/limits/call-limits.ts';
-import { LimitedCalls } from '../../../../src/features/guard/limits/limited-calls.ts';
+} from '../../../../src/index.ts';
+import { connect, ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../../src/testing/testing.ts';
 import { startable } from '../../../harness/compiled.ts';
 import { suite } from '../../../harness/door.ts';
 import { SCALE } from '../../../harness/scale.ts';

@@ -1,7 +1,7 @@
 /** What a task tells the session that it was created in, and what waiting for a client costs a server. */
 import * as assert from 'uvu/assert';
 import { isObject } from '../../../../src/core/protocol/json.ts';
-import { settled } from '../../../../src/entries/testing.ts';
+import { settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
 import { accept, errorOf } from '../../asking/support.ts';
 import { gate, idOf, NAME } from '../support.ts';

@@ -1,8 +1,8 @@
 /** Questions of requests that survive the process: their keys, which answers were taken, and steps that are durable before they are used. */
 import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../../../src/core/protocol/json.ts';
-import { settled } from '../../../../src/entries/testing.ts';
-import type { Server } from '../../../../src/entries/troupe.ts';
+import type { Server } from '../../../../src/index.ts';
+import { settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
 import { accept, errorOf, textOf } from '../../asking/support.ts';
 import { NAME } from '../support.ts';

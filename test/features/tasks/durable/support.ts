@@ -4,8 +4,8 @@ import type { JsonObject } from '../../../../src/core/protocol/json.ts';
 import { META } from '../../../../src/core/protocol/meta.ts';
 import { memoryStore } from '../../../../src/core/store/memory-store.ts';
 import { StoreError, type Write } from '../../../../src/core/store/store.ts';
-import { SimulatedClock, settled, TestClient } from '../../../../src/entries/testing.ts';
-import { createServer, type Limits, memory, type Server, type ServerOptions } from '../../../../src/entries/troupe.ts';
+import { createServer, type Limits, memory, type Server, type ServerOptions } from '../../../../src/index.ts';
+import { SimulatedClock, settled, TestClient } from '../../../../src/testing/testing.ts';
 import { TestStore } from '../../../harness/test-store.ts';
 import { EXTENSION, Modern } from '../support.ts';
 

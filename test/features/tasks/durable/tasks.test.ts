@@ -1,8 +1,8 @@
 /** Tasks that survive the process: created before their clients hear of them, run anew where that is no harm, and never otherwise than they were. */
 import * as assert from 'uvu/assert';
 import { isObject, type JsonObject } from '../../../../src/core/protocol/json.ts';
-import { SimulatedClock, settled } from '../../../../src/entries/testing.ts';
-import type { Server } from '../../../../src/entries/troupe.ts';
+import type { Server } from '../../../../src/index.ts';
+import { SimulatedClock, settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
 import { errorOf, textOf } from '../../asking/support.ts';
 import { accept, gate, idOf, inside, keysOf, NAME, pending } from '../support.ts';

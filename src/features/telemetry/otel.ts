@@ -17,15 +17,15 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import * as conventions from '../core/kernel/telemetry/conventions.ts';
-import type { Instrument } from '../core/kernel/telemetry/instruments.ts';
-import { DURATION_BOUNDS } from '../core/kernel/telemetry/metrics.ts';
-import type { EndedSession, SeenQuestion, SeenRequest, Telemetry } from '../core/kernel/telemetry/telemetry.ts';
-import type { InputRequest } from '../core/messages/client-input.ts';
-import type { Ended, QuestionSpan, RequestSpan, TraceIds } from '../core/messages/spans.ts';
-import { isObject } from '../core/protocol/json.ts';
-import * as option from '../core/protocol/option-rows.ts';
-import { toText } from '../core/store/serialize.ts';
+import * as conventions from '../../core/kernel/telemetry/conventions.ts';
+import type { Instrument } from '../../core/kernel/telemetry/instruments.ts';
+import { DURATION_BOUNDS } from '../../core/kernel/telemetry/metrics.ts';
+import type { EndedSession, SeenQuestion, SeenRequest, Telemetry } from '../../core/kernel/telemetry/telemetry.ts';
+import type { InputRequest } from '../../core/messages/client-input.ts';
+import type { Ended, QuestionSpan, RequestSpan, TraceIds } from '../../core/messages/spans.ts';
+import { isObject } from '../../core/protocol/json.ts';
+import * as option from '../../core/protocol/option-rows.ts';
+import { toText } from '../../core/store/serialize.ts';
 
 export interface OtelOptions {
   /**

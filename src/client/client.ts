@@ -1,0 +1,32 @@
+/** The client (`troupe/client`): connects to MCP servers of every revision. */
+
+export type { ListedSkillFile, SkillEntry } from '../core/protocol/skills.ts';
+export type { Authorization, Challenge } from './authorization.ts';
+export type { Channel, ChannelFailure, ChannelHost, ChannelMail, OutgoingMessage } from './channels/channel.ts';
+export type { StdioCommand } from './channels/stdio-channel.ts';
+export type { ConnectedServer } from './client-connection.actor.ts';
+export { type CarriedOut, ClientError, ErrorResponse, type FailureReason } from './client-errors.ts';
+export type {
+  CallOptions,
+  ClientRoot,
+  ConnectOptions,
+  ConnectTarget,
+  ElicitationForm,
+  ElicitationPage,
+  FormAnswer,
+  PageAnswer,
+  SamplingRequest,
+  SamplingResult,
+  SamplingSupport,
+  ServerLogMessage,
+  ServerProgress,
+  ServerRequestContext,
+} from './client-options.ts';
+export { ClientTask } from './client-task.ts';
+export { Client, type CompletionReference, type ListOptions } from './connected-client.ts';
+export { type FileTokensOptions, fileTokens } from './oauth/file-tokens.ts';
+export { type OAuthOptions, oauth, type SignedOut, signOut } from './oauth/resource-grant.ts';
+export { memoryTokens, type TokenStore } from './oauth/token-store.ts';
+export { connect } from './open-client.ts';
+export { Changes, type ChangesFilter, type ServerChange } from './server-changes.ts';
+export { Skill, type SkillFile } from './server-skills.ts';

@@ -1,0 +1,167 @@
+/** The public surface of Troupe. */
+
+export { audio, embedded, image, link, text } from './core/execution/content.ts';
+export type { Context, Log } from './core/execution/context.ts';
+export {
+  type Envelope,
+  type EnvelopeInput,
+  type EnvelopeMeta,
+  envelopeOf,
+  toolResult,
+} from './core/execution/envelope.ts';
+export type {
+  Completer,
+  CompletionCall,
+  CompletionExecution,
+  Execution,
+  ExecutionOptions,
+  Executions,
+  PromptCall,
+  PromptExecution,
+  ResourceExecution,
+  ResourceRead,
+  Suggestions,
+  TaskSupport,
+  ToolCall,
+  ToolExecution,
+  Variables,
+} from './core/execution/execution.ts';
+export { CannotAsk, Unanswered } from './core/execution/input-errors.ts';
+export type * from './core/execution/questions.ts';
+export { type CallGate, type RequestGate, type RunGate, STAGES, type Stage } from './core/execution/stages.ts';
+export { type HttpTransport, http } from './core/http/http.ts';
+export type {
+  AuthenticatedCaller,
+  AuthenticateResult,
+  Authentication,
+  AuthenticationRequest,
+  HttpAuthenticator,
+} from './core/http/http-authenticator.ts';
+export type { HttpOptions } from './core/http/http-options.ts';
+export type { Clock, Timer } from './core/kernel/clock.ts';
+export type { ActorKind, InspectionListener, InspectionRecord } from './core/kernel/inspection/records.ts';
+export { DEFAULT_LIMITS, type Limits } from './core/kernel/limits.ts';
+export type { LogEvent, LogFields, LoggedError, OperatorLog } from './core/kernel/operator-log.ts';
+export type { Quarantined } from './core/kernel/quarantine.ts';
+export type { MetricsFormat } from './core/kernel/telemetry/prometheus.ts';
+export type {
+  Ended,
+  EndedSession,
+  QuestionSpan,
+  RequestSpan,
+  SeenQuestion,
+  SeenRequest,
+  Telemetry,
+} from './core/kernel/telemetry/telemetry.ts';
+export type { Auth } from './core/messages/auth.ts';
+export type {
+  AuthorizationCall,
+  AuthorizationContext,
+  AuthorizationDecision,
+  AuthorizationRule,
+  Guarded,
+  GuardedElement,
+} from './core/messages/authorization-rule.ts';
+export { ErrorCode, type ErrorCodeValue, ProtocolError, ToolError } from './core/protocol/errors.ts';
+export type { JsonObject, JsonValue } from './core/protocol/json.ts';
+export { type Era, type Revision, SUPPORTED_REVISIONS } from './core/protocol/revisions.ts';
+export type { ListedSkillFile, SkillEntry } from './core/protocol/skills.ts';
+export type * from './core/protocol/types.ts';
+export { TemplateError } from './core/protocol/uri-template.ts';
+export type { ReadableCatalogue } from './core/registry/catalogue.ts';
+export {
+  definePrompt,
+  defineResource,
+  defineTool,
+  type MachineToolDefinition,
+  type MachineToolOptions,
+  type PromptDefinition,
+  type PromptHandler,
+  type PromptOptions,
+  type ResourceDefinition,
+  type ResourceHandler,
+  type ResourceOptions,
+  type ThreadToolOptions,
+  type ToolDefinition,
+  type ToolHandler,
+  type ToolOptions,
+} from './core/registry/define.ts';
+export { DefinitionError } from './core/registry/definition-checks.ts';
+export type {
+  PromptRegistration,
+  RegisteredElement,
+  Registration,
+  ToolRegistration,
+} from './core/registry/registration.ts';
+export type { TemplateCompleters, TemplateVariables } from './core/registry/template-variables.ts';
+export type { CompiledSchema, Problem } from './core/schema/schema.ts';
+export { SchemaError } from './core/schema/schema-error.ts';
+export type { AuthorSchema, Infer, InferInput } from './core/schema/schema-types.ts';
+export type { Core, Feature, FeatureParts } from './core/server/feature.ts';
+export { fromPino, jsonLog, type PinoLogger } from './core/server/json-log.ts';
+export type { ServerOptions } from './core/server/options.ts';
+export { memoryStore } from './core/store/memory-store.ts';
+export {
+  type ActorRow,
+  type DeadLetter,
+  type JournalEvent,
+  type ListQuery,
+  Store,
+  type StoreAnswer,
+  type Stored,
+  type StoredKind,
+  StoreError,
+  type StoreFault,
+  type StoreHost,
+  type StoreQuery,
+  type StreamRow,
+  type TimerRow,
+  type Write,
+} from './core/store/store.ts';
+export { type MemoryClient, type MemoryPeer, memory } from './core/transports/memory.ts';
+export { type SocketOptions, socket } from './core/transports/socket.ts';
+export { type StdioOptions, stdio } from './core/transports/stdio.ts';
+export type { Readiness, Transport, TransportHost, UnreadyReason } from './core/transports/transport.ts';
+export type { AppDefinition, AppOptions, AppOrigins, AppPermission } from './features/apps/app-options.ts';
+export type { AppRegistration, RegisteredApp } from './features/apps/app-registration.ts';
+export { elicit, elicitUrl, elicitWith, roots, sample } from './features/asking/invocations.ts';
+export type { ClusterOptions } from './features/cluster/cluster-options.ts';
+export type { ClusterReport } from './features/cluster/cluster-report.ts';
+export type { Discovered, DiscoverOptions } from './features/discovery/discover.ts';
+export type { AuditOptions } from './features/guard/audit/audit-options.ts';
+export type { AuditEvent, AuditQuery, AuditRecord } from './features/guard/audit/audit-record.ts';
+export type { CallLimits } from './features/guard/limits/call-limits.ts';
+export {
+  defineMachine,
+  type EventSchemas,
+  type MachineDefinition,
+  type MachineOptions,
+} from './features/machines/define-machine.ts';
+export { fromSteps, type StepsScope } from './features/machines/durable-steps.ts';
+export type { Migrated, OldInstance } from './features/machines/machine-definition.ts';
+export type { MachineRegistration } from './features/machines/registered-machines.ts';
+export type {
+  InputRequired,
+  Introduction,
+  Middleware,
+  MiddlewareContext,
+  NextFunction,
+  NoResult,
+  RequestCall,
+  RequestMethodName,
+  RequestMethods,
+  RequestResult,
+  TaskInfo,
+  TaskStarted,
+} from './features/middleware/middleware.ts';
+export { postgres } from './features/postgres/postgres.ts';
+export type { PostgresOptions } from './features/postgres/postgres-options.ts';
+export { createServer, isServer, type Server } from './features/server/server.ts';
+export type { RegisteredSkills, SkillProblem, SkillsOptions } from './features/skills/skills-options.ts';
+export { sqlite } from './features/sqlite/sqlite.ts';
+export type { SqliteOptions } from './features/sqlite/sqlite-options.ts';
+export type { Poisoned } from './features/workers/poison-calls.ts';
+export type { Supervised } from './features/workers/supervised.ts';
+export type { WatchdogOption } from './features/workers/watchdog-option.ts';
+export { defineMount, type MountDefinition, type MountRegistration } from './gateway/mounts/define-mount.ts';
+export type { Mount, MountChange, MountOptions, MountTarget } from './gateway/mounts/mount-options.ts';
