@@ -192,7 +192,7 @@ test('troupe top shows the only inspected server, and asks for a process id if t
   const top = await run('top', '--once');
   assert.equal({ code: top.code, err: top.err }, { code: 0, err: '' });
   assert.match(top.out, /^◆ supervised 1\.0\.0 · pid \d+ · live\n1 session {2}1 request {2}0 questions/);
-  assert.match(top.out, /^ {2}cli-test 1\.0\.0 +(?:active|idle) /m);
+  assert.match(top.out, /^ {2}cli-test 1\.0\.0 +ready\.(?:active|idle) /m);
   assert.match(top.out, /^ {4}tools\/call wait +open +\d+:\d\d {2}its result$/m);
 
   // Another inspector, which is registered for the process of this test.
@@ -304,7 +304,7 @@ test.full('attach --spawn --inspect starts a server with an inspector', async ()
   const cli = new Cli(['attach', ...options, '--', folder]);
   await cli.initialize();
   assert.match(readFileSync(`${path}.log`, 'utf8'), URL_LINE);
-  assert.match((await run('top', '--once')).out, /^ {2}cli-test 1\.0\.0 +(?:active|idle) /m);
+  assert.match((await run('top', '--once')).out, /^ {2}cli-test 1\.0\.0 +ready\.(?:active|idle) /m);
   assert.is(await cli.end(), 0);
 });
 
