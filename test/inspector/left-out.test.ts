@@ -1,7 +1,7 @@
 /** What a listener does without is not even recorded, and costs what it costs while nobody listens; who lives, in which state, is told all the same. */
 import * as assert from 'uvu/assert';
 import type { InspectionRecord } from '../../src/core/kernel/inspection/records.ts';
-import { INTERNALS } from '../../src/core/server/internals.ts';
+import { INTERNALS } from '../../src/features/server/internals.ts';
 import { createServer } from '../../src/index.ts';
 import { connect } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';

@@ -3,7 +3,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { connect as connectSocket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import * as assert from 'uvu/assert';
-import { INTERNALS } from '../../src/core/server/internals.ts';
+import { INTERNALS } from '../../src/features/server/internals.ts';
 import { createServer, http, type ServerOptions } from '../../src/index.ts';
 import { type InspectorOptions, openInspector } from '../../src/inspector/inspector.ts';
 import { connect } from '../../src/testing/testing.ts';

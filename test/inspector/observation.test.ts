@@ -1,7 +1,7 @@
 /** A server is observed while somebody watches, and no longer; whoever comes later is told who lives, and whoever reads slowly what is missing. */
 import * as assert from 'uvu/assert';
 import { assign, createMachine } from 'xstate';
-import { INTERNALS } from '../../src/core/server/internals.ts';
+import { INTERNALS } from '../../src/features/server/internals.ts';
 import { createServer, type Server } from '../../src/index.ts';
 import type { Frame, HelloFrame, TraceRecord } from '../../src/inspector/frames.ts';
 import { Model } from '../../src/inspector/model/index.ts';

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { INTERNALS } from '../../src/core/server/internals.ts';
+import { INTERNALS } from '../../src/features/server/internals.ts';
 import { createServer } from '../../src/index.ts';
 import type { Frame, TraceRecord } from '../../src/inspector/frames.ts';
 import { exportPage } from '../../src/inspector/http/export-page.ts';

@@ -1,6 +1,6 @@
 /** The viewers of an inspector: quiet streams show that they are open, and those that nobody reads are ended. */
 import * as assert from 'uvu/assert';
-import { INTERNALS } from '../../src/core/server/internals.ts';
+import { INTERNALS } from '../../src/features/server/internals.ts';
 import { createServer } from '../../src/index.ts';
 import type { HelloFrame } from '../../src/inspector/frames.ts';
 import { Redactor } from '../../src/inspector/redaction/redact.ts';

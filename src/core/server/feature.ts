@@ -15,6 +15,8 @@ import type { Mailbox } from '../messages/mailbox.ts';
 import type { ListenedResources } from '../messages/remote-change.ts';
 import type { RequestPlacement } from '../messages/request-placement.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
+import { isObject } from '../protocol/json.ts';
+import * as option from '../protocol/option-rows.ts';
 import type { Implementation } from '../protocol/types.ts';
 import type { RequestTargets } from '../requests/request-router.ts';
 import type { ConnectionTableOptions } from '../sessions/connections.ts';
@@ -26,7 +28,7 @@ import type { Bus } from '../transports/bus.ts';
 import type { Transport, UnreadyReason } from '../transports/transport.ts';
 import type { RegisteredCapabilities } from './capabilities.ts';
 import type { Elements } from './elements.ts';
-import type { ServerOptions } from './options.ts';
+import { CORE_OPTIONS, type ServerOptions } from './options.ts';
 import type { StoreLifecycle } from './store-lifecycle.ts';
 
 declare module './options.ts' {
@@ -39,12 +41,34 @@ declare module './options.ts' {
 /** A feature of servers. Its value is also the key under which other features find its service. */
 export interface Feature<Service = unknown> {
   readonly name: string;
+  /** The options of `createServer` that it adds, with the values that each accepts. Their types are merged into `ServerOptions`. */
+  readonly options?: Readonly<Record<string, option.Check>>;
   /** Replaces the clock, before anything else of the server exists. */
   clock?(options: ServerOptions, clock: Clock): Clock | undefined;
   /** It opens before the elements, sessions and subscriptions of the server exist, because it decides what of the store is this process's. */
   readonly opensFirst?: true;
   /** Opens the feature for one server, in the order of the list. */
   open(core: Core): FeatureParts<Service>;
+}
+
+/** The row of the option `features`. */
+export const FEATURES_ROW = option.expected(
+  'a list of features, each with a name and open(core)',
+  (value) => Array.isArray(value) && value.every(isFeature),
+);
+
+function isFeature(value: unknown): value is Feature {
+  return isObject(value) && option.isFilled(value.name) && option.isFunction(value.open);
+}
+
+/** The rows of all options of a server with these features. */
+export function optionRows(features: readonly Feature[]): Readonly<Record<string, option.Check>> {
+  return Object.assign({ ...CORE_OPTIONS, features: FEATURES_ROW }, ...features.map(({ options }) => options));
+}
+
+/** The features that options name. Another check rejects what is none. */
+export function featuresIn({ features = [] }: ServerOptions): readonly Feature[] {
+  return Array.isArray(features) ? features.filter(isFeature) : [];
 }
 
 /** The parts of one server that a feature adds. */

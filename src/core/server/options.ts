@@ -1,8 +1,5 @@
-/** The options of `createServer`, and their defaults. */
+/** The options of the core, and their defaults. Features add theirs to {@link ServerOptions}, each with its row. */
 
-import { type ClusterOptions, problemOfCluster } from '../../features/cluster/cluster-options.ts';
-import { type AuditOptions, problemOfAudit } from '../../features/guard/audit/audit-options.ts';
-import { problemOfWatchdog, type WatchdogOption } from '../../features/workers/watchdog-option.ts';
 import type { ExecutionOptions } from '../execution/execution.ts';
 import type { SharedHttpOptions } from '../http/http-options.ts';
 import type { Clock } from '../kernel/clock.ts';
@@ -14,7 +11,7 @@ import * as option from '../protocol/option-rows.ts';
 import type { Implementation } from '../protocol/types.ts';
 import type { Store } from '../store/store.ts';
 
-export interface ServerOptions extends Implementation {
+export interface CoreOptions extends Implementation {
   /** Advice for the model on how to use this server; sent when a client connects. */
   readonly instructions?: string | undefined;
   /** Your own executors: a replacement, or a function that wraps the default executor. */
@@ -54,18 +51,6 @@ export interface ServerOptions extends Implementation {
    */
   readonly store?: Store | undefined;
   /**
-   * Makes this server one of several nodes that share its store, such as {@link postgres}: any node serves any client.
-   * Default: one process has the store to itself. See docs/nodes.md.
-   */
-  readonly cluster?: ClusterOptions | undefined;
-  /**
-   * Watches the event loop from a thread. If the loop is blocked for `softMs` milliseconds (200), the blocking tool and
-   * its stack are logged. If it is blocked for `hardMs` milliseconds, the process is killed (SIGKILL): set `hardMs`
-   * only if a supervisor restarts the process. If `record` names a file, a call that killed the process twice is
-   * rejected. Default false; `troupe run` and `troupe serve` turn it on.
-   */
-  readonly watchdog?: boolean | WatchdogOption | undefined;
-  /**
    * Controls what follows when a handler throws after it has answered (for example from a timer) and this server owns the
    * process. `serve` (default): log the error and continue. `restart`: drain, then exit with code 70, so that a
    * supervisor restarts the process; the error may have left state inconsistent.
@@ -78,11 +63,6 @@ export interface ServerOptions extends Implementation {
    * reads. The messages of {@link ToolError} and {@link ProtocolError} are always sent. See docs/errors.md.
    */
   readonly errors?: 'message' | 'masked' | undefined;
-  /**
-   * Records who did what: denials, calls that may change something, sessions, questions, dead letters. Default: no audit.
-   * See docs/observe.md, "Audit".
-   */
-  readonly audit?: AuditOptions | undefined;
   /**
    * A tracing system: spans around requests and around questions to clients. `otel()` of `troupe/otel` is one. Default:
    * none. See docs/observe.md.
@@ -97,32 +77,26 @@ export interface ServerOptions extends Implementation {
   readonly clock?: Clock | undefined;
 }
 
+/** The options of `createServer`. A feature adds its own by declaration merging. */
+export interface ServerOptions extends CoreOptions {}
+
 /** Those that another check reads, or that only types describe. */
 const ELSEWHERE = [
   ...(['title', 'description', 'icons', 'websiteUrl', 'instructions', 'executors', 'offers', 'experimental'] as const),
   ...(['extensions', 'limits', 'keys', 'http', 'store', 'log', 'clock'] as const),
 ];
 
-/** Each option, with the values that it accepts. */
-export const SERVER_OPTIONS: option.Rows<ServerOptions> = {
+/** Each option of the core, with the values that it accepts. */
+export const CORE_OPTIONS: option.Rows<CoreOptions> = {
   name: option.needed(option.filled),
   version: option.needed(option.expected('a string such as "1.0.0"', option.isFilled)),
   listTtlMs: option.expected('whole milliseconds, at least 0', (value) => option.isWhole(value, 0)),
   askThroughModel: option.flag,
-  cluster: problemOfCluster,
-  watchdog: problemOfWatchdog,
   afterLateError: option.oneOf('serve', 'restart'),
   errors: option.oneOf('message', 'masked'),
-  audit: problemOfAudit,
   telemetry: option.expected(
     'a tracing system such as otel()',
     (value) => isObject(value) && option.isFunction(value.begin) && option.isFunction(value.ask),
-  ),
-  features: option.expected(
-    'a list of features, each with a name and open(core)',
-    (value) =>
-      Array.isArray(value) &&
-      value.every((each) => isObject(each) && option.isFilled(each.name) && option.isFunction(each.open)),
   ),
   ...option.each(ELSEWHERE, option.anything),
 };

@@ -2,6 +2,16 @@
 import { isObject } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 
+declare module '../../core/server/options.ts' {
+  interface ServerOptions {
+    /**
+     * Makes this server one of several nodes that share its store, such as {@link postgres}: any node serves any client.
+     * Default: one process has the store to itself. See docs/nodes.md.
+     */
+    readonly cluster?: ClusterOptions | undefined;
+  }
+}
+
 export interface ClusterOptions {
   /**
    * The address of this node's link, for the other nodes only: `10.0.0.5:7400`. Port 0 selects a free one. Never the

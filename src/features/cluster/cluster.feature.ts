@@ -5,6 +5,7 @@ import type { Core, Feature, FeatureParts } from '../../core/server/feature.ts';
 import { asking } from '../asking/asking.feature.ts';
 import { Cluster, DatabaseClock } from './cluster.ts';
 import type { ClusterNode } from './cluster-node.ts';
+import { problemOfCluster } from './cluster-options.ts';
 import type { ClusterReport } from './cluster-report.ts';
 import type { ClusterParts } from './node-links.ts';
 import { PlacedRequests } from './placed-requests.ts';
@@ -21,6 +22,7 @@ const ALONE: FeatureParts<ClusterService> = { service: { shared: false, report: 
 
 export const cluster: Feature<ClusterService> = {
   name: 'cluster',
+  options: { cluster: problemOfCluster },
   opensFirst: true,
   clock: (options, clock) => (options.cluster ? new DatabaseClock(clock) : undefined),
   open(core) {

@@ -34,10 +34,9 @@ import type {
   ToolRegistration,
 } from '../../core/registry/registration.ts';
 import type { AuthorSchema, Infer, MaybeInput } from '../../core/schema/schema-types.ts';
-import type { Feature } from '../../core/server/feature.ts';
-import { INTERNALS, type Internals } from '../../core/server/internals.ts';
+import { type Feature, featuresIn, optionRows } from '../../core/server/feature.ts';
 import { launcher } from '../../core/server/launcher.ts';
-import { SERVER_OPTIONS, type ServerOptions } from '../../core/server/options.ts';
+import type { ServerOptions } from '../../core/server/options.ts';
 import { createRuntime, type Runtime } from '../../core/server/runtime.ts';
 import type { DeadLetter } from '../../core/store/store.ts';
 import type { Readiness, Transport } from '../../core/transports/transport.ts';
@@ -65,6 +64,7 @@ import type { RegisteredSkills, SkillsOptions } from '../skills/skills-options.t
 import type { Supervised } from '../workers/supervised.ts';
 import { workers } from '../workers/workers.feature.ts';
 import { FEATURES } from './features.ts';
+import { INTERNALS, type Internals } from './internals.ts';
 
 /** Marks a server of any copy of this package: `troupe dev` loads modules afresh. */
 const SERVER = Symbol.for('troupe.server');
@@ -106,7 +106,8 @@ export class Server {
   #open = false;
 
   constructor(options: ServerOptions) {
-    option.check('createServer: ', options, SERVER_OPTIONS);
+    const features = [...FEATURES, ...(isObject(options) ? featuresIn(options) : [])];
+    option.check('createServer: ', options, optionRows(features));
     this.info = readInfo(options);
     // The launcher of the program may provide a store (`troupe run --data DIR`).
     const store = options.store ?? launcher()?.store?.();
@@ -118,7 +119,7 @@ export class Server {
       throw new TypeError(
         `createServer: cluster: expected a store that several processes share, such as postgres(url), got ${store?.name ?? 'none'}. Name a PostgreSQL database with the option store, with --store or with TROUPE_STORE`,
       );
-    this.#runtime = createRuntime(this.options, this.info, [...FEATURES, ...(options.features ?? [])]);
+    this.#runtime = createRuntime(this.options, this.info, features);
     // Now, so that an invalid option is reported here and not to the first client.
     this.#mount = new MountedTransport(options.http ?? {});
     const { core } = this.#runtime;

@@ -2,6 +2,18 @@
 import { LONGEST_TIMER_MS } from '../../core/kernel/clock.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 
+declare module '../../core/server/options.ts' {
+  interface ServerOptions {
+    /**
+     * Watches the event loop from a thread. If the loop is blocked for `softMs` milliseconds (200), the blocking tool and
+     * its stack are logged. If it is blocked for `hardMs` milliseconds, the process is killed (SIGKILL): set `hardMs`
+     * only if a supervisor restarts the process. If `record` names a file, a call that killed the process twice is
+     * rejected. Default false; `troupe run` and `troupe serve` turn it on.
+     */
+    readonly watchdog?: boolean | WatchdogOption | undefined;
+  }
+}
+
 /** The thresholds of the watchdog, in milliseconds. */
 export interface WatchdogLimits {
   /** Milliseconds after which a blocked event loop is logged, with the running element and its stack. Default 200. */

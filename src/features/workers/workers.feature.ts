@@ -2,9 +2,11 @@
 import type { Feature } from '../../core/server/feature.ts';
 import { Pool } from './pool.ts';
 import { Supervision } from './supervision.ts';
+import { problemOfWatchdog } from './watchdog-option.ts';
 
 export const workers: Feature<Supervision> = {
   name: 'workers',
+  options: { watchdog: problemOfWatchdog },
   open({ system, limits, store, stages, options, elements }) {
     const supervision = new Supervision({ system, store, stages });
     const pool = new Pool({ system, limits });

@@ -3,7 +3,7 @@
  * consequences; without a listener, the operator's log has it.
  */
 import { isJsonObject, type JsonObject } from '../../core/protocol/json.ts';
-import type { Internals } from '../../core/server/internals.ts';
+import type { Internals } from '../../features/server/internals.ts';
 import type { CallResult, CallsState } from '../calls/call-messages.ts';
 import { ServerCalls } from '../calls/server-calls.ts';
 import { InputError } from '../http/viewer-input.ts';

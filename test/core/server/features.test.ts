@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
 import { type RequestGate, STAGES, Stages } from '../../../src/core/execution/stages.ts';
 import type { Feature } from '../../../src/core/server/feature.ts';
-import { INTERNALS } from '../../../src/core/server/internals.ts';
+import { INTERNALS } from '../../../src/features/server/internals.ts';
 import { createServer, ProtocolError } from '../../../src/index.ts';
 import { connect, ErrorAnswer } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
@@ -89,6 +89,22 @@ test('a feature adds a gate, a service for other features, a metric, a fact and 
   assert.is(server[INTERNALS].inspection.live('server')?.facts?.()?.words, 1);
   stop();
   await client.close();
+});
+
+test('a feature adds an option, which is checked with those of the core', () => {
+  const given: unknown[] = [];
+  const feature: Feature = {
+    name: 'words',
+    options: { maxWords: (value) => (Number(value) > 0 ? undefined : `expected a number above 0, got ${value}`) },
+    open: ({ options }) => ({ service: given.push(Reflect.get(options, 'maxWords')) }),
+  };
+  createServer(Object.assign({ ...INFO, features: [feature] }, { maxWords: 3 }));
+  assert.equal(given, [3]);
+  assert.throws(
+    () => createServer(Object.assign({ ...INFO, features: [feature] }, { maxWords: 0 })),
+    /createServer: maxWords: expected a number above 0, got 0/,
+  );
+  assert.throws(() => createServer(Object.assign({ ...INFO }, { maxWords: 3 })), /maxWords: no such option/);
 });
 
 test('a feature that needs one that does not stand above it says which', () => {

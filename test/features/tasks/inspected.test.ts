@@ -1,6 +1,6 @@
 /** What the inspector is told of a task: which tool it is a call of, and what it waits for, until when. */
 import * as assert from 'uvu/assert';
-import { INTERNALS } from '../../../src/core/server/internals.ts';
+import { INTERNALS } from '../../../src/features/server/internals.ts';
 import { suite } from '../../harness/door.ts';
 import { gate, NAME, stage } from './support.ts';
 

@@ -3,6 +3,16 @@ import { describe, isObject, type JsonObject, type JsonValue } from '../../../co
 import * as option from '../../../core/protocol/option-rows.ts';
 import { AUDIT_EVENTS, type AuditEvent, type AuditRecord, isAuditEvent } from './audit-record.ts';
 
+declare module '../../../core/server/options.ts' {
+  interface ServerOptions {
+    /**
+     * Records who did what: denials, calls that may change something, sessions, questions, dead letters. Default: no audit.
+     * See docs/observe.md, "Audit".
+     */
+    readonly audit?: AuditOptions | undefined;
+  }
+}
+
 export interface AuditOptions {
   /**
    * The destination of the records. A function receives each record; a rejected promise counts as a lost record. A path

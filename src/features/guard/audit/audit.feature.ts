@@ -1,10 +1,12 @@
 /** The audit: records who did what. */
 import type { Feature } from '../../../core/server/feature.ts';
 import { workers } from '../../workers/workers.feature.ts';
+import { problemOfAudit } from './audit-options.ts';
 import { Audit } from './server-audit.ts';
 
 export const audit: Feature<Audit | undefined> = {
   name: 'audit',
+  options: { audit: problemOfAudit },
   open(core) {
     const { options, system, bus, store, keys, riders, stages } = core;
     if (!options.audit) return { service: undefined };

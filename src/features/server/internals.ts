@@ -1,16 +1,16 @@
 /** Access for the inspector, which looks into a server and may act on it. Not a part of the public API. */
 
-import type { AuditMail } from '../../features/guard/audit/audit-messages.ts';
-import type { MiddlewareLinks } from '../../features/middleware/middleware-links.ts';
-import type { SkillSource } from '../../features/skills/skill-source.ts';
-import type { Clock } from '../kernel/clock.ts';
-import type { Inspection } from '../kernel/inspection/inspection.ts';
-import type { Limits } from '../kernel/limits.ts';
-import type { OperatorLog } from '../kernel/operator-log.ts';
-import type { AuthorizationRule } from '../messages/authorization-rule.ts';
-import type { Mailbox } from '../messages/mailbox.ts';
-import type { ServerDescription } from '../messages/results.ts';
-import type { Transport } from '../transports/transport.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import type { Inspection } from '../../core/kernel/inspection/inspection.ts';
+import type { Limits } from '../../core/kernel/limits.ts';
+import type { OperatorLog } from '../../core/kernel/operator-log.ts';
+import type { AuthorizationRule } from '../../core/messages/authorization-rule.ts';
+import type { Mailbox } from '../../core/messages/mailbox.ts';
+import type { ServerDescription } from '../../core/messages/results.ts';
+import type { Transport } from '../../core/transports/transport.ts';
+import type { AuditMail } from '../guard/audit/audit-messages.ts';
+import type { MiddlewareLinks } from '../middleware/middleware-links.ts';
+import type { SkillSource } from '../skills/skill-source.ts';
 
 /** The key of {@link Internals} on a server of any copy of this package. */
 export const INTERNALS = Symbol.for('troupe.inside');
