@@ -94,7 +94,7 @@ test('run expands a variable in the worker, whose arguments show the text as it 
   await cli.initialize();
   const before = await cli.call('where');
   assert.ok(!listed().includes(PASSWORD));
-  const rows = await database.query('SELECT count(*) AS n FROM troupe.actor', env.DATABASE);
+  const rows = await database.query('SELECT count(*) AS n FROM troupe.reply', env.DATABASE);
   assert.ok(Number(rows[0]?.n) > 0);
   process.kill(Number(before), 'SIGKILL');
   // The next worker waits until the database has seen the end of the first.
