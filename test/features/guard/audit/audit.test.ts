@@ -7,12 +7,12 @@ import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { Metrics } from '../../../../src/core/kernel/telemetry/metrics.ts';
 import type { Telemetry } from '../../../../src/core/kernel/telemetry/telemetry.ts';
-import { INTERNALS } from '../../../../src/features/server/internals.ts';
 import type { CommitRiders } from '../../../../src/core/store/commit-rider.ts';
 import { meteredStore } from '../../../../src/core/store/metered-store.ts';
 import type { Write } from '../../../../src/core/store/store.ts';
 import { AuditFile, readAuditFile } from '../../../../src/features/guard/audit/audit-file.ts';
 import { AuditRows, readAuditRows, type StoredEvents } from '../../../../src/features/guard/audit/audit-rows.ts';
+import { INTERNALS } from '../../../../src/features/server/internals.ts';
 import {
   type AuditRecord,
   createServer,
