@@ -1,6 +1,6 @@
 /**
  * The lifecycle of a mount: which catalogue of its upstream it offers, and when it lists again. Pure: times and random numbers
- * come with the events. `src/mounts/mount.ts` acts on it.
+ * come with the events. `src/gateway/mounts/mount.actor.ts` acts on it.
  */
 import { assign, setup } from 'xstate';
 

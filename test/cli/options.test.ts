@@ -487,7 +487,7 @@ const HTTP: {
   maxReplayEvents: 'by value',
   maxReplayBytes: 'by value',
   maxExchanges: 'by value',
-  // Its page is served only by a server with an upstream that needs a sign-in: test/mounts/sign-in.test.ts.
+  // Its page is served only by a server with an upstream that needs a sign-in: test/gateway/mounts/sign-ins.test.ts.
   signIn: 'by value',
   drainDelayMs: 'by value',
 };

@@ -7,7 +7,7 @@ import type { RequestView } from '../messages/request-view.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import type { ToolCall } from './execution.ts';
 
-/** The stages of a request, from its admission to its handler. `resolve` and `run` are the core's own. */
+/** The stages of a request, from the in-flight table that accepts it to its handler. `resolve` and `run` are the core's own. */
 export const STAGES = {
   find: 'makes a call of `call_tool` a call of the tool that it names',
   admit: 'asks the authorization rules of the server and of the element',
@@ -71,12 +71,15 @@ export class Stages {
   };
   /** Passes a request to the actor that serves it. */
   readonly #serve: (mail: RequestMail) => void;
+  readonly #failed: (mail: RequestMail, error: unknown) => void;
   #enter: (mail: RequestMail) => void;
   #runs: readonly RunGate[] = [];
   #calls: readonly CallGate[] = [];
 
-  constructor(serve: (mail: RequestMail) => void) {
+  /** @param failed answers a request whose gate has thrown */
+  constructor(serve: (mail: RequestMail) => void, failed: (mail: RequestMail, error: unknown) => void) {
     this.#serve = serve;
+    this.#failed = failed;
     this.#enter = serve;
   }
 
@@ -102,7 +105,13 @@ export class Stages {
     let enter = this.#serve;
     for (const gate of [...find, ...admit, ...found, ...replay, ...middleware].reverse()) {
       const next = enter;
-      enter = (mail) => gate(mail, next);
+      enter = (mail) => {
+        try {
+          gate(mail, next);
+        } catch (error) {
+          this.#failed(mail, error);
+        }
+      };
     }
     this.#enter = enter;
     this.#runs = [...answer, ...quarantine];

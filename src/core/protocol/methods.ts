@@ -1,6 +1,6 @@
 /**
- * The table of all methods: kind, eras, required capability, reader of the params, and the actor that serves it. No
- * other code switches on method names.
+ * The table of all methods: kind, eras, required capability, reader of the params, and who serves it. No other code decides
+ * that by the name of a method.
  */
 import {
   type Operation,
@@ -23,7 +23,7 @@ import { readListen } from './subscription-filter.ts';
 import { readListTasks, readTask, readUpdateTask } from './task-params.ts';
 import type { ServerCapabilities } from './types.ts';
 
-/** The actor that serves a request. */
+/** The actor or service that serves a request. */
 export type ServedBy =
   | 'session'
   | 'server'

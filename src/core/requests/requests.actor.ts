@@ -37,7 +37,7 @@ export interface RequestsOptions extends OpenSubscriptionsOptions, RequestLimits
   readonly transport: string;
   readonly emitter: Mailbox<EmitterMail>;
   /** Passes admitted requests on. */
-  readonly router: RequestRoutes;
+  readonly stages: RequestRoutes;
   /** Reports rejected requests and the end of the connection to its transport. */
   readonly bus: ConnectionEventEmitter;
   /** While draining, gets `connection idle` when no request is in flight any more. */
@@ -219,7 +219,7 @@ class Requests implements Behaviour<RequestsMail> {
       if (full === undefined) {
         request.take('admit');
         if (this.#telemetry) this.#trace(request, this.#telemetry);
-        return this.#afterwards(this.#options.router.route, mail);
+        return this.#afterwards(this.#options.stages.route, mail);
       }
       request.held?.release();
       return this.#overloaded(request, full);
@@ -239,7 +239,7 @@ class Requests implements Behaviour<RequestsMail> {
     if (request.deadline < this.#alarm) this.#watch(request.deadline, now);
     // After this turn: log messages and progress of a handler that never awaits are then sent at once and do not pile
     // up.
-    this.#afterwards(this.#options.router.route, mail);
+    this.#afterwards(this.#options.stages.route, mail);
   }
 
   /** Counts the bytes of a large message. @returns the exhausted quota, if there is no room */

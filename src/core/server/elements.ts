@@ -55,9 +55,9 @@ export interface ElementHooks {
   /** Makes the handler of a tool that is a statechart, or that runs in a thread. */
   machineHandler: Parameters<typeof compileTool>[2];
   threadHandler: Parameters<typeof compileTool>[3];
-  /** Checks the definition of a tool of the program. @throws {DefinitionError} */
   /** The options of tools that features add. */
   readonly toolOptions: ToolOption[];
+  /** Checks the definition of a tool of the program. @throws {DefinitionError} */
   readonly checksTool: ((definition: AnyTool) => void)[];
   readonly offeredTool: ((implementation: ToolImplementation, offer: Offer) => void)[];
   readonly offeredResource: ((implementation: ResourceImplementation, offer: Offer) => void)[];

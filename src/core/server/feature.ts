@@ -1,6 +1,6 @@
 /**
  * The interface of a feature: what it adds to a server, and when it opens, lets go and stops. The core imports no feature; the
- * entry of the package lists them.
+ * list is `src/features/server/features.ts`.
  */
 import type { SubscriptionsOptions } from '../emitters/subscriptions.actor.ts';
 import type { Stages } from '../execution/stages.ts';
@@ -38,7 +38,7 @@ declare module './options.ts' {
   }
 }
 
-/** A feature of servers. Its value is also the key under which other features find its service. */
+/** A feature of servers. Its name is the key under which other features find its service. */
 export interface Feature<Service = unknown> {
   readonly name: string;
   /** The options of `createServer` that it adds, with the values that each accepts. Their types are merged into `ServerOptions`. */

@@ -1,4 +1,4 @@
-/** Puts one server together: the actors of the core in the order in which a message reaches them, and the features in their order. */
+/** Puts one server together: the parts of its core, and its features in the order of their list. */
 import { Outbound } from '../codec/outbound/outbound.ts';
 import { spawnSubscriptions } from '../emitters/subscriptions.actor.ts';
 import { Stages } from '../execution/stages.ts';
@@ -10,8 +10,10 @@ import { quotasOf } from '../kernel/server-quotas.ts';
 import type { Instrument } from '../kernel/telemetry/instruments.ts';
 import { LoopDelay } from '../kernel/telemetry/loop-delay.ts';
 import type { ServerDescription } from '../messages/results.ts';
+import { isProtocolError, toWireError } from '../protocol/errors.ts';
 import type { Implementation } from '../protocol/types.ts';
 import { speller } from '../registry/resolve.ts';
+import { respond } from '../requests/active-request.ts';
 import { RequestRouter } from '../requests/request-router.ts';
 import { running } from '../requests/running.ts';
 import { OpenConnections, openConnectionTable } from '../sessions/connections.ts';
@@ -62,7 +64,10 @@ export function createRuntime(options: ServerOptions, info: Implementation, feat
   const quotas = quotasOf(limits);
   const bus = new Bus();
   const router = new RequestRouter();
-  const stages = new Stages(router.serve);
+  const stages = new Stages(router.serve, ({ request }, error) => {
+    const incident = isProtocolError(error) ? '' : system.incident(`a gate around ${request.operation.method}`, error);
+    respond(request, { ok: false, error: toWireError(error, incident) });
+  });
   const riders: CommitRiders = { rider: undefined };
   const storage = new StoreLifecycle({
     system,
@@ -169,7 +174,7 @@ function openTransports(core: Core, opened: readonly FeatureParts[], pace: Store
     placement: opened.find(({ placement }) => placement)?.placement?.(),
     kept: sessions,
     replies: opened.find(({ replies }) => replies)?.replies,
-    router: core.stages,
+    stages: core.stages,
   });
   storage.taking(heldConnections(connections, bus));
   for (const { holdsRequests } of opened) if (holdsRequests) storage.taking(holdsRequests);

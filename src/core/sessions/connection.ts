@@ -34,7 +34,7 @@ export interface ConnectionServices {
   readonly limits: Limits;
   readonly quotas: Pick<Quotas, 'retained'>;
   readonly outbound: Outbound;
-  readonly router: RequestRoutes;
+  readonly stages: RequestRoutes;
   readonly subscriptions: Mailbox<SubscriptionsMail>;
   readonly capabilities: Capabilities;
   /** Decides which node serves a request; undefined without a cluster. */
@@ -227,14 +227,14 @@ export class Connection implements SessionOpener {
   }
 
   #spawnRequests(): Actor<RequestsMail> {
-    const { bus, limits, quotas, replies, router, server, subscriptions, system } = this.#services;
+    const { bus, limits, quotas, replies, stages, server, subscriptions, system } = this.#services;
     const shared = this.#kind.shared !== undefined;
     const { mailbox: emitter } = this.#emitter;
     return spawnRequests({
       system,
       bus,
       server,
-      router,
+      stages,
       subscriptions,
       limit: shared ? 'maxStatelessInFlight' : 'maxInFlight',
       maxInFlight: shared ? limits.maxStatelessInFlight : limits.maxInFlight,

@@ -27,7 +27,7 @@ function table(route: (mail: RequestMail) => void = () => {}, maxRunning = 10) {
     transport: 'memory',
     emitter,
     subscriptions: { send: () => {} },
-    router: { route },
+    stages: { route },
     retained: new Quota({ what: 'bytes', max: 1e9, option: 'limits.maxRetainedBytes' }),
     limit: 'maxInFlight',
     maxInFlight: 10,

@@ -140,7 +140,10 @@ test('the pages print the stages in their order, with their sentences', () => {
 
 test('a request passes the gates of its stages in the order of the list, and those of one stage in the order of their filling', () => {
   const passed: string[] = [];
-  const stages = new Stages(() => passed.push('serve'));
+  const stages = new Stages(
+    () => passed.push('serve'),
+    (_, error) => passed.push(String(error)),
+  );
   const gate =
     (name: string): RequestGate =>
     (mail, next) => {
@@ -158,5 +161,11 @@ test('a request passes the gates of its stages in the order of the list, and tho
   stages.empty('admit', first);
   Reflect.apply(stages.route, stages, [{}]);
   assert.equal(passed, ['admit 2', 'middleware', 'serve']);
+  passed.length = 0;
+  stages.fill('find', () => {
+    throw new Error('broken');
+  });
+  Reflect.apply(stages.route, stages, [{}]);
+  assert.equal(passed, ['Error: broken']);
   assert.equal(Object.keys(STAGES).slice(0, 3), ['find', 'admit', 'found']);
 });
