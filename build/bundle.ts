@@ -6,20 +6,14 @@ import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type InlineConfig, type Plugin } from 'vite';
+import { ENTRIES } from './entries.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = join(root, 'dist/lib');
 const source = (path: string): string => join(root, `src/${path}.ts`);
 
-/** The sources of the entry points of `exports`, by their names in `dist/lib`. */
-const PUBLIC = {
-  index: source('index'),
-  client: source('client/client'),
-  testing: source('testing/testing'),
-  inspector: source('inspector/inspector'),
-  oauth: source('features/oauth/oauth'),
-  otel: source('features/telemetry/otel'),
-};
+/** The sources of the entry points, by their names in `dist/lib`. */
+const PUBLIC = Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, source(path)]));
 /** The worker process of `troupe run`. It is beside the library: the folder of the command is CommonJS. */
 const WORKER = 'cli/worker-main';
 /** The files that Node starts or loads by their paths. */
@@ -48,11 +42,11 @@ const KEPT_MS = 600_000;
 
 /** A group of entry points, and the modules that they import. */
 const group = (...entries: readonly string[]) => ({ entries, modules: new Set<string>() });
-const core = group('index');
+const core = group(ENTRIES.index);
 /** Entry points without a server in their process. A chunk of its own contains what they share with a server. */
 const light = group(...STARTED, WORKER, 'cli/commands/attach');
 const client = group(
-  'client/client',
+  ENTRIES.client,
   ...['http', 'http-sse', 'socket', 'stdio'].map((name) => `client/channels/${name}-channel`),
 );
 const worker = group('cli/supervisor/worker');

@@ -5,6 +5,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ENTRIES } from './entries.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const from = join(root, 'dist/check');
@@ -16,13 +17,7 @@ const IMPORT = /(\bfrom |\bimport\(|\bmodule )(["'])(\.[^"']+)\.ts\2/g;
 /** A re-export: what the module behind it declares is public. */
 const EXPORT = /^export [^;]*? from (["'])(\.[^"']+)\.ts\1/gm;
 const COMMENT = /^[ \t]*\/\*\*[\s\S]*?\*\/\n/gm;
-const ENTRIES = [
-  ...['index', 'client/client', 'testing/testing', 'inspector/inspector', 'features/oauth/oauth'].map((entry) =>
-    join('src', entry),
-  ),
-  'src/features/telemetry/otel',
-  'apps/src/app',
-];
+const PUBLIC = [...Object.values(ENTRIES).map((path) => join('src', path)), 'apps/src/app'];
 
 /** The modules that an author imports from, by way of the entries. Only their comments are shown by an editor. */
 const documented = new Set<string>();
@@ -59,8 +54,8 @@ function copy(path: string): void {
   next.forEach(copy);
 }
 
-ENTRIES.forEach(document);
-ENTRIES.forEach(copy);
+PUBLIC.forEach(document);
+PUBLIC.forEach(copy);
 for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
   const path = join(out, file);
   if (statSync(path).isFile() && !copied.has(relative(out, path))) rmSync(path);

@@ -50,7 +50,14 @@ export async function buildPages({ name, inputs, last, build }: PageBuild): Prom
 /** The bundles of the library. */
 export const LIBRARY: Built = {
   name: 'lib',
-  inputs: ['build/bundle.ts', 'package.json', 'machines', 'src', 'test/system/conformance/client.ts'],
+  inputs: [
+    'build/bundle.ts',
+    'build/entries.ts',
+    'package.json',
+    'machines',
+    'src',
+    'test/system/conformance/client.ts',
+  ],
   last: 'cli/main.js',
 };
 

@@ -37,7 +37,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   {
     id: 'R-12',
     test: 'test/core/server/process.test.ts',
-    in: 'Supervision.restart',
+    in: 'OpenTransports.#restart',
     find: 'if (this.#restarting) return;',
     replace: 'return;',
     why: 'a process that must restart after a late exception continues',

@@ -14,6 +14,7 @@ import { SourceMap } from 'node:module';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { transformWithOxc } from 'vite';
+import { ENTRIES as SOURCES } from '../../build/entries.ts';
 import { isBuilt, LIBRARY } from '../../build/page-build.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -23,7 +24,7 @@ const PROGRAMS = join(root, 'dist/compiled-programs');
 /** The environment variable that says that the library is built from these sources. */
 const BUNDLED = 'TROUPE_TEST_BUNDLED';
 const FOLDERS = ['apps', 'bench', 'examples', 'inspector', 'machines', 'src', 'test'];
-const FILES = ['build/bundle.ts', 'build/declarations.ts', 'build/page-build.ts'];
+const FILES = ['build/bundle.ts', 'build/declarations.ts', 'build/entries.ts', 'build/page-build.ts'];
 const OPTIONS = {
   tsconfig: false,
   target: 'node20',
@@ -92,15 +93,6 @@ export async function compile(): Promise<void> {
 
 /** The programs that tests start. */
 const STARTED = ['examples/', 'test/fixtures/', 'test/inspector/recorded-child.'].map((path) => join(OUT, path));
-/** The sources of the entry points of the package, by their names. */
-const SOURCES: Readonly<Record<string, string>> = {
-  index: 'index',
-  client: 'client/client',
-  testing: 'testing/testing',
-  inspector: 'inspector/inspector',
-  oauth: 'features/oauth/oauth',
-  otel: 'features/telemetry/otel',
-};
 /** The entry points of the library, by their compiled files. */
 const ENTRIES = new Map(
   Object.entries(SOURCES).map(([name, source]) => [
@@ -208,7 +200,10 @@ async function compileFile(source: string, out: string, transform: typeof transf
     return;
   }
   const own = (_: string, start: string, entry = 'index'): string => {
-    const path = relative(dirname(out), compiled(join(root, `src/${SOURCES[entry]}.ts`))).split(sep);
+    const path = relative(
+      dirname(out),
+      compiled(join(root, `src/${new Map(Object.entries(SOURCES)).get(entry)}.ts`)),
+    ).split(sep);
     return `${start}"${path[0] === '..' ? '' : './'}${path.join('/')}";`;
   };
   // The map goes first: a file that is up to date has its map.

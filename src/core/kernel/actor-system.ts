@@ -1,6 +1,7 @@
 /** The services that all actors of one server share: time, inspection, metrics, quarantine, and the operator's log. */
 import { nanoid } from 'nanoid';
 import type { RequestView } from '../messages/request-view.ts';
+import { isProtocolError, toWireError, type WireError } from '../protocol/errors.ts';
 import { authoredStack } from './authored-stack.ts';
 import type { Clock } from './clock.ts';
 import { Ids } from './ids.ts';
@@ -70,4 +71,9 @@ export function createActorSystem({ clock, log, causeOf, telemetry }: ActorSyste
     log,
     incident,
   };
+}
+
+/** Converts an error into the one that a client receives, and logs it as an incident unless it was written for the client. */
+export function wireErrorOf({ incident }: Pick<ActorSystem, 'incident'>, where: string, error: unknown): WireError {
+  return toWireError(error, isProtocolError(error) ? '' : incident(where, error));
 }

@@ -108,5 +108,3 @@ function notAgain(name: string): ProtocolError {
 function privately(result: ReadResourceResult): ReadResourceResult {
   return { ...result, cacheScope: 'private' };
 }
-
-export type Executors = ReturnType<typeof spawnExecutors>;

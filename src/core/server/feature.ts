@@ -52,7 +52,7 @@ export interface Feature<Service = unknown> {
 }
 
 /** The row of the option `features`. */
-export const FEATURES_ROW = option.expected(
+const FEATURES_ROW = option.expected(
   'a list of features, each with a name and open(core)',
   (value) => Array.isArray(value) && value.every(isFeature),
 );

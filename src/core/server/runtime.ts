@@ -2,7 +2,7 @@
 import { Outbound } from '../codec/outbound/outbound.ts';
 import { spawnSubscriptions } from '../emitters/subscriptions.actor.ts';
 import { Stages } from '../execution/stages.ts';
-import { createActorSystem } from '../kernel/actor-system.ts';
+import { createActorSystem, wireErrorOf } from '../kernel/actor-system.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { resolveLimits } from '../kernel/limits.ts';
 import { guardLog, stderrLog } from '../kernel/operator-log.ts';
@@ -10,7 +10,6 @@ import { quotasOf } from '../kernel/server-quotas.ts';
 import type { Instrument } from '../kernel/telemetry/instruments.ts';
 import { LoopDelay } from '../kernel/telemetry/loop-delay.ts';
 import type { ServerDescription } from '../messages/results.ts';
-import { isProtocolError, toWireError } from '../protocol/errors.ts';
 import type { Implementation } from '../protocol/types.ts';
 import { speller } from '../registry/resolve.ts';
 import { respond } from '../requests/active-request.ts';
@@ -65,8 +64,7 @@ export function createRuntime(options: ServerOptions, info: Implementation, feat
   const bus = new Bus();
   const router = new RequestRouter();
   const stages = new Stages(router.serve, ({ request }, error) => {
-    const incident = isProtocolError(error) ? '' : system.incident(`a gate around ${request.operation.method}`, error);
-    respond(request, { ok: false, error: toWireError(error, incident) });
+    respond(request, { ok: false, error: wireErrorOf(system, `a gate around ${request.operation.method}`, error) });
   });
   const riders: CommitRiders = { rider: undefined };
   const storage = new StoreLifecycle({

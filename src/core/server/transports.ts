@@ -2,7 +2,7 @@
 import { nanoid } from 'nanoid';
 import { idIn } from '../codec/inbound/parse.ts';
 import type { Outbound } from '../codec/outbound/outbound.ts';
-import { type Clock, systemClock, type Timer } from '../kernel/clock.ts';
+import { type Clock, systemClock, type Timer, within } from '../kernel/clock.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { ServerMail } from '../messages/server-messages.ts';
 import { preloadAjv } from '../schema/ajv.ts';
@@ -64,7 +64,7 @@ export class OpenTransports {
     const reasons: UnreadyReason[] = [];
     if (this.#unready) reasons.push('draining');
     if (impairment !== undefined) reasons.push(impairment);
-    for (const feature of features) reasons.push(...[feature.unready?.()].filter((reason) => reason !== undefined));
+    reasons.push(...features.flatMap((feature) => feature.unready?.() ?? []));
     return { ready: reasons.length === 0, reasons };
   };
 
@@ -167,9 +167,9 @@ export class OpenTransports {
     // response.
     this.#hold ??= core.system.clock.hold();
     // The other nodes take over the cells first: until then, this node serves and forwards every request.
-    const leaves = features.flatMap((feature) => (feature.leave ? [() => feature.leave?.()] : []));
-    if (leaves.length === 0) this.#drainNow(reason);
-    else this.#leaving ??= Promise.all(leaves.map((leave) => leave())).then(() => this.#drainNow(reason));
+    const leaving = features.filter(({ leave }) => leave);
+    if (leaving.length === 0) this.#drainNow(reason);
+    else this.#leaving ??= Promise.all(leaving.map((feature) => feature.leave?.())).then(() => this.#drainNow(reason));
     return this.#stopped;
   }
 
@@ -216,15 +216,7 @@ export class OpenTransports {
   }
 }
 
-async function closed(transport: Transport, clock: Clock): Promise<void> {
-  let timer: Timer | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const why = `the transport "${transport.name}" did not close within ${CLOSE_MS} ms; the server closes without it`;
-    timer = clock.after(CLOSE_MS, () => reject(new Error(why)));
-  });
-  try {
-    await Promise.race([transport.close(), late]);
-  } finally {
-    timer?.cancel();
-  }
+function closed(transport: Transport, clock: Clock): Promise<void> {
+  const why = `the transport "${transport.name}" did not close within ${CLOSE_MS} ms; the server closes without it`;
+  return within(transport.close(), clock, CLOSE_MS, () => new Error(why));
 }

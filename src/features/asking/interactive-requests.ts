@@ -1,7 +1,7 @@
 /** The interactive requests of a server: creates them, suspends them, and routes returning requests to them. */
 
 import { Unanswered } from '../../core/execution/input-errors.ts';
-import type { ActorSystem } from '../../core/kernel/actor.ts';
+import { type ActorSystem, wireErrorOf } from '../../core/kernel/actor-system.ts';
 import { type Clock, eachInSlices, SlicedQueue } from '../../core/kernel/clock.ts';
 import { nameOfOperation } from '../../core/kernel/inspection/display-names.ts';
 import type { Limits } from '../../core/kernel/limits.ts';
@@ -13,7 +13,7 @@ import type { RecordedReply } from '../../core/messages/client-input.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { HeldMemory, RequestView } from '../../core/messages/request-view.ts';
 import { isOfCells } from '../../core/protocol/cell.ts';
-import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../../core/protocol/errors.ts';
+import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
 import { setMemory, setRecorded, settleUnsent } from '../../core/requests/active-request.ts';
 import type { StateKeys } from '../../core/store/seal.ts';
 import type { AuditMail } from '../guard/audit/audit-messages.ts';
@@ -270,8 +270,8 @@ export class InteractiveRequests implements CellHolder {
   }
 
   #refuse(request: RequestView, error: unknown): void {
-    const incident = isProtocolError(error) ? '' : this.#options.system.incident('params.requestState', error);
-    request.requests.send({ type: 'answer', request, outcome: { ok: false, error: toWireError(error, incident) } });
+    const wire = wireErrorOf(this.#options.system, 'params.requestState', error);
+    request.requests.send({ type: 'answer', request, outcome: { ok: false, error: wire } });
   }
 
   /** The server is stopping: with a durable store, another process continues the requests that end now. */

@@ -22,7 +22,7 @@ export type ThreadRead = StoreRead | { readonly type: 'close' };
 export interface StoreJob {
   readonly id: number;
   readonly question: ThreadQuery;
-  /** Of what it writes, in characters. */
+  /** The characters that it writes. */
   readonly length: number;
 }
 

@@ -1,10 +1,9 @@
 /** Recovers tasks whose handlers ended with their process: runs their calls again with the recorded replies and steps. */
 
-import type { ActorSystem } from '../../core/kernel/actor-system.ts';
+import { type ActorSystem, wireErrorOf } from '../../core/kernel/actor-system.ts';
 import type { RequestTarget } from '../../core/messages/request-messages.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import type { Outcome } from '../../core/messages/results.ts';
-import { isProtocolError, toWireError } from '../../core/protocol/errors.ts';
 import type { HandlerRun } from '../asking/input-messages.ts';
 import type { InteractiveRequests } from '../asking/interactive-requests.ts';
 import type { RequestLog } from '../asking/request-log.ts';
@@ -51,8 +50,7 @@ export class TaskRecovery {
       this.#recovering.set(request, { entry, statusAtCrash });
       tools.send({ type: 'request', request });
     } catch (error) {
-      const named = isProtocolError(error) ? '' : system.incident('running a task again after a restart', error);
-      done({ ok: false, error: toWireError(error, named) });
+      done({ ok: false, error: wireErrorOf(system, 'running a task again after a restart', error) });
     }
   }
 

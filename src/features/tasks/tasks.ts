@@ -3,7 +3,7 @@
 import type { ToolCall, ToolExecution, ToolImplementation } from '../../core/execution/execution.ts';
 import type { CallGate, CallOutcome, Stages } from '../../core/execution/stages.ts';
 
-import type { ActorSystem } from '../../core/kernel/actor.ts';
+import { type ActorSystem, wireErrorOf } from '../../core/kernel/actor-system.ts';
 import { eachInSlices, type Timer } from '../../core/kernel/clock.ts';
 import type { Limits } from '../../core/kernel/limits.ts';
 import type { Excess } from '../../core/kernel/quota.ts';
@@ -17,7 +17,7 @@ import type { RequestView } from '../../core/messages/request-view.ts';
 import type { SubscriptionsMail } from '../../core/messages/subscription-messages.ts';
 import { cellIn, isOfCells } from '../../core/protocol/cell.ts';
 import type { WireError } from '../../core/protocol/errors.ts';
-import { ErrorCode, isProtocolError, ProtocolError, toWireError } from '../../core/protocol/errors.ts';
+import { ErrorCode, ProtocolError, toWireError } from '../../core/protocol/errors.ts';
 import { heapBytes } from '../../core/protocol/heap.ts';
 import { isThenable } from '../../core/protocol/json.ts';
 import { damagedTask, declaresTasks, tasksNotDeclared, unknownTask } from '../../core/protocol/task-params.ts';
@@ -243,8 +243,7 @@ export class Tasks implements RequestTarget, CellHolder {
     try {
       this.#serve(mail);
     } catch (error) {
-      const incident = isProtocolError(error) ? '' : this.#options.system.incident(request.operation.method, error);
-      respond(request, { ok: false, error: toWireError(error, incident) });
+      respond(request, { ok: false, error: wireErrorOf(this.#options.system, request.operation.method, error) });
     }
   }
 
@@ -411,7 +410,7 @@ function noRoom({ message }: Excess): ProtocolError {
 function unlisted(error: unknown, system: ActorSystem): WireError {
   if (error instanceof StoreError && error.fault === 'busy')
     return toWireError(new ProtocolError(ErrorCode.Overloaded, `the tasks cannot be listed: ${error.message}`), '');
-  return toWireError(error, isProtocolError(error) ? '' : system.incident('tasks/list', error));
+  return wireErrorOf(system, 'tasks/list', error);
 }
 
 /**

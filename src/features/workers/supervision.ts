@@ -29,7 +29,6 @@ export class Supervision {
   #watchdog: Watchdog | undefined;
   #handles: Handles | undefined;
   #audit: Mailbox<AuditMail> | undefined;
-  #restarting = false;
 
   constructor(options: SupervisionOptions) {
     this.#options = options;
@@ -58,9 +57,8 @@ export class Supervision {
     this.#audit = log;
   }
 
-  /** Called when a transport opens. `watchdog` is the option of that name. */
+  /** Called once, when the first transport opens. `watchdog` is the option of that name. */
   begin(watchdog: boolean | WatchdogOption | undefined): void {
-    if (this.#untell) return;
     this.#untell = installStallProbe(tell);
     const { stages, system } = this.#options;
     const { log } = system;
@@ -68,18 +66,6 @@ export class Supervision {
       this.#watchdog = startWatchdog({ ...(watchdog === true ? {} : watchdog), log });
     // The watchdog, or the command, has read them.
     if (poison.size > 0) stages.fill('quarantine', this.#admit);
-  }
-
-  /**
-   * Called when a handler threw after it had answered: drains the server, so that the process ends and its supervisor
-   * restarts it.
-   */
-  restart(close: (reason: string) => Promise<void>): void {
-    if (this.#restarting) return;
-    this.#restarting = true;
-    // stdio and the command line end the process with this code once everything is closed.
-    process.exitCode = RESTART_CODE;
-    void close('a handler threw after it had answered').then(() => process.exit(RESTART_CODE));
   }
 
   end(): void {
@@ -119,9 +105,6 @@ export class Supervision {
     );
   }
 }
-
-/** "Internal software error" of sysexits(3): a supervisor restarts the process. */
-const RESTART_CODE = 70;
 
 /** Number of the latest dead letters that are compared before another one is written. */
 const DEAD_LETTERS = 10_000;

@@ -77,10 +77,9 @@ export class SearchTools {
     this.#host.tools.replaceSource(SOURCE, mounts.length === 0 ? [] : this.#definitions(mounts));
     const used = mounts.length > 0;
     const { stages } = this.#host;
-    if (used) stages.fill('find', this.#find);
-    else stages.empty('find', this.#find);
-    if (used) stages.fill('found', this.#found);
-    else stages.empty('found', this.#found);
+    const change = used ? 'fill' : 'empty';
+    stages[change]('find', this.#find);
+    stages[change]('found', this.#found);
     this.#mounts = mounts;
   }
 
