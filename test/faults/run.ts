@@ -24,8 +24,7 @@ import { Declarations } from './declarations.ts';
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const COPIED = [
   'bench',
-  'bundle.ts',
-  'page-build.ts',
+  'build',
   'dist',
   'src',
   'machines',
@@ -34,6 +33,7 @@ const COPIED = [
   'docs',
   'package.json',
   'tsconfig.json',
+  'tsconfig.src.json',
   'tsconfig.base.json',
 ];
 /** Maximum time in milliseconds for one broken build to be found. */
@@ -98,7 +98,7 @@ async function findsIt(copy: string, declarations: Declarations, build: BrokenBu
   writeFileSync(path, change.text);
   try {
     if (build.built) {
-      await run(copy, [], {}, ['--import', 'tsx', 'bundle.ts']);
+      await run(copy, [], {}, ['--import', 'tsx', 'build/bundle.ts']);
     }
     // The test process ends at the first failed test that names the promise.
     const { code, output } = await run(
