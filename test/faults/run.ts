@@ -23,9 +23,11 @@ import { Declarations } from './declarations.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const COPIED = [
+  'apps',
   'bench',
   'build',
   'dist',
+  'inspector',
   'src',
   'machines',
   'test',
