@@ -1,4 +1,4 @@
-/** One upstream of a mount with its connections: one for all calls, or one for each owner of calls. Opens none by itself. */
+/** One upstream of a mount with its connections: one for all calls, or one for each owner of calls. A call or a listing opens each. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Authorization } from '../../client/authorization.ts';
 import { ClientError } from '../../client/client-errors.ts';
