@@ -38,10 +38,10 @@ export function validatorMaker(): MakeValidator | undefined {
   return ready;
 }
 
-/** True once a plain JSON Schema was registered in this process. */
+/** True once a plain JSON Schema was registered whose checks need ajv. */
 let needed = false;
 
-/** A plain JSON Schema was registered. */
+/** A plain JSON Schema was registered that only ajv can check. */
 export function needAjv(): void {
   needed = true;
 }
@@ -56,8 +56,9 @@ export async function preloadAjv(): Promise<void> {
 }
 
 /**
- * Loads ajv. Loading takes 60 ms, where a start takes 40 ms without it, and a server whose schemas all come from
- * libraries never needs ajv. So nothing loads it before the server is idle, or the first check by a plain JSON Schema.
+ * Loads ajv. Loading takes 60 ms, where a start takes 40 ms without it, and a server whose schemas come from libraries or
+ * are simple needs it only to say why a value does not fit. So nothing loads it before the server is idle, or the first
+ * check that needs it.
  */
 export function loadAjv(): Promise<void> {
   loading ??= load().then((maker) => {

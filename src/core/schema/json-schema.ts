@@ -1,11 +1,12 @@
 /**
- * Checks values by a plain JSON Schema. A compiled function decides quickly; a second, slower check collects the errors
- * of a value that does not fit.
+ * Checks values by a plain JSON Schema. A quick check accepts values by simple schemas without ajv. A compiled function of ajv
+ * decides about the others; a second, slower one collects the errors of a value that does not fit.
  */
 import { describe } from '../protocol/json.ts';
 import { loadAjv, type MakeValidator, needAjv, type Validator, type ValidatorError, validatorMaker } from './ajv.ts';
 import { ajvProblems } from './ajv-problems.ts';
 import { bounded, mayTakeLong, TooLong } from './bounded.ts';
+import { quickCheck } from './quick-check.ts';
 import type { Checked, CompiledSchema, Problem } from './schema.ts';
 import { type GuardedSchema, schemaTree } from './schema-guard.ts';
 
@@ -26,14 +27,15 @@ export const CHECK_MS = 250;
 const DETAIL_MS = 100;
 
 /**
- * Compiles a guarded schema. Compiling takes 0.5 to 10 ms, so it happens at the first check. A check before ajv is
- * loaded also loads it, and therefore returns a promise.
+ * Compiles a guarded schema. Compiling takes 0.5 to 10 ms, so it happens at the first check that ajv decides. A check before
+ * ajv is loaded also loads it, and therefore returns a promise.
  * @param where begins the error message if ajv cannot compile a schema that the guard accepted, which no test has
  *   produced
  */
 export function compilePlain(guarded: GuardedSchema, where: string): CompiledSchema {
   const { json, dialect } = guarded;
-  needAjv();
+  const quick = quickCheck(json);
+  if (!quick) needAjv();
   /** Set with the first check. */
   let first: Validator | undefined;
   let all: Validator | undefined;
@@ -81,6 +83,7 @@ export function compilePlain(guarded: GuardedSchema, where: string): CompiledSch
   };
 
   const check = (value: unknown): Checked<unknown> | Promise<Checked<unknown>> => {
+    if (quick?.(value)) return { ok: true, value };
     if (first === undefined) {
       const make = validatorMaker();
       if (make === undefined) return loadAjv().then(() => check(value));

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import type { SchemaDialect } from '../../../src/core/schema/keywords.ts';
 import { explain } from '../../../src/core/schema/problems.ts';
+import { quickCheck } from '../../../src/core/schema/quick-check.ts';
 import { SchemaError } from '../../../src/core/schema/schema-error.ts';
 import { guardSchema } from '../../../src/core/schema/schema-guard.ts';
 import { walkSchema } from '../../../src/core/schema/walk.ts';
@@ -139,6 +140,59 @@ test('a check says what ajv says', async () => {
   const numRuns = atScale({ quick: 25, full: 300, proof: 1_000 });
   await fc.assert(law, { numRuns });
   assert.ok(fitted > numRuns / 2 && misfitted > numRuns / 2, `${fitted} fitted, ${misfitted} did not`);
+});
+
+const bound = fc.constantFrom(-1, 0, 0.5, 1, 2);
+
+/** Schemas of all keywords that the quick check has. */
+const simple = fc.letrec<{ simple: unknown }>((tie) => ({
+  simple: fc.oneof(
+    { maxDepth: 3 },
+    fc.boolean(),
+    fc.record(
+      {
+        ...{ title: fc.string(), description: fc.string(), default: value },
+        type: fc.oneof(type, fc.uniqueArray(type, { minLength: 1, maxLength: 3 })),
+        enum: fc.uniqueArray(scalar, { minLength: 1, maxLength: 4 }),
+        const: scalar,
+      },
+      { requiredKeys: [] },
+    ),
+    fc.record(
+      { minimum: bound, maximum: bound, exclusiveMinimum: bound, exclusiveMaximum: bound },
+      { requiredKeys: [] },
+    ),
+    fc.record({ minLength: fc.nat(2), maxLength: fc.nat(2) }, { requiredKeys: [] }),
+    fc.record({ items: tie('simple'), minItems: fc.nat(2), maxItems: fc.nat(3) }, { requiredKeys: [] }),
+    fc.record(
+      {
+        properties: fc.dictionary(name, tie('simple'), { maxKeys: 3 }),
+        required: fc.uniqueArray(name, { maxLength: 2 }),
+        additionalProperties: tie('simple'),
+      },
+      { requiredKeys: [] },
+    ),
+  ),
+})).simple;
+
+test('the quick check accepts exactly the values that ajv accepts', () => {
+  let accepted = 0;
+  let left = 0;
+  const law = fc.property(simple, fc.array(value, { minLength: 6, maxLength: 6 }), (source, values) => {
+    const quick = quickCheck(source);
+    assert.ok(quick, JSON.stringify(source));
+    if ((typeof source !== 'object' && typeof source !== 'boolean') || source === null) throw new Error('no schema');
+    const validate = new Ajv2020({ ...LENIENT, ownProperties: true, strictNumbers: true }).compile(source);
+    for (const each of values) {
+      const accepts = quick?.(each);
+      assert.is(accepts, validate(each), `${JSON.stringify(source)} and ${JSON.stringify(each)}`);
+      if (accepts) accepted += 1;
+      else left += 1;
+    }
+  });
+  const numRuns = atScale({ quick: 200, full: 1_000, proof: 5_000 });
+  fc.assert(law, { numRuns });
+  assert.ok(accepted > numRuns && left > numRuns, `${accepted} accepted, ${left} left to ajv`);
 });
 
 const parts = [

@@ -1,4 +1,4 @@
-/** ajv loads while the server is idle, and only for a server that has a plain JSON Schema. */
+/** ajv loads while the server is idle, and only for a server with a plain JSON Schema that the quick check does not know. */
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { preloadAjv, validatorMaker } from '../../../src/core/schema/ajv.ts';
@@ -15,14 +15,17 @@ async function turns(enough: () => boolean, most = Number.POSITIVE_INFINITY): Pr
   for (let turn = 0; turn < most && !enough(); turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test('an idle server loads it if a tool has a plain JSON Schema, and no other does', async () => {
+test('an idle server loads it if a tool has a schema that needs it: simple schemas and those of libraries do not', async () => {
   const server = createServer({ name: 'x', version: '1.0.0' });
   server.tool('library', { input: z.object({ a: z.number() }) }, ({ a }) => a);
+  server.tool('simple', { input: { type: 'object', properties: { a: { type: 'number' } } } }, ({ a }) => a);
   preloadAjv();
   await turns(isLoaded, 1_000);
   assert.is(isLoaded(), false);
-  server.tool('plain', { input: { type: 'object', properties: { a: { type: 'number' } } } }, ({ a }) => a);
   const client = await connect(server);
+  assert.is((await client.callTool('simple', { a: 3 })).structuredContent, 3);
+  assert.is(isLoaded(), false);
+  server.tool('plain', { input: { type: 'object', properties: { a: { multipleOf: 1 } } } }, ({ a }) => a);
   await client.modern('tools/list');
   assert.is(isLoaded(), false);
   // Bounded by the time limit of the test.
