@@ -3,14 +3,14 @@
 import type { Context } from '../../core/execution/context.ts';
 import { failed } from '../../core/execution/tool-result.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { isProtocolError } from '../../core/protocol/errors.ts';
+import { ErrorCode, isProtocolError } from '../../core/protocol/errors.ts';
 import type { CallToolResult } from '../../core/protocol/types.ts';
 import { WATCH_TOOL } from '../../core/protocol/views.ts';
 import type { AnyTool } from '../../core/registry/define.ts';
 import { whenAborted } from '../asking/request-context.ts';
 import type { ReadVersion, ResourceReads } from './resource-reads.ts';
 import type { ViewKeys } from './view-keys.ts';
-import { keyIn } from './view-meta.ts';
+import { keyIn, refusedInView } from './view-meta.ts';
 import { PendingWatch, type WaitEnd, type Watches } from './watches.ts';
 
 /** Maximum time in milliseconds that a call waits: hosts end a call after 30 seconds. */
@@ -75,8 +75,10 @@ async function watch(
 
 /** A resource that is not the caller's does not exist (S-04). @throws an error that is none of the protocol */
 function refused(error: unknown): CallToolResult {
-  if (isProtocolError(error)) return failed(error.message);
-  throw error;
+  if (!isProtocolError(error)) throw error;
+  const { code, message } = error;
+  const result = failed(message);
+  return code === ErrorCode.ResourceNotFound ? refusedInView(result, 'unknown') : result;
 }
 
 /** A call until its resource differs from its version. */
@@ -112,7 +114,7 @@ class Wait {
     const until = clock.now() + waitMs;
     this.#watch = new PendingWatch(watches, uri, principal, session?.id, view, until, (end) => this.#ended(end));
     const full = watches.begin(this.#watch);
-    if (full !== undefined) resolve(failed(`This view cannot wait: ${full}.`));
+    if (full !== undefined) resolve(refusedInView(failed(`This view cannot wait: ${full}.`), 'full'));
     else {
       whenAborted(ctx, () => this.#watch.end('over'));
       // The call listens before it reads, so that no change falls between the two.
@@ -121,7 +123,7 @@ class Wait {
   }
 
   #ended(end: WaitEnd): void {
-    if (end === 'replaced') this.#resolve(failed('This view waits in a newer call.'));
+    if (end === 'replaced') this.#resolve(refusedInView(failed('This view waits in a newer call.'), 'replaced'));
     else if (end === 'over') this.#resolve(unchanged(this.#uri, this.#version));
     else if (this.#reading) this.#again = true;
     else this.#read();

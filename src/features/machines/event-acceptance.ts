@@ -1,7 +1,9 @@
 /** Determines which events an instance accepts now, and explains to the model why one is rejected. */
 import { type AnyEventObject, type AnyMachineSnapshot, getNextTransitions } from 'xstate';
+import { guardName as nameOfGuard } from '../../core/kernel/charts/chart.ts';
 import { guardWithoutData } from '../../core/kernel/charts/guard.ts';
 import { pathsIn } from '../../core/kernel/charts/paths.ts';
+import type { BlockedEvent } from './handle-messages.ts';
 
 type Transition = ReturnType<typeof getNextTransitions>[number];
 
@@ -76,6 +78,22 @@ function guardName(guard: unknown): string {
   if (typeof guard === 'object' && guard !== null && 'type' in guard && typeof guard.type === 'string')
     return `guard "${guard.type}"`;
   return 'a guard';
+}
+
+/**
+ * Returns the listed events for which the current states have a transition, and whose guards reject each of them without
+ * reading its data. A view shows them as buttons that are off.
+ */
+export function blockedBy(snapshot: AnyMachineSnapshot, listed: readonly string[]): readonly BlockedEvent[] {
+  if (snapshot.status !== 'active') return [];
+  const transitions = getNextTransitions(snapshot).filter(leadsOn);
+  return listed.flatMap((event) => {
+    const taking = transitions.filter((transition) => matches(transition, event));
+    const guards = taking.flatMap(({ guard }) => (guard === undefined ? [] : [guard]));
+    const rejects = (guard: unknown): boolean => guardWithoutData(guard, snapshot, event) === 'no';
+    if (guards.length === 0 || guards.length < taking.length || !guards.every(rejects)) return [];
+    return [{ event, guard: nameOfGuard(guards[0]) }];
+  });
 }
 
 /** Formats a state's value on one line, such as `cart.asking & stock`. */

@@ -58,8 +58,17 @@ export interface LiveHandle extends Omit<HandleView, 'asks'> {
   readonly asks: readonly LiveAsk[];
   /** The delays that are running. */
   readonly timers: readonly LiveTimer[];
+  /** The events that the current states have, and that a guard rejects whatever their data is. */
+  readonly blocked: readonly BlockedEvent[];
   /** The server's time, ISO 8601. */
   readonly now: string;
+}
+
+/** An event that cannot happen at the moment. */
+export interface BlockedEvent {
+  readonly event: string;
+  /** The name of the guard that rejects it; the empty string for one without a name. */
+  readonly guard: string;
 }
 
 /** An open question with all that is needed to answer it in a view. */

@@ -208,7 +208,7 @@ export class Handles {
     const entry = this.#find(name, handle, { principal, ctx: undefined });
     const { asks: _, ...view } = await this.#call(entry, { type: 'get' }, { principal, ctx: undefined });
     const live = this.#directory.activeInstance(entry)?.live();
-    return live ?? { ...view, asks: [], timers: [], now: isoOf(Math.round(this.#date())) };
+    return live ?? { ...view, asks: [], timers: [], blocked: [], now: isoOf(Math.round(this.#date())) };
   }
 
   /**

@@ -12,6 +12,7 @@ import { StoreError, type Write } from '../../core/store/store.ts';
 import { type ActivatedFrom, Activation, bytesOf } from './activation.ts';
 import { BoundedMailbox, type QueuedCall, type QueuedKind } from './bounded-mailbox.ts';
 import { commitQuarantine, type ServedCall } from './commit.ts';
+import { blockedBy } from './event-acceptance.ts';
 import { crashLimitReached, creationFailed, endedBy, poisonLetter, tooLarge } from './failures.ts';
 import { HandleError } from './handle-error.ts';
 import type { ActedBy, HandleView, LiveHandle } from './handle-messages.ts';
@@ -121,6 +122,7 @@ export class Instance implements TurnLoopOwner {
       ...view,
       asks: active ? activation.inputs.live(view.expires) : [],
       timers: (active ? activation.delays() : []).map(({ label, due, lasts }) => ({ label, at: isoOf(due), lasts })),
+      blocked: active ? blockedBy(activation.hosted.snapshot, activation.kind.events) : [],
       now: isoOf(Math.round(date())),
     };
   }

@@ -185,6 +185,54 @@ test.full('options choose the opening tools, the title, the order, the labels, a
   for (const [app, why] of wrong) assert.match(await refusalOf(shop(app as App)), why);
 });
 
+test('a view learns which events cannot happen, and by which guard', async () => {
+  const { server, as } = await shop();
+  const client = as('ada');
+  const { handle, uri, key } = await opened(client);
+  const before = dataOf(await call(client, 'troupe_watch', { uri }));
+  assert.equal(before.blocked, [{ event: 'pay', guard: 'filled' }]);
+  await call(client, 'order_add_item', { handle, sku: 'tea', quantity: 1 }, { key });
+  assert.equal(dataOf(await call(client, 'troupe_watch', { uri })).blocked, []);
+  await server.close();
+});
+
+test('a result that opens a view, or that a view asks for, has all that the view shows; others do not', async () => {
+  const { server, as } = await shop({ hide: ['customer'] });
+  const client = as('ada');
+  const metaOf = ({ _meta }: JsonObject): JsonObject => Object(Object(_meta)['dev.troupe/view']);
+  const views = { extensions: VIEWS };
+  const created = await call(client, 'order_create', { customer: 'Ada' }, { capabilities: views });
+  const { handle } = dataOf(created);
+  const { now: _, ...live } = Object(metaOf(created).live);
+  const { now: __, ...watched } = dataOf(await call(client, 'troupe_watch', { uri: `troupe://order/${handle}` }));
+  const { changed: ___, ...shown } = watched;
+  assert.equal(live, shown);
+  assert.equal(live.view, { items: [] });
+  const { key } = metaOf(created);
+  const item = { handle: String(handle), sku: 'tea', quantity: 1 };
+  const added = metaOf(await call(client, 'order_add_item', item, { key }));
+  assert.equal(Object(Object(added.live).view).items.length, 1);
+  assert.is(metaOf(await call(client, 'order_get', { handle: String(handle) })).live, undefined);
+  assert.equal(metaOf(await call(client, 'order_add_item', item)), {});
+  await server.close();
+});
+
+test('a call that fails names its reason for views, which have sentences of their own', async () => {
+  const { server, as } = await shop();
+  const client = as('ada');
+  const { handle, uri, key } = await opened(client);
+  const reasonOf = ({ _meta }: JsonObject): unknown => Object(Object(_meta)['dev.troupe/view']).reason;
+  const answer = { id: uri, answers: { none: { action: 'decline' } } };
+  assert.is(reasonOf(await call(client, 'order_pay', { handle }, { key })), 'refused');
+  assert.is(reasonOf(await call(client, 'order_pay', { handle: 'none' }, { key })), 'unknown');
+  assert.is(reasonOf(await call(client, 'troupe_watch', { uri: 'troupe://order/none' })), 'unknown');
+  assert.is(reasonOf(await call(client, 'troupe_answer', answer)), 'key');
+  assert.is(reasonOf(await call(client, 'troupe_answer', answer, { key })), 'invalid');
+  await call(client, 'order_end', { handle }, { key });
+  assert.is(reasonOf(await call(client, 'order_pay', { handle }, { key })), 'ended');
+  await server.close();
+});
+
 test('views get delays, questions with their forms, and the time; the model gets neither', async () => {
   const { clock, server, as } = await shop();
   const client = as('ada');

@@ -126,7 +126,8 @@ export function durationOf(delay: unknown): string {
   return `${delay / ms} ${unit}`;
 }
 
-function guardName(guard: unknown): string {
+/** The name of a guard; the empty string for one without a name. */
+export function guardName(guard: unknown): string {
   if (typeof guard === 'string') return guard;
   if (typeof guard === 'function') {
     // Guards that XState combines from others (`and`, `or`, `not`) contain them.

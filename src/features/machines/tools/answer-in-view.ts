@@ -5,7 +5,8 @@ import { failed } from '../../../core/execution/tool-result.ts';
 import { isObject } from '../../../core/protocol/json.ts';
 import type { CallToolResult } from '../../../core/protocol/types.ts';
 import type { ViewKeys } from '../../apps/view-keys.ts';
-import { keyIn } from '../../apps/view-meta.ts';
+import { keyIn, refusedInView } from '../../apps/view-meta.ts';
+import { HandleError } from '../handle-error.ts';
 import type { Handles } from '../handles.ts';
 import { answerRefused, viewData } from './handle-answer.ts';
 
@@ -22,8 +23,11 @@ export async function answerInView(
   const [, name, handle] = INSTANCE.exec(id) ?? [];
   // A model must not answer for its user: only a view of this instance and of this user has the key.
   if (name === undefined || handle === undefined || !keys.open(keyIn(ctx.meta), ctx.principal, id))
-    return failed(
-      'This answer has no valid key of a view of this instance. Only the user answers, in the view: ask the user to open it again.',
+    return refusedInView(
+      failed(
+        'This answer has no valid key of a view of this instance. Only the user answers, in the view: ask the user to open it again.',
+      ),
+      'key',
     );
   const given = isObject(answers) ? answers : {};
   try {
@@ -32,9 +36,10 @@ export async function answerInView(
       ctx: undefined,
       inView: true,
     });
-    if (!('handle' in result)) return failed(result.join('\n'));
+    if (!('handle' in result)) return refusedInView(failed(result.join('\n')), 'invalid');
     return { content: [{ type: 'text', text: 'answered' }], structuredContent: viewData(result) };
   } catch (error) {
-    return answerRefused(error, { name, callOf: (event) => `${name}_${event}` });
+    const refused = answerRefused(error, { name, callOf: (event) => `${name}_${event}` });
+    return error instanceof HandleError ? refusedInView(refused, error.reason) : refused;
   }
 }

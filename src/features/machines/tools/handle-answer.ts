@@ -71,12 +71,19 @@ export function viewData(view: HandleView): JsonObject {
 }
 
 /** Returns an instance as its views show it. */
-export function liveData({ asks, timers, now, ...view }: LiveHandle): JsonObject & { readonly version: number } {
+export function liveData({
+  asks,
+  timers,
+  blocked,
+  now,
+  ...view
+}: LiveHandle): JsonObject & { readonly version: number } {
   return {
     ...viewData(view),
     version: view.version,
     asks: asks.map((ask) => ({ ...ask })),
     timers: timers.map((timer) => ({ ...timer })),
+    blocked: blocked.map((each) => ({ ...each })),
     now,
   };
 }

@@ -4,15 +4,16 @@ import type { Context } from '../../../core/execution/context.ts';
 import { describe, isJsonObject } from '../../../core/protocol/json.ts';
 import type { CallToolResult } from '../../../core/protocol/types.ts';
 import { StoreError } from '../../../core/store/store.ts';
-import type { ViewKeys } from '../../apps/view-keys.ts';
-import { keyIn, VIEW_META } from '../../apps/view-meta.ts';
+import { keyIn, refusedInView, VIEW_META } from '../../apps/view-meta.ts';
+import { HandleError } from '../handle-error.ts';
 import type { HandleView } from '../handle-messages.ts';
 import { handleUri } from '../handle-record.ts';
 import type { Handles } from '../handles.ts';
 import { callNotBegun } from '../load-instance.ts';
 import type { Caller } from '../machine-definition.ts';
-import { answerRefused, answerWith, answerWithList, type Naming } from './handle-answer.ts';
+import { answerRefused, answerWith, answerWithList, liveData, type Naming } from './handle-answer.ts';
 import type { Called, CalledAny, Paging } from './handle-arguments.ts';
+import type { MachineApp } from './machine-app.ts';
 
 /** The operations on handles that the tools call. */
 export type HandlesPort = Pick<Handles, 'create' | 'send' | 'get' | 'list' | 'end' | 'look'>;
@@ -30,45 +31,56 @@ export interface Calls {
   readonly end: Call<Called>;
 }
 
-/** @param keys the keys of views; undefined for a machine without views */
-export function callsOf(naming: Naming, handles: HandlesPort, keys?: ViewKeys): Calls {
+/** @param app the keys of views, and what views show; undefined for a machine without views */
+export function callsOf(naming: Naming, handles: HandlesPort, app?: Pick<MachineApp, 'keys' | 'shown'>): Calls {
   const { name } = naming;
   /** The caller of an instance: a call with the key of a view of this instance comes from a person. */
   const callerFor = (handle: string, ctx: Context): Caller => {
-    const opened = keys?.open(keyIn(ctx.meta), ctx.principal, handleUri(name, handle));
+    const opened = app?.keys.open(keyIn(ctx.meta), ctx.principal, handleUri(name, handle));
     return opened ? { principal: ctx.principal, ctx: undefined, inView: true } : callerOf(ctx);
   };
-  const answered = async (call: () => Promise<HandleView>, opensFor?: string): Promise<CallToolResult> => {
+  const answered = async (call: () => Promise<HandleView>, ctx: Context, opens = false): Promise<CallToolResult> => {
     try {
       const view = await call();
       const result = answerWith(view, naming);
-      if (!keys || opensFor === undefined) return result;
       const { handle, expires } = view;
-      const key = keys.create(opensFor, handleUri(name, handle), Date.parse(expires));
-      return { ...result, _meta: { [VIEW_META]: { key } } };
+      const { principal } = ctx;
+      const isShown = app && (ctx.client.views || keyIn(ctx.meta) !== undefined);
+      const meta = {
+        ...(app && opens ? { key: app.keys.create(principal, handleUri(name, handle), Date.parse(expires)) } : {}),
+        // The page shows all of it with its first picture, and does not grow when its watch is answered.
+        ...(isShown
+          ? { live: liveData(app.shown(await handles.look(name, handle, { principal, ctx: undefined }))) }
+          : {}),
+      };
+      return Object.keys(meta).length === 0 ? result : { ...result, _meta: { [VIEW_META]: meta } };
     } catch (error) {
-      return answerRefused(error, naming);
+      const refused = answerRefused(error, naming);
+      return app && error instanceof HandleError ? refusedInView(refused, error.reason) : refused;
     }
   };
   const send = ({ handle, key, data }: Called, type: string, ctx: Context): Promise<CallToolResult> => {
     if (!isJsonObject(data))
       throw new TypeError(`the schema of event "${type}": expected it to produce an object, got ${describe(data)}`);
-    return answered(async () =>
-      handles.send(name, handle, { type, data }, callerFor(handle, ctx), {
-        idempotencyKey: key ?? (await ownKey(ctx)),
-      }),
+    return answered(
+      async () =>
+        handles.send(name, handle, { type, data }, callerFor(handle, ctx), {
+          idempotencyKey: key ?? (await ownKey(ctx)),
+        }),
+      ctx,
     );
   };
   return {
     create: ({ key, data }, ctx) =>
       answered(
         async () => handles.create(name, data, callerOf(ctx), { idempotencyKey: key ?? (await ownKey(ctx)) }),
-        ctx.principal,
+        ctx,
+        true,
       ),
     send: (type) => async (called, ctx) => send(called, type, ctx),
     sendAny: async ({ event, ...called }, ctx) => send(called, event, ctx),
-    get: ({ handle }, ctx) => answered(() => handles.get(name, handle, callerFor(handle, ctx)), ctx.principal),
-    end: ({ handle }, ctx) => answered(() => handles.end(name, handle, callerFor(handle, ctx))),
+    get: ({ handle }, ctx) => answered(() => handles.get(name, handle, callerFor(handle, ctx)), ctx, true),
+    end: ({ handle }, ctx) => answered(() => handles.end(name, handle, callerFor(handle, ctx)), ctx),
     async list(page, ctx) {
       try {
         const { handles: views, after } = await handles.list(name, callerOf(ctx), page);

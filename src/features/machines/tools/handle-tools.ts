@@ -35,7 +35,7 @@ export function toolsOf(
 ): readonly CompiledTool[] {
   const { name, input, single = false, description } = definition;
   const label = `machine "${name}"`;
-  const calls = callsOf(namingOf(name, single, members), handles, app?.keys);
+  const calls = callsOf(namingOf(name, single, members), handles, app);
   shapes ??= { view: compileOutput(VIEW_SCHEMA, 'a machine'), list: compileOutput(LIST_SCHEMA, 'a machine') };
   const { view, list } = shapes;
   const tool = <Args>(does: string, what: What<Args>): CompiledTool => {
