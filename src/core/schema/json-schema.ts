@@ -6,7 +6,7 @@ import { describe } from '../protocol/json.ts';
 import { loadAjv, type MakeValidator, needAjv, type Validator, type ValidatorError, validatorMaker } from './ajv.ts';
 import { ajvProblems } from './ajv-problems.ts';
 import { bounded, mayTakeLong, TooLong } from './bounded.ts';
-import { quickCheck } from './quick-check.ts';
+import { acceptingBy, quickCheck } from './quick-check.ts';
 import type { Checked, CompiledSchema, Problem } from './schema.ts';
 import { type GuardedSchema, schemaTree } from './schema-guard.ts';
 
@@ -83,7 +83,6 @@ export function compilePlain(guarded: GuardedSchema, where: string): CompiledSch
   };
 
   const check = (value: unknown): Checked<unknown> | Promise<Checked<unknown>> => {
-    if (quick?.(value)) return { ok: true, value };
     if (first === undefined) {
       const make = validatorMaker();
       if (make === undefined) return loadAjv().then(() => check(value));
@@ -98,7 +97,7 @@ export function compilePlain(guarded: GuardedSchema, where: string): CompiledSch
     }
     return fits ? { ok: true, value } : refuse(value, first);
   };
-  return { json, check };
+  return { json, check: quick ? acceptingBy(quick, check) : check };
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Accepts values by the schemas that most tools have, without ajv. It never rejects: a value that it does not accept is for ajv. */
 import { isObject } from '../protocol/json.ts';
+import type { CompiledSchema } from './schema.ts';
 
 /** True if a value certainly fits. */
 export type QuickCheck = (value: unknown) => boolean;
@@ -97,6 +98,11 @@ export function quickCheck(schema: unknown): QuickCheck | undefined {
     checks.push(check);
   }
   return (value) => checks.every((check) => check(value));
+}
+
+/** Accepts values by a quick check, and leaves the others to a thorough one. */
+export function acceptingBy(quick: QuickCheck, thorough: CompiledSchema['check']): CompiledSchema['check'] {
+  return (value) => (quick(value) ? { ok: true, value } : thorough(value));
 }
 
 function oneOf(values: readonly unknown[]): QuickCheck {
