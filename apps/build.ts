@@ -1,4 +1,4 @@
-/** Builds the library of pages, `troupe/app`, and the generated pages into dist/apps. Fails if one is larger than its limit. */
+/** Builds the library of pages, `troupe/app`, the generated pages and the script for the pages of mounts into dist/apps. Fails if one is larger than its limit. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +12,8 @@ const source = fileURLToPath(new URL('./src', import.meta.url));
 const LIBRARY_BYTES = 4_096;
 /** Bytes of the script and the style of a page, gzipped. */
 const PAGE_BYTES = 8_192;
+/** Bytes of the script in the page of a mount, gzipped. */
+const MOUNTED_BYTES = 2_048;
 const PAGES = ['machine', 'tool'];
 /** The placeholder of the definition in a page. Its JSON contains `\u003c` instead of `<`. */
 const PLACE = '"TROUPE-VIEW"';
@@ -20,7 +22,14 @@ const CHART = '<!--TROUPE-CHART-->';
 
 await buildPages({
   name: 'apps',
-  inputs: ['apps', 'src/features/apps/view-definition.ts'],
+  inputs: [
+    'apps',
+    'src/features/apps/view-definition.ts',
+    'src/gateway/mounts/page-names.ts',
+    'src/gateway/mounts/uri-names.ts',
+    'src/gateway/mounts/uri-places.ts',
+    'src/core/protocol/json.ts',
+  ],
   last: 'app.js',
   async build(folder) {
     for (const page of PAGES) {
@@ -42,13 +51,16 @@ await buildPages({
         }),
       );
     }
+    // In a page, the names of a script that is no module are those of all scripts.
+    await bundled(join(source, 'pages/mounted.ts'), folder, 'mounted.js', 'iife');
+    withinLimit('mounted.js', readFileSync(join(folder, 'mounted.js'), 'utf8'), MOUNTED_BYTES);
     await bundled(join(source, 'app.ts'), folder, 'app.js');
     withinLimit('app.js', readFileSync(join(folder, 'app.js'), 'utf8'), LIBRARY_BYTES);
   },
 });
 
 /** Bundles a module into one file, with its style sheets beside it. */
-async function bundled(entry: string, folder: string, name: string): Promise<void> {
+async function bundled(entry: string, folder: string, name: string, format: 'es' | 'iife' = 'es'): Promise<void> {
   const { build } = await import('vite');
   await build({
     configFile: false,
@@ -68,7 +80,7 @@ async function bundled(entry: string, folder: string, name: string): Promise<voi
         input: entry,
         preserveEntrySignatures: 'strict',
         checks: { pluginTimings: false },
-        output: { entryFileNames: name, assetFileNames: '[name][extname]', codeSplitting: false },
+        output: { format, entryFileNames: name, assetFileNames: '[name][extname]', codeSplitting: false },
       },
     },
   });

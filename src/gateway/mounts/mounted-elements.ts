@@ -19,6 +19,7 @@ import { isJsonObject, isObject, type JsonObject, messageOf } from '../../core/p
 import { TASKS_EXTENSION } from '../../core/protocol/task-params.ts';
 import type { CallToolResult, Prompt, Resource, ResourceTemplate, Tool } from '../../core/protocol/types.ts';
 import { parseTemplate } from '../../core/protocol/uri-template.ts';
+import { PAGE_TYPE, type Visibility } from '../../core/protocol/views.ts';
 import type { ReadableCatalogue } from '../../core/registry/catalogue.ts';
 import { accessOf, type Compiled } from '../../core/registry/offers.ts';
 import type { Registration } from '../../core/registry/registration.ts';
@@ -33,9 +34,12 @@ import type { Claimant, ClaimedKind, NameClaims } from './name-claims.ts';
 import { OfferedNames } from './names.ts';
 import { withoutOwnMeta } from './own-meta.ts';
 import { OwnedRoots } from './owned-roots.ts';
+import type { PageNames } from './page-names.ts';
+import { isPageUri, withTranslation } from './translated-page.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
 import { answerFailure } from './upstream-error.ts';
-import { rewriteUris, toOffered, toUpstream } from './uris.ts';
+import { toOffered, toUpstream } from './uri-names.ts';
+import { rewriteUris } from './uris.ts';
 
 export type MountedTool = Compiled<Tool, ToolImplementation>;
 export type MountedResource = Compiled<Resource | ResourceTemplate, ResourceImplementation>;
@@ -103,6 +107,8 @@ export class MountedElements implements Claimant {
   /** Undefined until something was offered. */
   offered: OfferedElements | undefined;
   #unlisted: readonly MountedResource[] = [];
+  /** The upstream's name of each tool that views may call → its offered name. */
+  #toolsOfViews: ReadonlyMap<string, string> = new Map();
   #problems: readonly string[] = [];
   #reported = '';
   #isPublic: UpstreamCatalogue['isPublic'];
@@ -158,7 +164,12 @@ export class MountedElements implements Claimant {
     };
     this.#problems = problems;
     this.#isPublic = catalogue.isPublic;
-    this.#unlisted = catalogue.capabilities.resources === undefined ? [] : this.#templates();
+    this.#unlisted = catalogue.capabilities.resources === undefined ? [] : this.#unlistedResources(catalogue);
+    this.#toolsOfViews = this.#namesForViews(catalogue.tools);
+    const { claims } = this.#options;
+    if (catalogue.tools.some(pageOf) || catalogue.resources.some(({ uri }) => isPageUri(uri)))
+      claims.pages.add(this.#source);
+    else claims.pages.delete(this.#source);
     this.#options.claims.changed(this, before);
   }
 
@@ -184,10 +195,17 @@ export class MountedElements implements Claimant {
 
   /** The URI upstream of a resource of this mount; undefined for others. */
   upstreamUri(uri: string): string | undefined {
-    if (this.#space !== false) return toUpstream(this.#space, uri);
+    const named = this.#toUpstream(uri);
+    if (this.#space !== false || named !== uri) return named;
     const own = this.#options.registrations.resources.catalogue.all().filter(({ source }) => source === this.#source);
     const found = own.some(({ key }) => key === uri || (key.includes('{') && parseTemplate(key).match(uri)));
     return found ? uri : undefined;
+  }
+
+  /** A page of a mount without a prefix reads by `mount+uri`, so that it names no resource of another. */
+  #toUpstream(uri: string): string | undefined {
+    const isNamed = this.#space !== false || uri.startsWith(`${this.mount}+`);
+    return isNamed ? toUpstream(this.mount, uri) : uri;
   }
 
   /** The URI under which a resource of the upstream is offered. */
@@ -239,6 +257,7 @@ export class MountedElements implements Claimant {
     this.claims = NO_CLAIMS;
     this.#problems = [];
     this.#unlisted = [];
+    this.#options.claims.pages.delete(this.#source);
     this.#options.claims.changed(this, before);
   }
 
@@ -316,8 +335,6 @@ export class MountedElements implements Claimant {
     if (name === undefined) return undefined;
     // `execution` says how the upstream runs a call. This server can wait for a task of it, or offer one.
     const { execution: _, ...definition } = rewriteUris(this.#space, tool);
-    const ui = isObject(tool._meta) ? tool._meta.ui : undefined;
-    const forViews = isObject(ui) && Array.isArray(ui.visibility) && !ui.visibility.includes('model');
     const { readOnlyHint, idempotentHint } = tool.annotations ?? {};
     const repeatable = settings.trust && (readOnlyHint === true || idempotentHint === true);
     const tasks = tasksOf(tool, capabilities);
@@ -325,7 +342,7 @@ export class MountedElements implements Claimant {
       key: name,
       access: accessOf(settings),
       ...(settings.trust ? {} : { untrusted: true }),
-      ...(forViews ? { listed: 'views' } : settings.expose === 'search' ? { listed: 'search' } : {}),
+      ...(!isFor(tool, 'model') ? { listed: 'views' } : settings.expose === 'search' ? { listed: 'search' } : {}),
       definition: {
         ...definition,
         ...(tasks !== 'never' && { execution: { taskSupport: 'optional' } }),
@@ -389,22 +406,48 @@ export class MountedElements implements Claimant {
     return {
       key,
       access: accessOf(this.#options.settings),
+      // A client without views gets the list that it would get without pages.
+      ...(isPageUri(upstream) && resource.mimeType === PAGE_TYPE ? { listed: 'views' } : {}),
       definition: rewriteUris(this.#space, resource),
       implementation: this.#reader(key, completes ? this.#completers(ref, variables) : {}),
     };
   }
 
-  /** Templates for the resources that an upstream serves but does not list. Mounts that leave URIs unchanged have none. */
-  #templates(): readonly MountedResource[] {
-    const mount = this.#space;
-    if (mount === false) return [];
-    return [`${mount}+{+uri}`, `${mount}:{+uri}`, `ui://${mount}/{+uri}`, `skill://${mount}/{+uri}`].map((key) => ({
+  /**
+   * The resources that an upstream serves but does not list. Of a mount that leaves URIs unchanged, these are the pages that its tools
+   * name, and what its pages read.
+   */
+  #unlistedResources({ tools, resources }: UpstreamCatalogue): readonly MountedResource[] {
+    const { mount, settings } = this.#options;
+    const unlisted = (key: string): MountedResource => ({
       key,
-      access: accessOf(this.#options.settings),
+      access: accessOf(settings),
       listed: 'none',
-      definition: { uriTemplate: key, name: key },
+      definition: key.includes('{') ? { uriTemplate: key, name: key } : { uri: key, name: key },
       implementation: this.#reader(key, {}),
-    }));
+    });
+    if (this.#space !== false)
+      return [`${mount}+{+uri}`, `${mount}:{+uri}`, `ui://${mount}/{+uri}`, `skill://${mount}/{+uri}`].map(unlisted);
+    const listed = new Set(resources.map(({ uri }) => uri));
+    const pages = new Set(tools.flatMap((tool) => pageOf(tool) ?? []).filter((uri) => !listed.has(uri)));
+    return [`${mount}+{+uri}`, ...pages].map(unlisted);
+  }
+
+  /** The tools that views may call (MCP Apps, "Visibility"). */
+  #namesForViews(tools: readonly Tool[]): ReadonlyMap<string, string> {
+    return new Map(
+      tools.flatMap((tool) => {
+        const offered = this.#names.offered(tool.name);
+        return offered === undefined || !isFor(tool, 'app') ? [] : [[tool.name, offered]];
+      }),
+    );
+  }
+
+  /** The names in the pages of this mount: only those that mean its own tools, and not those of the program or an earlier mount. */
+  get #pageNames(): PageNames {
+    const { catalogue } = this.#options.registrations.tools;
+    const own = [...this.#toolsOfViews].filter(([, offered]) => catalogue.get(offered)?.source === this.#source);
+    return { mount: this.mount, tools: Object.fromEntries(own), plain: this.#space === false };
   }
 
   #reader(key: string, completers: Readonly<Record<string, Completer>>): ResourceImplementation {
@@ -412,10 +455,12 @@ export class MountedElements implements Claimant {
       label: `resource "${key}"`,
       completers,
       hints: {},
-      read: ({ uri }, ctx) => {
-        const upstream = toUpstream(this.#space, uri);
-        if (upstream === undefined) throw new Error(`${uri}: no resource of mount "${this.#options.mount}"`);
-        return this.#call(ctx, uri, { method: 'resources/read', params: { uri: upstream }, repeatable: true });
+      read: async ({ uri }, ctx) => {
+        const upstream = this.#toUpstream(uri);
+        if (upstream === undefined) throw new Error(`${uri}: no resource of mount "${this.mount}"`);
+        const call = { method: 'resources/read', params: { uri: upstream }, repeatable: true } as const;
+        const result = await this.#call(ctx, uri, call);
+        return isPageUri(upstream) ? withTranslation(result, this.#pageNames) : result;
       },
     };
   }
@@ -483,6 +528,19 @@ function tasksOf({ execution }: Tool, { extensions, tasks }: JsonObject): NonNul
   if (isObject(extensions) && extensions[TASKS_EXTENSION] !== undefined) return 'unasked';
   const support = isObject(tasks) && isObject(execution) ? execution.taskSupport : undefined;
   return support === 'optional' || support === 'required' ? support : 'never';
+}
+
+/** The page that a tool opens. Some servers write only the older name (MCP Apps, "Resource Discovery"). */
+function pageOf({ _meta: meta }: Tool): string | undefined {
+  const ui = meta?.ui;
+  const uri = (isObject(ui) ? ui.resourceUri : undefined) ?? meta?.['ui/resourceUri'];
+  return typeof uri === 'string' && isPageUri(uri) ? uri : undefined;
+}
+
+/** True if the model, or a view, may use a tool. */
+function isFor({ _meta: meta }: Tool, user: Visibility): boolean {
+  const ui = meta?.ui;
+  return !isObject(ui) || !Array.isArray(ui.visibility) || ui.visibility.includes(user);
 }
 
 // The client has checked the outer shapes when it listed them.

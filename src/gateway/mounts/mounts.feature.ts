@@ -1,4 +1,5 @@
 /** Mounts: other servers as parts of this one. */
+import { visibleTo } from '../../core/protocol/views.ts';
 import type { Feature } from '../../core/server/feature.ts';
 import { authorization } from '../../features/guard/authorization/authorization.feature.ts';
 import type { MountedPrompt, MountedResource, MountedTool } from './mounted-elements.ts';
@@ -29,6 +30,11 @@ export const mounts: Feature<OfferedMounts> = {
         },
       }),
     });
+    const { shownTool } = elements;
+    elements.shownTool = (tool, element) => {
+      const shown = shownTool(tool, element);
+      return opened.isForModels(element) ? { ...shown, _meta: visibleTo(shown._meta, ['model']) } : shown;
+    };
     return {
       service: opened,
       listens: opened,

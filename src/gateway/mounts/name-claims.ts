@@ -20,6 +20,8 @@ export interface Claimant {
 const KINDS = ['tool', 'prompt', 'resource'] as const;
 
 export class NameClaims {
+  /** The sources of elements whose catalogues have pages. */
+  readonly pages = new Set<string>();
   /** In the order in which they were mounted. */
   readonly #claimants = new Set<Claimant>();
 

@@ -3,8 +3,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { isServerInMemory, type ServerInMemory } from '../../client/in-memory.ts';
 import { Openings } from '../../core/kernel/openings.ts';
 import { errorFields, type RuntimeLog } from '../../core/kernel/operator-log.ts';
+import type { Element } from '../../core/messages/registry-messages.ts';
 import type { ListenedResources } from '../../core/messages/remote-change.ts';
 import { describe, messageOf } from '../../core/protocol/json.ts';
+import type { Tool } from '../../core/protocol/types.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 import { requestsAddress } from '../../core/requests/requests.actor.ts';
 import { launcher } from '../../core/server/launcher.ts';
@@ -74,6 +76,16 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
   /** The sign-ins at upstreams; undefined while no mount needs one. */
   get signIns(): SignIns | undefined {
     return this.#signIns;
+  }
+
+  /**
+   * True for a tool of a mount without pages, if another mount has some: no view of its own calls it, and a view of another upstream
+   * must not.
+   */
+  isForModels({ listed, source }: Element<Tool>): boolean {
+    const pages = this.#host?.claims?.pages;
+    if (pages === undefined || pages.size === 0 || listed === 'views') return false;
+    return source.startsWith('mount ') && !pages.has(source);
   }
 
   /** True if a required mount offers nothing. */

@@ -11,8 +11,10 @@ import type { Context } from '../../core/execution/context.ts';
 import { type Clock, systemClock, type Timer, within } from '../../core/kernel/clock.ts';
 import { ANONYMOUS, isExcess, type Quota, type Reservation } from '../../core/kernel/quota.ts';
 import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
+import { VIEWS_EXTENSION } from '../../core/protocol/extensions.ts';
 import { isObject, type JsonObject } from '../../core/protocol/json.ts';
 import type { ClientCapabilities } from '../../core/protocol/types.ts';
+import { PAGE_TYPE } from '../../core/protocol/views.ts';
 import type { CallOwner } from '../../features/asking/request-context.ts';
 import type { MountSettings } from './mount-options.ts';
 import type { UpstreamSignIn } from './sign-ins.ts';
@@ -118,11 +120,10 @@ export class Upstream {
   async catalogue(): Promise<Client> {
     if (this.#closed) throw this.#closedError();
     if (!this.#shared) {
-      const { connect, share } = this.#options;
-      const { extensions } = connect;
+      const { share } = this.#options;
       // Calls use the connection for the catalogue only if it is that of all: the upstream must not ask on it.
-      const declared = share === 'everyone' ? {} : ASKABLE;
-      this.#shared = this.#open(undefined, extensions === undefined ? declared : { ...declared, extensions });
+      const declared = share === 'everyone' ? {} : { ...ASKABLE, extensions: VIEWS };
+      this.#shared = this.#open(undefined, declared);
     }
     const client = await this.#within(this.#shared.opening);
     this.#era = client.server.era;
@@ -488,6 +489,9 @@ export class Upstream {
     return this.#error('closed', 'the mount is closed');
   }
 }
+
+/** Declared for the catalogue: some servers list pages, and the tools of pages, only for clients that show them. */
+const VIEWS = { [VIEWS_EXTENSION]: { mimeTypes: [PAGE_TYPE] } } as const;
 
 /** Declared for the catalogue of a legacy upstream: some servers list certain tools only for clients that can be asked. */
 const ASKABLE: ClientCapabilities = {

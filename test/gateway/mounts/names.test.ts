@@ -4,7 +4,8 @@ import * as assert from 'uvu/assert';
 import type { JsonValue } from '../../../src/core/protocol/json.ts';
 import { parseTemplate } from '../../../src/core/protocol/uri-template.ts';
 import { checkMountName, matches, OfferedNames } from '../../../src/gateway/mounts/names.ts';
-import { rewriteUris, toOffered, toUpstream } from '../../../src/gateway/mounts/uris.ts';
+import { toOffered, toUpstream } from '../../../src/gateway/mounts/uri-names.ts';
+import { rewriteUris } from '../../../src/gateway/mounts/uris.ts';
 import { suite } from '../../harness/door.ts';
 import { random } from '../../harness/scale.ts';
 

@@ -95,9 +95,9 @@ test('each owner has its own connection to a legacy upstream, which declares its
   assert.is(await upstream.for(owner('session/1')), one);
   assert.is.not(one, other);
   assert.is.not(one, await upstream.catalogue());
-  // Some servers list certain tools only for clients that can be asked.
+  // Some servers list certain tools only for clients that can be asked, or that show views.
   const [catalogue, ...owners] = declared;
-  assert.equal(Object.keys(catalogue ?? {}), ['elicitation', 'sampling', 'roots']);
+  assert.equal(Object.keys(catalogue ?? {}), ['elicitation', 'sampling', 'roots', 'extensions']);
   assert.equal(owners, [ASKS, { sampling: {} }]);
   // Two clients of one principal declare different capabilities.
   const mine = await upstream.for(owner('principal/ada'));

@@ -200,6 +200,8 @@ test('only the doors turn text into values and values into text', () => {
   inside.push('src/core/kernel/authored-stack.ts');
   // A model reads a schema in the middle of a text.
   inside.push('src/gateway/tool-signature.ts');
+  // The names in a page are a part of its text.
+  inside.push('src/gateway/mounts/translated-page.ts');
   // Heads and news between nodes are no messages.
   inside.push('src/features/cluster/link/link-text.ts');
   // A resource that a view watches is a JSON file, and the definition of a page is a part of its text.
