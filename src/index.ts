@@ -1,7 +1,7 @@
 /** The public surface of Troupe. */
 
 export { audio, embedded, image, link, text } from './core/execution/content.ts';
-export type { Context, Log } from './core/execution/context.ts';
+export type { Context, Log, MethodContext } from './core/execution/context.ts';
 export {
   type Envelope,
   type EnvelopeInput,
@@ -98,6 +98,7 @@ export type { CompiledSchema, Problem } from './core/schema/schema.ts';
 export { SchemaError } from './core/schema/schema-error.ts';
 export type { AuthorSchema, Infer, InferInput } from './core/schema/schema-types.ts';
 export type { Core, Feature, FeatureParts } from './core/server/feature.ts';
+export { defineMethod, type FeatureMethod } from './core/server/feature-method.ts';
 export { fromPino, jsonLog, type PinoLogger } from './core/server/json-log.ts';
 export type { ServerOptions } from './core/server/options.ts';
 export { memoryStore } from './core/store/memory-store.ts';

@@ -16,6 +16,12 @@ export interface Log {
   error(data: unknown, logger?: string): void;
 }
 
+/** The context of a middleware and of the method of a feature: that of a handler, without what asks the client and without `step`. */
+export type MethodContext = Pick<
+  Context,
+  'signal' | 'progress' | 'log' | 'client' | 'session' | 'principal' | 'auth' | 'requestId' | 'elapsedMs' | 'meta'
+>;
+
 export interface Context extends Asking {
   /**
    * Aborted when the client cancels or disconnects, or the deadline passes. For a task: when it is cancelled, its time to

@@ -4,7 +4,6 @@
  */
 
 import type { RequestId } from '../protocol/jsonrpc.ts';
-import type { ServedBy } from '../protocol/methods.ts';
 import type { Operation } from '../protocol/operations.ts';
 import type { Auth } from './auth.ts';
 import type { ListView } from './authorization-rule.ts';
@@ -47,7 +46,7 @@ export interface RequestView {
   /** The HTTP exchange that carried it. */
   readonly exchange: Exchange | undefined;
   readonly operation: Operation;
-  readonly servedBy: ServedBy;
+  readonly servedBy: string;
   readonly client: ClientFacts;
   /** Its authenticated caller, which in a session may have another token with each request. Undefined: anonymous. */
   readonly auth: Auth | undefined;

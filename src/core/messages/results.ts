@@ -1,6 +1,6 @@
 /** The results of requests, before a dialect renders them. */
 import type { WireError } from '../protocol/errors.ts';
-import { isObject } from '../protocol/json.ts';
+import { isObject, type JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { SkillEntry } from '../protocol/skills.ts';
 import type { TaskStatus } from '../protocol/task-params.ts';
@@ -70,6 +70,8 @@ export type Result =
   | { readonly kind: 'skill'; readonly skill: SkillEntry; readonly hints: CacheHints }
   | { readonly kind: 'prompt'; readonly result: GetPromptResult }
   | { readonly kind: 'completion'; readonly result: CompleteResult }
+  /** The result of a method that a program has added, as the program has made it. */
+  | { readonly kind: 'object'; readonly result: JsonObject }
   /** The server has ended the subscription that this request opened. */
   | { readonly kind: 'subscription ended'; readonly id: RequestId }
   /**

@@ -3,7 +3,6 @@ import { misfit } from './errors.ts';
 import { isObject } from './json.ts';
 import { readImplementation } from './meta.ts';
 import type { Listen } from './subscription-filter.ts';
-import type { ListTasks, OneTask } from './task-params.ts';
 import { type ClientCapabilities, type Implementation, isLogLevel, LOG_LEVELS, type LogLevel } from './types.ts';
 
 export type Params = Readonly<Record<string, unknown>> | undefined;
@@ -49,13 +48,6 @@ export type ReadResource = {
   readonly uri: string;
   readonly input: Input | undefined;
 };
-export type GetSkill = { readonly method: 'skills/get'; readonly uri: string };
-/** Lists the direct children of a directory (SEP-2640). */
-export type ReadDirectory = {
-  readonly method: 'resources/directory/read';
-  readonly uri: string;
-  readonly cursor: string | undefined;
-};
 export type Subscribe = { readonly method: 'resources/subscribe' | 'resources/unsubscribe'; readonly uri: string };
 export type GetPrompt = {
   readonly method: 'prompts/get';
@@ -66,22 +58,43 @@ export type GetPrompt = {
 export type SetLevel = { readonly method: 'logging/setLevel'; readonly level: LogLevel };
 export type Bare = { readonly method: 'ping' | 'server/discover' };
 
+/** The operations by their origin. Features of this package add theirs by `declare module`. */
+export interface Operations {
+  readonly core:
+    | Initialize
+    | Bare
+    | List
+    | CallTool
+    | ReadResource
+    | Subscribe
+    | GetPrompt
+    | Complete
+    | SetLevel
+    | Listen;
+  readonly program: AddedRequest;
+}
+
+/**
+ * The name of a method that a program adds. It has a dot, as the identifiers of extensions: no method of the protocol has one, and
+ * none that a later revision adds.
+ */
+export type AddedMethod = `${string}.${string}`;
+
+/** The longest name of such a method, in characters: errors repeat it. */
+const LONGEST_METHOD = 100;
+
+export function isAddedMethod(name: string): name is AddedMethod {
+  return name.includes('.') && name.length <= LONGEST_METHOD;
+}
+
+/** A request of a method that a program has added, with what its reader has made of the params. */
+export interface AddedRequest {
+  readonly method: AddedMethod;
+  readonly params: unknown;
+}
+
 /** One parsed request. */
-export type Operation =
-  | Initialize
-  | Bare
-  | List
-  | CallTool
-  | ReadResource
-  | GetSkill
-  | ReadDirectory
-  | Subscribe
-  | GetPrompt
-  | Complete
-  | SetLevel
-  | Listen
-  | OneTask
-  | ListTasks;
+export type Operation = Operations[keyof Operations];
 
 /**
  * The arguments by which rules decide; undefined for an operation without arguments. Those of a completion are the resolved
@@ -102,7 +115,7 @@ export function readInitialize(params: Params): Initialize {
   if (!isObject(capabilities)) throw misfit('capabilities', 'an object', capabilities);
   const clientInfo = readImplementation(params?.clientInfo, 'params.clientInfo');
   if (!clientInfo) throw misfit('clientInfo', 'an object with "name" and "version"', undefined);
-  return { method: 'initialize', protocolVersion: text(params, 'protocolVersion'), capabilities, clientInfo };
+  return { method: 'initialize', protocolVersion: textMember(params, 'protocolVersion'), capabilities, clientInfo };
 }
 
 export const readBare = (method: Bare['method']) => (): Bare => ({ method });
@@ -116,7 +129,7 @@ export function readCallTool(params: Params): CallTool {
   if (given !== undefined && !isObject(given)) throw misfit('arguments', 'an object', given);
   return {
     method: 'tools/call',
-    name: text(params, 'name'),
+    name: textMember(params, 'name'),
     arguments: given ?? NONE,
     input: readInput(params),
     task: params?.task ?? undefined,
@@ -124,18 +137,11 @@ export function readCallTool(params: Params): CallTool {
 }
 
 export function readReadResource(params: Params): ReadResource {
-  return { method: 'resources/read', uri: text(params, 'uri'), input: readInput(params) };
+  return { method: 'resources/read', uri: textMember(params, 'uri'), input: readInput(params) };
 }
 
-export function readGetSkill(params: Params): GetSkill {
-  return { method: 'skills/get', uri: text(params, 'uri') };
-}
-
-export function readReadDirectory(params: Params): ReadDirectory {
-  return { method: 'resources/directory/read', uri: text(params, 'uri'), cursor: cursorOf(params) };
-}
-
-function cursorOf(params: Params): string | undefined {
+/** @throws {ProtocolError} for a cursor that is no string */
+export function cursorOf(params: Params): string | undefined {
   const cursor = params?.cursor ?? undefined;
   if (cursor !== undefined && typeof cursor !== 'string') throw misfit('cursor', 'a string', cursor);
   return cursor;
@@ -152,12 +158,12 @@ function readInput(params: Params): Input | undefined {
 
 export const readSubscribe =
   (method: Subscribe['method']) =>
-  (params: Params): Subscribe => ({ method, uri: text(params, 'uri') });
+  (params: Params): Subscribe => ({ method, uri: textMember(params, 'uri') });
 
 export function readGetPrompt(params: Params): GetPrompt {
   return {
     method: 'prompts/get',
-    name: text(params, 'name'),
+    name: textMember(params, 'name'),
     arguments: texts(params?.arguments, 'arguments'),
     input: readInput(params),
   };
@@ -171,15 +177,15 @@ export function readComplete(params: Params): Complete {
   return {
     method: 'completion/complete',
     ref: readRef(ref),
-    argument: { name: text(argument, 'name', 'argument.'), value: text(argument, 'value', 'argument.') },
+    argument: { name: textMember(argument, 'name', 'argument.'), value: textMember(argument, 'value', 'argument.') },
     resolved: texts(context?.arguments, 'context.arguments'),
   };
 }
 
 function readRef(ref: unknown): CompletionRef {
   if (isObject(ref)) {
-    if (ref.type === 'ref/prompt') return { type: 'ref/prompt', name: text(ref, 'name', 'ref.') };
-    if (ref.type === 'ref/resource') return { type: 'ref/resource', uri: text(ref, 'uri', 'ref.') };
+    if (ref.type === 'ref/prompt') return { type: 'ref/prompt', name: textMember(ref, 'name', 'ref.') };
+    if (ref.type === 'ref/resource') return { type: 'ref/resource', uri: textMember(ref, 'uri', 'ref.') };
   }
   throw misfit('ref', 'an object of type "ref/prompt" or "ref/resource"', isObject(ref) ? ref.type : ref);
 }
@@ -190,7 +196,8 @@ export function readSetLevel(params: Params): SetLevel {
   return { method: 'logging/setLevel', level };
 }
 
-function text(params: Params, name: string, prefix = ''): string {
+/** @throws {ProtocolError} for a member that is no string */
+export function textMember(params: Params, name: string, prefix = ''): string {
   const value = params?.[name];
   if (typeof value !== 'string') throw misfit(`${prefix}${name}`, 'a string', value);
   return value;

@@ -1,4 +1,4 @@
-/** Tasks on the wire: how a client declares support, and the parameters of task requests. */
+/** Tasks on the wire: how a client declares support, and the errors of requests that need it. */
 import { ErrorCode, misfit, ProtocolError } from './errors.ts';
 import { settingsIn } from './extensions.ts';
 import { isObject } from './json.ts';
@@ -7,38 +7,7 @@ import type { ClientCapabilities } from './types.ts';
 /** The tasks extension of the modern era (`io.modelcontextprotocol/tasks`, SEP-2663). */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 
-type Params = Readonly<Record<string, unknown>> | undefined;
-
 export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
-
-/** A request about one task. */
-export type OneTask =
-  | { readonly method: 'tasks/get' | 'tasks/cancel' | 'tasks/result'; readonly taskId: string }
-  | {
-      readonly method: 'tasks/update';
-      readonly taskId: string;
-      /** Responses by key. Keys that the task does not wait for are ignored. */
-      readonly responses: Readonly<Record<string, unknown>>;
-    };
-
-export type ListTasks = { readonly method: 'tasks/list'; readonly cursor: string | undefined };
-
-export const readTask =
-  (method: 'tasks/get' | 'tasks/cancel' | 'tasks/result') =>
-  (params: Params): OneTask => ({ method, taskId: taskIdOf(params) });
-
-export function readUpdateTask(params: Params): OneTask {
-  const taskId = taskIdOf(params);
-  const responses = params?.inputResponses;
-  if (!isObject(responses)) throw misfit('inputResponses', 'an object', responses);
-  return { method: 'tasks/update', taskId, responses };
-}
-
-export function readListTasks(params: Params): ListTasks {
-  const cursor = params?.cursor ?? undefined;
-  if (cursor !== undefined && typeof cursor !== 'string') throw misfit('cursor', 'a string', cursor);
-  return { method: 'tasks/list', cursor };
-}
 
 /**
  * The time to live in `params.task` of a call (2025-11-25 tasks, "Task Parameters").
@@ -85,10 +54,4 @@ export function damagedTask(taskId: string): ProtocolError {
     ErrorCode.InternalError,
     `params.taskId: the stored data of task "${taskId.slice(0, 100)}" is damaged. Nothing was done. Ask the operator to restore a backup`,
   );
-}
-
-function taskIdOf(params: Params): string {
-  const taskId = params?.taskId;
-  if (typeof taskId !== 'string') throw misfit('taskId', 'a string', taskId);
-  return taskId;
 }

@@ -17,7 +17,6 @@ import type { Outcome } from '../messages/results.ts';
 import type { RequestSpan } from '../messages/spans.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
-import type { ServedBy } from '../protocol/methods.ts';
 import type { Operation } from '../protocol/operations.ts';
 
 const NO_SCOPES: readonly string[] = [];
@@ -29,7 +28,7 @@ export class ActiveRequest implements RequestView {
   readonly key: RequestId;
   readonly exchange: Exchange | undefined;
   operation: Operation;
-  readonly servedBy: ServedBy;
+  readonly servedBy: string;
   readonly client: ClientFacts;
   readonly auth: Auth | undefined;
   readonly meta: Readonly<Record<string, unknown>> | undefined;
@@ -66,7 +65,7 @@ export class ActiveRequest implements RequestView {
   constructor(
     id: RequestId,
     operation: Operation,
-    servedBy: ServedBy,
+    servedBy: string,
     client: ClientFacts,
     meta: Readonly<Record<string, unknown>> | undefined,
     progressToken: string | number | undefined,

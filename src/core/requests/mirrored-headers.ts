@@ -5,7 +5,6 @@
 import type { RequestHead } from '../messages/connection-events.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { isObject } from '../protocol/json.ts';
-import { METHODS } from '../protocol/methods.ts';
 import type { Params } from '../protocol/operations.ts';
 import { SUPPORTED_REVISIONS } from '../protocol/revisions.ts';
 import type { Tool } from '../protocol/types.ts';
@@ -65,18 +64,22 @@ export function checkKnownRevision(head: RequestHead): void {
  * @throws {ProtocolError} -32020 if `Mcp-Method` or `Mcp-Name` is missing, malformed, or differs from the body
  * @see 2026-07-28 streamable-http "Standard Request Headers", "Server Validation"
  */
-export function checkStandardHeaders(head: RequestHead, method: string, params: Params): void {
+export function checkStandardHeaders(
+  head: RequestHead,
+  method: string,
+  named: string | undefined,
+  params: Params,
+): void {
   const header = head.header('mcp-method');
   if (header !== method) throw mismatch('Mcp-Method', header, inBody(method));
-  const row = METHODS.get(method);
-  if (row?.kind !== 'request' || !row.named) return;
-  const named = params?.[row.named];
+  const expected = named === undefined ? undefined : params?.[named];
   // A body without the name is rejected later, with a better message.
-  if (typeof named !== 'string') return;
+  if (typeof expected !== 'string') return;
   const name = head.header('mcp-name');
   // Two headers arrive joined by a comma, and together could equal the value in the body.
   const repeats = name?.includes(',') && head.repeats('mcp-name');
-  if (name === undefined || repeats || decodeMirrored(name) !== named) throw mismatch('Mcp-Name', name, inBody(named));
+  if (name === undefined || repeats || decodeMirrored(name) !== expected)
+    throw mismatch('Mcp-Name', name, inBody(expected));
 }
 
 /**

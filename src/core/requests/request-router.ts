@@ -1,10 +1,9 @@
 /** Serves each request by the actor or service of its method. */
 import type { RequestMail, RequestTarget } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
-import type { ServedBy } from '../protocol/methods.ts';
 
-/** The actors and services that serve requests, by the kind of request. */
-export type RequestTargets = Readonly<Partial<Record<Exclude<ServedBy, 'completions'>, RequestTarget>>>;
+/** The actors and services that serve requests, by the names that rows of methods have. */
+export type RequestTargets = Readonly<Record<string, RequestTarget>>;
 
 /** Serves what belongs to the session of a request. */
 const OWN_SESSION: RequestTarget = {
@@ -14,7 +13,7 @@ const OWN_SESSION: RequestTarget = {
 export class RequestRouter {
   readonly #targets = new Map<string, RequestTarget>([['session', OWN_SESSION]]);
 
-  /** Registers the actors and services that serve the requests of a kind. */
+  /** Registers actors and services by their names. */
   register(targets: RequestTargets): void {
     for (const [servedBy, target] of Object.entries(targets)) this.#targets.set(servedBy, target);
   }

@@ -16,6 +16,7 @@ import type { ListenedResources } from '../messages/remote-change.ts';
 import type { RequestPlacement } from '../messages/request-placement.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import { isObject } from '../protocol/json.ts';
+import type { Methods, RequestMethod } from '../protocol/methods.ts';
 import * as option from '../protocol/option-rows.ts';
 import type { Implementation } from '../protocol/types.ts';
 import type { RequestTargets } from '../requests/request-router.ts';
@@ -28,6 +29,7 @@ import type { Bus } from '../transports/bus.ts';
 import type { Transport, UnreadyReason } from '../transports/transport.ts';
 import type { RegisteredCapabilities } from './capabilities.ts';
 import type { Elements } from './elements.ts';
+import type { FeatureMethod } from './feature-method.ts';
 import { CORE_OPTIONS, type ServerOptions } from './options.ts';
 import type { StoreLifecycle } from './store-lifecycle.ts';
 
@@ -75,7 +77,9 @@ export function featuresIn({ features = [] }: ServerOptions): readonly Feature[]
 export interface FeatureParts<Service = unknown> {
   /** The interface for the features that name this one, and for the methods of the server. */
   readonly service: Service;
-  /** The actors and services that serve its methods. */
+  /** The methods of the protocol that it adds, by name: those that `defineMethod` has made, and those that one of `serves` serves. */
+  readonly methods?: Readonly<Record<string, FeatureMethod | RequestMethod>>;
+  /** The actors and services that serve its methods, by the names in the rows of those. */
   readonly serves?: RequestTargets;
   /** Reads its data, once the store is open and before anything is served. */
   restore?(): Promise<void>;
@@ -132,6 +136,8 @@ export interface Core {
   readonly quotas: Quotas;
   readonly bus: Bus;
   readonly stages: Stages;
+  /** The methods of the protocol that this server has. */
+  readonly methods: Methods;
   readonly elements: Elements;
   readonly capabilities: RegisteredCapabilities;
   readonly store: Store;

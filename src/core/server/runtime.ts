@@ -10,6 +10,7 @@ import { quotasOf } from '../kernel/server-quotas.ts';
 import type { Instrument } from '../kernel/telemetry/instruments.ts';
 import { LoopDelay } from '../kernel/telemetry/loop-delay.ts';
 import type { ServerDescription } from '../messages/results.ts';
+import { Methods } from '../protocol/methods.ts';
 import type { Implementation } from '../protocol/types.ts';
 import { speller } from '../registry/resolve.ts';
 import { respond } from '../requests/active-request.ts';
@@ -28,6 +29,7 @@ import type { Readiness, Transport } from '../transports/transport.ts';
 import { RegisteredCapabilities } from './capabilities.ts';
 import { type Catalogues, createCatalogues, openElements } from './elements.ts';
 import type { Core, Feature, FeatureParts } from './feature.ts';
+import { addMethods } from './feature-method.ts';
 import { launcher } from './launcher.ts';
 import type { ServerOptions } from './options.ts';
 import { spawnServer } from './server.actor.ts';
@@ -83,13 +85,13 @@ export function createRuntime(options: ServerOptions, info: Implementation, feat
     const parts = feature.open(core);
     services.set(name, parts.service);
     opened.push(parts);
-    router.register(parts.serves ?? {});
+    router.register({ ...parts.serves, ...addMethods(core, parts.methods ?? {}) });
     if (parts.restore) storage.restoring(() => parts.restore?.() ?? Promise.resolve());
     if (parts.holds) storage.taking(parts.holds);
   };
   const core: Core = {
     ...{ options, info, system, log, limits, quotas, bus, stages, capabilities, storage, riders, keys },
-    ...{ transports: [], lasting: new Set() },
+    ...{ methods: new Methods(), transports: [], lasting: new Set() },
     get store() {
       return storage.store;
     },
@@ -172,7 +174,7 @@ function openTransports(core: Core, opened: readonly FeatureParts[], pace: Store
     placement: opened.find(({ placement }) => placement)?.placement?.(),
     kept: sessions,
     replies: opened.find(({ replies }) => replies)?.replies,
-    stages: core.stages,
+    ...{ stages: core.stages, methods: core.methods },
   });
   storage.taking(heldConnections(connections, bus));
   for (const { holdsRequests } of opened) if (holdsRequests) storage.taking(holdsRequests);

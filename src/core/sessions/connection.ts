@@ -21,6 +21,7 @@ import type { ServerMail } from '../messages/server-messages.ts';
 import type { SessionMail, SessionState } from '../messages/session-messages.ts';
 import type { SubscriptionsMail } from '../messages/subscription-messages.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
+import type { Methods } from '../protocol/methods.ts';
 import type { Initialize } from '../protocol/operations.ts';
 import { spawnRequests } from '../requests/requests.actor.ts';
 import type { Bus } from '../transports/bus.ts';
@@ -37,6 +38,7 @@ export interface ConnectionServices {
   readonly stages: RequestRoutes;
   readonly subscriptions: Mailbox<SubscriptionsMail>;
   readonly capabilities: Capabilities;
+  readonly methods: Methods;
   /** Decides which node serves a request; undefined without a cluster. */
   readonly placement?: RequestPlacement | undefined;
   readonly sessions: OpenSessions;
@@ -91,7 +93,7 @@ export class Connection implements SessionOpener {
     this.#services = services;
     this.#emitter = this.#spawnEmitter();
     this.#requests = this.#spawnRequests();
-    const { bus, limits, quotas, system, capabilities } = services;
+    const { bus, limits, quotas, system, capabilities, methods } = services;
     this.inbound = new Inbound({
       maxDepth: limits.maxDepth,
       maxBatch: limits.maxBatch,
@@ -108,6 +110,7 @@ export class Connection implements SessionOpener {
       shared: kind.shared !== undefined,
       sessions: kind.shared ?? this,
       capabilities,
+      methods,
       placement: services.placement,
     });
   }

@@ -46,7 +46,7 @@ export class MiddlewareChain {
   /** Passes a request on through its middleware. */
   readonly gate: RequestGate = (mail, next) => {
     const links = this.#links.of(mail.request.operation.method);
-    if (!links) return next(mail);
+    if (links.length === 0) return next(mail);
     void new Run(mail, links, next, this.#options).start();
   };
 }

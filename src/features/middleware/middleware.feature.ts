@@ -20,7 +20,7 @@ export const middleware: Feature<RegisteredMiddleware> = {
   name: 'middleware',
   open(core) {
     const { options, system, stages } = core;
-    const links = new MiddlewareLinks();
+    const links = new MiddlewareLinks(core.methods);
     let chain: MiddlewareChain | undefined;
     /** Until it is created, requests do not pass through it. */
     const created = (): MiddlewareChain => {

@@ -1,9 +1,9 @@
 /** The middleware contract: a function around every request, typed by its method. Types only. */
 
-import type { Context } from '../../core/execution/context.ts';
+import type { MethodContext } from '../../core/execution/context.ts';
 import type { InputRequest } from '../../core/messages/client-input.ts';
 import type { TaskState } from '../../core/messages/results.ts';
-import type { CompletionRef } from '../../core/protocol/operations.ts';
+import type { AddedMethod, CompletionRef } from '../../core/protocol/operations.ts';
 import type { SkillEntry } from '../../core/protocol/skills.ts';
 import type { SubscriptionFilter } from '../../core/protocol/subscription-filter.ts';
 import type {
@@ -126,6 +126,8 @@ export interface RequestMethods {
     readonly params: Cursor;
     readonly result: { readonly tasks: readonly TaskInfo[] } & NextPage;
   };
+  /** A method that a feature of the program has added. Its params and its result are for the feature only. */
+  readonly [method: AddedMethod]: { readonly params: NoResult; readonly result: NoResult };
 }
 
 export type RequestMethodName = keyof RequestMethods;
@@ -154,10 +156,7 @@ export interface NextFunction<M extends RequestMethodName = RequestMethodName> {
 }
 
 /** The context of a middleware: that of the handler, without what asks the client and without `step`. */
-export type MiddlewareContext = Pick<
-  Context,
-  'signal' | 'progress' | 'log' | 'client' | 'session' | 'principal' | 'auth' | 'requestId' | 'elapsedMs' | 'meta'
->;
+export type MiddlewareContext = MethodContext;
 
 /**
  * A function around requests. It returns the result of `next()`, unchanged or changed, or another result without

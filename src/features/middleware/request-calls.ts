@@ -45,8 +45,8 @@ export function receivedCall(operation: Operation): RequestCall {
         method: operation.method,
         params: { taskId: operation.taskId, responses: operation.responses },
       };
-    case 'ping':
-    case 'server/discover':
+    // Ping, discovery, and the methods of features, whose params are for the feature only.
+    default:
       return { method: operation.method, params: {} };
   }
 }

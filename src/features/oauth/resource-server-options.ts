@@ -3,9 +3,11 @@
 import { isLoopback } from '../../core/http/host-guard.ts';
 import { type Clock, LONGEST_TIMER_MS, systemClock } from '../../core/kernel/clock.ts';
 import { describe, isObject } from '../../core/protocol/json.ts';
-import { METHODS } from '../../core/protocol/methods.ts';
+import { METHODS, type Method } from '../../core/protocol/methods.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 import { problemOfScopes } from '../../core/protocol/scopes.ts';
+import { SKILL_METHODS } from '../skills/skill-methods.ts';
+import { TASK_METHODS } from '../tasks/task-methods.ts';
 
 /** Asymmetric signature algorithms of tokens and proofs (RFC 7518, RFC 8037). */
 export type TokenAlgorithm =
@@ -288,12 +290,19 @@ function areFilled(value: unknown): value is readonly string[] {
   return option.areStrings(value) && !value.includes('');
 }
 
+/** The methods of the protocol. Those that a feature of the program adds always need a token. */
+const KNOWN_METHODS: ReadonlyMap<string, Method> = new Map([
+  ...METHODS,
+  ...Object.entries(SKILL_METHODS),
+  ...Object.entries(TASK_METHODS),
+]);
+
 /** Only methods that 2026-07-28 has can be called without a token: the others would be ignored. */
 function problemOfMethods(given: unknown): string | undefined {
   if (given === false) return undefined;
   if (!areFilled(given)) return `expected an array of methods, such as ["server/discover"], got ${describe(given)}`;
   const wrong = given.find((method) => {
-    const known = METHODS.get(method);
+    const known = KNOWN_METHODS.get(method);
     return known?.kind !== 'request' || !known.eras.includes('modern');
   });
   return wrong === undefined

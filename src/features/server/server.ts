@@ -541,7 +541,8 @@ export class Server {
    * @example host.guardAs(program);
    */
   guardAs(program: Server | undefined): void {
-    const { rules, middleware } = program?.[INTERNALS] ?? { rules: [], middleware: new MiddlewareLinks() };
+    const none = { rules: [], middleware: new MiddlewareLinks(this.#runtime.core.methods) };
+    const { rules, middleware } = program?.[INTERNALS] ?? none;
     this.#service(authorization).share(rules);
     this.#service(registered).share(middleware);
   }

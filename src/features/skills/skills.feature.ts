@@ -1,6 +1,7 @@
 /** Skills: folders of instructions that a server offers as resources (SEP-2640). */
 import type { Feature } from '../../core/server/feature.ts';
 import { OfferedSkills } from './offered-skills.ts';
+import { SKILL_METHODS } from './skill-methods.ts';
 
 export const skills: Feature<OfferedSkills> = {
   name: 'skills',
@@ -12,6 +13,12 @@ export const skills: Feature<OfferedSkills> = {
       pageSize: limits.pageSize,
       listTtlMs: options.listTtlMs ?? 0,
     });
-    return { service: opened, serves: { skills: opened }, ready: () => opened.ready(), end: () => opened.close() };
+    return {
+      service: opened,
+      methods: SKILL_METHODS,
+      serves: { skills: opened },
+      ready: () => opened.ready(),
+      end: () => opened.close(),
+    };
   },
 };

@@ -2,6 +2,7 @@
 import type { Feature } from '../../core/server/feature.ts';
 import { asking } from '../asking/asking.feature.ts';
 import { cluster } from '../cluster/cluster.feature.ts';
+import { TASK_METHODS } from './task-methods.ts';
 import { TaskRecords } from './task-records.ts';
 import { TaskTable } from './task-table.ts';
 import { Tasks } from './tasks.ts';
@@ -27,6 +28,7 @@ export const tasks: Feature<TaskTable> = {
     opened.recoverBy(elements.registries.tools);
     return {
       service: table,
+      methods: TASK_METHODS,
       serves: { tasks: opened },
       watched: table,
       holds: opened,

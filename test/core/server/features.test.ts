@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { type RequestGate, STAGES, Stages } from '../../../src/core/execution/stages.ts';
 import type { Feature } from '../../../src/core/server/feature.ts';
 import { INTERNALS } from '../../../src/features/server/internals.ts';
-import { createServer, ProtocolError } from '../../../src/index.ts';
+import { createServer, defineMethod, type FeatureMethod, ProtocolError } from '../../../src/index.ts';
 import { connect, ErrorAnswer } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
@@ -89,6 +89,148 @@ test('a feature adds a gate, a service for other features, a metric, a fact and 
   assert.is(server[INTERNALS].inspection.live('server')?.facts?.()?.words, 1);
   stop();
   await client.close();
+});
+
+const COUNT = 'com.example.words/count';
+
+/** A feature with a method, which counts the words of a text. */
+function counting(more: Partial<FeatureMethod> = {}): Feature {
+  const count = defineMethod({
+    extension: 'com.example/words',
+    named: 'text',
+    read(params) {
+      if (typeof params?.text === 'string') return { text: params.text };
+      throw new ProtocolError(-32602, 'params.text: expected a string');
+    },
+    async answer({ text }, { client, log, progress }) {
+      if (text === 'broken') throw new Error('a secret');
+      progress(1, 2, 'half');
+      log.info('counting');
+      return { count: text.split(' ').length, revision: client.revision };
+    },
+  });
+  return {
+    name: 'counting',
+    open({ capabilities }) {
+      capabilities.extend('com.example/words', { languages: ['en'] });
+      return { service: undefined, methods: { [COUNT]: { ...count, ...more } } };
+    },
+  };
+}
+
+test('a feature adds a method: read where it enters, behind every gate, answered in both eras, with progress and log', async () => {
+  const passed: string[] = [];
+  const gates: Feature = {
+    name: 'gates',
+    open({ stages }) {
+      stages.fill('admit', ({ request }, next) => {
+        passed.push(request.operation.method);
+        next({ type: 'request', request });
+      });
+      return { service: undefined };
+    },
+  };
+  const server = createServer({ ...INFO, features: [gates, counting()] });
+  server.use((call, _, next) => {
+    passed.push(`middleware of all: ${call.method} ${JSON.stringify(call.params)}`);
+    return next();
+  });
+  server.use(COUNT, (call, _, next) => {
+    passed.push(`middleware of ${call.method}`);
+    return next();
+  });
+  const client = await connect(server);
+  const opened = JSON.stringify(await client.initialize('2025-11-25'));
+  assert.match(opened, '"extensions":{"com.example/words":{"languages":["en"]}}');
+  passed.length = 0;
+  const params = { text: 'one two three', _meta: { progressToken: 1 } };
+  assert.equal(await client.request(COUNT, params), { count: 3, revision: '2025-11-25' });
+  assert.equal(passed, [COUNT, `middleware of all: ${COUNT} {}`, `middleware of ${COUNT}`]);
+  assert.equal(
+    client.notifications.map(({ method }) => method),
+    ['notifications/progress', 'notifications/message'],
+  );
+  const modern = await client.modern(COUNT, { text: 'one' });
+  assert.equal([modern.count, modern.revision, modern.resultType], [1, '2026-07-28', 'complete']);
+  for (const [text, code, message] of [
+    [undefined, -32602, /params\.text: expected a string/],
+    ['broken', -32603, /^(?!.*secret)/],
+  ] as const) {
+    const error = await client.request(COUNT, { text: text ?? null }).catch((thrown: unknown) => thrown);
+    assert.ok(error instanceof ErrorAnswer);
+    assert.is(error.code, code);
+    assert.match(error.message, message);
+  }
+  assert.match(server.metrics(), /mcp_method_name="com\.example\.words\/count"/);
+  await client.close();
+  await server.close();
+});
+
+test('a modern client repeats the parameter of a method that the row names, as the header Mcp-Name', async () => {
+  const server = createServer({ ...INFO, features: [counting()] });
+  const ask = async (name: string): Promise<string> => {
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    const answer = await server.fetch(
+      new Request('http://localhost/mcp', {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          'mcp-protocol-version': '2026-07-28',
+          'mcp-method': COUNT,
+          'mcp-name': name,
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: COUNT, params: { text: 'one two', _meta } }),
+      }),
+    );
+    return answer.text();
+  };
+  assert.match(await ask('one two'), '"count":2');
+  assert.match(await ask('one'), 'Mcp-Name');
+  await server.close();
+});
+
+test('a method of a feature belongs to its eras, its extension and its server, and its name is its own', async () => {
+  const unknown = async (feature: Feature, message: RegExp): Promise<void> => {
+    const server = createServer({ ...INFO, features: [feature] });
+    const client = await connect(server);
+    await client.initialize('2025-11-25');
+    const error = await client.request(COUNT, { text: 'x' }).catch((thrown: unknown) => thrown);
+    assert.ok(error instanceof ErrorAnswer);
+    assert.is(error.code, -32601);
+    assert.match(error.message, message);
+    await server.close();
+  };
+  await unknown(counting({ eras: ['modern'] }), /it belongs to the modern era/);
+  await unknown(counting({ extension: 'com.example/other' }), /does not use the extension com\.example\/other/);
+  await unknown({ name: 'none', open: () => ({ service: undefined }) }, /has no method "com\.example\.words\/count"/);
+  const named = (...names: string[]): (() => void) => {
+    const answer = defineMethod({ read: () => ({}), answer: () => ({}) });
+    const features = names.map((name, place) => ({
+      name: `feature ${place}`,
+      open: () => ({ service: undefined, methods: { [name]: answer } }),
+    }));
+    return () => createServer({ ...INFO, features });
+  };
+  assert.throws(
+    named('words/count'),
+    /expected the name of a method that begins with a domain, .* got string "words\/count"/,
+  );
+  assert.throws(named(`a.${'b'.repeat(100)}`), /expected the name of a method/);
+  assert.throws(named('a.b', 'a.b'), /there are two methods "a\.b"/);
+  for (const result of ['null', '[]', '{"resultType":"task"}']) {
+    const feature = counting({ answer: () => JSON.parse(result) });
+    const server = createServer({ ...INFO, features: [feature] });
+    const client = await connect(server);
+    const error = await client.modern(COUNT, { text: 'x' }).catch((thrown: unknown) => thrown);
+    assert.ok(error instanceof ErrorAnswer);
+    assert.is(error.code, -32603);
+    await server.close();
+  }
 });
 
 test('a feature adds an option, which is checked with those of the core', () => {

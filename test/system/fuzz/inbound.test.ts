@@ -3,6 +3,8 @@ import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { METHODS } from '../../../src/core/protocol/methods.ts';
 import { LEGACY_REVISIONS, type Revision } from '../../../src/core/protocol/revisions.ts';
+import { SKILL_METHODS } from '../../../src/features/skills/skill-methods.ts';
+import { TASK_METHODS } from '../../../src/features/tasks/task-methods.ts';
 import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { random } from '../../harness/scale.ts';
@@ -82,7 +84,9 @@ async function worksStill(conversation: Conversation): Promise<void> {
 test('the fuzzer starts from every method of the methods table', () => {
   const known = new Set(MESSAGES.map(({ method }) => method));
   assert.equal(
-    [...METHODS.keys()].filter((method) => !known.has(method)),
+    [...METHODS.keys(), ...Object.keys(SKILL_METHODS), ...Object.keys(TASK_METHODS)].filter(
+      (method) => !known.has(method),
+    ),
     [],
   );
 });

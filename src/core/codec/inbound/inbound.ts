@@ -21,7 +21,7 @@ import { heapBytes } from '../../protocol/heap.ts';
 import { isObject } from '../../protocol/json.ts';
 import { type Incoming, isRequestId, type RequestId, readIncoming } from '../../protocol/jsonrpc.ts';
 import { isModern, META, metaOf, readProgressToken, readSelfDescription } from '../../protocol/meta.ts';
-import { SERVED, type ServedMethod } from '../../protocol/methods.ts';
+import type { Methods, ServedMethod } from '../../protocol/methods.ts';
 import type { Initialize } from '../../protocol/operations.ts';
 import { type Params, readInitialize } from '../../protocol/operations.ts';
 import { isLegacyRevision, isModernRevision, LATEST_LEGACY, LATEST_MODERN } from '../../protocol/revisions.ts';
@@ -79,6 +79,7 @@ export interface InboundSettings extends ParseLimits {
   readonly retained: { excess(principal: string, bytes: number, session?: string): Pick<Error, 'message'> | undefined };
   /** The current capabilities of the server. */
   readonly capabilities: Capabilities;
+  readonly methods: Methods;
   /** Decides which node serves a request; undefined without a cluster. */
   readonly placement?: RequestPlacement | undefined;
 }
@@ -274,12 +275,14 @@ export class Inbound {
     const named = metaOf(message.params)?.[META.protocolVersion];
     if (exchange && typeof named === 'string') checkRevisionHeader(exchange.incoming, named);
     const { revision, info, capabilities, logLevel } = readSelfDescription(message.params);
-    if (exchange) checkStandardHeaders(exchange.incoming, message.method, message.params);
-    this.#checkClientInfo(info, capabilities);
     const dialect = DIALECTS[revision];
+    const { methods } = this.#options;
+    const method = methods.served[dialect.era].get(message.method);
+    if (exchange) checkStandardHeaders(exchange.incoming, message.method, method?.named, message.params);
+    this.#checkClientInfo(info, capabilities);
     this.#admit(
       message,
-      SERVED[dialect.era].get(message.method) ?? methodMissing(message.method, dialect),
+      method ?? methodMissing(message.method, dialect, methods.get(message.method)),
       { dialect, info, capabilities, logLevel, principal: this.#principal(), session: undefined },
       batch,
     );
@@ -301,7 +304,7 @@ export class Inbound {
     // lifecycle, "Version Negotiation").
     const dialect = DIALECTS[isLegacyRevision(opening.protocolVersion) ? opening.protocolVersion : LATEST_LEGACY];
     this.#heard = dialect;
-    const method = SERVED[dialect.era].get(message.method) ?? methodMissing(message.method, dialect);
+    const method = this.#method(message.method, dialect);
     const open = (): void => {
       const { client, requests } = this.#options.sessions.openSession(opening, dialect, this.#exchange);
       this.#admit(message, method, client, undefined, requests);
@@ -363,18 +366,19 @@ export class Inbound {
     return this.#exchange?.principal ?? this.#options.principal;
   }
 
+  /** @throws {ProtocolError} if a revision does not have the method */
+  #method(name: string, dialect: Dialect): ServedMethod {
+    const { methods } = this.#options;
+    return methods.served[dialect.era].get(name) ?? methodMissing(name, dialect, methods.get(name));
+  }
+
   #legacy(message: RequestMessage, batch: Batch | undefined): void {
     const session = this.#options.sessions.client;
     if (session) {
       this.#heard = session.dialect;
-      return this.#admit(
-        message,
-        SERVED[session.dialect.era].get(message.method) ?? methodMissing(message.method, session.dialect),
-        session,
-        batch,
-      );
+      return this.#admit(message, this.#method(message.method, session.dialect), session, batch);
     }
-    const method = SERVED.legacy.get(message.method);
+    const method = this.#options.methods.served.legacy.get(message.method);
     // Over HTTP every message of a session names the session, even a ping (2025-11-25 transports, "Session
     // Management").
     if (!method?.always || this.#options.shared) throw unopened(message.method);

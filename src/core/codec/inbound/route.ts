@@ -2,7 +2,7 @@
 import type { Dialect } from '../../protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError } from '../../protocol/errors.ts';
 import { META } from '../../protocol/meta.ts';
-import { METHODS } from '../../protocol/methods.ts';
+import type { Method } from '../../protocol/methods.ts';
 import { LATEST_MODERN, SUPPORTED_REVISIONS } from '../../protocol/revisions.ts';
 
 /** The error for a request that neither has the `_meta` of a modern request nor follows an `initialize`. */
@@ -25,9 +25,10 @@ export function misplacedWithoutSession(kind: 'notification' | 'response', moder
 /**
  * A dialect does not have a method. @throws {ProtocolError} -32601, which states whether the method is unknown or belongs
  * to another era
+ *
+ * @param known the method of this name in another era, if there is one
  */
-export function methodMissing(name: string, dialect: Dialect): never {
-  const known = METHODS.get(name);
+export function methodMissing(name: string, dialect: Dialect, known: Method | undefined): never {
   if (known?.kind === 'notification')
     throw new ProtocolError(ErrorCode.InvalidRequest, `${name} is a notification: send it without an id`);
   const elsewhere =

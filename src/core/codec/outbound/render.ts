@@ -34,6 +34,8 @@ export function renderResult(result: Result, dialect: Dialect, listTtlMs: number
     case 'completion':
       if (!isObject(result.result.completion)) throw new TypeError('expected a result with completion, an object');
       return result.result;
+    case 'object':
+      return result.result;
     case 'subscription ended':
       return { _meta: { [META.subscriptionId]: result.id } };
     case 'input':
