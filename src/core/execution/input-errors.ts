@@ -1,4 +1,5 @@
 /** Errors of unanswered questions. A handler may catch them; otherwise they tell the model what is missing. */
+import { durationOf } from '../kernel/charts/chart.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
 
@@ -24,7 +25,7 @@ export class Unanswered extends Error {
 
 /** The error for a question whose answer did not arrive in time. @param askMs milliseconds that the client had */
 export function tooLate(askMs: number): Unanswered {
-  return new Unanswered(`nobody answered within ${askMs} ms (the server's option is limits.askMs)`);
+  return new Unanswered(`nobody answered within ${durationOf(askMs)} (the server's option is limits.askMs)`);
 }
 
 function namesOf(missing: Readonly<Record<string, unknown>>, prefix = ''): string {

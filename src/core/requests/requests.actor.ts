@@ -2,6 +2,7 @@
 
 import type { RequestEvent } from '../../../machines/request.ts';
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../kernel/actor.ts';
+import { durationOf } from '../kernel/charts/chart.ts';
 import type { Clock, Timer } from '../kernel/clock.ts';
 import { factsOf, nameOfClient, waitOf } from '../kernel/inspection/display-names.ts';
 import type { Facts, Waits } from '../kernel/inspection/records.ts';
@@ -401,7 +402,7 @@ class Requests implements Behaviour<RequestsMail> {
         request,
         'expire',
         ErrorCode.TimedOut,
-        `${request.operation.method} took longer than its timeout of ${request.timeoutMs} ms (the server's options are timeoutMs and maxTimeoutMs)`,
+        `${request.operation.method} took longer than its timeout of ${durationOf(request.timeoutMs)} (the server's options are timeoutMs and maxTimeoutMs)`,
       );
     }
     if (next < Number.POSITIVE_INFINITY) this.#watch(next, now);

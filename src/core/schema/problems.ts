@@ -18,15 +18,27 @@ const LINE_LIMIT = 8;
  * // - a: expected number, got string "x"
  */
 export function explain(problems: readonly Problem[], subject: string): string {
-  const lines = problems.slice(0, LINE_LIMIT).map(line);
-  const more = problems.length - lines.length;
-  if (more > 0) lines.push(`- and ${problems.length >= PROBLEM_LIMIT ? 'at least ' : ''}${more} more`);
-  return [`Invalid ${subject}:`, ...lines].join('\n');
+  return [`Invalid ${subject}:`, ...linesOf(problems).map((line) => `- ${line}`)].join('\n');
 }
 
-function line({ path, expected, got, message }: Problem): string {
+/**
+ * The problems on one line, for the middle of a sentence. The limits are those of {@link explain}.
+ *
+ * @example inOneLine([{ path: 'a', expected: 'number', got: 'string "x"' }]) // a: expected number, got string "x"
+ */
+export function inOneLine(problems: readonly Problem[]): string {
+  return linesOf(problems).join('; ');
+}
+
+function linesOf(problems: readonly Problem[]): readonly string[] {
+  const lines = problems.slice(0, LINE_LIMIT).map(lineOf);
+  const more = problems.length - lines.length;
+  return more > 0 ? [...lines, `and ${problems.length >= PROBLEM_LIMIT ? 'at least ' : ''}${more} more`] : lines;
+}
+
+function lineOf({ path, expected, got, message }: Problem): string {
   const what = message === undefined ? `expected ${expected}, got ${got}` : `${message} (got ${got})`;
-  return `- ${oneLine(clip(path === '' ? what : `${path}: ${what}`, 600))}`;
+  return oneLine(clip(path === '' ? what : `${path}: ${what}`, 600));
 }
 
 /**

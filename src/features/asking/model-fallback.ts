@@ -1,5 +1,6 @@
 /** Asks the model that called if its client cannot be asked: the text for the model, and the tool for its answers. */
 
+import { durationOf } from '../../core/kernel/charts/chart.ts';
 import type { InputRequest, Question, Reply } from '../../core/messages/client-input.ts';
 import { DIALECTS } from '../../core/protocol/dialects/index.ts';
 import { describe, isObject } from '../../core/protocol/json.ts';
@@ -66,7 +67,7 @@ export function toModel(questions: readonly AskedThroughModel[], id: string, ms:
     'This call is not finished. It waits for answers, and this client has no other way to ask for them.',
     ...lines,
     `Ask the user the questions that are for the user, in your own words. Wait for their answers; do not answer for them. Then call the tool "${ANSWER_TOOL}" with arguments of this shape: ${example}. If the user refuses, the action is "decline"; if they leave a question unanswered, "cancel"; neither has content.`,
-    `The id is good for one call, within ${Math.ceil(ms / 1_000)} seconds. Do not call the first tool again: that would start a new call.`,
+    `The id is good for one call, within ${durationOf(Math.ceil(ms / 1_000) * 1_000)}. Do not call the first tool again: that would start a new call.`,
   ].join('\n\n');
   const content = [{ type: 'text', text } as const, ...questions.flatMap(({ request }) => mediaOf(request))];
   // A result that is not an error must match the tool's output schema (MCP tools, "Output Schema").

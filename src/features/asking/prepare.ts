@@ -17,7 +17,7 @@ import type { ClientFacts } from '../../core/messages/client-facts.ts';
 import type { ByModel, InputRequest } from '../../core/messages/client-input.ts';
 import { describe, isJsonObject, isObject, type JsonObject, type JsonValue } from '../../core/protocol/json.ts';
 import type { ClientCapabilities } from '../../core/protocol/types.ts';
-import { explain } from '../../core/schema/problems.ts';
+import { inOneLine } from '../../core/schema/problems.ts';
 import { cannotAsk } from './declared-capabilities.ts';
 import { compileForm } from './form.ts';
 
@@ -63,7 +63,10 @@ function required<T>(method: string, given: T): T {
 export function askAgain(prepared: Prepared, why: string): Prepared {
   const { method, params } = prepared.request;
   if (method !== 'elicitation/create') return prepared;
-  return { ...prepared, request: { method, params: { ...params, message: `${params.message}\n\n(${why})` } } };
+  return {
+    ...prepared,
+    request: { method, params: { ...params, message: `${params.message}\n\nThe last answer does not fit: ${why}` } },
+  };
 }
 
 function prepareForm({ message, schema }: Elicitation, { capabilities, dialect }: AskedClient): Prepared {
@@ -83,7 +86,7 @@ function prepareForm({ message, schema }: Elicitation, { capabilities, dialect }
       const checked = await form.check(isObject(result) ? (result.content ?? {}) : {});
       return checked.ok
         ? { ok: true, answer: { status: 'accepted', content: checked.value } }
-        : { ok: false, why: explain(checked.problems, 'the last answer') };
+        : { ok: false, why: inOneLine(checked.problems) };
     },
   };
 }

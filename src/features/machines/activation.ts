@@ -60,6 +60,7 @@ export class Activation implements InputsOwner {
   /** Approximate memory of the stored data, as of the last write. */
   bytes = 0;
   #timers = new Map<string, KnownTimer>();
+  #closed = new Map<string, string>();
   /** The streams of the step logs in use, by the path of the invocation. */
   readonly #stepStreams = new Map<string, string>();
 
@@ -169,6 +170,18 @@ export class Activation implements InputsOwner {
   /** Number of starts of the invocation at a path. */
   startsOf(path: string): number {
     return this.hosted.entries[path] ?? 1;
+  }
+
+  /** Notes what happened to a question, for the next change. */
+  closed(id: string, what: string): void {
+    this.#closed.set(id, what);
+  }
+
+  /** Returns what happened to the questions that were closed since the last call, by the id of their invocation. */
+  takeClosed(): ReadonlyMap<string, string> {
+    const closed = this.#closed;
+    if (closed.size > 0) this.#closed = new Map();
+    return closed;
   }
 
   /** Records who answered a question. */

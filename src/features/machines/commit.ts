@@ -27,6 +27,8 @@ export interface OwnChange {
   readonly turn: number;
   readonly kind: 'created' | 'own';
   readonly events: readonly AnyEventObject[];
+  /** The reasons of the change, in words. */
+  readonly reasons: readonly string[];
 }
 
 export interface Commit {

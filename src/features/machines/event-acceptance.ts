@@ -1,28 +1,34 @@
 /** Determines which events an instance accepts now, and explains to the model why one is rejected. */
 import { type AnyEventObject, type AnyMachineSnapshot, getNextTransitions } from 'xstate';
-import { guardName as nameOfGuard } from '../../core/kernel/charts/chart.ts';
+import { guardName } from '../../core/kernel/charts/chart.ts';
 import { guardWithoutData } from '../../core/kernel/charts/guard.ts';
 import { pathsIn } from '../../core/kernel/charts/paths.ts';
 import type { BlockedEvent } from './handle-messages.ts';
 
 type Transition = ReturnType<typeof getNextTransitions>[number];
 
-/** Returns the listed events for which the current states have a transition, regardless of its guards. */
+/**
+ * Returns the listed events for which the current states have a transition whose guard may accept the event. A guard that
+ * rejects every event of this type, whatever its data, excludes the transition.
+ */
 export function acceptedBy(snapshot: AnyMachineSnapshot, listed: readonly string[]): readonly string[] {
   if (snapshot.status !== 'active') return [];
-  const transitions = getNextTransitions(snapshot);
-  return listed.filter((type) => transitions.some((transition) => leadsOn(transition) && matches(transition, type)));
+  const transitions = getNextTransitions(snapshot).filter(leadsOn);
+  return listed.filter((type) =>
+    transitions.some((transition) => matches(transition, type) && guardFor(transition, snapshot, type) !== 'no'),
+  );
 }
 
-/** Returns whether the current states can be left without an event of a client: by a timer, an invocation or another event. */
-export function continuesAlone(snapshot: AnyMachineSnapshot): boolean {
-  return snapshot.status === 'active' && getNextTransitions(snapshot).some(leadsOn);
-}
-
-/** The reason of a rejection, and the events that are accepted instead. */
-export interface Refusal {
-  readonly why: string;
-  readonly accepts: readonly string[];
+/**
+ * Returns whether the current states can be left without an event of a client: by a timer, an invocation or another event.
+ *
+ * @param listed the events of clients
+ */
+export function continuesAlone(snapshot: AnyMachineSnapshot, listed: readonly string[]): boolean {
+  if (snapshot.status !== 'active') return false;
+  return getNextTransitions(snapshot).some(
+    (transition) => leadsOn(transition) && !listed.includes(transition.eventType),
+  );
 }
 
 /**
@@ -30,34 +36,23 @@ export interface Refusal {
  *
  * @throws anything that a guard throws
  */
-export function refusalOf(
-  snapshot: AnyMachineSnapshot,
-  event: AnyEventObject,
-  listed: readonly string[],
-): Refusal | undefined {
+export function refusalOf(snapshot: AnyMachineSnapshot, event: AnyEventObject): string | undefined {
   if (snapshot.can(event)) return undefined;
   const { type } = event;
   const state = acceptedInWords(snapshot.value);
-  const accepted = acceptedBy(snapshot, listed);
-  if (!accepted.includes(type))
-    return { why: `"${type}" is not accepted in state ${state}. ${inWords(accepted)}`, accepts: accepted };
-  const guarded = getNextTransitions(snapshot).filter((transition) => matches(transition, type));
-  const guards = guarded.flatMap(({ guard }) => (guard === undefined ? [] : [guardName(guard)]));
-  const rejected = `${[...new Set(guards)].join(' and ')} rejected it`;
+  const guarded = getNextTransitions(snapshot).filter((transition) => leadsOn(transition) && matches(transition, type));
+  const guards = guarded.flatMap(({ guard }) => (guard === undefined ? [] : [guardText(guard)]));
+  if (guards.length === 0) return `"${type}" is not accepted in state ${state}.`;
+  const rejected = `${[...new Set(guards)].join(' and ')} rejects it`;
   // A guard that reads the event may accept other data: then the event is still among the accepted ones.
-  if (guarded.some(({ guard }) => guard !== undefined && guardWithoutData(guard, snapshot, type) === 'unknown'))
-    return {
-      why: `"${type}" is not accepted with this data in state ${state}: ${rejected}. ${inWords(accepted, type)}`,
-      accepts: accepted,
-    };
-  const others = accepted.filter((other) => other !== type);
-  return { why: `"${type}" is not accepted now in state ${state}: ${rejected}. ${inWords(others)}`, accepts: others };
+  return guarded.some((transition) => guardFor(transition, snapshot, type) === 'unknown')
+    ? `"${type}" is not accepted with this data in state ${state}: ${rejected}. Other data may be accepted.`
+    : `"${type}" is not accepted now in state ${state}: ${rejected}.`;
 }
 
-/** @param again the rejected event, if other data may be accepted */
-function inWords(accepted: readonly string[], again?: string): string {
-  if (accepted.length === 0) return 'No other event is accepted now.';
-  return `Accepted now: ${accepted.map((type) => (type === again ? `${type} with other data` : type)).join(', ')}.`;
+/** See {@link guardWithoutData}. */
+function guardFor({ guard }: Transition, snapshot: AnyMachineSnapshot, type: string): 'yes' | 'no' | 'unknown' {
+  return guard === undefined ? 'yes' : guardWithoutData(guard, snapshot, type);
 }
 
 /** A transition without target and actions only forbids its event. */
@@ -71,13 +66,10 @@ function matches({ eventType }: Transition, type: string): boolean {
   return eventType.endsWith('.*') && `${type}.`.startsWith(eventType.slice(0, -1));
 }
 
-/** Returns the name of a guard as its author wrote it: its key in `guards` or the name of the function. */
-function guardName(guard: unknown): string {
-  if (typeof guard === 'string') return `guard "${guard}"`;
-  if (typeof guard === 'function') return guard.name === '' ? 'a guard without a name' : `guard "${guard.name}"`;
-  if (typeof guard === 'object' && guard !== null && 'type' in guard && typeof guard.type === 'string')
-    return `guard "${guard.type}"`;
-  return 'a guard';
+/** A guard in a sentence: an inline guard has no name. */
+function guardText(guard: unknown): string {
+  const name = guardName(guard);
+  return name === '' ? 'a guard' : `guard "${name}"`;
 }
 
 /**
@@ -89,10 +81,8 @@ export function blockedBy(snapshot: AnyMachineSnapshot, listed: readonly string[
   const transitions = getNextTransitions(snapshot).filter(leadsOn);
   return listed.flatMap((event) => {
     const taking = transitions.filter((transition) => matches(transition, event));
-    const guards = taking.flatMap(({ guard }) => (guard === undefined ? [] : [guard]));
-    const rejects = (guard: unknown): boolean => guardWithoutData(guard, snapshot, event) === 'no';
-    if (guards.length === 0 || guards.length < taking.length || !guards.every(rejects)) return [];
-    return [{ event, guard: nameOfGuard(guards[0]) }];
+    const isBlocked = taking.length > 0 && taking.every((transition) => guardFor(transition, snapshot, event) === 'no');
+    return isBlocked ? [{ event, guard: guardName(taking[0]?.guard) }] : [];
   });
 }
 

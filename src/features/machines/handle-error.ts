@@ -1,5 +1,7 @@
 /** The errors of calls on handles, with messages for the model. */
 
+import type { HandleView } from './handle-messages.ts';
+
 export type HandleFault =
   /** The handle does not exist or belongs to another principal; the caller cannot distinguish the two. */
   | 'unknown'
@@ -16,22 +18,32 @@ export type HandleFault =
   /** The change could not be made durable. */
   | 'storage';
 
+export type HelpfulTool = 'get' | 'list' | 'create';
+
 export class HandleError extends Error {
   override readonly name = 'HandleError';
   readonly reason: HandleFault;
-  /** The events that are accepted now, if the event was rejected. */
-  readonly accepts: readonly string[] | undefined;
+  /** The events that are accepted instead, if the event was rejected. */
+  readonly next: Pick<HandleView, 'accepts' | 'deadEnd'> | undefined;
+  /** The tools of the machine that help now. */
+  readonly tools: readonly HelpfulTool[];
   /** The id of the entry in the operator's log. */
   readonly incident: string | undefined;
 
   constructor(
     reason: HandleFault,
     message: string,
-    more: { readonly accepts?: readonly string[]; readonly incident?: string; readonly cause?: unknown } = {},
+    more: {
+      readonly next?: Pick<HandleView, 'accepts' | 'deadEnd'>;
+      readonly tools?: readonly HelpfulTool[];
+      readonly incident?: string;
+      readonly cause?: unknown;
+    } = {},
   ) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause });
     this.reason = reason;
-    this.accepts = more.accepts;
+    this.next = more.next;
+    this.tools = more.tools ?? [];
     this.incident = more.incident;
   }
 }

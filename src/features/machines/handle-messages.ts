@@ -42,6 +42,15 @@ export interface HandleView {
   readonly expires: string;
   /** The changes by a person in a view that the model has not seen, oldest first. Absent if there are none. */
   readonly unseen?: readonly string[];
+  /** The result of the call in states and reasons; absent for a call that has changed nothing and asked nothing. */
+  readonly course?: HandleCourse;
+}
+
+/** The states that an instance has passed, and the reasons. */
+export interface HandleCourse {
+  /** Each state on one line, oldest first. */
+  readonly states: readonly string[];
+  readonly reasons: readonly string[];
 }
 
 /** An open input request of an instance. */

@@ -4,7 +4,7 @@ import type { Limits } from '../../core/kernel/limits.ts';
 import { ANONYMOUS } from '../../core/kernel/quota.ts';
 import type { ActorRow } from '../../core/store/store.ts';
 import type { Footprint } from './footprint.ts';
-import type { HandleStatus } from './handle-messages.ts';
+import type { HandleCourse, HandleStatus } from './handle-messages.ts';
 import type { MachineKind } from './machine-definition.ts';
 
 /** All dates are milliseconds since 1970. */
@@ -33,6 +33,8 @@ export interface HandleRecord {
   readonly footprint: Footprint;
   /** The latest changes by a person in a view that no model has seen, oldest first. Lost with the process. */
   unseen?: string[] | undefined;
+  /** The changes without a call that no model has seen. Lost with the process. */
+  course?: HandleCourse | undefined;
 }
 
 /** Maximum number of changes that are kept for a model. */

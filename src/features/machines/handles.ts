@@ -1,4 +1,5 @@
 /** The handles of a server: durable, bounded, hibernating instances of machines, each an actor behind an id. */
+import { durationOf } from '../../core/kernel/charts/chart.ts';
 import { isoOf, steadyDate, timersOf } from '../../core/kernel/clock.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
 import { ANONYMOUS } from '../../core/kernel/quota.ts';
@@ -9,6 +10,7 @@ import { running } from '../../core/requests/running.ts';
 import type { Write } from '../../core/store/store.ts';
 import type { QueuedKind } from './bounded-mailbox.ts';
 import { ChangeListeners } from './change-listeners.ts';
+import { courseText } from './course.ts';
 import type { CountedReply } from './creation-replies.ts';
 import { HandleDirectory, type HibernatingHandle } from './directory.ts';
 import { HandleError } from './handle-error.ts';
@@ -231,8 +233,7 @@ export class Handles {
     for (const [id, result] of Object.entries(answers)) {
       const instance = this.#directory.activeInstance(entry);
       const problem = instance ? await instance.answerInView(id, result) : 'The instance is busy. Try again.';
-      if (problem === undefined) this.#noteUnseen(entry, `answered ${id}`);
-      else problems.push(`${id}: ${problem}`);
+      if (problem !== undefined) problems.push(`${id}: ${problem}`);
     }
     return problems.length > 0 ? problems : this.#call(entry, { type: 'get' }, caller);
   }
@@ -362,7 +363,8 @@ export class Handles {
     this.#directory.expire(entry);
     throw new HandleError(
       'expired',
-      `this handle of "${name}" has expired. A handle lives ${inHours(lifetime.ttlMs)} at most, or ${inHours(lifetime.idleMs)} without use. Create a new one.`,
+      `this handle of "${name}" has expired. A handle lives ${durationOf(lifetime.ttlMs)} at most, or ${durationOf(lifetime.idleMs)} without use.`,
+      { tools: ['create'] },
     );
   }
 
@@ -375,22 +377,14 @@ export class Handles {
         this.#touch(entry);
         if (caller.inView && call.type !== 'get')
           this.#noteUnseen(entry, call.type === 'event' ? call.event.type : call.type);
-        else if (entry.unseen && caller.ctx) return this.#withUnseen(entry, view);
         if (entry.trace !== undefined) running.getStore()?.request?.span?.link(entry.trace);
-        return view;
+        return caller.ctx ? withUnseen(entry, view) : view;
       } catch (error) {
         if (this.#directory.entry(entry.id) !== entry) throw new MovedElsewhere();
         // The instance left memory before it served the call. The next attempt loads it again.
         if (!(error instanceof Deactivating) || this.#stopped || tries === TRIES) throw error;
       }
     }
-  }
-
-  /** Adds the changes that the model has not seen. */
-  #withUnseen(entry: HandleRecord, view: HandleView): HandleView {
-    const { unseen } = entry;
-    entry.unseen = undefined;
-    return unseen ? { ...view, unseen } : view;
   }
 
   /** Writes the date of last use only occasionally; the row in the store leaves room for that. */
@@ -415,6 +409,15 @@ export class Handles {
   }
 }
 
+/** Adds the changes that the model has not seen. */
+function withUnseen(entry: HandleRecord, view: HandleView): HandleView {
+  const { unseen = [], course } = entry;
+  if (!course && unseen.length === 0) return view;
+  entry.unseen = undefined;
+  entry.course = undefined;
+  return { ...view, unseen: [...unseen, ...(course ? [courseText(course)] : [])] };
+}
+
 /** Creates the row that stores the reply for an idempotency key, within the same batch. */
 type ReplyOf = (data: string, expires: number) => Write;
 
@@ -433,8 +436,4 @@ function faultOfEvent({ type, data }: HandleEvent, listed: readonly string[], ma
     return `the data of "${type}": expected no member "type", which is the name of the event itself`;
   const fault = notSerializable(data, maxDepth);
   return fault === undefined ? undefined : `the data of "${type}": ${fault}`;
-}
-
-function inHours(ms: number): string {
-  return ms >= 7_200_000 ? `${Math.round(ms / 3_600_000)} hours` : `${Math.round(ms / 60_000)} minutes`;
 }

@@ -10,6 +10,7 @@ import { formFieldsOf } from '../asking/form-model.ts';
 import type { Invoked } from '../asking/invocations.ts';
 import { ANY_CLIENT } from '../asking/model-fallback.ts';
 import { prepare } from '../asking/prepare.ts';
+import { questionClosed } from './course.ts';
 import type { ActedBy, HandleAsk, LiveAsk } from './handle-messages.ts';
 
 interface OpenInput {
@@ -34,6 +35,8 @@ export interface InputsOwner {
   readonly hasViews: boolean;
   /** Number of starts of the invocation at a path. */
   startsOf(path: string): number;
+  /** Reports that a question of the invocation with this id is no longer open, and what happened to it, in words. */
+  closed(id: string, what: string): void;
   /** Reports an answer. */
   answered(key: string, by: ActedBy): void;
 }
@@ -134,10 +137,12 @@ export class InstanceInputs implements Invoked {
         // Each question is renamed on the way to the client and back. Its answer has the type of the question.
         answer: (answer) => {
           close();
+          this.#owner.closed(by.id, questionClosed(question, { answer }));
           resolve({ [name]: answer } as Answers<Q>);
         },
         fail: (error) => {
           close();
+          this.#owner.closed(by.id, questionClosed(question, { error }));
           reject(error);
         },
       };
@@ -153,16 +158,20 @@ export class InstanceInputs implements Invoked {
    *   machine receives the error. Older questions stay open for another call.
    *
    * @param settled resolves when the results of the answers are durable and their effects have started
+   * @returns why questions are still open, in words
    */
-  async askAll(ctx: Context, since: number, settled: () => Promise<void>): Promise<void> {
+  async askAll(ctx: Context, since: number, settled: () => Promise<void>): Promise<readonly string[]> {
     const asked = new Set<OpenInput>();
+    const unanswered: string[] = [];
     while (!ctx.signal.aborted) {
       const open = [...this.#open].filter((each) => !each.asking && !asked.has(each));
-      if (open.length === 0) return;
+      if (open.length === 0) break;
       for (const each of open) asked.add(each);
-      await Promise.all(open.map((each) => this.#askOne(each, ctx, since)));
+      const failed = await Promise.all(open.map((each) => this.#askOne(each, ctx, since)));
+      unanswered.push(...failed.filter((why) => why !== undefined));
       await settled();
     }
+    return unanswered;
   }
 
   /** Ends when the state is left or, if views show the instance, when a view has answered. */
@@ -172,10 +181,11 @@ export class InstanceInputs implements Invoked {
     return AbortSignal.any([open.signal, open.withdraw.signal]);
   }
 
-  async #askOne(open: OpenInput, ctx: Context, since: number): Promise<void> {
+  /** @returns why the question is still open, in words */
+  async #askOne(open: OpenInput, ctx: Context, since: number): Promise<string | undefined> {
     const inView = this.#owner.hasViews && ctx.client.views && isForPerson(open.question);
     // The model does not stand in for a user who can answer in a view (S-65).
-    if (inView && !isAskable(open.question, ctx)) return;
+    if (inView && !isAskable(open.question, ctx)) return undefined;
     open.asking = true;
     const over = ended(open.by);
     try {
@@ -184,14 +194,15 @@ export class InstanceInputs implements Invoked {
       this.#owner.answered(open.key, isAskable(open.question, ctx) ? 'client' : 'model');
     } catch (error) {
       open.asking = false;
-      if (!this.#open.has(open)) return;
+      if (!this.#open.has(open)) return undefined;
       // A view can answer what the client's own dialogs cannot ask.
-      if (inView && error instanceof CannotAsk) return;
+      if (inView && error instanceof CannotAsk) return undefined;
       // The question stays open. Only the call that caused it reports to the machine that its client cannot be asked.
-      if (!(error instanceof CannotAsk) || open.ordinal <= since) return;
+      if (!(error instanceof CannotAsk) || open.ordinal <= since) return questionClosed(open.question, { error });
       open.fail(error);
     }
     await over;
+    return undefined;
   }
 }
 

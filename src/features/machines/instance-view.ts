@@ -24,15 +24,13 @@ export function instanceView(
   const { status } = entry;
   const deadline = deadlineOf(entry, lifetimeOf(kind, entry.principal, host.limits));
   const why = failure ?? (status === 'failed' ? failureOf(entry, host, snapshot.error) : undefined);
-  const accepts = status === 'active' ? acceptedBy(snapshot, kind.events) : [];
   return {
     handle: entry.handle,
     machine: entry.name,
     status,
     state: snapshot.value ?? null,
     view: shown(entry, kind, host, snapshot),
-    accepts,
-    ...(status === 'active' && accepts.length === 0 && !continuesAlone(snapshot) ? { deadEnd: true } : {}),
+    ...(status === 'active' ? nextEvents(snapshot, kind.events) : { accepts: [] }),
     ...(asks.length === 0 ? {} : { asks }),
     version: turn,
     // The output was checked when it was stored.
@@ -41,6 +39,15 @@ export function instanceView(
     created: isoOf(entry.created),
     expires: isoOf(Math.round(deadline)),
   };
+}
+
+/** Returns the events that are accepted now; without any, also whether anything else leads out of the state. */
+export function nextEvents(
+  snapshot: AnyMachineSnapshot,
+  listed: readonly string[],
+): Pick<HandleView, 'accepts' | 'deadEnd'> {
+  const accepts = acceptedBy(snapshot, listed);
+  return { accepts, ...(accepts.length > 0 || continuesAlone(snapshot, listed) ? {} : { deadEnd: true }) };
 }
 
 /** Calls the author's `view`. If that throws, the rest is shown without it, because the instance is not at fault. */

@@ -12,10 +12,11 @@ import { StoreError, type Write } from '../../core/store/store.ts';
 import { type ActivatedFrom, Activation, bytesOf } from './activation.ts';
 import { BoundedMailbox, type QueuedCall, type QueuedKind } from './bounded-mailbox.ts';
 import { commitQuarantine, type ServedCall } from './commit.ts';
+import { continued } from './course.ts';
 import { blockedBy } from './event-acceptance.ts';
 import { crashLimitReached, creationFailed, endedBy, poisonLetter, tooLarge } from './failures.ts';
 import { HandleError } from './handle-error.ts';
-import type { ActedBy, HandleView, LiveHandle } from './handle-messages.ts';
+import type { ActedBy, HandleCourse, HandleView, LiveHandle } from './handle-messages.ts';
 import { type HandleRecord, handleAddress } from './handle-record.ts';
 import { InspectableInstance } from './inspectable-instance.ts';
 import { NOT_OPEN } from './instance-inputs.ts';
@@ -25,7 +26,7 @@ import { Deactivating, loadInstance, storageError } from './load-instance.ts';
 import type { Caller } from './machine-definition.ts';
 import { OWN_ACTIVITY } from './poison-events.ts';
 import { TooLarge } from './serializable.ts';
-import { TurnLoop, type TurnLoopOwner } from './turn-loop.ts';
+import { type Moved, TurnLoop, type TurnLoopOwner } from './turn-loop.ts';
 
 /** Tolerated crashes, in addition to those of an event that is tried twice (RELIABILITY 3.2). */
 const RESTARTS = { restarts: 3, windowMs: 10_000 };
@@ -44,6 +45,8 @@ export class Instance implements TurnLoopOwner {
   #version = '';
   /** Number of calls that are asking its questions. */
   #interactiveCalls = 0;
+  /** The courses of the calls that wait for an answer of their client. */
+  readonly #courses = new Set<{ course: HandleCourse }>();
   #lastUsed: number;
   #supervisor = NO_CRASHES;
 
@@ -248,6 +251,13 @@ export class Instance implements TurnLoopOwner {
     this.#host.listeners.changed(this.entry, type, view);
   }
 
+  moved({ from, to, reasons, own }: Moved): void {
+    for (const one of this.#courses) one.course = continued(one.course, to, reasons);
+    // A later call of the model reports what no call has seen.
+    if (own && this.#courses.size === 0 && (from !== to || reasons.length > 0))
+      this.entry.course = continued(this.entry.course ?? { states: [from], reasons: [] }, to, reasons);
+  }
+
   answer(served: readonly ServedCall[]): void {
     for (const { call, answer } of served) {
       if ('refusal' in answer) call.reject(answer.refusal);
@@ -262,13 +272,17 @@ export class Instance implements TurnLoopOwner {
     const current = call.type === 'get' ? (call.earlier ?? view) : view;
     if (!ctx || !inputs || this.entry.status !== 'active' || !inputs.isOpen) return call.resolve(current);
     this.#interactiveCalls += 1;
+    const one = { course: continued(current.course ?? { states: [], reasons: [] }, this.#turns.path, []) };
+    this.#courses.add(one);
     try {
-      await callInteractively(call, ctx, this.#turns);
+      const unanswered = await callInteractively(call, ctx, this.#turns);
+      one.course = continued(one.course, this.#turns.path, unanswered);
       // The result is durable, although the instance may have left memory in the meantime.
-      call.resolve(this.#turns.activation ? this.#turns.view() : current);
+      call.resolve(this.#turns.activation ? { ...this.#turns.view(), course: one.course } : current);
     } catch (error) {
       call.reject(error);
     } finally {
+      this.#courses.delete(one);
       this.#interactiveCalls -= 1;
       this.#lastUsed = this.#host.clock.now();
     }
@@ -378,13 +392,18 @@ function actedBy({ ctx, inView }: Caller): ActedBy | undefined {
   return ctx ? 'model' : undefined;
 }
 
-/** Resolves when this call can ask no further question. An instance that crashes in the meantime asks again. */
-async function callInteractively(call: QueuedCall, ctx: Context, turns: TurnLoop): Promise<void> {
+/**
+ * Resolves when this call can ask no further question. An instance that crashes in the meantime asks again.
+ *
+ * @returns why questions are still open, in words
+ */
+async function callInteractively(call: QueuedCall, ctx: Context, turns: TurnLoop): Promise<readonly string[]> {
+  let unanswered: readonly string[] = [];
   for (let last: Activation | undefined; ; ) {
     await turns.settled();
     const { activation } = turns;
-    if (!activation || activation === last || ctx.signal.aborted) return;
+    if (!activation || activation === last || ctx.signal.aborted) return unanswered;
     last = activation;
-    await activation.inputs.askAll(ctx, call.asked, () => turns.settled());
+    unanswered = await activation.inputs.askAll(ctx, call.asked, () => turns.settled());
   }
 }

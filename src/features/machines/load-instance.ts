@@ -31,7 +31,7 @@ export async function loadInstance(entry: HandleRecord, host: InstanceServices):
 
 /** The same error for a handle that does not exist and for one of another principal (S-04). */
 export function unknownHandle(name: string): HandleError {
-  return new HandleError('unknown', `unknown handle of "${name}". List your handles or create a new one.`);
+  return new HandleError('unknown', `unknown handle of "${name}".`, { tools: ['list', 'create'] });
 }
 
 /** The error for a handle whose row in the store is damaged. It does not reveal whether the handle belongs to the caller. */

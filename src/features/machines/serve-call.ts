@@ -1,8 +1,10 @@
 /** Serves one call of an instance: applies it to the machine and prepares the answer. */
 
+import { pathOf } from '../../core/kernel/charts/paths.ts';
 import type { Activation } from './activation.ts';
 import type { QueuedCall } from './bounded-mailbox.ts';
 import type { ServedCall } from './commit.ts';
+import { continued } from './course.ts';
 import { acceptedInWords, refusalOf } from './event-acceptance.ts';
 import { ENDED } from './event-history.ts';
 import { recordFailure } from './failures.ts';
@@ -10,6 +12,7 @@ import { HandleError } from './handle-error.ts';
 import type { HandleView } from './handle-messages.ts';
 import type { HandleRecord } from './handle-record.ts';
 import type { InstanceServices } from './instance-services.ts';
+import { nextEvents } from './instance-view.ts';
 import type { MachineKind } from './machine-definition.ts';
 
 /**
@@ -36,16 +39,18 @@ export function serveCall(
   if (entry.status !== 'active')
     return { call, answer: { refusal: isOver(entry, hosted.snapshot.value) }, turn, events: [] };
   const event = { ...call.event.data, type: call.event.type };
-  const refused = refusalOf(hosted.snapshot, event, kind.events);
-  if (refused) {
-    const { why, accepts } = refused;
-    return { call, answer: { refusal: new HandleError('refused', why, { accepts }) }, turn, events: [] };
+  const refused = refusalOf(hosted.snapshot, event);
+  if (refused !== undefined) {
+    const next = nextEvents(hosted.snapshot, kind.events);
+    return { call, answer: { refusal: new HandleError('refused', refused, { next }) }, turn, events: [] };
   }
+  const before = pathOf(hosted.snapshot);
   hosted.send(event);
   const crash = hosted.takeCrash();
   if (crash) throw crash.error;
   follow(entry, activation, host);
-  return { call, answer: { view: viewAt(turn + 1) }, turn: turn + 1, events: hosted.takeEvents() };
+  const course = continued({ states: [before], reasons: [] }, pathOf(hosted.snapshot), []);
+  return { call, answer: { view: { ...viewAt(turn + 1), course } }, turn: turn + 1, events: hosted.takeEvents() };
 }
 
 /** Copies the final status of the machine to its handle. */
@@ -64,15 +69,15 @@ function isOver({ status }: HandleRecord, value: unknown): HandleError {
     case 'done':
       return new HandleError(
         'ended',
-        `this instance is done (in state ${acceptedInWords(value)}) and accepts no more events. Get it to read its output.`,
+        `this instance is done (in state ${acceptedInWords(value)}) and accepts no more events.`,
+        { tools: ['get'] },
       );
     case 'failed':
-      return new HandleError(
-        'ended',
-        'this instance has failed and accepts no more events. Get it to read the reason, and create a new one.',
-      );
+      return new HandleError('ended', 'this instance has failed and accepts no more events.', {
+        tools: ['get', 'create'],
+      });
     case 'ended':
     case 'active':
-      return new HandleError('ended', 'this instance has ended and accepts no more events. Create a new one.');
+      return new HandleError('ended', 'this instance has ended and accepts no more events.', { tools: ['create'] });
   }
 }

@@ -1,10 +1,12 @@
 /** The turn loop of an instance in memory: serves calls in order and commits their changes. Answers and effects follow once the commit is durable. */
 import type { AnyEventObject } from 'xstate';
+import { pathOf } from '../../core/kernel/charts/paths.ts';
 import { type GatedWrites, OutputGate } from '../../core/kernel/output-gate.ts';
 import type { Store, TimerRow, Write } from '../../core/store/store.ts';
 import type { Activation } from './activation.ts';
 import { type BoundedMailbox, type QueuedCall, queuedCall } from './bounded-mailbox.ts';
 import { type Commit, commitOf, commitUndone, type OwnChange, type ServedCall } from './commit.ts';
+import { reasonsOf } from './course.ts';
 import type { Effect } from './deferred-effects.ts';
 import { CREATED } from './event-history.ts';
 import { endedBy, quarantinedBefore } from './failures.ts';
@@ -28,6 +30,8 @@ export interface TurnLoopOwner {
   readonly life: InstanceLifecycle;
   /** Reports a durable change. */
   changed(type: 'created' | 'changed', view: () => HandleView): void;
+  /** Reports the states before and after a durable change, each on one line. */
+  moved(change: Moved): void;
   answer(served: readonly ServedCall[]): void;
   /** Reports that the instance has ended. */
   ended(): void;
@@ -37,6 +41,15 @@ export interface TurnLoopOwner {
   poisoned(calls: readonly QueuedCall[], error: unknown): void;
   /** Reports that the changes could not be made durable. */
   notPersisted(served: readonly ServedCall[], error: unknown): void;
+}
+
+/** A durable change of the state. */
+export interface Moved {
+  readonly from: string;
+  readonly to: string;
+  readonly reasons: readonly string[];
+  /** True if no call has caused it. */
+  readonly own: boolean;
 }
 
 /** The stored data before a batch. */
@@ -88,6 +101,8 @@ export class TurnLoop {
   /** The stored data of the instance, as last written. */
   #stored = '';
   #failure: string | undefined;
+  /** The state after the last batch, on one line. */
+  #path = '';
   /** Number of calls in the last batch. */
   #batch = 0;
   #waitingForSettled: (() => void)[] = [];
@@ -108,6 +123,11 @@ export class TurnLoop {
     return this.#stored;
   }
 
+  /** The state after the last batch, on one line. */
+  get path(): string {
+    return this.#path;
+  }
+
   /**
    * Starts a new instance.
    *
@@ -120,7 +140,7 @@ export class TurnLoop {
     follow(this.#owner.entry, activation, this.#host);
     activation.hosted.takeEvents();
     const { call, answer } = queuedCall({ type: 'get' }, caller);
-    const own: OwnChange = { kind: 'created', turn: 1, events: [{ type: CREATED, input }] };
+    const own: OwnChange = { kind: 'created', turn: 1, events: [{ type: CREATED, input }], reasons: [] };
     this.#commit(activation, [{ call, answer: { view: this.view(1) }, turn: 1, events: [] }], own, more);
     return answer;
   }
@@ -140,6 +160,7 @@ export class TurnLoop {
     if (entry.status === 'active') this.#host.poisonEvents.runMarked(entry.id, () => activation.start());
     throwCrash(activation);
     activation.hosted.takeEvents();
+    this.#path = pathOf(activation.hosted.snapshot);
     // Persist a migrated snapshot before running any of its effects.
     if (migrated) return this.#commit(activation, [], this.#own(activation));
     this.#durable(activation, [], activation.hosted.takeEffects(), undefined);
@@ -254,7 +275,8 @@ export class TurnLoop {
   }
 
   #own(activation: Activation): OwnChange {
-    return { kind: 'own', turn: this.#turn + 1, events: activation.hosted.takeEvents() };
+    const events = activation.hosted.takeEvents();
+    return { kind: 'own', turn: this.#turn + 1, events, reasons: reasonsOf(events, activation.takeClosed()) };
   }
 
   /** Commits the changes. Answers and effects wait until the commit is durable (the output gate). */
@@ -281,11 +303,20 @@ export class TurnLoop {
       return this.#owner.poisoned(calls, error);
     }
     const effects = activation.hosted.takeEffects();
+    const moved = this.#move(activation, served, own);
     this.#turn = turn;
     this.#persist(batch, more, served, () => {
       this.#owner.changed(own?.kind === 'created' ? 'created' : 'changed', () => this.view());
+      this.#owner.moved(moved);
       this.#durable(activation, served, effects, before);
     });
+  }
+
+  #move({ hosted }: Activation, served: readonly ServedCall[], own: OwnChange | undefined): Moved {
+    const from = this.#path;
+    this.#path = pathOf(hosted.snapshot);
+    const events = served.flatMap(({ call }) => (call.type === 'event' ? [call.event.type] : []));
+    return { from, to: this.#path, reasons: own?.reasons ?? events, own: own?.kind === 'own' };
   }
 
   #persist({ data, writes }: Commit, more: readonly Write[], served: readonly ServedCall[], then: () => void): void {

@@ -440,7 +440,7 @@ test('the next answer to the model begins with the changes of the user, and says
   const next = await call(client, 'order_get', { handle });
   assert.match(
     textOf(next),
-    /^Since you last looked: add_item, now cart \(by the user\); sign, now signing \(by the user\); answered name, now cart \(by the user\)\norder /,
+    /^Since you last looked: add_item, now cart \(by the user\); sign, now signing \(by the user\); signing → cart \(the question "[^"]+" was declined\)\norder /,
   );
   assert.not.match(textOf(await call(client, 'order_get', { handle })), /Since you last looked/);
   for (let times = 0; times < 14; times += 1) await call(client, 'order_add_item', item, { key });

@@ -1,7 +1,8 @@
 /** Which events an instance accepts, why it rejects one, and what its answers list: they agree with each other. */
 import * as assert from 'uvu/assert';
-import { createActor, createMachine } from 'xstate';
+import { and, createActor, createMachine, not, or, setup, stateIn } from 'xstate';
 import { continuesAlone, refusalOf } from '../../../src/features/machines/event-acceptance.ts';
+import { nextEvents } from '../../../src/features/machines/instance-view.ts';
 import { createServer } from '../../../src/index.ts';
 import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
@@ -37,27 +38,88 @@ function at(...types: readonly string[]) {
   return snapshot;
 }
 
-test('an event whose guard depends on its data is still listed as accepted, with other data', () => {
-  const refused = refusalOf(at(), { type: 'pay', amount: 3 }, EVENTS);
-  assert.match(refused?.why ?? '', /^"pay" is not accepted with this data in state "idle": .* rejected it\. /);
-  assert.match(refused?.why ?? '', /Accepted now: pay with other data, close, wait, stop\.$/);
-  assert.equal(refused?.accepts, EVENTS);
-  assert.is(refusalOf(at(), { type: 'pay', amount: 12 }, EVENTS), undefined);
+/** What the answers and the rejections of the tools say of a snapshot. */
+const next = (snapshot: ReturnType<typeof at>) => nextEvents(snapshot, EVENTS);
+
+test('an event whose guard depends on its data is listed as accepted, and its rejection says that other data may be', () => {
+  assert.match(
+    refusalOf(at(), { type: 'pay', amount: 3 }) ?? '',
+    /^"pay" is not accepted with this data in state "idle": .* rejects it\. Other data may be accepted\.$/,
+  );
+  assert.equal(next(at()), { accepts: ['pay', 'wait', 'stop'] });
+  assert.is(refusalOf(at(), { type: 'pay', amount: 12 }), undefined);
 });
 
-test('an event whose guard depends on the context alone is not listed', () => {
-  const refused = refusalOf(at(), { type: 'close' }, EVENTS);
-  assert.match(refused?.why ?? '', /^"close" is not accepted now in state "idle": .*Accepted now: pay, wait, stop\.$/);
-  assert.equal(refused?.accepts, ['pay', 'wait', 'stop']);
+test('an event whose guard rejects it without its data is not listed', () => {
+  assert.match(
+    refusalOf(at(), { type: 'close' }) ?? '',
+    /^"close" is not accepted now in state "idle": .* rejects it\.$/,
+  );
+  assert.not(next(at()).accepts.includes('close'));
 });
 
-test('a state with a timer continues without an event, and a state without transitions does not', () => {
-  assert.is(continuesAlone(at()), true);
-  assert.is(continuesAlone(at('wait')), true);
-  assert.is(continuesAlone(at('stop')), false);
+type Go = { readonly type: Form; readonly amount?: number; readonly wanted?: boolean };
+const FORMS = ['bare', 'inline', 'named', 'params', 'read', 'negated', 'joined', 'either', 'within', 'throws'] as const;
+type Form = (typeof FORMS)[number];
+
+/** One event for each form of a guard. */
+const gates = setup({
+  types: { context: {} as { open: boolean }, input: {} as { open: boolean }, events: {} as Go },
+  guards: {
+    open: ({ context }) => context.open,
+    is: ({ context }, { wanted }: { wanted: boolean | undefined }) => context.open === wanted,
+    exact: ({ event }) => event.amount === 12,
+    throws: () => {
+      throw new Error('no answer');
+    },
+  },
+}).createMachine({
+  context: ({ input }) => input,
+  initial: 'here',
+  states: {
+    here: {
+      on: {
+        bare: 'there',
+        inline: { guard: ({ context }) => context.open, target: 'there' },
+        named: { guard: 'open', target: 'there' },
+        params: { guard: { type: 'is', params: { wanted: true } }, target: 'there' },
+        read: { guard: { type: 'is', params: ({ event }) => ({ wanted: event.wanted }) }, target: 'there' },
+        negated: { guard: not('open'), target: 'there' },
+        joined: { guard: and(['open', 'exact']), target: 'there' },
+        either: { guard: or(['open', 'exact']), target: 'there' },
+        within: { guard: stateIn('there'), target: 'there' },
+        throws: { guard: 'throws', target: 'there' },
+      },
+    },
+    there: {},
+  },
 });
 
-test('the answers of the tools say so', async () => {
+test('an event is listed exactly if some data is accepted or cannot be judged, for every form of guard', () => {
+  for (const open of [true, false]) {
+    const actor = createActor(gates, { input: { open } }).start();
+    const snapshot = actor.getSnapshot();
+    const isAccepted = (type: Form): boolean =>
+      [{}, { amount: 12 }, { wanted: true }, { wanted: false }].some((data) => {
+        try {
+          return refusalOf(snapshot, { type, ...data }) === undefined;
+        } catch {
+          return true;
+        }
+      });
+    assert.equal(nextEvents(snapshot, FORMS), { accepts: FORMS.filter(isAccepted) }, `open: ${open}`);
+    assert.equal(nextEvents(snapshot, ['within']), { accepts: [] }, 'other events may still lead out');
+    actor.stop();
+  }
+});
+
+test('a state with a timer continues by itself, and a state that only events of clients leave does not', () => {
+  assert.is(continuesAlone(at(), EVENTS), false);
+  assert.is(continuesAlone(at('wait'), EVENTS), true);
+  assert.is(continuesAlone(at('stop'), EVENTS), false);
+});
+
+test('the answers of the tools list each event once, under the name of its tool', async () => {
   const server = createServer({ name: 'tills', version: '1.0.0' });
   server.machine('till', till, { events: { pay: true, close: true, wait: true, stop: true } });
   const client = await connect(server);
@@ -66,18 +128,19 @@ test('the answers of the tools say so', async () => {
     const { content, structuredContent } = Object(await client.callTool(tool, args));
     return { text: String(content[0].text), handle: String(Object(structuredContent).handle) };
   };
-  const { handle } = await text('till_create');
+  const list = 'Accepted next:\n- till_pay ()\n- till_wait ()\n- till_stop ()';
+  const { handle, text: made } = await text('till_create');
+  assert.match(made, list);
   const refused = await text('till_close', { handle });
-  assert.match(
-    refused.text,
-    /Accepted now: pay, wait, stop\.\nAccepted next:\n- till_pay \(\)\n- till_wait \(\)\n- till_stop \(\)$/,
-  );
-  assert.match((await text('till_wait', { handle })).text, /No event is accepted now: it continues without one\./);
+  assert.is(refused.text, `"close" is not accepted now in state "idle": a guard rejects it.\n${list}`);
+  const waits = 'No event is accepted now: it continues by itself. Call till_get later to see the result.';
+  assert.match((await text('till_wait', { handle })).text, waits);
+  assert.is((await text('till_pay', { handle })).text, `"pay" is not accepted in state "waiting".\n${waits}`);
   const other = await text('till_create');
   const stuck = await text('till_stop', { handle: other.handle });
-  assert.match(stuck.text, /No event is accepted now, and nothing leads out of this state\. Call till_end/);
-  assert.not.match(stuck.text, /continues/);
+  const dead = 'No event is accepted now, and nothing leads out of this state. Call till_end if it is not needed.';
+  assert.match(stuck.text, dead);
   const late = await text('till_wait', { handle: other.handle });
-  assert.is(late.text, '"wait" is not accepted in state "stuck". No other event is accepted now.');
+  assert.is(late.text, `"wait" is not accepted in state "stuck".\n${dead}`);
   await server.close();
 });

@@ -1,9 +1,10 @@
 /** What an instance asks: its call puts it to its client; without a call, or after a restart, the question waits for the next. */
 import * as assert from 'uvu/assert';
-import { assign, setup } from 'xstate';
+import { assign, fromPromise, setup } from 'xstate';
 import type { Context } from '../../../src/core/execution/context.ts';
 import { CannotAsk, Unanswered } from '../../../src/core/execution/input-errors.ts';
 import { elicitWith } from '../../../src/features/asking/invocations.ts';
+import { courseText } from '../../../src/features/machines/course.ts';
 import type { Caller } from '../../../src/features/machines/machine-definition.ts';
 import { settled } from '../../../src/testing/simulated-clock.ts';
 import { suite } from '../../harness/door.ts';
@@ -52,6 +53,7 @@ const kind = {
   events: ['pack', 'cancel'],
   view: (snapshot: { context: unknown }) => snapshot.context,
 };
+const NONE = { states: [], reasons: [] };
 const PACK = { type: 'pack', data: {} };
 
 /** A call of Alice's, whose client answers what it is asked with `answer`. */
@@ -118,7 +120,12 @@ test('a question survives a restart under the same name, and hibernation; it is 
   assert.equal(caller.asked, ['size', 'gift']);
   assert.is(packed.state, 'packed');
   const later = calling(accepted);
-  assert.equal(await second.handles.get('parcel', handle, later), packed);
+  const { course, ...view } = packed;
+  assert.is(
+    courseText(course ?? NONE),
+    'sizing → wrapping → packed (the question "Which size?" was answered; the question "Which paper?" was answered)',
+  );
+  assert.equal(await second.handles.get('parcel', handle, later), view);
   assert.equal(later.asked, []);
 });
 
@@ -164,6 +171,79 @@ test('an event that leaves the state withdraws the question', async () => {
   const cancelled = await handles.send('parcel', handle, { type: 'cancel', data: {} }, ALICE);
   assert.is(cancelled.state, 'cart');
   assert.is(cancelled.asks, undefined);
+});
+
+test('a call reports the states that it led to, and what happened to its question', async () => {
+  const outcomes: Readonly<Record<string, readonly [answer: () => unknown, course: string]>> = {
+    answered: [
+      () => accepted('S'),
+      'cart → sizing → wrapping → packed (the question "Which size?" was answered; the question "Which paper?" was answered)',
+    ],
+    declined: [
+      () => ({ status: 'declined' }),
+      'cart → sizing → wrapping → packed (the question "Which size?" was declined; the question "Which paper?" was declined)',
+    ],
+    cancelled: [
+      () => ({ status: 'cancelled' }),
+      'cart → sizing → wrapping → packed (the question "Which size?" was cancelled; the question "Which paper?" was cancelled)',
+    ],
+    'one checkbox': [
+      () => ({ status: 'accepted', content: { agreed: false } }),
+      'cart → sizing → wrapping → packed (the question "Which size?" was answered: agreed: false; the question "Which paper?" was answered: agreed: false)',
+    ],
+    'cannot ask': [
+      () => Promise.reject(new CannotAsk('a form', { elicitation: {} })),
+      'cart → sizing → cart (the question "Which size?" could not be asked: this client does not support such questions, so another call from it does not help)',
+    ],
+    unanswered: [
+      () => Promise.reject(new Unanswered('nobody answered within 1 min')),
+      'cart → sizing (the question "Which size?" was not answered: nobody answered within 1 min)',
+    ],
+  };
+  const { handles } = await stage([kind]);
+  for (const [name, [answer, expected]] of Object.entries(outcomes)) {
+    const { handle } = await handles.create('parcel', {}, ALICE);
+    const { course } = await handles.send('parcel', handle, PACK, calling(answer));
+    assert.is(courseText(course ?? NONE), expected, name);
+  }
+});
+
+test('a call that waits for an answer reports what another call has done in the meantime', async () => {
+  const { handles } = await stage([kind]);
+  const { handle } = await handles.create('parcel', {}, ALICE);
+  let withdraw: () => void = () => {};
+  const asking = calling(
+    () =>
+      new Promise((_, reject) => {
+        withdraw = () => reject(new Error('withdrawn'));
+      }),
+  );
+  const packing = handles.send('parcel', handle, PACK, asking);
+  await settled();
+  await handles.send('parcel', handle, { type: 'cancel', data: {} }, ALICE);
+  withdraw();
+  const { course } = await packing;
+  assert.is(courseText(course ?? NONE), 'cart → sizing → cart (cancel)');
+});
+
+test('a change without a call is reported to the next call of a model, once, with its reason', async () => {
+  const patient = setup({ actors: { work: fromPromise(() => Promise.reject(new Error('no'))) } }).createMachine({
+    id: 'patient',
+    initial: 'working',
+    states: {
+      working: { invoke: { id: 'work', src: 'work', onError: 'waiting' } },
+      waiting: { after: { 90000: 'over' } },
+      over: {},
+    },
+  });
+  const { handles, clock } = await stage([{ ...kind, name: 'patient', machine: patient, events: [] }]);
+  const { handle } = await handles.create('patient', {}, ALICE);
+  await settled();
+  await clock.advance(90_000);
+  assert.is((await handles.get('patient', handle, ALICE)).unseen, undefined, 'a reader of a resource is no model');
+  const seen = await handles.get('patient', handle, calling(accepted));
+  assert.equal(seen.unseen, ['working → waiting → over ("work" failed; after 90 s)']);
+  assert.is((await handles.get('patient', handle, calling(accepted))).unseen, undefined);
 });
 
 test('a machine gets an error if the client of the call that led to its question cannot be asked, and none for the client of a later call', async () => {

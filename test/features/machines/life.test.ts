@@ -13,11 +13,13 @@ test('a handle is made, takes events, and says what it takes next', async () => 
   assert.is(made.state, 'cart');
   assert.is(made.status, 'active');
   assert.match(made.handle, /^[\w-]{24}$/);
-  assert.equal(made.accepts, ['add', 'note', 'pay', 'boom', 'cancel']);
+  assert.equal(made.accepts, ['add', 'note', 'boom', 'cancel']);
   const added = await handles.send('order', made.handle, add('tea'), ALICE);
   assert.equal(added.view, { items: ['tea'] });
   assert.is(added.version, made.version + 1);
-  assert.equal(await handles.get('order', made.handle, ALICE), added);
+  const { course, ...view } = added;
+  assert.equal(course, { states: ['cart'], reasons: [] });
+  assert.equal(await handles.get('order', made.handle, ALICE), view);
 });
 
 test('an event that the state does not take, or a guard, is refused, with what is taken and who said no', async () => {
@@ -25,10 +27,10 @@ test('an event that the state does not take, or a guard, is refused, with what i
   const { handle } = await handles.create('order', {}, ALICE);
   const early = await refusal(handles.send('order', handle, { type: 'ship', data: {} }, ALICE));
   assert.is(early.reason, 'refused');
-  assert.match(early.message, /"ship" is not accepted in state "cart".*Accepted now: add, note, pay, boom, cancel/);
-  assert.equal(early.accepts, ['add', 'note', 'pay', 'boom', 'cancel']);
+  assert.is(early.message, '"ship" is not accepted in state "cart".');
+  assert.equal(early.next?.accepts, ['add', 'note', 'boom', 'cancel']);
   const guarded = await refusal(handles.send('order', handle, { type: 'pay', data: {} }, ALICE));
-  assert.match(guarded.message, /guard "hasItems" rejected it/);
+  assert.match(guarded.message, /guard "hasItems" rejects it/);
   assert.is((await handles.get('order', handle, ALICE)).version, 1);
 });
 

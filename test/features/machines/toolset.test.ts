@@ -142,7 +142,10 @@ for (const era of ['legacy', 'modern'] as const) {
 
       const paid = await ada.callTool('order_pay', { handle });
       assert.equal([dataOf(paid).status, dataOf(paid).output], ['done', { paid: 3 }]);
-      assert.match(textOf(paid), /^order \S+: done \(in paid\)\n.*result:\n {2}paid: 3\nIt accepts no more events\./s);
+      assert.match(
+        textOf(paid),
+        /^pay: cart → paid\norder \S+: done \(in paid\)\n.*result:\n {2}paid: 3\nIt accepts no more events\./s,
+      );
 
       const other = await create(ada);
       assert.is(dataOf(await ada.callTool('order_end', { handle: other })).status, 'ended');

@@ -114,7 +114,7 @@ test('a handler that never returns is answered with -31002 at its deadline, its 
     await clock.advance(1);
     const error = await answer;
     assert.is(error.code, ErrorCode.TimedOut);
-    assert.match(error.message, `${method} took longer than its timeout of 1000 ms`);
+    assert.match(error.message, `${method} took longer than its timeout of 1 s`);
     assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
   }
   assert.is(aborted.length, 4);

@@ -5,6 +5,7 @@ import { pathsIn } from '../../../core/kernel/charts/paths.ts';
 import { ErrorCode, ProtocolError } from '../../../core/protocol/errors.ts';
 import type { JsonObject } from '../../../core/protocol/json.ts';
 import type { CallToolResult } from '../../../core/protocol/types.ts';
+import { courseText } from '../course.ts';
 import { HandleError } from '../handle-error.ts';
 import type { HandleView, LiveHandle } from '../handle-messages.ts';
 import { plainText } from './plain-text.ts';
@@ -88,18 +89,28 @@ export function liveData({
   };
 }
 
-export function answerWith(view: HandleView, naming: Naming): CallToolResult {
-  return { content: [{ type: 'text', text: viewText(view, naming) }], structuredContent: viewData(view) };
+/** @param does what the call did: the type of its event, or `create`, `get` or `end` */
+export function answerWith(view: HandleView, naming: Naming, does: string): CallToolResult {
+  return { content: [{ type: 'text', text: viewText(view, naming, does) }], structuredContent: viewData(view) };
 }
 
-function viewText(view: HandleView, naming: Naming): string {
+function viewText(view: HandleView, naming: Naming, does: string): string {
   return [
     // The model has not caused these changes, and would otherwise act on what it knew.
     ...(view.unseen ? [`Since you last looked: ${view.unseen.join('; ')}`] : []),
+    ...happened(view, does),
     `${naming.name} ${view.handle}: ${stateText(view)}`,
     ...about(view),
     ...next(view, naming),
   ].join('\n');
+}
+
+/** Says what the call has led to. The state alone does not show that a call has changed nothing, or why it came back. */
+function happened({ course }: HandleView, does: string): readonly string[] {
+  if (!course) return [];
+  const { states, reasons } = course;
+  if (states.length > 1 || reasons.length > 0) return [`${does}: ${courseText(course)}`];
+  return does === 'get' || does === 'create' ? [] : [`${does}: done, still ${states.join('')}`];
 }
 
 function stateText({ state, status }: HandleView): string {
@@ -120,7 +131,8 @@ function isLeafless(value: unknown): boolean {
   return typeof value === 'object' && value !== null;
 }
 
-function next({ status, accepts, asks, deadEnd, expires }: HandleView, naming: Naming): readonly string[] {
+function next(view: HandleView, naming: Naming): readonly string[] {
+  const { status, asks, expires } = view;
   const asked = (asks ?? []).map(
     ({ message }) => `Waiting for an answer from the user${message ? `: ${message}` : '.'}`,
   );
@@ -128,21 +140,26 @@ function next({ status, accepts, asks, deadEnd, expires }: HandleView, naming: N
   return [
     ...asked,
     ...(asks && asks.length > 0 ? [`Call ${naming.name}_get to ask again.`] : []),
-    ...accepted(accepts, deadEnd === true, naming),
+    ...accepted(view, naming),
     `It expires ${expires}.`,
   ];
 }
 
-function accepted(events: readonly string[], deadEnd: boolean, naming: Naming): readonly string[] {
-  if (events.length > 0) return acceptedList(events, naming);
-  if (!deadEnd) return ['No event is accepted now: it continues without one.'];
+/** The events that are accepted next, each as a call; without any, what to do instead. */
+function accepted({ accepts, deadEnd }: Pick<HandleView, 'accepts' | 'deadEnd'>, naming: Naming): readonly string[] {
+  if (accepts.length > 0) return ['Accepted next:', ...accepts.map((event) => `- ${naming.callOf(event)}`)];
   return [
-    `No event is accepted now, and nothing leads out of this state. Call ${naming.name}_end if it is not needed.`,
+    deadEnd === true
+      ? `No event is accepted now, and nothing leads out of this state. Call ${naming.name}_end if it is not needed.`
+      : `No event is accepted now: it continues by itself. Call ${naming.name}_get later to see the result.`,
   ];
 }
 
-function acceptedList(events: readonly string[], naming: Naming): readonly string[] {
-  return ['Accepted next:', ...events.map((event) => `- ${naming.callOf(event)}`)];
+const HELP = { get: 'to see its data', list: 'to find your handles', create: 'to create a new one' } as const;
+
+function helpful(tools: HandleError['tools'], { name }: Naming): readonly string[] {
+  if (tools.length === 0) return [];
+  return [`Call ${tools.map((tool) => `${name}_${tool} ${HELP[tool]}`).join(', or ')}.`];
 }
 
 /** Formats a page of instances. Anonymous callers cannot list any. */
@@ -171,11 +188,9 @@ export function answerWithList(
  */
 export function answerRefused(error: unknown, naming: Naming): CallToolResult {
   if (!(error instanceof HandleError)) throw error;
-  const { reason, message, accepts, incident } = error;
+  const { reason, message, next, tools, incident } = error;
   if (reason === 'busy') throw new ProtocolError(ErrorCode.Overloaded, message, { reason: 'overloaded' });
   if (reason === 'storage') throw new ProtocolError(ErrorCode.InternalError, message, { reason: 'storage' });
   if (incident !== undefined) throw new ProtocolError(ErrorCode.InternalError, message, { incident });
-  return failed(
-    [message, ...(accepts === undefined || accepts.length === 0 ? [] : acceptedList(accepts, naming))].join('\n'),
-  );
+  return failed([message, ...(next ? accepted(next, naming) : []), ...helpful(tools, naming)].join('\n'));
 }

@@ -39,10 +39,15 @@ export function callsOf(naming: Naming, handles: HandlesPort, app?: Pick<Machine
     const opened = app?.keys.open(keyIn(ctx.meta), ctx.principal, handleUri(name, handle));
     return opened ? { principal: ctx.principal, ctx: undefined, inView: true } : callerOf(ctx);
   };
-  const answered = async (call: () => Promise<HandleView>, ctx: Context, opens = false): Promise<CallToolResult> => {
+  const answered = async (
+    does: string,
+    call: () => Promise<HandleView>,
+    ctx: Context,
+    opens = false,
+  ): Promise<CallToolResult> => {
     try {
       const view = await call();
-      const result = answerWith(view, naming);
+      const result = answerWith(view, naming, does);
       const { handle, expires } = view;
       const { principal } = ctx;
       const isShown = app && (ctx.client.views || keyIn(ctx.meta) !== undefined);
@@ -63,6 +68,7 @@ export function callsOf(naming: Naming, handles: HandlesPort, app?: Pick<Machine
     if (!isJsonObject(data))
       throw new TypeError(`the schema of event "${type}": expected it to produce an object, got ${describe(data)}`);
     return answered(
+      type,
       async () =>
         handles.send(name, handle, { type, data }, callerFor(handle, ctx), {
           idempotencyKey: key ?? (await ownKey(ctx)),
@@ -73,14 +79,15 @@ export function callsOf(naming: Naming, handles: HandlesPort, app?: Pick<Machine
   return {
     create: ({ key, data }, ctx) =>
       answered(
+        'create',
         async () => handles.create(name, data, callerOf(ctx), { idempotencyKey: key ?? (await ownKey(ctx)) }),
         ctx,
         true,
       ),
     send: (type) => async (called, ctx) => send(called, type, ctx),
     sendAny: async ({ event, ...called }, ctx) => send(called, event, ctx),
-    get: ({ handle }, ctx) => answered(() => handles.get(name, handle, callerFor(handle, ctx)), ctx, true),
-    end: ({ handle }, ctx) => answered(() => handles.end(name, handle, callerFor(handle, ctx)), ctx),
+    get: ({ handle }, ctx) => answered('get', () => handles.get(name, handle, callerFor(handle, ctx)), ctx, true),
+    end: ({ handle }, ctx) => answered('end', () => handles.end(name, handle, callerFor(handle, ctx)), ctx),
     async list(page, ctx) {
       try {
         const { handles: views, after } = await handles.list(name, callerOf(ctx), page);
