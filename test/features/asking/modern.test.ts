@@ -101,7 +101,10 @@ test('an answer that does not fit is asked for again, with the reason; the third
   let { requestState } = await client.ask('size');
   const wrong = { elicit: accept({ size: 'XXL' }) };
   const again = await client.ask('size', { requestState, inputResponses: wrong });
-  assert.match(String(again.inputRequests.elicit?.params.message), /^Which size\?\n\nThe last answer does not fit: size: /);
+  assert.match(
+    String(again.inputRequests.elicit?.params.message),
+    /^Which size\?\n\nThe last answer does not fit: size: /,
+  );
   assert.is(textOf(await client.retry('size', again.requestState, { elicit: accept({ size: 'L' }) })), 'L');
 
   ({ requestState } = await client.ask('size'));
