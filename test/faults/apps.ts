@@ -11,7 +11,7 @@ export const APP_FAULTS: readonly BrokenBuild[] = [
     id: 'S-65',
     test: MACHINE,
     in: 'InstanceInputs.#askOne',
-    find: 'if (inView && !isAskable(open.question, ctx)) return;',
+    find: 'if (inView && !isAskable(open.question, ctx)) return undefined;',
     replace: '',
     why: 'a model is asked for its user, who could answer in a view',
   },
