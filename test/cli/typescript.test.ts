@@ -2,6 +2,7 @@
  * TypeScript programs: Node removes the types itself where it can, and tsx loads the programs that need more. Each program has a
  * process, because a loader stays in the process that it has prepared.
  */
+import { mkdirSync, symlinkSync } from 'node:fs';
 import module from 'node:module';
 import * as assert from 'uvu/assert';
 import { Tree } from '../features/discovery/tree.ts';
@@ -70,8 +71,8 @@ const ON_THIS_NODE = atScale({
   proof: NEED_TSX,
 });
 
-async function textOf(node: string, files: Readonly<Record<string, string>>): Promise<string> {
-  const tree = new Tree(files);
+async function textOf(node: string, files: Tree | Readonly<Record<string, string>>): Promise<string> {
+  const tree = files instanceof Tree ? files : new Tree(files);
   const cli = new Cli(['run', 'server.ts', '--no-supervisor'], { cwd: tree.path, node });
   await cli.initialize();
   const text = await cli.call('text');
@@ -122,6 +123,21 @@ if (isBuilt) {
     test(`this Node runs a program with ${reason}`, async () => {
       assert.match(await textOf(process.execPath, files), /^\(?value\b[\s)]*=> ?value ?\* ?2$/);
     });
+
+  test('a package of the same workspace may be TypeScript', async () => {
+    const tree = new Tree({
+      'server.ts': `import { twice } from '@work/twice';\nimport { createServer } from '${TROUPE}';
+const server = createServer({ name: 'typed', version: '1.0.0' });
+server.tool('text', {}, () => String(twice(21)));
+export default server;
+`,
+      'packages/twice/package.json': '{ "name": "@work/twice", "type": "module", "exports": "./index.ts" }',
+      'packages/twice/index.ts': 'enum By { Two = 2 }\nexport const twice = (value: number): number => value * By.Two;\n',
+    });
+    mkdirSync(tree.at('node_modules/@work'), { recursive: true });
+    symlinkSync('../../packages/twice', tree.at('node_modules/@work/twice'));
+    assert.is(await textOf(process.execPath, tree), '42');
+  });
 
   if ('registerHooks' in module)
     test.skip('esbuild loads only in the thread of the hooks', 'this Node has no such thread');

@@ -1,6 +1,8 @@
 /** Imports the packages of a module before the module itself; `startTsx` explains why. */
+import { existsSync, realpathSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
+import { dirname, join, sep } from 'node:path';
 import { constants, runInThisContext } from 'node:vm';
 
 /** Text that may stand before and between imports. */
@@ -29,11 +31,15 @@ export function leadingPackages(text: string): readonly string[] {
 }
 
 /**
- * Imports these packages as the module would. Ignores failures: the module's own import fails with a better message.
+ * Imports these packages as the module would, up to the first package that is not installed as a copy: one of the same
+ * workspace may be TypeScript, which Node cannot load yet, and Node would remember that. Ignores failures: the module's own
+ * import fails with a better message.
  */
 export async function importPackages(file: string): Promise<void> {
   const text = await readFile(file, 'utf8').catch(() => '');
-  const packages = leadingPackages(text);
+  const leading = leadingPackages(text);
+  const own = leading.findIndex((specifier) => !isInstalledCopy(specifier, file));
+  const packages = own < 0 ? leading : leading.slice(0, own);
   if (packages.length === 0) return;
   // An import in code that is compiled under a module's file name resolves like the module's own imports.
   const importThere: (specifier: string) => Promise<unknown> = runInThisContext('(specifier) => import(specifier)', {
@@ -41,6 +47,19 @@ export async function importPackages(file: string): Promise<void> {
     importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   });
   for (const specifier of packages) await quietly(() => importThere(specifier)).catch(() => {});
+}
+
+/** Whether the package is a folder in a `node_modules`, and no link to a folder elsewhere, such as that of a workspace. */
+function isInstalledCopy(specifier: string, file: string): boolean {
+  const name = specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+  for (let at = dirname(file); ; at = dirname(at)) {
+    const folder = join(at, 'node_modules', name);
+    if (existsSync(folder)) return realpathSync(folder).includes(`${sep}node_modules${sep}`);
+    if (at === dirname(at)) return false;
+  }
 }
 
 /**
