@@ -105,6 +105,7 @@ export type ClientMail =
 
 type ErrorIncoming = Extract<Incoming, { readonly kind: 'response' }>;
 type LostSession = Extract<ChannelFailure, { readonly kind: 'session lost' }>;
+type Unauthorized = Extract<ChannelFailure, { readonly kind: 'unauthorized' }>;
 
 type ChannelEnds = Extract<ChannelMail, { readonly type: 'opened' | 'gone' }>;
 
@@ -207,7 +208,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   #server: ConnectedServer | undefined;
   #wasReady = false;
   readonly #taskProgress = new TaskProgress();
-  #challenge: { readonly status: 401 | 403; readonly header: string | undefined } | undefined;
+  #challenge: Pick<Unauthorized, 'status' | 'challenge' | 'text'> | undefined;
   #lastFailure: ClientError | undefined;
   /** The response of a server of unknown era that is no answer to `server/discover`. */
   #probed: string | undefined;
@@ -678,7 +679,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     const { client, random, settings, system } = this.#options;
     const error = this.#withProbe(this.#failureError(failure));
     if (failure.kind === 'unauthorized' && this.#snapshot.can({ type: 'unauthorized' })) {
-      this.#challenge = { status: failure.status, header: failure.challenge };
+      this.#challenge = failure;
       this.#lastFailure = error;
       this.#retireChannel();
       return this.#step({ type: 'unauthorized' });
@@ -723,14 +724,14 @@ class ClientConnection implements Behaviour<ClientMail> {
   // Sign-in
 
   /** The server wants another token for a request, which waits for it or is rejected. */
-  #unauthorized(request: OutgoingRequest, status: 401 | 403, header: string | undefined, error: ClientError): void {
+  #unauthorized(request: OutgoingRequest, failure: Unauthorized, error: ClientError): void {
     const handshake = isHandshake(request);
     // The token was replaced while the request was under way.
     const outdated = request.id <= this.#tokenStart;
     if (!handshake && outdated) return this.#again(request, error);
     if (!handshake && !this.#snapshot.hasTag('serving')) return this.#again(request, error);
     if (!this.#snapshot.can({ type: 'unauthorized' })) return handshake ? undefined : this.#reject(request, error);
-    this.#challenge = { status, header };
+    this.#challenge = failure;
     this.#lastFailure = error;
     if (!handshake) this.#wait(request);
     this.#step({ type: 'unauthorized' });
@@ -739,8 +740,8 @@ class ClientConnection implements Behaviour<ClientMail> {
   /** A call in flight needs another token for its stream. The connection signs in, as for a call. */
   #tokenRejected(header: string | undefined): void {
     if (!this.#snapshot.hasTag('serving') || !this.#snapshot.can({ type: 'unauthorized' })) return;
-    this.#challenge = { status: 401, header };
-    this.#lastFailure = this.#failureError({ kind: 'unauthorized', status: 401, challenge: header });
+    this.#challenge = { status: 401, challenge: header, text: '' };
+    this.#lastFailure = this.#failureError({ kind: 'unauthorized', ...this.#challenge });
     this.#step({ type: 'unauthorized' });
   }
 
@@ -766,19 +767,20 @@ class ClientConnection implements Behaviour<ClientMail> {
     const { authorization, resource } = this.#options.reach;
     const challenge = this.#challenge;
     if (!authorization || !resource || !challenge) {
-      const scope = challenge?.status === 403 ? 'more rights than its token has' : 'a token';
+      const demand = challenge?.status === 403 ? 'more rights than its token has' : 'a token';
       return this.#refused(
         this.#error(
           challenge?.status === 403 ? 'forbidden' : 'unauthorized',
-          `the server demands ${scope}. Pass \`auth\`, or a header "authorization"`,
+          `the server demands ${demand}${challenge ? saidOf(challenge) : ''}. Pass \`auth\`, or a header "authorization"`,
           'no',
-          { challenge: challenge && this.#challengeOf(challenge.status, challenge.header) },
+          { challenge: challenge && this.#challengeOf(challenge) },
         ),
       );
     }
     const abort = new AbortController();
     this.#authorizing = abort;
-    const signIn = async (): Promise<void> => authorization.authorize({ ...challenge, resource }, abort.signal);
+    const demanded = { status: challenge.status, header: challenge.challenge, resource };
+    const signIn = async (): Promise<void> => authorization.authorize(demanded, abort.signal);
     signIn().then(
       () => {
         if (this.#authorizing === abort) this.#self.send({ type: 'authorized' });
@@ -790,9 +792,9 @@ class ClientConnection implements Behaviour<ClientMail> {
           type: 'refused',
           error: this.#error(
             challenge.status === 403 ? 'forbidden' : 'unauthorized',
-            `sign-in failed: ${failure.message}`,
+            `sign-in failed: ${failure.message.replace(/\.$/, '')}${challenge.text === '' ? '' : `. The server said${challenge.text}`}`,
             'no',
-            { challenge: { ...challenge, resource }, cause: failure },
+            { challenge: demanded, cause: failure },
           ),
         });
       },
@@ -979,7 +981,7 @@ class ClientConnection implements Behaviour<ClientMail> {
           return this.#sessionLost(request, { kind: 'session lost', status: 401 }, error);
         // A token of this request alone says nothing about the connection's.
         if (request.attempts >= MAX_ATTEMPTS || request.authorization) return this.#reject(request, error);
-        return this.#unauthorized(request, failure.status, failure.challenge, error);
+        return this.#unauthorized(request, failure, error);
       case 'unknown era':
         return this.#unknownEra(request, failure.status, failure.text);
       case undefined:
@@ -1313,9 +1315,9 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'unauthorized':
         return this.#error(
           failure.status === 403 ? 'forbidden' : 'unauthorized',
-          `the server rejected the token with HTTP ${failure.status}${failure.challenge === undefined ? '' : ` (${failure.challenge.slice(0, 200)})`}`,
+          `the server rejected the token${saidOf(failure)}`,
           'no',
-          { challenge: this.#challengeOf(failure.status, failure.challenge) },
+          { challenge: this.#challengeOf(failure) },
         );
       case 'unknown era':
         return this.#error('not mcp', `the server responded with HTTP ${failure.status}`, 'no');
@@ -1324,9 +1326,9 @@ class ClientConnection implements Behaviour<ClientMail> {
     }
   }
 
-  #challengeOf(status: 401 | 403, header: string | undefined): Challenge | undefined {
+  #challengeOf({ status, challenge }: Pick<Unauthorized, 'status' | 'challenge'>): Challenge | undefined {
     const { resource } = this.#options.reach;
-    return resource && { status, header, resource };
+    return resource && { status, header: challenge, resource };
   }
 
   /** @returns the record; 0 without a viewer */
@@ -1367,6 +1369,11 @@ function guarded(listener: () => void): void {
   } catch (error) {
     void Promise.reject(error);
   }
+}
+
+/** The words of the server beside a 401 or 403: the challenge names a missing scope, and the body often the cause. */
+function saidOf({ status, challenge, text }: Pick<Unauthorized, 'status' | 'challenge' | 'text'>): string {
+  return ` with HTTP ${status}${challenge === undefined ? '' : ` (${challenge.slice(0, 200)})`}${text}`;
 }
 
 /** A value that is JSON by its type's members. */

@@ -238,6 +238,25 @@ test('--answer fills the fields that it names, and the terminal asks for the res
   assert.is(nothing, '');
 });
 
+test('a form that --answer does not fill is cancelled, not declined, if there is no terminal', async () => {
+  const said: string[] = [];
+  const forms = new TerminalForms({
+    terminal: undefined,
+    answers: readWords('--answer', ['sizes=s']),
+    open: false,
+    say: (line) => void said.push(line),
+    interrupt() {},
+  });
+  const requestedSchema = { type: 'object', properties: { size: { type: 'string' } }, required: ['size'] };
+  const { signal } = new AbortController();
+  assert.is(await forms.form({ message: 'Which?', requestedSchema }, signal), 'cancel');
+  assert.is(await forms.page({ message: 'Pay', url: 'https://a.example' }, signal), 'cancel');
+  assert.equal(said, [
+    'troupe call: cancelled the form "Which?": --answer lacks size; it has no field sizes (did you mean size?)',
+    'troupe call: cancelled the page "Pay", because there is no terminal: https://a.example',
+  ]);
+});
+
 test('several questions at once are asked one after the other', async () => {
   const [input, output] = [new PassThrough(), new PassThrough()];
   let shown = '';
@@ -357,13 +376,11 @@ built('resources are read and prompts are got', async () => {
   assert.is((await troupe('call', url(), '--prompt', 'review', 'code=x')).out, 'user:\nReview x\n');
 });
 
-built('without a terminal a form is declined in one line, and --answer answers it', async () => {
-  const declined = await troupe('call', url(), 'ask');
-  assert.is(declined.out, 'declined\n');
-  assert.is(
-    declined.err,
-    'troupe call: declined the form "Which size?": there is no terminal. Answer with --answer key=value\n',
-  );
+built('without a terminal the server cannot ask a form, and --answer answers it', async () => {
+  const unasked = await troupe('call', url(), 'ask');
+  assert.is(unasked.code, 1);
+  assert.match(unasked.err, /the client does not declare the capability for it \(elicitation[^)]*\)/);
+  assert.match(unasked.err, 'troupe call: the server asks, and there is no terminal. Answer with --answer key=value\n');
   assert.is(
     (await troupe('call', url(), 'ask', '--answer', 'size=small', '--answer', 'gift=true')).out,
     'small true\n',

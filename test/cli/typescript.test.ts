@@ -132,7 +132,8 @@ server.tool('text', {}, () => String(twice(21)));
 export default server;
 `,
       'packages/twice/package.json': '{ "name": "@work/twice", "type": "module", "exports": "./index.ts" }',
-      'packages/twice/index.ts': 'enum By { Two = 2 }\nexport const twice = (value: number): number => value * By.Two;\n',
+      'packages/twice/index.ts':
+        'enum By { Two = 2 }\nexport const twice = (value: number): number => value * By.Two;\n',
     });
     mkdirSync(tree.at('node_modules/@work'), { recursive: true });
     symlinkSync('../../packages/twice', tree.at('node_modules/@work/twice'));

@@ -468,3 +468,43 @@ test('an HTTP+SSE server whose token is never good ends the connection in words 
   assert.is(signIns, 3);
   await server.close();
 });
+
+for (const [what, status, headers, said] of [
+  [
+    'a challenge',
+    403,
+    { 'www-authenticate': 'Bearer error="insufficient_scope", scope="loans:write"' },
+    'scope="loans:write"',
+  ],
+  ['a body', 401, {}, 'the key in x-api-key is disabled'],
+  ['a body beside a challenge', 401, { 'www-authenticate': 'Bearer realm="x"' }, 'the key in x-api-key is disabled'],
+  ['a body of a rejected Host', 403, {}, 'the key in x-api-key is disabled'],
+] as const)
+  for (const [how, auth] of [
+    ['without sign-in', {}],
+    [
+      'when sign-in fails',
+      { auth: { headers: () => undefined, authorize: () => Promise.reject(new Error('no metadata')) } },
+    ],
+  ] as const)
+    test(`the cause of a ${status} in ${what} reaches the caller ${how}`, async () => {
+      const server = await rawServer(() =>
+        response(status, { ...headers, 'content-type': 'text/plain' }, 'the key in x-api-key is disabled'),
+      );
+      const error = await failure(connect({ url: `${server.url}/mcp`, ...auth }, { connectMs: 2_000, log: () => {} }));
+      assert.is(error.reason, status === 403 ? 'forbidden' : 'unauthorized');
+      // A sign-in that fails has read the challenge.
+      assert.match(error.message, how === 'when sign-in fails' && what === 'a challenge' ? 'no metadata' : said);
+      await server.close();
+    });
+
+test('a rejection whose body never ends is reported all the same', async () => {
+  const clock = new SimulatedClock();
+  const head = 'HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Bearer\r\ncontent-length: 100\r\n\r\n';
+  const server = await rawServer(() => Buffer.from(`${head}the begin`));
+  const failed = failure(connect({ url: `${server.url}/mcp` }, { clock, log: () => {} }));
+  await until(() => server.requests.length > 0);
+  for (let at = 0; at < 30; at++) await clock.advance(100);
+  assert.is((await failed).reason, 'unauthorized');
+  await server.close();
+});

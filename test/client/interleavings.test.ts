@@ -75,8 +75,8 @@ class FakeChannel implements Channel {
 const FAILURES: readonly [Exclude<Fate, 'pending' | 'answered'>, ChannelFailure][] = [
   ['not carried out', { kind: 'session lost', status: 404 }],
   ['not carried out', { kind: 'session lost', status: 404 }],
-  ['not carried out', { kind: 'unauthorized', status: 401, challenge: undefined }],
-  ['not carried out', { kind: 'unauthorized', status: 403, challenge: 'Bearer error="insufficient_scope"' }],
+  ['not carried out', { kind: 'unauthorized', status: 401, challenge: undefined, text: '' }],
+  ['not carried out', { kind: 'unauthorized', status: 403, challenge: 'Bearer error="insufficient_scope"', text: '' }],
   ['not carried out', { kind: 'unknown era', status: 404 }],
   ['not carried out', { reason: 'unreachable', message: 'no route', carriedOut: 'no' }],
   ['not carried out', { reason: 'overloaded', message: 'wait', carriedOut: 'no', retryAfterMs: 1_000 }],

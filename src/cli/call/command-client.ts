@@ -133,7 +133,9 @@ function reportClientError(
   switch (error.reason) {
     case 'unauthorized':
     case 'forbidden':
-      if (!interactive && target.url !== undefined) say(`Sign in first: troupe login ${target.name}`);
+      // Without a challenge, the server does not say that a sign-in would help: a key may be missing, or the Host be wrong.
+      if (!interactive && target.url !== undefined && error.challenge?.header !== undefined)
+        say(`Sign in first: troupe login ${target.name}`);
       return EXIT.notSignedIn;
     case 'unreachable':
     case 'refused':

@@ -1,4 +1,4 @@
-/** Answers the questions of a server: from `--answer`, field by field on a terminal, or not at all. */
+/** Answers the questions of a server: from `--answer`, or field by field on a terminal. */
 import { createInterface } from 'node:readline';
 import { openInBrowser } from '../../client/browser.ts';
 import type { ElicitationForm, ElicitationPage, FormAnswer, PageAnswer } from '../../client/client-options.ts';
@@ -80,8 +80,9 @@ export class TerminalForms {
     const missing = open.filter(({ required, schema }) => required && schema.default === undefined);
     if (answers.length > 0 && missing.length === 0) return given;
     if (!terminal) {
-      say(`troupe call: declined the form "${visibleLine(message)}": ${whyDeclined(missing, answers, fields)}`);
-      return 'decline';
+      // A refusal is the decision of a person.
+      say(`troupe call: cancelled the form "${visibleLine(message)}": ${whyCancelled(missing, answers, fields)}`);
+      return 'cancel';
     }
     const lines = new Lines(terminal.input, terminal.output, () => this.#options.interrupt());
     const abort = (): void => lines.close();
@@ -106,9 +107,9 @@ export class TerminalForms {
     // The whole address, before anything opens it (MCP elicitation, "Safe URL Handling").
     if (!terminal) {
       say(
-        `troupe call: declined to open a page, because there is no terminal: "${visibleLine(message)}" ${visibleLine(url)}`,
+        `troupe call: cancelled the page "${visibleLine(message)}", because there is no terminal: ${visibleLine(url)}`,
       );
-      return 'decline';
+      return 'cancel';
     }
     const lines = new Lines(terminal.input, terminal.output, () => this.#options.interrupt());
     const abort = (): void => lines.close();
@@ -363,8 +364,7 @@ function choicesOf({ enum: values, enumNames, oneOf, anyOf }: JsonObject): Field
   );
 }
 
-function whyDeclined(missing: readonly Field[], answers: readonly Word[], fields: readonly Field[]): string {
-  if (answers.length === 0) return 'there is no terminal. Answer with --answer key=value';
+function whyCancelled(missing: readonly Field[], answers: readonly Word[], fields: readonly Field[]): string {
   const unused = answers.filter(({ key }) => !fields.some(({ name }) => name === key));
   const meant = unused.map(
     ({ key }) =>

@@ -1,6 +1,7 @@
 /** `troupe call TARGET [TOOL [key=value…]]`: lists what a server offers, calls its tools, reads resources, gets prompts. */
 import type { CallOptions, ConnectOptions } from '../../client/client-options.ts';
 import type { Client } from '../../client/connected-client.ts';
+import { messageOf } from '../../core/protocol/json.ts';
 import { suggestion } from '../../core/protocol/near-miss.ts';
 import { visibleJson, visibleLine } from '../../core/protocol/visible-text.ts';
 import { promptArguments, readWords, toolArguments, type Word } from '../call/call-arguments.ts';
@@ -59,8 +60,9 @@ KEY:=JSON passes JSON as it is.
   --data DIR             directory of the stored tokens
   --no-open              show the page to sign in, but open no browser
 
-Forms of the server are asked on the terminal; without one, and without
---answer, they are declined. Ctrl-C cancels the call; pressed again, it ends.
+Forms of the server are asked on the terminal. Without one, and without
+--answer, the server learns that it cannot ask: its questions stay open.
+Ctrl-C cancels the call; pressed again, it ends.
 
 Exit codes: 0 success; 1 the tool or the server reports an error; 2 wrong
 arguments; 3 no connection; 4 not signed in; 130 interrupted.
@@ -76,6 +78,8 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const request = readRequest(line, target.words);
   const answers = readWords('troupe call: --answer', lists.answer ?? []);
   const interactive = hasTerminal(io);
+  // Without a person and without `--answer` the client declares no questions: it could only refuse them.
+  const answering = interactive || answers.length > 0;
   const bar = new ProgressBar(io.stderr);
   const interrupt = new Interrupt('call', io);
   const questions = new TerminalForms({
@@ -97,14 +101,18 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
       connect: {
         ...readEra(values.era),
         ...readTimeout(values.timeout),
-        elicit: (form, { signal }) => {
-          bar.clear();
-          return questions.form(form, signal);
-        },
-        elicitUrl: (page, { signal }) => {
-          bar.clear();
-          return questions.page(page, signal);
-        },
+        ...(answering && {
+          elicit: (form, { signal }) => {
+            bar.clear();
+            return questions.form(form, signal);
+          },
+        }),
+        ...(interactive && {
+          elicitUrl: (page, { signal }) => {
+            bar.clear();
+            return questions.page(page, signal);
+          },
+        }),
       },
     },
     interrupt,
@@ -115,7 +123,10 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
         ...(io.stderr.isTTY === true ? { onProgress: (progress) => bar.show(progress) } : {}),
       };
       try {
-        return await run(client, request, options, { io, json, out: values.out });
+        return await run(client, request, options, { io, json, out: values.out, answering });
+      } catch (error) {
+        if (!answering) explainQuestion(messageOf(error));
+        throw error;
       } finally {
         bar.clear();
       }
@@ -172,6 +183,14 @@ interface Printing {
   readonly json: boolean;
   /** `--out DIR`. */
   readonly out: string | undefined;
+  /** The client answers forms. */
+  readonly answering: boolean;
+}
+
+/** Says how to answer, where an error names the capability that this client does not declare. */
+function explainQuestion(error: string): void {
+  if (/\belicitation\b/i.test(error))
+    say('troupe call: the server asks, and there is no terminal. Answer with --answer key=value');
 }
 
 /** @returns the exit code */
@@ -179,7 +198,7 @@ async function run(
   client: Client,
   request: Request,
   options: CallOptions,
-  { io, json, out }: Printing,
+  { io, json, out, answering }: Printing,
 ): Promise<number> {
   const directory = out === undefined ? undefined : absolutePath(io, out);
   const text = new ResultText({ out: directory, terminal: io.stdout.isTTY === true });
@@ -220,6 +239,7 @@ async function run(
       // The text of an error is not the output that a script waits for: people read it, in a terminal or a log.
       else if (failed) io.stderr.write(new ResultText({ out: directory, terminal: true }).ofCall(result));
       else io.stdout.write(text.ofCall(result));
+      if (failed && !answering) explainQuestion(JSON.stringify(result.content));
       return failed ? EXIT.failed : 0;
     }
   }

@@ -56,6 +56,8 @@ export type ChannelFailure =
       readonly kind: 'unauthorized';
       readonly status: 401 | 403;
       readonly challenge: string | undefined;
+      /** The explanation of the server; empty without one. */
+      readonly text: string;
       /** The request belongs to a session, which may be what the server does not know. */
       readonly inSession?: boolean | undefined;
     }

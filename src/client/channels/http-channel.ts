@@ -274,7 +274,7 @@ export class HttpChannel implements Channel {
   #afterMessage({ message }: HttpExchange, response: OriginResponse): void {
     const { status, body } = response;
     if (status < 300) return discard(body);
-    readExcerpt(response, (text) =>
+    readExcerpt(response, this.#options.clock, (text) =>
       this.#lostMessage(message, `the server responded with HTTP ${status}${excerpt(text)}`),
     );
   }
@@ -352,14 +352,11 @@ export class HttpChannel implements Channel {
   #unauthorized(exchange: HttpExchange, response: OriginResponse): void {
     const { status } = response;
     const probes = exchange.message.method === 'server/discover';
-    const read = (text: string): void => {
+    readExcerpt(response, this.#options.clock, (text) => {
       const failure = rejectionOf(response, text, exchange.session !== undefined, this.#options.clock.date());
       const challenged = failure.kind === 'unauthorized';
       this.#fail(exchange, probes && !challenged ? { kind: 'unknown era', status, text: excerpt(text) } : failure);
-    };
-    if (response.headers['www-authenticate'] === undefined) return readExcerpt(response, read);
-    discard(response.body);
-    read('');
+    });
   }
 
   // Streams
@@ -412,7 +409,7 @@ export class HttpChannel implements Channel {
         if (exchange.done) return discard(response.body);
         if (response.status === 200 && response.type === 'text/event-stream')
           return this.#readStream(exchange, response);
-        readExcerpt(response, (text) => {
+        readExcerpt(response, this.#options.clock, (text) => {
           const { status } = response;
           const failure: CallFailure = {
             ...cut('unknown'),

@@ -1,4 +1,5 @@
 /** The failures of requests over HTTP: statuses, bodies that are no messages, and streams that end early. */
+import type { Clock } from '../../core/kernel/clock.ts';
 import type { CallFailure, CarriedOut } from '../client-errors.ts';
 import type { ChannelFailure } from './channel.ts';
 import type { OriginResponse } from './http-origin.ts';
@@ -7,23 +8,30 @@ import { isGone, saysLostSession } from './lost-session.ts';
 /** Bytes of a response that is no message, read for the error message. */
 export const EXCERPT_BYTES = 2_048;
 
-/** Reads the beginning of a body, which explains enough. The rest may have no end. */
-export function readExcerpt(response: OriginResponse, then: (text: string) => void): void {
+/** Longest that a body may take to explain a status, in milliseconds. */
+const EXCERPT_MS = 2_000;
+
+/** Reads the beginning of a body, which explains enough. The rest may have no end, or never come. */
+export function readExcerpt(response: OriginResponse, clock: Clock, then: (text: string) => void): void {
   const chunks: Buffer[] = [];
   let bytes = 0;
   let read = false;
   const finish = (): void => {
     if (read) return;
     read = true;
+    late.cancel();
     then(Buffer.concat(chunks).toString('utf8'));
   };
+  const enough = (): void => {
+    response.destroy();
+    finish();
+  };
+  const late = clock.after(EXCERPT_MS, enough);
   response.body.on('data', (chunk: Buffer) => {
     if (read) return;
     bytes += chunk.length;
     chunks.push(chunk);
-    if (bytes <= EXCERPT_BYTES) return;
-    response.destroy();
-    finish();
+    if (bytes > EXCERPT_BYTES) enough();
   });
   response.body.on('end', finish);
   response.body.on('close', finish);
@@ -43,7 +51,7 @@ export function rejectionOf(response: OriginResponse, text: string, inSession: b
   if (inSession && challenge === undefined && (isGone(status) || saysLostSession(text)))
     return { kind: 'session lost', status, text: explained };
   if (status === 401 || (status === 403 && challenge?.includes('insufficient_scope')))
-    return { kind: 'unauthorized', status, challenge, inSession };
+    return { kind: 'unauthorized', status, challenge, text: explained, inSession };
   if (status === 403)
     return {
       reason: 'forbidden',

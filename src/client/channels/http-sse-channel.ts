@@ -76,7 +76,7 @@ export class HttpSseChannel implements Channel {
         if (status === 200 && (type === 'text/event-stream' || type === ''))
           return this.#read(response, () => late?.cancel());
         late?.cancel();
-        readExcerpt(response, (text) => {
+        readExcerpt(response, clock, (text) => {
           const failure = rejectionOf(response, text, false, clock.date());
           // A server that is overloaded or restarts gets another attempt.
           if (failure.kind === 'unauthorized' || status === 429 || status >= 500) return this.#gone(failure);
@@ -161,7 +161,7 @@ export class HttpSseChannel implements Channel {
       response: (response) => {
         if (response.status < 300) return discard(response.body);
         const { clock } = this.#options;
-        readExcerpt(response, (why) => fail(rejectionOf(response, why, method !== 'initialize', clock.date())));
+        readExcerpt(response, clock, (why) => fail(rejectionOf(response, why, method !== 'initialize', clock.date())));
       },
       failed: fail,
     });

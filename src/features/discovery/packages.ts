@@ -49,7 +49,7 @@ export async function importPackages(file: string): Promise<void> {
   for (const specifier of packages) await quietly(() => importThere(specifier)).catch(() => {});
 }
 
-/** Whether the package is a folder in a `node_modules`, and no link to a folder elsewhere, such as that of a workspace. */
+/** True if the package is a folder in a `node_modules`, and no link to a folder elsewhere, such as that of a workspace. */
 function isInstalledCopy(specifier: string, file: string): boolean {
   const name = specifier
     .split('/')
