@@ -34,6 +34,8 @@ export class OfferedSkills implements RequestTarget {
   readonly #openings = new Openings();
   /** The folders of the program, in the order in which it offered them. */
   readonly #folders = new Set<SkillSource>();
+  /** The skills of mounts, by the name of the source. */
+  readonly #mounted = new Map<string, SkillSource>();
   /** The folders of another server that are offered here. */
   #adopted: ReadonlySet<SkillSource> = new Set();
   /** The machines that have a manual, and the manuals that are shown. */
@@ -105,6 +107,24 @@ export class OfferedSkills implements RequestTarget {
     });
   }
 
+  /** Offers the skills of a mount in place of those before. Without any, nothing is loaded for it. */
+  mounted(source: SkillSource): void {
+    if (source.skills.length === 0 && !this.#mounted.has(source.name)) return;
+    this.#mounted.set(source.name, source);
+    if (this.#skills) this.#skills.offer(source);
+    else
+      void this.#use().then((skills) => {
+        if (this.#mounted.get(source.name) === source) skills.offer(source);
+      });
+  }
+
+  /** Announces that skills may come: clients read capabilities only when they connect. */
+  announce(): void {
+    const { capabilities } = this.#options;
+    capabilities.add('resources');
+    capabilities.extend(SKILLS_EXTENSION, { directoryRead: true });
+  }
+
   /** Waits for the first scans. @throws the error of a folder that cannot be offered, if the program did not await it */
   ready(): Promise<void> {
     return this.#openings.ready();
@@ -145,13 +165,8 @@ export class OfferedSkills implements RequestTarget {
     };
   }
 
-  /** Announces the extension at once: clients read capabilities only when they connect. */
   #use(): Promise<SkillRegistry> {
-    const { capabilities } = this.#options;
-    if (!this.#loading) {
-      capabilities.add('resources');
-      capabilities.extend(SKILLS_EXTENSION, { directoryRead: true });
-    }
+    if (!this.#loading) this.announce();
     this.#loading ??= import('./skill-registry.ts').then(({ SkillRegistry }) => {
       this.#skills = new SkillRegistry({ ...this.#options, resources: this.#options.resources() });
       return this.#skills;

@@ -24,6 +24,7 @@ import {
   type MountRegistrations,
   type Waiter,
 } from './mounted-elements.ts';
+import type { SkillsOfMounts } from './mounted-skills.ts';
 import type { NameClaims } from './name-claims.ts';
 import { type JudgedCatalogue, PinGuard } from './pin-guard.ts';
 import { FilePins, StoredPins } from './pin-record.ts';
@@ -71,6 +72,8 @@ interface ChangedMount {
 export interface MountServer {
   readonly system: ActorSystem;
   readonly registrations: MountRegistrations;
+  /** Serves the skills of upstreams. */
+  readonly skills: SkillsOfMounts;
   readonly capabilities: AnnouncedCapabilities;
   readonly gatherMs: number;
   /** Notifies the clients that watch a resource. */

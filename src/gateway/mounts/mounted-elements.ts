@@ -16,6 +16,7 @@ import { throttledLog } from '../../core/kernel/throttled-log.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import { settingsIn, VIEWS_EXTENSION } from '../../core/protocol/extensions.ts';
 import { isJsonObject, isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
+import type { SkillEntry } from '../../core/protocol/skills.ts';
 import { TASKS_EXTENSION } from '../../core/protocol/task-params.ts';
 import type { CallToolResult, Prompt, Resource, ResourceTemplate, Tool } from '../../core/protocol/types.ts';
 import { parseTemplate } from '../../core/protocol/uri-template.ts';
@@ -30,6 +31,7 @@ import { type CompiledLimits, compileLimits } from '../../features/guard/limits/
 import { type RelayCall, type RelayOptions, relayCall } from './call-relay.ts';
 import { describeInvisible, visibleDefinition } from './invisible-characters.ts';
 import type { MountSettings } from './mount-options.ts';
+import { MountedSkills, type SkillsOfMounts } from './mounted-skills.ts';
 import type { Claimant, ClaimedKind, NameClaims } from './name-claims.ts';
 import { OfferedNames } from './names.ts';
 import { withoutOwnMeta } from './own-meta.ts';
@@ -68,6 +70,7 @@ interface MountedElementsOptions extends RelayOptions {
   readonly registrations: MountRegistrations;
   readonly capabilities: AnnouncedCapabilities;
   readonly claims: NameClaims;
+  readonly skills: SkillsOfMounts;
   readonly log: RuntimeLog;
 }
 
@@ -106,7 +109,9 @@ export class MountedElements implements Claimant {
   claims: MountedClaims = NO_CLAIMS;
   /** Undefined until something was offered. */
   offered: OfferedElements | undefined;
-  #unlisted: readonly MountedResource[] = [];
+  #templates: readonly MountedResource[] = [];
+  /** With the URIs of the mount. */
+  #skills: readonly SkillEntry[] = [];
   /** The upstream's name of each tool that views may call → its offered name. */
   #toolsOfViews: ReadonlyMap<string, string> = new Map();
   #problems: readonly string[] = [];
@@ -147,7 +152,7 @@ export class MountedElements implements Claimant {
    * @param unapproved its differences from what is approved, to report with the other problems
    */
   offer(catalogue: UpstreamCatalogue, unapproved: readonly string[] = []): void {
-    const problems = [...unapproved];
+    const problems = [...unapproved, ...(catalogue.problems ?? [])];
     this.#announce(catalogue.capabilities);
     const completes = catalogue.capabilities.completions !== undefined;
     const before = this.claims;
@@ -158,13 +163,17 @@ export class MountedElements implements Claimant {
       prompt: this.#compiled('prompt', catalogue.prompts, problems, (prompt) =>
         isPrompt(prompt) ? this.#prompt(prompt, completes) : undefined,
       ),
-      resource: this.#compiled('resource', [...catalogue.resources, ...catalogue.templates], problems, (resource) =>
-        isResource(resource) ? this.#resource(resource, completes) : undefined,
+      resource: this.#withUnlisted(
+        catalogue,
+        this.#compiled('resource', [...catalogue.resources, ...catalogue.templates], problems, (resource) =>
+          isResource(resource) ? this.#resource(resource, completes) : undefined,
+        ),
       ),
     };
     this.#problems = problems;
     this.#isPublic = catalogue.isPublic;
-    this.#unlisted = catalogue.capabilities.resources === undefined ? [] : this.#unlistedResources(catalogue);
+    this.#skills = catalogue.skills.map((entry) => rewrittenEntry(this.#space, entry));
+    this.#templates = catalogue.capabilities.resources === undefined ? [] : this.#templatesOf();
     this.#toolsOfViews = this.#namesForViews(catalogue.tools);
     const { claims } = this.#options;
     if (catalogue.tools.some(pageOf) || catalogue.resources.some(({ uri }) => isPageUri(uri)))
@@ -174,17 +183,25 @@ export class MountedElements implements Claimant {
   }
 
   register(settled = true): void {
-    const { capabilities, registrations, log } = this.#options;
+    const { capabilities, registrations, skills, log } = this.#options;
     const problems: string[] = [];
     const tools = this.#free('tool', this.claims.tool, registrations.tools.catalogue, problems);
     const prompts = this.#free('prompt', this.claims.prompt, registrations.prompts.catalogue, problems);
     const resources = this.#free('resource', this.claims.resource, registrations.resources.catalogue, problems);
     if (tools.some(({ implementation }) => implementation.task !== 'never')) capabilities.add('tasks');
     registrations.tools.replaceSource(this.#source, tools);
-    registrations.resources.replaceSource(this.#source, [...resources, ...this.#unlisted]);
+    registrations.resources.replaceSource(this.#source, [...resources, ...this.#templates]);
     registrations.prompts.replaceSource(this.#source, prompts);
+    const own = new Set(resources.map(({ key }) => key));
+    skills.mounted(
+      new MountedSkills(
+        this.mount,
+        this.#skills.filter(({ uri }) => own.has(uri)),
+      ),
+    );
+    const listed = resources.filter((each) => each.listed !== 'none');
     this.offered = {
-      ...{ tools: tools.length, resources: resources.length, prompts: prompts.length },
+      ...{ tools: tools.length, resources: listed.length, prompts: prompts.length },
       problems: [...this.#problems, ...problems],
     };
     if (!settled) return;
@@ -256,7 +273,8 @@ export class MountedElements implements Claimant {
     const before = this.claims;
     this.claims = NO_CLAIMS;
     this.#problems = [];
-    this.#unlisted = [];
+    this.#templates = [];
+    this.#skills = [];
     this.#options.claims.pages.delete(this.#source);
     this.#options.claims.changed(this, before);
   }
@@ -414,23 +432,42 @@ export class MountedElements implements Claimant {
   }
 
   /**
-   * The resources that an upstream serves but does not list. Of a mount that leaves URIs unchanged, these are the pages that its tools
-   * name, and what its pages read.
+   * Adds the resources that the upstream does not list and names elsewhere: the files of its skills, and the pages of its tools if no
+   * template leads to them.
    */
-  #unlistedResources({ tools, resources }: UpstreamCatalogue): readonly MountedResource[] {
-    const { mount, settings } = this.#options;
-    const unlisted = (key: string): MountedResource => ({
+  #withUnlisted(
+    { resources, skills, tools }: UpstreamCatalogue,
+    listed: ReadonlyMap<string, MountedResource>,
+  ): ReadonlyMap<string, MountedResource> {
+    const pages = this.#space === false ? tools.flatMap((tool) => pageOf(tool) ?? []) : [];
+    const files = skills.flatMap((skill) => [
+      skill.uri,
+      ...(skill.resources === 'dynamic' ? [] : skill.resources.map(({ uri }) => uri)),
+    ]);
+    const named = new Set([...pages, ...files]);
+    for (const { uri } of resources) named.delete(uri);
+    const room = this.#options.settings.maxListed;
+    const unlisted = [...named].slice(0, room).map((uri) => this.#unlisted(toOffered(this.#space, uri)));
+    return new Map([...unlisted.map((each) => [each.key, each] as const), ...listed]);
+  }
+
+  /**
+   * Templates for what an upstream serves but names nowhere. A mount that leaves URIs unchanged has one, for what its pages read.
+   */
+  #templatesOf(): readonly MountedResource[] {
+    const { mount } = this;
+    const templates = [`${mount}+{+uri}`, `${mount}:{+uri}`, `ui://${mount}/{+uri}`, `skill://${mount}/{+uri}`];
+    return (this.#space === false ? templates.slice(0, 1) : templates).map((key) => this.#unlisted(key, true));
+  }
+
+  #unlisted(key: string, isTemplate = false): MountedResource {
+    return {
       key,
-      access: accessOf(settings),
+      access: accessOf(this.#options.settings),
       listed: 'none',
-      definition: key.includes('{') ? { uriTemplate: key, name: key } : { uri: key, name: key },
+      definition: isTemplate ? { uriTemplate: key, name: key } : { uri: key, name: key },
       implementation: this.#reader(key, {}),
-    });
-    if (this.#space !== false)
-      return [`${mount}+{+uri}`, `${mount}:{+uri}`, `ui://${mount}/{+uri}`, `skill://${mount}/{+uri}`].map(unlisted);
-    const listed = new Set(resources.map(({ uri }) => uri));
-    const pages = new Set(tools.flatMap((tool) => pageOf(tool) ?? []).filter((uri) => !listed.has(uri)));
-    return [`${mount}+{+uri}`, ...pages].map(unlisted);
+    };
   }
 
   /** The tools that views may call (MCP Apps, "Visibility"). */
@@ -528,6 +565,17 @@ function tasksOf({ execution }: Tool, { extensions, tasks }: JsonObject): NonNul
   if (isObject(extensions) && extensions[TASKS_EXTENSION] !== undefined) return 'unasked';
   const support = isObject(tasks) && isObject(execution) ? execution.taskSupport : undefined;
   return support === 'optional' || support === 'required' ? support : 'never';
+}
+
+/** An entry with the URIs of a mount. The rest of it must stay as it is (SEP-2640, "Frontmatter"). */
+function rewrittenEntry(space: string | false, entry: SkillEntry): SkillEntry {
+  const { uri, resources } = entry;
+  return {
+    ...entry,
+    uri: toOffered(space, uri),
+    resources:
+      resources === 'dynamic' ? resources : resources.map((file) => ({ ...file, uri: toOffered(space, file.uri) })),
+  };
 }
 
 /** The page that a tool opens. Some servers write only the older name (MCP Apps, "Resource Discovery"). */

@@ -2,6 +2,7 @@
 import { visibleTo } from '../../core/protocol/views.ts';
 import type { Feature } from '../../core/server/feature.ts';
 import { authorization } from '../../features/guard/authorization/authorization.feature.ts';
+import { skills } from '../../features/skills/skills.feature.ts';
 import type { MountedPrompt, MountedResource, MountedTool } from './mounted-elements.ts';
 import { OfferedMounts } from './offered-mounts.ts';
 
@@ -23,6 +24,7 @@ export const mounts: Feature<OfferedMounts> = {
         },
         subscriptions: changes,
         connections: quotas.upstreamConnections,
+        skills: core.service(skills),
         registrations: {
           tools: elements.compiledTools<MountedTool>(),
           resources: elements.compiledResources<MountedResource>(),

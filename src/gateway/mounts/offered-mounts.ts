@@ -106,6 +106,7 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     if (mounts.every(({ offering }) => offering)) return;
     const capabilities = this.#host?.capabilities;
     for (const capability of ['tools', 'resources', 'prompts', 'completions'] as const) capabilities?.add(capability);
+    this.#host?.skills.announce();
   }
 
   listened(uri: string): void {

@@ -111,7 +111,7 @@ export function openMount(
 ): OpenMount {
   const name = checkMountName(given);
   const settings = readMountOptions(name, options);
-  const { system, registrations, capabilities, gatherMs, subscriptions } = host;
+  const { system, registrations, skills, capabilities, gatherMs, subscriptions } = host;
   host.claims ??= new NameClaims();
   // The problems of a connection are those of its upstream, which can cause any number of them.
   const logProblem = throttledLog(system.log, system.clock);
@@ -139,7 +139,7 @@ export function openMount(
   };
   const upstream = new ReplaceableUpstream(open(target, settings, signIns), system.clock);
   const actor = spawnMount({
-    ...{ system, name, settings, upstream, registrations, capabilities, gatherMs, subscriptions },
+    ...{ system, name, settings, upstream, registrations, skills, capabilities, gatherMs, subscriptions },
     claims: host.claims,
     targetKey: targetKeyOf(target),
     random: () => randomInt(STEPS) / STEPS,

@@ -1,7 +1,8 @@
 /** The catalogue of an upstream: its definitions as it sent them, and how they are listed, stored and read again. */
 import type { Client } from '../../client/connected-client.ts';
 import { jsonLength } from '../../core/execution/size.ts';
-import { isJsonObject, isObject, type JsonObject } from '../../core/protocol/json.ts';
+import { isJsonObject, isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
+import type { SkillEntry } from '../../core/protocol/skills.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../../core/protocol/types.ts';
 
 export interface UpstreamCatalogue {
@@ -11,6 +12,9 @@ export interface UpstreamCatalogue {
   readonly resources: readonly Resource[];
   readonly templates: readonly ResourceTemplate[];
   readonly prompts: readonly Prompt[];
+  readonly skills: readonly SkillEntry[];
+  /** One sentence for each list that the upstream announces and does not return. */
+  readonly problems?: readonly string[];
   /** The lists that shared caches may keep. */
   readonly isPublic?: Readonly<Partial<Record<'tools' | 'resources' | 'prompts', boolean>>>;
 }
@@ -28,11 +32,17 @@ const LEAST_FRESH_MS = 30_000;
  */
 export async function listUpstream(client: Client, maxLength: number, timeoutMs: number): Promise<UpstreamCatalogue> {
   const fresh = { fresh: true, timeoutMs } as const;
-  const [tools, resources, templates, prompts] = await Promise.all([
+  const problems: string[] = [];
+  const [tools, resources, templates, prompts, skills] = await Promise.all([
     client.tools(fresh),
     client.resources(fresh),
     client.templates(fresh),
     client.prompts(fresh),
+    // An extension that fails takes no tool with it.
+    client.skills(fresh).catch((error: unknown) => {
+      problems.push(`its skills are left out: ${messageOf(error)}`);
+      return [];
+    }),
   ]);
   const { capabilities } = client.server;
   const catalogue = {
@@ -41,6 +51,8 @@ export async function listUpstream(client: Client, maxLength: number, timeoutMs:
     resources,
     templates,
     prompts,
+    skills,
+    ...(problems.length > 0 && { problems }),
     isPublic: client.listHints.isPublic,
   };
   if (jsonLength(catalogue, maxLength) > maxLength)
@@ -65,12 +77,13 @@ export function freshMsOf({ listHints, server: { capabilities } }: Client, longe
 /** Reads a stored catalogue. @returns undefined if it was stored in another form */
 export function readCatalogue(value: unknown): UpstreamCatalogue | undefined {
   if (!isObject(value) || !isJsonObject(value.capabilities)) return undefined;
-  const { capabilities, tools, resources, templates, prompts } = value;
+  const { capabilities, tools, resources, templates, prompts, skills } = value;
   if (!isList<Tool>(tools, 'name') || !isList<Resource>(resources, 'uri')) return undefined;
   if (!isList<ResourceTemplate>(templates, 'uriTemplate') || !isList<Prompt>(prompts, 'name')) return undefined;
+  if (!isList<SkillEntry>(skills, 'uri')) return undefined;
   const isPublic = isObject(value.isPublic) ? value.isPublic : {};
   const shared = Object.fromEntries(LISTS.map((list) => [list, isPublic[list] === true]));
-  return { capabilities, tools, resources, templates, prompts, isPublic: shared };
+  return { capabilities, tools, resources, templates, prompts, skills, isPublic: shared };
 }
 
 /** The client has checked the definitions when it listed them. */
