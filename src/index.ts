@@ -40,7 +40,7 @@ export type {
 export type { HttpOptions } from './core/http/http-options.ts';
 export type { Clock, Timer } from './core/kernel/clock.ts';
 export type { ActorKind, InspectionListener, InspectionRecord } from './core/kernel/inspection/records.ts';
-export { DEFAULT_LIMITS, type Limits } from './core/kernel/limits.ts';
+export { DEFAULT_LIMITS, type LimitRow, type LimitRows, type Limits } from './core/kernel/limits.ts';
 export type { LogEvent, LogFields, LoggedError, OperatorLog } from './core/kernel/operator-log.ts';
 export type { Quarantined } from './core/kernel/quarantine.ts';
 export type { MetricsFormat } from './core/kernel/telemetry/prometheus.ts';

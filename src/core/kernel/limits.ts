@@ -2,8 +2,12 @@
 import { availableParallelism } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import * as option from '../protocol/option-rows.ts';
+import { LONGEST_TIMER_MS } from './clock.ts';
 
-/** Limits. Each is a whole number of at least 1. The message of a rejection names the limit that caused it. */
+/**
+ * Limits. Each is a whole number of at least 1. The message of a rejection names the limit that caused it. A feature adds its own by
+ * declaration merging.
+ */
 export interface Limits {
   /** Maximum number of requests in flight on one connection. Further requests get an error; the connection stays open. */
   readonly maxInFlight: number;
@@ -214,8 +218,41 @@ export const DEFAULT_LIMITS: Limits = {
 
 const ROWS: option.Rows<Limits> = { ...option.ofDefaults(DEFAULT_LIMITS), anonymousPercent: option.percent };
 
-/** The limits with their defaults. @throws {TypeError | RangeError} if a limit is unknown, or no whole number of at least 1 */
-export function resolveLimits(given: Partial<Limits> = {}): Limits {
-  option.check('limits.', given, ROWS);
-  return { ...DEFAULT_LIMITS, ...option.withoutUndefined(given) };
+/** A limit that a feature adds: a whole number, in `limits` with those of the core. */
+export interface LimitRow {
+  readonly default: number;
+  /** The plural of what is counted, for errors: `words`, `milliseconds`. */
+  readonly unit: string;
+  /** Default 1. */
+  readonly min?: number;
+  /** Default: 2^53-1; for a name that ends with `Ms`, 2^31-1, because it is a time of a timer. */
+  readonly max?: number;
+}
+
+export type LimitRows = Readonly<Record<string, LimitRow>>;
+
+/**
+ * The limits of a server with their defaults.
+ *
+ * @param added those that its features add
+ * @throws {TypeError | RangeError} if a limit is unknown, or is no whole number within its bounds
+ * @throws {Error} if two limits have the same name
+ */
+export function resolveLimits(given: Partial<Limits> = {}, added: readonly LimitRows[] = []): Limits {
+  const rows: Record<string, option.Check> = { ...ROWS };
+  const defaults: Record<string, number> = {};
+  for (const [name, row] of added.flatMap((limits) => Object.entries(limits))) {
+    if (Object.hasOwn(rows, name)) throw new Error(`there are two limits "${name}": give one of them another name`);
+    rows[name] = checkOf(name, row);
+    defaults[name] = row.default;
+  }
+  option.check('limits: the default of ', defaults, rows);
+  option.check('limits.', given, rows);
+  return { ...DEFAULT_LIMITS, ...defaults, ...option.withoutUndefined(given) };
+}
+
+function checkOf(name: string, { unit, min = 1, max }: LimitRow): option.Check {
+  const most = max ?? (name.endsWith('Ms') ? LONGEST_TIMER_MS : Number.MAX_SAFE_INTEGER);
+  const bounds = most === Number.MAX_SAFE_INTEGER ? `at least ${min}` : `from ${min} to ${most}`;
+  return option.expected(`a whole number of ${unit}, ${bounds}`, (value) => option.isWhole(value, min, most));
 }

@@ -7,7 +7,7 @@ import type { Stages } from '../execution/stages.ts';
 import type { ActorSystem } from '../kernel/actor-system.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Facts } from '../kernel/inspection/records.ts';
-import type { Limits } from '../kernel/limits.ts';
+import type { LimitRows, Limits } from '../kernel/limits.ts';
 import type { OperatorLog } from '../kernel/operator-log.ts';
 import type { Quotas } from '../kernel/server-quotas.ts';
 import type { CellHolder } from '../messages/cell-holder.ts';
@@ -45,6 +45,8 @@ export interface Feature<Service = unknown> {
   readonly name: string;
   /** The options of `createServer` that it adds, with the values that each accepts. Their types are merged into `ServerOptions`. */
   readonly options?: Readonly<Record<string, option.Check>>;
+  /** The limits that it adds to `limits`, which `core.limits` has. Their types are merged into `Limits`. */
+  readonly limits?: LimitRows;
   /** Replaces the clock, before anything else of the server exists. */
   clock?(options: ServerOptions, clock: Clock): Clock | undefined;
   /** It opens before the elements, sessions and subscriptions of the server exist, because it decides what of the store is this process's. */

@@ -61,7 +61,10 @@ export function createRuntime(options: ServerOptions, info: Implementation, feat
   const causeOf = () => running.getStore()?.request?.cause ?? 0;
   const system = createActorSystem({ clock, log, causeOf, telemetry: options.telemetry });
   const { metrics } = system;
-  const limits = resolveLimits(options.limits);
+  const limits = resolveLimits(
+    options.limits,
+    features.map((feature) => feature.limits ?? {}),
+  );
   const quotas = quotasOf(limits);
   const bus = new Bus();
   const router = new RequestRouter();

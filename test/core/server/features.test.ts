@@ -4,9 +4,15 @@ import * as assert from 'uvu/assert';
 import { type RequestGate, STAGES, Stages } from '../../../src/core/execution/stages.ts';
 import type { Feature } from '../../../src/core/server/feature.ts';
 import { INTERNALS } from '../../../src/features/server/internals.ts';
-import { createServer, defineMethod, type FeatureMethod, ProtocolError } from '../../../src/index.ts';
+import { createServer, defineMethod, type FeatureMethod, type LimitRows, ProtocolError } from '../../../src/index.ts';
 import { connect, ErrorAnswer } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+
+declare module '../../../src/core/kernel/limits.ts' {
+  interface Limits {
+    readonly maxWords?: number;
+  }
+}
 
 const test = suite('features');
 
@@ -247,6 +253,93 @@ test('a feature adds an option, which is checked with those of the core', () => 
     /createServer: maxWords: expected a number above 0, got 0/,
   );
   assert.throws(() => createServer(Object.assign({ ...INFO }, { maxWords: 3 })), /maxWords: no such option/);
+});
+
+test('a feature adds a limit, which is checked with those of the core', () => {
+  const limited = (limits: LimitRows, given: Readonly<Record<string, unknown>>): number | undefined => {
+    let value: number | undefined;
+    const feature: Feature = {
+      name: 'limited',
+      limits,
+      open(core) {
+        value = core.limits.maxWords;
+        return { service: undefined };
+      },
+    };
+    createServer({ ...INFO, features: [feature], limits: given });
+    return value;
+  };
+  const rows = {
+    maxWords: { default: 10, unit: 'words', max: 100 },
+    waitMs: { default: 1, unit: 'milliseconds', min: 0 },
+  };
+  assert.is(limited(rows, {}), 10);
+  assert.is(limited(rows, { maxWords: 100, waitMs: 0 }), 100);
+  for (const [given, message] of [
+    [{ maxWords: 0 }, 'limits.maxWords: expected a whole number of words, from 1 to 100, got number 0'],
+    [{ maxWords: 101 }, 'limits.maxWords: expected a whole number of words, from 1 to 100, got number 101'],
+    [{ maxWords: 1.5 }, 'limits.maxWords: expected a whole number of words, from 1 to 100, got number 1.5'],
+    [
+      { waitMs: 2 ** 31 },
+      'limits.waitMs: expected a whole number of milliseconds, from 0 to 2147483647, got number 2147483648',
+    ],
+    [{ maxInFlight: 0 }, 'limits.maxInFlight: expected a whole number of at least 1, got number 0'],
+  ] as const)
+    assert.throws(
+      () => limited(rows, given),
+      (error: Error) => error instanceof RangeError && error.message === message,
+    );
+  assert.throws(() => limited({}, { maxWords: 1 }), /limits\.maxWords: no such option/);
+  assert.throws(
+    () => limited({ maxInFlight: { default: 1, unit: 'requests' } }, {}),
+    /there are two limits "maxInFlight"/,
+  );
+  assert.throws(
+    () => limited({ maxWords: { default: 0, unit: 'words' } }, {}),
+    /limits: the default of maxWords: expected a whole number of words, at least 1, got number 0/,
+  );
+});
+
+test('one feature of which the core knows nothing adds a method, a stage, an option with bounds, a limit, a metric and a line in the inspector', async () => {
+  const words: Feature = {
+    name: 'words',
+    options: {
+      language: (value) => (value === 'en' || value === 'fr' ? undefined : `expected en or fr, got ${String(value)}`),
+    },
+    limits: { maxWords: { default: 2, unit: 'words', max: 100 } },
+    open({ options, limits, stages, system }) {
+      const { maxWords: most = 0 } = limits;
+      let rejected = 0;
+      stages.fill('limit', ({ call }, next) => {
+        if (String(call.arguments.text).split(' ').length <= most) return next();
+        rejected += 1;
+        throw new ProtocolError(-31001, `at most ${most} words`);
+      });
+      system.metrics.gauge('words.rejected', '{call}', 'Rejected calls.', () => rejected);
+      const about = { language: String(Reflect.get(options, 'language')), most };
+      return {
+        service: undefined,
+        methods: { 'com.example.words/about': defineMethod({ read: () => ({}), answer: () => about }) },
+        facts: () => ({ 'rejected calls': rejected }),
+      };
+    },
+  };
+  const create = (language: string) =>
+    createServer(Object.assign({ ...INFO, features: [words], limits: { maxWords: 3 } }, { language }));
+  assert.throws(() => create('de'), /createServer: language: expected en or fr, got de/);
+  const server = create('fr');
+  server.tool('say', { input: { type: 'object', properties: { text: { type: 'string' } } } }, ({ text }) => `${text}`);
+  const client = await connect(server);
+  await client.initialize();
+  assert.equal(await client.request('com.example.words/about'), { language: 'fr', most: 3 });
+  assert.match(JSON.stringify(await client.callTool('say', { text: 'these are three' })), 'these are three');
+  const rejected = await client.callTool('say', { text: 'these are four words' }).catch((error: unknown) => error);
+  assert.match(String(rejected), 'at most 3 words');
+  assert.match(server.metrics(), /^words_rejected 1$/m);
+  const stop = server.inspect(() => {});
+  assert.is(server[INTERNALS].inspection.live('server')?.facts?.()?.['rejected calls'], 1);
+  stop();
+  await server.close();
 });
 
 test('a feature that needs one that does not stand above it says which', () => {

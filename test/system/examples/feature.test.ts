@@ -11,6 +11,7 @@ test('a feature of the program rejects the calls beyond its budget, and reports 
   const rejected = await client.callTool('spend').catch((error: unknown) => error);
   assert.match(String(rejected), 'the budget of 2 calls is used up');
   assert.match(JSON.stringify(await client.callTool('look')), 'nothing is spent');
+  assert.equal(client.introduction.capabilities.extensions, { 'com.example/budget': {} });
   await client.close();
   await client.wire.until(() => /0 of 2 calls are left/.test(client.wire.printed));
   assert.equal(client.wire.faults, []);

@@ -25,7 +25,8 @@ timeLimit(300_000);
 
 /** Its last statement has the only error, so that a compiler that checks nothing is found. */
 const USER_PROGRAM = `
-import { createServer } from 'troupe';
+import { createServer, type Feature } from 'troupe';
+declare module 'troupe' { interface Limits { readonly maxWords: number } }
 import { connect } from 'troupe/testing';
 import { connectView } from 'troupe/app';
 import * as client from 'troupe/client';
@@ -36,6 +37,8 @@ const server = createServer({ name: 'a', version: '1' });
 server.use('tools/list', async (_call, _ctx, next) => next());
 server.tool('add', { input: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] }, limits: { perDay: 9, cost: ({ a }) => a } }, ({ a }) => a + 1);
 server.resource('order://{id}{?page}', {}, ({ variables }) => variables.size);
+const words: Feature = { name: 'words', limits: { maxWords: { default: 1, unit: 'words' } }, open: ({ limits }) => ({ service: limits.maxWords + 1 }) };
+createServer({ name: 'a', version: '1', features: [words], limits: { maxWords: 2 } });
 export { client, connect, connectView, inspector, oauth, otel };
 `;
 
