@@ -28,7 +28,8 @@ export function wait<T>({ what, ms, arrived }: Deadline, ended: () => void = () 
     resolve = yes;
     reject = no;
   });
-  const [, ...waiters] = new Error().stack?.split('\n') ?? [];
+  // Its stack is formatted only for a failure: most waits end with their arrival.
+  const waiter = new Error();
   // The caller may await the promise later; a failure before that is not an unhandled rejection.
   promise.catch(() => {});
   const finish = (): void => {
@@ -37,6 +38,7 @@ export function wait<T>({ what, ms, arrived }: Deadline, ended: () => void = () 
   };
   const fail = (error: Error): void => {
     finish();
+    const [, ...waiters] = waiter.stack?.split('\n') ?? [];
     error.stack = [`${error.name}: ${error.message}`, ...waiters].join('\n');
     reject(error);
   };

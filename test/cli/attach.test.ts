@@ -193,7 +193,7 @@ test(`${CLIENTS} official clients share one process, each with its own name, log
 
 const KILLED = atScale({ quick: 1, full: 2, proof: 2 });
 
-test('an agent that is killed does not affect the others', async () => {
+test.full('an agent that is killed does not affect the others', async () => {
   const killed = await some(KILLED, () => agent(sharedPath));
   const [first, ...others] = await some(4, () => attached(sharedPath, '--wait', '1'));
   first?.call('wait').catch(() => {});
@@ -356,7 +356,7 @@ test('at the end of input, the shim delivers all responses and ends with code 0'
   await server.close();
 });
 
-test('the shim ends silently when the agent stops reading', async () => {
+test.full('the shim ends silently when the agent stops reading', async () => {
   const path = freshPath();
   const server = await echo(path);
   const one = await agent(path);

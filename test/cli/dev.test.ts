@@ -143,11 +143,11 @@ test('a TypeScript program that listens itself is reloaded when one of its modul
   assert.ok(cli.lines.every((line) => line.startsWith('{"jsonrpc":"2.0"')));
 });
 
-for (const [title, listens] of [
-  ['that listens itself', LISTENS],
-  ['that exports a server', EXPORTS],
+for (const [title, add, listens] of [
+  ['that listens itself', test, LISTENS],
+  ['that exports a server', test.full, EXPORTS],
 ] as const)
-  test(`a program ${title} is reloaded when one of its modules changes`, async () => {
+  add(`a program ${title} is reloaded when one of its modules changes`, async () => {
     const { cli, change, told, end } = await here({ [SERVER]: plain(listens), [WORD]: plainWord('one') }, SERVER);
     assert.is(await cli.call('say'), 'one');
     assert.equal(await told(), []);
@@ -506,7 +506,7 @@ test('--http serves instead of stdio, and a reload changes the tools behind the 
   assert.is(await cli.exit, 0);
 });
 
-test('a program that imports another copy of the package is reloaded', async () => {
+test.full('a program that imports another copy of the package is reloaded', async () => {
   if (!isBuilt) return;
   const foreign = (more: string): string => program(more, { extension: 'mjs' });
   const { cli, change, told, end } = await here({ [SERVER]: foreign(LISTENS), [WORD]: plainWord('one') }, SERVER);

@@ -175,7 +175,7 @@ test('SIGTERM finishes running requests in every node', async () => {
   assert.not.match(fleet.err.slice(fleet.err.indexOf('shutting down: SIGTERM')), 'restarting');
 });
 
-test('R-53 the nodes end with their parent, which cannot stop them when it is killed', async () => {
+test.full('R-53 the nodes end with their parent, which cannot stop them when it is killed', async () => {
   if (process.platform === 'win32') return;
   writeFileSync(tree.at('server.mjs'), program('1'));
   fleet = new Cli(['serve', 'server.mjs', '--http', '0', '--nodes', '1', '--log', 'json'], { cwd: tree.path });

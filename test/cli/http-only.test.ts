@@ -57,7 +57,7 @@ const WAYS = {
   'run ends with its agent': { args: ['run'], how: 'eof' },
   'run drains at SIGTERM': { args: ['run'], how: 'SIGTERM', full: true },
   'run --no-supervisor drains at SIGTERM': { args: ['run', '--no-supervisor'], how: 'SIGTERM', full: true },
-  'dev drains at SIGTERM': { args: ['dev', '--no-inspect'], how: 'SIGTERM' },
+  'dev drains at SIGTERM': { args: ['dev', '--no-inspect'], how: 'SIGTERM', full: true },
 } as const;
 
 for (const [title, { args, how, ...more }] of Object.entries(WAYS)) {

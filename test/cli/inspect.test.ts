@@ -138,7 +138,7 @@ test('troupe dev opens the inspector, whose page needs the token, and only --ins
   );
 });
 
-test('a page finds the next worker at the same URL after a crash and after a deployment', async () => {
+test.full('a page finds the next worker at the same URL after a crash and after a deployment', async () => {
   const file = join(root, 'run.json');
   const cli = start('run', '--inspect', '--record', file);
   await cli.initialize();

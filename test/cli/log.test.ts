@@ -49,7 +49,7 @@ test('troupe serve --log json: its own lines, and those of the server', async ()
   assert.is(said.at(-1)?.msg, 'troupe serve: shutting down: SIGTERM');
 });
 
-test('troupe run --log json: the worker writes as its supervisor does', async () => {
+test.full('troupe run --log json: the worker writes as its supervisor does', async () => {
   const cli = new Cli(['run', 'server.mjs', '--log', 'json'], { cwd: tree.path });
   await cli.initialize();
   await cli.request('tools/call', { name: 'fail', arguments: {} });

@@ -607,7 +607,7 @@ const CHECKS: { readonly [O in keyof Required<ServerOptions>]: Check } = {
 };
 
 /** One of each kind: of a worker with stdio, and of a port. That a reload keeps each option is a type (src/cli/reload/reload-host.ts). */
-const QUICK = ['troupe run', 'troupe serve --http'];
+const QUICK = ['troupe serve --http'];
 
 for (const [way, start] of Object.entries(WAYS)) {
   const title = `S-35 ${way}: all of them hold`;

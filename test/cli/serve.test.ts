@@ -11,9 +11,13 @@ import { Running, troupe } from './in-process.ts';
 
 const all = suite('troupe serve');
 
-function test(title: string, body: () => Promise<void>): void {
+function test(
+  title: string,
+  body: () => Promise<void>,
+  add: (title: string, body: () => Promise<void>) => void = all,
+): void {
   if (process.platform === 'win32') all.skip(title, 'the paths of this file are those of POSIX');
-  else all(title, body);
+  else add(title, body);
 }
 
 const HI = `export const hi = Object.assign(() => 'hi', { schema: { type: 'object' } });`;
@@ -118,8 +122,10 @@ test('SIGINT finishes running requests, although a timer of the program runs; a 
   await waiting.exit;
 });
 
-test('an error of a tool is logged with its line in the TypeScript file, also a late one, and ends nothing', async () => {
-  const text = `interface Order {
+test(
+  'an error of a tool is logged with its line in the TypeScript file, also a late one, and ends nothing',
+  async () => {
+    const text = `interface Order {
   readonly id: string;
 }
 ${program(
@@ -135,19 +141,21 @@ server.tool('late', {}, () => {
 export default server;`,
   TROUPE,
 )}`;
-  const { server, path } = await start({ 'server.ts': text });
-  const lines = text.split('\n');
-  const client = await attach(path);
-  assert.is(await client.call('fail'), 'no such order');
-  await server.said(`server.ts:${lines.findIndex((line) => line.includes('no such order')) + 1}:9`);
-  assert.is(await client.call('late'), 'early');
-  await server.said(`server.ts:${lines.findIndex((line) => line.includes('too late')) + 1}:11`);
-  assert.match(server.err, 'Error: too late');
-  assert.is(await client.call('hi'), 'hello');
-  await client.end();
-  server.process.kill('SIGTERM');
-  assert.is(await server.exit, 0);
-});
+    const { server, path } = await start({ 'server.ts': text });
+    const lines = text.split('\n');
+    const client = await attach(path);
+    assert.is(await client.call('fail'), 'no such order');
+    await server.said(`server.ts:${lines.findIndex((line) => line.includes('no such order')) + 1}:9`);
+    assert.is(await client.call('late'), 'early');
+    await server.said(`server.ts:${lines.findIndex((line) => line.includes('too late')) + 1}:11`);
+    assert.match(server.err, 'Error: too late');
+    assert.is(await client.call('hi'), 'hello');
+    await client.end();
+    server.process.kill('SIGTERM');
+    assert.is(await server.exit, 0);
+  },
+  all.full,
+);
 
 test('a path that another server uses is an error with code 1', async () => {
   const { server, path } = await serve({ 'server.mjs': program('export default server;') }, 'server.mjs');

@@ -85,14 +85,11 @@ if (!isBuilt) test.skip('all of it', 'dist is not built: npm run build');
 else if (noNewerNode !== undefined) test.skip('on a Node that removes types', noNewerNode);
 else {
   for (const type of [undefined, 'module', 'commonjs'])
-    (type === 'commonjs' ? test : test.full)(
-      `Node removes the types of a program in a package of type ${type}, without tsx`,
-      async () => {
-        const node = await newerNode();
-        const files = type ? { 'package.json': JSON.stringify({ type }) } : undefined;
-        assert.is(await textOf(node, { ...files, 'server.ts': SERVER }), BY_NODE);
-      },
-    );
+    test.full(`Node removes the types of a program in a package of type ${type}, without tsx`, async () => {
+      const node = await newerNode();
+      const files = type ? { 'package.json': JSON.stringify({ type }) } : undefined;
+      assert.is(await textOf(node, { ...files, 'server.ts': SERVER }), BY_NODE);
+    });
 
   for (const [reason, files] of ON_NEWER_NODE)
     test.full(`tsx loads a program with ${reason}`, async () => {

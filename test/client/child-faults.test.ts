@@ -149,7 +149,7 @@ if (process.platform === 'linux') {
     for (const server of servers) server.remove();
   });
 
-  test('U-04 a program that has closed its clients ends by itself, and its guardian with it', async () => {
+  test.full('U-04 a program that has closed its clients ends by itself, and its guardian with it', async () => {
     const server = program('serves');
     const client = parent([server.command, server.command], 'for (const client of clients) await client.close();');
     const started = await childrenOf(client);

@@ -195,7 +195,7 @@ all('signing out removes the grant and revokes it', async () => {
 
 all('U-14 many processes refresh one rotating token: no refresh token is used twice', async () => {
   const { processes, times } = atScale({
-    quick: { processes: 2, times: 5 },
+    quick: { processes: 2, times: 3 },
     full: { processes: 6, times: 10 },
     proof: { processes: 8, times: 100 },
   });

@@ -222,7 +222,7 @@ for (const [what, answer] of [
   ['metadata of another issuer', jsonResponse({ issuer: 'https://other.example.com' })],
 ] as const)
   for (const place of ['the issuer', 'the resource'] as const)
-    test(`${what} at the first place of ${place} is skipped`, async () => {
+    (place === 'the issuer' ? test : test.full)(`${what} at the first place of ${place} is skipped`, async () => {
       const good: Route = (_, own) => jsonResponse(metadataOf(own));
       const issuer = await issuerServer(place === 'the issuer' ? { [METADATA]: () => answer, [OPENID]: good } : {});
       const server = await guarded({
@@ -253,8 +253,8 @@ test('S-79 a member of the metadata of any form ends a sign-in in words, or it s
   let more: object = {};
   const issuer = await issuerServer({ [METADATA]: (_, own) => jsonResponse(metadataOf(own, more)) });
   const server = await guarded({ [RESOURCE]: names([issuer.url]) });
-  for (const member of members)
-    for (const value of ODD_VALUES) {
+  for (const [at, member] of members.entries())
+    for (const value of ODD_VALUES.filter((_, index) => SCALE !== 'quick' || (at + index) % 4 === 0)) {
       more = { [member]: value };
       const error = await callAt(server).then(
         () => undefined,

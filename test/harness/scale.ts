@@ -46,10 +46,10 @@ export function ofToday<T>(list: readonly T[], count: number): readonly T[] {
 }
 
 /** The fewest random inputs of a law in a quick run. */
-const FEWEST = 25;
+const FEWEST = 10;
 
-/** The number of random inputs for the scale of this run: a twentieth of them is quick, a half is in the full run. @example fc.assert(law, { numRuns: random(1_000) }); */
+/** The number of random inputs for the scale of this run: a fortieth of them is quick, a half is in the full run. @example fc.assert(law, { numRuns: random(1_000) }); */
 export function random(inputs: number): number {
-  const share = atScale({ quick: 20, full: 2, proof: 1 });
+  const share = atScale({ quick: 40, full: 2, proof: 1 });
   return Math.min(inputs, Math.max(FEWEST, Math.ceil(inputs / share)));
 }

@@ -112,7 +112,7 @@ async function begun(stage: Stage, floods: readonly Flood[], count: number): Pro
 }
 
 test('R-08: clients that never read cost bounded memory, are dropped with a reason, and delay no other client', () => {
-  const CLIENTS = times(20, { quick: 6 });
+  const CLIENTS = times(20, { quick: 3 });
   const floods: Flood[] = [];
   return serving(
     async (stage) => {
@@ -192,7 +192,7 @@ test('R-08: a client that does not read one big JSON body is dropped, too, and i
     (server) => server.tool('big', { input: z.object({ length: z.number() }) }, ({ length }) => 'x'.repeat(length)),
   ));
 
-const PROGRESS = times(200_000, { quick: 40_000 });
+const PROGRESS = times(200_000, { quick: 15_000 });
 
 for (const [how, every] of [
   ['lets others run now and then', 500],

@@ -28,7 +28,7 @@ test('R-12: an error that is thrown too late is an incident, and the process con
   });
 });
 
-test('R-12: with afterLateError "restart" requests in flight are answered, and the process restarts', async () => {
+test.full('R-12: with afterLateError "restart" requests in flight are answered, and the process restarts', async () => {
   await using(await Hosted.open({ config: { afterLateError: 'restart' } }), async (hosted) => {
     const inFlight = Array.from({ length: 20 }, () => hosted.call('wait', { ms: 600 }).catch(String));
     await hosted.call('light');
@@ -72,7 +72,7 @@ test('R-21: without descriptors to spare, new connections wait or are refused, a
   });
 });
 
-test('R-22: idle sessions fit into little memory, and each still answers', async () => {
+test.full('R-22: idle sessions fit into little memory, and each still answers', async () => {
   const count = atScale({ quick: 500, full: 1_500, proof: 10_000 });
   const options = { script: 'idle.mjs', node: ['--max-old-space-size=128'] };
   await using(await Hosted.open(options), async (hosted) => {

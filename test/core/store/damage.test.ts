@@ -15,7 +15,7 @@ const FLIPS = atScale({ quick: 10, full: 30, proof: 1_000 });
 /** Each so many of the rejected starts is mended: a start is a thread, whose start is what it costs. */
 const MENDED = atScale({ quick: 5, full: 5, proof: 1 });
 /** Each so many of the damages is tried. */
-const STARTS = atScale({ quick: 5, full: 1, proof: 1 });
+const STARTS = atScale({ quick: 10, full: 1, proof: 1 });
 const EVENTS = 20;
 const PAGE = 4_096;
 test.after(place.remove);

@@ -92,7 +92,7 @@ test('claims travel with other replies: a request has one claim, and the other c
 /** Rows that a sweep deletes in several pieces. */
 const ROWS = atScale({ quick: 4_000, full: 10_000, proof: 10_000 });
 
-test('a write does not wait for a sweep', async () => {
+test.full('a write does not wait for a sweep', async () => {
   const store = await opened('sweep.db');
   await store.commit(Array.from({ length: ROWS }, (_, n) => actor(`a${n}`, { expires: 1 })));
   let swept = 0;

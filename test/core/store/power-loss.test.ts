@@ -10,7 +10,7 @@ timeLimit(600_000);
 const test = suite('power loss');
 const place = folder();
 const built = shim(place.path);
-const IMAGES = atScale({ quick: 6, full: 24, proof: 300 });
+const IMAGES = atScale({ quick: 3, full: 24, proof: 300 });
 /** Batches that the program writes. */
 const BATCHES = atScale({ quick: 200, full: 700, proof: 700 });
 const LOSSES: readonly Loss[] = ['all', 'torn', 'in order'];

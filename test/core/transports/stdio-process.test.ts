@@ -173,7 +173,7 @@ test('S-28: nothing but messages is on stdout, whatever a tool writes there', as
   }
 });
 
-test('with `exit: false` the process ends by itself, and has its stdout back', async () => {
+test.full('with `exit: false` the process ends by itself, and has its stdout back', async () => {
   const child = new Fixture('restore.ts').read();
   child.write('one\n');
   child.process.stdin?.end();
@@ -182,7 +182,7 @@ test('with `exit: false` the process ends by itself, and has its stdout back', a
   assert.is(child.out, 'one\nstdout is mine again\n');
 });
 
-test('a client that never reads costs no memory, and loses nothing when it reads at last', async () => {
+test.full('a client that never reads costs no memory, and loses nothing when it reads at last', async () => {
   const child = new Fixture('weigh.ts', ['pipe', 'pipe', 'pipe', 'ipc']);
   const weights: { rss: number; lines: number }[] = [];
   child.process.on('message', (weight: { rss: number; lines: number }) => {

@@ -99,20 +99,23 @@ function overlap(a: Box, b: Box): boolean {
   return a.x + a.width > b.x + 1 && b.x + b.width > a.x + 1 && a.y + a.height > b.y + 1 && b.y + b.height > a.y + 1;
 }
 
-test('twenty nested and parallel states: no box or label covers another, and no line crosses a state', async () => {
-  const svg = await picture();
-  assert.not.match(svg, LANES);
-  const { states, labels, lines, wide } = partsIn(svg);
-  assert.is(states.length, 14);
-  assert.ok(labels.length >= 20 && lines.length >= 30, `${labels.length} labels, ${lines.length} segments`);
-  const boxes = [...states, ...labels];
-  boxes.forEach((box, index) => {
-    for (const other of boxes.slice(index + 1)) assert.not.ok(overlap(box, other), JSON.stringify([box, other]));
-  });
-  for (const line of lines)
-    for (const state of states) assert.not.ok(overlap(line, state), JSON.stringify([line, state]));
-  assert.equal(wide, []);
-});
+test.full(
+  'twenty nested and parallel states: no box or label covers another, and no line crosses a state',
+  async () => {
+    const svg = await picture();
+    assert.not.match(svg, LANES);
+    const { states, labels, lines, wide } = partsIn(svg);
+    assert.is(states.length, 14);
+    assert.ok(labels.length >= 20 && lines.length >= 30, `${labels.length} labels, ${lines.length} segments`);
+    const boxes = [...states, ...labels];
+    boxes.forEach((box, index) => {
+      for (const other of boxes.slice(index + 1)) assert.not.ok(overlap(box, other), JSON.stringify([box, other]));
+    });
+    for (const line of lines)
+      for (const state of states) assert.not.ok(overlap(line, state), JSON.stringify([line, state]));
+    assert.equal(wide, []);
+  },
+);
 
 test.full('equal machines have equal pictures, and the current states are marked without moving anything', async () => {
   const chart = chartOf();

@@ -211,31 +211,34 @@ test('a session that watches a resource is notified of it after a kill', async (
   own.cut();
 });
 
-test('R-25: a deploy loses nothing: what ran ends or is refused, streams say when to come back, and sessions go on', async () => {
-  await after();
-  const session = await openSession(server.url);
-  const ranBefore = server.ran().length;
-  const own = await session.get();
-  const calls = Array.from({ length: atScale({ quick: 8, full: 20, proof: 200 }) }, async (_, id) => {
-    const answer = await session.call(id + 1, 'charge', { key: `${id}`, ms: 300 });
-    return { id, text: textIn(await answer.json()) };
-  });
-  const long = await session.call('long', 'count', { to: 5, ms: 60_000 }, { progressToken: 'long' });
-  const first = await long.events.next();
-  await until(() => server.ran().length >= ranBefore + calls.length, 'the calls to run');
-  const { code: exit, ms } = await server.stop();
-  assert.is(exit, 0, server.told);
-  assertFigure(ms, 10_500, 'the stop');
-  const acked = await Promise.all(calls);
-  await own.events.rest();
-  const said = own.events.seen.at(-1);
-  assert.is(said?.id, undefined, 'the last that a stream says is when to come back');
-  assert.ok(said?.retry);
-  // What did not end in time is told so: -31003.
-  assert.is(JSON.parse((await long.events.rest()).at(-1)?.data ?? '{}').error?.code, -31003);
-  await server.start();
-  for (const { id, text } of acked)
-    assert.is(textIn(await (await session.call(id + 1, 'charge', { key: `${id}`, ms: 300 })).json()), text);
-  assert.is(server.ran().length, ranBefore + calls.length);
-  assert.is((await session.get({ 'last-event-id': first.id })).status, 200);
-});
+test.full(
+  'R-25: a deploy loses nothing: what ran ends or is refused, streams say when to come back, and sessions go on',
+  async () => {
+    await after();
+    const session = await openSession(server.url);
+    const ranBefore = server.ran().length;
+    const own = await session.get();
+    const calls = Array.from({ length: atScale({ quick: 8, full: 20, proof: 200 }) }, async (_, id) => {
+      const answer = await session.call(id + 1, 'charge', { key: `${id}`, ms: 300 });
+      return { id, text: textIn(await answer.json()) };
+    });
+    const long = await session.call('long', 'count', { to: 5, ms: 60_000 }, { progressToken: 'long' });
+    const first = await long.events.next();
+    await until(() => server.ran().length >= ranBefore + calls.length, 'the calls to run');
+    const { code: exit, ms } = await server.stop();
+    assert.is(exit, 0, server.told);
+    assertFigure(ms, 10_500, 'the stop');
+    const acked = await Promise.all(calls);
+    await own.events.rest();
+    const said = own.events.seen.at(-1);
+    assert.is(said?.id, undefined, 'the last that a stream says is when to come back');
+    assert.ok(said?.retry);
+    // What did not end in time is told so: -31003.
+    assert.is(JSON.parse((await long.events.rest()).at(-1)?.data ?? '{}').error?.code, -31003);
+    await server.start();
+    for (const { id, text } of acked)
+      assert.is(textIn(await (await session.call(id + 1, 'charge', { key: `${id}`, ms: 300 })).json()), text);
+    assert.is(server.ran().length, ranBefore + calls.length);
+    assert.is((await session.get({ 'last-event-id': first.id })).status, 200);
+  },
+);

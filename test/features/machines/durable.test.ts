@@ -144,40 +144,43 @@ test('a delay that fell due while no process was there fires at once', async () 
   assert.is((await late.handles.get('order', handle, ALICE)).status, 'done');
 });
 
-test('thousands of timers that fell due load some instances at a time: the first fire before the last is read', async () => {
-  const store = disk();
-  const [most, count] = [256, 600];
-  let fired = 0;
-  const fire = (): void => {
-    fired += 1;
-  };
-  const machine = setup({}).createMachine({
-    initial: 'waiting',
-    states: { waiting: { after: { 60000: 'late' } }, late: { entry: () => fire() } },
-  });
-  const kind = { name: 'bell', machine, version: '1', events: [] };
-  const limits = { maxHandlesPerPrincipal: count };
-  const first = await stage([kind], { store, limits });
-  for (let n = 0; n < count; n += 1) await first.handles.create('bell', {}, ALICE);
-  const held: (() => void)[] = [];
-  let [reads, largest, firedAtLast] = [0, 0, 0];
-  const slow = readingFrom(store, (query) => {
-    if (query.type !== 'load') return undefined;
-    reads += 1;
-    if (reads === count) firedAtLast = fired;
-    const read = new Promise<void>((resolve) => void held.push(resolve));
-    largest = Math.max(largest, held.length);
-    return read.then(() => store.ask(query));
-  });
-  const { clock } = await first.again({ laterMs: 60_000, store: slow });
-  while (fired < count) {
-    clock.pass(0);
-    for (const resolve of held.splice(0)) resolve();
-    await settled();
-  }
-  assert.equal([reads, largest], [count, most]);
-  assert.ok(firedAtLast > 0, 'every instance was read before the first timer fired');
-});
+test.full(
+  'thousands of timers that fell due load some instances at a time: the first fire before the last is read',
+  async () => {
+    const store = disk();
+    const [most, count] = [256, 600];
+    let fired = 0;
+    const fire = (): void => {
+      fired += 1;
+    };
+    const machine = setup({}).createMachine({
+      initial: 'waiting',
+      states: { waiting: { after: { 60000: 'late' } }, late: { entry: () => fire() } },
+    });
+    const kind = { name: 'bell', machine, version: '1', events: [] };
+    const limits = { maxHandlesPerPrincipal: count };
+    const first = await stage([kind], { store, limits });
+    for (let n = 0; n < count; n += 1) await first.handles.create('bell', {}, ALICE);
+    const held: (() => void)[] = [];
+    let [reads, largest, firedAtLast] = [0, 0, 0];
+    const slow = readingFrom(store, (query) => {
+      if (query.type !== 'load') return undefined;
+      reads += 1;
+      if (reads === count) firedAtLast = fired;
+      const read = new Promise<void>((resolve) => void held.push(resolve));
+      largest = Math.max(largest, held.length);
+      return read.then(() => store.ask(query));
+    });
+    const { clock } = await first.again({ laterMs: 60_000, store: slow });
+    while (fired < count) {
+      clock.pass(0);
+      for (const resolve of held.splice(0)) resolve();
+      await settled();
+    }
+    assert.equal([reads, largest], [count, most]);
+    assert.ok(firedAtLast > 0, 'every instance was read before the first timer fired');
+  },
+);
 
 test('a delay that fires creates a view only for a listener that reads it', async () => {
   let [views, changes] = [0, 0];

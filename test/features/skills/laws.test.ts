@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { suite } from '../../harness/door.ts';
-import { random } from '../../harness/scale.ts';
+import { atScale } from '../../harness/scale.ts';
 import { Tree } from '../discovery/tree.ts';
 import { officialHost, quietServer, readAll } from './support.ts';
 
@@ -119,6 +119,6 @@ test('the official host accepts each entry, finds its frontmatter, and verifies 
       await server.close();
       tree.remove('.');
     }),
-    { numRuns: random(150) },
+    { numRuns: atScale({ quick: 5, full: 75, proof: 150 }) },
   );
 });

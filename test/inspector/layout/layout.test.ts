@@ -14,7 +14,7 @@ import { betterIn } from '../../../src/features/charts/placed.ts';
 import { groupsOf, sketch } from '../../../src/features/charts/sketch.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
-import { atScale, random, SCALE } from '../../harness/scale.ts';
+import { atScale, SCALE } from '../../harness/scale.ts';
 import { charts, faults, grow, large, measure, packed, parallel, strays } from './charts.ts';
 
 const test = suite('layout');
@@ -54,7 +54,10 @@ for (const [name, engine] of Object.entries({ elk, dagre, grid }))
             .sort(),
         );
       }),
-      { numRuns: name === 'elk' ? atScale({ quick: 2, full: 6, proof: 6 }) : random(40), seed: 6 },
+      {
+        numRuns: name === 'elk' ? atScale({ quick: 2, full: 6, proof: 6 }) : atScale({ quick: 8, full: 20, proof: 40 }),
+        seed: 6,
+      },
     );
     assert.ok(own > all * 0.9, `${name} has laid out only ${own} of ${all} charts`);
   });
@@ -107,7 +110,7 @@ test('an engine that throws, or gives nonsense, is followed by the next', async 
   assert.equal(faults(chart, last), []);
 });
 
-test('states that are active at the same time stand side by side and share their borders', async () => {
+test.full('states that are active at the same time stand side by side and share their borders', async () => {
   const inner = { type: 'atomic', invokes: 0, nodes: [] } as const;
   const region = { type: 'compound', invokes: 0, nodes: [inner, inner] } as const;
   const chart = grow({ type: 'parallel', invokes: 0, nodes: [region, { ...region, nodes: [inner, inner, inner] }] }, [
@@ -150,7 +153,7 @@ test('regions that are packed hold for any chart and any lines between them', as
       assert.equal(faults(chart, placed), []);
       assert.equal(placed.edges.length, groupsOf(chart).length);
     }),
-    { numRuns: random(30), seed: 6 },
+    { numRuns: atScale({ quick: 8, full: 15, proof: 30 }), seed: 6 },
   );
 });
 

@@ -54,7 +54,7 @@ test.full('inside of another process, what is not ours ends it, as it would with
   assert.match(child.err, 'thrown by somebody else');
 });
 
-test('a process whose stderr has no reader any more continues, and does not log that it cannot log', async () => {
+test.full('a process whose stderr has no reader any more continues, and does not log that it cannot log', async () => {
   const child = new Fixture('../hard/unheard.ts').read();
   child.process.stderr?.destroy();
   child.write('go\n');

@@ -169,7 +169,7 @@ for (const [what, make] of Object.entries(UNTOUCHABLE)) {
 }
 
 for (const [what, make] of Object.entries(ODD)) {
-  test(`${what} leaves as one valid answer`, async () => {
+  (what === '200,000 rows' ? test.full : test)(`${what} leaves as one valid answer`, async () => {
     const { server } = stage();
     server.tool('sync', {}, make);
     server.tool('async', {}, async () => make());

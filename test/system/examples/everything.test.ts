@@ -34,7 +34,7 @@ if (existsSync(`${root}dist/lib/index.js`))
   });
 else test.skip(title, 'there is no build: npm run build');
 
-test('the README names all that it offers, and nothing else', async () => {
+test.full('the README names all that it offers, and nothing else', async () => {
   const client = await connectV1(EVERYTHING, '2025-11-25');
   for (const kind of ['tool', 'resource', 'prompt']) await client.callTool(`test_trigger_${kind}_change`);
   const offered = [

@@ -1,8 +1,10 @@
 /** The example of executors of one's own, run as a process. */
 import * as assert from 'uvu/assert';
-import { suite } from '../../harness/door.ts';
+import { fullOnly, suite } from '../../harness/door.ts';
 import type { OfficialClient } from '../clients/official.ts';
 import { connectV1 } from '../clients/v1.ts';
+
+fullOnly('starts a process; its subject is tested in memory, in test/core/execution');
 
 const test = suite('examples/executor');
 

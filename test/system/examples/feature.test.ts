@@ -1,7 +1,9 @@
 /** The example of a feature, run as a process. */
 import * as assert from 'uvu/assert';
-import { suite } from '../../harness/door.ts';
+import { fullOnly, suite } from '../../harness/door.ts';
 import { connectV1 } from '../clients/v1.ts';
+
+fullOnly('starts a process; its subject is tested in memory, in test/core/server/features.test.ts');
 
 const test = suite('examples/feature');
 

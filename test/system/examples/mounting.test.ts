@@ -2,7 +2,7 @@
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import * as assert from 'uvu/assert';
-import { suite } from '../../harness/door.ts';
+import { fullOnly, suite } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
 import { type HttpWire, serve } from '../clients/http-wire.ts';
 import { failure, type OfficialClient } from '../clients/official.ts';
@@ -10,34 +10,33 @@ import { textOf } from '../clients/stage.ts';
 import { connectV1Http } from '../clients/v1.ts';
 import { connectV2Http } from '../clients/v2.ts';
 
+fullOnly('starts processes; the quick tests of mounted servers are in test/core/http/mount.test.ts');
+
 const test = suite('examples/mounting');
 
 for (const framework of ['express', 'fastify', 'hono', 'node'])
-  (framework === 'node' ? test : test.full)(
-    `${framework} serves both eras at /mcp, and other things beside it`,
-    async () => {
-      const served = await serve(`examples/mounting/${framework}.ts`, { PORT: '0' });
-      const clients = [await connectV1Http(served, '2025-11-25'), await connectV2Http(served, { pin: '2026-07-28' })];
-      for (const client of clients) {
-        assert.equal(client.introduction.info, { name: `in-${framework}`, version: '1.0.0' });
-        await asks(client);
-      }
-      const [session, modern] = clients.map(({ wire }) => wire.exchanges.some(({ session }) => session !== undefined));
-      assert.equal([session, modern], [true, false]);
+  test(`${framework} serves both eras at /mcp, and other things beside it`, async () => {
+    const served = await serve(`examples/mounting/${framework}.ts`, { PORT: '0' });
+    const clients = [await connectV1Http(served, '2025-11-25'), await connectV2Http(served, { pin: '2026-07-28' })];
+    for (const client of clients) {
+      assert.equal(client.introduction.info, { name: `in-${framework}`, version: '1.0.0' });
+      await asks(client);
+    }
+    const [session, modern] = clients.map(({ wire }) => wire.exchanges.some(({ session }) => session !== undefined));
+    assert.equal([session, modern], [true, false]);
 
-      const health = await fetch(new URL('/health', served.url));
-      assert.equal([health.status, await health.text()], [200, 'ok']);
-      assert.equal(await foreign(served.url), [403, 'mcp.example.com']);
+    const health = await fetch(new URL('/health', served.url));
+    assert.equal([health.status, await health.text()], [200, 'ok']);
+    assert.equal(await foreign(served.url), [403, 'mcp.example.com']);
 
-      for (const client of clients) {
-        await client.close();
-        assert.equal([client.wire.faults, client.wire.noise], [[], []]);
-      }
-      const started = performance.now();
-      assert.is(await served.end(), 0);
-      assertFigure(performance.now() - started, 2_500, 'the end, which what was cancelled does not hold up');
-    },
-  );
+    for (const client of clients) {
+      await client.close();
+      assert.equal([client.wire.faults, client.wire.noise], [[], []]);
+    }
+    const started = performance.now();
+    assert.is(await served.end(), 0);
+    assertFigure(performance.now() - started, 2_500, 'the end, which what was cancelled does not hold up');
+  });
 
 /** Calls the tool: to the end with and without word of how far it has come, and a call that it cancels. */
 async function asks(client: OfficialClient<HttpWire>): Promise<void> {

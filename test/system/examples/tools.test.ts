@@ -1,8 +1,10 @@
 /** The example directory of tools, one module for each form, discovered and served as a process. */
 import * as assert from 'uvu/assert';
-import { suite } from '../../harness/door.ts';
+import { fullOnly, suite } from '../../harness/door.ts';
 import { failure, type OfficialClient } from '../clients/official.ts';
 import { connectV1 } from '../clients/v1.ts';
+
+fullOnly('starts a process; the quick tests of the forms of tools are those of test/features/discovery');
 
 const test = suite('examples/tools');
 

@@ -11,10 +11,10 @@ import { openTarget, type Target } from './target.ts';
 
 const INPUTS = random(10_000);
 const CHUNK = 500;
-const CLIENTS = times(1_000, { quick: 250 });
+const CLIENTS = times(1_000, { quick: 150 });
 /** Before the heap is measured. */
-const WARM_INPUTS = 5_000;
-const WARM_CLIENTS = 500;
+const WARM_INPUTS = times(5_000, { quick: 2_000 });
+const WARM_CLIENTS = times(500, { quick: 150 });
 const seed = Number(process.env.TROUPE_FUZZ_SEED ?? 20_261_121);
 process.stdout.write(`fuzz seed ${seed} (TROUPE_FUZZ_SEED chooses another)\n`);
 

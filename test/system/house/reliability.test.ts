@@ -5,6 +5,7 @@ import { messageOf } from '../../../src/core/protocol/json.ts';
 import { BROKEN_BUILDS } from '../../faults/broken-builds.ts';
 import { Declarations } from '../../faults/declarations.ts';
 import { suite } from '../../harness/door.ts';
+import { SCALE } from '../../harness/scale.ts';
 import { broken, promisesOf, read, root } from './promises.ts';
 
 const test = suite('the table of reliability');
@@ -36,7 +37,8 @@ test('each id has a broken build, and each broken build has its place in one dec
   for (const build of BROKEN_BUILDS) {
     const { id, test: file } = build;
     try {
-      declarations.broken(build);
+      // A change of the sources rarely breaks what replaces a part of them: the full run parses that.
+      declarations.broken(build, SCALE !== 'quick');
     } catch (error) {
       wrong.push(messageOf(error));
     }

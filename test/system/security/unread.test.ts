@@ -81,28 +81,31 @@ test('S-47: a client that declares a long body and sends nothing takes no room',
   ));
 
 for (const response of ['json', 'sse'] as const)
-  test(`S-47: long results that clients do not read count in bytes (${response}): the next one that does not fit becomes an error`, () =>
-    serving(
-      async (stage) => {
-        const big = modern('tools/call', { params: { name: 'big', arguments: { length: 12 * MB } } });
-        const lines = Object.entries(big.headers ?? {}).map(([name, value]) => `${name}: ${String(value)}`);
-        const deaf = await Raw.open(stage.url);
-        deaf.socket.pause();
-        deaf.write(rawRequest('POST', '/mcp', [...COMMON, ...lines], JSON.stringify(big.body)));
-        const results = async (): Promise<string> => {
-          const answer = await call(stage.url, 'big', { length: 12 * MB });
-          const [message] = await messagesOf(answer);
-          if (!message?.error) return 'whole';
-          assert.is(message.error.code, ErrorCode.Overloaded);
-          assert.match(message.error.message, /has ended, but its response .*limits\.maxRetainedBytes/);
-          return 'error';
-        };
-        while ((await results()) === 'whole');
-        // Short results still fit.
-        assert.is((await call(stage.url, 'echo', { text: 'short' })).status, 200);
-        deaf.cut();
-        while ((await results()) === 'error');
-      },
-      { response, server: { limits: { maxRetainedBytes: 20 * MB } } },
-      (server) => server.tool('big', { input: z.object({ length: z.number() }) }, ({ length }) => 'x'.repeat(length)),
-    ));
+  (response === 'json' ? test : test.full)(
+    `S-47: long results that clients do not read count in bytes (${response}): the next one that does not fit becomes an error`,
+    () =>
+      serving(
+        async (stage) => {
+          const big = modern('tools/call', { params: { name: 'big', arguments: { length: 12 * MB } } });
+          const lines = Object.entries(big.headers ?? {}).map(([name, value]) => `${name}: ${String(value)}`);
+          const deaf = await Raw.open(stage.url);
+          deaf.socket.pause();
+          deaf.write(rawRequest('POST', '/mcp', [...COMMON, ...lines], JSON.stringify(big.body)));
+          const results = async (): Promise<string> => {
+            const answer = await call(stage.url, 'big', { length: 12 * MB });
+            const [message] = await messagesOf(answer);
+            if (!message?.error) return 'whole';
+            assert.is(message.error.code, ErrorCode.Overloaded);
+            assert.match(message.error.message, /has ended, but its response .*limits\.maxRetainedBytes/);
+            return 'error';
+          };
+          while ((await results()) === 'whole');
+          // Short results still fit.
+          assert.is((await call(stage.url, 'echo', { text: 'short' })).status, 200);
+          deaf.cut();
+          while ((await results()) === 'error');
+        },
+        { response, server: { limits: { maxRetainedBytes: 20 * MB } } },
+        (server) => server.tool('big', { input: z.object({ length: z.number() }) }, ({ length }) => 'x'.repeat(length)),
+      ),
+  );

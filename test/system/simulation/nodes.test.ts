@@ -7,7 +7,7 @@ import { liveCluster } from './cluster-world.ts';
 
 const test = suite('simulated nodes');
 
-const SEEDS = atScale({ quick: 4, full: 40, proof: 10_000 });
+const SEEDS = atScale({ quick: 2, full: 40, proof: 10_000 });
 timeLimit(atScale({ quick: 60_000, full: 600_000, proof: 3_600_000 }));
 
 interface Totals {

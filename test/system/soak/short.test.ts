@@ -4,7 +4,7 @@ import { type Sample, slope, soak } from '../../../bench/soaking.ts';
 import { suite } from '../../harness/door.ts';
 import { atScale } from '../../harness/scale.ts';
 
-const CALLS = atScale({ quick: 4_000, full: 20_000, proof: 20_000 });
+const CALLS = atScale({ quick: 1_500, full: 20_000, proof: 20_000 });
 const test = suite('a short soak');
 
 test(`${CALLS} calls of both eras, some failing, reporting or cancelled, are each answered right, and leave nothing behind`, async () => {

@@ -395,7 +395,7 @@ test('(G-13) sockets are named as their transport', async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-test('(G-13) requests over stdio have spans with their transport', async () => {
+test.full('(G-13) requests over stdio have spans with their transport', async () => {
   const child = spawn(process.execPath, [startable('test/fixtures/telemetry/traced.ts')]);
   let printed = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (printed += text));

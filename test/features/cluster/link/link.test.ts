@@ -440,7 +440,7 @@ test('a body of any length arrives whole, with its characters, under a credit of
   assert.is((await sent.done).text === text, true);
 });
 
-test('D-20 S-53: texts and bodies without end, and half a preface, use bounded memory', async () => {
+test.full('D-20 S-53: texts and bodies without end, and half a preface, use bounded memory', async () => {
   const clock = new SimulatedClock();
   const b = await node('node-b', { clock });
   const [host = '', port = ''] = b.address.split(':');

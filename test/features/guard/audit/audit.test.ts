@@ -546,53 +546,56 @@ test('the store: server.audit returns the latest records that a query selects, a
   await next.close();
 });
 
-test('the store: rows of 1,000 records, which expire after 30 days, and a rejected batch that leaves no gap', async () => {
-  const clock = new SimulatedClock();
-  const path = join(folder, 'rows.db');
-  const file = sqlite(path);
-  let fails = false;
-  const failing = new (class extends TestStore {
-    override write(writes: readonly Write[]): Promise<void> {
-      return fails ? Promise.reject(new Error('full')) : super.write(writes);
-    }
+test.full(
+  'the store: rows of 1,000 records, which expire after 30 days, and a rejected batch that leaves no gap',
+  async () => {
+    const clock = new SimulatedClock();
+    const path = join(folder, 'rows.db');
+    const file = sqlite(path);
+    let fails = false;
+    const failing = new (class extends TestStore {
+      override write(writes: readonly Write[]): Promise<void> {
+        return fails ? Promise.reject(new Error('full')) : super.write(writes);
+      }
 
-    override close(): Promise<void> {
-      return file.close();
-    }
-  })(file);
-  const riders: CommitRiders = { rider: undefined };
-  const store = meteredStore(failing, clock, new Metrics(), riders);
-  await store.open({ clock, log: () => {} });
-  const rows = new AuditRows(store, clock);
-  riders.rider = rows;
-  const record = (n: number): AuditRecord => ({
-    at: new Date(clock.date()).toISOString(),
-    node: '',
-    event: 'call',
-    ms: n,
-  });
-  for (let n = 0; n < 1_500; n += 1) await rows.write(record(n), true);
-  fails = true;
-  await assertRejects(rows.write(record(-1), true), /full/);
-  fails = false;
-  // Records for which no call waits join the next commit, or are committed after 20 ms.
-  const joined = rows.write(record(1_500), false);
-  await store.commit([{ type: 'reply', actor: 'a', request: 'r', data: 'd', expires: 1 }]);
-  await joined;
-  const alone = rows.write(record(1_501), false);
-  await clock.advance(20);
-  await alone;
-  const read = () => readAuditRows(store, Number.NEGATIVE_INFINITY, 10_000, () => true);
-  assert.equal(
-    (await read()).map(({ ms }) => ms),
-    Array.from({ length: 1_502 }, (_, n) => n),
-  );
-  await store.sweep(clock.date() + 30 * 86_400_000);
-  assert.is((await read()).length, 1_502);
-  await store.sweep(clock.date() + 31 * 86_400_000 + 1);
-  assert.is((await read()).length, 0);
-  await store.close();
-});
+      override close(): Promise<void> {
+        return file.close();
+      }
+    })(file);
+    const riders: CommitRiders = { rider: undefined };
+    const store = meteredStore(failing, clock, new Metrics(), riders);
+    await store.open({ clock, log: () => {} });
+    const rows = new AuditRows(store, clock);
+    riders.rider = rows;
+    const record = (n: number): AuditRecord => ({
+      at: new Date(clock.date()).toISOString(),
+      node: '',
+      event: 'call',
+      ms: n,
+    });
+    for (let n = 0; n < 1_500; n += 1) await rows.write(record(n), true);
+    fails = true;
+    await assertRejects(rows.write(record(-1), true), /full/);
+    fails = false;
+    // Records for which no call waits join the next commit, or are committed after 20 ms.
+    const joined = rows.write(record(1_500), false);
+    await store.commit([{ type: 'reply', actor: 'a', request: 'r', data: 'd', expires: 1 }]);
+    await joined;
+    const alone = rows.write(record(1_501), false);
+    await clock.advance(20);
+    await alone;
+    const read = () => readAuditRows(store, Number.NEGATIVE_INFINITY, 10_000, () => true);
+    assert.equal(
+      (await read()).map(({ ms }) => ms),
+      Array.from({ length: 1_502 }, (_, n) => n),
+    );
+    await store.sweep(clock.date() + 30 * 86_400_000);
+    assert.is((await read()).length, 1_502);
+    await store.sweep(clock.date() + 31 * 86_400_000 + 1);
+    assert.is((await read()).length, 0);
+    await store.close();
+  },
+);
 
 test('the latest records of several processes are read, although one of them began its row before all rows of the other', async () => {
   const clock = new SimulatedClock();

@@ -522,19 +522,22 @@ test('G-10 a day in a store that fails: calls are counted in memory, and the log
   assert.equal(logged, ['daily limits are counted in memory only, until the store works: the disk burns']);
 });
 
-test('G-10 a day in a durable store: exact after an orderly end, and at most 100 calls back after a kill', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-limits-'));
-  try {
-    if (SCALE === 'quick') assert.is(await spend(folder, 260, 'kill'), 260);
-    else {
-      assert.is(await spend(folder, 60, 'stop'), 60);
-      assert.is(await spend(folder, 200, 'kill'), 200);
+test.full(
+  'G-10 a day in a durable store: exact after an orderly end, and at most 100 calls back after a kill',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'troupe-limits-'));
+    try {
+      if (SCALE === 'quick') assert.is(await spend(folder, 260, 'kill'), 260);
+      else {
+        assert.is(await spend(folder, 60, 'stop'), 60);
+        assert.is(await spend(folder, 200, 'kill'), 200);
+      }
+      const rest = await spend(folder, 160, 'stop');
+      assert.ok(rest >= 40 && rest <= 140, `${rest} of 40`);
+      // A process for each: the quick test of an orderly end has a store in memory.
+      if (SCALE !== 'quick') assert.is(await spend(folder, 4, 'stop'), 0);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
     }
-    const rest = await spend(folder, 160, 'stop');
-    assert.ok(rest >= 40 && rest <= 140, `${rest} of 40`);
-    // A process for each: the quick test of an orderly end has a store in memory.
-    if (SCALE !== 'quick') assert.is(await spend(folder, 4, 'stop'), 0);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
+  },
+);
