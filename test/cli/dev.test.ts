@@ -518,7 +518,27 @@ test.full('a program that imports another copy of the package is reloaded', asyn
 });
 
 if (!isBuilt) test.skip('the built command', 'dist is not built: npm run build');
-else
+else {
+  test('an endless loop is named with its tool and line, and Ctrl-C ends the process in the middle of it', async () => {
+    const spins = `server.tool('spin', {}, () => {
+  for (;;);
+});
+server.listen(stdio());`;
+    const text = program(spins, { extension: 'mjs' });
+    const tree = new Tree({ [SERVER]: text, [WORD]: plainWord('one') });
+    const cli = new Cli(['dev', SERVER, '--no-inspect'], { cwd: tree.path });
+    await cli.initialize();
+    void cli.call('spin').catch(() => {});
+    await cli.said('Ctrl-C or SIGTERM ends the process at once');
+    assert.match(cli.err, /blocked for \d+ ms by tool "spin"/);
+    const line = text.split('\n').findIndex((each) => each.includes('for (;;)')) + 1;
+    assert.match(cli.err, new RegExp(`server\\.mjs:${line}:`));
+    assert.not.ok(cli.err.includes('outside of any handler'));
+    cli.process.kill('SIGINT');
+    await cli.exit;
+    assert.is(cli.process.signalCode, 'SIGINT');
+  });
+
   test.full('the built command adopts from a program that imports another copy of the package', async () => {
     const foreign = (more: string): string => program(more, { troupe: SOURCES });
     const { cli, change, told, end } = await here(
@@ -531,3 +551,4 @@ else
     assert.equal(await cli.list('tools'), ['say', 'more']);
     await end();
   });
+}

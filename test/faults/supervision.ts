@@ -53,7 +53,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   {
     id: 'R-13',
     test: 'test/features/workers/watchdog.test.ts',
-    in: 'Watch.#late',
+    in: 'Watch.#kill',
     find: "process.kill(process.pid, 'SIGKILL');",
     replace: '',
     why: 'a blocked process is not ended',

@@ -7,6 +7,7 @@ import { chooseLog, readOptions } from '../command-options.ts';
 import { Reloader } from '../reload/reloader.ts';
 import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
 import { INSPECTING, readInspecting } from '../serving/inspecting-options.ts';
+import { watchLoop } from '../serving/loop-watch.ts';
 import { chosenStore } from '../serving/served-store.ts';
 import { STORE_HELP, STORE_OPTIONS } from '../serving/store-option.ts';
 import { passArguments, readTarget } from '../serving/target.ts';
@@ -50,6 +51,9 @@ ${LOG_HELP}
 ${TARGETS}
 `;
 
+/** Milliseconds of an endless loop after which Ctrl-C ends the process at once: no other client waits for answers. */
+const RELEASE_MS = 2_000;
+
 /** Runs the command. @throws {UsageError} */
 export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const line = readOptions('dev', args, OPTIONS);
@@ -63,6 +67,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const store = await chosenStore('dev', line.values, io);
   io.reserveStdout();
   const watch = async (server: Server): Promise<void> => {
+    watchLoop(server, undefined, false, RELEASE_MS);
     if (coverage !== undefined) await reportCoverage(server);
     if (!inspecting.inspect && inspecting.record === undefined) return;
     const { inspect } = await import('../serving/inspecting.ts');

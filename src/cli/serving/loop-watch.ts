@@ -1,4 +1,4 @@
-/** Starts the event loop watchdog for `troupe run` and `troupe serve`, unless the server's options configure one. */
+/** Starts the event loop watchdog for the commands that serve, unless the server's options configure one. */
 import { join, resolve } from 'node:path';
 import { DEFAULT_LIMITS } from '../../core/kernel/limits.ts';
 import type { ServerOptions } from '../../core/server/options.ts';
@@ -22,13 +22,19 @@ export function loadBlockedCalls(directory: string | undefined): string | undefi
  *
  * @param record see {@link loadBlockedCalls}
  * @param supervised whether a supervisor restarts the process
+ * @param releaseMs milliseconds after which a signal ends a blocked process that has no supervisor; default: when its
+ *   requests have timed out, because until then it may still answer them
  */
-export function watchLoop({ options }: Server, record: string | undefined, supervised: boolean): Watchdog | undefined {
+export function watchLoop(
+  { options }: Server,
+  record: string | undefined,
+  supervised: boolean,
+  releaseMs = hardLimit(options),
+): Watchdog | undefined {
   // The author has configured the watchdog, or disabled it.
   if (options.watchdog !== undefined) return undefined;
-  const hardMs = hardLimit(options);
   return startWatchdog({
-    ...(supervised ? { ...(hardMs === undefined ? {} : { hardMs }), record } : {}),
+    ...(supervised ? { hardMs: hardLimit(options), record } : { releaseMs }),
     log: options.log ?? commandLog() ?? ((level, message) => say(`troupe ${level}: ${message}`)),
   });
 }

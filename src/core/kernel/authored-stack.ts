@@ -57,16 +57,28 @@ function folded(stack: string): string {
   // Frames end the text: a line of the message may look like a frame.
   let first = lines.length;
   while (first > 0 && isFrame(lines[first - 1] ?? '')) first -= 1;
+  const { authored, text } = foldedFrames(lines.slice(first));
+  return authored ? [...lines.slice(0, first), text].join('\n') : stack;
+}
+
+/**
+ * Folds the frames of a stack as {@link authoredStack} does.
+ *
+ * @param frames the lines of a stack, without its message
+ * @returns `authored`: one of them is the author's. `own`: one of them is of this package. `text`: the author's frames and
+ *   a count of the others, or all frames
+ */
+export function foldedFrames(frames: readonly string[]): { authored: boolean; own: boolean; text: string } {
   const authored: string[] = [];
   const others = new Map<string, number>();
-  for (const line of lines.slice(first)) {
+  for (const line of frames) {
     const frame = mapped(line);
     const owner = ownerOf(frame.place);
     if (owner === undefined) authored.push(frame.text);
     else others.set(owner, (others.get(owner) ?? 0) + 1);
   }
-  if (authored.length === 0) return stack;
-  return [...lines.slice(0, first), ...authored, ...summary(others)].join('\n');
+  const text = (authored.length === 0 ? frames : [...authored, ...summary(others)]).join('\n');
+  return { authored: authored.length > 0, own: others.has('troupe'), text };
 }
 
 function isFrame(line: string): boolean {

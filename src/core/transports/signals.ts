@@ -1,7 +1,8 @@
 /** The signals that ask a process to stop: the first requests it, the second enforces it. */
 import { constants } from 'node:os';
 
-const STOP = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+/** The signals that ask a process to stop. */
+export const STOP = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 export type StopSignal = (typeof STOP)[number];
 

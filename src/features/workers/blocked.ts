@@ -3,6 +3,8 @@
  * its description for the operator.
  */
 
+import { foldedFrames } from '../../core/kernel/authored-stack.ts';
+
 /** The running code, as the blocked thread reports it. */
 export interface Culprit {
   /** Such as `tool "resize"`; undefined if no handler runs. */
@@ -37,9 +39,11 @@ export interface WatchdogData {
   readonly beatMs: number;
   readonly softMs: number;
   /** Milliseconds after which a stall is reported directly on stderr, whether or not it ends. */
-  readonly hardMs: number;
-  /** True if the process is killed at `hardMs`; a supervisor restarts it. */
-  readonly kill: boolean;
+  readonly aloudMs: number;
+  /** Milliseconds after which signals have their usual effect again, see `release` of the stall probe. Default: never. */
+  readonly releaseMs: number | undefined;
+  /** Milliseconds after which the process is killed; a supervisor restarts it. Default: never. */
+  readonly hardMs: number | undefined;
   /** File to which the cause is written before the process is killed. */
   readonly record: string | undefined;
   /**
@@ -63,13 +67,21 @@ export interface BlockOver {
   readonly blocked: Blocked;
 }
 
-/** Describes a stall for the operator: the blocking element and its stack. */
+/** Describes a stall for the operator: the blocking element and its stack, in which the author's frames come first. */
 export function describeStall({ blockedMs, culprit }: Blocked): string {
   const said = `the event loop has been blocked for ${blockedMs} ms`;
   if (!culprit)
     return `${said} by native code, which cannot be interrupted: a synchronous read, crypto or compression call`;
-  const { element, actor, mail, stack } = culprit;
+  const { element, actor, mail } = culprit;
+  const { text } = foldedFrames(culprit.stack.split('\n'));
+  if (isOwnWork(culprit)) return `${said} by troupe itself, outside of any handler\n${text}`;
   const who = [element, actor && `${actor} (${mail ?? 'no mail'})`].filter((part) => part !== undefined);
   const by = who.length === 0 ? 'code outside of any handler' : who.join(', in the turn of ');
-  return `${said} by ${by}: no other request is served meanwhile; add awaits, or run the tool in a thread (cpu)\n${stack}`;
+  return `${said} by ${by}: no other request is served meanwhile; add awaits, or run the tool in a thread (cpu)\n${text}`;
+}
+
+/** True if no code of the author was running. */
+export function isOwnWork({ element, stack }: Culprit): boolean {
+  const { authored, own } = foldedFrames(stack.split('\n'));
+  return element === undefined && own && !authored;
 }

@@ -1,6 +1,6 @@
 /**
- * The watchdog's thread: measures how long the watched thread has not responded, asks it what is running, and kills the
- * process at the hard limit.
+ * The watchdog's thread: measures how long the watched thread has not responded, asks it what is running, names that on
+ * stderr, and kills the process at the hard limit.
  */
 import { closeSync, constants, fsyncSync, openSync, writeSync } from 'node:fs';
 import { Session } from 'node:inspector';
@@ -19,7 +19,7 @@ import {
   type NotesOpened,
   type WatchdogData,
 } from './blocked.ts';
-import { EXPRESSION } from './stall-probe.ts';
+import { ASK, RELEASE } from './stall-probe.ts';
 
 /** A link at the path of the record is not followed. Windows has no such flag. */
 const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_WRONLY } = constants;
@@ -27,18 +27,27 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_WRONLY } = constants;
 /** Milliseconds in which another thread must store the mark of this process before it is killed. */
 const PUBLISH_MS = 2_000;
 
+/** A length of a stall at which something happens once, with the code that runs then. */
+interface Threshold {
+  readonly ms: number;
+  reached(): void;
+  /** The thread was asked what is running. */
+  asked: boolean;
+  done: boolean;
+}
+
 class Watch {
   readonly #data: WatchdogData;
   readonly #beats: Int32Array;
   readonly #notes: MarkerPlace[];
+  readonly #thresholds: readonly Threshold[];
   #seen: number;
   #blockedMs = 0;
   #looked = systemClock.now();
-  #asked = false;
-  #askedAgain = false;
   #idle = false;
   /** The running code at the soft limit; it is compared with that at the hard limit. */
   #first: Culprit | undefined;
+  /** The running code by the last answer of the thread. */
   #last: Culprit | undefined;
   #said = false;
 
@@ -48,6 +57,16 @@ class Watch {
     parentPort?.on('message', ({ marker }: NotesOpened) => void this.#notes.push(marker));
     this.#beats = new Int32Array(data.beats);
     this.#seen = this.#beat();
+    const { softMs, aloudMs, releaseMs, hardMs } = data;
+    const thresholds: readonly (readonly [number | undefined, () => void])[] = [
+      [softMs, () => this.#remember()],
+      [aloudMs, () => this.#say()],
+      [releaseMs, () => this.#release()],
+      [hardMs, () => this.#kill()],
+    ];
+    this.#thresholds = thresholds.flatMap(([ms, reached]) =>
+      ms === undefined ? [] : [{ ms, reached, asked: false, done: false }],
+    );
   }
 
   #beat(): number {
@@ -55,7 +74,7 @@ class Watch {
   }
 
   look = (): void => {
-    const { beatMs, softMs, hardMs } = this.#data;
+    const { beatMs } = this.#data;
     const now = systemClock.now();
     // Limited to our own intervals: time in which the machine was suspended, or did not schedule this thread either, is
     // not a stall.
@@ -65,28 +84,21 @@ class Watch {
     if (beat !== this.#seen || Atomics.load(this.#beats, 1) !== 0) this.#stirred(beat);
     // The thread answered and nothing was running: the machine is overloaded, and no code of this process is the cause.
     else if (this.#idle) this.#forget();
-    else if (this.#blockedMs >= hardMs) this.#tooLong();
-    else if (this.#blockedMs >= softMs && !this.#asked) {
-      this.#asked = true;
-      this.#ask((culprit) => {
-        this.#first = culprit;
-      });
-    }
+    else for (const threshold of this.#thresholds) this.#check(threshold);
     systemClock.after(beatMs, this.look);
   };
 
-  /** Asks again at the hard limit. Native code does not answer and gets the same time again. */
-  #tooLong(): void {
-    const { hardMs, kill } = this.#data;
-    if (!this.#askedAgain) {
-      this.#askedAgain = true;
-      this.#ask((culprit) => {
-        this.#last = culprit;
-      });
-    } else if (!this.#said && (this.#last || this.#blockedMs >= 2 * hardMs)) {
-      this.#said = true;
-      this.#late(kill);
+  /** Asks at the threshold, and acts with the answer. Native code does not answer and gets the same time again. */
+  #check(threshold: Threshold): void {
+    if (threshold.done || this.#blockedMs < threshold.ms) return;
+    if (!threshold.asked) {
+      threshold.asked = true;
+      this.#last = undefined;
+      return this.#ask();
     }
+    if (!this.#last && this.#blockedMs < 2 * threshold.ms) return;
+    threshold.done = true;
+    threshold.reached();
   }
 
   #stirred(beat: number): void {
@@ -100,12 +112,14 @@ class Watch {
 
   #forget(): void {
     this.#blockedMs = 0;
-    this.#asked = false;
-    this.#askedAgain = false;
     this.#said = false;
     this.#idle = false;
     this.#first = undefined;
     this.#last = undefined;
+    for (const threshold of this.#thresholds) {
+      threshold.asked = false;
+      threshold.done = false;
+    }
   }
 
   /** The running code counts only if it is the same at both limits: many short calls in a row are not a stall. */
@@ -120,15 +134,20 @@ class Watch {
   }
 
   /** Interrupts the thread, even in an endless loop; it answers on top of its current code. */
-  #ask(answered: (culprit: Culprit) => void): void {
+  #ask(): void {
+    this.#evaluate(ASK, (value) => {
+      // The event loop answered, not code on top of which it was asked.
+      if (isCulprit(value) && value.stack === '') this.#idle = true;
+      else if (isCulprit(value)) this.#last = value;
+    });
+  }
+
+  #evaluate(expression: string, then: (value: unknown) => void): void {
     const session = new Session();
     try {
       session.connectToMainThread();
-      session.post('Runtime.evaluate', { expression: EXPRESSION, returnByValue: true }, (error, reply) => {
-        const value: unknown = error ? undefined : reply.result.value;
-        // The event loop answered, not code on top of which it was asked.
-        if (isCulprit(value) && value.stack === '') this.#idle = true;
-        else if (isCulprit(value)) answered(value);
+      session.post('Runtime.evaluate', { expression, returnByValue: true }, (error, reply) => {
+        then(error ? undefined : reply.result.value);
         session.disconnect();
       });
     } catch {
@@ -136,10 +155,25 @@ class Watch {
     }
   }
 
-  #late(kill: boolean): void {
+  #remember(): void {
+    this.#first = this.#last;
+  }
+
+  #say(): void {
+    this.#said = true;
+    aloud(describeStall(this.#blocked()));
+  }
+
+  /** Gives the signals their usual effect: the blocked thread receives none of them. */
+  #release(): void {
+    this.#evaluate(RELEASE, (released) => {
+      if (released === true) aloud('Ctrl-C or SIGTERM ends the process at once while the event loop is blocked');
+    });
+  }
+
+  #kill(): void {
     const blocked = this.#blocked();
     aloud(describeStall(blocked));
-    if (!kill) return;
     this.#record(blocked);
     for (const marker of this.#notes)
       if (typeof marker === 'string') markEnded(marker);

@@ -13,16 +13,20 @@ import {
   type Blocked,
   type BlockOver,
   describeStall,
+  isOwnWork,
   type MarkerPlace,
   type NotesOpened,
   type WatchdogData,
 } from './blocked.ts';
 import { poison } from './poison-calls.ts';
+import { holdSignals } from './stall-probe.ts';
 import { startThread } from './start-thread.ts';
 import type { WatchdogOption } from './watchdog-option.ts';
 
 export interface WatchdogOptions extends WatchdogOption {
   log: RuntimeLog;
+  /** Milliseconds of a stall after which a signal ends the process at once, as without a listener. Default: never. */
+  readonly releaseMs?: number | undefined;
   /** Called when a stall has ended. */
   over?(blocked: Blocked): void;
 }
@@ -35,7 +39,7 @@ export interface Watchdog {
 }
 
 export const SOFT_MS = 200;
-/** Milliseconds after which a stall is reported on stderr if there is no hard limit. */
+/** Milliseconds after which a stall is reported on stderr. */
 const ALOUD_MS = 2_000;
 const BEAT_MS = 50;
 /** Milliseconds for which further stalls of the same element are counted instead of logged. */
@@ -107,17 +111,19 @@ class ProcessWatchdog implements Watchdog {
     Atomics.add(this.#view, 0, 1);
     // While a debugger is attached, the process must not be killed.
     Atomics.store(this.#view, 1, inspectorUrl() === undefined ? 0 : 1);
+    holdSignals();
     this.#beating = systemClock.after(BEAT_MS, this.#beat);
   };
 
   #start(): void {
-    const { softMs = SOFT_MS, hardMs, record } = this.#options;
+    const { softMs = SOFT_MS, releaseMs, hardMs, record } = this.#options;
     const data: WatchdogData = {
       beats: this.#beats,
       beatMs: BEAT_MS,
       softMs,
-      hardMs: hardMs ?? ALOUD_MS,
-      kill: hardMs !== undefined,
+      aloudMs: Math.max(softMs, ALOUD_MS),
+      releaseMs,
+      hardMs,
       record,
       notes: [...marks.markers],
     };
@@ -162,7 +168,9 @@ class ProcessWatchdog implements Watchdog {
     this.#quiet.set(element, { since: now, unreported: 0 });
     const unreported =
       quiet && quiet.unreported > 0 ? ` (and ${quiet.unreported} more times since the last report)` : '';
-    this.#options.log('warning', `${describeStall(blocked)}${unreported}`, {
+    // The author can do nothing about work of our own, which is long on an overloaded machine only.
+    const level = blocked.culprit && isOwnWork(blocked.culprit) ? 'info' : 'warning';
+    this.#options.log(level, `${describeStall(blocked)}${unreported}`, {
       event: 'blocked',
       ...(element === '' ? {} : { element }),
     });

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
+import { OWN } from '../../../src/core/kernel/package-files.ts';
+import { describeStall, isOwnWork } from '../../../src/features/workers/blocked.ts';
 import { startWatchdog } from '../../../src/features/workers/watchdog.ts';
 import { createServer } from '../../../src/index.ts';
 import { connect } from '../../../src/testing/testing.ts';
@@ -53,6 +55,50 @@ test('one process has one watchdog, and the next begins when it has stopped', ()
   const second = startWatchdog({ log: () => {} });
   assert.ok(second);
   second.stop();
+});
+
+for (const [what, frames, element, said, own] of [
+  [
+    'a tool',
+    ['/home/ada/server.ts:8:3', `${OWN}core/a.js:1:1`, 'node:net:1:1'],
+    'tool "spin"',
+    'by tool "spin": no other',
+    false,
+  ],
+  [
+    'the author outside of a handler',
+    ['/home/ada/server.ts:8:3', 'node:net:1:1'],
+    undefined,
+    'code outside of any handler',
+    false,
+  ],
+  [
+    'a package',
+    ['/home/ada/node_modules/sharp/a.js:1:1', 'node:net:1:1'],
+    undefined,
+    'code outside of any handler',
+    false,
+  ],
+  [
+    'troupe',
+    [`${OWN}core/a.js:1:1`, '/home/ada/node_modules/ajv/a.js:1:1'],
+    undefined,
+    'troupe itself, outside of any',
+    true,
+  ],
+] as const)
+  test(`a stall by ${what} is described as such`, () => {
+    const stack = frames.map((place) => `    at f (${place})`).join('\n');
+    const culprit = { element, digest: undefined, actor: undefined, mail: undefined, stack };
+    assert.match(describeStall({ at: 0, blockedMs: 300, culprit }), said);
+    assert.is(isOwnWork(culprit), own);
+  });
+
+test('a stall shows the frames of the author, and counts the others', () => {
+  const stack = `    at f (/home/ada/server.ts:8:3)\n${`    at g (${OWN}core/a.js:1:1)\n`.repeat(30)}    at node:net:1:1`;
+  const culprit = { element: 'tool "spin"', digest: undefined, actor: undefined, mail: undefined, stack };
+  const [, ...lines] = describeStall({ at: 0, blockedMs: 300, culprit }).split('\n');
+  assert.equal(lines, ['    at f (/home/ada/server.ts:8:3)', '    … 30 frames of troupe, 1 of node']);
 });
 
 test('an invalid option is reported when the server is created', () => {
