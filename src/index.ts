@@ -125,6 +125,7 @@ export { type StdioOptions, stdio } from './core/transports/stdio.ts';
 export type { Readiness, Transport, TransportHost, UnreadyReason } from './core/transports/transport.ts';
 export type { AppDefinition, AppOptions, AppOrigins, AppPermission } from './features/apps/app-options.ts';
 export type { AppRegistration, RegisteredApp } from './features/apps/app-registration.ts';
+export type { ViewLabels, ViewTexts, ViewWords } from './features/apps/view-texts.ts';
 export { elicit, elicitUrl, elicitWith, roots, sample } from './features/asking/invocations.ts';
 export type { ClusterOptions } from './features/cluster/cluster-options.ts';
 export type { ClusterReport } from './features/cluster/cluster-report.ts';

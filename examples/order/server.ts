@@ -1,6 +1,7 @@
 /** Sells tea: a statechart as a set of tools. Each order has a handle, and survives the process if there is a store. */
 import { createServer, type Server, sqlite } from 'troupe';
 import * as z from 'zod';
+import { GERMAN } from './german.ts';
 import { orderMachine, SKU, totalOf } from './order.ts';
 
 /** The store for orders. Without it, they are in memory. */
@@ -22,7 +23,17 @@ server.machine('order', orderMachine, {
   },
   view: ({ context }) => ({ ...context, total: totalOf(context) }),
   annotations: { cancel: { destructiveHint: true } },
-  app: { labels: { patience: 'Time to decide', packing: 'Packed' } },
+  app: {
+    hide: ['payment'],
+    labels: {
+      states: { cart: 'Basket', confirming: 'Your consent', paying: 'Payment' },
+      events: { add_item: 'Add to basket', checkout: 'Check out', cancel: 'Cancel order' },
+      delays: { patience: 'Time to decide', packing: 'Time to pack' },
+      members: { sku: 'Article', agreed: 'Charge my card' },
+      reasons: { filled: 'The basket is empty.' },
+    },
+    translations: { de: GERMAN },
+  },
 });
 
 export default server;

@@ -1,6 +1,7 @@
 /** An instance as the server sends it: in the result of a tool of its machine, in its resource, and in the answers of the watch. */
 import type { FormField } from '../../../src/features/asking/form-model.ts';
 import { isMembers } from '../view/host-link.ts';
+import { forView, type ToolResult } from '../view/server-proxy.ts';
 
 /** A moment: milliseconds since 1970, or ISO 8601. */
 export type Moment = number | string;
@@ -27,7 +28,8 @@ export interface Instance {
   readonly failure?: string;
   readonly expires: Moment;
   readonly asks?: readonly Question[];
-  /** Absent in the result of a tool, as `now` is. */
+  /** Absent in the result of a tool, as `timers` and `now` are. */
+  readonly blocked?: readonly { readonly event: string; readonly guard: string }[];
   readonly timers?: readonly { readonly label: string; readonly at: Moment; readonly lasts: number }[];
   /** The time of the server. */
   readonly now?: Moment;
@@ -36,6 +38,12 @@ export interface Instance {
 /** The server checks what it sends by a schema. Anything else that has a handle is not from this server. */
 export function isInstance(value: unknown): value is Instance {
   return isMembers(value) && typeof value.handle === 'string';
+}
+
+/** The instance in a result: as views show it, or as a model reads it where the host drops the rest. */
+export function instanceIn(result: ToolResult): Instance | undefined {
+  const found = [forView(result).live, result.structuredContent].find(isInstance);
+  return result.isError ? undefined : found;
 }
 
 /** Milliseconds since 1970. */

@@ -2,13 +2,13 @@
 import type { MachinePage } from '../../../src/features/apps/view-definition.ts';
 import { button, element, fill, section } from '../parts/dom.ts';
 import { valueElement } from '../parts/values.ts';
-import { label, reasonOf } from '../parts/words.ts';
+import { isNotOffered, labelled, nameOf, reasonOf, refusalOf, useTexts, word } from '../parts/words.ts';
 import type { Connection } from '../view/connection.ts';
-import type { Members } from '../view/host-link.ts';
-import type { ToolResult } from '../view/server-proxy.ts';
+import { isMembers, type Members, ViewError } from '../view/host-link.ts';
+import { isGone, type ToolResult } from '../view/server-proxy.ts';
 import { actionsPart } from './actions.ts';
 import { chartPart } from './chart.ts';
-import { type Instance, isInstance, msOf, pathsIn } from './instance.ts';
+import { type Instance, instanceIn, isInstance, msOf, pathsIn } from './instance.ts';
 import { questionsPart } from './questions.ts';
 import { timersPart } from './timers.ts';
 
@@ -17,22 +17,19 @@ const MAX_SENTENCE = 500;
 
 /** @param say says a sentence to readers of the screen */
 export function machineView(view: Connection, definition: MachinePage, say: (sentence: string) => void): HTMLElement {
-  const {
-    title,
-    machine,
-    chart: { states },
-    events,
-    answer,
-    get,
-  } = definition;
+  const { machine, states, events, answer, get } = definition;
+  const title = useTexts(definition.texts, definition.translations, view.host.locale) ?? definition.title;
+  document.title = title;
   let instance: Instance | undefined;
   let isWatched = false;
+  let wasWatched = false;
   let dataText: string | undefined;
 
-  const state = element('p', { class: 'state', tabindex: -1 }, 'Waiting');
-  const note = section('Note');
-  const data = section('Data');
-  const chart = chartPart(states, document.querySelector('svg'));
+  const state = element('p', { class: 'state', tabindex: -1 }, word('waiting'));
+  const note = section('note');
+  const data = section('data');
+  const drawn = document.querySelector('svg');
+  const chart = chartPart(states, drawn, new Map(events.map(({ name, title: own }) => [name, own])));
   const timers = timersPart();
   const actions = actionsPart(events, ({ tool, fixed }, values) =>
     act(tool, { handle: instance?.handle, ...fixed, ...values }),
@@ -54,9 +51,10 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
       element('div', {}, questions.element, timers.element, data, actions.element),
     ),
   );
+  new ResizeObserver(() => chart.fit(article.clientWidth)).observe(article);
 
   view.on('result', open);
-  view.on('cancelled', (reason) => tell(`Cancelled. ${reason}`));
+  view.on('cancelled', () => tell(word('cancelled')));
   view.on('host', () => instance && draw(instance));
   return article;
 
@@ -66,36 +64,57 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
 
   /** Shows the result that opened the view. A host may send it days later, so that the watch begins without a version. */
   function open(result: ToolResult): void {
-    const { structuredContent: opened } = result;
-    if (!isInstance(opened)) return tell(textOf(result));
+    const opened = instanceIn(result);
+    if (!opened) return tell(word('notOpened'));
     apply(opened);
-    if (msOf(opened.expires) < Date.now()) tell('This is an earlier state.');
+    if (msOf(opened.expires) < Date.now()) tell(word('earlier'));
     if (!isWatched) void watch();
   }
 
   async function watch(): Promise<void> {
     isWatched = true;
     try {
-      for await (const value of view.watch(uri())) {
+      for await (const value of view.watch(uri(), { onLost: showLoss })) {
         if (!isInstance(value)) continue;
+        wasWatched = true;
         note.hidden = true;
         apply(value);
         // Nothing changes after an end.
         if (value.status !== 'active') break;
       }
     } catch (error) {
-      tell(reasonOf(error), true);
+      if (error instanceof ViewError && error.reason === 'gone') showGone();
+      else tell(wasWatched ? word('lost') : reasonOf(error), true);
     }
     isWatched = false;
   }
 
-  /** Asks for the instance by its tool, which may ask its open questions again: the last resort. */
-  async function refresh(): Promise<void> {
+  /** Shows at once that the server does not answer. The watch continues, and the button does not wait for it. */
+  function showLoss(error?: ViewError): void {
+    if (error) tell(word('lost'), true);
+    else note.hidden = true;
+  }
+
+  function showGone(): void {
+    if (instance) apply({ ...instance, status: 'expired' });
+    tell(word('gone'), true);
+  }
+
+  /**
+   * Asks for the instance again. A host that offers neither the watch nor reads may offer the tool, which is the last resort: it
+   * may ask the open questions again.
+   */
+  async function again(): Promise<void> {
     try {
-      const result = await view.call(get, { handle: instance?.handle });
-      if (isInstance(result.structuredContent)) return apply(result.structuredContent);
-      tell(textOf(result));
-      if (instance) apply({ ...instance, status: 'expired' });
+      const result = await (wasWatched
+        ? view.call(definition.watch, { uri: uri() })
+        : view.call(get, { handle: instance?.handle }));
+      const found = instanceIn(result);
+      if (isGone(result)) return showGone();
+      if (!found) return tell(refusalOf(result), true);
+      note.hidden = true;
+      apply(found);
+      if (!isWatched && found.status === 'active') void watch();
     } catch (error) {
       tell(reasonOf(error), true);
     }
@@ -103,9 +122,17 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
 
   /** Calls a tool for the person, and gives the model a sentence about it. @returns the reason why the call failed */
   async function act(tool: string, args: Members): Promise<string | undefined> {
-    const result = await view.call(tool, args);
-    if (result.isError) return textOf(result);
-    if (isInstance(result.structuredContent)) apply(result.structuredContent);
+    let result: ToolResult;
+    try {
+      result = await view.call(tool, args);
+    } catch (error) {
+      // Nobody knows whether the server has got the call.
+      if (!isNotOffered(error)) tell(word('lost'), true);
+      return reasonOf(error);
+    }
+    if (result.isError) return refusalOf(result);
+    const found = instanceIn(result);
+    if (found) apply(found);
     const sentence = `${machine} ${instance?.handle}: ${state.textContent}, by the user in the view`;
     // The next answer of the server has it, too: many hosts do not offer this.
     const content = [{ type: 'text', text: sentence.slice(0, MAX_SENTENCE) }];
@@ -124,20 +151,27 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
   }
 
   function draw(shown: Instance): void {
-    const { status, accepts, asks = [], output, failure, now } = shown;
+    const { status, accepts, asks = [], blocked = [], now } = shown;
     const isActive = status === 'active';
     const isFocused = article.contains(document.activeElement);
-    const paths = pathsIn(shown.state);
+    const paths = isActive || status === 'done' ? pathsIn(shown.state) : [];
+    // The name of the last state is the outcome. Without one, the status is.
     fill(
       state,
-      ...paths.map((path) => element('strong', {}, states.find((each) => each.path === path)?.label ?? path)),
-      !isActive && element('span', { class: status }, label(status)),
+      ...paths.map((path) => element('strong', {}, nameOf('states', path))),
+      paths.length === 0 && element('strong', { class: status }, word(isStatus(status) ? status : 'done')),
     );
+    state.classList.toggle('over', !isActive);
     chart.show(paths);
     // The results of tools name questions without their fields.
-    if (now !== undefined || asks.length === 0 || !isActive) questions.show(isActive ? asks : []);
-    showData([failure === undefined ? output : { failure }, shown.view]);
-    actions.show(({ name, always }) => isActive && (always || accepts.includes(name)));
+    if (now !== undefined || asks.length === 0 || !isActive)
+      questions.show({ questions: isActive ? asks : [], data: shown.view });
+    showData(outcomeOf(shown));
+    actions.show(({ name, always }) => {
+      const guard = blocked.find(({ event }) => event === name)?.guard;
+      if (isActive && guard !== undefined) return { off: labelled('reasons', guard) ?? word('notNow') };
+      return isActive && (always || accepts.includes(name)) ? 'on' : 'none';
+    });
     // The focus was on a button that is not there any more.
     if (isFocused && !document.activeElement?.getClientRects().length) state.focus();
   }
@@ -153,12 +187,21 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
   }
 
   function tell(sentence: string, isRefreshable = false): void {
-    fill(note, sentence, isRefreshable && button('Refresh', () => void refresh()));
+    fill(note, element('p', {}, sentence), isRefreshable && button(word('again'), () => void again()));
     note.hidden = false;
     say(sentence);
   }
 }
 
-function textOf({ content }: ToolResult): string {
-  return String(content.find(({ text }) => typeof text === 'string')?.text ?? '');
+const ENDS = ['done', 'failed', 'ended', 'expired'] as const;
+
+function isStatus(status: string): status is (typeof ENDS)[number] {
+  return ENDS.some((each) => each === status);
+}
+
+/** The data of an instance: its output and what its author shows, each member once. The reason of a failure is for developers. */
+function outcomeOf({ output, view }: Instance): readonly unknown[] {
+  if (!isMembers(output) || !isMembers(view)) return [output, view];
+  const other = Object.entries(view).filter(([name, value]) => JSON.stringify(output[name]) !== JSON.stringify(value));
+  return [output, other.length === 0 ? undefined : Object.fromEntries(other)];
 }

@@ -1,5 +1,8 @@
 /** Makes elements. Data becomes text nodes and attributes that run nothing: no text becomes markup. */
 
+import type { ViewWords } from '../../../src/features/apps/view-texts.ts';
+import { word } from './words.ts';
+
 export type Child = Node | string | undefined | false;
 
 /** The listeners of a page are for clicks and keys, which happen to elements. */
@@ -42,6 +45,6 @@ export function button(text: string, onclick: () => void, kind?: string): HTMLBu
 }
 
 /** A part of the page with a name for readers of the screen. It is hidden until it has content. */
-export function section(name: string): HTMLElement {
-  return element('section', { 'aria-label': name, hidden: true });
+export function section(name: keyof ViewWords): HTMLElement {
+  return element('section', { class: name, 'aria-label': word(name), hidden: true });
 }

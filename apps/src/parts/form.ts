@@ -3,7 +3,7 @@ import type { Field } from '../../../src/features/asking/form-fields.ts';
 import type { FormField } from '../../../src/features/asking/form-model.ts';
 import { type Members, membersOf } from '../view/host-link.ts';
 import { type Attributes, button, type Child, element, fill, quiet } from './dom.ts';
-import { label, reasonOf } from './words.ts';
+import { choiceName, isTranslated, labelled, memberName, reasonOf, word } from './words.ts';
 
 /** One field: its element, and its value. */
 interface FormEntry {
@@ -81,12 +81,15 @@ function readAll(entries: readonly FormEntry[]): Members {
 let last = 0;
 
 function entryOf(form: FormField, given: unknown): FormEntry {
-  const { name, required, title = label(name), description } = form;
+  const { name, required, description } = form;
+  const title = memberName(name, form.title);
   last += 1;
   const id = `field${last}`;
-  const hint = quiet(description);
+  // In a translation, the label stands for the description, too: that is in the language of the schema.
+  const isSaid = description === title || (isTranslated() && labelled('members', name) !== undefined);
+  const hint = isSaid ? undefined : quiet(description);
   if (hint) hint.id = `${id}hint`;
-  const names = [title, !required && element('span', { class: 'quiet' }, ' (optional)')];
+  const names = [title, !required && element('span', { class: 'quiet' }, ` ${word('optional')}`)];
   const group = (inner: readonly Node[], read: () => object): FormEntry => ({
     name,
     element: element('fieldset', {}, element('legend', {}, ...names), hint, ...inner),
@@ -113,7 +116,7 @@ function entryOf(form: FormField, given: unknown): FormEntry {
   if (field?.kind === 'several') {
     const chosen: readonly unknown[] = Array.isArray(initial) ? initial : [];
     const boxes = field.choices.map((choice, index) =>
-      box(choice.title ?? choice.value, chosen.includes(choice.value), index + 1),
+      box(choiceName(name, choice.value, choice.title), chosen.includes(choice.value), index + 1),
     );
     return group(
       boxes.map(({ row }) => row),
@@ -122,6 +125,7 @@ function entryOf(form: FormField, given: unknown): FormEntry {
   }
   const isTexts = form.kind === 'texts';
   const { control, read } = controlOf(
+    name,
     field,
     isTexts,
     { id, required, 'aria-describedby': hint?.id },
@@ -148,10 +152,16 @@ interface Control {
 
 const TYPES: Readonly<Record<string, string>> = { email: 'email', uri: 'url', date: 'date' };
 
-function controlOf(field: SingleField | undefined, isTexts: boolean, shared: Attributes, value?: string): Control {
+function controlOf(
+  name: string,
+  field: SingleField | undefined,
+  isTexts: boolean,
+  shared: Attributes,
+  value?: string,
+): Control {
   if (!field)
     return {
-      control: element('textarea', { ...shared, placeholder: isTexts ? 'One per line' : 'JSON' }, value),
+      control: element('textarea', { ...shared, placeholder: isTexts ? word('perLine') : 'JSON' }, value),
       read: (text) => (isTexts ? text.split('\n') : JSON.parse(text)),
     };
   if (field.kind === 'one')
@@ -160,9 +170,13 @@ function controlOf(field: SingleField | undefined, isTexts: boolean, shared: Att
         'select',
         shared,
         // Empty, so that a person chooses.
-        value === undefined && element('option', { value: '' }, 'choose'),
+        value === undefined && element('option', { value: '' }, word('choose')),
         ...field.choices.map((choice) =>
-          element('option', { value: choice.value, selected: choice.value === value }, choice.title ?? choice.value),
+          element(
+            'option',
+            { value: choice.value, selected: choice.value === value },
+            choiceName(name, choice.value, choice.title),
+          ),
         ),
       ),
       read: String,

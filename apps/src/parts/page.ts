@@ -5,6 +5,7 @@ import type { Host } from '../view/host-context.ts';
 import { parentWindow } from '../view/parent-window.ts';
 import { browserWindow } from '../view/surroundings.ts';
 import { element } from './dom.ts';
+import { reasonOf } from './words.ts';
 
 /**
  * The colours of the host that the style of the pages uses (style.css). A host that has only some of them would mix with the
@@ -41,7 +42,7 @@ export async function openPage<Definition extends { readonly title: string }>(
     view.on('host', colour);
     main.append(show(view, definition, announcer()));
   } catch (error) {
-    main.append(String(error));
+    main.append(reasonOf(error));
   }
 }
 

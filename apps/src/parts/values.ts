@@ -2,28 +2,32 @@
 import type { Host } from '../view/host-context.ts';
 import { isMembers } from '../view/host-link.ts';
 import { element, quiet } from './dom.ts';
-import { label, words } from './words.ts';
+import { memberName, word, words } from './words.ts';
 
 /** Rows of a table and items of a list that are shown. */
 const MAX_ROWS = 50;
 /** Columns of a table. An object with more members is a list. */
 const MAX_COLUMNS = 8;
 
-/** @param titles the titles of members, by their names; the others are labelled by their names */
+/**
+ * @param titles the titles of members, by their names; the others are labelled by their names
+ * @param member the name of the member that has the value
+ */
 export function valueElement(
   value: unknown,
   host: Host,
   titles: Readonly<Record<string, string | undefined>> = {},
+  member?: string,
 ): HTMLElement {
-  const title = (name: string): string => titles[name] ?? label(name);
-  const inner = (part: unknown): HTMLElement => valueElement(part, host, titles);
+  const title = (name: string): string => memberName(name, titles[name]);
+  const inner = (part: unknown, name = member): HTMLElement => valueElement(part, host, titles, name);
   if (Array.isArray(value) && value.length > 0) {
     const shown = value.slice(0, MAX_ROWS);
     const columns = columnsOf(shown);
     return element(
       'div',
       // A table that is wider than the page scrolls, also by the keyboard.
-      columns ? { class: 'table', tabindex: 0, role: 'region', 'aria-label': 'Table' } : {},
+      columns ? { class: 'table', tabindex: 0, role: 'region', 'aria-label': word('table') } : {},
       columns
         ? element(
             'table',
@@ -32,11 +36,13 @@ export function valueElement(
             element(
               'tbody',
               {},
-              ...shown.map((row) => element('tr', {}, ...columns.map((name) => element('td', {}, inner(row[name]))))),
+              ...shown.map((row) =>
+                element('tr', {}, ...columns.map((name) => element('td', {}, inner(row[name], name)))),
+              ),
             ),
           )
         : element('ul', {}, ...shown.map((item) => element('li', {}, inner(item)))),
-      value.length > MAX_ROWS && quiet(`and ${value.length - MAX_ROWS} more`),
+      value.length > MAX_ROWS && quiet(word('more', { count: `${value.length - MAX_ROWS}` })),
     );
   }
   const members = isMembers(value) ? Object.entries(value).slice(0, MAX_ROWS) : [];
@@ -49,11 +55,11 @@ export function valueElement(
           'div',
           { class: typeof part === 'object' && 'wide' },
           element('dt', {}, title(name)),
-          element('dd', {}, inner(part)),
+          element('dd', {}, inner(part, name)),
         ),
       ),
     );
-  return element('span', {}, typeof value === 'object' ? '–' : words(value, host));
+  return element('span', {}, typeof value === 'object' ? '–' : words(value, host, member));
 }
 
 /** The columns of a list of objects; undefined for another list. */

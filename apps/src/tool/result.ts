@@ -1,6 +1,7 @@
 /** The result of a tool: its data as lists and tables, and else its content as texts and pictures. */
 import { button, element } from '../parts/dom.ts';
 import { valueElement } from '../parts/values.ts';
+import { word } from '../parts/words.ts';
 import type { Connection } from '../view/connection.ts';
 import type { ContentBlock, ToolResult } from '../view/server-proxy.ts';
 
@@ -30,11 +31,11 @@ function blockElement({ type, ...block }: ContentBlock, view: Connection): Node 
   if (type === 'image' && typeof data === 'string' && PICTURE.test(String(mimeType)))
     return element('img', {
       src: `data:${mimeType};base64,${data}`,
-      alt: typeof title === 'string' ? title : 'Result',
+      alt: typeof title === 'string' ? title : word('result'),
     });
   if (type === 'resource_link' && typeof uri === 'string' && /^https:/.test(uri)) {
     const open = (): void => void view.ask('ui/open-link', { url: uri }).catch(() => {});
-    return element('div', {}, button(`Open ${title ?? name ?? uri}`, open));
+    return element('div', {}, button(word('open', { host: String(title ?? name ?? uri) }), open));
   }
   // Line breaks of a text are its form.
   return element('p', { class: 'text' }, typeof text === 'string' ? text : `${type} ${mimeType ?? uri ?? ''}`);

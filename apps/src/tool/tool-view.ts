@@ -2,7 +2,7 @@
 import type { ToolPage } from '../../../src/features/apps/view-definition.ts';
 import { element, fill, quiet, section } from '../parts/dom.ts';
 import { formPart } from '../parts/form.ts';
-import { duration } from '../parts/words.ts';
+import { duration, word } from '../parts/words.ts';
 import type { Connection } from '../view/connection.ts';
 import type { Members } from '../view/host-link.ts';
 import type { ToolResult } from '../view/server-proxy.ts';
@@ -15,8 +15,8 @@ const EVERY_MS = 1_000;
 export function toolView(view: Connection, definition: ToolPage, say: (sentence: string) => void): HTMLElement {
   const { tool, title, description, fields, output } = definition;
   const arguments_ = element('div');
-  const running = section('Running');
-  const shown = section('Result');
+  const running = section('running');
+  const shown = section('result');
   let ticking: ReturnType<typeof setInterval> | undefined;
   let isTouched = false;
   let last: ToolResult | undefined;
@@ -30,11 +30,11 @@ export function toolView(view: Connection, definition: ToolPage, say: (sentence:
     run();
   });
   view.on('result', show);
-  view.on('cancelled', (reason) => {
+  view.on('cancelled', () => {
     stop();
-    fill(shown, quiet(`Cancelled. ${reason}`));
+    fill(shown, quiet(word('cancelled')));
     shown.hidden = false;
-    say('Cancelled');
+    say(word('cancelled'));
   });
   view.on('host', () => last && draw(last));
   write({});
@@ -51,7 +51,7 @@ export function toolView(view: Connection, definition: ToolPage, say: (sentence:
   /** Enters the arguments of the model, until a person enters others. */
   function write(input: Members): void {
     if (isTouched) return;
-    const form = formPart(fields, 'Run again', again, undefined, input);
+    const form = formPart(fields, word('rerun'), again, undefined, input);
     const controls = () => [...arguments_.querySelectorAll<HTMLElement>('input, select, textarea, button')];
     const at = controls().findIndex((control) => control === document.activeElement);
     fill(arguments_, form.element);
@@ -85,7 +85,7 @@ export function toolView(view: Connection, definition: ToolPage, say: (sentence:
     stop();
     fill(
       running,
-      element('div', { class: 'timer' }, 'Running', element('progress', { 'aria-label': 'Running' }), time),
+      element('div', { class: 'timer' }, word('running'), element('progress', { 'aria-label': word('running') }), time),
     );
     running.hidden = false;
     tick();
@@ -101,7 +101,7 @@ export function toolView(view: Connection, definition: ToolPage, say: (sentence:
     stop();
     last = result;
     draw(result);
-    say(result.isError ? 'The tool has failed' : 'The result is there');
+    say(word(result.isError ? 'notDone' : 'finished'));
   }
 
   /** Also in another language. */

@@ -13,8 +13,11 @@ export type Members = Readonly<Record<string, unknown>>;
 
 /** A request that the host did not answer with a result. */
 export class ViewError extends Error {
-  /** `refused`: the host answered with an error. `timeout`: it did not answer in time. `closed`: the view was closed first. */
-  declare readonly reason: 'refused' | 'timeout' | 'closed';
+  /**
+   * `refused`: the host answered with an error. `timeout`: it did not answer in time. `closed`: the view was closed first. `gone`:
+   * the resource of a watch does not exist, or does not any more.
+   */
+  declare readonly reason: 'refused' | 'timeout' | 'closed' | 'gone';
   /** The JSON-RPC code of a refusal, such as -32601 for a method that the host does not offer. */
   declare readonly code: number | undefined;
 

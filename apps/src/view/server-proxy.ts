@@ -1,7 +1,7 @@
 /** The tools and resources of the server, which the host passes on. */
 import { type HostLink, type Members, membersOf } from './host-link.ts';
 
-/** The member of `_meta` with the key that shows the server that a person acts in a view. */
+/** The member of `_meta` for views: the key that shows the server that a person acts, the data of the view, and reasons. */
 const KEY_MEMBER = 'dev.troupe/view';
 /** Milliseconds for a call and a read. */
 const CALL_MS = 600_000;
@@ -15,6 +15,8 @@ export interface ToolResult<Output = unknown> {
   readonly structuredContent?: Output;
   readonly isError?: boolean;
   readonly _meta?: Members;
+  /** The reason for which a call of a view failed, as a Troupe server names it (docs/apps.md, "On the wire"). */
+  readonly reason?: string;
 }
 
 /** The contents of a resource. */
@@ -44,8 +46,9 @@ export interface ServerProxy {
 export function serverProxy({ request }: HostLink): ServerProxy {
   let key: unknown;
   const result = (params: Members): ToolResult => {
-    key = membersOf(params._meta)[KEY_MEMBER] ?? key;
-    const whole = { content: [], ...params };
+    const { key: given, reason } = forView(params);
+    if (given !== undefined) key = { key: given };
+    const whole = { content: [], ...params, ...(typeof reason === 'string' && { reason }) };
     // Some hosts drop what they do not know; a result has content in any case.
     return isResult(whole) ? whole : { content: [] };
   };
@@ -60,6 +63,16 @@ export function serverProxy({ request }: HostLink): ServerProxy {
       return Array.isArray(contents) ? contents : [];
     },
   };
+}
+
+/** The part of a result that is for views alone. */
+export function forView({ _meta }: { readonly _meta?: unknown }): Members {
+  return membersOf(membersOf(_meta)[KEY_MEMBER]);
+}
+
+/** True if the server has refused a call for which no later one has another answer: its subject is not there. */
+export function isGone({ reason = '' }: Pick<ToolResult, 'reason'>): boolean {
+  return reason === 'unknown' || reason === 'expired';
 }
 
 function isResult(value: { readonly content: unknown }): value is ToolResult {

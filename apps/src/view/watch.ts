@@ -1,6 +1,6 @@
 /** The values of a resource as they change: waits at the server if the host proxies `troupe_watch`, and else reads at intervals. */
 import { isMembers, ViewError } from './host-link.ts';
-import type { ServerProxy } from './server-proxy.ts';
+import { isGone, type ServerProxy } from './server-proxy.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /** The tool of the server that answers when a resource differs from a version. */
@@ -8,7 +8,7 @@ const WATCH_TOOL = 'troupe_watch';
 /** Milliseconds that the server waits for a change: a host's own deadline is longer. */
 const WAIT_MS = 25_000;
 /** Milliseconds that the host has to answer beyond that time. */
-const GRACE_MS = 35_000;
+const GRACE_MS = 10_000;
 /** Milliseconds between two reads. */
 const READ_MS = 5_000;
 /** Milliseconds without a change after which the view asks once in {@link REST_MS}. */
@@ -17,9 +17,17 @@ const REST_MS = 60_000;
 /** Failures in a row that a resource survives after it was read once. */
 const MAX_FAILURES = 3;
 
+/** The code of a resource that does not exist (MCP 2025-11-25 server/resources, "Error Handling"). */
+const NOT_FOUND = -32_002;
+
 export interface WatchOptions {
   /** Ends the watch. */
   readonly signal?: AbortSignal;
+  /**
+   * Called with the error when a request fails after others have worked, and without one when a request works again. The watch
+   * continues in the meantime.
+   */
+  readonly onLost?: (error?: ViewError) => void;
 }
 
 export async function* watch<T>(
@@ -27,7 +35,7 @@ export async function* watch<T>(
   surroundings: Surroundings,
   uri: string,
   closed: AbortSignal,
-  { signal }: WatchOptions,
+  { signal, onLost }: WatchOptions,
 ): AsyncGenerator<T, void> {
   const ended = signal ? AbortSignal.any([signal, closed]) : closed;
   /** The version that the page has; its text where the resource is read. */
@@ -35,8 +43,9 @@ export async function* watch<T>(
   const wait = async (): Promise<T | undefined> => {
     const options = { signal: ended, timeoutMs: WAIT_MS + GRACE_MS };
     const args = { uri, waitMs: WAIT_MS, ...(known === undefined ? {} : { version: known }) };
-    const { structuredContent: answer, isError } = await server.call(WATCH_TOOL, args, options);
-    if (isError || !isMembers(answer)) throw new ViewError('refused', uri);
+    const result = await server.call(WATCH_TOOL, args, options);
+    const { structuredContent: answer, isError } = result;
+    if (isError || !isMembers(answer)) throw new ViewError(isGone(result) ? 'gone' : 'refused', uri);
     const { changed, version, value, ...members } = answer;
     known = version;
     if (changed === false) return undefined;
@@ -60,6 +69,7 @@ export async function* watch<T>(
     const began = surroundings.now();
     try {
       const value = await ask();
+      if (failures > 0) onLost?.();
       worked = true;
       failures = 0;
       if (value !== undefined) {
@@ -68,7 +78,10 @@ export async function* watch<T>(
       }
     } catch (error) {
       if (ended.aborted) return;
+      if (error instanceof ViewError && (error.reason === 'gone' || error.code === NOT_FOUND))
+        throw new ViewError('gone', uri, error.code);
       failures += 1;
+      if (worked && error instanceof ViewError) onLost?.(error);
       // A connection may fail once. A refusal of the first attempt is the host's answer.
       if (!worked || failures > MAX_FAILURES) {
         if (ask === read) throw error;

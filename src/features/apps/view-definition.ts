@@ -1,5 +1,6 @@
 /** The data of a generated page, which the server puts into it: the same for every user. Types only. */
 import type { FormField } from '../asking/form-model.ts';
+import type { Translations, ViewTexts } from './view-texts.ts';
 
 /** The page has a placeholder for the JSON of its definition, and one for the picture of a chart (apps/build.ts). */
 export type ViewDefinition = MachinePage | ToolPage;
@@ -15,7 +16,10 @@ export interface MachinePage extends Common {
   readonly kind: 'machine';
   /** The name of the machine. */
   readonly machine: string;
-  readonly chart: { readonly states: readonly ViewState[] };
+  /** The paths of its states, such as `waiting.reminders`. */
+  readonly states: readonly string[];
+  readonly texts: ViewTexts;
+  readonly translations: Translations;
   readonly events: readonly ViewEvent[];
   /** The names of the tools that wait for a change and answer a question. */
   readonly watch: string;
@@ -26,18 +30,12 @@ export interface MachinePage extends Common {
   readonly uri: string;
 }
 
-export interface ViewState {
-  /** Such as `waiting.reminders`. */
-  readonly path: string;
-  readonly label: string;
-  readonly final: boolean;
-}
-
 /** An event that a person may send, by a tool. */
 export interface ViewEvent {
   readonly name: string;
   readonly tool: string;
-  readonly title: string;
+  /** The title of its schema. */
+  readonly title?: string | undefined;
   readonly description?: string | undefined;
   /** Arguments of the tool besides `handle`. */
   readonly fields: readonly FormField[];

@@ -18,6 +18,8 @@ const MAX_PARTS = 600;
 const MAX_MEGABYTES = 384;
 /** The shape of a picture, independent of its reader: equal charts have equal pictures. */
 const PANE: Pane = { width: 1_000, height: 720 };
+/** The shape of a picture that stands beside a form. */
+const PAGE_PANE: Pane = { width: 340, height: 640 };
 
 /** A chart is laid out once. A failed layout is kept, too, so that a reader cannot repeat the work. */
 const layouts = new WeakMap<ChartNode, Promise<PlacedChart | undefined>>();
@@ -39,16 +41,25 @@ export async function pictureOf(chart: ChartNode, options: PictureOptions): Prom
   return drawChart(chart, title, active, await within(layoutOf(chart, clock), clock, waitMs));
 }
 
-/** Draws a chart for a page that has a style of its own (picture.ts). @returns undefined for a chart that cannot be laid out */
-export async function pagePictureOf(chart: ChartNode, clock: Clock): Promise<string | undefined> {
-  const placed = await layoutOf(chart, clock);
+/**
+ * Draws a chart for a page that has a style of its own (picture.ts).
+ *
+ * @param widest the same chart with the longest text of each part in all languages: the picture has room for them
+ * @returns undefined for a chart that cannot be laid out
+ */
+export async function pagePictureOf(
+  chart: ChartNode,
+  clock: Clock,
+  widest: ChartNode = chart,
+): Promise<string | undefined> {
+  const placed = await layoutOf(widest, clock, PAGE_PANE);
   return placed && drawChartForPage(chart, placed);
 }
 
-function layoutOf(chart: ChartNode, clock: Clock): Promise<PlacedChart | undefined> {
+function layoutOf(chart: ChartNode, clock: Clock, pane: Pane = PANE): Promise<PlacedChart | undefined> {
   let layout = layouts.get(chart);
   if (layout === undefined) {
-    layout = partsOf(chart) > MAX_PARTS ? Promise.resolve(undefined) : inTurn(() => layoutInThread(chart, clock));
+    layout = partsOf(chart) > MAX_PARTS ? Promise.resolve(undefined) : inTurn(() => layoutInThread(chart, clock, pane));
     layouts.set(chart, layout);
   }
   return layout;
@@ -92,8 +103,8 @@ parentPort.on('message', (data) => globalThis.onmessage({ data }));
 `;
 
 /** Never rejects. @returns undefined if the thread fails or exceeds its limit, or the page is not built */
-async function layoutInThread(chart: ChartNode, clock: Clock): Promise<PlacedChart | undefined> {
-  const request = { id: 1, sketch: sketch(chart, textWidth), pane: PANE };
+async function layoutInThread(chart: ChartNode, clock: Clock, pane: Pane): Promise<PlacedChart | undefined> {
+  const request = { id: 1, sketch: sketch(chart, textWidth), pane };
   let thread: Worker;
   try {
     thread = startThread();
@@ -104,7 +115,7 @@ async function layoutInThread(chart: ChartNode, clock: Clock): Promise<PlacedCha
     const limit = clock.after(LAYOUT_MS, () => resolve(undefined));
     const end = (data: unknown): void => {
       limit.cancel();
-      resolve(pictureIn(data));
+      resolve(pictureIn(data, pane));
     };
     thread.once('message', end);
     thread.once('error', end);
@@ -132,7 +143,7 @@ function startThread(): Worker {
   });
 }
 
-function pictureIn(data: unknown): PlacedChart | undefined {
+function pictureIn(data: unknown, pane: Pane): PlacedChart | undefined {
   if (!isObject(data) || !Array.isArray(data.placed) || !data.placed.every(isPlaced)) return undefined;
-  return betterIn(PANE, data.placed);
+  return betterIn(pane, data.placed);
 }

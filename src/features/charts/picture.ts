@@ -3,12 +3,13 @@ import type { ChartNode } from '../../core/kernel/charts/chart-node.ts';
 import { drawingOf, SIGNS } from './drawing.ts';
 import { drawInLanes } from './lane-picture.ts';
 import { headPath, roundedPath } from './line-path.ts';
-import type { PlacedChart, PlacedEdge, PlacedNode } from './placed.ts';
+import type { PlacedChart, PlacedEdge, PlacedNode, Rect } from './placed.ts';
 import {
   clipText,
   type EdgeGroup,
   headOf,
   isFrameless,
+  isLabelled,
   LABEL_ROW,
   labelText,
   NAME_HEIGHT,
@@ -91,7 +92,8 @@ type Ink = 'title' | 'name' | 'compoundName' | 'rootName' | 'row' | 'label';
 /** Writes the attributes that paint. */
 interface Pen {
   shape(shape: Shape, mark: Mark, path?: string): string;
-  ink(ink: Ink, mark: Mark): string;
+  /** @param key names the text for a page that translates it: `states:cart`, or the `on` of a transition */
+  ink(ink: Ink, mark: Mark, key: string): string;
 }
 
 /** The light theme of the inspector's page. */
@@ -143,7 +145,7 @@ const INKS: Readonly<Record<Ink, string>> = {
 
 const CLASSES: Pen = {
   shape: (shape, _, path) => `class="${shape}"${path === undefined ? '' : ` data-state="${xml(path)}"`}`,
-  ink: (ink) => `class="${ink}"`,
+  ink: (ink, _, key) => `class="${ink}"${key === '' ? '' : ` data-text="${xml(key)}"`}`,
 };
 
 /** @param title undefined for a picture inside a page, which has the heading, the language of markup and the font of the page */
@@ -163,13 +165,13 @@ function drawPlaced(
   return [
     ...(title === undefined
       ? // In a page that is written from right to left, texts would begin at their right ends.
-        [`<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" direction="ltr">`]
+        [`<svg ${cropped(chart, placed)} direction="ltr">`]
       : [
           `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" font-family="${FAMILY}">`,
           `<title>${xml(title)}</title>`,
           `<rect width="${width}" height="${height}" ${pen.shape('back', 'other')}/>`,
         ]),
-    ...(top === 0 ? [] : [drawText(SIDE, 22, clipText(chart.key), 'name', pen.ink('title', 'other'))]),
+    ...(top === 0 ? [] : [drawText(SIDE, 22, clipText(chart.key), 'name', pen.ink('title', 'other', ''))]),
     `<g transform="translate(0 ${top})">`,
     ...states.filter(({ node }) => node.nodes.length > 0).map(draw),
     ...separators.map(
@@ -189,6 +191,22 @@ function drawPlaced(
     .join('\n');
 }
 
+/** Pixels around a picture in a page, which has a margin of its own. */
+const EDGE = 2;
+
+/** The part of a picture that has content: beside a form, each pixel counts. */
+function cropped(chart: ChartNode, { nodes, edges }: PlacedChart): string {
+  const boxes: readonly Partial<Rect>[] = [
+    ...nodes.filter(({ id }) => id !== chart.path || !isFrameless(chart)),
+    ...edges.flatMap(({ points, label }) => [...points, ...(label ? [label] : [])]),
+  ];
+  const least = (of: (box: Partial<Rect>) => number): number => Math.floor(Math.min(...boxes.map(of))) - EDGE;
+  const [x, y] = [least((box) => box.x ?? 0), least((box) => box.y ?? 0)];
+  const width = -least((box) => -((box.x ?? 0) + (box.width ?? 0))) - x;
+  const height = -least((box) => -((box.y ?? 0) + (box.height ?? 0))) - y;
+  return `viewBox="${x} ${y} ${width} ${height}" width="${width}" height="${height}"`;
+}
+
 function withAncestors(path: string): readonly string[] {
   const keys = path.split('.');
   return keys.map((_, index) => keys.slice(0, index + 1).join('.'));
@@ -206,7 +224,7 @@ function drawState(
   if (type === 'history')
     return group(x, y, [
       `<circle cx="${width / 2}" cy="${height / 2}" r="${width / 2 - 1}" ${pen.shape('box', 'other')}/>`,
-      drawText(width / 2, height / 2 + 4.5, 'H', 'name', pen.ink('name', 'other'), 'middle'),
+      drawText(width / 2, height / 2 + 4.5, 'H', 'name', pen.ink('name', 'other', ''), 'middle'),
     ]);
   if (node.path === '' && isFrameless(node)) return '';
   const nested = node.nodes.length > 0;
@@ -214,7 +232,7 @@ function drawState(
   // A box that is higher than its text, because many lines meet at it, has the text in its middle.
   const lower = nested ? 0 : Math.round((height - headOf(rows.length)) / 2);
   const middle = lower + NAME_HEIGHT / 2;
-  const ink = pen.ink(node.path === '' ? 'rootName' : nested ? 'compoundName' : 'name', mark);
+  const ink = pen.ink(node.path === '' ? 'rootName' : nested ? 'compoundName' : 'name', mark, `states:${path}`);
   return group(x, y, [
     // Separators replace the frame of a region.
     region
@@ -231,11 +249,11 @@ function drawState(
   ]);
 }
 
-function drawRow({ kind, text }: NodeRow, y: number, pen: Pen): string {
+function drawRow({ kind, text, edge }: NodeRow, y: number, pen: Pen): string {
   const paint = pen.shape(kind === 'invoke' ? 'filledSign' : 'sign', 'other');
   return group(SIDE - 6, y, [
     `<path d="${SIGNS[kind]}" transform="translate(6 ${ROW_HEIGHT / 2 - 5})" ${paint}/>`,
-    drawText(22, LABEL_ROW / 2 + 4, text, 'row', pen.ink('row', 'other')),
+    drawText(22, LABEL_ROW / 2 + 4, text, 'row', pen.ink('row', 'other', edge?.on ?? '')),
   ]);
 }
 
@@ -252,16 +270,18 @@ function drawLabel({ edges }: EdgeGroup, { label }: PlacedEdge, within: boolean,
   const { x, y, width, height } = label;
   return group(x, y, [
     `<rect width="${width}" height="${height}" rx="5" ${pen.shape(within ? 'underWithin' : 'under', 'other')}/>`,
-    ...edges.map((edge, index) =>
-      drawText(
-        width / 2,
-        1 + index * LABEL_ROW + LABEL_ROW / 2 + 4,
-        clipText(labelText(edge)),
-        'label',
-        pen.ink('label', mark),
-        'middle',
+    ...edges
+      .filter(isLabelled)
+      .map((edge, index) =>
+        drawText(
+          width / 2,
+          1 + index * LABEL_ROW + LABEL_ROW / 2 + 4,
+          clipText(labelText(edge)),
+          'label',
+          pen.ink('label', mark, edge.on),
+          'middle',
+        ),
       ),
-    ),
   ]);
 }
 

@@ -42,7 +42,7 @@ export interface EdgeGroup {
   readonly id: string;
   readonly from: string;
   readonly to: string;
-  /** Empty for the line of a dot. */
+  /** Empty for the line of a dot. Those without a text are not in the label (`isLabelled`). */
   readonly edges: readonly ChartEdge[];
 }
 
@@ -90,6 +90,11 @@ export function rowsOf(node: ChartNode): readonly NodeRow[] {
 export function labelText({ label, guard, actions = [] }: ChartEdge): string {
   const asks = guard === undefined ? '' : ` [${guard === '' ? 'if' : guard}]`;
   return `${label}${asks}${actions.length === 0 ? '' : ` / ${actions.join(', ')}`}`;
+}
+
+/** False for a transition whose line has no text. */
+export function isLabelled(edge: ChartEdge): boolean {
+  return labelText(edge) !== '';
 }
 
 /** Every line of the picture: a transition with several targets has one line to each. */
@@ -144,13 +149,14 @@ export function sketch(chart: ChartNode, measure: Measure): Sketch {
   return {
     root: nodeOf(chart),
     edges: groupsOf(chart).map(({ id, from, to, edges }) => {
-      if (edges.length === 0) return { id, from, to };
-      const widest = Math.max(...edges.map((edge) => measure(clipText(labelText(edge)), 'label')));
+      const labelled = edges.filter(isLabelled);
+      if (labelled.length === 0) return { id, from, to };
+      const widest = Math.max(...labelled.map((edge) => measure(clipText(labelText(edge)), 'label')));
       return {
         id,
         from,
         to,
-        label: { width: Math.ceil(widest + 2 * LABEL_SIDE), height: edges.length * LABEL_ROW + 2 },
+        label: { width: Math.ceil(widest + 2 * LABEL_SIDE), height: labelled.length * LABEL_ROW + 2 },
       };
     }),
   };

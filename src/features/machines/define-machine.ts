@@ -5,6 +5,7 @@ import type { AuthorizationRule } from '../../core/messages/authorization-rule.t
 import type { Icon, ToolAnnotations } from '../../core/protocol/types.ts';
 import { DEFINED, type Defined } from '../../core/registry/define.ts';
 import type { AuthorSchema, Infer, MaybeInput, ObjectSchema } from '../../core/schema/schema-types.ts';
+import type { Translations, ViewLabels, ViewWords } from '../apps/view-texts.ts';
 import type { CallLimits } from '../guard/limits/call-limits.ts';
 import type { Migrated, OldInstance } from './machine-definition.ts';
 
@@ -22,8 +23,14 @@ export interface MachineAppOptions {
   readonly order?: readonly string[] | undefined;
   /** Events that the view sends only after a second confirmation. Default: those with `destructiveHint`, and `end`. */
   readonly confirm?: readonly string[] | undefined;
-  /** Names for people: of states (by their paths), of events, of members of `view`, of delays. */
-  readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** `picture` (default): the chart is drawn where it has room. `steps`: a list of the states. */
+  readonly chart?: 'picture' | 'steps' | undefined;
+  /** Names for people. */
+  readonly labels?: ViewLabels | undefined;
+  /** Other sentences and words of the page itself. */
+  readonly words?: Partial<ViewWords> | undefined;
+  /** The texts in other languages, by their tags, such as `de`: the language of the host decides. */
+  readonly translations?: Translations | undefined;
 }
 
 export interface MachineOptions<

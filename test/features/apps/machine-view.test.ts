@@ -104,7 +104,7 @@ test('opens from create and get only, and lists its tools for views', async () =
 test('the page has the chart and a form for each event, and the data of no instance', async () => {
   const { server, as } = await shop();
   await opened(as('ada'));
-  const { chart, events, ...rest } = await definitionOf(as('ada'));
+  const { states, events, ...rest } = await definitionOf(as('ada'));
   assert.equal(rest, {
     kind: 'machine',
     server: 'shop',
@@ -114,23 +114,19 @@ test('the page has the chart and a form for each event, and the data of no insta
     answer: 'troupe_answer',
     get: 'order_get',
     uri: 'troupe://order/{handle}',
+    texts: { title: 'Order' },
+    translations: {},
   });
-  const { states } = Object(chart);
-  assert.equal(states, [
-    { path: 'cart', label: 'Cart', final: false },
-    { path: 'signing', label: 'Signing', final: false },
-    { path: 'paid', label: 'Paid', final: true },
-    { path: 'cancelled', label: 'Cancelled', final: true },
-  ]);
+  assert.equal(states, ['cart', 'signing', 'paid', 'cancelled']);
   const listed = Array.isArray(events) ? events.map((event) => Object(event)) : [];
   assert.equal(
-    listed.map(({ name, tool, title, confirm }) => [name, tool, title, confirm]),
+    listed.map(({ name, tool, confirm }) => [name, tool, confirm]),
     [
-      ['add_item', 'order_add_item', 'Add item', false],
-      ['pay', 'order_pay', 'Pay', false],
-      ['sign', 'order_sign', 'Sign', false],
-      ['cancel', 'order_cancel', 'Cancel', true],
-      ['end', 'order_end', 'End', true],
+      ['add_item', 'order_add_item', false],
+      ['pay', 'order_pay', false],
+      ['sign', 'order_sign', false],
+      ['cancel', 'order_cancel', true],
+      ['end', 'order_end', true],
     ],
   );
   const [sku, quantity] = listed[0].fields;
@@ -146,7 +142,9 @@ test.full('options choose the opening tools, the title, the order, the labels, a
     hide: ['sign', 'customer'],
     order: ['pay'],
     confirm: ['pay'],
-    labels: { cart: 'In the cart', pay: 'Pay now', '1 min': 'Time to decide' },
+    chart: 'steps',
+    labels: { states: { cart: 'In the cart' }, events: { pay: 'Pay now' }, delays: { '1 min': 'Time to decide' } },
+    translations: { de: { title: 'Teebestellung' } },
   });
   const client = as('ada');
   const tools = itemsOf('tools/list', await client.modern('tools/list'));
@@ -157,29 +155,39 @@ test.full('options choose the opening tools, the title, the order, the labels, a
   const get = tools.find(({ name }) => name === 'order_get');
   const { contents } = await client.readResource(Object(Object(get?._meta).ui).resourceUri);
   const [, json = ''] = /id="definition">(.*?)<\/script>/.exec(String(Object(contents[0]).text)) ?? [];
-  const { title, events, chart } = JSON.parse(json);
+  const { title, events, texts, translations } = JSON.parse(json);
+  assert.not.match(String(Object(contents[0]).text), /<svg/);
   assert.is(title, 'A tea order');
   assert.equal(
-    events.map(({ name, title: label, confirm }: JsonObject) => [name, label, confirm]),
+    events.map(({ name, confirm }: JsonObject) => [name, confirm]),
     [
-      ['pay', 'Pay now', true],
-      ['add_item', 'Add item', false],
-      ['cancel', 'Cancel', false],
-      ['end', 'End', false],
+      ['pay', true],
+      ['add_item', false],
+      ['cancel', false],
+      ['end', false],
     ],
   );
-  assert.is(chart.states[0].label, 'In the cart');
+  assert.equal(texts.labels.states, { cart: 'In the cart' });
+  assert.equal(translations, { de: { title: 'Teebestellung' } });
   const { uri } = await opened(client);
   await clock.advance(1);
   const live = dataOf(await call(client, 'troupe_watch', { uri }));
   assert.equal(live.view, { items: [] });
-  assert.is(Object(Array.isArray(live.timers) ? live.timers[0] : {}).label, 'Time to decide');
+  // The page names it in its language.
+  assert.is(Object(Array.isArray(live.timers) ? live.timers[0] : {}).label, '1 min');
   await server.close();
   const wrong: readonly (readonly [unknown, RegExp])[] = [
     [{ onn: [] }, /app: onn: no such option/],
-    [{ on: ['send'] }, /on: expected "create" or "get"/],
-    [{ confirm: ['buy'] }, /confirm: "buy" is no event/],
+    [{ on: ['send'] }, /on: expected a list of "create" and "get"/],
+    [{ confirm: ['buy'] }, /confirm: expected a list of events: add_item, pay, sign, cancel, end/],
     [{ hide: 'sign' }, /hide: expected a list/],
+    [{ chart: 'list' }, /chart: expected "picture" or "steps"/],
+    [{ labels: { cart: 'Basket' } }, /labels: cart: no such option; there are states, events, delays/],
+    [{ labels: { states: { crat: 'Basket' } } }, /labels: states: crat: no such name; there are cart, signing/],
+    [{ labels: { values: { sku: 'Tee' } } }, /labels: values: sku: expected an object/],
+    [{ words: { agian: 'Nochmal' } }, /words: agian: no such name; there are waiting, /],
+    [{ translations: { 'de_CH!': {} } }, /translations: expected language tags/],
+    [{ translations: { de: { words: { again: 7 } } } }, /translations: de: words: again: expected a string/],
     ['yes', /app: expected true, false or options/],
   ];
   for (const [app, why] of wrong) assert.match(await refusalOf(shop(app as App)), why);

@@ -11,13 +11,14 @@ const URI = 'troupe://order/h1';
 /** Everything that a watch yields, until it ends. */
 function collected(view: Bridged['view'], signal?: AbortSignal) {
   const values: unknown[] = [];
-  const ended = (async () => {
+  const watching = (async () => {
     for await (const value of view.watch(URI, signal ? { signal } : {})) values.push(value);
-  })().then(
+  })();
+  const ended = watching.then(
     () => 'ended',
     (error: Error) => error.message,
   );
-  return { values, ended };
+  return { values, ended, caught: watching.catch((error: unknown) => error) };
 }
 
 interface Wait {
@@ -199,6 +200,45 @@ test('a resource that was read once survives three failures in a row', async () 
   assert.is(await Promise.race([ended, 'open']), 'open');
   await window.clock.advance(5_000);
   assert.match(await ended, /gone/);
+});
+
+test('a watch reports its loss with the first request that fails, and its return with the first that works', async () => {
+  const { view, waits, window } = await watched();
+  const lost: (string | undefined)[] = [];
+  void (async () => {
+    for await (const _ of view.watch(URI, { onLost: (error) => lost.push(error?.reason) }));
+  })();
+  await settled();
+  await waits[0]?.answer({ version: 1, changed: true });
+  await waits[1]?.fail();
+  assert.equal(lost, ['refused']);
+  await window.clock.advance(5_000);
+  // The host does not answer: the server waits at most 25 seconds, and an answer needs at most 10.
+  await window.clock.advance(35_000);
+  assert.equal(lost, ['refused', 'timeout']);
+  await window.clock.advance(5_000);
+  await waits[3]?.answer({ version: 1, changed: false });
+  assert.equal(lost, ['refused', 'timeout', undefined]);
+  view.close();
+});
+
+test('a watch of a resource that is not there, or not any more, ends at once and is not read', async () => {
+  for (const reason of ['unknown', 'expired']) {
+    let reads = 0;
+    const { view } = await bridged({
+      prepare: (host) => {
+        host.oncalltool = async () =>
+          ({ content: [], isError: true, _meta: { 'dev.troupe/view': { reason } } }) as never;
+        host.onreadresource = async () => {
+          reads += 1;
+          return { contents: [] };
+        };
+      },
+    });
+    const error: unknown = await collected(view).caught;
+    assert.is(Object(error).reason, 'gone');
+    assert.is(reads, 0);
+  }
 });
 
 test('the signal of a watch ends it', async () => {

@@ -3,14 +3,18 @@
 import { nodesOf } from '../../../core/kernel/charts/chart.ts';
 import type { ChartNode } from '../../../core/kernel/charts/chart-node.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
-import { describe, isJsonObject } from '../../../core/protocol/json.ts';
+import { describe, isJsonObject, type JsonValue } from '../../../core/protocol/json.ts';
+import * as option from '../../../core/protocol/option-rows.ts';
 import { ANSWER_TOOL, WATCH_TOOL } from '../../../core/protocol/views.ts';
 import { DefinitionError } from '../../../core/registry/definition-checks.ts';
 import type { CompiledSchema } from '../../../core/schema/schema.ts';
 import type { ServedPage } from '../../apps/app-page.ts';
 import { generatedPage } from '../../apps/generated-page.ts';
+import { chartForView } from '../../apps/view-chart.ts';
 import type { MachinePage, ViewEvent } from '../../apps/view-definition.ts';
 import type { ViewKeys } from '../../apps/view-keys.ts';
+import { textRows, translationsRow } from '../../apps/view-text-checks.ts';
+import { label, textsFor, type ViewTexts } from '../../apps/view-texts.ts';
 import { followerOf } from '../../asking/form.ts';
 import { type FormField, formFieldsOf } from '../../asking/form-model.ts';
 import type { AnyMachine, MachineAppOptions } from '../define-machine.ts';
@@ -36,7 +40,6 @@ export interface MachineApp {
 }
 
 const OPENING = ['create', 'get'] as const;
-const MEMBERS = ['on', 'title', 'hide', 'order', 'confirm', 'labels'];
 
 /** @throws {DefinitionError} for an invalid option; undefined for a machine without views */
 export function machineApp(
@@ -47,18 +50,20 @@ export function machineApp(
 ): MachineApp | undefined {
   const { app = false, name, icons } = definition;
   if (app === false) return undefined;
-  const options = optionsOf(app, `machine "${name}": app`, members);
-  const { on = OPENING, title = definition.title ?? words(name), labels = {} } = options;
-  const states = nodesOf(chart)
-    .filter(({ path }) => path !== '')
-    .map(({ path, key, type }) => ({ path, label: labelIn(labels, path) ?? words(key), final: type === 'final' }));
+  const options = optionsOf(app, `machine "${name}": app`, members, chart);
+  const { on = OPENING, title = definition.title ?? label(name), labels, words, translations = {} } = options;
+  const texts: ViewTexts = { title, labels, words };
+  const states = statesOf(chart);
+  const events = eventsOf(definition, options, members);
   const page: MachinePage = {
     kind: 'machine',
     server,
     title,
     machine: name,
-    chart: { states },
-    events: eventsOf(definition, options, members),
+    states,
+    texts,
+    translations,
+    events,
     watch: WATCH_TOOL,
     answer: ANSWER_TOOL,
     get: `${name}_get`,
@@ -74,9 +79,14 @@ export function machineApp(
       label: `machine "${name}"`,
       definition: page,
       async picture() {
+        if (options.chart === 'steps') return undefined;
+        const { drawn, widest } = chartForView(chart, {
+          titles: new Map(events.map(({ name: event, title: own }) => [event, own])),
+          texts: [texts, ...Object.keys(translations).map((tag) => textsFor(texts, translations, tag))],
+        });
         // Loaded with the first page: most servers are never asked for one.
         const { pagePictureOf } = await import('../../charts/chart-picture.ts');
-        return pagePictureOf(chart, clock);
+        return pagePictureOf(drawn, clock, widest);
       },
       shown: { title, ...(icons ? { icons } : {}) },
       opener: `${name}_get`,
@@ -84,39 +94,41 @@ export function machineApp(
   };
 }
 
+/** The paths of all states, each before its children. */
+function statesOf(chart: ChartNode): readonly string[] {
+  return nodesOf(chart).flatMap(({ path }) => (path === '' ? [] : [path]));
+}
+
 function optionsOf(
   app: true | MachineAppOptions,
   where: string,
   members: ReadonlyMap<string, CompiledSchema>,
+  chart: ChartNode,
 ): MachineAppOptions {
   if (app === true) return {};
-  const reject = (problem: string): never => {
-    throw new DefinitionError(`${where}: ${problem}`);
+  if (!isJsonObject(app)) throw new DefinitionError(`${where}: expected true or options, got ${describe(app)}`);
+  const events = [...members.keys(), 'end'];
+  const known = { states: statesOf(chart), events };
+  const rows: option.Rows<MachineAppOptions> = {
+    on: option.expected('a list of "create" and "get"', (on) => areNamesOf(on, OPENING)),
+    ...textRows(known),
+    hide: option.expected('a list of names', option.areStrings),
+    order: option.expected('a list of names', option.areStrings),
+    confirm: option.expected(`a list of events: ${events.join(', ')}`, (confirm) => areNamesOf(confirm, events)),
+    chart: option.oneOf('picture', 'steps'),
+    translations: translationsRow(known),
   };
-  if (!isJsonObject(app)) return reject(`expected true or options, got ${describe(app)}`);
-  for (const [member, value] of Object.entries(app)) {
-    if (!MEMBERS.includes(member)) reject(`${member}: no such option; there are ${MEMBERS.join(', ')}`);
-    if (value === undefined) continue;
-    if (member === 'title' ? typeof value !== 'string' : member === 'labels' ? !isJsonObject(value) : !isTexts(value))
-      reject(
-        `${member}: expected ${member === 'title' ? 'a string' : member === 'labels' ? 'an object' : 'a list of names'}, got ${describe(value)}`,
-      );
-  }
-  const { on = OPENING, confirm = [] }: MachineAppOptions = app;
-  for (const tool of on) if (!OPENING.includes(tool)) reject(`on: expected "create" or "get", got ${describe(tool)}`);
-  for (const event of confirm)
-    if (event !== 'end' && !members.has(event))
-      reject(`confirm: "${event}" is no event; there are ${[...members.keys(), 'end'].join(', ')}`);
+  option.check(`${where}: `, app, rows, DefinitionError);
   return app;
 }
 
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((each) => typeof each === 'string');
+function areNamesOf(value: unknown, names: readonly string[]): boolean {
+  return option.areStrings(value) && value.every((each) => names.includes(each));
 }
 
 function eventsOf(
   { name, single = false, annotations = {} }: AnyMachine,
-  { hide = [], order = [], labels = {}, confirm }: MachineAppOptions,
+  { hide = [], order = [], confirm }: MachineAppOptions,
   members: ReadonlyMap<string, CompiledSchema>,
 ): readonly ViewEvent[] {
   const asksAgain = (event: string): boolean =>
@@ -127,7 +139,7 @@ function eventsOf(
     return {
       name: event,
       tool: single ? `${name}_send` : `${name}_${event}`,
-      title: labelIn(labels, event) ?? (typeof title === 'string' ? title : words(event)),
+      ...(typeof title === 'string' ? { title } : {}),
       ...(typeof description === 'string' ? { description } : {}),
       // One tool for all events takes the members of an event as one argument.
       fields: single && fields.length > 0 ? [dataField(fields)] : fields,
@@ -138,7 +150,6 @@ function eventsOf(
   const end: ViewEvent = {
     name: 'end',
     tool: `${name}_end`,
-    title: labelIn(labels, 'end') ?? 'End',
     fields: [],
     always: true,
     confirm: asksAgain('end'),
@@ -152,14 +163,22 @@ function dataField(fields: readonly FormField[]): FormField {
   return { name: 'data', required: true, title: undefined, description: undefined, kind: 'group', fields };
 }
 
-function shownIn(live: LiveHandle, { hide = [], order = [], labels = {} }: MachineAppOptions): LiveHandle {
-  const { view, timers } = live;
-  const entries = isJsonObject(view) ? Object.entries(view).filter(([name]) => !hide.includes(name)) : undefined;
+function shownIn(live: LiveHandle, options: MachineAppOptions): LiveHandle {
+  const { view, output } = live;
+  const blocked = live.blocked.filter(({ event }) => options.hide?.includes(event) !== true);
   return {
     ...live,
-    ...(entries ? { view: Object.fromEntries(ordered(entries, ([name]) => name, order)) } : {}),
-    timers: timers.map(({ label, ...timer }) => ({ ...timer, label: labelIn(labels, label) ?? label })),
+    blocked,
+    ...(view === undefined ? {} : { view: membersIn(view, options) }),
+    ...(output === undefined ? {} : { output: membersIn(output, options) }),
   };
+}
+
+/** The members that views show, in their order. */
+function membersIn(value: JsonValue, { hide = [], order = [] }: MachineAppOptions): JsonValue {
+  if (!isJsonObject(value)) return value;
+  const entries = Object.entries(value).filter(([name]) => !hide.includes(name));
+  return Object.fromEntries(ordered(entries, ([name]) => name, order));
 }
 
 /** The items in the order of their names; the others follow in their own. */
@@ -169,18 +188,4 @@ function ordered<T>(items: readonly T[], nameOf: (item: T) => string, order: rea
     return place === -1 ? order.length : place;
   };
   return [...items].sort((a, b) => rank(a) - rank(b));
-}
-
-/** A label may have the name of a member that every object has, such as `toString`. */
-function labelIn(labels: Readonly<Record<string, string>>, name: string): string | undefined {
-  return Object.hasOwn(labels, name) ? labels[name] : undefined;
-}
-
-/** A name in words. @example words('add_item') // 'Add item' */
-function words(name: string): string {
-  const spaced = name
-    .replace(/[_.-]+/g, ' ')
-    .replace(/([a-z\d])([A-Z])/g, '$1 $2')
-    .trim();
-  return spaced.charAt(0).toUpperCase() + spaced.slice(1);
 }

@@ -58,6 +58,8 @@ export interface BrowserHost {
   readonly requests: readonly string[];
   /** The texts that the view gave the model, the last one counts. */
   readonly told: readonly string[];
+  /** The heights that the view reported. */
+  readonly heights: readonly number[];
   /** Milliseconds from the frame to `initialized`. */
   readonly openedMs: number;
 }
@@ -71,6 +73,7 @@ export async function openInHost(
 ): Promise<BrowserHost> {
   const requests: string[] = [];
   const told: string[] = [];
+  const heights: number[] = [];
   await page.route('**/*', (route) => {
     const url = route.request().url();
     const body = url === HOST ? HOST_PAGE(width) : url === VIEWS ? PROXY_PAGE : undefined;
@@ -105,6 +108,7 @@ export async function openInHost(
     void bridge.sendSandboxResourceReady({ html });
   };
   bridge.onsizechange = ({ height = 0 }) => {
+    heights.push(height);
     void page.evaluate(`document.querySelector('iframe').style.height = '${height}px'`);
   };
   const ready = new Promise<number>((resolve) => {
@@ -113,5 +117,5 @@ export async function openInHost(
   await bridge.connect(transport as Parameters<AppBridge['connect']>[0]);
   await page.goto(HOST);
   const openedMs = await ready;
-  return { bridge, page, view: page.frameLocator('iframe').frameLocator('iframe'), requests, told, openedMs };
+  return { bridge, page, view: page.frameLocator('iframe').frameLocator('iframe'), requests, told, heights, openedMs };
 }

@@ -3,13 +3,15 @@ import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { McpUiHostContext } from '@modelcontextprotocol/ext-apps/app-bridge';
 import * as assert from 'uvu/assert';
+import { GERMAN } from '../../../../examples/order/german.ts';
 import { Browsing, browserSuite } from '../../../harness/browser.ts';
 import { fullOnly } from '../../../harness/door.ts';
 import { assertFigure } from '../../../harness/pace.ts';
 import { SCALE } from '../../../harness/scale.ts';
+import { until } from '../../../harness/wait.ts';
 import { violationsIn } from './axe.ts';
 import { type BrowserHost, CAPABLE, openInHost } from './host.ts';
-import { order, orderPage, ScriptedServer } from './scripted.ts';
+import { FOR_MODEL, order, orderPage, ScriptedServer } from './scripted.ts';
 
 fullOnly('opens many pages; the quick browser test of views is order.test.ts');
 
@@ -38,6 +40,7 @@ async function opened({
   context = {},
   capabilities = CAPABLE,
   before = '',
+  source = html,
 }: {
   theme?: 'light' | 'dark';
   width?: number;
@@ -47,11 +50,12 @@ async function opened({
   capabilities?: typeof CAPABLE;
   /** A part of the page that precedes its policy. */
   before?: string;
+  source?: string;
 } = {}): Promise<Opened> {
   const page = await browsing.page({ theme, width: Math.max(width, 400), height, scale });
   const server = new ScriptedServer();
   const host = await openInHost(page, {
-    html: html.replace('<head>', () => `<head>${before}`),
+    html: source.replace('<head>', () => `<head>${before}`),
     width,
     capabilities,
     context: { theme, locale: 'en', timeZone: 'UTC', ...context },
@@ -80,7 +84,7 @@ test('shows the state, its data, its timers and its events, and makes no request
   assert.equal(await view.locator('th').allTextContents(), ['Sku', 'Quantity']);
   assert.equal(await view.locator('td').allTextContents(), ['tea', '2', 'kettle', '1']);
   const buttons = view.locator('[aria-label=Actions] > .buttons button:visible');
-  assert.equal(await buttons.allTextContents(), ['Add item', 'Checkout', 'Cancel', 'End']);
+  assert.equal(await buttons.allTextContents(), ['Add item', 'Checkout', 'Cancel', 'Discard']);
   await view.locator('progress').waitFor();
   assert.match((await view.locator('.timer').textContent()) ?? '', /^Patience00:2\d:\d\d$/);
   assert.equal(requests, []);
@@ -94,9 +98,9 @@ test('an event goes to its tool with the key, its refusal is shown at its form, 
   await panel.getByRole('button').click();
   assert.equal(server.calls, []);
   await panel.getByLabel('Sku').selectOption('cup');
-  server.answer = () => ({ content: [{ type: 'text', text: 'Sold out' }], isError: true });
+  server.answer = () => ({ ...FOR_MODEL, _meta: { 'dev.troupe/view': { reason: 'refused' } } });
   await panel.getByRole('button').click();
-  await view.getByRole('alert').filter({ hasText: 'Sold out' }).waitFor();
+  await view.getByRole('alert').filter({ hasText: 'This is not possible now.' }).waitFor();
   assert.equal(told, []);
   assert.is(await panel.getByLabel('Sku').inputValue(), 'cup');
   server.answer = () => {
@@ -117,12 +121,12 @@ test('an event goes to its tool with the key, its refusal is shown at its form, 
   await page.close();
 });
 
-test('a destructive event asks again, and the answer No returns to its button', async () => {
+test('a destructive event asks again, and Back returns to its button', async () => {
   const { view, server, page } = await opened();
   const cancel = view.locator('.buttons').getByRole('button', { name: 'Cancel', exact: true });
   await cancel.click();
   const panel = view.getByRole('group', { name: 'Cancel' });
-  await panel.getByRole('button', { name: 'No' }).click();
+  await panel.getByRole('button', { name: 'Back' }).click();
   assert.ok(await cancel.evaluate((button) => button.matches(':focus')));
   assert.equal(server.calls, []);
   await cancel.click();
@@ -132,7 +136,7 @@ test('a destructive event asks again, and the answer No returns to its button', 
     return server.result();
   };
   await panel.getByLabel('Reason').press('Enter');
-  await view.locator('.done').waitFor();
+  await view.locator('.state', { hasText: 'Cancelled' }).waitFor();
   assert.is(await view.getByRole('button').count(), 0);
   assert.is(await view.locator('progress').count(), 0);
   // The button with the focus has gone: the focus is on the state.
@@ -193,7 +197,7 @@ test('a question of another kind is a link with its host, or waits for the model
     { id: 'name', kind: 'sample', message: 'Find a name' },
   ];
   server.change({ ...ASKING, asks });
-  await view.getByText('Waits for the model').waitFor();
+  await view.getByText('The assistant answers this.').waitFor();
   const group = view.getByRole('group', { name: 'Pay at your bank' });
   await group.getByRole('button', { name: 'Open bank.example.com' }).click();
   await view.locator('.question').nth(1).waitFor();
@@ -248,33 +252,167 @@ test('a host that proxies neither the watch nor reads gets a button, which asks 
         if (name === 'troupe_watch') return { content: [], isError: true };
         return names.filter((each) => each === 'order_get').length === 1
           ? ({ content: [], structuredContent: order({ state: 'packing', version: 9 }) } as never)
-          : { content: [{ type: 'text', text: 'This order has expired.' }], isError: true };
+          : { ...FOR_MODEL, _meta: { 'dev.troupe/view': { reason: 'expired' } } };
       };
     },
   });
   await host.bridge.sendToolResult({ content: [], structuredContent: order() } as never);
-  await host.view.getByText('Method not found').first().waitFor();
-  const refresh = host.view.getByRole('button', { name: 'Refresh' });
-  await refresh.click();
+  await host.view.locator('.note', { hasText: 'This chat does not let you do this here.' }).waitFor();
+  const again = host.view.getByRole('button', { name: 'Try again' });
+  await again.click();
   await host.view.locator('.state', { hasText: 'Packing' }).waitFor();
-  await refresh.click();
-  await host.view.getByText('This order has expired.').first().waitFor();
-  await host.view.locator('.state', { hasText: 'Expired' }).waitFor();
-  assert.is(await host.view.getByRole('button').count(), 0);
+  await again.click();
+  await host.view.locator('.note', { hasText: 'This is no longer available.' }).waitFor();
+  assert.is(await host.view.locator('.state').textContent(), 'No longer available');
+  assert.equal(await host.view.getByRole('button').allTextContents(), ['Try again']);
   await page.close();
 });
 
-test('a late result does not go back, a failed one is shown, and so is a cancelled call', async () => {
+test('a late result does not go back, a failed one is named in words for people, and so is a cancelled call', async () => {
   const { view, server, bridge, page } = await opened();
   server.change({ state: 'packing', accepts: [] });
   await view.locator('.state', { hasText: 'Packing' }).waitFor();
   // An earlier version, from the conversation.
   await bridge.sendToolResult({ content: [], structuredContent: order() } as never);
-  await bridge.sendToolResult({ content: [{ type: 'text', text: 'No such order' }], isError: true });
-  await view.getByText('No such order').first().waitFor();
-  await bridge.sendToolCancelled({ reason: 'user action' });
-  await view.getByText('Cancelled. user action').first().waitFor();
+  await bridge.sendToolResult(FOR_MODEL);
+  await view.locator('.note', { hasText: 'There is nothing to show' }).waitFor();
+  await bridge.sendToolCancelled({ reason: 'AbortError: user action' });
+  await view.locator('.note', { hasText: 'This was cancelled.' }).waitFor();
   assert.is(await view.locator('.state').textContent(), 'Packing');
+  assert.not.match((await view.locator('main').textContent()) ?? '', /order_pay|AbortError/);
+  await page.close();
+});
+
+test('an event that a guard rejects is off, with the reason of the author, until it can happen', async () => {
+  const { view, server, page } = await opened();
+  server.change({ accepts: ['add_item', 'cancel'], blocked: [{ event: 'checkout', guard: 'filled' }] });
+  const checkout = view.getByRole('button', { name: 'Checkout' });
+  await view.getByText('Checkout: Add something first.').waitFor();
+  assert.is(await checkout.getAttribute('aria-disabled'), 'true');
+  assert.is(
+    await view.locator(`#${await checkout.getAttribute('aria-describedby')}`).textContent(),
+    'Checkout: Add something first.',
+  );
+  // It has the focus and does nothing: Playwright would wait for a button that is enabled.
+  await checkout.focus();
+  await page.keyboard.press('Enter');
+  server.change({ accepts: ['add_item', 'cancel', 'checkout'], blocked: [] });
+  await view.getByText('Checkout: Add something first.').waitFor({ state: 'hidden' });
+  assert.equal(server.calls, []);
+  assert.ok(await checkout.evaluate((button) => button.matches(':focus')));
+  await page.keyboard.press('Enter');
+  await until(() => server.calls.length > 0);
+  server.change({ blocked: [{ event: 'checkout', guard: 'hasLoyaltyCard' }] });
+  await view.getByText('Checkout: This is not possible now.').waitFor();
+  await page.close();
+});
+
+test('a lost server shows at once, and so does its return; no error of a transport is shown', async () => {
+  const { view, server, page } = await opened();
+  server.lost = new Error('fetch failed: ECONNREFUSED 127.0.0.1:3000');
+  server.change({});
+  const note = view.locator('.note', { hasText: 'The connection is lost. This may be an earlier state.' });
+  await note.waitFor();
+  assert.is(await view.getByRole('status').count(), 1);
+  await view.getByRole('button', { name: 'Checkout' }).click();
+  await view.getByRole('alert').filter({ hasText: 'There was no answer.' }).waitFor();
+  assert.not.match((await view.locator('main').textContent()) ?? '', /ECONNREFUSED|fetch|MCP|-32/);
+  server.lost = undefined;
+  server.change({ view: { total: 1234 } });
+  await note.getByRole('button', { name: 'Try again' }).click();
+  await view.getByText('1,234').waitFor();
+  await note.waitFor({ state: 'hidden' });
+  await page.close();
+});
+
+test('an instance that is gone shows at once, with its last data and without events', async () => {
+  const { view, server, page } = await opened();
+  server.gone = true;
+  server.change({});
+  await view.locator('.note', { hasText: 'This is no longer available.' }).waitFor();
+  assert.equal(await view.getByRole('button').allTextContents(), ['Try again']);
+  assert.is(await view.locator('td').count(), 4);
+  await page.close();
+});
+
+test('the end shows each outcome once', async () => {
+  const { view, server, page } = await opened();
+  const done = { status: 'done', accepts: [], timers: [] };
+  server.change({ ...done, state: 'shipped', output: { total: 38, parcel: 'P7' } });
+  await view.locator('.state', { hasText: 'Shipped' }).waitFor();
+  assert.is(await view.locator('.state').textContent(), 'Shipped');
+  assert.equal(await view.locator('dt').allTextContents(), ['Total', 'Parcel', 'Customer', 'Items']);
+  await page.close();
+  const other = await opened();
+  other.server.change({ ...done, status: 'failed', state: 'paying', failure: 'the machine failed (incident 7)' });
+  await other.view.locator('.state', { hasText: 'Failed' }).waitFor();
+  assert.is(await other.view.locator('.state').textContent(), 'Failed');
+  assert.not.match((await other.view.locator('main').textContent()) ?? '', /incident/);
+  await other.page.close();
+});
+
+test('the height of a view changes once with the result that opens it, from 360 to 720 pixels', async () => {
+  for (const width of [360, 560, 720]) {
+    const { view, server, heights, page } = await opened({ width });
+    await view.locator('progress').waitFor();
+    const first = heights.at(-1);
+    // The watch answers, with as much to show.
+    server.change({ view: { ...order().view, total: 83 } });
+    await view.getByText('83').waitFor();
+    assert.is(heights.at(-1), first, `${width}: ${heights}`);
+    assert.ok(
+      heights.every((height) => height > 0),
+      `${heights}`,
+    );
+    await page.close();
+  }
+});
+
+test('chart and form stand side by side from 520 pixels on, and a chart that would be too small is a list', async () => {
+  const large = await orderPage({ de: { labels: { states: { packing: 'Wird sehr sorgfältig gepackt' } } } });
+  for (const [width, isBeside, isDrawn, source] of [
+    [500, false, false, html],
+    [520, true, true, html],
+    [520, true, false, large],
+    [720, true, true, large],
+  ] as const) {
+    const { view, page } = await opened({ width, source });
+    const topOf = (selector: string) =>
+      view
+        .locator(selector)
+        .first()
+        .evaluate((each) => each.getBoundingClientRect().top);
+    assert.is(Math.abs((await topOf('.steps')) - (await topOf('.columns > div'))) < 2, isBeside, `${width}`);
+    assert.is(await view.locator('.picture').isVisible(), isDrawn, `${width}`);
+    await page.close();
+  }
+});
+
+test('a page speaks the language of its host, if its author has translated it', async () => {
+  const page = await browsing.page({ width: 760, height: 900 });
+  const server = new ScriptedServer();
+  const host = await openInHost(page, {
+    html: await orderPage({ de: GERMAN }),
+    context: { theme: 'light', locale: 'de-CH', timeZone: 'UTC' },
+    prepare: server.serve,
+  });
+  await host.bridge.sendToolResult(server.result() as never);
+  const { view } = host;
+  await view.locator('.state', { hasText: 'Warenkorb' }).waitFor();
+  assert.equal(await view.locator('[aria-label=Aktionen] > .buttons button').allTextContents(), [
+    ...['In den Warenkorb', 'Zur Kasse', 'Bestellung stornieren', 'Verwerfen'],
+  ]);
+  assert.equal(await view.locator('select option').allTextContents(), ['bitte wählen', 'Tee', 'Tasse', 'Kessel']);
+  assert.equal(await view.locator('th').allTextContents(), ['Artikel', 'Menge']);
+  const names = await view.locator('svg text').allTextContents();
+  assert.ok(['Warenkorb', 'Zur Kasse', 'Bedenkzeit', 'Wird gepackt', 'Versandt'].every((name) => names.includes(name)));
+  assert.not.ok(
+    names.some((name) => /filled|assign|charge|consent/.test(name)),
+    names.join(),
+  );
+  server.change({ ...ASKING, asks: [{ ...QUESTION, id: 'consent.2' }] });
+  const question = view.getByRole('group', { name: '38 von der Karte von Ada abbuchen?' });
+  await question.getByRole('button', { name: 'Ablehnen' }).waitFor();
   await page.close();
 });
 

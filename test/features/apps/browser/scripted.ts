@@ -7,7 +7,9 @@ import { orderMachine, SKU } from '../../../../examples/order/order.ts';
 import { nodesOf, readChart } from '../../../../src/core/kernel/charts/chart.ts';
 import { systemClock } from '../../../../src/core/kernel/clock.ts';
 import { isObject } from '../../../../src/core/protocol/json.ts';
+import { chartForView } from '../../../../src/features/apps/view-chart.ts';
 import type { MachinePage } from '../../../../src/features/apps/view-definition.ts';
+import type { Translations } from '../../../../src/features/apps/view-texts.ts';
 import { formFieldsOf } from '../../../../src/features/asking/form-model.ts';
 import { pagePictureOf } from '../../../../src/features/charts/chart-picture.ts';
 
@@ -21,15 +23,9 @@ export const DEFINITION: MachinePage = {
   server: 'shop',
   title: 'Order',
   machine: 'order',
-  chart: {
-    states: nodesOf(chart)
-      .filter(({ path }) => path !== '')
-      .map(({ path, key, type }) => ({
-        path,
-        label: key.charAt(0).toUpperCase() + key.slice(1),
-        final: type === 'final',
-      })),
-  },
+  states: nodesOf(chart).flatMap(({ path }) => (path === '' ? [] : [path])),
+  texts: { title: 'Order', labels: { reasons: { filled: 'Add something first.' } } },
+  translations: {},
   events: [
     {
       name: 'add_item',
@@ -62,8 +58,12 @@ export function pageOf(definition: object, kind: string, svg = ''): string {
     .replace('<!--TROUPE-CHART-->', () => svg);
 }
 
-export async function orderPage(): Promise<string> {
-  return pageOf(DEFINITION, 'machine', await pagePictureOf(chart, systemClock));
+export async function orderPage(translations: Translations = {}): Promise<string> {
+  const { drawn, widest } = chartForView(chart, {
+    titles: new Map(DEFINITION.events.map(({ name }) => [name, undefined])),
+    texts: [DEFINITION.texts, ...Object.values(translations)],
+  });
+  return pageOf({ ...DEFINITION, translations }, 'machine', await pagePictureOf(drawn, systemClock, widest));
 }
 
 /** An order as the server shows it to a view. */
@@ -82,6 +82,7 @@ export function order(changes: object = {}) {
     },
     accepts: ['add_item', 'checkout', 'cancel'],
     asks: [],
+    blocked: [],
     timers: [{ label: 'patience', at: new Date(Date.now() + 1_500_000).toISOString(), lasts: 1_800_000 }],
     version: 3,
     created: new Date(Date.now() - 60_000).toISOString(),
@@ -93,12 +94,22 @@ export function order(changes: object = {}) {
 
 export type Order = ReturnType<typeof order>;
 
+/** The failed result of a call, with a text that no person should read. */
+export const FOR_MODEL = {
+  content: [{ type: 'text' as const, text: 'guard "filled" rejected it. Accepted next: order_pay (sku: string)' }],
+  isError: true,
+};
+
 /** A server that a test directs: it answers the watch when the order changes. */
 export class ScriptedServer {
   /** The calls that are no watch. */
   readonly calls: { readonly name: string; readonly arguments: unknown; readonly meta: unknown }[] = [];
   /** Answers a call; by default with the order. */
   answer: (name: string, args: Readonly<Record<string, unknown>>) => object = () => this.result();
+  /** The error of the host while it does not reach the server. */
+  lost: Error | undefined;
+  /** The order has expired. */
+  gone = false;
   #order: Order = order();
   #waiting: (() => void) | undefined;
 
@@ -106,23 +117,27 @@ export class ScriptedServer {
     bridge.oncalltool = async ({ name, arguments: args = {}, _meta }) => {
       if (name !== 'troupe_watch') {
         this.calls.push({ name, arguments: args, meta: _meta });
+        if (this.lost) throw this.lost;
         return this.answer(name, args) as never;
       }
+      if (this.lost) throw this.lost;
       if (args.version === this.#order.version)
         await new Promise<void>((resolve) => {
           this.#waiting = resolve;
         });
+      if (this.lost) throw this.lost;
+      if (this.gone) return { ...FOR_MODEL, _meta: { 'dev.troupe/view': { reason: 'expired' } } };
       return { content: [], structuredContent: { changed: true, ...this.#order } } as never;
     };
   };
 
   /** The result of a tool of the machine. */
   result(): object {
-    const { timers: _, now: __, ...shown } = this.#order;
+    const { timers: _, now: __, blocked: ___, ...shown } = this.#order;
     return {
       content: [{ type: 'text', text: 'order' }],
       structuredContent: shown,
-      _meta: { 'dev.troupe/view': { key: 'k' } },
+      _meta: { 'dev.troupe/view': { key: 'k', live: this.#order } },
     };
   }
 
