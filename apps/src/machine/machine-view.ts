@@ -126,7 +126,7 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
     try {
       result = await view.call(tool, args);
     } catch (error) {
-      // Nobody knows whether the server has got the call.
+      // The server may have got the call, or not.
       if (!isNotOffered(error)) tell(word('lost'), true);
       return reasonOf(error);
     }

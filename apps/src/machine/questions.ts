@@ -1,6 +1,6 @@
 /** The open questions of an instance: forms for the person, links, and those that others answer. */
 
-import { fillIn } from '../../../src/features/apps/view-texts.ts';
+import { withValues } from '../../../src/features/apps/view-texts.ts';
 import { button, element, type Part, quiet, section } from '../parts/dom.ts';
 import { formPart } from '../parts/form.ts';
 import { labelled, word, words } from '../parts/words.ts';
@@ -49,7 +49,7 @@ function messageOf({ id, message = word('question') }: Question, data: unknown, 
   const values = membersOf(data);
   return text === undefined
     ? message
-    : fillIn(text, (name) => (values[name] === undefined ? undefined : words(values[name], host, name)));
+    : withValues(text, (name) => (values[name] === undefined ? undefined : words(values[name], host, name)));
 }
 
 /** The end of a question is no part of it: it changes with each use of the instance. */

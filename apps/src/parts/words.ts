@@ -1,7 +1,6 @@
 /** Values, names and sentences in the language of the host. */
 import {
   ENGLISH,
-  fillIn,
   label,
   nameIn,
   own,
@@ -10,6 +9,7 @@ import {
   type ViewLabels,
   type ViewTexts,
   type ViewWords,
+  withValues,
 } from '../../../src/features/apps/view-texts.ts';
 import type { Host } from '../view/host-context.ts';
 import { ViewError } from '../view/host-link.ts';
@@ -33,7 +33,7 @@ export function isTranslated(): boolean {
 
 /** A sentence or word of the page itself. @param values those of the names in braces */
 export function word(name: keyof ViewWords, values: Readonly<Record<string, string>> = {}): string {
-  return fillIn(texts.words?.[name] ?? ENGLISH[name], (each) => values[each]);
+  return withValues(texts.words?.[name] ?? ENGLISH[name], (each) => values[each]);
 }
 
 /** The name of a state, an event or a delay for people. */

@@ -114,7 +114,7 @@ export function label(name: string): string {
 }
 
 /** Puts values into a text. A name in braces that has none stays as it is. */
-export function fillIn(text: string, valueFor: (name: string) => string | undefined): string {
+export function withValues(text: string, valueFor: (name: string) => string | undefined): string {
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => valueFor(name) ?? whole);
 }
 
@@ -131,5 +131,5 @@ export function nameIn(
   const known = own(labels[kind], name) ?? title;
   if (known !== undefined) return known;
   if (kind === 'states') return label(name.slice(name.lastIndexOf('.') + 1));
-  return LENGTH.test(name) ? fillIn(words.after ?? ENGLISH.after, () => name) : label(name);
+  return LENGTH.test(name) ? withValues(words.after ?? ENGLISH.after, () => name) : label(name);
 }
