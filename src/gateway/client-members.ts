@@ -34,7 +34,7 @@ const SAME: Readonly<Record<string, string>> = {
 /** Members with an effect of their own. */
 const EFFECTIVE = `command args env url headers cwd envFile socket troupe type
   bearer_token_env_var env_http_headers bearerToken bearer_token bearerTokenEnv bearer_token_env requestInit env_vars
-  disabled enabled isActive required disabledTools excludeTools disabled_tools anythingllm includeTools enabled_tools tools
+  disabled enabled isActive required disabledTools excludeTools disabled_tools anythingllm includeTools enabled_tools available_tools tools
   timeout tool_timeout_sec startup_timeout_sec startup_timeout_ms headersHelper sandbox sandboxEnabled`;
 /** Members without an effect, which are no mistakes of their author. */
 const WITHOUT_EFFECT = `autoApprove alwaysAllow trust default_tools_approval_mode
@@ -74,7 +74,9 @@ export function isServerEntry(value: JsonValue | undefined): boolean {
 }
 
 /** Reads the members of an entry that are present as its program means them. Members that contradict each other stay, and fail the checks of an entry. */
-export function commonEntry(given: JsonObject): CommonEntry {
+export function commonEntry(written: JsonObject): CommonEntry {
+  // Some documentation has the target in `transport`.
+  const given = isJsonObject(written.transport) ? { ...written, ...written.transport, transport: undefined } : written;
   const entry: Record<string, JsonValue> = {};
   const options: Record<string, JsonValue> = {};
   const notes: (readonly [string, string])[] = [];
@@ -96,10 +98,17 @@ export function commonEntry(given: JsonObject): CommonEntry {
   const env = Object.fromEntries(passed.flatMap((name) => (typeof name === 'string' ? [[name, `\${${name}:-}`]] : [])));
   if (passed.length > 0) entry.env = { ...env, ...(isJsonObject(entry.env) ? entry.env : {}) };
   const suppressed = isJsonObject(given.anythingllm) ? given.anythingllm.suppressedTools : undefined;
-  const except = [given.disabledTools, given.excludeTools, given.disabled_tools, suppressed].flatMap(listOf);
+  const except = [
+    ...[given.disabledTools, given.excludeTools, given.disabled_tools, suppressed].flatMap(listOf),
+    ...offIn(given.tools),
+  ];
   if (except.length > 0) options.except = except;
-  const only = ['includeTools', 'enabled_tools', 'tools'].map((member) => given[member]).find(Array.isArray);
-  if (only && !only.includes('*')) options.only = only;
+  const only = ['includeTools', 'enabled_tools', 'available_tools', 'tools']
+    .map((member) => given[member])
+    .find((list) => Array.isArray(list));
+  // Goose writes an empty list for all tools.
+  const isAll = only === given.available_tools && listOf(only).length === 0;
+  if (Array.isArray(only) && !only.includes('*') && !isAll) options.only = only;
   const timeoutMs = timeoutOf(given, notes);
   if (timeoutMs !== undefined) options.timeoutMs = timeoutMs;
   const connectMs =
@@ -171,6 +180,14 @@ function timeoutOf(given: JsonObject, notes: (readonly [string, string])[]): num
 /** opencode has a time for the start apart. */
 function startupOf(timeout: JsonValue | undefined): number | undefined {
   return isJsonObject(timeout) ? positive(timeout.startup) : undefined;
+}
+
+/** The tools that an object switches off: false, or an object that is not enabled. */
+function offIn(tools: JsonValue | undefined): readonly string[] {
+  if (!isJsonObject(tools)) return [];
+  return Object.entries(tools).flatMap(([name, tool]) =>
+    tool === false || (isJsonObject(tool) && tool.enabled === false) ? [name] : [],
+  );
 }
 
 function positive(value: JsonValue | undefined): number | undefined {

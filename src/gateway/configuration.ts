@@ -1,5 +1,5 @@
 /** Reads a configuration of MCP servers as Claude Desktop, Claude Code, Cursor, VS Code and other programs write it. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, resolve, sep } from 'node:path';
 import { parseEnv } from 'node:util';
@@ -17,9 +17,12 @@ import { suggestion } from '../core/protocol/near-miss.ts';
 import * as option from '../core/protocol/option-rows.ts';
 import { digest } from '../core/store/seal.ts';
 import { commonEntry, isServerEntry, KNOWN_MEMBERS, presentMembers } from './client-members.ts';
+import { type ConfiguredInput, inputsIn, undescribed } from './inputs.ts';
 import { CONFIGURABLE, type MountOptions } from './mounts/mount-options.ts';
+import { matches } from './mounts/names.ts';
 import type { UpstreamOAuth } from './mounts/upstream-grants.ts';
-import { expandHome, expandVariables, type VariableSource } from './variables.ts';
+import { switchedOff } from './switched-off.ts';
+import { expandHome, expandVariables, type VariableSource, variableOf } from './variables.ts';
 
 /** A server that the gateway can connect to. */
 type ConfiguredTarget =
@@ -71,6 +74,8 @@ export interface GatewayConfiguration {
   readonly problems: readonly ConfigurationProblem[];
   /** The paths of the files with variables (`envFile`), which may not exist. */
   readonly files: ReadonlySet<string>;
+  /** The inputs of its servers that no environment variable has, with those that have a default. */
+  readonly inputs: readonly ConfiguredInput[];
 }
 
 /** The configuration cannot be read. */
@@ -91,6 +96,8 @@ const MAX_SERVERS = 64;
 const LONGEST_NAME = 24;
 const HASH_LENGTH = 5;
 
+/** The words of a command: variables and quoted parts may have spaces. */
+const WORDS = /(?:\$\{[^}]*\}|"[^"]*"|'[^']*'|[^\s"'])+/g;
 /** The members of an entry with a command only. */
 const OF_COMMANDS = ['args', 'env', 'envFile', 'cwd'] as const;
 /** Programs write them in any case, with `-`, `_` or nothing between the words. */
@@ -133,16 +140,22 @@ class ConfigurationReader {
   readonly #servers = new Map<string, ConfiguredServer>();
   readonly #disabled: string[] = [];
   readonly #files = new Set<string>();
+  readonly #inputs: ReadonlyMap<string, ConfiguredInput>;
+  readonly #asked = new Map<string, ConfiguredInput>();
 
   constructor(text: string, { file, environment }: ConfigurationSource) {
     this.#file = file;
     if (text.length > MAX_LENGTH)
       throw new ConfigurationError(`${file}: expected at most ${MAX_LENGTH} characters, got ${text.length}`);
-    const { value, lineOf } = parsed(text, file);
+    const { value, lineOf } = parsed(text, file, (path, line) =>
+      this.#problems.push({ line, field: fieldOf(path), message: 'occurs twice. The last one counts', off: undefined }),
+    );
     if (!isJsonObject(value)) throw new ConfigurationError(`${file}:1: expected a JSON object, got ${describe(value)}`);
     this.#root = value;
     this.#lineOf = lineOf;
-    this.#variables = { environment, folder: workspaceOf(file), home: homedir(), separator: sep };
+    this.#inputs = inputsIn(value);
+    const input = (id: string): string | undefined => this.#input(id, environment);
+    this.#variables = { environment, folder: workspaceOf(file), home: homedir(), separator: sep, input };
   }
 
   read(): GatewayConfiguration {
@@ -170,6 +183,7 @@ class ConfigurationReader {
       disabled: this.#disabled,
       problems: this.#problems,
       files: this.#files,
+      inputs: [...this.#asked.values()],
     };
   }
 
@@ -199,21 +213,21 @@ class ConfigurationReader {
     const given = presentMembers(value);
     read(given, path, 'disabled', isBoolean, 'true or false');
     const { entry, options, off, notes } = commonEntry(given);
-    if (off) {
+    const { by, except: hidden } = switchedOff(this.#root, key);
+    if (by !== undefined && !off) this.#report(path, `${by} of the file switches it off`, undefined);
+    if (off || by !== undefined) {
       this.#disabled.push(name);
       return undefined;
     }
     this.#unknown(path, given);
+    this.#lookUpInputs(given);
     for (const [member, note] of notes) this.#report([...path, member], note, undefined);
     const written = this.#target(path, entry);
     const target = this.#withFile(path, entry, this.#expanded(path, written));
     if (!isJsonObject(given.timeout)) read(given, path, 'timeout', isCount, 'milliseconds, at least 1');
     const ofTroupe = read(entry, path, 'troupe', isJsonObject, 'an object') ?? {};
     const own = this.#authorized(ofTroupe, [...path, 'troupe'], target);
-    // A tool that a person has turned off stays off, whatever else `troupe` leaves out.
-    const except =
-      Array.isArray(options.except) && Array.isArray(own.except) ? { except: [...options.except, ...own.except] } : {};
-    const all: JsonObject = { ...options, ...own, ...except };
+    const all: JsonObject = { ...options, ...own, ...limited(options, own, hidden) };
     const digests = { target: digest({ ...target }), options: digest(all) };
     checkOptions(all, [...path, 'troupe']);
     return {
@@ -234,7 +248,12 @@ class ConfigurationReader {
 
   /** The target with its variables as they are written. */
   #target(path: readonly string[], entry: JsonObject): ConfiguredTarget {
-    const ways = (['command', 'url', 'socket'] as const).filter((way) => entry[way] !== undefined);
+    const present = (['command', 'url', 'socket'] as const).filter((way) => entry[way] !== undefined);
+    const named = typeof entry.type === 'string' ? wayOf(entry.type) : undefined;
+    const ways = present.length > 1 && named !== undefined && present.includes(named) ? [named] : present;
+    for (const other of present)
+      if (!ways.includes(other))
+        this.#report([...path, other], `the type of the entry is ${String(entry.type)}. It is ignored`, undefined);
     const [way, more] = ways;
     if (way === undefined || more !== undefined)
       throw new FieldProblem(path, `expected one of command, url and socket, got ${ways.join(' and ') || 'none'}`);
@@ -249,18 +268,59 @@ class ConfigurationReader {
         } for an entry with ${way}, got ${describe(type)}`,
       );
     const others = way === 'command' ? ['headers'] : [...OF_COMMANDS, ...(way === 'url' ? [] : ['headers'])];
-    const wrong = others.find((member) => entry[member] !== undefined);
-    if (wrong !== undefined) throw new FieldProblem([...path, wrong], `an entry with ${way} has no ${wrong}`);
+    // Programs ignore these, and some write an empty one.
+    for (const member of others)
+      if (isFilled(entry[member]))
+        this.#report([...path, member], `an entry with ${way} has no ${member}. It is ignored`, undefined);
     const value = read(entry, path, way, isNonEmpty, 'a string that is not empty') ?? '';
     if (way === 'socket') return { socket: value };
     if (way === 'url')
       return { url: value, headers: read(entry, path, 'headers', isTexts, 'an object of strings') ?? {} };
+    const [command = value, ...first] = this.#words(value, path);
     return {
-      command: value,
-      args: read(entry, path, 'args', isTextList, 'a list of strings') ?? [],
+      command,
+      args: [...first, ...(read(entry, path, 'args', isTextList, 'a list of strings') ?? [])],
       env: variablesOf(read(entry, path, 'env', isEnvironment, 'an object of strings') ?? {}),
       cwd: read(entry, path, 'cwd', isNonEmpty, 'a string that is not empty') ?? '.',
     };
+  }
+
+  /** The words of a command that has its arguments in one text, as a shell would part them; a program may have spaces in its path. */
+  #words(command: string, path: readonly string[]): readonly string[] {
+    const words = command.match(WORDS) ?? [];
+    const [first = ''] = words;
+    if (words.length < 2) return [command];
+    const isProgram = (text: string): boolean =>
+      existsSync(resolve(this.#variables.folder, expandHome(text, this.#variables)));
+    const isSplit = !isProgram(command) && (!/[/\\]/.test(first) || isProgram(first));
+    if (!isSplit) return [command];
+    this.#report(
+      [...path, 'command'],
+      'a program with its arguments in one text is read as a shell reads it. Write the arguments in args',
+      undefined,
+    );
+    return words.map((word) =>
+      word.replace(/"([^"]*)"|'([^']*)'/g, (_, one?: string, other?: string) => one ?? other ?? ''),
+    );
+  }
+
+  /** Looks up all inputs of an entry: it ends with the first one that has no value, and a person is asked for all of them. */
+  #lookUpInputs(value: JsonValue | undefined): void {
+    if (typeof value === 'string')
+      for (const [, id = ''] of value.matchAll(/\$\{input:([^{}]*)\}/g)) this.#variables.input(id);
+    else if (typeof value === 'object' && value !== null)
+      for (const part of Object.values(value)) this.#lookUpInputs(part);
+  }
+
+  /** An input of VS Code: an environment variable of its name, or its default. */
+  #input(id: string, environment: ConfigurationSource['environment']): string | undefined {
+    const given = [id, variableOf(id)].find(
+      (name) => Object.hasOwn(environment, name) && environment[name] !== undefined,
+    );
+    if (given !== undefined) return environment[given];
+    const input = this.#inputs.get(id) ?? undescribed(id);
+    this.#asked.set(id, input);
+    return input.fallback;
   }
 
   #expanded(path: readonly string[], target: ConfiguredTarget): ConfiguredTarget {
@@ -352,17 +412,56 @@ class ConfigurationReader {
       line = this.#lineOf(container, member) ?? line;
       container = (isJsonObject(container) ? container : Object(container))[member];
     }
-    this.#problems.push({ line, field: path.map((part) => shortened(part, 60)).join('.'), message, off });
+    this.#problems.push({ line, field: fieldOf(path), message, off });
   }
 }
 
-function parsed(text: string, file: string): ReturnType<typeof readCommentedJson> {
+function parsed(
+  text: string,
+  file: string,
+  repeated: (path: readonly string[], line: number) => void,
+): ReturnType<typeof readCommentedJson> {
   try {
-    return readCommentedJson(text);
+    return readCommentedJson(text, repeated);
   } catch (error) {
     if (!(error instanceof CommentedJsonError)) throw error;
     throw new ConfigurationError(`${file}:${error.line}:${error.column}: ${error.message}`);
   }
+}
+
+function fieldOf(path: readonly string[]): string {
+  return path.map((part) => shortened(part, 60)).join('.');
+}
+
+/** A member that says something: not an empty list or object. */
+function isFilled(value: JsonValue | undefined): boolean {
+  return typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : value !== undefined;
+}
+
+/**
+ * The tools that remain. One that a person has switched off in the program's members stays off, whatever `troupe` offers: `except` adds
+ * up, and of two lists `only` the tools of both remain.
+ */
+function limited(options: JsonObject, own: JsonObject, hidden: readonly string[]): JsonObject {
+  const except = [...hidden, ...textsOf(options.except), ...textsOf(own.except)];
+  const both =
+    Array.isArray(options.only) && isTextList(own.only) ? overlap(textsOf(options.only), own.only) : undefined;
+  // A wrong option of `troupe` must not be hidden from its check.
+  return {
+    ...(except.length > 0 && (own.except === undefined || isTextList(own.except)) ? { except } : {}),
+    ...(both && { only: both }),
+  };
+}
+
+/** The names of each list that a pattern of the other matches. */
+function overlap(one: readonly string[], other: readonly string[]): readonly string[] {
+  const within = (names: readonly string[], patterns: readonly string[]): readonly string[] =>
+    names.filter((name) => patterns.some((pattern) => matches(pattern, name)));
+  return [...new Set([...within(one, other), ...within(other, one)])];
+}
+
+function textsOf(value: JsonValue | undefined): readonly string[] {
+  return isTextList(value) ? value : [];
 }
 
 /** The directories in a project in which programs keep their files: paths in these are relative to the project. */

@@ -1,4 +1,4 @@
-/** Replaces the variables in the texts of a configuration: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `{env:VAR}`, `$VAR` and the directories of editors. */
+/** Replaces the variables in the texts of a configuration: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${input:ID}`, `{env:VAR}`, `$VAR` and the directories of editors. */
 
 export interface VariableSource {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -7,6 +7,8 @@ export interface VariableSource {
   /** The directory of `${userHome}`. */
   readonly home: string;
   readonly separator: string;
+  /** @returns the value of an input of VS Code; undefined if it has none */
+  input(id: string): string | undefined;
 }
 
 /** A variable cannot be replaced. */
@@ -50,15 +52,28 @@ export function expandHome(path: string, { home, separator }: Pick<VariableSourc
   return isAtHome ? `${home}${path.slice(1)}` : path;
 }
 
+/**
+ * The environment variable of an input: that of its id, or one that a shell can set.
+ *
+ * @example variableOf('api-key') // 'API_KEY'
+ */
+export function variableOf(input: string): string {
+  return /^\w+$/.test(input) ? input : input.toUpperCase().replace(/\W/g, '_');
+}
+
 function replacement(
   written: string,
   inside: string,
-  { environment, folder, home, separator }: VariableSource,
+  { environment, folder, home, input, separator }: VariableSource,
 ): string {
-  if (inside.startsWith('input:'))
+  if (inside.startsWith('input:')) {
+    const id = inside.slice('input:'.length);
+    const value = input(id);
+    if (value !== undefined) return value;
     throw new VariableError(
-      `${written}: only VS Code can ask for this value. Put it into an environment variable, and write \${env:NAME}`,
+      `${written}: no value. Set the environment variable ${variableOf(id)}, or start the gateway over HTTP on a terminal, where it asks`,
     );
+  }
   switch (inside) {
     case 'workspaceFolder':
       return folder;

@@ -8,7 +8,12 @@ import { suggestion } from '../../core/protocol/near-miss.ts';
 import { stdio } from '../../core/transports/stdio.ts';
 import { reserveStdout } from '../../core/transports/stdout-guard.ts';
 import { createServer } from '../../features/server/server.ts';
-import { type ConfiguredServer, readConfiguration } from '../../gateway/configuration.ts';
+import {
+  ConfigurationError,
+  type ConfiguredServer,
+  type GatewayConfiguration,
+  readConfiguration,
+} from '../../gateway/configuration.ts';
 import { Gateway } from '../../gateway/configured-gateway.ts';
 import { type CallTarget, COMMAND_PATIENCE } from '../call/call-target.ts';
 import { tokenFile } from '../call/state-directory.ts';
@@ -106,7 +111,8 @@ async function judge(
 ): Promise<number> {
   const { approveServer, compareServer, linesOfChange } = await import('../../gateway/approval.ts');
   const { EXIT, Interrupt, withClient } = await import('../call/command-client.ts');
-  const { servers, problems } = readConfiguration(readFileSync(file, 'utf8'), { file, environment: io.env });
+  const environment = await withInputs(file, io);
+  const { servers, problems } = readConfiguration(readFileSync(file, 'utf8'), { file, environment });
   const chosen = servers.filter(({ name, key }) => approve === undefined || name === approve || key === approve);
   if (approve !== undefined && chosen.length === 0)
     throw new UsageError(
@@ -159,10 +165,12 @@ async function serve(line: CommandLine, file: string, io: CommandIo): Promise<vo
     ...(store && { store }),
     ...(log && { log }),
   });
+  // Without another endpoint, stdin is the client.
+  const environment = endpoints.none ? io.env : await withInputs(file, io);
   const gateway = new Gateway({
     file,
     server,
-    environment: io.env,
+    environment,
     tokens: fileTokens(tokenFile(values.data, io)),
     say: (level, text) => say(`troupe gateway: ${text}`, level === 'error' ? 'error' : 'info'),
   });
@@ -183,6 +191,22 @@ async function serve(line: CommandLine, file: string, io: CommandIo): Promise<vo
   watchLoop(server, undefined, false);
   if (!endpoints.none) drainOnSignal(io, server, () => gateway.close());
   endpoints.announce(server);
+}
+
+/** The environment, with what a person answers for the inputs that it lacks. Without a terminal, nothing is asked. */
+async function withInputs(file: string, io: CommandIo): Promise<CommandIo['env']> {
+  if (io.stdin.isTTY !== true || io.stderr.isTTY !== true) return io.env;
+  let inputs: GatewayConfiguration['inputs'];
+  try {
+    ({ inputs } = readConfiguration(readFileSync(file, 'utf8'), { file, environment: io.env }));
+  } catch (error) {
+    // The gateway reports it.
+    if (error instanceof ConfigurationError) return io.env;
+    throw error;
+  }
+  if (inputs.length === 0) return io.env;
+  const { askInputs } = await import('../serving/asked-inputs.ts');
+  return { ...io.env, ...(await askInputs(inputs, io)) };
 }
 
 /** A configuration cannot say who may call. */

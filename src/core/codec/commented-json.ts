@@ -48,13 +48,18 @@ export class CommentedJsonError extends Error {
 /**
  * Parses a text as VS Code reads its configuration: `//` and block comments, and a comma before a closing bracket.
  *
- * @throws {CommentedJsonError} with the first problem and its place; also for a member that occurs twice, and for `__proto__`
+ * @param repeated called with the path and the line of each member that its object has already; the last one counts. Without it, such a
+ *   member is an error
+ * @throws {CommentedJsonError} with the first problem and its place; also for `__proto__`
  * @example readCommentedJson('{ "a": 1, } // one').value // { a: 1 }
  */
-export function readCommentedJson(text: string): CommentedJson {
+export function readCommentedJson(
+  text: string,
+  repeated?: (path: readonly string[], line: number) => void,
+): CommentedJson {
   const lines = new WeakMap<object, Map<string, number>>();
   const places = new WeakMap<object, ObjectPlace>();
-  const value = new Parser(text, lines, places).document();
+  const value = new Parser(text, lines, places, repeated).document();
   return {
     value,
     lineOf: (container, member) => lines.get(container)?.get(member),
@@ -74,14 +79,23 @@ class Parser {
   readonly #text: string;
   readonly #lines: WeakMap<object, Map<string, number>>;
   readonly #places: WeakMap<object, ObjectPlace>;
+  readonly #repeated: ((path: readonly string[], line: number) => void) | undefined;
+  /** The members that lead to the present value. */
+  readonly #path: string[] = [];
   #at = 0;
   /** The text of the last number. */
   #number = '';
   /** A place whose line is known: lines are counted once, because members come in order. */
   #counted = { at: 0, line: 1 };
 
-  constructor(text: string, lines: WeakMap<object, Map<string, number>>, places: WeakMap<object, ObjectPlace>) {
+  constructor(
+    text: string,
+    lines: WeakMap<object, Map<string, number>>,
+    places: WeakMap<object, ObjectPlace>,
+    repeated?: (path: readonly string[], line: number) => void,
+  ) {
     this.#text = text;
+    this.#repeated = repeated;
     this.#lines = lines;
     this.#places = places;
   }
@@ -123,17 +137,22 @@ class Parser {
       if (this.#next() !== '"') throw this.#error('expected the name of a member, in double quotes, or }');
       const start = this.#at;
       const name = this.#string();
-      const why = name === '__proto__' ? 'is not allowed' : lines.has(name) ? 'occurs twice' : undefined;
+      const twice = lines.has(name);
+      const why = name === '__proto__' ? 'is not allowed' : twice && !this.#repeated ? 'occurs twice' : undefined;
       if (why !== undefined) {
         this.#at = start;
         throw this.#error(`the member ${name.slice(0, 60)} ${why}`, false);
       }
-      lines.set(name, this.#place(start).line);
+      const { line } = this.#place(start);
+      lines.set(name, line);
+      this.#path.push(name);
+      if (twice) this.#repeated?.([...this.#path], line);
       if (this.#next() !== ':') throw this.#error('expected a colon');
       this.#at += 1;
       this.#next();
       const begin = this.#at;
       const member = this.#value(depth);
+      this.#path.pop();
       members[name] = member;
       if (typeof member === 'number') keepNumber(members, name, this.#number);
       const end = this.#at;
@@ -153,7 +172,9 @@ class Parser {
     this.#at += 1;
     while (this.#next() !== ']') {
       lines.set(String(items.length), this.#place(this.#at).line);
+      this.#path.push(String(items.length));
       const item = this.#value(depth);
+      this.#path.pop();
       items.push(item);
       if (typeof item === 'number') keepNumber(items, String(items.length - 1), this.#number);
       if (!this.#comma(']')) break;

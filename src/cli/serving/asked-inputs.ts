@@ -1,0 +1,68 @@
+/** Asks a person at a terminal for the inputs of a configuration (`${input:ID}`), as VS Code does. */
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { visibleLine } from '../../core/protocol/visible-text.ts';
+import type { ConfiguredInput } from '../../gateway/inputs.ts';
+import type { CommandIo } from '../command-io.ts';
+
+/**
+ * Asks for each input. An empty answer is the default, or the first of the options.
+ *
+ * @returns the answers by their ids. An input without one is missing: the input of the terminal has ended
+ * @example await askInputs([{ id: 'key', description: 'The key', password: true, fallback: undefined, options: [] }], io) // { key: 's3cret' }
+ */
+export async function askInputs(
+  inputs: readonly ConfiguredInput[],
+  { stdin, stderr, exit }: Pick<CommandIo, 'stdin' | 'stderr' | 'exit'>,
+): Promise<Readonly<Record<string, string>>> {
+  let isSecret = false;
+  // The terminal shows the text that a person types, unless it is a secret.
+  const output = new Writable({
+    write(text, _, done) {
+      if (!isSecret) stderr.write(text);
+      done();
+    },
+  });
+  const lines = createInterface({ input: stdin, output, terminal: stdin.isTTY === true });
+  lines.once('SIGINT', () => exit(INTERRUPTED));
+  const next = lines[Symbol.asyncIterator]();
+  const answers: Record<string, string> = {};
+  try {
+    for (const input of inputs) {
+      const { options, password } = input;
+      for (const [at, option] of options.entries()) stderr.write(`  ${at + 1}) ${visibleLine(option)}\n`);
+      let answer: string | undefined;
+      while (answer === undefined) {
+        stderr.write(promptOf(input));
+        isSecret = password;
+        const { value, done } = await next.next();
+        isSecret = false;
+        if (password) stderr.write('\n');
+        if (done === true) return answers;
+        answer = answerOf(input, value.trim());
+        if (answer === undefined) stderr.write(`  Expected a number from 1 to ${options.length}.\n`);
+      }
+      answers[input.id] = answer;
+    }
+    return answers;
+  } finally {
+    lines.close();
+  }
+}
+
+/** The exit code of a command that a person interrupts. */
+const INTERRUPTED = 130;
+
+/** @returns undefined for an answer that is none of the options */
+function answerOf({ fallback, options }: ConfiguredInput, given: string): string | undefined {
+  const answer = given === '' ? (fallback ?? options[0] ?? '') : given;
+  return options.length === 0 || options.includes(answer) ? answer : options[Number(answer) - 1];
+}
+
+/** @example '  The key (key): ' */
+function promptOf({ id, description, password, fallback, options }: ConfiguredInput): string {
+  const about = description === undefined ? id : `${description} (${id})`;
+  const choices = options.length === 0 ? '' : `, 1 to ${options.length}`;
+  const proposed = fallback ?? options[0];
+  return `  ${visibleLine(`${about}${choices}${proposed === undefined || password ? '' : ` [${proposed}]`}`)}: `;
+}
