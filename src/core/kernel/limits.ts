@@ -108,11 +108,11 @@ export interface Limits {
   readonly maxHandlesPerPrincipal: number;
   /** Milliseconds: the maximum lifetime of a handle. */
   readonly handleTtlMs: number;
-  /** Milliseconds until an unused handle expires. */
+  /** Milliseconds until an unused handle expires that waits for nothing. */
   readonly handleIdleMs: number;
   /** Milliseconds: the cap on both for handles of anonymous clients, whose id is their only protection. */
   readonly handleAnonymousTtlMs: number;
-  /** Milliseconds for which an expired handle is reported as expired, and not as unknown. */
+  /** Milliseconds for which an expired handle is reported as expired, and not as unknown; at most its lifetime. */
   readonly handleRememberMs: number;
   /** Maximum number of expired handles that are remembered. The oldest are forgotten and then reported as unknown. */
   readonly maxRememberedHandles: number;
@@ -196,7 +196,7 @@ export const DEFAULT_LIMITS: Limits = {
   handleTtlMs: 7 * 86_400_000,
   handleIdleMs: 86_400_000,
   handleAnonymousTtlMs: 3_600_000,
-  handleRememberMs: 3_600_000,
+  handleRememberMs: 7 * 86_400_000,
   maxRememberedHandles: 10_000,
   handleRestMs: 30_000,
   maxAwakeHandles: 10_000,
@@ -216,7 +216,14 @@ export const DEFAULT_LIMITS: Limits = {
   sessionSleepMs: 60_000,
 };
 
-const ROWS: option.Rows<Limits> = { ...option.ofDefaults(DEFAULT_LIMITS), anonymousPercent: option.percent };
+const ROWS: option.Rows<Limits> = {
+  ...option.ofDefaults(DEFAULT_LIMITS),
+  ...option.each(
+    ['handleTtlMs', 'handleIdleMs', 'handleAnonymousTtlMs', 'handleRememberMs', 'replyTtlMs'],
+    option.lifetime,
+  ),
+  anonymousPercent: option.percent,
+};
 
 /** A limit that a feature adds: a whole number, in `limits` with those of the core. */
 export interface LimitRow {

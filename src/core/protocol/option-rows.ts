@@ -48,6 +48,14 @@ export function countOf(name: string): Check {
   return name.endsWith('Ms') ? duration : count;
 }
 
+/** Longest lifetime of what is compared with a date, in milliseconds: 100 years. A timer waits for 24.8 days at most. */
+const LONGEST_LIFE_MS = 3_155_760_000_000;
+
+/** A lifetime that ends at a date, and needs no timer of its own. */
+export const lifetime = expected(`whole milliseconds from 1 to ${LONGEST_LIFE_MS} (100 years)`, (value) =>
+  isWhole(value, 1, LONGEST_LIFE_MS),
+);
+
 /** The same row for several options. */
 export function each<Name extends string>(names: readonly Name[], row: Check): { readonly [Each in Name]: Check };
 export function each(names: readonly string[], row: Check): object {

@@ -220,6 +220,11 @@ export class Activation implements InputsOwner {
     return this.hosted.atWork(this.inputs.isWaiting);
   }
 
+  /** True while an invocation has not ended, also one that waits for an answer. */
+  get invokes(): boolean {
+    return this.hosted.atWork(() => false);
+  }
+
   /**
    * Loads the recorded steps of an invocation.
    *

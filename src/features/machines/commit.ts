@@ -87,7 +87,7 @@ export function commitOf(
   for (const { key, data, expires } of replies) writes.push({ type: 'reply', actor, request: key, data, expires });
   // An empty text erases a reply.
   for (const key of forgotten) writes.push({ type: 'reply', actor, request: key, data: '', expires: host.date() });
-  const row = rowIfNeeded(entry, host, activation, own?.kind === 'created');
+  const row = rowIfNeeded(entry, host, activation, activation.timerRows(), own?.kind === 'created');
   if (row) writes.unshift(row);
   return { writes, data };
 }
@@ -107,19 +107,25 @@ function repliesOf(served: readonly ServedCall[], { limits, date }: InstanceServ
   );
 }
 
-/** Writes the row only if it changes: status, running invocations, or lifetime. */
+/** Writes the row only if it changes: status, running invocations, what is pending, or lifetime. */
 function rowIfNeeded(
   entry: HandleRecord,
   host: InstanceServices,
   activation: Activation,
+  timers: readonly TimerRow[],
   created: boolean,
 ): Write | undefined {
   const { limits } = host;
   const lifetime = lifetimeOf(activation.kind, entry.principal, limits);
-  const atWork = entry.status === 'active' && activation.atWork;
-  const same = entry.atWork === atWork && entry.written === entry.status && !isStale(entry, lifetime, limits);
-  if (same && !created) return undefined;
+  const active = entry.status === 'active';
+  const atWork = active && activation.atWork;
+  const pending = active && (timers.length > 0 || activation.invokes);
+  // The time without use begins when nothing is pending any more.
+  if (entry.pending && !pending) entry.used = Math.max(entry.used, host.date());
+  const same = entry.atWork === atWork && entry.pending === pending && entry.written === entry.status;
   entry.atWork = atWork;
+  entry.pending = pending;
+  if (same && !created && !isStale(entry, lifetime, limits)) return undefined;
   return { type: 'actor', actor: rowOf(entry, lifetime, limits) };
 }
 
@@ -139,7 +145,7 @@ export function commitUndone(
     if (!stored.has(timer)) writes.push({ type: 'timer off', actor, timer });
   for (const timer of before.timers) writes.push({ type: 'timer', timer });
   if (host.store.durable) writes.push({ type: 'event', actor, stream: '', seq: turn, kind: 'undone', data: 'null' });
-  const row = rowIfNeeded(entry, host, activation, false);
+  const row = rowIfNeeded(entry, host, activation, before.timers, false);
   if (row) writes.unshift(row);
   return { writes, data };
 }
@@ -159,6 +165,7 @@ export function commitQuarantine(
   const { id: actor } = entry;
   const data = writeStored({ ...readStored(stored, actor), failure });
   entry.atWork = false;
+  entry.pending = false;
   const lifetime = lifetimeOf(kind, entry.principal, host.limits);
   return {
     data,

@@ -76,7 +76,10 @@ export interface MachineOptions<
   readonly previous?: Readonly<Record<string, AnyStateMachine>> | undefined;
   /** Maximum lifetime of an instance in milliseconds, from its creation. Default: `limits.handleTtlMs`. */
   readonly ttlMs?: number | undefined;
-  /** Maximum time in milliseconds that an instance lives without being used. Default: `limits.handleIdleMs`. */
+  /**
+   * Milliseconds without use after which an instance expires that waits for no delay, invocation or answer. Default: the
+   * longer one of `ttlMs`, if it is set, and `limits.handleIdleMs`.
+   */
   readonly idleMs?: number | undefined;
   /** Offer one tool `<name>_send` with the event as an argument, instead of one tool for each event. Default false. */
   readonly single?: boolean | undefined;

@@ -27,6 +27,9 @@ const MOST_ACTIVATING = 256;
 /** Milliseconds between two sweeps for expired handles. */
 const EXPIRY_MS = 60_000;
 
+/** Maximum number of expired handles that a line of the log names. */
+const MOST_NAMED = 20;
+
 /** Maximum number of hibernating handles to list, and of handles to examine for that. */
 const MOST_LISTED = 50;
 const MOST_LISTED_EXAMINED = 1_000;
@@ -223,6 +226,11 @@ export class HandleDirectory implements InstanceDirectory {
   /** Expires a handle. Calls on it are then answered only with the fact that it has expired. */
   expire(entry: HandleRecord): void {
     if (this.#expired.has(entry)) return;
+    this.#expire(entry);
+    this.#sayExpired([entry]);
+  }
+
+  #expire(entry: HandleRecord): void {
     this.#loaded.get(entry)?.expire();
     this.#rememberExpired(entry);
     this.#timerQueue.delete(entry.id);
@@ -403,10 +411,24 @@ export class HandleDirectory implements InstanceDirectory {
   #expireAll(): void {
     const now = this.#host.date();
     this.#creationReplies.expire(now);
+    const expired: HandleRecord[] = [];
     for (const entry of this.#entries.values()) {
-      if (this.#isExpired(entry)) this.expire(entry);
+      if (!this.#expired.has(entry) && this.#isExpired(entry)) {
+        this.#expire(entry);
+        expired.push(entry);
+      }
       if (this.#expired.has(entry) && entry.forgotten <= now) this.#remove(entry);
     }
+    if (expired.length > 0) this.#sayExpired(expired);
+  }
+
+  /** Tells the operator which instances have expired that had not ended, in one line. */
+  #sayExpired(entries: readonly HandleRecord[]): void {
+    const active = entries.filter(({ status }) => status === 'active').map(handleAddress);
+    if (active.length === 0) return;
+    const named = active.slice(0, MOST_NAMED).join(', ');
+    const more = active.length > MOST_NAMED ? ` and ${active.length - MOST_NAMED} more` : '';
+    this.#host.log('info', `expired before its final state: ${named}${more}`, { event: 'handle' });
   }
 
   #remove(entry: HandleRecord): void {

@@ -25,6 +25,8 @@ export interface HandleRecord {
   written: HandleStatus;
   /** Its invocations are running: the instance is activated after a restart without a call. */
   atWork: boolean;
+  /** Something will continue it without a use: a delay, an invocation, or the answer to a question. It is then not idle. */
+  pending: boolean;
   /** The span of the request that created it, as a `traceparent`; known once its instance was in memory. */
   trace: string | undefined;
   /** The date in the store at which the store deletes it. */
@@ -45,8 +47,10 @@ export function noteUnseen(entry: HandleRecord, change: string): void {
   entry.unseen = [...(entry.unseen ?? []), change].slice(-MAX_UNSEEN);
 }
 
-/** The status of the row of an instance with running invocations. All other rows have the status of the handle. */
+/** The status of the row of an instance with running invocations. Most rows have the status of the handle. */
 const AT_WORK = 'active, at work';
+/** The status of the row of an instance that waits for a delay or an answer. */
+const PENDING = 'active, pending';
 
 /** The stored date of the last use may lag by this fraction of the idle time, because not every use is written. */
 const LAG = 8;
@@ -83,13 +87,19 @@ export function lifetimeOf(
   const ttlMs = kind?.ttlMs ?? limits.handleTtlMs;
   return {
     ttlMs: principal === ANONYMOUS ? Math.min(ttlMs, limits.handleAnonymousTtlMs) : ttlMs,
-    idleMs: kind?.idleMs ?? limits.handleIdleMs,
+    // An author who asks for a longer life wants it also without use.
+    idleMs: kind?.idleMs ?? Math.max(kind?.ttlMs ?? 0, limits.handleIdleMs),
   };
 }
 
 /** Returns the date at which a handle expires. */
-export function deadlineOf({ created, used }: HandleRecord, { ttlMs, idleMs }: Lifetime): number {
-  return Math.min(created + ttlMs, used + idleMs);
+export function deadlineOf({ created, used, pending }: HandleRecord, { ttlMs, idleMs }: Lifetime): number {
+  return pending ? created + ttlMs : Math.min(created + ttlMs, used + idleMs);
+}
+
+/** The milliseconds for which an expired handle is remembered: not longer than it may live, so that short lives leave little behind. */
+function rememberedMs({ ttlMs }: Lifetime, limits: Limits): number {
+  return Math.min(limits.handleRememberMs, ttlMs);
 }
 
 /**
@@ -97,13 +107,14 @@ export function deadlineOf({ created, used }: HandleRecord, { ttlMs, idleMs }: L
  * that the handle has expired.
  */
 function forgottenAt(entry: HandleRecord, { ttlMs, idleMs }: Lifetime, limits: Limits): number {
-  const { created, used } = entry;
-  return Math.min(created + ttlMs, used + idleMs + Math.ceil(idleMs / LAG)) + limits.handleRememberMs;
+  const { created, used, pending } = entry;
+  const life = pending ? created + ttlMs : Math.min(created + ttlMs, used + idleMs + Math.ceil(idleMs / LAG));
+  return life + rememberedMs({ ttlMs, idleMs }, limits);
 }
 
 /** Returns whether the store would delete the handle too early. */
 export function isStale(entry: HandleRecord, lifetime: Lifetime, limits: Limits): boolean {
-  const needed = Math.min(deadlineOf(entry, lifetime), entry.created + lifetime.ttlMs) + limits.handleRememberMs;
+  const needed = Math.min(deadlineOf(entry, lifetime), entry.created + lifetime.ttlMs) + rememberedMs(lifetime, limits);
   return entry.forgotten < needed;
 }
 
@@ -116,10 +127,15 @@ export function rowOf(entry: HandleRecord, lifetime: Lifetime, limits: Limits): 
     kind: 'handle',
     name: entry.name,
     principal: entry.principal,
-    status: entry.status === 'active' && entry.atWork ? AT_WORK : entry.status,
+    status: statusOf(entry),
     created: entry.created,
     expires: entry.forgotten,
   };
+}
+
+function statusOf({ status, atWork, pending }: HandleRecord): string {
+  if (status !== 'active' || !pending) return status;
+  return atWork ? AT_WORK : PENDING;
 }
 
 /** Creates the record of a row. Its date of last use is as exact as the row allows. */
@@ -127,17 +143,19 @@ export function recordOf(row: ActorRow, lifetime: Lifetime, limits: Limits, foot
   const { id, name, principal, created, status, expires = Number.POSITIVE_INFINITY } = row;
   const { idleMs } = lifetime;
   const known = status === 'done' || status === 'failed' || status === 'ended' ? status : 'active';
+  const pending = status === AT_WORK || status === PENDING;
   return {
     handle: id.slice(actorId(name, '').length),
     id,
     name,
     principal,
     created,
-    used: Math.max(created, expires - limits.handleRememberMs - idleMs),
+    used: pending ? created : Math.max(created, expires - rememberedMs(lifetime, limits) - idleMs),
     status: known,
     incident: undefined,
     written: known,
     atWork: status === AT_WORK,
+    pending,
     trace: undefined,
     forgotten: expires,
     footprint,

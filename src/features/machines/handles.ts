@@ -28,7 +28,7 @@ import {
 import { IdempotentCalls } from './idempotent-calls.ts';
 import type { HandlesOptions } from './instance-services.ts';
 import { Deactivating, damagedHandle, MovedElsewhere, unknownHandle } from './load-instance.ts';
-import { checkDelays, checkKind } from './machine-checks.ts';
+import { checkDelays, checkKind, cutLife } from './machine-checks.ts';
 import type { Caller, HandleChange, HandlePage, MachineKind, SendOptions } from './machine-definition.ts';
 import { OfferedMachines } from './offered-machines.ts';
 import { PoisonEvents, type QuarantinedEvent } from './poison-events.ts';
@@ -52,6 +52,8 @@ export class Handles {
   readonly #poisonEvents: PoisonEvents;
   readonly #directory: HandleDirectory;
   readonly #idempotent: IdempotentCalls;
+  /** The definitions whose lifetimes were compared with the limit for anonymous clients. */
+  readonly #shortLived = new WeakSet<MachineKind>();
   #stopped = false;
 
   constructor(options: HandlesOptions) {
@@ -80,8 +82,7 @@ export class Handles {
    */
   define(kind: MachineKind): void {
     const checked = checkKind(kind);
-    for (const warning of checkDelays(kind, this.#options.limits))
-      this.#options.system.log('warning', warning, { event: 'program' });
+    checkDelays(kind, this.#options.limits);
     this.#machines.set(checked);
     warnOfUntestedXState(this.#options.system.log);
     this.#directory.redefined(kind.name);
@@ -135,6 +136,7 @@ export class Handles {
     caller: Caller,
     more: readonly Write[],
   ): Promise<HandleView> {
+    if (caller.principal === ANONYMOUS) this.#warnOfShortLife(kind);
     const footprint = this.#directory.reserveHandle(caller.principal, caller.ctx?.session?.id, heapBytes(input));
     const now = this.#date();
     const entry: HandleRecord = {
@@ -148,6 +150,7 @@ export class Handles {
       incident: undefined,
       written: 'active',
       atWork: false,
+      pending: false,
       trace: running.getStore()?.request?.span?.traceparent,
       forgotten: 0,
       footprint,
@@ -159,6 +162,14 @@ export class Handles {
       this.#directory.remove(entry);
       throw error;
     }
+  }
+
+  /** Says once for each definition that a client which has not signed in gets less than its author asks for. */
+  #warnOfShortLife(kind: MachineKind): void {
+    const { limits, system } = this.#options;
+    const cut = this.#shortLived.has(kind) ? undefined : cutLife(kind, limits.handleAnonymousTtlMs);
+    this.#shortLived.add(kind);
+    if (cut !== undefined) system.log('warning', cut, { event: 'program' });
   }
 
   #reserveReply({ principal, ctx }: Caller, reply: string, expires: number): CountedReply {

@@ -1,5 +1,6 @@
 /** Checks a machine when it is defined, not when its first client uses it. */
 import type { AnyStateMachine } from 'xstate';
+import { durationOf } from '../../core/kernel/charts/chart.ts';
 import type { Limits } from '../../core/kernel/limits.ts';
 import { describe, isObject } from '../../core/protocol/json.ts';
 import { foreignCopy } from '../../core/registry/xstate-copy.ts';
@@ -48,26 +49,29 @@ export function checkMachine(machine: AnyStateMachine, where: string): void {
  * Checks the delays of a machine against the lifetime of its instances. A delay that depends on the context is not known
  * here.
  *
- * @returns warnings of delays that end only if a client uses the instance in between
  * @throws {TypeError} for a delay that cannot end
  */
-export function checkDelays({ name, machine, ttlMs, idleMs }: MachineKind, limits: Limits): readonly string[] {
+export function checkDelays({ name, machine, ttlMs }: MachineKind, limits: Limits): void {
   const life = ttlMs ?? limits.handleTtlMs;
-  const idle = idleMs ?? limits.handleIdleMs;
-  const delays = fixedDelays(machine);
-  const never = delays.filter(({ ms }) => ms > life);
-  if (never.length > 0) {
-    const texts = never.map(({ ms, where }) => `${where}: the delay of ${ms} ms`);
-    throw new TypeError(
-      `machine ${quoted(name)}: ${texts.join('; ')} never ends, because an instance lives for ${life} ms. Set ttlMs in the options of the machine, or limits.handleTtlMs, to more than ${Math.max(...never.map(({ ms }) => ms))}`,
-    );
-  }
-  return delays
-    .filter(({ ms }) => ms > idle)
-    .map(
-      ({ ms, where }) =>
-        `machine ${quoted(name)}: ${where}: an instance that no client uses expires after ${idle} ms, before its delay of ${ms} ms ends. Set idleMs in the options of the machine, or limits.handleIdleMs, to more than ${ms}`,
-    );
+  const never = fixedDelays(machine).filter(({ ms }) => ms > life);
+  if (never.length === 0) return;
+  const texts = never.map(({ ms, where }) => `${where}: the delay of ${ms} ms`);
+  throw new TypeError(
+    `machine ${quoted(name)}: ${texts.join('; ')} never ends, because an instance lives for ${life} ms. Set ttlMs in the options of the machine, or limits.handleTtlMs, to more than ${Math.max(...never.map(({ ms }) => ms))}`,
+  );
+}
+
+/** Describes what the limit for anonymous clients cuts off: the lifetime that the author sets, or a delay. @returns undefined for nothing */
+export function cutLife({ name, machine, ttlMs = 0 }: MachineKind, anonymousMs: number): string | undefined {
+  const delays = fixedDelays(machine).map(({ ms, where }) => ({
+    ms,
+    what: `${where}: the delay of ${durationOf(ms)}`,
+  }));
+  const asked = [{ ms: ttlMs, what: `its ttlMs of ${durationOf(ttlMs)}` }, ...delays];
+  const longer = asked.filter(({ ms }) => ms > anonymousMs);
+  if (longer.length === 0) return undefined;
+  const cut = longer.map(({ what }) => what).join('; ');
+  return `machine ${quoted(name)}: an instance of a client that has not signed in lives for ${durationOf(anonymousMs)}, which cuts off ${cut}. Set limits.handleAnonymousTtlMs to more than ${Math.max(...longer.map(({ ms }) => ms))}, or let clients sign in`;
 }
 
 /** Copies the machine with a maximum number of steps per turn. */

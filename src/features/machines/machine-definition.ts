@@ -32,7 +32,10 @@ export interface MachineKind {
   readonly previous?: Readonly<Record<string, AnyStateMachine>> | undefined;
   /** Maximum lifetime of an instance in milliseconds, from its creation. Default: limits.handleTtlMs. */
   readonly ttlMs?: number | undefined;
-  /** Maximum time in milliseconds that an instance lives without being used. Default: limits.handleIdleMs. */
+  /**
+   * Milliseconds without use after which an instance expires that waits for no delay, invocation or answer. Default: the
+   * longer one of `ttlMs`, if it is set, and `limits.handleIdleMs`.
+   */
   readonly idleMs?: number | undefined;
   /** True if views show its instances: they can answer its questions. */
   readonly hasViews?: boolean;

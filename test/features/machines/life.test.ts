@@ -1,10 +1,13 @@
 /** The life of a handle: made, sent events, looked at, ended; done, refused, forgotten; in memory or not. */
 import * as assert from 'uvu/assert';
+import { setup } from 'xstate';
+import { elicitWith } from '../../../src/features/asking/invocations.ts';
 import { settled } from '../../../src/testing/simulated-clock.ts';
 import { suite } from '../../harness/door.ts';
-import { ALICE, ANYBODY, BOB, orderKind, orderMachine, refusal, stage, Work } from './support.ts';
+import { ALICE, ANYBODY, BOB, Disk, orderKind, orderMachine, refusal, stage, Work } from './support.ts';
 
 const test = suite('handles');
+const HOUR_MS = 3_600_000;
 const add = (item: string) => ({ type: 'add', data: { item } });
 
 test('a handle is made, takes events, and says what it takes next', async () => {
@@ -127,7 +130,7 @@ test('an idle handle leaves memory and wakes with the next message', async () =>
 
 test('a handle expires without use and at the end of its lifetime, and an expired handle is distinguished from an unknown one', async () => {
   const kind = orderKind(undefined, { idleMs: 3_600_000, ttlMs: 3 * 3_600_000 });
-  const { handles, clock } = await stage([kind]);
+  const { handles, clock } = await stage([kind], { limits: { handleRememberMs: 3_600_000 } });
   const { handle } = await handles.create('order', {}, ALICE);
   const gone: string[] = [];
   handles.onChange(({ type, handle }) => void (type === 'gone' && gone.push(handle)));
@@ -144,6 +147,71 @@ test('a handle expires without use and at the end of its lifetime, and an expire
   // What is not written of each use, and then the hour for which it is remembered.
   await clock.advance(3_600_000 / 8 + 3_700_000);
   assert.is((await refusal(handles.get('order', idle.handle, ALICE))).reason, 'unknown');
+});
+
+/** What each instance waits for when it is created. */
+const waiting = setup({
+  actors: { ask: elicitWith({ type: 'object', properties: {} }), work: new Work().logic },
+}).createMachine({
+  initial: 'begun',
+  states: {
+    begun: { on: { delay: 'delayed', ask: 'asking', work: 'working', rest: 'resting' } },
+    delayed: { after: { [10 * HOUR_MS]: 'resting' } },
+    asking: { invoke: { id: 'size', src: 'ask', input: { message: 'Size?' } } },
+    working: { invoke: { src: 'work' } },
+    resting: {},
+  },
+});
+
+for (const durable of [false, true])
+  for (const [event, hours, expires] of [
+    ['delay', 9, false],
+    ['delay', 10.5, false],
+    ['delay', 11.5, true],
+    ['ask', 9, false],
+    ['work', 9, false],
+    ['rest', 9, true],
+    ['work', 20, true],
+  ] as const)
+    test(`an instance after "${event}" has ${expires ? 'expired' : 'not expired'} ${hours} hours later${durable ? ', also over a restart' : ''}`, async () => {
+      const kind = {
+        name: 'wait',
+        machine: waiting,
+        version: '1',
+        events: ['delay', 'ask', 'work', 'rest'],
+        view: () => null,
+      };
+      const before = await stage(
+        [{ ...kind, idleMs: HOUR_MS, ttlMs: 19 * HOUR_MS }],
+        durable ? { store: new Disk() } : {},
+      );
+      const { handle } = await before.handles.create('wait', {}, ALICE);
+      await before.handles.send('wait', handle, { type: event, data: {} }, ALICE);
+      await before.clock.advance(HOUR_MS / 2);
+      if (durable) await before.handles.stop();
+      const after = durable ? await before.again() : before;
+      await after.clock.advance((hours - 0.5) * HOUR_MS);
+      const got = after.handles.get('wait', handle, ALICE);
+      if (!expires) return assert.is((await got).status, 'active');
+      assert.is((await refusal(got)).reason, 'expired');
+      assert.ok(after.logged.some((line) => line.startsWith('info: expired before its final state: handle/wait/')));
+    });
+
+test('an instance lives without use for as long as its author lets it live', async () => {
+  const { handles, clock } = await stage([orderKind(undefined, { ttlMs: 60 * HOUR_MS })]);
+  const { handle } = await handles.create('order', {}, ALICE);
+  await clock.advance(59 * HOUR_MS);
+  assert.is((await handles.get('order', handle, ALICE)).status, 'active');
+});
+
+test('a lifetime that is cut off for a client without sign-in is a warning, once', async () => {
+  const { handles, logged } = await stage([orderKind(undefined, { ttlMs: 60 * HOUR_MS })]);
+  await handles.create('order', {}, ALICE);
+  assert.equal(logged, []);
+  for (let n = 0; n < 3; n += 1) await handles.create('order', {}, ANYBODY);
+  assert.equal(logged, [
+    'warning: machine "order": an instance of a client that has not signed in lives for 1 h, which cuts off its ttlMs of 60 h. Set limits.handleAnonymousTtlMs to more than 216000000, or let clients sign in',
+  ]);
 });
 
 test('there are bounds: of handles in all, of each principal, and of what waits for one', async () => {

@@ -149,7 +149,7 @@ test('a tool of a machine is checked as well', () => {
   );
 });
 
-test('a delay that an instance does not live to see is an error; one that needs a client in between is a warning', () => {
+test('a delay that an instance does not live to see is an error, and one that is longer than its time without use is none', () => {
   const waiting = (ms: number) =>
     setup({ delays: { fixed: ms } }).createMachine({
       initial: 'a',
@@ -160,13 +160,14 @@ test('a delay that an instance does not live to see is an error; one that needs 
     'machine "m": state "a", entry: the delay of 2001 ms; state "b", entry: the delay of 2001 ms never ends, because an instance lives for 2000 ms. Set ttlMs in the options of the machine, or limits.handleTtlMs, to more than 2001',
   );
   assert.match(register(waiting(8 * 86_400_000)).message, 'because an instance lives for 604800000 ms');
-  const idle = register(waiting(2_000), { ...EVENTS, ttlMs: 2_000, idleMs: 1_999 });
-  assert.is(idle.message, '');
-  assert.is(
-    idle.log[0],
-    'warning: machine "m": state "a", entry: an instance that no client uses expires after 1999 ms, before its delay of 2000 ms ends. Set idleMs in the options of the machine, or limits.handleIdleMs, to more than 2000',
-  );
-  assert.equal(register(waiting(2_000), { ...EVENTS, ttlMs: 2_000, idleMs: 2_000 }), { log: [], message: '' });
-  const limits = { handleTtlMs: 10 * 86_400_000, handleIdleMs: 10 * 86_400_000 };
+  assert.equal(register(waiting(2_000), { ...EVENTS, ttlMs: 2_000, idleMs: 1_999 }), { log: [], message: '' });
+  const limits = { handleTtlMs: 10 * 86_400_000 };
   assert.equal(register(waiting(8 * 86_400_000), EVENTS, { limits }), { log: [], message: '' });
+  // A timer of Node waits for 24.8 days at most.
+  const year = 365 * 86_400_000;
+  assert.equal(register(waiting(year), { ...EVENTS, ttlMs: year }), { log: [], message: '' });
+  assert.match(
+    register(waiting(1), { ...EVENTS, ttlMs: 0 }).message,
+    /ttlMs: expected whole milliseconds from 1 to 3155760000000/,
+  );
 });

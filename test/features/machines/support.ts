@@ -96,6 +96,8 @@ export interface Stage {
   readonly store: Store;
   readonly inspection: Inspection;
   readonly incidents: { readonly id: string; readonly where: string; readonly error: unknown }[];
+  /** What the operator is told. */
+  readonly logged: readonly string[];
   /** Another process on the same store. */
   again(options?: {
     readonly store?: Store;
@@ -119,7 +121,8 @@ export async function stage(
     readonly takes?: readonly number[];
   } = {},
 ): Promise<Stage> {
-  const system = createActorSystem({ clock, log: () => {} });
+  const logged: string[] = [];
+  const system = createActorSystem({ clock, log: (level, message) => void logged.push(`${level}: ${message}`) });
   const { inspection } = system;
   const incidents: { id: string; where: string; error: unknown }[] = [];
   const incident = (where: string, error: unknown): string => {
@@ -144,6 +147,7 @@ export async function stage(
     store,
     inspection,
     incidents,
+    logged,
     async again(other = {}) {
       const later = new SimulatedClock(clock.now() + (other.laterMs ?? 0));
       return stage(other.kinds ?? kinds, { store: other.store ?? store, clock: later, limits });

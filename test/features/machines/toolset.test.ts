@@ -427,7 +427,7 @@ test('a definition that cannot be offered is refused, with how to mend it', () =
   );
   assert.match(refusal('m', { input: z.object({ idempotencyKey: z.string() }) }), /input: idempotencyKey: every tool/);
   assert.match(refusal('m', { machine: {} }), /machine: expected a statechart of XState v5/);
-  assert.match(refusal('m', { ttlMs: 0 }), /ttlMs: expected milliseconds from 1/);
+  assert.match(refusal('m', { ttlMs: 0 }), /ttlMs: expected whole milliseconds from 1/);
   assert.match(refusal('m', { view: 'all' }), /view: expected a function/);
   assert.match(refusal('m', { version: '' }), /version: expected a string that is not empty/);
 });
