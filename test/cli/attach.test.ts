@@ -484,7 +484,7 @@ test('S-37 attach --spawn starts no server in a runtime directory to which other
   assert.equal(readdirSync(join(runtime, 'troupe')), []);
 });
 
-test('a failed start is reported with the last line of its log', async () => {
+test.full('a failed start is reported with the last line of its log', async () => {
   const broken = join(folder, 'broken.mjs');
   writeFileSync(broken, 'throw new Error("no database")');
   const options = { path: freshPath(), idleMs: 1, inspect: false, cwd: folder, env: process.env };

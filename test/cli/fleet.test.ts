@@ -106,7 +106,7 @@ test.full('a crashed node is restarted, and the other serves meanwhile', async (
   assert.match(await (await fetch(metrics)).text(), /^troupe_restarts_total\{node="[12]"\} [12]$/m);
 });
 
-test('R-53 a connection on its way to a process that is killed reaches the other', async () => {
+test.full('R-53 a connection on its way to a process that is killed reaches the other', async () => {
   if (process.platform === 'win32') return;
   const { length } = processes();
   const pid = processes().at(-1) ?? 0;

@@ -4,7 +4,9 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { compiled } from './compiled.ts';
-import { suite } from './door.ts';
+import { fullOnly, suite } from './door.ts';
+
+fullOnly('starts a process for each fixture; the quick test of a run is runner.test.ts');
 
 const here = dirname(fileURLToPath(import.meta.url));
 const test = suite('door');

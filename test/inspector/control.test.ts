@@ -113,7 +113,7 @@ test('S-29 S-30 the answer of a controlled call and the reason against an event 
   await close();
 });
 
-test('a call whose arguments are too deep to be sent is refused, and nothing waits for its answer', async () => {
+test.full('a call whose arguments are too deep to be sent is refused, and nothing waits for its answer', async () => {
   const { control, close } = await controlled();
   const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
   const text = `{"action":"call","tool":"echo","arguments":{"deep":${deep}}}`;

@@ -13,6 +13,7 @@ export async function runInside(files: readonly string[]): Promise<void> {
   const tell = (report: Report): void => void process.send?.(report);
   let used = 0;
   const active: (readonly string[])[] = [];
+  const restore = surroundings();
   for (const file of files) {
     process.stdout.write(`\n${relative(root, file)}\n`);
     tell({ kind: 'begin', file });
@@ -30,6 +31,7 @@ export async function runInside(files: readonly string[]): Promise<void> {
     used = processorSeconds();
     tell({ kind: 'end', file, totals, seconds: (performance.now() - began) / 1000, processor: used - before });
     active.push(process.getActiveResourcesInfo());
+    restore();
   }
   process.disconnect?.();
   // A test that leaves a timer or a socket behind fails its process, but does not hold up the run.
@@ -39,6 +41,20 @@ export async function runInside(files: readonly string[]): Promise<void> {
     );
     process.exit(1);
   }, LINGER_MS).unref();
+}
+
+/** Remembers the environment and the outputs, which files replace. @returns what restores them for the next file */
+function surroundings(): () => void {
+  const env = { ...process.env };
+  const writes = [process.stdout, process.stderr].map((stream) => [stream, stream.write] as const);
+  const said = { ...console };
+  return () => {
+    for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
+    Object.assign(process.env, env);
+    // An output that nobody replaced has its method from its class.
+    for (const [stream, write] of writes) if (stream.write !== write) stream.write = write;
+    Object.assign(console, said);
+  };
 }
 
 /** What keeps the process alive, and for each kind the file since which as many are there: probably the one that left them. */

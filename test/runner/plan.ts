@@ -19,13 +19,17 @@ export const LANES = Math.ceil(2.5 * availableParallelism());
 const FULL_ONLY = /^fullOnly\(/m;
 
 /**
- * The names of what a file can change in its process for the files after it, such as a hook of the module loader, and of what
- * the files before it change for its measurements. A file that has one of them, itself or in a file of the tests that it
- * imports, runs in a process of its own. A listener that the file removes changes nothing, nor does the text of a program that
- * it starts.
+ * The names of what a file can change in its process for the files after it, such as a hook of the module loader. A file that
+ * has one of them, itself or in a file of the tests that it imports, runs in a process of its own. A listener that the file
+ * removes changes nothing, nor does the text of a program that it starts. The runner restores the environment and the outputs.
  */
-const PROCESS =
-  /'(?:node:(?:inspector|v8)|playwright[\w-]*)'|\bpreloadAjv\b|\.discover\(|(?<![.\w])process\.(?:emit|stdin|memoryUsage|chdir|execArgv|title|getActiveResourcesInfo)\b|(?<![.\w])process\.(?:on|once)\('(?!exit')|(?<![.\w])process\.(?:exitCode|env\.\w+|stdout\.write|stderr\.write) = |delete process\.env|\bgc\(|Object\.assign\(globalThis|globalThis\.\w+ = |console\.\w+ = |\bError\.\w+ = /;
+const CHANGES =
+  /'(?:node:inspector|playwright[\w-]*)'|\bpreloadAjv\b|\.discover\(|(?<![.\w])process\.(?:emit|stdin|chdir|execArgv|title|getActiveResourcesInfo)\b|(?<![.\w])process\.(?:on|once)\('(?!exit')|(?<![.\w])process\.exitCode = |Object\.assign\(globalThis|globalThis\.\w+ = |\bError\.\w+ = /;
+
+/** The names of what a file measures of its process: such files share a process with each other only. */
+const MEASURES = /'node:v8'|(?<![.\w])process\.memoryUsage\b|\bgc\(/;
+/** Processes of the files that measure theirs. */
+const MEASURING = 2;
 
 /** Files of the harness that tests import. They change the process of the runner only. */
 const HARNESS = ['door.ts', 'compiled.ts'].map((name) => join(tests, 'harness', name));
@@ -61,31 +65,32 @@ function testFiles(folder: string): string[] {
 /** The slowest first, so that no long file is left over at the end; files that share a process are dealt out evenly. */
 export function jobsOf(files: readonly string[], expected: ReadonlyMap<string, number>, sharing: boolean): Job[] {
   const slow = (file: string): number => expected.get(relative(root, file)) ?? UNKNOWN_S;
-  const shared: { files: string[]; seconds: number }[] = Array.from({ length: LANES }, () => ({
-    files: [],
-    seconds: 0,
-  }));
+  const empty = (length: number): { files: string[]; seconds: number }[] =>
+    Array.from({ length }, () => ({ files: [], seconds: 0 }));
+  const shared = { any: empty(LANES), measuring: empty(MEASURING) };
   const alone: Job[] = [];
   for (const file of [...files].sort((a, b) => slow(b) - slow(a))) {
-    if (!sharing || slow(file) >= LONG_S || !sharesProcess(file)) {
+    const company = !sharing || slow(file) >= LONG_S ? 'none' : companyOf(textsOf(file));
+    if (company === 'none') {
       alone.push({ files: [file], seconds: slow(file) });
       continue;
     }
-    const least = shared.reduce((a, b) => (b.seconds < a.seconds ? b : a));
+    const least = shared[company].reduce((a, b) => (b.seconds < a.seconds ? b : a));
     least.files.push(file);
     least.seconds += slow(file);
   }
-  return [...alone, ...shared.filter((job) => job.files.length > 0)].sort((a, b) => b.seconds - a.seconds);
+  const all = [...alone, ...shared.any, ...shared.measuring];
+  return all.filter((job) => job.files.length > 0).sort((a, b) => b.seconds - a.seconds);
 }
 
-/** Whether the code of a file changes its process, or measures it. */
-export function changesProcess(text: string): boolean {
-  const code = text.replace(TEXT, (literal) => (NAME.test(literal) ? literal : ''));
-  return PROCESS.test(code.replace(LISTENER, (added, event) => (code.includes(`process.off(${event}`) ? '' : added)));
-}
-
-function sharesProcess(file: string): boolean {
-  return textsOf(file).every((text) => !changesProcess(text));
+/** With which files a file shares its process, by its code and that of the files that it imports. */
+export function companyOf(texts: readonly string[]): 'none' | 'measuring' | 'any' {
+  const codes = texts.map((text) => text.replace(TEXT, (literal) => (NAME.test(literal) ? literal : '')));
+  const left = codes.map((code) =>
+    code.replace(LISTENER, (added, event) => (code.includes(`process.off(${event}`) ? '' : added)),
+  );
+  if (left.some((code) => CHANGES.test(code))) return 'none';
+  return left.some((code) => MEASURES.test(code)) ? 'measuring' : 'any';
 }
 
 /** Whether the full run has more of a file than `npm test`: the whole file, a test, or another number. */

@@ -283,7 +283,7 @@ test('S-04: an anonymous caller is shown no list, and uses handles by their ids'
     assert.is(dataOf(await client().callTool('order_get', { handle })).state, 'cart');
   }));
 
-test('a handle is a resource, as JSON and as a picture with its state marked', () =>
+test.full('a handle is a resource, as JSON and as a picture with its state marked', () =>
   withShop(async ({ client }) => {
     const ada = client('ada');
     const handle = await create(ada);
@@ -299,7 +299,8 @@ test('a handle is a resource, as JSON and as a picture with its state marked', (
     const chart = await read(`${uri}/chart`);
     assert.is(chart.mimeType, 'image/svg+xml');
     assert.match(String(chart.text), /^<svg [\s\S]*fill="#1f3c9e"[^>]*font-weight="bold">cart</);
-  }));
+  }),
+);
 
 test('the handles of who asks complete {handle}', () =>
   withShop(async ({ client }) => {
