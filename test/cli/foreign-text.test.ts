@@ -337,7 +337,7 @@ for (const [words, expected] of [
   [['colours=red'], { colours: ['red'] }],
   [['colours=["red","blue"]'], { colours: ['red', 'blue'] }],
   [['colours:=["blue"]'], { colours: ['blue'] }],
-  [['colours=green'], 'decline'],
+  [['colours=green'], 'cancel'],
 ] as const)
   test(`--answer ${words.join(' ')} answers a choice of several`, async () => {
     const items = { type: 'string', enum: ['red', 'blue'] };
