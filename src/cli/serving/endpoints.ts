@@ -101,8 +101,8 @@ export class Endpoints {
       lines.push(`${server} on the socket ${this.#path}; connect clients with: troupe attach ${this.#path}`);
     if (this.#metrics) lines.push(`${server}: metrics at ${this.#metrics.url}`);
     if (!this.#http) return lines;
-    const { url } = this.#http;
-    const ways = httpWays(plainName(info.name), url);
+    const { url, clientUrl } = this.#http;
+    const ways = httpWays(plainName(info.name), clientUrl);
     const wide = Math.max(...ways.map(({ client }) => client.length));
     const shown = ways.map(
       ({ client, file, text }) => `  ${client.padEnd(wide)}  ${file === undefined ? '' : `in ${file}: `}${text}`,
@@ -129,7 +129,7 @@ export class Endpoints {
         : [{ client: 'Any client that starts a command', text: `troupe attach ${this.#path}` }];
     return {
       note: 'Clients connect to this process.',
-      ways: [...(this.#http ? httpWays(plainName(info.name), this.#http.url) : []), ...attach],
+      ways: [...(this.#http ? httpWays(plainName(info.name), this.#http.clientUrl) : []), ...attach],
     };
   }
 }

@@ -61,8 +61,10 @@ const UNPARSED: ReadonlyMap<string | undefined, Unparsed> = new Map([
 ]);
 
 export interface HttpTransport extends Transport {
-  /** The address for clients. @throws {Error} before the transport is open */
+  /** The address that is bound. @throws {Error} before the transport is open */
   readonly url: string;
+  /** The address for clients: bound beyond loopback, it has the first name of `allowedHosts`. @throws {Error} before the transport is open */
+  readonly clientUrl: string;
   /** The address for Prometheus; undefined without the option `metrics`, and before the transport is open. */
   readonly metricsUrl: string | undefined;
 }
@@ -140,6 +142,8 @@ class NodeTransport implements RelocatableTransport, ConnectionReceiver {
   #drainDelayMs = 0;
   #server: Server | undefined;
   #url: string | undefined;
+  /** The names by which clients of other machines reach it. */
+  #names: readonly string[] = [];
   #metrics: MetricsListener | undefined;
   #closing: Promise<void> | undefined;
   #host: TransportHost | undefined;
@@ -177,13 +181,17 @@ class NodeTransport implements RelocatableTransport, ConnectionReceiver {
   }
 
   get returnAddress(): ReturnAddress | undefined {
-    return this.#url === undefined ? undefined : this.#endpoint?.returnAddress(this.#url);
+    return this.#url === undefined ? undefined : this.#endpoint?.returnAddress(this.clientUrl);
   }
 
   get url(): string {
     if (this.#url === undefined)
       throw new Error('http: the url is unknown until the server listens. Call await server.listen(…) first');
     return this.#url;
+  }
+
+  get clientUrl(): string {
+    return withName(this.url, this.#names);
   }
 
   get metricsUrl(): string | undefined {
@@ -198,6 +206,7 @@ class NodeTransport implements RelocatableTransport, ConnectionReceiver {
     this.#endpoint = endpoint;
     this.#authenticates = authenticates(options);
     this.#drainDelayMs = options.drainDelayMs;
+    this.#names = isLoopback(options.host) ? [] : (options.allowedHosts ?? []);
     if (options.metrics) {
       this.#metrics = new MetricsListener(options.metrics);
       await this.#metrics.open(host);
@@ -361,6 +370,14 @@ function addressOf(server: Server): AddressInfo {
 
 function urlOf({ address, family, port }: AddressInfo, path: string): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}${path}`;
+}
+
+/** The address under the first name that its clients use. A name without a port has the one that is bound. */
+function withName(url: string, [name]: readonly string[]): string {
+  if (name === undefined) return url;
+  const named = new URL(url);
+  named.host = name;
+  return named.href;
 }
 
 function endpointOf(options: ResolvedHttpOptions): Endpoint {

@@ -2,8 +2,9 @@
  * Who may talk to an HTTP server at all: Host, Origin, content types, and what browsers are told (S-06). The DNS rebinding of other MCP
  * servers is here: CVE-2025-66414, CVE-2025-66416, CVE-2026-34742, CVE-2026-35568, CVE-2026-35577, GHSA-89vp-x53w-74fx.
  */
+import { get } from 'node:http';
 import * as assert from 'uvu/assert';
-import { http } from '../../../src/index.ts';
+import { createServer, http } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { answered, call, modern, refused, send } from './modern.ts';
 import { Raw, rawRequest } from './raw.ts';
@@ -299,3 +300,35 @@ test('refuses lists that would let in everybody', () => {
   for (const host of ['*', 'https://mcp.example.com', '*.example.com', 'mcp.example.com/mcp'])
     assert.throws(() => http({ allowedHosts: [host] }), TypeError, host);
 });
+
+for (const [what, options, address] of [
+  ['loopback', {}, /^http:\/\/127\.0\.0\.1:\d+\/mcp$/],
+  [
+    'a name',
+    { host: '0.0.0.0', allowedHosts: ['mcp.example.com', 'b.example'] },
+    /^http:\/\/mcp\.example\.com:\d+\/mcp$/,
+  ],
+  [
+    'a name with a port',
+    { host: '::', allowedHosts: ['mcp.example.com:8443'] },
+    /^http:\/\/mcp\.example\.com:8443\/mcp$/,
+  ],
+] as const)
+  test(`the address for clients of ${what} passes the check of its own server`, async () => {
+    const server = createServer({ name: 'named', version: '1.0.0' });
+    const transport = http({ port: 0, ...options });
+    await server.listen(transport);
+    assert.match(transport.clientUrl, address);
+    const { host } = new URL(transport.clientUrl);
+    const { port } = new URL(transport.url);
+    const status = await new Promise((resolve, reject) => {
+      const request = get({ host: '127.0.0.1', port, path: '/mcp', headers: { host } }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      request.on('error', reject);
+    });
+    // 403 is the answer to another name.
+    assert.is.not(status, 403);
+    await server.close();
+  });
