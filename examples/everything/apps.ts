@@ -2,17 +2,26 @@
 import type { Server } from 'troupe';
 import { z } from 'zod';
 
-/** The handshake of a view in a few lines. `troupe/app` does more: themes, sizes, watching. */
+/** The handshake of a view in a few lines, with the theme of the host. `troupe/app` does more: languages, sizes, watching. */
 const CLOCK = `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><title>Clock</title></head>
+<head><meta charset="utf-8"><title>Clock</title>
+<style>body { color-scheme: light dark; color: light-dark(#1b1d21, #f0f1f3); background: light-dark(#fff, #1c1d20); font: 1rem system-ui }</style>
+</head>
 <body>
 <p id="time">The time is not known yet.</p>
 <script>
 const send = (message) => parent.postMessage({ jsonrpc: '2.0', ...message }, '*');
+const follow = ({ theme }) => {
+  if (theme) document.body.style.colorScheme = theme;
+};
 addEventListener('message', ({ source, data }) => {
   if (source !== parent) return;
-  if (data.id === 1) send({ method: 'ui/notifications/initialized' });
+  if (data.id === 1) {
+    follow(data.result?.hostContext ?? {});
+    send({ method: 'ui/notifications/initialized' });
+  }
+  if (data.method === 'ui/notifications/host-context-changed') follow(data.params);
   if (data.method === 'ui/notifications/tool-result')
     document.getElementById('time').textContent = data.params.structuredContent.time;
 });

@@ -20,6 +20,7 @@ const SENTENCE_MS = 1_000;
 export async function openPage<Definition extends { readonly title: string }>(
   show: (view: Connection, definition: Definition, say: (sentence: string) => void) => HTMLElement,
 ): Promise<void> {
+  keepPolicy();
   const main = element('main');
   document.body.append(main);
   try {
@@ -44,6 +45,15 @@ export async function openPage<Definition extends { readonly title: string }>(
   } catch (error) {
     main.append(reasonOf(error));
   }
+}
+
+/**
+ * Some hosts put the page into the body of one of theirs, where a browser ignores a policy (HTML, "Pragma directives"). Moved to
+ * the head, it holds from then on.
+ */
+function keepPolicy(): void {
+  const policy = document.body.querySelector('meta[http-equiv="Content-Security-Policy"]');
+  if (policy) document.head.append(policy);
 }
 
 /** Says sentences to readers of the screen, politely and at most one each second: the last one counts. */

@@ -15,6 +15,12 @@ interface Outline {
 }
 
 /**
+ * Some hosts put the page into the body of one of theirs, where a browser ignores a policy (HTML, "Pragma directives"). Moved to
+ * the head, the policy holds from then on, and no script of the page has run before.
+ */
+const KEEPER = '{const p=document.currentScript.previousSibling;p.parentNode===document.head||document.head.append(p)}';
+
+/**
  * Returns the page with a policy: it runs the scripts that are in its text, by their hashes, and uses the origins that its
  * author declares. A page whose head contains a policy stays as it is.
  *
@@ -24,7 +30,7 @@ export function withPolicy(text: string, origins: AppOrigins = {}): string {
   const { head, scripts, beginning } = outlineOf(text);
   if (head?.childNodes.some(isPolicy)) return text;
   const policy = policyOf(scripts, origins);
-  return `${text.slice(0, beginning)}<meta http-equiv="Content-Security-Policy" content="${policy}">${text.slice(beginning)}`;
+  return `${text.slice(0, beginning)}<meta http-equiv="Content-Security-Policy" content="${policy}"><script>${KEEPER}</script>${text.slice(beginning)}`;
 }
 
 function outlineOf(text: string): Outline {
@@ -70,15 +76,13 @@ function attributeOf({ attrs }: Element, name: string): string | undefined {
 function policyOf(scripts: readonly Element[], origins: AppOrigins): string {
   const { connectDomains = [], resourceDomains = [], frameDomains = [], baseUriDomains = [] } = origins;
   const hashes = new Set(
-    scripts
-      .filter((script) => attributeOf(script, 'src') === undefined)
-      .map((script) => `'sha256-${sha256(textOf(script), 'base64')}'`),
+    scripts.filter((script) => attributeOf(script, 'src') === undefined).map((script) => hashOf(textOf(script))),
   );
   const from = (directive: string, ...sources: readonly string[]): string =>
     `${directive} ${sources.length === 0 ? "'none'" : sources.join(' ')}`;
   return [
     "default-src 'none'",
-    from('script-src', ...hashes, ...resourceDomains),
+    from('script-src', ...hashes, hashOf(KEEPER), ...resourceDomains),
     from('style-src', "'unsafe-inline'", ...resourceDomains),
     from('img-src', 'data:', 'blob:', ...resourceDomains),
     from('font-src', 'data:', ...resourceDomains),
@@ -89,6 +93,10 @@ function policyOf(scripts: readonly Element[], origins: AppOrigins): string {
     "form-action 'none'",
     "object-src 'none'",
   ].join('; ');
+}
+
+function hashOf(script: string): string {
+  return `'sha256-${sha256(script, 'base64')}'`;
 }
 
 function textOf(script: Element): string {

@@ -20,8 +20,30 @@ addEventListener('message', (event) => { if (event.source === frame.contentWindo
 window.toFrame = (message) => frame.contentWindow.postMessage(message, '${VIEWS}');
 </script></body></html>`;
 
-/** The frame is sandboxed as strictly as a host may: without forms, and with an origin of its own. */
-const PROXY_PAGE = `<!doctype html><html lang="en"><head><title>Proxy</title><style>
+/** Ways in which hosts put a page into its frame. */
+export type Embedding =
+  /** As it is, by `srcdoc`, in a frame that is sandboxed as strictly as a host may: without forms, and with an origin of its own. */
+  | 'as it is'
+  /** Written into a frame of the proxy's origin, as the reference host of the extension and the proxy of mcp-ui do. */
+  | 'written'
+  /** In the body of a page of the host with the policy of the host, as the Inspector of MCP does. */
+  | 'wrapped'
+  /** After a script of the host, as a gateway of this package does for the pages of its upstreams. */
+  | 'preceded';
+
+/** The policy of a host that permits as much as the extension allows ("Security Considerations"), and a request more. */
+const HOST_POLICY =
+  "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; connect-src *";
+
+const FRAMED: Readonly<Record<Embedding, (html: string) => string>> = {
+  'as it is': (html) => html,
+  written: (html) => html,
+  wrapped: (html) =>
+    `<!DOCTYPE html><html><head><meta http-equiv="Content-Security-Policy" content="${HOST_POLICY}"></head><body>${html}</body></html>`,
+  preceded: (html) => `<script>globalThis.host = 1</script>${html}`,
+};
+
+const PROXY_PAGE = (embedding: Embedding): string => `<!doctype html><html lang="en"><head><title>Proxy</title><style>
 body { margin: 0 } iframe { display: block; width: 100%; height: 100vh; border: 0 }
 </style></head><body><script>
 let frame;
@@ -31,15 +53,22 @@ addEventListener('message', ({ source, data }) => {
   if (data.method !== 'ui/notifications/sandbox-resource-ready') return frame?.contentWindow.postMessage(data, '*');
   frame = document.createElement('iframe');
   frame.title = 'View';
-  frame.sandbox = 'allow-scripts';
-  frame.srcdoc = data.params.html;
+  const isWritten = ${embedding === 'written'};
+  frame.sandbox = isWritten ? 'allow-scripts allow-same-origin allow-forms' : 'allow-scripts';
+  if (!isWritten) frame.srcdoc = data.params.html;
   document.body.append(frame);
+  if (!isWritten) return;
+  frame.contentDocument.open();
+  frame.contentDocument.write(data.params.html);
+  frame.contentDocument.close();
 });
 parent.postMessage({ jsonrpc: '2.0', method: 'ui/notifications/sandbox-proxy-ready', params: {} }, '*');
 </script></body></html>`;
 
 export interface HostOptions {
   readonly html: string;
+  /** Default: as it is. */
+  readonly embedding?: Embedding;
   readonly capabilities?: McpUiHostCapabilities;
   readonly context?: McpUiHostContext;
   /** Width of the frame in pixels; default 720. */
@@ -69,14 +98,14 @@ export const CAPABLE: McpUiHostCapabilities = { openLinks: {}, serverTools: {}, 
 /** Shows a view in a page, and resolves after its handshake. */
 export async function openInHost(
   page: Page,
-  { html, capabilities = CAPABLE, context = {}, width = 720, client, prepare }: HostOptions,
+  { html, embedding = 'as it is', capabilities = CAPABLE, context = {}, width = 720, client, prepare }: HostOptions,
 ): Promise<BrowserHost> {
   const requests: string[] = [];
   const told: string[] = [];
   const heights: number[] = [];
   await page.route('**/*', (route) => {
     const url = route.request().url();
-    const body = url === HOST ? HOST_PAGE(width) : url === VIEWS ? PROXY_PAGE : undefined;
+    const body = url === HOST ? HOST_PAGE(width) : url === VIEWS ? PROXY_PAGE(embedding) : undefined;
     if (body !== undefined) return route.fulfill({ contentType: 'text/html', body });
     requests.push(url);
     return route.abort();
@@ -105,7 +134,7 @@ export async function openInHost(
   let began = 0;
   bridge.onsandboxready = () => {
     began = performance.now();
-    void bridge.sendSandboxResourceReady({ html });
+    void bridge.sendSandboxResourceReady({ html: FRAMED[embedding](html) });
   };
   bridge.onsizechange = ({ height = 0 }) => {
     heights.push(height);
