@@ -31,12 +31,19 @@ type To<T> = Pick<Mailbox<ExecutorMail<never, T>>, 'send'>;
 
 type Serve = (request: RequestView, afterwards: AfterTurn) => void;
 
-/** @param show the definition of a tool as clients list it */
+/** Returns the known names that an unknown one may mean, as the end of an error. */
+export type NameHint = (name: string) => string;
+
+/**
+ * @param show the definition of a tool as clients list it
+ * @param hint not asked where rules decide which tools a caller may know of
+ */
 export function serveTools(
   catalogue: Catalogue<Tool>,
   pageSize: number,
   executor: To<ToolTarget>,
   show?: (tool: Tool, element: Element<Tool>) => Tool,
+  hint?: NameHint,
 ): Serve {
   const page = pages(
     catalogue,
@@ -54,8 +61,7 @@ export function serveTools(
         return sendPage(request, page(operation.cursor, request));
       case 'tools/call': {
         const element = request.hidden ? undefined : catalogue.get(operation.name);
-        // MCP tools, "Error Handling": an unknown tool is a protocol error.
-        if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown tool: ${short(operation.name)}`);
+        if (!element) throw unknownName('tool', operation.name, request, hint);
         // Clients mirror the parameters of tools that are listed.
         if (request.exchange && request.client.dialect.era === 'modern' && element.listed !== 'search')
           checkParameterHeaders(request.exchange.incoming, element.definition, operation.arguments);
@@ -73,6 +79,7 @@ export function servePrompts(
   pageSize: number,
   executor: To<PromptTarget>,
   completions: To<CompletionTarget>,
+  hint?: NameHint,
 ): Serve {
   const page = pages(
     catalogue,
@@ -85,7 +92,7 @@ export function servePrompts(
   );
   const find = (request: RequestView, name: string): Element<Prompt> => {
     const element = request.hidden ? undefined : catalogue.get(name);
-    if (!element) throw new ProtocolError(ErrorCode.InvalidParams, `Unknown prompt: ${short(name)}`);
+    if (!element) throw unknownName('prompt', name, request, hint);
     return element;
   };
   return (request, afterwards) => {
@@ -290,6 +297,12 @@ function complete(
   afterwards: AfterTurn,
 ): void {
   afterwards(completions.send, { type: 'execute', request, ref, target: { argument, chosen: resolved } });
+}
+
+/** MCP tools, "Error Handling", and prompts: an unknown name is a protocol error. */
+function unknownName(kind: 'tool' | 'prompt', name: string, { guarded }: RequestView, hint?: NameHint): ProtocolError {
+  const known = guarded ? '' : (hint?.(name) ?? '');
+  return new ProtocolError(ErrorCode.InvalidParams, `Unknown ${kind}: ${short(name)}${known}`);
 }
 
 function short(name: string): string {

@@ -67,6 +67,8 @@ export interface ElementHooks {
   readonly toolsChanged: (() => void)[];
   /** Completes the definition of a tool in a list. */
   shownTool: (tool: Tool, element: Element<Tool>) => Tool;
+  /** Returns the names that an unknown one may mean, as the end of an error. Callers may know only of elements without rules. */
+  nameHint: (kind: 'tool' | 'prompt', name: string) => string;
   /** Receive the implementations of resources, as their executor does. */
   readonly resourceReaders: Attached<ResourceImplementation>[];
 }
@@ -117,6 +119,7 @@ export function openElements(host: ElementsHost): Elements {
     guarded: [],
     toolsChanged: [],
     shownTool: (tool) => tool,
+    nameHint: () => '',
     resourceReaders: [],
   };
   const executors = spawnExecutors({
@@ -135,8 +138,12 @@ export function openElements(host: ElementsHost): Elements {
     system,
     address: 'registry/tools',
     catalogue: catalogues.tools,
-    serve: serveTools(catalogues.tools, limits.pageSize, executors.tools.mailbox, (tool, element) =>
-      hooks.shownTool(tool, element),
+    serve: serveTools(
+      catalogues.tools,
+      limits.pageSize,
+      executors.tools.mailbox,
+      (tool, element) => hooks.shownTool(tool, element),
+      (name) => hooks.nameHint('tool', name),
     ),
     changed() {
       for (const changed of hooks.toolsChanged) changed();
@@ -155,7 +162,9 @@ export function openElements(host: ElementsHost): Elements {
     system,
     address: 'registry/prompts',
     catalogue: catalogues.prompts,
-    serve: servePrompts(catalogues.prompts, limits.pageSize, executors.prompts.mailbox, completions),
+    serve: servePrompts(catalogues.prompts, limits.pageSize, executors.prompts.mailbox, completions, (name) =>
+      hooks.nameHint('prompt', name),
+    ),
     changed: () => host.changed({ type: 'list changed', what: 'prompts' }),
   }).mailbox;
 

@@ -182,6 +182,15 @@ export class MountedElements implements Claimant {
     this.#options.claims.changed(this, before);
   }
 
+  meantBy(kind: 'tool' | 'prompt', name: string): readonly string[] {
+    const { prompts, tools } = this.#options.registrations;
+    const { catalogue } = kind === 'tool' ? tools : prompts;
+    return this.#names.meantBy(name).filter((key) => {
+      const element = catalogue.get(key);
+      return element?.source === this.#source && element.access === undefined;
+    });
+  }
+
   register(settled = true): void {
     const { capabilities, registrations, skills, log } = this.#options;
     const problems: string[] = [];

@@ -32,6 +32,7 @@ export const mounts: Feature<OfferedMounts> = {
         },
       }),
     });
+    elements.nameHint = (kind, name) => opened.nameHint(kind, name);
     const { shownTool } = elements;
     elements.shownTool = (tool, element) => {
       const shown = shownTool(tool, element);

@@ -9,6 +9,8 @@ export type ClaimedKind = 'tool' | 'prompt' | 'resource';
 export interface Claimant {
   readonly mount: string;
   readonly claims: Readonly<Record<ClaimedKind, ReadonlyMap<string, unknown>>>;
+  /** The names of this mount that an unknown name of a tool or prompt may mean. */
+  meantBy(kind: 'tool' | 'prompt', name: string): readonly string[];
   /**
    * Registers the elements whose names it has, and withdraws the others.
    *
@@ -36,6 +38,11 @@ export class NameClaims {
       if (claimant.claims[kind].has(key)) return claimant.mount;
     }
     return undefined;
+  }
+
+  /** The names that an unknown name of a tool or prompt may mean. */
+  meantBy(kind: 'tool' | 'prompt', name: string): readonly string[] {
+    return [...this.#claimants].flatMap((claimant) => claimant.meantBy(kind, name));
   }
 
   /** Registers the elements of a mount after its claims have changed, and those of later mounts that gain or lose a name. */

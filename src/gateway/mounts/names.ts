@@ -75,7 +75,7 @@ export class OfferedNames {
     for (const [from, to] of Object.entries(rename)) {
       if (typeof to !== 'string' || !NAME.test(to))
         throw new DefinitionError(
-          `${label}: rename: "${from}": expected 1 to ${LONGEST_NAME} letters, digits, "_", "." and "-", got ${describe(to)}`,
+          `${label}: rename: "${from}": expected the whole new name, to which no prefix is added: 1 to ${LONGEST_NAME} letters, digits, "_", "." and "-", got ${describe(to)}`,
         );
       const other = this.#originals.get(to);
       if (other !== undefined)
@@ -87,6 +87,13 @@ export class OfferedNames {
     }
     this.#only = only === undefined ? undefined : patterns(`${label}: only`, only);
     this.#except = patterns(`${label}: except`, except);
+  }
+
+  /** The names that are offered for a name that is none of them: the upstream's name, or one with a prefix that its tool has not. */
+  meantBy(name: string): readonly string[] {
+    const bare = this.#prefix !== '' && name.startsWith(this.#prefix) ? [name.slice(this.#prefix.length)] : [];
+    const names = [name, ...bare].flatMap((each) => (this.#originals.has(each) ? each : (this.offered(each) ?? [])));
+    return names.filter((each) => each !== name);
   }
 
   /** The name that is offered; undefined if the options leave the upstream's name out. */

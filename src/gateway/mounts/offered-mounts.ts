@@ -37,6 +37,9 @@ interface Defined {
 /** The mount was removed before its code was loaded. */
 class Removed extends Error {}
 
+/** The most names in the error of an unknown name. */
+const MOST_HINTS = 3;
+
 /** The source of mounts that the program makes itself. */
 const CODE = 'code';
 
@@ -86,6 +89,12 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     const pages = this.#host?.claims?.pages;
     if (pages === undefined || pages.size === 0 || listed === 'views') return false;
     return source.startsWith('mount ') && !pages.has(source);
+  }
+
+  /** The names that an unknown name of a tool or prompt may mean, as the end of an error. @example ' (did you mean up_add?)' */
+  nameHint(kind: 'tool' | 'prompt', name: string): string {
+    const names = this.#host?.claims?.meantBy(kind, name).slice(0, MOST_HINTS) ?? [];
+    return names.length === 0 ? '' : ` (did you mean ${names.join(' or ')}?)`;
   }
 
   /** True if a required mount offers nothing. */
