@@ -4,6 +4,7 @@ import { durationOf } from '../../core/kernel/charts/chart.ts';
 import type { InputRequest, Question, Reply } from '../../core/messages/client-input.ts';
 import { DIALECTS } from '../../core/protocol/dialects/index.ts';
 import { describe, isObject } from '../../core/protocol/json.ts';
+import { withPlaces } from '../../core/protocol/named-tools.ts';
 import { LATEST_MODERN } from '../../core/protocol/revisions.ts';
 import type { CallToolResult, ContentBlock } from '../../core/protocol/types.ts';
 import { ANSWER_TOOL } from '../../core/protocol/views.ts';
@@ -70,8 +71,10 @@ export function toModel(questions: readonly AskedThroughModel[], id: string, ms:
     `The id is good for one call, within ${durationOf(Math.ceil(ms / 1_000) * 1_000)}. Do not call the first tool again: that would start a new call.`,
   ].join('\n\n');
   const content = [{ type: 'text', text } as const, ...questions.flatMap(({ request }) => mediaOf(request))];
+  const start = text.lastIndexOf(`"${ANSWER_TOOL}" with arguments`) + 1;
+  const result = withPlaces<CallToolResult>({ content }, [[start, start + ANSWER_TOOL.length]]);
   // A result that is not an error must match the tool's output schema (MCP tools, "Output Schema").
-  return questions.some(({ model }) => model?.structured) ? { content, isError: true } : { content };
+  return questions.some(({ model }) => model?.structured) ? { ...result, isError: true } : result;
 }
 
 /** The replies in a model's answers, or a description of the faults for the model to correct. */

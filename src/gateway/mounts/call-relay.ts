@@ -32,6 +32,7 @@ import {
 import { copyNumbers } from '../../core/protocol/json-text.ts';
 import { isRequestId } from '../../core/protocol/jsonrpc.ts';
 import { META } from '../../core/protocol/meta.ts';
+import { renameInText, wantsNames, withPlaces } from '../../core/protocol/named-tools.ts';
 import { declaresTasks, TASKS_EXTENSION, tasksNotDeclared } from '../../core/protocol/task-params.ts';
 import type { ClientCapabilities } from '../../core/protocol/types.ts';
 import { isWebPage, WEB_PAGE_RULE } from '../../core/protocol/web-page.ts';
@@ -73,6 +74,8 @@ export interface RelayCall {
   readonly repeatable: boolean;
   /** When the upstream runs the tool as a task: never, if its caller asks (2025-11-25), or as it decides (the extension). */
   readonly tasks?: 'never' | 'optional' | 'required' | 'unasked';
+  /** The name under which a tool of the upstream is offered: a server of Troupe says where its results name tools. */
+  readonly offered?: (tool: string) => string | undefined;
 }
 
 /** A round of questions, as it is recorded. */
@@ -98,6 +101,7 @@ const HOP_META: ReadonlySet<string> = new Set([
   META.progressToken,
   META.idempotencyKey,
   META.relatedTask,
+  META.names,
 ]);
 
 /** Members of the `_meta` of a question that a client gets (2026-07-28 basic, "_meta"). */
@@ -333,7 +337,7 @@ class RelayedCall {
         method,
         params,
         signal: ctx.signal,
-        meta: passedMeta(ctx.meta),
+        meta: passedMeta(ctx.meta, this.#call.offered !== undefined),
         capabilities: this.#owner.capabilities,
         ask,
         resumes,
@@ -491,10 +495,20 @@ class RelayedCall {
   /** Passes a result on, or follows the task that the call has become. */
   async #final(result: JsonObject): Promise<JsonObject> {
     const created = createdTask(result);
-    if (!created) return withoutHop(result);
+    if (!created) return this.#passedOn(result);
     becomeTask(this.#ctx);
     if (this.#resumable) await this.#ctx.step('task', () => ({ id: created.id }));
     return this.#follow(created.id, created.task);
+  }
+
+  /** A result as the client gets it: without what the upstream says of its hop, and with the names of this server in its text. */
+  #passedOn(given: JsonObject): JsonObject {
+    const { offered } = this.#call;
+    if (!offered) return withoutHop(given);
+    const { result, places } = renameInText(given, offered);
+    const passed = withoutHop(result);
+    // The client may be a gateway, too.
+    return wantsNames(this.#ctx.meta) ? withPlaces(passed, places) : passed;
   }
 
   async #follow(id: string, created?: Readonly<Record<string, unknown>>): Promise<JsonObject> {
@@ -528,7 +542,7 @@ class RelayedCall {
     this.#report(created?.statusMessage);
     try {
       const result: unknown = await task.result(ctx.signal);
-      return isJsonObject(result) ? withoutHop(result) : {};
+      return isJsonObject(result) ? this.#passedOn(result) : {};
     } catch (error) {
       // The next process follows the task.
       if (ctx.signal.aborted && !continuesElsewhere(ctx))
@@ -593,9 +607,13 @@ function declaredUpstream(capabilities: ClientCapabilities, modern: boolean): Cl
 
 const DECLARED = new WeakMap<ClientCapabilities, ClientCapabilities>();
 
-/** The members of `_meta` that belong to the call, such as `traceparent`. */
-function passedMeta(meta: JsonObject): JsonObject | undefined {
-  let passed: Record<string, JsonValue> | undefined;
+/**
+ * The members of `_meta` that belong to the call, such as `traceparent`.
+ *
+ * @param named asks for the places of names in the result
+ */
+function passedMeta(meta: JsonObject, named: boolean): JsonObject | undefined {
+  let passed: Record<string, JsonValue> | undefined = named ? { [META.names]: true } : undefined;
   for (const [member, value] of Object.entries(meta)) {
     if (HOP_META.has(member) || value === undefined) continue;
     passed ??= {};

@@ -380,7 +380,7 @@ export class MountedElements implements Claimant {
         tasks === 'never' ? tasks : 'allowed',
         (args, ctx) => {
           const params = { name: tool.name, arguments: isJsonObject(args) ? args : {} };
-          return this.#call(ctx, name, { method: 'tools/call', params, repeatable, tasks });
+          return this.#call(ctx, name, { method: 'tools/call', params, repeatable, tasks, offered: this.#offeredTool });
         },
         settings.validate ? compileInput(tool.inputSchema, `tool "${name}": inputSchema`) : UNCHECKED,
       ),
@@ -488,6 +488,13 @@ export class MountedElements implements Claimant {
       }),
     );
   }
+
+  /** The name under which a tool of the upstream is offered; undefined for one that is not, or whose name another has. */
+  readonly #offeredTool = (upstream: string): string | undefined => {
+    const key = this.#names.offered(upstream);
+    const element = key === undefined ? undefined : this.#options.registrations.tools.catalogue.get(key);
+    return element?.source === this.#source ? key : undefined;
+  };
 
   /** The names in the pages of this mount: only those that mean its own tools, and not those of the program or an earlier mount. */
   get #pageNames(): PageNames {

@@ -39,7 +39,7 @@ export async function answerInView(
     if (!('handle' in result)) return refusedInView(failed(result.join('\n')), 'invalid');
     return { content: [{ type: 'text', text: 'answered' }], structuredContent: viewData(result) };
   } catch (error) {
-    const refused = answerRefused(error, { name, callOf: (event) => `${name}_${event}` });
+    const refused = answerRefused(error, { name, callOf: (event) => `${name}_${event}` }, ctx.meta);
     return error instanceof HandleError ? refusedInView(refused, error.reason) : refused;
   }
 }

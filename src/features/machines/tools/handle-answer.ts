@@ -4,6 +4,7 @@ import { failed } from '../../../core/execution/tool-result.ts';
 import { pathsIn } from '../../../core/kernel/charts/paths.ts';
 import { ErrorCode, ProtocolError } from '../../../core/protocol/errors.ts';
 import type { JsonObject } from '../../../core/protocol/json.ts';
+import { namePlaces, wantsNames, withPlaces } from '../../../core/protocol/named-tools.ts';
 import type { CallToolResult } from '../../../core/protocol/types.ts';
 import { courseText } from '../course.ts';
 import { HandleError } from '../handle-error.ts';
@@ -89,20 +90,39 @@ export function liveData({
   };
 }
 
-/** @param does what the call did: the type of its event, or `create`, `get` or `end` */
-export function answerWith(view: HandleView, naming: Naming, does: string): CallToolResult {
-  return { content: [{ type: 'text', text: viewText(view, naming, does) }], structuredContent: viewData(view) };
-}
-
-function viewText(view: HandleView, naming: Naming, does: string): string {
-  return [
+/**
+ * @param does what the call did: the type of its event, or `create`, `get` or `end`
+ * @param meta of the call, which may ask for the places of names
+ */
+export function answerWith(view: HandleView, naming: Naming, does: string, meta: JsonObject): CallToolResult {
+  const data = [
     // The model has not caused these changes, and would otherwise act on what it knew.
     ...(view.unseen ? [`Since you last looked: ${view.unseen.join('; ')}`] : []),
     ...happened(view, does),
     `${naming.name} ${view.handle}: ${stateText(view)}`,
     ...about(view),
-    ...next(view, naming),
-  ].join('\n');
+  ];
+  return withNames(data, next(view, naming), naming, meta, (text) => ({
+    content: [{ type: 'text', text }],
+    structuredContent: viewData(view),
+  }));
+}
+
+/**
+ * Formats a result whose text ends with advice, in which this server names its tools.
+ *
+ * @param data lines, in which the same words may occur
+ */
+function withNames(
+  data: readonly string[],
+  advice: readonly string[],
+  { name }: Naming,
+  meta: JsonObject,
+  format: (text: string) => CallToolResult,
+): CallToolResult {
+  const text = [...data, ...advice].join('\n');
+  const from = data.join('\n').length;
+  return withPlaces(format(text), wantsNames(meta) ? namePlaces(text, from, `${name}_`) : []);
 }
 
 /** Says what the call has led to. The state alone does not show that a call has changed nothing, or why it came back. */
@@ -168,16 +188,17 @@ export function answerWithList(
   after: string | undefined,
   naming: Naming,
   anonymous: boolean,
+  meta: JsonObject,
 ): CallToolResult {
   const lines = views.map((view) => `- ${view.handle}: ${stateText(view)}`);
   const none = anonymous
     ? `Nothing is listed because no user is signed in. To use a ${naming.name}, you need its handle.`
     : `There is no ${naming.name}${after === undefined ? '' : ' on this page'}.`;
   const more = after === undefined ? [] : [`There are more. Call ${naming.name}_list with after: "${after}".`];
-  return {
-    content: [{ type: 'text', text: [...(lines.length === 0 ? [none] : lines), ...more].join('\n') }],
+  return withNames(lines.length === 0 ? [none] : lines, more, naming, meta, (text) => ({
+    content: [{ type: 'text', text }],
     structuredContent: { handles: views.map(viewData), ...(after === undefined ? {} : { after }) },
-  };
+  }));
 }
 
 /**
@@ -186,11 +207,12 @@ export function answerWithList(
  *
  * @throws {ProtocolError} if the server has no room or cannot persist the call; any other error unchanged
  */
-export function answerRefused(error: unknown, naming: Naming): CallToolResult {
+export function answerRefused(error: unknown, naming: Naming, meta: JsonObject): CallToolResult {
   if (!(error instanceof HandleError)) throw error;
   const { reason, message, next, tools, incident } = error;
   if (reason === 'busy') throw new ProtocolError(ErrorCode.Overloaded, message, { reason: 'overloaded' });
   if (reason === 'storage') throw new ProtocolError(ErrorCode.InternalError, message, { reason: 'storage' });
   if (incident !== undefined) throw new ProtocolError(ErrorCode.InternalError, message, { incident });
-  return failed([message, ...(next ? accepted(next, naming) : []), ...helpful(tools, naming)].join('\n'));
+  const advice = [...(next ? accepted(next, naming) : []), ...helpful(tools, naming)];
+  return withNames([message], advice, naming, meta, failed);
 }

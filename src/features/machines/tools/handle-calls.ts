@@ -47,7 +47,7 @@ export function callsOf(naming: Naming, handles: HandlesPort, app?: Pick<Machine
   ): Promise<CallToolResult> => {
     try {
       const view = await call();
-      const result = answerWith(view, naming, does);
+      const result = answerWith(view, naming, does, ctx.meta);
       const { handle, expires } = view;
       const { principal } = ctx;
       const isShown = app && (ctx.client.views || keyIn(ctx.meta) !== undefined);
@@ -58,9 +58,9 @@ export function callsOf(naming: Naming, handles: HandlesPort, app?: Pick<Machine
           ? { live: liveData(app.shown(await handles.look(name, handle, { principal, ctx: undefined }))) }
           : {}),
       };
-      return Object.keys(meta).length === 0 ? result : { ...result, _meta: { [VIEW_META]: meta } };
+      return Object.keys(meta).length === 0 ? result : { ...result, _meta: { ...result._meta, [VIEW_META]: meta } };
     } catch (error) {
-      const refused = answerRefused(error, naming);
+      const refused = answerRefused(error, naming, ctx.meta);
       return app && error instanceof HandleError ? refusedInView(refused, error.reason) : refused;
     }
   };
@@ -91,9 +91,9 @@ export function callsOf(naming: Naming, handles: HandlesPort, app?: Pick<Machine
     async list(page, ctx) {
       try {
         const { handles: views, after } = await handles.list(name, callerOf(ctx), page);
-        return answerWithList(views, after, naming, ctx.principal === ANONYMOUS);
+        return answerWithList(views, after, naming, ctx.principal === ANONYMOUS, ctx.meta);
       } catch (error) {
-        return answerRefused(error, naming);
+        return answerRefused(error, naming, ctx.meta);
       }
     },
   };
