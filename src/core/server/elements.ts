@@ -8,6 +8,7 @@ import type {
   ToolImplementation,
 } from '../execution/execution.ts';
 import { HandlerErrors } from '../execution/handler-errors.ts';
+import type { ContextHost } from '../execution/request-context.ts';
 import type { Stages } from '../execution/stages.ts';
 import type { ActorSystem } from '../kernel/actor.ts';
 import type { Limits } from '../kernel/limits.ts';
@@ -30,7 +31,7 @@ import { spawnRegistry } from '../registry/registry.actor.ts';
 import { servePrompts, serveResources, serveTools } from '../registry/resolve.ts';
 import type { Bus } from '../transports/bus.ts';
 import type { RegisteredCapabilities } from './capabilities.ts';
-import { type Contexts, spawnExecutors } from './executors.ts';
+import { spawnExecutors } from './executors.ts';
 import type { ServerOptions } from './options.ts';
 
 /** The contents of the registries. */
@@ -49,9 +50,9 @@ type Offer = Pick<Compiled<unknown, unknown>, 'listed' | 'opens'>;
 type Attached<I> = Pick<Mailbox<Extract<ExecutorMail<I, never>, { type: 'attach' | 'detach' }>>, 'send'>;
 
 /** The places at which features take part in the registration of elements. A feature sets or adds its part when it opens. */
-export interface ElementHooks {
-  /** Creates the contexts of handlers. */
-  contextOf: Contexts['contextOf'];
+export interface ElementHooks extends ContextHost {
+  /** Makes the part of a handler's context that asks its client. */
+  extendContext: ContextHost['extendContext'];
   /** Makes the handler of a tool that is a statechart, or that runs in a thread. */
   machineHandler: Parameters<typeof compileTool>[2];
   threadHandler: Parameters<typeof compileTool>[3];
@@ -107,8 +108,9 @@ export interface Elements extends ElementHooks {
 export function openElements(host: ElementsHost): Elements {
   const { options, limits, capabilities, system, catalogues, bus, stages } = host;
   const hooks: ElementHooks = {
-    contextOf: () => {
-      throw new Error('no feature creates the contexts of handlers: list one that does');
+    clock: system.clock,
+    extendContext: () => {
+      throw new Error('no feature asks clients and records steps: list one that does');
     },
     machineHandler: without('machine'),
     threadHandler: without('cpu'),

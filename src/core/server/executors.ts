@@ -1,7 +1,6 @@
 /** Creates the four executor actors, each around its execution: the author's or the default. */
 
 import { completionExecution } from '../execution/completions.ts';
-import type { Context } from '../execution/context.ts';
 import {
   type Completable,
   chooseExecution,
@@ -14,11 +13,11 @@ import {
 import { spawnExecutor } from '../execution/executor.actor.ts';
 import type { HandlerErrors } from '../execution/handler-errors.ts';
 import { promptExecution } from '../execution/prompts.ts';
+import { type ContextHost, RequestContext } from '../execution/request-context.ts';
 import { resourceExecution } from '../execution/resources.ts';
 import type { Stages, ToolRun } from '../execution/stages.ts';
 import { type ToolPolicy, toolExecution } from '../execution/tools.ts';
 import type { ActorSystem } from '../kernel/actor.ts';
-import type { RequestView } from '../messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { isThenable } from '../protocol/json.ts';
 import type { CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult } from '../protocol/types.ts';
@@ -31,12 +30,7 @@ export interface ExecutorsOptions {
   readonly errors: HandlerErrors;
   readonly executions: ExecutionOptions;
   readonly stages: Stages;
-  readonly contexts: Contexts;
-}
-
-/** Creates the contexts of handlers. */
-export interface Contexts {
-  contextOf(request: RequestView, implementation?: ToolImplementation): Context;
+  readonly contexts: ContextHost;
 }
 
 /** Anything with completions: a prompt or a template. */
@@ -48,7 +42,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
   const call = ({ request, call }: ToolRun) => {
     const { implementation } = call;
     if (request.recorded?.id !== undefined && implementation.rerun === false) throw notAgain(call.tool.name);
-    return tools.execute(call, contexts.contextOf(request, implementation));
+    return tools.execute(call, new RequestContext(request, contexts, implementation));
   };
   const resources: ResourceExecution = chooseExecution(executions.resources, resourceExecution());
   const prompts = chooseExecution(executions.prompts, promptExecution());
@@ -69,7 +63,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
       ...options,
       address: 'executor/resources',
       run(request, implementation, target) {
-        const read = resources.execute({ ...target, implementation }, contexts.contextOf(request));
+        const read = resources.execute({ ...target, implementation }, new RequestContext(request, contexts));
         if (!request.guarded) return read;
         return isThenable(read) ? Promise.resolve(read).then(privately) : privately(read);
       },
@@ -79,7 +73,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
       ...options,
       address: 'executor/prompts',
       run: (request, implementation, target) =>
-        prompts.execute({ ...target, implementation }, contexts.contextOf(request)),
+        prompts.execute({ ...target, implementation }, new RequestContext(request, contexts)),
       wrap: (result) => ({ kind: 'prompt', result }),
     }),
     completions: spawnExecutor<CompletableImplementation, CompletionTarget, CompleteResult>({
@@ -89,7 +83,7 @@ export function spawnExecutors(options: ExecutorsOptions) {
         // An argument without a completer has no suggestions; that is not an error.
         const completer = Object.hasOwn(completers, argument.name) ? completers[argument.name] : undefined;
         if (!completer) return { completion: { values: [], total: 0, hasMore: false } };
-        return completions.execute({ argument, chosen, completer }, contexts.contextOf(request));
+        return completions.execute({ argument, chosen, completer }, new RequestContext(request, contexts));
       },
       wrap: (result) => ({ kind: 'completion', result }),
     }),

@@ -2,6 +2,7 @@
 import type { MethodContext } from '../execution/context.ts';
 import { spawnExecutor } from '../execution/executor.actor.ts';
 import { HandlerErrors } from '../execution/handler-errors.ts';
+import { type ContextHost, RequestContext } from '../execution/request-context.ts';
 import type { Stages } from '../execution/stages.ts';
 import type { ActorSystem } from '../kernel/actor.ts';
 import type { RequestTarget } from '../messages/request-messages.ts';
@@ -10,7 +11,6 @@ import { BOTH_ERAS, type Methods, type RequestMethod } from '../protocol/methods
 import { isAddedMethod, type Operation, type Params } from '../protocol/operations.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { ServerCapabilities } from '../protocol/types.ts';
-import type { Contexts } from './executors.ts';
 import type { ServerOptions } from './options.ts';
 
 /** A method that a feature adds and answers. */
@@ -50,7 +50,7 @@ export interface MethodsHost {
   readonly options: Pick<ServerOptions, 'errors'>;
   readonly stages: Stages;
   readonly methods: Methods;
-  readonly elements: Contexts;
+  readonly elements: ContextHost;
 }
 
 /** Adds the methods of a feature to a server: those that it answers, and those that its targets serve. @throws {Error} for a second method of one name */
@@ -85,7 +85,7 @@ function answering(core: MethodsHost, name: string, row: FeatureMethod): Request
   const { mailbox } = spawnExecutor<FeatureMethod & { readonly label: string }, unknown, JsonObject>({
     ...{ system, stages, address: `executor/${name}`, errors: new HandlerErrors(system, options.errors) },
     run(request, { answer }, params) {
-      const result = answer(params, core.elements.contextOf(request));
+      const result = answer(params, new RequestContext(request, core.elements));
       return isThenable(result) ? Promise.resolve(result).then(checked) : checked(result);
     },
     wrap: (result) => ({ kind: 'object', result }),

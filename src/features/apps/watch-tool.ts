@@ -1,13 +1,13 @@
 /** The tool with which views wait for the change of a resource, because no view can subscribe (MCP Apps, 2026-01-26). */
 
 import type { Context } from '../../core/execution/context.ts';
+import { whenAborted } from '../../core/execution/request-context.ts';
 import { failed } from '../../core/execution/tool-result.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { ErrorCode, isProtocolError } from '../../core/protocol/errors.ts';
 import type { CallToolResult } from '../../core/protocol/types.ts';
 import { WATCH_TOOL } from '../../core/protocol/views.ts';
 import type { AnyTool } from '../../core/registry/define.ts';
-import { whenAborted } from '../asking/request-context.ts';
 import type { ReadVersion, ResourceReads } from './resource-reads.ts';
 import type { ViewKeys } from './view-keys.ts';
 import { keyIn, refusedInView } from './view-meta.ts';

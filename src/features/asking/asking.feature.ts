@@ -3,15 +3,14 @@ import type { ToolImplementation } from '../../core/execution/execution.ts';
 import { ANSWER_TOOL } from '../../core/protocol/views.ts';
 import type { Feature } from '../../core/server/feature.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
+import type { AskerOptions } from './asker.ts';
+import { AskingContext, modelFor } from './asking-context.ts';
 import { InteractiveRequests } from './interactive-requests.ts';
-import { modelFor, RequestContext, type RunOptions } from './request-context.ts';
 import { RequestLog } from './request-log.ts';
 
 export interface AskingService {
   readonly interactive: InteractiveRequests;
   readonly requestLog: RequestLog;
-  /** Describes how to ask the model that calls a tool; undefined if it cannot be asked. */
-  modelOf(implementation: ToolImplementation | undefined): RunOptions['model'];
 }
 
 export const asking: Feature<AskingService> = {
@@ -24,18 +23,17 @@ export const asking: Feature<AskingService> = {
       ...{ system, keys, requestLog, limits, quotas },
       audit: core.service(audit)?.mailbox,
     });
-    const modelOf = (implementation: ToolImplementation | undefined): RunOptions['model'] =>
+    const modelOf = (implementation: ToolImplementation | undefined): AskerOptions['model'] =>
       implementation && throughModel && elements.catalogues.tools.get(ANSWER_TOOL)
         ? modelFor(implementation)
         : undefined;
-    elements.contextOf = (request, implementation) => {
-      const model = throughModel ? modelOf(implementation) : undefined;
-      return new RequestContext(request, interactive, implementation?.timeoutMs, model && { model });
-    };
+    // A task asks through its own requests.
+    elements.extendContext = (context) =>
+      new AskingContext(context, interactive, context.mode === 'task' ? undefined : modelOf(context.implementation));
     stages.fill('resume', (request, _, again) => !interactive.continues(request, again));
     if (throughModel) stages.fill('answer', (request) => !interactive.answers(request));
     return {
-      service: { interactive, requestLog, modelOf },
+      service: { interactive, requestLog },
       holdsRequests: interactive,
       handOver: () => interactive.leave(),
       finish: (reason) => interactive.stop(reason),

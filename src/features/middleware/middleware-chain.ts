@@ -1,6 +1,7 @@
 /** The runs of middleware: passes each request through, to the actor that serves it, and back. */
 import { isDeepStrictEqual } from 'node:util';
 import type { HandlerErrors } from '../../core/execution/handler-errors.ts';
+import type { ContextHost } from '../../core/execution/request-context.ts';
 import type { RequestGate } from '../../core/execution/stages.ts';
 import { failed } from '../../core/execution/tool-result.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
@@ -12,7 +13,6 @@ import { ruledArguments } from '../../core/protocol/operations.ts';
 import { abortRequest, interceptOutcome, setOperation } from '../../core/requests/active-request.ts';
 import { Aborted } from '../../core/requests/requests.actor.ts';
 import { type RunningElement, running } from '../../core/requests/running.ts';
-import type { InteractiveRequests } from '../asking/interactive-requests.ts';
 import type { Middleware, NextFunction, RequestCall, RequestResult } from './middleware.ts';
 import { RequestMiddlewareContext } from './middleware-context.ts';
 import type { MiddlewareLink, MiddlewareLinks } from './middleware-links.ts';
@@ -23,7 +23,7 @@ import { madeResult, shownResult } from './request-results.ts';
 const PASSED_ON = Symbol('passed on');
 
 export interface MiddlewareChainOptions {
-  readonly interactive: InteractiveRequests;
+  readonly contexts: ContextHost;
   readonly errors: HandlerErrors;
   /** Decides about a call that a middleware has changed. */
   readonly admission: Pick<RequestAdmission, 'admitChanged'>;
@@ -85,7 +85,7 @@ class Run {
     this.#next = next;
     this.#options = options;
     this.#table = this.#request.requests;
-    this.#context = new RequestMiddlewareContext(this.#request, options.interactive);
+    this.#context = new RequestMiddlewareContext(this.#request, options.contexts);
     this.#received = receivedCall(this.#request.operation);
     this.#admitted = this.#request.guarded ? structuredClone(ruledArguments(this.#request.operation)) : undefined;
   }

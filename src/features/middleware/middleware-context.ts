@@ -1,16 +1,15 @@
 /** The context of a middleware: the part of a handler's context that neither asks the client nor records steps. */
 
+import { type ContextHost, RequestContext } from '../../core/execution/request-context.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
-import type { InteractiveRequests } from '../asking/interactive-requests.ts';
-import { RequestContext } from '../asking/request-context.ts';
 import type { MiddlewareContext } from './middleware.ts';
 
 export class RequestMiddlewareContext implements MiddlewareContext {
   readonly #context: RequestContext;
 
   /** @param request not yet served: no interactive request has begun with it */
-  constructor(request: RequestView, interactive: InteractiveRequests) {
-    this.#context = new RequestContext(request, interactive);
+  constructor(request: RequestView, host: ContextHost) {
+    this.#context = new RequestContext(request, host);
   }
 
   get signal(): MiddlewareContext['signal'] {

@@ -1,7 +1,6 @@
 /** Middleware: functions of the program around requests. */
 import { HandlerErrors } from '../../core/execution/handler-errors.ts';
 import type { Feature } from '../../core/server/feature.ts';
-import { asking } from '../asking/asking.feature.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
 import type { Middleware, RequestMethodName } from './middleware.ts';
 import { MiddlewareChain } from './middleware-chain.ts';
@@ -25,7 +24,7 @@ export const middleware: Feature<RegisteredMiddleware> = {
     /** Until it is created, requests do not pass through it. */
     const created = (): MiddlewareChain => {
       chain ??= new MiddlewareChain(links, {
-        interactive: core.service(asking).interactive,
+        contexts: core.elements,
         admission: core.service(authorization),
         errors: new HandlerErrors(system, options.errors),
       });

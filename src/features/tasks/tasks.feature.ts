@@ -11,10 +11,11 @@ export const tasks: Feature<TaskTable> = {
   name: 'tasks',
   open(core) {
     const { system, limits, quotas, store, stages, capabilities, subscriptions, elements } = core;
-    const { interactive, requestLog, modelOf } = core.service(asking);
+    const { interactive, requestLog } = core.service(asking);
     const table = new TaskTable(quotas);
     const opened = new Tasks({
-      ...{ system, limits, table, interactive, requestLog, stages, modelOf, capabilities, subscriptions },
+      ...{ system, limits, table, interactive, requestLog, stages, capabilities, subscriptions },
+      contexts: elements,
       execution: () => elements.calling,
       records: store.durable ? new TaskRecords({ system, store, requestLog, limits }) : undefined,
       shared: core.service(cluster).shared,

@@ -1,6 +1,7 @@
 /** The tasks of a server: decides which call becomes one, checks ownership and quotas, and deletes expired tasks. */
 
 import type { ToolCall, ToolExecution, ToolImplementation } from '../../core/execution/execution.ts';
+import { type ContextHost, RequestContext } from '../../core/execution/request-context.ts';
 import type { CallGate, CallOutcome, Stages } from '../../core/execution/stages.ts';
 
 import { type ActorSystem, wireErrorOf } from '../../core/kernel/actor-system.ts';
@@ -26,7 +27,6 @@ import { respond } from '../../core/requests/active-request.ts';
 import { StoreError } from '../../core/store/store.ts';
 import type { HandlerRun, InteractiveRequestMail } from '../asking/input-messages.ts';
 import type { InteractiveRequests } from '../asking/interactive-requests.ts';
-import { RequestContext, type RunOptions } from '../asking/request-context.ts';
 import type { RequestLog } from '../asking/request-log.ts';
 import { type CallMode, callModeOf, unfit } from './call-mode.ts';
 import { DelayedCalls } from './delayed-calls.ts';
@@ -54,8 +54,7 @@ export interface TasksOptions {
   readonly stages: Pick<Stages, 'fill'>;
   /** Runs the handlers. */
   execution(): ToolExecution;
-  /** Describes how to ask the model that calls a tool; undefined if it cannot be asked. */
-  modelOf(implementation: ToolImplementation): RunOptions['model'];
+  readonly contexts: ContextHost;
   /** Receives the changes of tasks. */
   readonly subscriptions: Mailbox<SubscriptionsMail>;
 }
@@ -67,14 +66,8 @@ class PromotableContext extends RequestContext {
   #timer: Timer;
   #became = false;
 
-  constructor(
-    request: RequestView,
-    interactive: InteractiveRequests,
-    tasks: Tasks,
-    timeoutMs: number | undefined,
-    options: RunOptions,
-  ) {
-    super(request, interactive, timeoutMs, options);
+  constructor(request: RequestView, host: ContextHost, tasks: Tasks, implementation: ToolImplementation) {
+    super(request, host, implementation, 'may become a task');
     this.#tasks = tasks;
     this.#current = request;
     this.#timer = tasks.promoteLater(request, this);
@@ -128,12 +121,12 @@ export class Tasks implements RequestTarget, CellHolder {
 
   /** @throws {ProtocolError} for a call that may not run again, or for a mode that the tool or its client does not support */
   readonly #gate: CallGate = ({ request, call }, next) => {
-    const { limits, capabilities, interactive, execution } = this.#options;
+    const { limits, capabilities, contexts, execution } = this.#options;
     const { implementation, tool } = call;
     const status = this.recovery?.statusOf(request);
     if (status) {
       checkRerun(status, request.recorded, implementation, tool);
-      const ctx = new RequestContext(request, interactive, implementation.timeoutMs, { lasting: true });
+      const ctx = new RequestContext(request, contexts, implementation, 'task');
       this.recovery?.attach(request, ctx);
       return execution().execute(call, ctx);
     }
@@ -204,19 +197,15 @@ export class Tasks implements RequestTarget, CellHolder {
    * @throws {ProtocolError} if there are too many tasks
    */
   #run(request: RequestView, mode: Exclude<CallMode, { readonly as: 'request' }>, call: ToolCall): CallOutcome {
-    const { interactive, modelOf } = this.#options;
+    const { contexts } = this.#options;
     const execution = this.#options.execution();
-    const { timeoutMs } = call.implementation;
     if (mode.as === 'task') {
       this.#makeRoom(request);
-      const ctx = new RequestContext(request, interactive, timeoutMs, { lasting: true });
+      const ctx = new RequestContext(request, contexts, call.implementation, 'task');
       const created = this.#create(request, ctx, mode.ttlMs);
       return created ? created.then(() => execution.execute(call, ctx)) : execution.execute(call, ctx);
     }
-    const ctx = new PromotableContext(request, interactive, this, timeoutMs, {
-      model: modelOf(call.implementation),
-      lasting: true,
-    });
+    const ctx = new PromotableContext(request, contexts, this, call.implementation);
     let running: CallOutcome;
     try {
       running = execution.execute(call, ctx);

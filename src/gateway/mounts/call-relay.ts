@@ -12,6 +12,14 @@ import type {
 } from '../../client/relayed-request.ts';
 import type { Context } from '../../core/execution/context.ts';
 import { CannotAsk } from '../../core/execution/input-errors.ts';
+import {
+  becomeTask,
+  type CallOwner,
+  earlierSteps,
+  isTask,
+  logLevelOf,
+  ownerOfCall,
+} from '../../core/execution/request-context.ts';
 import { type Clock, LONGEST_TIMER_MS } from '../../core/kernel/clock.ts';
 import type { InputMethod, InputRequest, Reply } from '../../core/messages/client-input.ts';
 import {
@@ -36,18 +44,7 @@ import { renameInText, wantsNames, withPlaces } from '../../core/protocol/named-
 import { declaresTasks, TASKS_EXTENSION, tasksNotDeclared } from '../../core/protocol/task-params.ts';
 import type { ClientCapabilities } from '../../core/protocol/types.ts';
 import { isWebPage, WEB_PAGE_RULE } from '../../core/protocol/web-page.ts';
-import {
-  askVerbatim,
-  becomeTask,
-  type CallOwner,
-  checkpointsOf,
-  continuesElsewhere,
-  earlierSteps,
-  isTask,
-  logLevelOf,
-  ownerOfCall,
-  waitLonger,
-} from '../../features/asking/request-context.ts';
+import { askVerbatim, checkpointsOf, continuesElsewhere, waitLonger } from '../../features/asking/asking-context.ts';
 import { GatheredProgress } from './gathered-progress.ts';
 import type { MountSettings } from './mount-options.ts';
 import { withoutOwnMeta } from './own-meta.ts';

@@ -10,6 +10,7 @@ import type {
   ResourceImplementation,
   ToolImplementation,
 } from '../../core/execution/execution.ts';
+import { ownerOfCall, prolong } from '../../core/execution/request-context.ts';
 import { jsonLength } from '../../core/execution/size.ts';
 import type { LogFields, RuntimeLog } from '../../core/kernel/operator-log.ts';
 import { throttledLog } from '../../core/kernel/throttled-log.ts';
@@ -26,7 +27,6 @@ import { accessOf, type Compiled } from '../../core/registry/offers.ts';
 import type { Registration } from '../../core/registry/registration.ts';
 import { compileInput } from '../../core/schema/compile-schema.ts';
 import type { CompiledSchema } from '../../core/schema/schema.ts';
-import { ownerOfCall, prolong } from '../../features/asking/request-context.ts';
 import { type CompiledLimits, compileLimits } from '../../features/guard/limits/call-limits.ts';
 import { type RelayCall, type RelayOptions, relayCall } from './call-relay.ts';
 import { describeInvisible, visibleDefinition } from './invisible-characters.ts';

@@ -1,8 +1,8 @@
 /** The roots that clients have named, as long as they announce changes of them. */
 
+import type { CallOwner } from '../../core/execution/request-context.ts';
 import type { SessionFacts } from '../../core/messages/client-facts.ts';
 import { isObject, type JsonObject } from '../../core/protocol/json.ts';
-import type { CallOwner } from '../../features/asking/request-context.ts';
 
 interface NamedRoots {
   readonly result: JsonObject;

@@ -5,8 +5,8 @@
  */
 
 import type { Context } from '../../core/execution/context.ts';
+import { listViewOf } from '../../core/execution/request-context.ts';
 import type { RequestGate, Stages } from '../../core/execution/stages.ts';
-
 import type { Element } from '../../core/messages/registry-messages.ts';
 import type { RequestMail } from '../../core/messages/request-messages.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
@@ -16,7 +16,6 @@ import type { CallToolResult, Tool } from '../../core/protocol/types.ts';
 import type { AnyTool } from '../../core/registry/define.ts';
 import type { Registration } from '../../core/registry/registration.ts';
 import { hideElement, setOperation } from '../../core/requests/active-request.ts';
-import { listViewOf } from '../../features/asking/request-context.ts';
 import { parametersOf, schemaText } from '../tool-signature.ts';
 import { type IndexedTool, ToolIndex } from './tool-index.ts';
 

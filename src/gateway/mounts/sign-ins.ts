@@ -10,13 +10,14 @@ import {
 import { type ResourceGrant, SignInOver } from '../../client/oauth/resource-grant.ts';
 import type { Context } from '../../core/execution/context.ts';
 import { CannotAsk } from '../../core/execution/input-errors.ts';
+import { prolong } from '../../core/execution/request-context.ts';
 import { type Clock, pause } from '../../core/kernel/clock.ts';
 import { ANONYMOUS, LOCAL } from '../../core/kernel/quota.ts';
 import { ToolError } from '../../core/protocol/errors.ts';
 import { isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
 import { digest, type StateKeys } from '../../core/store/seal.ts';
 import type { ReturnAddress, ReturnPage, SignInReturns } from '../../core/transports/transport.ts';
-import { checkpointsOf, prolong } from '../../features/asking/request-context.ts';
+import { checkpointsOf } from '../../features/asking/asking-context.ts';
 import { SignInNeeded, type UpstreamAuth, UpstreamGrants } from './upstream-grants.ts';
 
 /** The upstream demands a sign-in that the caller has not made. The message says what to do. */

@@ -1,10 +1,11 @@
 /** Questions of another server, put as they are; calls that become tasks at once; and the client that a call belongs to. */
 import * as assert from 'uvu/assert';
+import { becomeTask, earlierSteps, ownerOfCall } from '../../../src/core/execution/request-context.ts';
 import type { InputRequest } from '../../../src/core/messages/client-input.ts';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../../src/core/protocol/task-params.ts';
-import { askVerbatim, becomeTask, earlierSteps, ownerOfCall } from '../../../src/features/asking/request-context.ts';
+import { askVerbatim } from '../../../src/features/asking/asking-context.ts';
 import { CannotAsk, type Context, memory, ProtocolError, type Server } from '../../../src/index.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
 import { connect, SimulatedClock, settled, TestClient } from '../../../src/testing/testing.ts';

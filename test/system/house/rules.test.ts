@@ -67,7 +67,7 @@ const USES: Readonly<Record<string, readonly string[]>> = {
   'guard/authorization': ['asking', 'tasks', 'guard/audit'],
   'guard/limits': ['guard/audit'],
   machines: ['apps', 'asking', 'guard/audit', 'guard/limits', 'skills', 'workers'],
-  middleware: ['asking', 'guard/authorization'],
+  middleware: ['guard/authorization'],
   // The methods that need no token may be theirs.
   oauth: ['skills', 'tasks'],
   postgres: [],

@@ -1,59 +1,36 @@
 /** The context of one request: creates each expensive member on first use, and follows the request that carries its handler. */
 
-import type { Context, Log } from '../../core/execution/context.ts';
-import type { ToolImplementation } from '../../core/execution/execution.ts';
-import type { Asking } from '../../core/execution/questions.ts';
+import { type Clock, LONGEST_TIMER_MS } from '../kernel/clock.ts';
+import { ANONYMOUS } from '../kernel/quota.ts';
+import type { Auth } from '../messages/auth.ts';
+import type { ListView } from '../messages/authorization-rule.ts';
+import type { SessionFacts } from '../messages/client-facts.ts';
+import type { RequestView } from '../messages/request-view.ts';
+import { describe, isJsonObject, type JsonObject } from '../protocol/json.ts';
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import { type ClientCapabilities, LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
+import { showsViews } from '../protocol/views.ts';
+import { notifyAborted } from '../requests/active-request.ts';
+import type { Context, Log } from './context.ts';
+import type { ToolImplementation } from './execution.ts';
+import type { Asking } from './questions.ts';
 
-import { LONGEST_TIMER_MS } from '../../core/kernel/clock.ts';
-import { ANONYMOUS } from '../../core/kernel/quota.ts';
-import type { Auth } from '../../core/messages/auth.ts';
-import type { ListView } from '../../core/messages/authorization-rule.ts';
-import type { SessionFacts } from '../../core/messages/client-facts.ts';
-import type { InputRequest, Reply } from '../../core/messages/client-input.ts';
-import type { RequestView } from '../../core/messages/request-view.ts';
-import { describe, isJsonObject, type JsonObject } from '../../core/protocol/json.ts';
-import type { RequestId } from '../../core/protocol/jsonrpc.ts';
-import { type ClientCapabilities, LOG_LEVELS, type LogLevel } from '../../core/protocol/types.ts';
-import { showsViews } from '../../core/protocol/views.ts';
-import { notifyAborted } from '../../core/requests/active-request.ts';
-import { type Asker, type AskerOptions, makeAsking } from './asker.ts';
-import type { HandlerRun } from './input-messages.ts';
-import type { InteractiveRequests } from './interactive-requests.ts';
-import { type RequestStorage, stepLabel } from './request-record.ts';
-import { copyOf, StepLog } from './step-log.ts';
-
-/** The run of a handler, where it differs from a request that ends with its process. */
-export interface RunOptions {
-  /** Set if the model that called is asked when the client cannot be. */
-  readonly model?: AskerOptions['model'];
-  /** The call is a task or may become one: another process may continue it, even if it has asked nothing. */
-  readonly lasting?: boolean;
+/** The part of a context that a feature makes when a handler first needs it: the questions to the client, and the steps. */
+export interface ContextExtension {
+  readonly ask: Asking;
+  readonly step: Context['step'];
+  /** The results of the steps that were begun here; undefined if there are none. */
+  steps(): JsonObject | undefined;
 }
 
-const STRUCTURED = Object.freeze({ structured: true });
-const UNSTRUCTURED = Object.freeze({ structured: false });
-
-/** Describes how to ask the model that calls this tool. */
-export function modelFor({ output }: ToolImplementation): RunOptions['model'] {
-  return output === undefined ? UNSTRUCTURED : STRUCTURED;
+/** The parts of a server that contexts use. */
+export interface ContextHost {
+  readonly clock: Clock;
+  extendContext(context: RequestContext): ContextExtension;
 }
 
-const AS_REQUEST: RunOptions = Object.freeze({});
-
-/** The checkpoints of a statechart that runs for a call. */
-export interface Checkpoints {
-  /** The last checkpoint of an earlier run; undefined if there is none. */
-  readonly before: string | undefined;
-  /** The call may be continued by another process although it has asked nothing. */
-  readonly lasting: boolean;
-  /** Returns the durable record of the call; undefined if nothing of this call is persisted. */
-  storage(): RequestStorage | undefined;
-}
-
-/** Works only for a context of this package: an author's executor may pass its handlers another. */
-export function checkpointsOf(ctx: Context): Checkpoints | undefined {
-  return ctx instanceof RequestContext ? ctx.checkpoints : undefined;
-}
+/** The way in which a handler runs. Another process may continue a call that is a task or may become one, even if it has asked nothing. */
+export type RunMode = 'request' | 'may become a task' | 'task';
 
 /** Calls back once the request is aborted. A signal with a listener would take a kilobyte for each waiting call. */
 export function whenAborted(ctx: Context, callback: () => void): void {
@@ -75,40 +52,22 @@ export interface CallOwner {
 }
 
 /**
- * Asks the client questions of another server: method and params unchanged, as far as the client's revision can represent
- * them. They wait, are sealed and persisted as those of `ctx.ask`. If the handler runs again, it must ask the same
- * questions in the same order.
- *
- * @param requests 1 to 32 questions by name
- * @returns the replies by the same names, unchecked. A client of a session may reply with an error
- * @throws {CannotAsk} for a question whose capability the client has not declared; {@link Unanswered} as `ctx.ask`
- * @example const { a: reply } = await askVerbatim(ctx, { a: { method: 'roots/list', params: {} } });
- */
-export function askVerbatim(
-  ctx: Context,
-  requests: Readonly<Record<string, InputRequest>>,
-  signal?: AbortSignal,
-): Promise<Readonly<Record<string, Reply>>> {
-  return ours(ctx).askVerbatim(requests, signal);
-}
-
-/**
  * Turns a call of a tool into a task now, if its client has declared that it takes tasks.
  *
  * @returns true if the call is a task, or becomes one as soon as the task is durable
  */
 export function becomeTask(ctx: Context): boolean {
-  return ours(ctx).becomeTask();
+  return requestContextOf(ctx).becomeTask();
 }
 
 /** True if a call is a task, or will be one once the task is durable. */
 export function isTask(ctx: Context): boolean {
-  return ours(ctx).isTask;
+  return requestContextOf(ctx).isTask;
 }
 
 /** Returns the client on whose behalf a handler makes calls elsewhere. */
 export function ownerOfCall(ctx: Context): CallOwner {
-  return ours(ctx).owner;
+  return requestContextOf(ctx).owner;
 }
 
 /**
@@ -117,91 +76,111 @@ export function ownerOfCall(ctx: Context): CallOwner {
  * @returns gives the call its own time again
  */
 export function prolong(ctx: Context, ms: number): () => void {
-  return ours(ctx).prolong(ms);
+  return requestContextOf(ctx).prolong(ms);
 }
 
 /** Returns the part of a list that the caller of a request sees; undefined: all of it. */
 export function listViewOf(ctx: Context): ListView | undefined {
-  return ours(ctx).view;
+  return requestContextOf(ctx).view;
 }
 
 /** Returns the least severe log messages that the client of a call wants; undefined: none. */
 export function logLevelOf(ctx: Context): LogLevel | undefined {
-  return ours(ctx).logLevel;
+  return requestContextOf(ctx).logLevel;
 }
 
 /** Returns the steps that earlier runs of the same call have recorded, by name; undefined in the first run. */
 export function earlierSteps(ctx: Context): JsonObject | undefined {
-  return ours(ctx).earlier;
+  return requestContextOf(ctx).earlier;
 }
 
-/** True if another process continues this call, which ends here: what it has begun elsewhere must not be cancelled. */
-export function continuesElsewhere(ctx: Context): boolean {
-  return ours(ctx).continuesElsewhere;
-}
-
-/** Extends the deadline of a call that waits for the task of another server, to `limits.maxTimeoutMs`. */
-export function waitLonger(ctx: Context): void {
-  ours(ctx).waitLonger();
-}
-
-function ours(ctx: Context): RequestContext {
+/** The context behind that of a handler. @throws {TypeError} for one that this package has not made */
+export function requestContextOf(ctx: Context): RequestContext {
   if (ctx instanceof RequestContext) return ctx;
   throw new TypeError('expected the context of a call as this package passes it to handlers');
 }
 
 /** The context of one request. Expensive members are created on first use. */
-export class RequestContext implements Context, HandlerRun {
+export class RequestContext implements Context {
   /** The current request. A client that was asked something continues with a new request. */
   #request: RequestView;
   readonly #first: RequestView;
-  readonly #interactive: InteractiveRequests;
-  readonly #options: RunOptions;
+  readonly #host: ContextHost;
+  readonly #implementation: ToolImplementation | undefined;
+  readonly #mode: RunMode;
   #timeoutMs: number | undefined;
   #progress: Context['progress'] | undefined;
-  #step: Context['step'] | undefined;
   #closeStream: Context['closeStream'] | undefined;
   #log: Log | undefined;
-  #asking: Asker | undefined;
-  #steps: StepLog | undefined;
+  #extension: ContextExtension | undefined;
   /** Milliseconds of running time until the handler last began to wait for its client. */
   #ran = 0;
   /** The time at which it last continued; undefined while it waits. */
   #since: number | undefined;
 
-  /**
-   * @param interactive holds the requests that ask, and their durable records
-   * @param timeoutMs milliseconds, if the handler needs another timeout than the server's default
-   */
-  constructor(request: RequestView, interactive: InteractiveRequests, timeoutMs?: number, options = AS_REQUEST) {
+  constructor(request: RequestView, host: ContextHost, implementation?: ToolImplementation, mode: RunMode = 'request') {
     this.#request = request;
     this.#first = request;
     this.#since = request.admitted;
-    this.#interactive = interactive;
-    this.#options = options;
-    this.#timeoutMs = timeoutMs;
-    this.#allow();
+    this.#host = host;
+    this.#implementation = implementation;
+    this.#mode = mode;
+    this.#timeoutMs = implementation?.timeoutMs;
+    if (this.#timeoutMs !== undefined) this.#allow(this.#timeoutMs);
     // Continues a request of another process, or one that was evicted. From now on no other request may continue it.
-    if (request.recorded?.id !== undefined) interactive.interact(request, this);
+    if (request.recorded?.id !== undefined) this.#extension = host.extendContext(this);
   }
 
+  /** The request with which the call began. */
+  get first(): RequestView {
+    return this.#first;
+  }
+
+  /** The request that carries the handler now. */
+  get current(): RequestView {
+    return this.#request;
+  }
+
+  /** The tool that runs; undefined for another element. */
+  get implementation(): ToolImplementation | undefined {
+    return this.#implementation;
+  }
+
+  get mode(): RunMode {
+    return this.#mode;
+  }
+
+  /** The part that a feature adds. */
+  get extension(): ContextExtension {
+    this.#extension ??= this.#host.extendContext(this);
+    return this.#extension;
+  }
+
+  /** Continues the handler for a newer request of its client. */
   continueFor(request: RequestView): void {
     this.#request = request;
-    this.#allow();
+    if (this.#timeoutMs !== undefined) this.#allow(this.#timeoutMs);
   }
 
+  /** The results of completed steps, as far as they are JSON. */
   steps(): JsonObject {
-    return this.#steps?.recorded() ?? this.#first.recorded?.steps ?? {};
+    return this.#extension?.steps() ?? this.#first.recorded?.steps ?? {};
   }
 
-  #allow(): void {
+  #allow(timeoutMs: number): void {
     const request = this.#request;
-    const timeoutMs = this.#timeoutMs;
-    if (timeoutMs !== undefined) request.requests.send({ type: 'extend deadline', request, timeoutMs });
+    request.requests.send({ type: 'extend deadline', request, timeoutMs });
   }
 
+  /** Sets the timeout of the call from now on, in milliseconds. */
+  allow(timeoutMs: number): void {
+    this.#timeoutMs = timeoutMs;
+    this.#allow(timeoutMs);
+  }
+
+  /** Called when the handler begins or ends waiting for its client. */
   waits(waiting: boolean): void {
-    const now = this.#interactive.clock.now();
+    const now = this.#host.clock.now();
     if (!waiting) {
       this.#since ??= now;
       return;
@@ -211,7 +190,7 @@ export class RequestContext implements Context, HandlerRun {
   }
 
   get elapsedMs(): number {
-    return this.#ran + (this.#since === undefined ? 0 : this.#interactive.clock.now() - this.#since);
+    return this.#ran + (this.#since === undefined ? 0 : this.#host.clock.now() - this.#since);
   }
 
   get signal(): AbortSignal {
@@ -223,37 +202,23 @@ export class RequestContext implements Context, HandlerRun {
   }
 
   get elicit(): Asking['elicit'] {
-    return this.#ask.elicit;
+    return this.extension.ask.elicit;
   }
 
   get elicitUrl(): Asking['elicitUrl'] {
-    return this.#ask.elicitUrl;
+    return this.extension.ask.elicitUrl;
   }
 
   get sample(): Asking['sample'] {
-    return this.#ask.sample;
+    return this.extension.ask.sample;
   }
 
   get roots(): Asking['roots'] {
-    return this.#ask.roots;
+    return this.extension.ask.roots;
   }
 
   get ask(): Asking['ask'] {
-    return this.#ask.ask;
-  }
-
-  get #ask(): Asker {
-    this.#asking ??= makeAsking({
-      interactiveRequest: () => this.#interactive.interact(this.#first, this),
-      client: () => this.#request.client,
-      contextDropped: () => this.#interactive.contextDropped(this.#request),
-      model: this.#options.model,
-    });
-    return this.#asking;
-  }
-
-  askVerbatim(requests: Readonly<Record<string, InputRequest>>, signal?: AbortSignal): ReturnType<Asker['verbatim']> {
-    return this.#ask.verbatim(requests, signal);
+    return this.extension.ask.ask;
   }
 
   prolong(ms: number): () => void {
@@ -271,22 +236,13 @@ export class RequestContext implements Context, HandlerRun {
   }
 
   get isTask(): boolean {
-    return this.#options.lasting === true;
+    return this.#mode === 'task';
   }
 
   /** The steps that earlier runs of the call have recorded; undefined in its first run. */
   get earlier(): JsonObject | undefined {
     const { recorded } = this.#first;
     return recorded?.id === undefined ? undefined : recorded.steps;
-  }
-
-  get continuesElsewhere(): boolean {
-    return this.#interactive.continuesElsewhere(this.#first);
-  }
-
-  waitLonger(): void {
-    this.#timeoutMs = this.#interactive.maxTimeoutMs;
-    this.#allow();
   }
 
   get view(): ListView | undefined {
@@ -353,30 +309,8 @@ export class RequestContext implements Context, HandlerRun {
     return this.#closeStream;
   }
 
-  /** The checkpoints of its statechart; undefined for a call that ends with its process. */
-  get checkpoints(): Checkpoints | undefined {
-    const { client, recorded } = this.#first;
-    const { lasting = false } = this.#options;
-    if (client.session && !lasting) return undefined;
-    return {
-      before: recorded?.checkpoint,
-      lasting: lasting || recorded?.id !== undefined,
-      storage: () => this.#interactive.storageOf(this.#first, this),
-    };
-  }
-
   get step(): Context['step'] {
-    this.#steps ??= new StepLog({
-      remembersFailures: true,
-      recorded: this.#first.recorded?.steps,
-      storage: this.#interactive.storageOf(this.#first, this),
-      memory: this.#interactive.memoryOf(this.#first),
-      maxLength: this.#interactive.maxStepsLength,
-      label: stepLabel,
-      copy: copyOf,
-    });
-    this.#step ??= this.#steps.step;
-    return this.#step;
+    return this.extension.step;
   }
 }
 
