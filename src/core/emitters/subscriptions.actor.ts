@@ -30,7 +30,7 @@ export interface SubscriptionsOptions {
   readonly retained: Quota;
   /** Milliseconds for which changes are coalesced into one notification each. */
   readonly gatherMs: number;
-  readonly capabilities: Pick<Capabilities, 'offers'>;
+  readonly capabilities: Pick<Capabilities, 'offered'>;
   /** The spelling of a URI that a resource has, or a template matches; undefined for any other. */
   spell(uri: string): string | undefined;
   /** The tasks as a client sees them; undefined if one does not exist or belongs to another principal. */
@@ -239,9 +239,10 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     resources: SubscriptionFilter['resources'],
   ): Omit<SubscriptionFilter, 'tasks'> {
     const { capabilities, spell } = this.#options;
+    const { offered } = capabilities;
     return {
-      lists: lists.filter((list) => capabilities.offers(list)),
-      resources: capabilities.offers('resources') ? resources?.filter((uri) => spell(uri) !== undefined) : undefined,
+      lists: lists.filter((list) => offered[list] !== undefined),
+      resources: offered.resources ? resources?.filter((uri) => spell(uri) !== undefined) : undefined,
     };
   }
 

@@ -4,7 +4,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import { type RequestEvent, requestMachine } from '../../../machines/request.ts';
-import { initial, step } from '../kernel/step.ts';
+import { computedSteps, initial, step } from '../kernel/step.ts';
 import type { Auth } from '../messages/auth.ts';
 import type { ListView } from '../messages/authorization-rule.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
@@ -21,6 +21,7 @@ import type { Operation } from '../protocol/operations.ts';
 
 const NO_SCOPES: readonly string[] = [];
 const RECEIVED = initial(requestMachine);
+const COMPUTED = computedSteps(requestMachine);
 
 export class ActiveRequest implements RequestView {
   readonly kind = 'request';
@@ -104,7 +105,7 @@ export class ActiveRequest implements RequestView {
 
   /** Takes an event of its lifecycle. @returns false if its state does not accept the event; nothing happens then */
   take(event: RequestEvent['type']): boolean {
-    const next = step(requestMachine, this.state, { type: event });
+    const next = COMPUTED.get(this.state)?.get(event) ?? step(requestMachine, this.state, { type: event });
     if (!next) return false;
     this.state = next;
     return true;

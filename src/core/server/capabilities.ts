@@ -15,24 +15,20 @@ type Offered = 'tools' | 'resources' | 'prompts' | 'completions' | 'tasks';
 export class RegisteredCapabilities implements Capabilities {
   readonly #options: ServerOptions;
   readonly #info: Implementation;
-  readonly #offered: Set<Offered>;
+  readonly #kinds: Set<Offered>;
   /** The settings of each extension that something registered uses. */
   readonly #extensions = new Map<string, JsonObject>();
-  #capabilities: ServerCapabilities;
+  offered: ServerCapabilities;
 
   constructor(options: ServerOptions, info: Implementation) {
     this.#options = options;
     this.#info = info;
-    this.#offered = new Set(options.offers);
-    this.#capabilities = this.#made();
+    this.#kinds = new Set(options.offers);
+    this.offered = this.#made();
   }
 
   describe(): ServerDescription {
-    return { info: this.#info, capabilities: this.#capabilities, instructions: this.#options.instructions };
-  }
-
-  offers(capability: keyof ServerCapabilities): boolean {
-    return this.#capabilities[capability] !== undefined;
+    return { info: this.#info, capabilities: this.offered, instructions: this.#options.instructions };
   }
 
   uses(extension: string): boolean {
@@ -44,10 +40,10 @@ export class RegisteredCapabilities implements Capabilities {
    * capabilities only when they connect.
    */
   add(capability: Offered): void {
-    if (this.#offered.has(capability)) return;
-    this.#offered.add(capability);
+    if (this.#kinds.has(capability)) return;
+    this.#kinds.add(capability);
     if (capability === 'tasks') this.#extensions.set(TASKS_EXTENSION, {});
-    this.#capabilities = this.#made();
+    this.offered = this.#made();
   }
 
   /**
@@ -58,11 +54,11 @@ export class RegisteredCapabilities implements Capabilities {
    */
   extend(identifier: string, settings: JsonObject = {}): void {
     this.#extensions.set(identifier, { ...this.#extensions.get(identifier), ...settings });
-    this.#capabilities = this.#made();
+    this.offered = this.#made();
   }
 
   #made(): ServerCapabilities {
-    return capabilitiesOf(this.#offered, this.#extensions, this.#options);
+    return capabilitiesOf(this.#kinds, this.#extensions, this.#options);
   }
 }
 

@@ -154,7 +154,7 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
           const session = client.session?.mailbox;
           if (survived && session)
             for (const what of LISTS)
-              if (options.capabilities.offers(what))
+              if (options.capabilities.offered[what])
                 options.subscriptions.send({
                   type: 'session changed',
                   session,

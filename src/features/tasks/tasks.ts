@@ -50,7 +50,7 @@ export interface TasksOptions {
   readonly shared: boolean;
   /** The table of all tasks; only this service changes it. */
   readonly table: TaskTable;
-  readonly capabilities: Pick<Capabilities, 'offers'>;
+  readonly capabilities: Pick<Capabilities, 'offered'>;
   readonly stages: Pick<Stages, 'fill'>;
   /** Runs the handlers. */
   execution(): ToolExecution;
@@ -136,7 +136,7 @@ export class Tasks implements RequestTarget, CellHolder {
       support: implementation.task,
       tool: tool.name,
       taskTtlMs: limits.taskTtlMs,
-      offered: capabilities.offers('tasks'),
+      offered: capabilities.offered.tasks !== undefined,
     });
     return mode.as === 'request' ? next() : this.#run(request, mode, call);
   };

@@ -404,7 +404,7 @@ export class Inbound {
     batch: Batch | undefined,
     requests = this.#options.requests,
   ): void {
-    if (method.needs && !this.#options.capabilities.offers(method.needs))
+    if (method.needs && this.#options.capabilities.offered[method.needs] === undefined)
       throw new ProtocolError(ErrorCode.MethodNotFound, `${message.method}: this server has no ${method.needs}`);
     if (method.extension && !this.#options.capabilities.uses(method.extension))
       throw new ProtocolError(
