@@ -92,7 +92,12 @@ class Emitter implements Behaviour<EmitterMail> {
       case 'resource updated':
       case 'task status':
       case 'page completed':
-        return this.#deliver(mail);
+        if (this.#flowing) {
+          const waiting = this.#slow?.get(readerOf(mail));
+          return waiting ? waiting.add(mail) : this.#pass(mail);
+        }
+        this.#queue ??= new EmitterQueue(this.#options);
+        return this.#queue.add(mail);
       case 'unanswered':
         return this.#unanswered(mail.request);
       case 'release':
@@ -118,16 +123,6 @@ class Emitter implements Behaviour<EmitterMail> {
     const recorder = { inspection: system.inspection, actor: addressOf(connection) };
     this.#snapshot = step(emitterMachine, this.#snapshot, event, recorder) ?? this.#snapshot;
     this.#flowing = this.#snapshot.value === 'flowing';
-  }
-
-  #deliver(mail: ResultMail | Ask | Notification): void {
-    if (!this.#flowing) {
-      this.#queue ??= new EmitterQueue(this.#options);
-      return this.#queue.add(mail);
-    }
-    const waiting = this.#slow?.get(readerOf(mail));
-    if (waiting) waiting.add(mail);
-    else this.#pass(mail);
   }
 
   readonly #pass = (mail: ResultMail | Ask | Notification): void => {

@@ -109,7 +109,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
     if (!later) {
       // Not a promise: `isThenable` returned false.
       run.request = undefined;
-      return this.#settle(request, this.#success(result as R), cause);
+      return this.#settle(request, { ok: true, result: this.#options.wrap(result as R) }, cause);
     }
     this.#waiting += 1;
     // A foreign thenable may throw or settle twice; the promise from Promise.resolve does neither.
@@ -117,7 +117,7 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
       (value) => {
         run.request = undefined;
         this.#waiting -= 1;
-        this.#settle(request, this.#success(value), cause);
+        this.#settle(request, { ok: true, result: this.#options.wrap(value) }, cause);
       },
       (error) => {
         run.request = undefined;
@@ -126,10 +126,6 @@ class Executor<I extends Labelled, T, R> implements Behaviour<ExecutorMail<I, T>
       },
     );
   };
-
-  #success(result: R): Outcome {
-    return { ok: true, result: this.#options.wrap(result) };
-  }
 
   #settle(request: RequestView, outcome: Outcome, cause: number): void {
     // The table that admitted the request may be gone, together with its connection.

@@ -70,13 +70,14 @@ function shaped(
 ): CallToolResult | Promise<CallToolResult> {
   try {
     const { output, relayed } = call.implementation;
+    // The most common result. Nothing of a text can be lost, and it needs no clock.
+    if (typeof returned === 'string' && !output) return { content: [{ type: 'text', text: returned }] };
     if (relayed && isToolResult(returned)) return returned;
     const result = toToolResult(returned, {
       durationMs: () => ctx.elapsedMs,
       maxResultLength: policy.maxResultLength,
       structured: output !== undefined,
     });
-    // A text has nothing to lose.
     if (typeof returned !== 'string') checkPlain(call, result);
     if (!output || result.isError) return result;
     const checked = output.check(result.structuredContent);

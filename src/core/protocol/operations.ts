@@ -131,7 +131,8 @@ export function readCallTool(params: Params): CallTool {
     method: 'tools/call',
     name: textMember(params, 'name'),
     arguments: given ?? NONE,
-    input: readInput(params),
+    // Nearly all calls continue nothing.
+    input: (params?.inputResponses ?? params?.requestState ?? undefined) === undefined ? undefined : readInput(params),
     task: params?.task ?? undefined,
   };
 }

@@ -39,6 +39,7 @@ export class ActiveRequest implements RequestView {
   readonly cause: number;
   readonly bytes: number;
   readonly continues: boolean;
+  settled = false;
   hidden = false;
   view: ListView | undefined = undefined;
   guarded = false;
@@ -94,10 +95,6 @@ export class ActiveRequest implements RequestView {
     this.auth = auth;
   }
 
-  get settled(): boolean {
-    return this.state.hasTag('settled');
-  }
-
   /** True if its handler still runs although nothing waits for its outcome. */
   get detached(): boolean {
     return this.state.hasTag('detached');
@@ -108,6 +105,7 @@ export class ActiveRequest implements RequestView {
     const next = COMPUTED.get(this.state)?.get(event) ?? step(requestMachine, this.state, { type: event });
     if (!next) return false;
     this.state = next;
+    this.settled = next.hasTag('settled');
     return true;
   }
 

@@ -13,15 +13,12 @@ export class InFlightTable<R> {
   /** All requests, unless there are buckets. */
   readonly #few: R[] = [];
   #buckets: readonly R[][] | undefined;
-  #size = 0;
+  /** Only the table sets it. */
+  size = 0;
 
   /** @param keyOf the key of a request, which does not change while the request is in the table */
   constructor(keyOf: (request: R) => RequestId) {
     this.#keyOf = keyOf;
-  }
-
-  get size(): number {
-    return this.#size;
   }
 
   get(key: RequestId): R | undefined {
@@ -31,12 +28,12 @@ export class InFlightTable<R> {
 
   /** The caller ensures that no request with this key is in the table. */
   add(request: R): void {
-    if (this.#size === FEW && !this.#buckets) {
+    if (this.size === FEW && !this.#buckets) {
       this.#buckets = Array.from({ length: BUCKETS }, () => []);
       for (const earlier of this.#few.splice(0)) this.#bucketOf(this.#keyOf(earlier)).push(earlier);
     }
     this.#bucketOf(this.#keyOf(request)).push(request);
-    this.#size += 1;
+    this.size += 1;
   }
 
   /** @returns false if this request was not in the table */
@@ -46,13 +43,13 @@ export class InFlightTable<R> {
     if (at === -1) return false;
     const last = bucket.pop();
     if (last && at < bucket.length) bucket[at] = last;
-    this.#size -= 1;
+    this.size -= 1;
     return true;
   }
 
   /** Releases the buckets if they are empty: its owner has not used it for a while. */
   shrink(): void {
-    if (this.#size === 0) this.#buckets = undefined;
+    if (this.size === 0) this.#buckets = undefined;
   }
 
   /** A snapshot of all requests. */

@@ -250,7 +250,7 @@ export class Inbound {
 
   #request(message: RequestMessage, batch: Batch | undefined): void {
     try {
-      if (isModern(message.params) || this.#announced) this.#modern(message, batch);
+      if (this.#announced || isModern(message.params)) this.#modern(message, batch);
       else if (message.method === 'initialize') this.#initialize(message, batch);
       else this.#legacy(message, batch);
     } catch (error) {
@@ -279,11 +279,18 @@ export class Inbound {
     const { methods } = this.#options;
     const method = methods.served[dialect.era].get(message.method);
     if (exchange) checkStandardHeaders(exchange.incoming, message.method, method?.named, message.params);
-    this.#checkClientInfo(info, capabilities);
+    if (this.#bytes > this.#options.maxClientInfoBytes) this.#checkClientInfo(info, capabilities);
     this.#admit(
       message,
       method ?? methodMissing(message.method, dialect, methods.get(message.method)),
-      { dialect, info, capabilities, logLevel, principal: this.#principal(), session: undefined },
+      {
+        dialect,
+        info,
+        capabilities,
+        logLevel,
+        principal: exchange?.principal ?? this.#options.principal,
+        session: undefined,
+      },
       batch,
     );
   }
@@ -304,7 +311,8 @@ export class Inbound {
     // lifecycle, "Version Negotiation").
     const dialect = DIALECTS[isLegacyRevision(opening.protocolVersion) ? opening.protocolVersion : LATEST_LEGACY];
     this.#heard = dialect;
-    const method = this.#method(message.method, dialect);
+    const { methods } = this.#options;
+    const method = methods.served[dialect.era].get(message.method) ?? methodMissing(message.method, dialect, undefined);
     const open = (): void => {
       const { client, requests } = this.#options.sessions.openSession(opening, dialect, this.#exchange);
       this.#admit(message, method, client, undefined, requests);
@@ -366,17 +374,15 @@ export class Inbound {
     return this.#exchange?.principal ?? this.#options.principal;
   }
 
-  /** @throws {ProtocolError} if a revision does not have the method */
-  #method(name: string, dialect: Dialect): ServedMethod {
-    const { methods } = this.#options;
-    return methods.served[dialect.era].get(name) ?? methodMissing(name, dialect, methods.get(name));
-  }
-
   #legacy(message: RequestMessage, batch: Batch | undefined): void {
     const session = this.#options.sessions.client;
     if (session) {
       this.#heard = session.dialect;
-      return this.#admit(message, this.#method(message.method, session.dialect), session, batch);
+      const { dialect } = session;
+      const { methods } = this.#options;
+      const { method: name } = message;
+      const method = methods.served[dialect.era].get(name) ?? methodMissing(name, dialect, methods.get(name));
+      return this.#admit(message, method, session, batch);
     }
     const method = this.#options.methods.served.legacy.get(message.method);
     // Over HTTP every message of a session names the session, even a ping (2025-11-25 transports, "Session
