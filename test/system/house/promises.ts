@@ -25,13 +25,26 @@ export function promisesOf(page: string): readonly Promised[] {
   );
 }
 
+/** A test that `npm test` leaves to the full run, with its title. */
+const LEFT = /\.full\(\s*(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`)/g;
+
+/** The ids of rows with tests that no test of `npm test` has: their tests are all left to the full run. */
+export function withoutQuickTest(rows: readonly Promised[]): readonly string[] {
+  return rows.flatMap(({ ids, files }) => {
+    const texts = files.filter((file) => existsSync(join(root, file))).map(read);
+    const quick = texts.filter((text) => !/^fullOnly\(/m.test(text)).map((text) => text.replace(LEFT, ''));
+    return files.length === 0 ? [] : ids.filter((id) => !quick.some((text) => has(text, id)));
+  });
+}
+
+// R-07 is not R-07a.
+const has = (text: string, id: string): boolean => new RegExp(`${id}(?![\\w-])`).test(text);
+
 /** What is wrong with the rows: an id that none of its tests has, a test that has none of its row's ids. */
 export function broken(rows: readonly Promised[]): readonly string[] {
   const wrong: string[] = [];
   for (const { ids, files } of rows) {
     const texts = files.map((file) => (existsSync(join(root, file)) ? read(file) : ''));
-    // R-07 is not R-07a.
-    const has = (text: string, id: string): boolean => new RegExp(`${id}(?![\\w-])`).test(text);
     if (files.length > 0)
       for (const id of ids) if (!texts.some((text) => has(text, id))) wrong.push(`${id} is in none of ${files}`);
     for (const [index, file] of files.entries())

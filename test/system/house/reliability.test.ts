@@ -6,7 +6,7 @@ import { BROKEN_BUILDS } from '../../faults/broken-builds.ts';
 import { Declarations } from '../../faults/declarations.ts';
 import { suite } from '../../harness/door.ts';
 import { SCALE } from '../../harness/scale.ts';
-import { broken, promisesOf, read, root } from './promises.ts';
+import { broken, promisesOf, read, root, withoutQuickTest } from './promises.ts';
 
 const test = suite('the table of reliability');
 
@@ -27,6 +27,13 @@ test('every id that was promised has one row', () => {
 
 test('each id is in a test that its row names, and each of these tests has one of its ids', () => {
   assert.equal(broken(rows), []);
+});
+
+/** Each takes nodes and a database as processes, for many leases. D-22 pauses and cuts nodes in a simulated cluster. */
+const FULL_ONLY = ['D-02', 'D-04', 'D-14'];
+
+test('each id has a test in a quick run, but for those of paused nodes', () => {
+  assert.equal(withoutQuickTest(rows), FULL_ONLY);
 });
 
 test('each id has a broken build, and each broken build has its place in one declaration and its id in a test', () => {

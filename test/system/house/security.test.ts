@@ -4,7 +4,7 @@ import { dirname, join, posix, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { suite } from '../../harness/door.ts';
-import { broken, promisesOf, read } from './promises.ts';
+import { broken, promisesOf, read, withoutQuickTest } from './promises.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
 const test = suite('the table of security');
@@ -35,6 +35,10 @@ test('every id that was promised has one row', () => {
 
 test('each id is in a test that its row names, and each of these tests has one of its ids', () => {
   assert.equal(broken(rows), []);
+});
+
+test('each id has a test in a quick run', () => {
+  assert.equal(withoutQuickTest(rows), []);
 });
 
 test('a row without a test says why it needs none', () => {
