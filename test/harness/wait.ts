@@ -55,3 +55,25 @@ export async function inTime<T>(promise: Promise<T>, what: string | (() => strin
 export function elapse(ms: number, _why: string): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
+
+/** A clock of a test, which passes when the test says so. */
+interface Passing {
+  advance(ms: number): Promise<void>;
+}
+
+/**
+ * Lets the time of a test pass until a condition holds.
+ *
+ * @param stepMs the time between two looks, in milliseconds of that clock
+ * @throws Error if it does not hold after a thousand looks
+ */
+export async function untilPassed(
+  clock: Passing,
+  holds: () => boolean | Promise<boolean>,
+  stepMs: number,
+): Promise<void> {
+  for (let look = 0; !(await holds()); look += 1) {
+    if (look === 1_000) throw new Error(`waited ${1_000 * stepMs} ms of the clock for ${String(holds)}`);
+    await clock.advance(stepMs);
+  }
+}

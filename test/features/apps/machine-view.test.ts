@@ -10,6 +10,7 @@ import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { createServer, memory, type Server, type ServerOptions, sample, sqlite } from '../../../src/index.ts';
 import { connect, SimulatedClock, settled, TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
 import { orderMachine } from '../machines/shop.ts';
 import { itemsOf, namesOf, refusalOf, VIEWS, WITH_VIEWS } from './support.ts';
 
@@ -48,8 +49,6 @@ async function shop(app: App = true, options: Partial<ServerOptions> = {}): Prom
 }
 
 const dataOf = (result: JsonObject): JsonObject => Object(result.structuredContent);
-const textOf = ({ content }: JsonObject): string => String(Object(Array.isArray(content) ? content[0] : {}).text);
-
 /** A call, with the key of a view and with capabilities if they are given. */
 function call(
   client: TestClient,

@@ -5,7 +5,8 @@ import type { Server } from '../../../src/index.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
 import { connect, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { ALL, accept, Modern, type Stage, stage, textOf } from './support.ts';
+import { textOf } from '../../harness/results.ts';
+import { ALL, accept, Modern, type Stage, stage } from './support.ts';
 
 const test = suite('asking, at the edges');
 

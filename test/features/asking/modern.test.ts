@@ -5,7 +5,8 @@ import { META } from '../../../src/core/protocol/meta.ts';
 import { ErrorCode } from '../../../src/index.ts';
 import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { accept, errorOf, Modern, stage, textOf } from './support.ts';
+import { textOf } from '../../harness/results.ts';
+import { accept, errorOf, Modern, stage } from './support.ts';
 
 const test = suite('asking a modern client');
 

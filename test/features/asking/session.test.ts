@@ -7,8 +7,9 @@ import type { Server } from '../../../src/index.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
 import { connect, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
 import { wireChecker } from '../../harness/wire.ts';
-import { ALL, accept, Modern, stage, textOf } from './support.ts';
+import { ALL, accept, Modern, stage } from './support.ts';
 
 const test = suite('asking a session');
 

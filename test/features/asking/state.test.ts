@@ -4,7 +4,8 @@ import * as z from 'zod';
 import { ErrorCode, memory, type ServerOptions } from '../../../src/index.ts';
 import { type SimulatedClock, TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { accept, errorOf, Modern, type Stage, stage, textOf } from './support.ts';
+import { textOf } from '../../harness/results.ts';
+import { accept, errorOf, Modern, type Stage, stage } from './support.ts';
 
 const test = suite('request state');
 

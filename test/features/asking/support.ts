@@ -1,6 +1,6 @@
 /** A server whose tools ask, and what a client of each era says to it. */
 
-import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
+import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { createServer, ProtocolError, type Server, type ServerOptions } from '../../../src/index.ts';
 import { connect, ErrorAnswer, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
@@ -75,12 +75,6 @@ export function accept(content: JsonObject): JsonObject {
 }
 
 /** The text of a result, or what it is instead. */
-export function textOf(result: object): string {
-  const content: unknown = 'content' in result ? result.content : undefined;
-  const [block]: readonly unknown[] = Array.isArray(content) ? content : [];
-  return isObject(block) && typeof block.text === 'string' ? block.text : JSON.stringify(result);
-}
-
 /** The error that a request is answered with. */
 export async function errorOf(answer: Promise<unknown>): Promise<{ readonly code: number; readonly message: string }> {
   try {

@@ -4,7 +4,8 @@ import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../../src/core/protocol/json.ts';
 import { connect, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { ALL, accept, errorOf, Modern, type Stage, stage, textOf } from './support.ts';
+import { textOf } from '../../harness/results.ts';
+import { ALL, accept, errorOf, Modern, type Stage, stage } from './support.ts';
 
 const test = suite('asking through the model');
 

@@ -10,8 +10,9 @@ import { CannotAsk, type Context, memory, ProtocolError, type Server } from '../
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
 import { connect, SimulatedClock, settled, TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
 import { wireChecker } from '../../harness/wire.ts';
-import { ALL, accept, Modern, stage, textOf } from './support.ts';
+import { ALL, accept, Modern, stage } from './support.ts';
 
 const test = suite('questions of another server');
 

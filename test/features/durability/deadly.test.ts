@@ -12,8 +12,8 @@ import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { fullOnly, suite } from '../../harness/door.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
+import { textOf } from '../../harness/results.ts';
 import { atScale, SCALE } from '../../harness/scale.ts';
-import { textOf } from '../asking/support.ts';
 
 fullOnly('ends processes; the quick tests of nodes are outages.test.ts and continuity.test.ts');
 

@@ -9,7 +9,7 @@ import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { elicitWith, fromSteps, type Server, sqlite } from '../../../src/index.ts';
 import { SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { textOf } from '../asking/support.ts';
+import { textOf } from '../../harness/results.ts';
 import { call, Disk, type Process, start } from '../tasks/durable/support.ts';
 import { accept, gate, keysOf, pending } from '../tasks/support.ts';
 

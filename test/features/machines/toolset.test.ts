@@ -7,14 +7,11 @@ import { StoreError } from '../../../src/core/store/store.ts';
 import { createServer, type JsonObject, type Server } from '../../../src/index.ts';
 import { ErrorAnswer, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
 import { orderMachine, orderOptions, withShop } from './shop.ts';
 import { disk } from './support.ts';
 
 const test = suite('a machine as a toolset');
-
-function textOf({ content }: CallToolResult): string {
-  return content.map((block) => (block.type === 'text' ? block.text : block.type)).join('\n');
-}
 
 function dataOf({ structuredContent, ...rest }: CallToolResult): JsonObject {
   assert.not.ok(rest.isError, textOf({ ...rest }));

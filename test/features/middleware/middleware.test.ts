@@ -20,8 +20,9 @@ import {
 } from '../../../src/index.ts';
 import { connect, ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
 import { wireChecker } from '../../harness/wire.ts';
-import { accept, Modern, textOf } from '../asking/support.ts';
+import { accept, Modern } from '../asking/support.ts';
 import * as tasks from '../tasks/support.ts';
 
 const test = suite('middleware');

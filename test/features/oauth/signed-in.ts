@@ -6,6 +6,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { connect, oauth } from '../../../src/client/client.ts';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { LATEST_MODERN } from '../../../src/core/protocol/revisions.ts';
+import { textOf } from '../../harness/results.ts';
 import { mcpRemote } from '../../system/clients/mcp-remote.ts';
 import { type Person, REDIRECT } from './person.ts';
 
@@ -202,8 +203,3 @@ export const CLIENTS: Readonly<Record<string, SignIn>> = {
   'troupe/client in a session': signInOurs('legacy'),
   'troupe/client in the modern era': signInOurs('modern'),
 };
-
-function textOf({ content }: { readonly content: unknown }): string {
-  const parts: readonly unknown[] = Array.isArray(content) ? content : [];
-  return parts.map((part) => String((part as { text?: unknown }).text)).join('\n');
-}

@@ -5,7 +5,8 @@ import { TASKS_EXTENSION } from '../../../src/core/protocol/task-params.ts';
 import { ErrorCode, ProtocolError } from '../../../src/index.ts';
 import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { errorOf, textOf } from '../asking/support.ts';
+import { textOf } from '../../harness/results.ts';
+import { errorOf } from '../asking/support.ts';
 import { accept, gate, idOf, inside, keysOf, Modern, NAME, pending, stage } from './support.ts';
 
 const test = suite('tasks (extension)');

@@ -3,7 +3,8 @@ import * as assert from 'uvu/assert';
 import { ErrorCode, type InspectionRecord } from '../../../src/index.ts';
 import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { errorOf, textOf } from '../asking/support.ts';
+import { textOf } from '../../harness/results.ts';
+import { errorOf } from '../asking/support.ts';
 import { gate, idOf, NAME, pending, stage } from './support.ts';
 
 const test = suite('tasks: owners and bounds');

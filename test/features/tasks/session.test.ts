@@ -6,7 +6,8 @@ import { ErrorCode } from '../../../src/index.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
 import { settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { errorOf, textOf } from '../asking/support.ts';
+import { textOf } from '../../harness/results.ts';
+import { errorOf } from '../asking/support.ts';
 import { accept, gate, idOf, inside, NAME, pending, stage } from './support.ts';
 
 const test = suite('tasks (2025-11-25)');

@@ -5,8 +5,8 @@ import { META } from '../../../src/core/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../../src/core/protocol/task-params.ts';
 import { createServer, type Limits, memory, type Server } from '../../../src/index.ts';
 import { SimulatedClock, settled, TestClient } from '../../../src/testing/testing.ts';
+import { textOf } from '../../harness/results.ts';
 import { wireChecker } from '../../harness/wire.ts';
-import { textOf } from '../asking/support.ts';
 
 export const NAME = { message: 'Who?', schema: z.object({ name: z.string() }) };
 export const EXTENSION: JsonObject = { elicitation: {}, extensions: { [TASKS_EXTENSION]: {} } };

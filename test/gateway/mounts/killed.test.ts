@@ -10,9 +10,10 @@ import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../../src/core/protocol/task-params.ts';
 import { SELF, send } from '../../core/http/modern.ts';
-import { accept, textOf } from '../../features/asking/support.ts';
+import { accept } from '../../features/asking/support.ts';
 import { startable } from '../../harness/compiled.ts';
 import { fullOnly, suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
 import { elapse } from '../../harness/wait.ts';
 import { type Era, FORM, speakLegacy } from './asking-server.ts';
 

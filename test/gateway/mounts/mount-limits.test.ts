@@ -4,8 +4,9 @@ import { type Client, connect as connectClient, ErrorResponse } from 'troupe/cli
 import { connect, SimulatedClock, settled, type TestClient } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import type { CallToolResult } from '../../../src/core/protocol/types.ts';
-import { textOf } from '../../features/asking/support.ts';
 import { suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
+import { untilPassed } from '../../harness/wait.ts';
 import { type Era, speakLegacy } from './asking-server.ts';
 
 const test = suite('limits of a mount');
@@ -69,11 +70,6 @@ async function stage(
 
 const as = (host: Server, principal: string): Promise<TestClient> => connect(host, { auth: { principal } });
 const order = (client: TestClient, by: string): Promise<CallToolResult> => client.callTool('shop_order', { by });
-async function until(clock: SimulatedClock, condition: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 1_000 && !condition(); turn += 1) await (turn % 10 === 9 ? clock.advance(1) : settled());
-  assert.ok(condition(), String(condition));
-}
-
 for (const era of ['legacy', 'modern'] as const)
   test(`S-77 limits.concurrent lets one call of each principal reach a ${era} upstream, also across a listing`, async () => {
     const { clock, host, upstream, mount, running, end, settle, close } = await stage(
@@ -82,12 +78,12 @@ for (const era of ['legacy', 'modern'] as const)
     );
     const [ada, bob] = [await as(host, 'ada'), await as(host, 'bob')];
     const first = order(ada, 'ada 1');
-    await until(clock, () => running.length === 1);
+    await untilPassed(clock, () => running.length === 1, 1);
     upstream.tool('new', () => 'new');
     await settle(mount.refresh());
     const second = order(ada, 'ada 2');
     const other = order(bob, 'bob 1');
-    await until(clock, () => running.length === 2);
+    await untilPassed(clock, () => running.length === 2, 1);
     // The second call of ada would have arrived by now.
     await clock.advance(1_000);
     assert.equal(running, ['ada 1', 'bob 1']);
@@ -95,7 +91,7 @@ for (const era of ['legacy', 'modern'] as const)
     assert.is(textOf(await ada.callTool('shop_price', {})), '3');
     end.shift()?.();
     assert.is(textOf(await first), 'ordered by ada 1');
-    await until(clock, () => running.includes('ada 2'));
+    await untilPassed(clock, () => running.includes('ada 2'), 1);
     for (const each of end.splice(0)) each();
     assert.equal([textOf(await second), textOf(await other)], ['ordered by ada 2', 'ordered by bob 1']);
     await close(ada, bob);

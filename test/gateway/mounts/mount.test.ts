@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { MemoryChannel } from '../../../src/client/channels/memory-channel.ts';
 import { openInMemory } from '../../../src/client/in-memory.ts';
 import { suite } from '../../harness/door.ts';
+import { untilPassed } from '../../harness/wait.ts';
 
 const test = suite('mounts');
 
@@ -133,7 +134,7 @@ test('passes changes of the upstream on, once for a burst, and none if nothing d
   const [client, changed] = await watching(host);
   assert.equal(names(await client.tools()), ['shop_a']);
   for (const name of ['b', 'c', 'd']) upstream.tool(name, () => name);
-  await until(clock, () => changed.count > 0);
+  await untilPassed(clock, () => changed.count > 0, 100);
   assert.equal(names(await client.tools({ fresh: true })), ['shop_a', 'shop_b', 'shop_c', 'shop_d']);
   upstream.tools.announce();
   await mount.refresh();
@@ -276,7 +277,7 @@ test('a change of the lists that a legacy upstream reports only on the connectio
   const [other, changed] = await watching(host);
   assert.equal(names(await other.tools()), ['shop_enroll']);
   await caller.call('shop_enroll');
-  await until(clock, () => changed.count > 0);
+  await untilPassed(clock, () => changed.count > 0, 100);
   assert.equal(names(await other.tools({ fresh: true })), ['shop_enroll', 'shop_members']);
   assert.is(opened, 2);
   await closeAll(clock, caller, other, host, upstream);
@@ -473,11 +474,6 @@ async function watching(host: ReturnType<typeof server>): Promise<[Client, { cou
   void hear();
   await settled();
   return [client, changed];
-}
-
-async function until(clock: SimulatedClock, condition: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 100 && !condition(); turn += 1) await clock.advance(100);
-  assert.ok(condition());
 }
 
 async function closeAll(clock: SimulatedClock, ...all: readonly { close(): Promise<unknown> }[]): Promise<void> {

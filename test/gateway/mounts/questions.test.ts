@@ -7,8 +7,8 @@ import { type Client, type ConnectOptions, connect } from '../../../src/client/c
 import type { JsonObject, JsonValue } from '../../../src/core/protocol/json.ts';
 import { memory } from '../../../src/index.ts';
 import { isObjectInTest, readJson } from '../../../src/testing/test-json.ts';
-import { textOf } from '../../features/asking/support.ts';
 import { suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
 import { type Era, FORM } from './asking-server.ts';
 import { type Stage, stageOf } from './stage.ts';
 

@@ -3,10 +3,12 @@ import { createServer, http, type Mount, type Server } from 'troupe';
 import { SimulatedClock, settled } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
-import { ALL, accept, textOf } from '../../features/asking/support.ts';
+import { ALL, accept } from '../../features/asking/support.ts';
 import { Disk, type Process, start } from '../../features/tasks/durable/support.ts';
 import { idOf, type Modern } from '../../features/tasks/support.ts';
 import { suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
+import { untilPassed } from '../../harness/wait.ts';
 import { askingServer, type Era, FORM, speakLegacy } from './asking-server.ts';
 
 const test = suite('a gateway that restarts');
@@ -254,15 +256,6 @@ function worker(era: Era, clock: SimulatedClock): { server: Server; runs: string
   return { server, runs, finish };
 }
 
-async function until(clock: SimulatedClock, reached: () => Promise<boolean>): Promise<void> {
-  for (let turn = 0; turn < 60; turn += 1) {
-    await settled();
-    if (await reached()) return;
-    await clock.advance(500);
-  }
-  throw new Error('not reached');
-}
-
 /** Starts a task of an upstream through a gateway that ends: while the task works, or once it asks. */
 async function inNextProcess(era: Era, tool: 'work' | 'ask', ends: 'killed' | 'stopped' = 'killed') {
   const clock = new SimulatedClock();
@@ -271,7 +264,7 @@ async function inNextProcess(era: Era, tool: 'work' | 'ask', ends: 'killed' | 's
   const first = await start(disk, gatewayTo(server), {}, clock);
   const before = first.modern('ada');
   const id = idOf(await before.call(`up_${tool}`));
-  if (tool === 'ask') await until(clock, async () => (await before.status(id)) === 'input_required');
+  if (tool === 'ask') await untilPassed(clock, async () => (await before.status(id)) === 'input_required', 500);
   else await settled();
   if (ends === 'killed') first.kill();
   else await first.server.close();
@@ -283,10 +276,14 @@ async function inNextProcess(era: Era, tool: 'work' | 'ask', ends: 'killed' | 's
     finish,
     /** Resolves when the task has ended, with its text. The upstream has run the tool once. */
     async said(): Promise<string> {
-      await until(clock, async () => {
-        const status = await client.status(id);
-        return status !== 'working' && status !== 'input_required';
-      });
+      await untilPassed(
+        clock,
+        async () => {
+          const status = await client.status(id);
+          return status !== 'working' && status !== 'input_required';
+        },
+        500,
+      );
       const text = await client.said(id);
       assert.equal(runs, [tool]);
       await second.server.close();

@@ -6,15 +6,13 @@ import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { ToolIndex } from '../../../src/gateway/mounts/tool-index.ts';
 import { parametersOf } from '../../../src/gateway/tool-signature.ts';
 import { suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
 import { MANY_TOOLS, QUERIES } from './many-tools.ts';
 
 const test = suite('search in mounted tools');
 
 const server = (name: string, options: Partial<ServerOptions> = {}) =>
   createServer({ name, version: '1.0.0', log: () => {}, ...options });
-
-const textOf = ({ content }: { readonly content: readonly object[] }): string =>
-  content.map((block) => ('text' in block ? block.text : '')).join('\n');
 
 /** A server with the two hundred tools, whose handlers say their names. */
 function many() {

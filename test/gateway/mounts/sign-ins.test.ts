@@ -13,8 +13,9 @@ import { META } from '../../../src/core/protocol/meta.ts';
 import type { UpstreamAuth } from '../../../src/gateway/mounts/upstream-grants.ts';
 import { createServer, type HttpOptions, http, type Server, socket } from '../../../src/index.ts';
 import { SignInFixture } from '../../client/sign-in-fixture.ts';
-import { accept, type InputRequired, SECRET, textOf } from '../../features/asking/support.ts';
+import { accept, type InputRequired, SECRET } from '../../features/asking/support.ts';
 import { suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
 import { times } from '../../harness/scale.ts';
 
 const test = suite('sign-ins at an upstream');

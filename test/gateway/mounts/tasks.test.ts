@@ -5,9 +5,10 @@ import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { memory } from '../../../src/index.ts';
 import { isObjectInTest, readJson } from '../../../src/testing/test-json.ts';
-import { textOf } from '../../features/asking/support.ts';
 import { EXTENSION, idOf, Modern } from '../../features/tasks/support.ts';
 import { suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
+import { untilPassed } from '../../harness/wait.ts';
 import { type Era, FORM, speakLegacy } from './asking-server.ts';
 
 const test = suite('tasks through a gateway');
@@ -85,24 +86,15 @@ async function inTime<T>(clock: SimulatedClock, promise: Promise<T>): Promise<T>
   return promise;
 }
 
-async function until(clock: SimulatedClock, reached: () => Promise<boolean>): Promise<void> {
-  for (let turn = 0; turn < 40; turn += 1) {
-    if (await reached()) return;
-    await clock.advance(POLL_MS / 4);
-    await settled();
-  }
-  throw new Error('not reached');
-}
-
 for (const era of ['legacy', 'modern'] as const) {
   test(`a client that takes tasks gets the task of a ${era} upstream as one of the gateway's`, async () => {
     const { open, clock, log, finish, close } = await stage(era);
     const client = new Modern(open());
     const id = idOf(await inTime(clock, client.call('up_work')));
-    await until(clock, async () => (await client.get(id)).statusMessage === 'half way');
+    await untilPassed(clock, async () => (await client.get(id)).statusMessage === 'half way', POLL_MS / 4);
     assert.is(await client.status(id), 'working');
     finish();
-    await until(clock, async () => (await client.status(id)) === 'completed');
+    await untilPassed(clock, async () => (await client.status(id)) === 'completed', POLL_MS / 4);
     assert.is(await client.said(id), 'worked');
     assert.equal(log, ['began', 'finished']);
     await close();
@@ -112,7 +104,7 @@ for (const era of ['legacy', 'modern'] as const) {
     const { open, clock, log, close } = await stage(era);
     const client = new Modern(open());
     const id = idOf(await inTime(clock, client.call('up_ask')));
-    await until(clock, async () => (await client.status(id)) === 'input_required');
+    await untilPassed(clock, async () => (await client.status(id)) === 'input_required', POLL_MS / 4);
     const { inputRequests } = await client.get(id);
     assert.ok(isObjectInTest(inputRequests));
     const [[key, request] = []] = Object.entries(inputRequests);
@@ -120,7 +112,7 @@ for (const era of ['legacy', 'modern'] as const) {
     assert.is(request.params.message, '[up] Which size?');
     assert.equal(request.params.requestedSchema, FORM);
     await client.update(id, { [String(key)]: { action: 'accept', content: { size: 'S' } } });
-    await until(clock, async () => (await client.status(id)) === 'completed');
+    await untilPassed(clock, async () => (await client.status(id)) === 'completed', POLL_MS / 4);
     assert.is(await client.said(id), 'S');
     assert.equal(log, ['began']);
     await close();
@@ -132,7 +124,7 @@ for (const era of ['legacy', 'modern'] as const) {
     const id = idOf(await inTime(clock, client.call('up_work')));
     await settled();
     await client.cancel(id);
-    await until(clock, async () => log.includes('aborted'));
+    await untilPassed(clock, async () => log.includes('aborted'), POLL_MS / 4);
     assert.is(await client.status(id), 'cancelled');
     await close();
   });
@@ -148,7 +140,7 @@ for (const era of ['legacy', 'modern'] as const) {
     const params = { name: 'up_work', arguments: {}, _meta: { progressToken: 'p' } };
     await client.initialize('2025-11-25', {});
     const result = client.request('tools/call', params);
-    await until(clock, async () => progress.includes('half way'));
+    await untilPassed(clock, async () => progress.includes('half way'), POLL_MS / 4);
     finish();
     const ended = (await inTime(clock, result)) as JsonObject;
     assert.is(textOf(ended), 'worked');

@@ -4,15 +4,13 @@ import { fileURLToPath } from 'node:url';
 import { connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
 import { fullOnly, suite } from '../../harness/door.ts';
+import { textOf } from '../../harness/results.ts';
 
 fullOnly('starts a gateway with three servers; the quick tests of `troupe gateway` are those of test/gateway');
 
 const test = suite('examples/gateway');
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const LOCK = `${root}examples/gateway/mcp.lock.json`;
-
-const textOf = ({ content }: { readonly content: readonly object[] }): string =>
-  content.map((block) => ('text' in block ? block.text : '')).join('\n');
 
 for (const eras of ['legacy', 'modern'] as const)
   test(`a ${eras} client calls tools of three servers, is asked by one of them, and finds the tools of another`, async () => {

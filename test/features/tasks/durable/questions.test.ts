@@ -4,7 +4,8 @@ import type { JsonObject } from '../../../../src/core/protocol/json.ts';
 import type { Server } from '../../../../src/index.ts';
 import { settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
-import { accept, errorOf, textOf } from '../../asking/support.ts';
+import { textOf } from '../../../harness/results.ts';
+import { accept, errorOf } from '../../asking/support.ts';
 import { NAME } from '../support.ts';
 import { call, Disk, type Process, start } from './support.ts';
 

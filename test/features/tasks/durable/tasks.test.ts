@@ -4,7 +4,8 @@ import { isObject, type JsonObject } from '../../../../src/core/protocol/json.ts
 import type { Server } from '../../../../src/index.ts';
 import { SimulatedClock, settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
-import { errorOf, textOf } from '../../asking/support.ts';
+import { textOf } from '../../../harness/results.ts';
+import { errorOf } from '../../asking/support.ts';
 import { accept, gate, idOf, inside, keysOf, NAME, pending } from '../support.ts';
 import { Disk, start } from './support.ts';
 
