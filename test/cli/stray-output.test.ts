@@ -53,6 +53,8 @@ test('R-37: a message after output without a newline passes without that output'
   assert.is(output.messageIn(`50 %${ANSWER}`), ANSWER);
   assert.is(output.messageIn(`50 %${ANSWER}oops`), undefined);
   assert.match(said[0] ?? '', '"50 %"');
+  const other = '{"id": 3, "jsonrpc": "2.0", "result": {}}';
+  assert.is(output.messageIn(`[info] {"id":3} ${other}`), other);
 });
 
 test('reports to the relay pass, also after output without a newline', () => {

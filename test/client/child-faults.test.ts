@@ -188,3 +188,18 @@ test('U-05 a child that is silent to the probe gets `initialize` next, and nothi
   await client.close();
   server.remove();
 });
+
+test('a message behind other output on its line is read, and the output is logged', async () => {
+  const server = program('noisy');
+  const logged: string[] = [];
+  const client = await connect(server.command, {
+    eras: 'legacy',
+    connectMs: CONNECT_MS,
+    log: (_level, message) => void logged.push(message),
+  });
+  assert.equal((await client.call('work')).content, []);
+  await client.close();
+  assert.match(logged.join('\n'), '[info] {"id":1} 50 %');
+  assert.not.match(logged.join('\n'), 'jsonrpc');
+  server.remove();
+});

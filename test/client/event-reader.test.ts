@@ -8,14 +8,15 @@ import { random } from '../harness/scale.ts';
 const test = suite('server-sent events');
 
 /** What a reader reports of these chunks. */
-function read(chunks: readonly Buffer[], maxLength = 10_000): string[] {
+function read(chunks: readonly Buffer[], maxBytes = 10_000, skips = false): string[] {
   const seen: string[] = [];
   const reader = new EventReader({
-    maxLength,
+    maxBytes,
     onEvent: (type, data) => seen.push(`${type}: ${data}`),
     onId: (id) => seen.push(`id ${id}`),
     onRetry: (ms) => seen.push(`retry ${ms}`),
     onOverflow: () => seen.push('overflow'),
+    ...(skips ? { onSkipped: (envelope: string, bytes: number) => seen.push(`skipped ${envelope} of ${bytes}`) } : {}),
   });
   for (const chunk of chunks) reader.push(chunk);
   return seen;
@@ -77,3 +78,41 @@ for (const [what, chunk] of [
     const chunks = [...Array.from({ length: 50 }, () => Buffer.from(chunk)), Buffer.from('\n\ndata: late\n\n')];
     assert.equal(read(chunks, 100), ['overflow']);
   });
+
+test('the limit counts bytes, and not characters', () => {
+  const event = Buffer.from(`data: ${'ü'.repeat(60)}\n\n`);
+  assert.equal(read([event], 121), [`message: ${'ü'.repeat(60)}`]);
+  assert.equal(read([event], 100), ['overflow']);
+  assert.equal(
+    read(
+      [...event].map((byte) => Buffer.of(byte)),
+      100,
+    ),
+    ['overflow'],
+  );
+});
+
+test('an event that is too long is skipped with its envelope, however it is cut, and the next events follow', () => {
+  const long = JSON.stringify({ jsonrpc: '2.0', id: 7, result: { text: 'x'.repeat(300) } });
+  const cut = long.indexOf('result');
+  const text = `id: 1\ndata: ${long.slice(0, cut - 1)}\ndata: ${long.slice(cut - 1)}\n: note\n\nid: 2\ndata: next\n\n`;
+  const bytes = Buffer.from(text);
+  const expected = [
+    'overflow',
+    'id 1',
+    `skipped {"jsonrpc":"2.0","id":7,"result":null} of ${long.length}`,
+    'id 2',
+    'message: next',
+  ];
+  for (const size of [1, 3, 50, bytes.length]) {
+    const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+      bytes.subarray(at * size, (at + 1) * size),
+    );
+    const seen = read(chunks, 100, true);
+    assert.equal(
+      seen.map((each) => each.replace(/of \d+/, `of ${long.length}`)),
+      expected,
+      `in chunks of ${size}`,
+    );
+  }
+});

@@ -496,6 +496,42 @@ test('a POST of HTTP+SSE that gets no response ends with its call, and one of a 
   await server.close();
 });
 
+test('a result that is too long over HTTP+SSE ends its own call, and no other', async () => {
+  let stream: Socket | undefined;
+  let gets = 0;
+  const waiting: (() => void)[] = [];
+  const server = await rawServer((request, socket) => {
+    const message = messageOf(request);
+    if (request.path === '/sse' && request.method === 'POST') return response(405);
+    if (request.method === 'GET') {
+      gets += 1;
+      stream = socket;
+      return `${OPEN}event: endpoint\ndata: /m\n\n`;
+    }
+    const name = Object(message.params).name;
+    // Two bytes for each character.
+    const long = name === 'long' ? { content: [{ type: 'text', text: 'ü'.repeat(40_000) }] } : undefined;
+    const send = (): void =>
+      void stream?.write(
+        `data: ${JSON.stringify(long ? { jsonrpc: '2.0', id: message.id, result: long } : resultOf(message))}\n\n`,
+      );
+    if (name === 'waits') waiting.push(send);
+    else if (message.id !== undefined) send();
+    return response(202);
+  });
+  const client = await connect(`${server.url}/sse`, { ...quiet, maxMessageBytes: 65_536 });
+  const other = client.call('waits');
+  await until(() => waiting.length === 1);
+  const error = await failure(client.call('long'));
+  assert.equal([error.reason, error.carriedOut], ['too long', 'yes']);
+  for (const answer of waiting) answer();
+  assert.equal((await other).content, DONE);
+  assert.equal((await client.call('add')).content, DONE);
+  assert.is(gets, 1);
+  await client.close();
+  await server.close();
+});
+
 test('an event of another name is no message of HTTP+SSE', async () => {
   const logged: string[] = [];
   let stream: Socket | undefined;

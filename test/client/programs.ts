@@ -9,7 +9,8 @@ const PROGRAM = `
 const fs = require('node:fs');
 const [mode, file] = process.argv.slice(1);
 const note = (text) => fs.appendFileSync(file, text + '\\n');
-const write = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
+const write = (message) => process.stdout.write(noise + JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
+const noise = mode === 'noisy' ? '[info] {"id":1} 50 %' : '';
 const stubborn = 'process.on("SIGTERM", () => {}); setInterval(() => {}, 60000);';
 note('start ' + process.pid);
 if (mode.startsWith('stubborn') || mode === 'family') {
@@ -64,6 +65,8 @@ export type Mode =
   | 'stubborn'
   /** Its child ignores TERM and holds its pipes open. */
   | 'family'
+  /** Writes a progress bar in front of each message, on the same line. */
+  | 'noisy'
   | 'exits on the probe'
   | 'silent to the probe';
 

@@ -1,8 +1,8 @@
 /** Separates a server's messages from other output on its stdout, and reports that output once per burst. It does no I/O. */
 import type { Clock } from '../../core/kernel/clock.ts';
-import { isObject } from '../../core/protocol/json.ts';
+import { messageInLine } from '../../core/transports/message-in-line.ts';
 import { asideStart, isAside } from '../../core/transports/relay.ts';
-import { parsed, USUAL } from '../shim/scan.ts';
+import { USUAL } from '../shim/scan.ts';
 
 /** The time after a report during which stray output is only counted, in milliseconds. */
 const BURST_MS = 10_000;
@@ -35,7 +35,8 @@ export class StrayOutput {
   messageIn(line: string): string | undefined {
     if (this.#reportedAt === undefined && line.startsWith(USUAL) && line.endsWith('}')) return line;
     if (isAside(line)) return line;
-    if (isMessage(line)) return line;
+    const found = messageInLine(line);
+    if (found?.noise === '') return line;
     // A message never contains the mark of a relay report, and stray output hardly ever does.
     const aside = asideStart(line);
     if (aside !== -1) {
@@ -43,11 +44,8 @@ export class StrayOutput {
       return line.slice(aside);
     }
     // Output without a newline precedes the next message on the same line.
-    const start = line.indexOf(USUAL, 1);
-    const message = start === -1 ? undefined : line.slice(start);
-    if (message === undefined || !isMessage(message)) return this.#stray(line);
-    this.#stray(line.slice(0, start));
-    return message;
+    this.#stray(found?.noise ?? line);
+    return found?.message;
   }
 
   #stray(text: string): undefined {
@@ -64,14 +62,4 @@ export class StrayOutput {
     this.#reportedAt = now;
     this.#unreported = 0;
   }
-}
-
-function isMessage(text: string): boolean {
-  const whole = parsed(text);
-  const all: readonly unknown[] = Array.isArray(whole) ? whole : [whole];
-  return all.length > 0 && all.every((one) => isObject(one) && one.jsonrpc === '2.0' && hasKind(one));
-}
-
-function hasKind({ method, result, error }: Readonly<Record<string, unknown>>): boolean {
-  return typeof method === 'string' || result !== undefined || error !== undefined;
 }

@@ -9,7 +9,7 @@ import { isHeaderValue } from '../../features/oauth/issuers/header-text.ts';
 import type { Authorization } from '../authorization.ts';
 import type { CallFailure } from '../client-errors.ts';
 import type { Channel, ChannelFailure, ChannelHost, ChannelMail, OutgoingMessage } from './channel.ts';
-import { EventReader } from './event-reader.ts';
+import { EventReader, type EventReaderOptions } from './event-reader.ts';
 import { cut, EXCERPT_BYTES, excerpt, notMcp, readExcerpt, rejectionOf, tooLong } from './http-failures.ts';
 import { discard, HttpOrigin, type OriginOptions, type OriginRequest, type OriginResponse } from './http-origin.ts';
 import { isGone } from './lost-session.ts';
@@ -373,9 +373,11 @@ export class HttpChannel implements Channel {
       () => {
         exchange.resumes = 0;
       },
-      () => {
-        response.destroy();
-        this.#fail(exchange, tooLong(this.#options.maxMessageBytes));
+      {
+        onOverflow: () => {
+          response.destroy();
+          this.#fail(exchange, tooLong(this.#options.maxMessageBytes));
+        },
       },
     );
     response.body.on('data', reader);
@@ -473,7 +475,7 @@ export class HttpChannel implements Channel {
           },
           stream,
           advanced,
-          () => response.destroy(),
+          { onSkipped: (envelope, bytes) => this.#report({ type: 'dropped', envelope, bytes }) },
         );
         response.body.on('data', reader);
         response.body.on('close', () => {
@@ -579,10 +581,10 @@ export class HttpChannel implements Channel {
     deliver: (text: string) => void,
     at: ResumableStream,
     advanced: () => void,
-    overflow: () => void,
+    tooLong: Pick<EventReaderOptions, 'onOverflow' | 'onSkipped'>,
   ): (chunk: Buffer) => void {
     const reader = new EventReader({
-      maxLength: this.#options.maxMessageBytes,
+      maxBytes: this.#options.maxMessageBytes,
       onId: (id) => {
         const position = this.#resumable(id, at);
         if (position !== at.lastEventId) advanced();
@@ -594,7 +596,7 @@ export class HttpChannel implements Channel {
       onRetry: (ms) => {
         at.retryMs = Math.min(LONGEST_TIMER_MS, Math.max(SHORTEST_RETRY_MS, ms));
       },
-      onOverflow: overflow,
+      ...tooLong,
     });
     return (chunk) => reader.push(chunk);
   }

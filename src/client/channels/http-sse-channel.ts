@@ -101,7 +101,7 @@ export class HttpSseChannel implements Channel {
     const { maxMessageBytes } = this.#options;
     const { body, url } = response;
     const reader = new EventReader({
-      maxLength: maxMessageBytes,
+      maxBytes: maxMessageBytes,
       onEvent: (type, data) => {
         if (type === 'message') return this.#host?.send({ type: 'text', text: data, about: undefined });
         if (type !== 'endpoint') return;
@@ -122,7 +122,8 @@ export class HttpSseChannel implements Channel {
         opened();
         this.#host?.send({ type: 'opened', era: 'legacy' });
       },
-      onOverflow: () => response.destroy(),
+      // All responses share the stream: one that is too long ends its own request.
+      onSkipped: (envelope, bytes) => this.#host?.send({ type: 'dropped', envelope, bytes }),
     });
     body.on('data', (chunk: Buffer) => reader.push(chunk));
     body.on('close', () => {

@@ -3,6 +3,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { LineWriter } from '../../core/transports/line-writer.ts';
 import { LineReader } from '../../core/transports/lines.ts';
+import { beginsAsMessage, messageInLine } from '../../core/transports/message-in-line.ts';
 import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from './channel.ts';
 
 /** The streams of an open channel. */
@@ -74,12 +75,20 @@ export abstract class LineChannel implements Channel {
       if (strays <= MAX_STRAYS) this.options.stray(line);
       if (strays === MAX_STRAYS) this.options.stray('(the next lines that are no messages are not reported)');
     };
+    // Servers print banners and log lines to stdout, and some a message behind such output on the same line.
+    const messageOf = (line: string): string | undefined => {
+      if (beginsAsMessage(line)) return line;
+      const { noise, message } = messageInLine(line) ?? { noise: line, message: undefined };
+      // The reader of messages reports what an object or a batch lacks.
+      if (message === undefined && /^(?:\{|\[\s*[{\]])/.test(line)) return line;
+      if (noise !== '') stray(noise);
+      return message;
+    };
     const reader = new LineReader({
       maxBytes: maxMessageBytes,
       onLine: (text) => {
-        // Servers print banners and log lines to stdout. A message is an object or a batch.
-        if (text.charCodeAt(0) !== OPENING_BRACE && text.charCodeAt(0) !== OPENING_BRACKET) return stray(text);
-        this.#host?.send({ type: 'text', text, about: undefined });
+        const message = messageOf(text);
+        if (message !== undefined) this.#host?.send({ type: 'text', text: message, about: undefined });
       },
       onUnreadable: (reason, bytes, head) => {
         stray(
@@ -113,5 +122,3 @@ export abstract class LineChannel implements Channel {
 const MAX_STRAYS = 20;
 /** Longest messages that may wait for a server that does not read. */
 const PENDING_MESSAGES = 16;
-const OPENING_BRACE = 0x7b;
-const OPENING_BRACKET = 0x5b;
