@@ -2,9 +2,11 @@
  * The actor of a client's connection to one server: opens channels, negotiates, sends requests, and recovers. Its chart
  * decides what may happen now; requests step no chart.
  */
+import { Buffer } from 'node:buffer';
 import { type ConnectionEvent, connectionMachine } from '../../machines/connection.ts';
 import { type Actor, spawn } from '../core/kernel/actor.ts';
 import type { ActorSystem } from '../core/kernel/actor-system.ts';
+import { delayAfter } from '../core/kernel/back-off.ts';
 import type { Behaviour } from '../core/kernel/behaviour.ts';
 import { pathOf } from '../core/kernel/charts/paths.ts';
 import type { Timer } from '../core/kernel/clock.ts';
@@ -97,6 +99,8 @@ export type ClientMail =
   | { readonly type: 'asked before'; readonly about: OutgoingRequest; readonly asked: UnansweredRequest }
   | { readonly type: 'due' }
   | { readonly type: 'waited' }
+  /** Requests that no socket could carry are sent again. */
+  | { readonly type: 'again' }
   | { readonly type: 'authorized' }
   | { readonly type: 'refused'; readonly error: Error }
   /** `ms`: the time for calls in flight, if it is another than that of the options. */
@@ -180,6 +184,8 @@ export function spawnClientConnection(options: ClientConnectionOptions): Actor<C
 
 const ATTEMPTS = 5;
 const BACK_OFF = { fromMs: 500, toMs: 30_000 } as const;
+/** The delays between attempts to send a request that no socket could carry. */
+const REFUSED = { fromMs: 100, toMs: 2_000 } as const;
 const SUSPEND_MS = 60_000;
 const STABLE_MS = 60_000;
 /** Maximum number of times that one request is sent: after a lost session, a sign-in, or a lost connection if it only reads. */
@@ -198,7 +204,10 @@ class ClientConnection implements Behaviour<ClientMail> {
     stableMs: STABLE_MS,
   });
   /** Requests that wait for the connection, in order, with the time since when. */
-  #waiting: { readonly request: OutgoingRequest; readonly since: number }[] = [];
+  #waiting: { readonly request: OutgoingRequest; readonly since: number; readonly error?: ClientError }[] = [];
+  /** The timer after which requests that no socket could carry are sent again, and how often that has happened in a row. */
+  #retryTimer: Timer | undefined;
+  #refusals = 0;
   #channel: Channel | undefined;
   /** Counts channels: mail of an earlier one is dropped. */
   #generation = 0;
@@ -325,6 +334,9 @@ class ClientConnection implements Behaviour<ClientMail> {
         return this.#step(mail);
       case 'waited':
         return this.#waited();
+      case 'again':
+        this.#retryTimer = undefined;
+        return this.#snapshot.hasTag('serving') ? this.#flush() : undefined;
       case 'authorized':
         return this.#authorized();
       case 'refused':
@@ -864,11 +876,26 @@ class ClientConnection implements Behaviour<ClientMail> {
     return state === 'draining' || state === 'closed';
   }
 
-  #wait(request: OutgoingRequest): void {
-    this.#waiting.push({ request, since: this.#options.system.clock.now() });
-    this.#waitTimer ??= this.#options.system.clock.after(this.#options.settings.waitMs, () =>
-      this.#self.send({ type: 'waited' }),
-    );
+  /**
+   * Waits with a request that no socket could carry: the server restarts, or is not there yet. It is sent again until `waitMs` have
+   * passed.
+   */
+  #retryLater(request: OutgoingRequest, error: ClientError): void {
+    const { clock } = this.#options.system;
+    request.refusedSince ??= clock.now();
+    // The server has seen nothing of the attempt.
+    request.attempts -= 1;
+    this.#wait(request, request.refusedSince, error);
+    if (this.#retryTimer) return;
+    this.#refusals += 1;
+    this.#retryTimer = clock.after(delayAfter(REFUSED, this.#refusals), () => this.#self.send({ type: 'again' }));
+  }
+
+  #wait(request: OutgoingRequest, since = this.#options.system.clock.now(), error?: ClientError): void {
+    this.#waiting.push({ request, since, ...(error ? { error } : {}) });
+    const { settings, system } = this.#options;
+    const left = Math.max(0, since + settings.waitMs - system.clock.now());
+    this.#waitTimer ??= system.clock.after(left, () => this.#self.send({ type: 'waited' }));
   }
 
   /** Rejects the requests that have waited too long. A person who signs in may take longer. */
@@ -877,9 +904,9 @@ class ClientConnection implements Behaviour<ClientMail> {
     const { settings, system } = this.#options;
     const patient = this.#authorizing !== undefined;
     const now = system.clock.now();
-    const why = this.#lastFailure?.message;
     let next = Number.POSITIVE_INFINITY;
-    this.#waiting = this.#waiting.filter(({ request, since }) => {
+    this.#waiting = this.#waiting.filter(({ request, since, error }) => {
+      const why = (error ?? this.#lastFailure)?.message;
       const limit = patient ? 'maxTimeoutMs' : 'waitMs';
       const ms = patient ? (request.maxTimeoutMs ?? settings.maxTimeoutMs) : settings.waitMs;
       if (since + ms > now) {
@@ -899,6 +926,8 @@ class ClientConnection implements Behaviour<ClientMail> {
   #flush(): void {
     this.#waitTimer?.cancel();
     this.#waitTimer = undefined;
+    this.#retryTimer?.cancel();
+    this.#retryTimer = undefined;
     for (const { request } of this.#waiting.splice(0)) this.#transmit(request);
   }
 
@@ -923,9 +952,10 @@ class ClientConnection implements Behaviour<ClientMail> {
       return this.#fail(request, 'malformed', why, 'no', { cause: error });
     }
     const { maxMessageBytes } = this.#options.settings;
-    if (text.length > maxMessageBytes) {
+    const bytes = Buffer.byteLength(text);
+    if (bytes > maxMessageBytes) {
       this.#requests.take(request.id);
-      const why = `the request has ${text.length} characters, more than maxMessageBytes (${maxMessageBytes})`;
+      const why = `the request has ${bytes} bytes, more than maxMessageBytes (${maxMessageBytes})`;
       return this.#fail(request, 'too long', why, 'no');
     }
     const message: OutgoingMessage = {
@@ -985,6 +1015,11 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'unknown era':
         return this.#unknownEra(request, failure.status, failure.text);
       case undefined:
+        if (isRefused(failure) && request.timeoutMs !== undefined && !isHandshake(request)) {
+          // The state that follows decides what happens to requests that wait.
+          if (this.#snapshot.hasTag('serving') || this.#snapshot.hasTag('waiting'))
+            return this.#retryLater(request, error);
+        }
         this.#retryOrReject(request, error, request.repeatable || error.carriedOut === 'no');
     }
   }
@@ -1162,6 +1197,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   }
 
   #response({ id, result, error }: Extract<Incoming, { kind: 'response' }>): void {
+    this.#refusals = 0;
     const request = this.#requests.take(id);
     this.#channel?.answered?.(id);
     // Cancelled, timed out, answered twice, or never sent: no caller waits for it.
@@ -1280,6 +1316,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   #close(): void {
     const { client, serverRequests } = this.#options;
     this.#waitTimer?.cancel();
+    this.#retryTimer?.cancel();
     this.#endSignIn();
     serverRequests.close();
     for (const request of this.#requests.drain()) {
@@ -1337,6 +1374,11 @@ class ClientConnection implements Behaviour<ClientMail> {
     if (!inspection.full) return 0;
     return inspection.record({ type: 'wire', connection: this.#options.address, direction, text });
   }
+}
+
+/** True if nothing listens at the address, so that the server has received nothing. */
+function isRefused({ carriedOut, cause }: CallFailure): boolean {
+  return carriedOut === 'no' && isObject(cause) && cause.code === 'ECONNREFUSED';
 }
 
 function isHandshake({ method }: OutgoingRequest): boolean {

@@ -42,6 +42,8 @@ export interface OutgoingRequest {
   due: number;
   lastDue: number;
   sentAt: number;
+  /** The time of the clock at which a socket was refused for the first time. */
+  refusedSince?: number;
   /** An earlier attempt may have been carried out. */
   doubtful: boolean;
 }

@@ -261,6 +261,62 @@ test('U-08 no address, no connection and no agreement on encryption: nothing was
   await plain.close();
 });
 
+/** A server of the legacy era without sessions, which can stop and start again at its address. */
+async function restartable() {
+  const calls: string[] = [];
+  const server = createServer((request, response) => {
+    // No call meets a socket that closes.
+    response.shouldKeepAlive = false;
+    let text = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+    request.on('end', () => {
+      if (request.method !== 'POST') return void response.writeHead(405).end();
+      const { id, method, params = {} } = JSON.parse(text);
+      if (id === undefined) return void response.writeHead(202).end();
+      if (method === 'tools/call') calls.push(params.name);
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const result = method === 'initialize' ? INITIALIZED : { content: [] };
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+    });
+  });
+  let port = 0;
+  const start = async (): Promise<void> => {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    ({ port } = server.address() as AddressInfo);
+  };
+  const stop = async (): Promise<void> => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  };
+  await start();
+  return { url: `http://127.0.0.1:${port}/mcp`, calls, start, stop };
+}
+
+test('U-08 calls wait for a server that restarts, and run once; they end after waitMs if it does not come back', async () => {
+  const server = await restartable();
+  const patient = await connect(server.url, { eras: 'legacy', waitMs: 60_000 });
+  const hasty = await connect(server.url, { eras: 'legacy', waitMs: 400 });
+  await server.stop();
+  const calls = ['a', 'b', 'c'].map((name) => patient.call(name));
+  const abort = new AbortController();
+  const given = patient.call('given up', {}, { signal: abort.signal }).catch((error: unknown) => error);
+  const error = await failure(hasty.call('late'));
+  assert.equal([error.reason, error.carriedOut], ['unreachable', 'no']);
+  assert.match(error.message, /no connection within 400 ms \(waitMs\)\. The last failure: .*ECONNREFUSED/);
+  abort.abort();
+  assert.instance(await given, Error);
+  await server.start();
+  for (const call of calls) assert.equal((await call).content, []);
+  assert.equal([...server.calls].sort(), ['a', 'b', 'c']);
+  await hasty.call('later');
+  await patient.close();
+  await hasty.close();
+  await server.stop();
+});
+
 test('U-08 the server closes an idle socket at the moment of a request: a read is repeated, a call reports unknown', async () => {
   const cut = new Set<string>();
   const server = await peer(({ name, request }) => {
