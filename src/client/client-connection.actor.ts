@@ -89,7 +89,7 @@ export type ClientMail =
   | { readonly type: 'log level'; readonly level: LogLevel }
   | { readonly type: 'discovered'; readonly result: unknown }
   | { readonly type: 'initialized'; readonly result: unknown }
-  | { readonly type: 'handshake failed'; readonly error: Error }
+  | { readonly type: 'handshake failed'; readonly method: string; readonly error: Error }
   | { readonly type: 'need' }
   /** Another process continues what is in flight: the server must not learn that this one ends. */
   | { readonly type: 'leave' }
@@ -320,7 +320,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'initialized':
         return this.#initialized(mail.result);
       case 'handshake failed':
-        return this.#handshakeFailed(mail.error);
+        return this.#handshakeFailed(mail.method, mail.error);
       case 'need':
         return this.#need();
       case 'leave':
@@ -514,13 +514,13 @@ class ClientConnection implements Behaviour<ClientMail> {
         if (generation === this.#generation) this.#self.send({ type: then, result });
       },
       reject: (error) => {
-        if (generation === this.#generation) this.#self.send({ type: 'handshake failed', error });
+        if (generation === this.#generation) this.#self.send({ type: 'handshake failed', method, error });
       },
     });
   }
 
   #discovered(result: unknown): void {
-    if (!this.#probing) return;
+    if (!this.#probing && this.state() !== 'negotiating.guessing') return;
     if (!isObject(result) || !Array.isArray(result.supportedVersions)) return this.#legacyServer();
     const versions: readonly unknown[] = result.supportedVersions;
     if (!versions.some(isModernRevision)) {
@@ -603,7 +603,9 @@ class ClientConnection implements Behaviour<ClientMail> {
     });
   }
 
-  #handshakeFailed(error: Error): void {
+  #handshakeFailed(method: string, error: Error): void {
+    // `initialize` has followed the probe, whose failure shows nothing more.
+    if (method === 'server/discover' && !this.#probing) return;
     if (this.#probing) {
       if (error instanceof ErrorResponse) {
         if (error.code === ErrorCode.UnsupportedProtocolVersion) return this.#otherRevision(error);
@@ -617,9 +619,6 @@ class ClientConnection implements Behaviour<ClientMail> {
         this.#probed = error.message.slice(this.#target.length + 2);
         return this.#legacyServer();
       }
-      // A legacy server may ignore what it does not know. Over HTTP, and to a client without that era, silence shows nothing.
-      const silence = error instanceof ClientError && error.reason === 'timed out' && this.#channel?.kind === 'stream';
-      if (silence && this.#options.settings.eras === 'auto') return this.#step({ type: 'silent' });
     }
     if (error instanceof ErrorResponse && this.#initializing) {
       const { supported } = isObject(error.data) ? error.data : {};
@@ -1119,6 +1118,17 @@ class ClientConnection implements Behaviour<ClientMail> {
   }
 
   #timedOut(request: OutgoingRequest): void {
+    // A legacy server may ignore what it does not know. Over HTTP, and to a client without that era, silence shows nothing.
+    if (
+      request.method === 'server/discover' &&
+      this.#probing &&
+      this.#channel?.kind === 'stream' &&
+      this.#options.settings.eras === 'auto'
+    ) {
+      // A modern server that is still starting reads the probe first, and answers it before `initialize`.
+      this.#requests.putBack(request);
+      return this.#step({ type: 'silent' });
+    }
     const waited = Math.round(this.#options.system.clock.now() - request.sentAt);
     this.#abandon(request, `timed out after ${waited} ms`);
     const option = request.due >= request.lastDue ? 'maxTimeoutMs' : 'timeoutMs';

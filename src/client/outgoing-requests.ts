@@ -111,6 +111,14 @@ export class OutgoingRequests {
     request.due = Math.min(this.#clock.now() + request.timeoutMs, request.lastDue);
   }
 
+  /** Puts a request back whose deadline has passed: its response still counts, for its timeout once more. */
+  putBack(request: OutgoingRequest): void {
+    request.due = this.#clock.now() + (request.timeoutMs ?? 0);
+    request.lastDue = request.due;
+    this.#byId.add(request);
+    this.#arm(request.due);
+  }
+
   /** All requests, in the order in which they were sent. */
   values(): readonly OutgoingRequest[] {
     return [...this.#byId.all()].sort((one, other) => one.id - other.id);
