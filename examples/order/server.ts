@@ -22,6 +22,15 @@ server.machine('order', orderMachine, {
     cancel: z.object({ reason: z.string().optional() }),
   },
   view: ({ context }) => ({ ...context, total: totalOf(context) }),
+  schemas: {
+    view: z.object({
+      customer: z.string(),
+      items: z.array(z.object({ sku: SKU, quantity: z.number() })),
+      payment: z.string().optional(),
+      total: z.number(),
+    }),
+    output: z.object({ payment: z.string().optional(), total: z.number() }),
+  },
   annotations: { cancel: { destructiveHint: true } },
   app: {
     hide: ['payment'],

@@ -57,7 +57,8 @@ function asJson(schema: Record<string, unknown>): JsonObject {
   return isJsonObject(schema) ? schema : {};
 }
 
-function refers(schema: unknown): boolean {
+/** True if a schema has a reference anywhere. */
+export function refers(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.some(refers);
   return isObject(schema) && ('$ref' in schema || Object.values(schema).some(refers));
 }

@@ -61,6 +61,13 @@ export interface MachineOptions<
   /** Returns the JSON data of an instance to show to clients. Default: only its state. */
   view?(snapshot: SnapshotFrom<M>): unknown;
   /**
+   * The schemas of the data that `view` returns, and of the machine's output. Clients read them in the output schema of the tools;
+   * a result that does not fit is an error of its call.
+   */
+  readonly schemas?:
+    | { readonly view?: AuthorSchema | undefined; readonly output?: AuthorSchema | undefined }
+    | undefined;
+  /**
    * Shows each instance in hosts with views: its chart, its state, forms for the events that it accepts, its questions and
    * its delays. See docs/apps.md.
    */

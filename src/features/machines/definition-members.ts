@@ -30,6 +30,11 @@ export const MACHINE_MEMBERS: Checks = {
   machine: statechart,
   events: option.expected('an object: the schema of each event that clients may send, or true', isObject),
   view: option.functional,
+  schemas: (value) => {
+    if (!isObject(value)) return `expected an object such as { view: z.object({ … }) }, got ${describe(value)}`;
+    const other = Object.keys(value).find((member) => member !== 'view' && member !== 'output');
+    return other === undefined ? undefined : `${other}: expected "view" or "output"`;
+  },
   migrate: option.functional,
   version: option.filled,
   previous: option.object,

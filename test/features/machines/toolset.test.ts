@@ -44,14 +44,17 @@ test('a machine gives one tool for each event, and those that create, get, list 
     );
     for (const { name, outputSchema } of shown) {
       assert.match(name, /^[A-Za-z0-9_.-]{1,128}$/);
-      assert.is(outputSchema.type, 'object');
+      // The results of the other tools have the same shape: a model reads it twice, and not eight times.
+      assert.is(outputSchema?.type, /_(create|get)$/.test(name) ? 'object' : undefined, name);
     }
     const [made, added] = shown;
     assert.match(made.description, /^Something to buy\.\n/);
     assert.match(made.description, /It starts in cart and ends in paid or cancelled\./);
-    assert.match(made.description, /- order_cancel: in cart and signing/);
-    assert.not.match(made.description, /internal/);
-    assert.match(added.description, /^Adds to it\n.*Accepted in cart\./);
+    assert.not.match(JSON.stringify(shown), /internal/);
+    const { state } = made.outputSchema.properties;
+    assert.equal(state, { type: 'string', enum: ['cart', 'signing', 'paid', 'cancelled'] });
+    assert.is(added.description, 'Adds to it\nAccepted in cart.');
+    assert.match(shown[4].description, /Accepted in cart and signing\.$/);
     assert.equal(Object.keys(added.inputSchema.properties), ['handle', 'sku', 'quantity', 'idempotencyKey']);
     assert.equal(added.inputSchema.required, ['handle', 'sku']);
     const hints = new Map(shown.map(({ name, annotations }) => [name, annotations]));

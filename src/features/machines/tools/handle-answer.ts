@@ -8,7 +8,7 @@ import { namePlaces, wantsNames, withPlaces } from '../../../core/protocol/named
 import type { CallToolResult } from '../../../core/protocol/types.ts';
 import { courseText } from '../course.ts';
 import { HandleError } from '../handle-error.ts';
-import type { HandleView, LiveHandle } from '../handle-messages.ts';
+import type { HandleCourse, HandleView, LiveHandle } from '../handle-messages.ts';
 import { plainText } from './plain-text.ts';
 
 /** The names of a machine's tools. */
@@ -19,45 +19,11 @@ export interface Naming {
   callOf(event: string): string;
 }
 
-export const VIEW_SCHEMA = {
-  type: 'object',
-  properties: {
-    handle: { type: 'string', description: 'Pass this to the other tools of this machine' },
-    state: { description: 'The current state; an object if states are nested' },
-    status: { type: 'string', enum: ['active', 'done', 'failed', 'ended'] },
-    view: { description: 'What this instance shows of its data' },
-    accepts: { type: 'array', items: { type: 'string' }, description: 'The events that are accepted now' },
-    asks: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: { id: { type: 'string' }, kind: { type: 'string' }, message: { type: 'string' } },
-        required: ['id', 'kind'],
-      },
-      description: 'Questions that wait for an answer from the user',
-    },
-    version: { type: 'integer', description: 'Increases with each change' },
-    output: { description: 'The result, once status is done' },
-    failure: { type: 'string', description: 'Why it failed' },
-    created: { type: 'string' },
-    expires: { type: 'string' },
-  },
-  required: ['handle', 'state', 'status', 'accepts', 'version', 'created', 'expires'],
-} as const satisfies JsonObject;
-
-export const LIST_SCHEMA = {
-  type: 'object',
-  properties: {
-    handles: { type: 'array', items: VIEW_SCHEMA },
-    after: { type: 'string', description: 'Pass it as "after" to get the next page' },
-  },
-  required: ['handles'],
-} as const satisfies JsonObject;
-
 /** Returns an instance as structured content, which is also the text of its resource. */
 export function viewData(view: HandleView): JsonObject {
-  const { handle, state, status, accepts, version, created, expires } = view;
+  const { handle, state, status, accepts, version, created, expires, course } = view;
   return {
+    ...(course && tellsMore(course) ? { happened: courseText(course) } : {}),
     handle,
     state,
     status,
@@ -128,9 +94,13 @@ function withNames(
 /** Says what the call has led to. The state alone does not show that a call has changed nothing, or why it came back. */
 function happened({ course }: HandleView, does: string): readonly string[] {
   if (!course) return [];
-  const { states, reasons } = course;
-  if (states.length > 1 || reasons.length > 0) return [`${does}: ${courseText(course)}`];
-  return does === 'get' || does === 'create' ? [] : [`${does}: done, still ${states.join('')}`];
+  if (tellsMore(course)) return [`${does}: ${courseText(course)}`];
+  return does === 'get' || does === 'create' ? [] : [`${does}: done, still ${course.states.join('')}`];
+}
+
+/** True if a course has more than the state of now. */
+function tellsMore({ states, reasons }: HandleCourse): boolean {
+  return states.length > 1 || reasons.length > 0;
 }
 
 function stateText({ state, status }: HandleView): string {

@@ -25,23 +25,25 @@ export interface Paging {
   readonly limit: number;
 }
 
-const HANDLE = {
-  type: 'string',
-  minLength: 1,
-  maxLength: 256,
-  description: 'The handle, exactly as the create tool returned it',
-} as const;
+/** Every model reads these schemas with each tool. The description of the create tool says what a handle is, and lengths are checked. */
+const HANDLE = { type: 'string' } as const;
 
-const KEY = {
-  type: 'string',
-  minLength: 1,
-  maxLength: 256,
-  description:
-    'Any text that identifies this call. If you do not know whether a call succeeded, send it again with the same key: it runs only once',
-} as const;
+const KEY = { type: 'string' } as const;
 
 /** An anonymous key must be as hard to guess as the handle that it returns. */
-const MAKING_KEY = { ...KEY, description: `${KEY.description}. Use 24 or more random characters` } as const;
+const MAKING_KEY = {
+  type: 'string',
+  description:
+    '24 or more random characters. If you do not know whether a call of any of these tools succeeded, send it again with the same key: it runs once',
+} as const;
+
+/** The dialect of schemas that name none (MCP 2026-07-28 basic, "JSON Schema Usage"). */
+const USUAL_DIALECT = /^https:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/;
+
+/** A schema as models read it: without the name of the usual dialect. */
+export function withoutUsualDialect({ $schema, ...schema }: JsonObject): JsonObject {
+  return typeof $schema === 'string' && !USUAL_DIALECT.test($schema) ? { $schema, ...schema } : schema;
+}
 
 /** The member of an event that holds its name. No argument may have this name. */
 const TYPE = 'type';
@@ -160,14 +162,15 @@ const PAGE = {
   type: 'object',
   properties: {
     after: { type: 'string', maxLength: 1_024, description: 'The "after" of the previous page' },
-    limit: {
-      type: 'integer',
-      minimum: 1,
-      maximum: MAX_PAGE,
-      description: 'Maximum number of handles on this page. Default 50',
-    },
+    limit: { type: 'integer', minimum: 1, maximum: MAX_PAGE, default: 50 },
   },
   additionalProperties: false,
+} as const;
+
+/** The same without the bounds that only the check needs. */
+const LISTED_PAGE = {
+  ...PAGE,
+  properties: { ...PAGE.properties, after: { type: 'string', description: PAGE.properties.after.description } },
 } as const;
 
 /** Compiles the arguments of the list tool. */
@@ -179,7 +182,7 @@ export function paging(where: string): CompiledSchema<Paging> {
     return { ok: true, value: { after: typeof after === 'string' ? after : undefined, limit: Number(limit) } };
   };
   return {
-    json: page.json,
+    json: LISTED_PAGE,
     check(value) {
       const checked = page.check(value);
       return checked instanceof Promise ? checked.then(read) : read(checked);
@@ -210,7 +213,7 @@ function around(inner: CompiledSchema, where: string, ours: Ours, typed = false)
   ];
   return {
     json: {
-      ...inner.json,
+      ...withoutUsualDialect(inner.json),
       properties: { ...(handle ? { handle } : {}), ...theirs, ...(idempotencyKey ? { idempotencyKey } : {}) },
       ...(handle || must.length > 0 ? { required: [...(handle ? ['handle'] : []), ...must] } : {}),
     },

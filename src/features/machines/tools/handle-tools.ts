@@ -10,16 +10,14 @@ import { compileOutput } from '../../../core/schema/compile-schema.ts';
 import type { CompiledSchema } from '../../../core/schema/schema.ts';
 import { compileLimits } from '../../guard/limits/call-limits.ts';
 import type { AnyMachine } from '../define-machine.ts';
-import { LIST_SCHEMA, type Naming, VIEW_SCHEMA } from './handle-answer.ts';
+import type { Naming } from './handle-answer.ts';
 import { creating, naming, paging, sending, sendingAny, signature } from './handle-arguments.ts';
 import { type Call, callsOf, type HandlesPort } from './handle-calls.ts';
 import type { MachineApp } from './machine-app.ts';
 import { createDescription, eventDescription, type MachineDescription, sendDescription } from './tool-descriptions.ts';
+import { viewSchema } from './view-schema.ts';
 
 export type CompiledTool = Compiled<Tool, ToolImplementation>;
-
-/** The output schemas are the same for every machine and compiled with the first one. */
-let shapes: { readonly view: CompiledSchema; readonly list: CompiledSchema } | undefined;
 
 /**
  * @param members the schema of each event's data, by type
@@ -36,11 +34,14 @@ export function toolsOf(
   const { name, input, single = false, description } = definition;
   const label = `machine "${name}"`;
   const calls = callsOf(namingOf(name, single, members), handles, app);
-  shapes ??= { view: compileOutput(VIEW_SCHEMA, 'a machine'), list: compileOutput(LIST_SCHEMA, 'a machine') };
-  const { view, list } = shapes;
+  const view = {
+    ...compileOutput(viewSchema(definition, said.chart), label),
+    // An instance that began before a reload may finish on its earlier machine, whose states are others.
+    check: compileOutput(viewSchema(definition, undefined), label).check,
+  };
   const tool = <Args>(does: string, what: What<Args>): CompiledTool => {
     const opens = app?.on.some((each) => each === does) ? app.page.uri : undefined;
-    return compiled(definition, does, what, view, opens);
+    return compiled(definition, does, what, opens);
   };
   const sends = single
     ? [
@@ -63,25 +64,26 @@ export function toolsOf(
     tool('create', {
       description: createDescription(said, description),
       input: creating(input, `${label}: input`),
+      output: view,
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false },
       call: calls.create,
     }),
     ...sends,
     tool('get', {
-      description: `Shows the current state of the ${name} with this handle, and which events it accepts next. Asks its open questions again.`,
+      description: `Shows the ${name} and the events that it accepts next. Asks its open questions again.`,
       input: naming(label),
+      output: view,
       annotations: { readOnlyHint: true },
       call: calls.get,
     }),
     tool('list', {
-      description: `Lists your ${name} instances, oldest first, with their handles and states.`,
+      description: `Lists your ${name} instances with their handles and states, oldest first.`,
       input: paging(label),
-      output: list,
       annotations: { readOnlyHint: true, openWorldHint: false },
       call: calls.list,
     }),
     tool('end', {
-      description: `Ends the ${name} with this handle permanently: its work is aborted, and it accepts no more events.`,
+      description: `Ends the ${name} permanently: its work is aborted, and it accepts no more events.`,
       input: naming(label),
       annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
       call: calls.end,
@@ -123,6 +125,7 @@ function ownOf<T>(options: Readonly<Partial<Record<string, T>>> | undefined, eve
   return options && Object.hasOwn(options, event) ? options[event] : undefined;
 }
 
+/** `output` is listed with the tools that start from nothing: the results of all others but the list have the same shape. */
 interface What<Args> {
   readonly description: string;
   readonly input: CompiledSchema<Args>;
@@ -135,12 +138,10 @@ function compiled<Args>(
   machine: AnyMachine,
   does: string,
   { description, input, output, annotations, call }: What<Args>,
-  view: CompiledSchema,
   opens: string | undefined,
 ): CompiledTool {
   const { name, icons, timeoutMs, annotations: own, limits } = machine;
   const key = `${name}_${does}`;
-  const shape = output ?? view;
   return {
     key,
     access: machineAccess(machine, does),
@@ -149,14 +150,14 @@ function compiled<Args>(
       description,
       ...(icons ? { icons } : {}),
       inputSchema: input.json,
-      outputSchema: shape.json,
+      ...(output ? { outputSchema: output.json } : {}),
       annotations: { ...annotations, ...ownOf(own, does) },
       ...(opens === undefined ? {} : { _meta: opensPage(undefined, opens) }),
     },
     implementation: {
       label: `tool "${key}"`,
       input,
-      output: shape,
+      output,
       timeoutMs,
       rerun: true,
       task: 'never',

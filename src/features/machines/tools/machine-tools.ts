@@ -25,7 +25,7 @@ export interface Toolset {
 
 /** @throws {DefinitionError | SchemaError} for an invalid definition, with a correction */
 export function compileMachine(definition: AnyMachine, handles: HandlesPort, views: ViewHost): Toolset {
-  const { name, machine, single = false } = definition;
+  const { name, machine } = definition;
   checkName(name);
   const label = `machine "${name}"`;
   checkMembers(MACHINE_MEMBERS, label, definition);
@@ -48,7 +48,7 @@ export function compileMachine(definition: AnyMachine, handles: HandlesPort, vie
   const app = machineApp(definition, chart, members, views);
   return {
     kind: kindOf(definition, chart, events),
-    tools: toolsOf(definition, { name, single, chart, events }, members, handles, app),
+    tools: toolsOf(definition, { name, chart, events }, members, handles, app),
     resources: [...resourcesOf(definition, chart, handles, views.clock, app), ...(app?.page.resources ?? [])],
   };
 }

@@ -7,8 +7,6 @@ import type { CompiledSchema } from '../../../core/schema/schema.ts';
 export interface MachineDescription {
   /** The name of the machine. */
   readonly name: string;
-  /** One tool sends all events. */
-  readonly single: boolean;
   readonly chart: ChartNode;
   /** The events that clients may send. */
   readonly events: readonly string[];
@@ -23,35 +21,26 @@ export function createDescription(said: MachineDescription, description: string 
   const ends = chart.nodes.filter(({ type }) => type === 'final').map(({ key }) => key);
   return [
     ...(description === undefined ? [] : [description]),
-    `Creates a new ${name} and returns its handle. Pass the handle to the other ${name} tools. Each answer lists the events that are accepted next.`,
+    `Creates a new ${name} and returns its handle: pass it to the other ${name} tools. Each answer lists the events that are accepted next.`,
     ...(begins.length > 0
       ? [`It starts in ${list(begins)}${ends.length > 0 ? ` and ends in ${list(ends, 'or')}` : ''}.`]
       : []),
-    'Events:',
-    ...said.events.map((type) => `- ${toolOf(said, type)}: ${whereText(said, type)}${after(meaning(said, type))}`),
   ].join('\n');
 }
 
 export function eventDescription(said: MachineDescription, type: string, members: CompiledSchema): string {
   const { description } = members.json;
   const means = typeof description === 'string' && description !== '' ? description : meaning(said, type);
-  return [
-    ...(means === undefined ? [] : [means]),
-    `Sends "${type}" to the ${said.name} with this handle. Accepted ${whereText(said, type)}. The answer lists the events that are accepted next.`,
-  ].join('\n');
+  return [means ?? `Sends "${type}" to the ${said.name}.`, `Accepted ${whereText(said, type)}.`].join('\n');
 }
 
 export function sendDescription(said: MachineDescription): string {
   const { name, events } = said;
   return [
-    `Sends an event to the ${name} with this handle. The answer lists the events that are accepted next.`,
+    `Sends an event to the ${name}.`,
     'Events:',
     ...events.map((type) => `- ${type}: ${whereText(said, type)}${after(meaning(said, type))}`),
   ].join('\n');
-}
-
-function toolOf({ name, single }: MachineDescription, type: string): string {
-  return single ? type : `${name}_${type}`;
 }
 
 function whereText({ chart }: MachineDescription, type: string): string {
