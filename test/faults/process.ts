@@ -60,7 +60,7 @@ export const PROCESS: readonly BrokenBuild[] = [
     id: 'R-37',
     test: 'test/cli/stray-output.test.ts',
     in: 'StrayOutput.messageIn',
-    find: 'if (isMessage(line)) return line;',
+    find: "if (found?.noise === '') return line;",
     replace: 'return line;',
     why: 'output of a child process reaches the agent',
   },
