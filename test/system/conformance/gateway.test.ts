@@ -45,6 +45,8 @@ const OF_OTHER_PROCESSES = [
   'sep-2575-server-sends-tools-list-changed-on-subscription',
   'sep-2575-server-sends-prompts-list-changed-on-subscription',
 ];
+/** The scenarios of skills, which are in no set of requirements. */
+const SKILLS = ['sep-2640-skills-directory', 'sep-2640-skills-enumeration', 'sep-2640-skills-manifest'];
 /** Checks that only record an exchange. */
 const RECORDS = ['outgoing-request', 'incoming-response', 'incoming-sse-event', 'stream-closed'];
 /** A scenario that differs runs again by itself: some of them wait for a second or less. */
@@ -87,8 +89,12 @@ else {
     url = await start(server('examples/everything/http.ts'), '--port', '0');
     const node = await newerNode();
     await Promise.all(
-      REVISIONS.map(async (revision) => void direct.set(revision, await runSuite(node, url, revision))),
+      REVISIONS.map(async (revision) => void direct.set(revision, await withSkills(node, url, revision))),
     );
+    // Against a server without skills, all of their checks are skipped.
+    for (const findings of direct.values())
+      for (const scenario of SKILLS)
+        assert.ok(findings.get(scenario)?.some(({ id, status }) => id.startsWith('sep-2640-') && status === 'SUCCESS'));
   });
 
   for (const { transport, era } of ofToday(WAYS, 2))
@@ -101,7 +107,7 @@ else {
       writeFileSync(file, JSON.stringify({ mcpServers: { everything: { ...target, troupe: options } } }));
       const gateway = await start(command(), 'gateway', file, '--http', '0');
       const node = await newerNode();
-      const found = await Promise.all(REVISIONS.map((revision) => runSuite(node, gateway, revision)));
+      const found = await Promise.all(REVISIONS.map((revision) => withSkills(node, gateway, revision)));
       const ignored = transport === 'stdio' && era === 'legacy' ? [...RECORDS, ...OF_OTHER_PROCESSES] : RECORDS;
       const wrong: string[] = [];
       for (const [at, revision] of REVISIONS.entries()) {
@@ -130,6 +136,14 @@ else {
     for (const child of children) child.kill('SIGKILL');
     rmSync(directory, { recursive: true, force: true });
   });
+}
+
+/** The findings of the suite, and those of its scenarios of skills. */
+async function withSkills(node: string, url: string, revision: Revision): Promise<Findings> {
+  const all = new Map(await runSuite(node, url, revision));
+  for (const scenario of SKILLS)
+    for (const [name, checks] of await runSuite(node, url, revision, scenario)) all.set(name, checks);
+  return all;
 }
 
 /** Each check with its status. */
