@@ -45,6 +45,10 @@ line('read ' + contents[0].uri + ' ' + contents[0].text);
 for (const name of ['order_create', 'shop_order_create'])
   try { line(JSON.stringify(await app.callServerTool({ name, arguments: { customer: 'Eve' } }))); }
   catch (error) { line('refused ' + error.message); }
+const foreign = document.createElement('script');
+foreign.textContent = 'globalThis.ran = true';
+document.head.append(foreign);
+line('policy ' + (globalThis.ran === true ? 'ignored' : 'obeyed') + ', scripts ' + document.querySelectorAll('[data-names]').length);
 </script></body></html>`;
 
 /** A gateway with two upstreams, and an official client of it. */
@@ -123,8 +127,11 @@ for (const prefix of [undefined, false] as const) {
   test(`a page with the official library knows the names of its upstream, and reaches no other${prefix === false ? ' without a prefix' : ''}`, async () => {
     const { client, close } = await opened(prefix);
     const { view, page } = await show(client, offered('stock', 'show'), {});
-    await view.getByText('refused').nth(1).waitFor();
+    await view.getByText('policy').waitFor();
     const lines = await view.locator('li').allTextContents();
+    // The script of the gateway stands before the policy of the page, which is obeyed all the same.
+    assert.is(lines.pop(), 'policy obeyed, scripts 0');
+    assert.match(browsing.complaints.splice(0).join(), 'Content Security Policy');
     assert.equal(lines.slice(0, 3), ['opened by show', 'counted tea: 7', 'read stock://tea green']);
     assert.ok(
       lines.slice(3).every((line) => /^refused .*Unknown tool: stock\//.test(line)),
