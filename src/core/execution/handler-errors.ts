@@ -30,7 +30,7 @@ export class HandlerErrors {
   };
 
   #textOf(error: unknown, incident: string | undefined): string {
-    if (this.#errors !== 'masked' || isAnswer(error)) return messageOf(error);
+    if (this.#errors !== 'masked' || isAnswer(error)) return messageWithCause(error);
     if (incident === undefined) return 'The call was aborted.';
     return `The tool failed (incident ${incident}; the server's log has the details)`;
   }
@@ -38,7 +38,8 @@ export class HandlerErrors {
   /** Returns the error for a request that has failed. @param address the executor @param label the element that it ran */
   ofRequest(address: string, label: string, error: unknown, signal: AbortSignal): WireError {
     const incident = this.#record(address, label, error, signal);
-    if (this.#errors === 'message' && !isForClient(error)) return wireError(ErrorCode.InternalError, messageOf(error));
+    if (this.#errors === 'message' && !isForClient(error))
+      return wireError(ErrorCode.InternalError, messageWithCause(error));
     return toWireError(error, incident ?? 'none');
   }
 
@@ -59,6 +60,16 @@ function isAnswer(error: unknown): boolean {
 /** True for an error that a handler throws because its request has ended: no client receives it. */
 function isAbort(error: unknown, signal: AbortSignal): boolean {
   return signal.aborted && (error === signal.reason || (isInstance(error, Error) && error.name === 'AbortError'));
+}
+
+/** The message of an error. That of `fetch` says nothing without its cause. Never throws. */
+function messageWithCause(error: unknown): string {
+  const message = messageOf(error);
+  if (message !== 'fetch failed' || !isInstance(error, TypeError)) return message;
+  const { cause } = error;
+  // Of several addresses, the error of each: their common error has a code and no message.
+  const reason = isInstance(cause, AggregateError) && 'code' in cause ? String(cause.code) : messageOf(cause);
+  return cause === undefined || reason === '' ? message : `${message}: ${reason}`;
 }
 
 /** `instanceof` that never throws: a handler may throw a Proxy whose traps throw. */

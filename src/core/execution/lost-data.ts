@@ -62,6 +62,11 @@ function lostPart(value: unknown, path: string, within: readonly object[]): stri
 }
 
 function lostObject(value: object, path: string, within: readonly object[]): string | undefined {
+  // A Buffer has a `toJSON`, which lists its bytes as numbers.
+  if (value instanceof Uint8Array || value instanceof ArrayBuffer)
+    return `${path}: ${aOrAn(nameOfInstance(value))} has no useful JSON form. Use image(bytes, mimeType), audio(bytes, mimeType) or embedded(uri, bytes), or text such as Buffer.from(bytes).toString('base64')`;
+  if (ArrayBuffer.isView(value))
+    return `${path}: ${aOrAn(nameOfInstance(value))} would be sent as an object. Use [...array]`;
   if ('toJSON' in value && typeof value.toJSON === 'function') return undefined;
   if (within.includes(value)) return `${path}: a cycle has no JSON form. Use ids in place of references`;
   const inside = [...within, value];

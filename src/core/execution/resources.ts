@@ -1,11 +1,16 @@
 /** The default resource executor: runs the reader and formats its result. */
+import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { describe, isObject } from '../protocol/json.ts';
 import type { CacheHints, ReadResourceResult, ResourceContents } from '../protocol/types.ts';
 import { isResourceContents, resourceContents, sentContents } from './content.ts';
 import type { ResourceExecution, ResourceRead } from './execution.ts';
 
+/** Characters of an address that an error repeats. */
+const MAX_SHOWN = 2_048;
+
 /**
- * A reader returns a string (text), bytes (a blob), `{ contents }` as on the wire, one content item or a list of them.
+ * A reader returns a string (text), bytes (a blob), `{ contents }` as on the wire, one content item or a list of them, or
+ * undefined or null if there is no such resource.
  */
 export function resourceExecution(): ResourceExecution {
   return {
@@ -25,6 +30,8 @@ function toReadResult(returned: unknown, { uri, resource }: ResourceRead): ReadR
     const { ttlMs: _, cacheScope: __, ...rest } = returned;
     return { ...rest, contents: returned.contents.map(sentContents), ...hints(returned) };
   }
+  if (returned === undefined || returned === null)
+    throw new ProtocolError(ErrorCode.ResourceNotFound, 'Resource not found', { uri: uri.slice(0, MAX_SHOWN) });
   throw new TypeError(
     `resource "${uri}": expected the reader to return a string, bytes, or contents, got ${describe(returned)}`,
   );

@@ -179,7 +179,14 @@ export interface ResourceOptions<U extends string = string> extends Described, C
   readonly complete?: TemplateCompleters<U, Completer> | undefined;
 }
 
-export type ResourceReturn = string | Uint8Array | ResourceContents | readonly ResourceContents[] | ReadResourceResult;
+export type ResourceReturn =
+  | string
+  | Uint8Array
+  | ResourceContents
+  | readonly ResourceContents[]
+  | ReadResourceResult
+  | undefined
+  | null;
 
 /**
  * Reads a resource. `variables` holds the decoded values of a template's variables, typed by its text: validate them

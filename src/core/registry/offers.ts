@@ -19,7 +19,14 @@ import { parseTemplate } from '../protocol/uri-template.ts';
 import { visibleTo } from '../protocol/views.ts';
 import { compileInput, compileOutput } from '../schema/compile-schema.ts';
 import type { AuthorSchema } from '../schema/schema-types.ts';
-import type { AnyPrompt, AnyTool, ResourceDefinition, ThreadSource, ToolOptions } from './define.ts';
+import {
+  type AnyPrompt,
+  type AnyTool,
+  definedKind,
+  type ResourceDefinition,
+  type ThreadSource,
+  type ToolOptions,
+} from './define.ts';
 import { checkHandler, checkMembers, DefinitionError, MEMBERS } from './definition-checks.ts';
 import { threadSource } from './thread-module.ts';
 import { foreignCopy } from './xstate-copy.ts';
@@ -178,6 +185,11 @@ export function resourceLabel(uri: unknown): string {
 
 /** The rule for names is that of tools (MCP 2025-11-25 tools, "Tool Names", SEP-986); prompts follow it, too. */
 export function elementLabel(kind: 'tool' | 'prompt', name: unknown): string {
+  const defined = isObject(name) ? definedKind(name) : undefined;
+  if (defined)
+    throw new DefinitionError(
+      `server.${kind}: expected a name, got a definition of a ${defined}. Write server.${kind}('name', { … }, handler), or export the definition from a module that server.discover(directory) or \`troupe run DIRECTORY\` loads`,
+    );
   if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,128}$/.test(name)) {
     throw new DefinitionError(
       `${kind} ${typeof name === 'string' ? `"${name}"` : describe(name)}: a name has 1 to 128 letters, digits, "_", "-" and "."; use "title" for the display name`,

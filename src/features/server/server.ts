@@ -106,7 +106,11 @@ export class Server {
   #open = false;
 
   constructor(options: ServerOptions) {
-    const features = [...FEATURES, ...(isObject(options) ? featuresIn(options) : [])];
+    if (!isObject(options))
+      throw new TypeError(
+        `createServer: expected options such as { name: 'my-server', version: '1.0.0' }, got ${describe(options)}`,
+      );
+    const features = [...FEATURES, ...featuresIn(options)];
     option.check('createServer: ', options, optionRows(features));
     this.info = readInfo(options);
     // The launcher of the program may provide a store (`troupe run --data DIR`).

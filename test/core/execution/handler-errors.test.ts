@@ -1,4 +1,6 @@
 /** What a client receives of an error that a handler throws, and what the operator and the inspector see of it. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer as createListener } from 'node:net';
 import * as assert from 'uvu/assert';
 import { createMachine, fromPromise, setup } from 'xstate';
 import {
@@ -10,7 +12,7 @@ import {
   sqlite,
   ToolError,
 } from '../../../src/index.ts';
-import { connect, type TestClient } from '../../../src/testing/testing.ts';
+import { connect, ErrorAnswer, type TestClient } from '../../../src/testing/testing.ts';
 import { Tree } from '../../features/discovery/tree.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
@@ -157,6 +159,53 @@ test('the default: a tool shows the message, a resource, a prompt and a completi
     assert.match(logged(at, text), SECRET);
   }
   await at.server.close();
+});
+
+test('the message of a fetch that failed says why', async () => {
+  const server = createServer({ name: 'errors', version: '1.0.0', log: () => {} });
+  const listener = createListener().listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
+  listener.close();
+  await once(listener, 'close');
+  server.tool('fetch', {}, async () => (await fetch(`http://127.0.0.1:${port}/`)).text());
+  server.tool('bare', {}, () => {
+    throw new TypeError('fetch failed');
+  });
+  server.tool('many', {}, () => {
+    throw new TypeError('fetch failed', { cause: Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }) });
+  });
+  server.tool('other', {}, () => {
+    throw new Error('cannot save', { cause: new Error(SECRET) });
+  });
+  const client = await connect(server);
+  const said = async (tool: string): Promise<unknown> => (await client.callTool(tool)).content[0];
+  assert.equal(await said('fetch'), { type: 'text', text: `fetch failed: connect ECONNREFUSED 127.0.0.1:${port}` });
+  assert.equal(await said('bare'), { type: 'text', text: 'fetch failed' });
+  assert.equal(await said('many'), { type: 'text', text: 'fetch failed: ECONNREFUSED' });
+  assert.equal(await said('other'), { type: 'text', text: 'cannot save' });
+  await server.close();
+});
+
+test('a reader that returns nothing answers that there is no such resource, with the code of the revision', async () => {
+  const log: string[] = [];
+  const server = createServer({ name: 'errors', version: '1.0.0', log: (_, message) => void log.push(message) });
+  server.resource('a://undefined', { name: 'a' }, () => undefined);
+  server.resource('a://{+none}', { name: 'b' }, () => null);
+  const client = await connect(server);
+  await client.initialize();
+  for (const uri of ['a://undefined', 'a://other'])
+    for (const [code, answer] of [
+      [-32002, client.request('resources/read', { uri })],
+      [-32602, client.modern('resources/read', { uri })],
+    ] as const) {
+      const error: unknown = await answer.catch((thrown: unknown) => thrown);
+      assert.ok(error instanceof ErrorAnswer);
+      assert.is(error.code, code);
+      assert.match(error.message, 'Resource not found');
+    }
+  assert.equal(log, []);
+  await server.close();
 });
 
 test('the message of a ToolError is always sent, from every kind of handler, and is not logged', async () => {
