@@ -63,6 +63,7 @@ export const GERMAN: ViewTexts = {
     earlier: 'Das ist ein früherer Stand.',
     cancelled: 'Das wurde abgebrochen.',
     notOpened: 'Es gibt nichts zu zeigen, weil der Aufruf nicht gelang.',
+    notSent: 'Der Chat hat nicht gesendet, was hier stehen soll. Bitten Sie noch einmal darum.',
     notNow: 'Das ist jetzt nicht möglich.',
     notDone: 'Das ist nicht gelungen.',
     noAnswer: 'Es kam keine Antwort. Sehen Sie nach dem Stand, bevor Sie es erneut versuchen.',

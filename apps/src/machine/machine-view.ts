@@ -12,6 +12,8 @@ import { type Instance, instanceIn, isInstance, msOf, pathsIn } from './instance
 import { questionsPart } from './questions.ts';
 import { timersPart } from './timers.ts';
 
+/** Milliseconds after which a person learns that the host has sent nothing to show. */
+const LATE_MS = 15_000;
 /** Characters of a sentence for the model. */
 const MAX_SENTENCE = 500;
 
@@ -21,6 +23,8 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
   const title = useTexts(definition.texts, definition.translations, view.host.locale) ?? definition.title;
   document.title = title;
   let instance: Instance | undefined;
+  /** The handle in the arguments of the call that opened the view. */
+  let named: unknown;
   let isWatched = false;
   let wasWatched = false;
   let dataText: string | undefined;
@@ -53,21 +57,29 @@ export function machineView(view: Connection, definition: MachinePage, say: (sen
   );
   new ResizeObserver(() => chart.fit(article.clientWidth)).observe(article);
 
+  view.on('input', ({ handle }) => {
+    named = handle;
+  });
   view.on('result', open);
+  setTimeout(() => !instance && note.hidden && tell(word('notSent')), LATE_MS);
   view.on('cancelled', () => tell(word('cancelled')));
   view.on('host', () => instance && draw(instance));
   return article;
 
   function uri(): string {
-    return definition.uri.replace('{handle}', instance?.handle ?? '');
+    return definition.uri.replace('{handle}', instance?.handle ?? String(named));
   }
 
-  /** Shows the result that opened the view. A host may send it days later, so that the watch begins without a version. */
+  /**
+   * Shows the result that opened the view. A host may send it days later, so that the watch begins without a version, and with
+   * nothing in it: then the handle in the arguments shows the same. It may also send the results of other calls.
+   */
   function open(result: ToolResult): void {
     const opened = instanceIn(result);
-    if (!opened) return tell(word('notOpened'));
-    apply(opened);
-    if (msOf(opened.expires) < Date.now()) tell(word('earlier'));
+    if (instance && opened?.handle !== instance.handle) return;
+    if (opened) apply(opened);
+    else if (result.isError || typeof named !== 'string') return tell(word(result.isError ? 'notOpened' : 'notSent'));
+    if (opened && msOf(opened.expires) < Date.now()) tell(word('earlier'));
     if (!isWatched) void watch();
   }
 

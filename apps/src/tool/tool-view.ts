@@ -4,7 +4,7 @@ import { element, fill, quiet, section } from '../parts/dom.ts';
 import { formPart } from '../parts/form.ts';
 import { duration, word } from '../parts/words.ts';
 import type { Connection } from '../view/connection.ts';
-import type { Members } from '../view/host-link.ts';
+import { type Members, membersOf } from '../view/host-link.ts';
 import type { ToolResult } from '../view/server-proxy.ts';
 import { resultElement } from './result.ts';
 
@@ -99,6 +99,8 @@ export function toolView(view: Connection, definition: ToolPage, say: (sentence:
 
   function show(result: ToolResult): void {
     stop();
+    // Hosts that show an old conversation again send results with nothing in them.
+    if (last && isEmpty(result)) return;
     last = result;
     draw(result);
     say(word(result.isError ? 'notDone' : 'finished'));
@@ -109,4 +111,12 @@ export function toolView(view: Connection, definition: ToolPage, say: (sentence:
     fill(shown, resultElement(result, output, view));
     shown.hidden = false;
   }
+}
+
+function isEmpty({ content, structuredContent, isError }: ToolResult): boolean {
+  return (
+    !isError &&
+    Object.keys(membersOf(structuredContent)).length === 0 &&
+    content.every(({ type, text }) => type === 'text' && (text === '' || text === '{}'))
+  );
 }

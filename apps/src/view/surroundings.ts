@@ -59,7 +59,12 @@ export function browserWindow(): Surroundings {
     observeSize(report) {
       let last = '';
       const measure = (): void => {
+        // A page that is as high as its frame would report the frame to its host, which makes the frame so high, and so on.
+        const { style } = root;
+        const own = style.height;
+        style.height = 'max-content';
         const { width, height } = root.getBoundingClientRect();
+        style.height = own;
         const size = `${width} ${height}`;
         if (size === last) return;
         last = size;

@@ -37,6 +37,7 @@ export const ENGLISH = {
   earlier: 'This is an earlier state.',
   cancelled: 'This was cancelled.',
   notOpened: 'There is nothing to show, because the call did not succeed.',
+  notSent: 'The chat has not sent what this view shows. Ask for it again.',
   notNow: 'This is not possible now.',
   notDone: 'This did not succeed.',
   noAnswer: 'There was no answer. Look at the state before you try again.',

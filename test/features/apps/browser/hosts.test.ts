@@ -1,4 +1,6 @@
 /** The policies of pages in the ways of hosts to embed them: a page that is put into another has its own policy all the same. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { createServer } from 'troupe';
 import { connect } from 'troupe/testing';
 import * as assert from 'uvu/assert';
@@ -93,4 +95,21 @@ test('the clock of examples/everything follows the theme of its host, also when 
   await view.getByText('noon').waitFor();
   await page.close();
   await server.close();
+});
+
+/** A page that uses the library, without a package around it. */
+const filling = (library: string): string =>
+  `<!doctype html><html lang="en"><head><title>Full</title><style>html, body { height: 100%; margin: 0 } p { height: 300px; margin: 0 }</style></head><body><p>Full</p><script type="module">${library}</script></body></html>`;
+
+test('a page that is as high as its frame reports the height of its content once, and no height of the frame', async () => {
+  const library = readFileSync(fileURLToPath(new URL('../../../../dist/apps/app.js', import.meta.url)), 'utf8');
+  const [, name = ''] = /([\w$]+) as connectView/.exec(library) ?? [];
+  const page = await browsing.page({ width: 400, height: 900 });
+  const host = await openInHost(page, {
+    html: filling(`${library.replace(/export\s*\{[^}]*\};?/, '')};${name}();`),
+  });
+  await until(() => host.heights.includes(300));
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))');
+  assert.equal([...new Set(host.heights)], [300]);
+  await page.close();
 });

@@ -268,19 +268,46 @@ test('a host that proxies neither the watch nor reads gets a button, which asks 
   await page.close();
 });
 
-test('a late result does not go back, a failed one is named in words for people, and so is a cancelled call', async () => {
+test('results after the first change nothing: late ones, empty ones, failed ones, and those of other calls', async () => {
   const { view, server, bridge, page } = await opened();
   server.change({ state: 'packing', accepts: [] });
   await view.locator('.state', { hasText: 'Packing' }).waitFor();
   // An earlier version, from the conversation.
   await bridge.sendToolResult({ content: [], structuredContent: order() } as never);
+  // As a host sends it when it shows the conversation again.
+  await bridge.sendToolResult({ content: [{ type: 'text', text: '{}' }], structuredContent: {} });
   await bridge.sendToolResult(FOR_MODEL);
-  await view.locator('.note', { hasText: 'There is nothing to show' }).waitFor();
+  await bridge.sendToolResult({ content: [], structuredContent: order({ handle: 'another', version: 99 }) } as never);
   await bridge.sendToolCancelled({ reason: 'AbortError: user action' });
   await view.locator('.note', { hasText: 'This was cancelled.' }).waitFor();
   assert.is(await view.locator('.state').textContent(), 'Packing');
   assert.not.match((await view.locator('main').textContent()) ?? '', /order_pay|AbortError/);
+  server.change({ view: { total: 77 } });
+  await view.getByText('77').waitFor();
   await page.close();
+});
+
+test('a view without a result shows the instance of its arguments, and says that nothing came where there are none', async () => {
+  const page = await browsing.page({ width: 760, height: 900 });
+  const server = new ScriptedServer();
+  const { bridge, view } = await openInHost(page, { html, prepare: server.serve });
+  await bridge.sendToolInput({ arguments: { handle: order().handle } });
+  await bridge.sendToolResult({ content: [{ type: 'text', text: '{}' }], structuredContent: {} });
+  await view.locator('.state', { hasText: 'Cart' }).waitFor();
+  await page.close();
+
+  const other = await browsing.page({ width: 760, height: 900 });
+  await other.clock.install();
+  const silent = await openInHost(other, { html });
+  await other.clock.fastForward(15_000);
+  await silent.view.locator('.note', { hasText: 'The chat has not sent what this view shows.' }).waitFor();
+  await other.close();
+
+  const third = await browsing.page({ width: 760, height: 900 });
+  const failed = await openInHost(third, { html });
+  await failed.bridge.sendToolResult(FOR_MODEL);
+  await failed.view.locator('.note', { hasText: 'There is nothing to show' }).waitFor();
+  await third.close();
 });
 
 test('an event that a guard rejects is off, with the reason of the author, until it can happen', async () => {
