@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Actor } from '../core/kernel/actor.ts';
+import { delayAfter } from '../core/kernel/back-off.ts';
 import type { Clock, Timer } from '../core/kernel/clock.ts';
 import type { Inspection } from '../core/kernel/inspection/inspection.ts';
 import type { InspectionListener } from '../core/kernel/inspection/records.ts';
@@ -49,7 +50,15 @@ import {
   readTool,
 } from './received.ts';
 import type { AnswerAsked, RelayedRequest, UnansweredRequest } from './relayed-request.ts';
-import { Changes, type ChangesFilter, changeOf, listenParams, type ServerChange } from './server-changes.ts';
+import {
+  Changes,
+  type ChangesFilter,
+  changeOf,
+  isEmpty,
+  listenParams,
+  notGranted,
+  type ServerChange,
+} from './server-changes.ts';
 import { readSkillEntry, Skill } from './server-skills.ts';
 
 /** The parts of a client, as `connect` makes them. */
@@ -80,8 +89,8 @@ interface KnownTool {
 
 /** Code of 2025-11-25 for a call that needs the user to open a page first (elicitation, "URL Elicitation Required Error"). */
 const URL_ELICITATION_REQUIRED = -32042;
-const LISTEN_RETRY_MS = 1_000;
-const LONGEST_LISTEN_RETRY_MS = 30_000;
+/** Delays in milliseconds before a subscription is opened again: doubled each time that it ends sooner than it was waited for. */
+const LISTEN_BACK_OFF = { fromMs: 1_000, toMs: 30_000 } as const;
 const RANDOM_STEPS = 1_000_000;
 let count = 0;
 /** Milliseconds for stdin, TERM and KILL of a child, and for the end of a session. */
@@ -108,10 +117,7 @@ export class Client {
   #known = new Map<string, KnownTool>();
   #server: ConnectedServer | undefined;
   #opened: { resolve(): void; reject(error: Error): void } | undefined;
-  readonly #subscriptions = new Map<
-    Changes,
-    { request: OutgoingRequest | undefined; retryMs: number; timer: Timer | undefined }
-  >();
+  readonly #subscriptions = new Map<Changes, OpenSubscription>();
   /** The number of iterables that watch each resource of a legacy server. */
   readonly #watched = new Map<string, number>();
   /** The repairs of answers of the server that were logged. */
@@ -422,7 +428,7 @@ export class Client {
   changes(filter: ChangesFilter): Changes {
     return new Changes(filter, {
       start: (changes) => {
-        this.#subscriptions.set(changes, { request: undefined, retryMs: LISTEN_RETRY_MS, timer: undefined });
+        this.#subscriptions.set(changes, { request: undefined, failures: 0, grantedAt: undefined, timer: undefined });
         this.#subscribe(changes);
       },
       stop: (changes) => this.#unsubscribe(changes),
@@ -813,6 +819,8 @@ export class Client {
       for (const uri of changes.filter.resources ?? []) this.#watch(uri);
       return;
     }
+    // A server would end a subscription to nothing at once.
+    if (isEmpty(changes.filter)) return;
     void this.#send(
       'subscriptions/listen',
       listenParams(changes.filter),
@@ -843,12 +851,28 @@ export class Client {
   #listenAgain(changes: Changes): void {
     const subscription = this.#subscriptions.get(changes);
     if (!subscription) return;
+    const { failures, grantedAt } = subscription;
     subscription.request = undefined;
+    subscription.grantedAt = undefined;
     changes.offer({ type: 'missed' });
     if (this.state === 'closed' || this.state === 'draining') return changes.end();
+    const openMs = grantedAt === undefined ? 0 : this.#clock.now() - grantedAt;
+    const lasted = openMs >= delayAfter(LISTEN_BACK_OFF, Math.max(1, failures));
+    subscription.failures = lasted ? 1 : failures + 1;
     subscription.timer?.cancel();
-    subscription.timer = this.#clock.after(subscription.retryMs, () => this.#subscribe(changes));
-    subscription.retryMs = Math.min(LONGEST_LISTEN_RETRY_MS, subscription.retryMs * 2);
+    subscription.timer = this.#clock.after(delayAfter(LISTEN_BACK_OFF, subscription.failures), () =>
+      this.#subscribe(changes),
+    );
+  }
+
+  /** A subscription is open with a part of its filter (2026-07-28 patterns/subscriptions, "Acknowledgment"). */
+  #acknowledged(changes: Changes, subscription: OpenSubscription, granted: unknown): void {
+    subscription.grantedAt = this.#clock.now();
+    const missing = notGranted(changes.filter, granted);
+    if (!missing) return;
+    const message = `the server does not report changes of ${missing.what}`;
+    if (missing.all) changes.end(this.#error('refused', `${message}: the subscription is granted nothing`, 'yes'));
+    else this.#parts.throttled('warning', `${this.#target}: ${message}. Other changes are reported`);
   }
 
   #unsubscribe(changes: Changes): void {
@@ -917,10 +941,12 @@ export class Client {
     this.#opened = undefined;
     if (!again) return;
     this.#invalidate();
-    if (server.era !== 'legacy') return;
-    // The new session knows nothing of the old one's subscriptions.
-    for (const uri of this.#watched.keys()) this.#quietly('resources/subscribe', { uri });
-    for (const changes of this.#subscriptions.keys()) changes.offer({ type: 'missed' });
+    if (server.era === 'legacy')
+      // The new session knows nothing of the old one's subscriptions.
+      for (const uri of this.#watched.keys()) this.#quietly('resources/subscribe', { uri });
+    // A subscription of a modern server has reported its own end.
+    for (const changes of this.#subscriptions.keys())
+      if (server.era === 'legacy' || isEmpty(changes.filter)) changes.offer({ type: 'missed' });
   }
 
   #notified({ method, params }: ServerNotification): void {
@@ -928,8 +954,8 @@ export class Client {
     const written = meta[META.subscriptionId];
     const subscription = isRequestId(written) ? ownId(written) : written;
     if (method === 'notifications/subscriptions/acknowledged') {
-      for (const each of this.#subscriptions.values())
-        if (each.request?.id === subscription) each.retryMs = LISTEN_RETRY_MS;
+      for (const [changes, each] of this.#subscriptions)
+        if (each.request?.id === subscription) this.#acknowledged(changes, each, params.notifications);
       return;
     }
     if (method === 'notifications/elicitation/complete' && typeof params.elicitationId === 'string')
@@ -995,6 +1021,17 @@ export class Client {
   #cancelled(reason: unknown, carriedOut: 'no' | 'unknown'): ClientError {
     return this.#error('cancelled', `the call was cancelled: ${messageOf(reason)}`, carriedOut, { cause: reason });
   }
+}
+
+/** A subscription of an iterable of changes. */
+interface OpenSubscription {
+  /** Undefined while none is open. */
+  request: OutgoingRequest | undefined;
+  /** The number of times in a row that it ended soon. */
+  failures: number;
+  /** The time of its acknowledgement. */
+  grantedAt: number | undefined;
+  timer: Timer | undefined;
 }
 
 interface SendOptions

@@ -1,5 +1,5 @@
 /** The changes of a server as an async iterable: subscribes again after a lost connection, and reports the gap. */
-import type { JsonObject } from '../core/protocol/json.ts';
+import { isObject, type JsonObject } from '../core/protocol/json.ts';
 
 /** The changes to receive. */
 export interface ChangesFilter {
@@ -126,6 +126,53 @@ export function listenParams({ tools, prompts, resourceList, resources, tasks }:
       ...(tasks ? { taskIds: [...tasks] } : {}),
     },
   };
+}
+
+/** True if a filter asks for nothing. */
+export function isEmpty(filter: ChangesFilter): boolean {
+  return partsOf(filter).length === 0;
+}
+
+/**
+ * The parts of a filter that a server does not grant.
+ *
+ * @param granted `notifications` of the acknowledgement
+ * @returns undefined if it grants everything, or does not say what it grants
+ */
+export function notGranted(
+  filter: ChangesFilter,
+  granted: unknown,
+): { readonly what: string; readonly all: boolean } | undefined {
+  if (!isObject(granted)) return undefined;
+  const parts = partsOf(filter);
+  const missing = parts.filter(({ member, element }) => {
+    const value = granted[member];
+    return element === undefined ? value !== true : !(Array.isArray(value) && value.includes(element));
+  });
+  const [first, ...others] = missing.map(({ what }) => what);
+  if (first === undefined) return undefined;
+  const what = others.length === 0 ? first : `${first} and ${others.length} more`;
+  // A server may write a URI in another way.
+  const all = parts.every(({ member }) => {
+    const value = granted[member];
+    return Array.isArray(value) ? value.length === 0 : value !== true;
+  });
+  return { what, all };
+}
+
+/** What a filter asks for, with the member of the wire that has it. */
+function partsOf({ tools, prompts, resourceList, resources = [], tasks = [] }: ChangesFilter): readonly {
+  readonly member: string;
+  readonly element?: string;
+  readonly what: string;
+}[] {
+  return [
+    ...(tools ? [{ member: 'toolsListChanged', what: 'tools' }] : []),
+    ...(prompts ? [{ member: 'promptsListChanged', what: 'prompts' }] : []),
+    ...(resourceList ? [{ member: 'resourcesListChanged', what: 'the list of resources' }] : []),
+    ...resources.map((uri) => ({ member: 'resourceSubscriptions', element: uri, what: `the resource ${uri}` })),
+    ...tasks.map((id) => ({ member: 'taskIds', element: id, what: `the task ${id}` })),
+  ];
 }
 
 /** The change that a notification reports. */

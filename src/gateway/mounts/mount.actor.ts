@@ -139,6 +139,7 @@ class MountActor implements Behaviour<MountMail> {
     this.#elements = new MountedElements({ ...options, mount: name, clock: system.clock, log: system.log });
     this.#watched = new WatchedResources({
       ...{ upstream: options.upstream, clock: system.clock, gatherMs },
+      log: (level, message, fields) => system.log(level, `mount "${name}": ${message}`, fields),
       updated: (uri) => options.subscriptions.send({ type: 'resource updated', uri: this.#elements.offeredUri(uri) }),
     });
     options.upstream.follow({
@@ -319,6 +320,7 @@ class MountActor implements Behaviour<MountMail> {
     const freshMs = this.#changes ? freshMsOf(this.#changes.client, longestMs) : longestMs;
     this.#step({ type, at, freshMs });
     this.#record.write({ at, catalogue: judged.catalogue });
+    this.#watched.listed();
     for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.resolve();
   }
 

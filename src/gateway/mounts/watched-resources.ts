@@ -4,8 +4,10 @@
  */
 import type { Client } from '../../client/connected-client.ts';
 import type { Changes } from '../../client/server-changes.ts';
+import { delayAfter } from '../../core/kernel/back-off.ts';
 import type { Clock, Timer } from '../../core/kernel/clock.ts';
-import { isObject } from '../../core/protocol/json.ts';
+import type { RuntimeLog } from '../../core/kernel/operator-log.ts';
+import { isObject, messageOf } from '../../core/protocol/json.ts';
 import type { ReplaceableUpstream } from './replaceable-upstream.ts';
 import type { ConnectionFollower } from './upstream.ts';
 
@@ -16,10 +18,11 @@ interface WatchedResourcesOptions {
   readonly gatherMs: number;
   /** Receives the URI upstream of a resource that has changed, or may have. */
   updated(uri: string): void;
+  log: RuntimeLog;
 }
 
-/** Milliseconds after which an upstream that could not be reached is asked again. */
-const RETRY_MS = 10_000;
+/** Delays in milliseconds after which an upstream that could not be reached is asked again: doubled with each failure. */
+const RETRY = { fromMs: 1_000, toMs: 60_000 } as const;
 
 export class WatchedResources implements ConnectionFollower {
   readonly #options: WatchedResourcesOptions;
@@ -29,6 +32,10 @@ export class WatchedResources implements ConnectionFollower {
   #timer: Timer | undefined;
   /** Counts subscriptions: one that was opened for an earlier set of resources is not used. */
   #generation = 0;
+  /** Consecutive times that the upstream could not be reached. */
+  #failures = 0;
+  /** The upstream has granted a connection no subscription: it may grant one when its lists have changed. */
+  #refused = false;
 
   constructor(options: WatchedResourcesOptions) {
     this.#options = options;
@@ -54,6 +61,11 @@ export class WatchedResources implements ConnectionFollower {
   /** Another upstream took the place of the present one. */
   subscribeAgain(): void {
     if (this.#watched.size > 0) this.#subscribeAfter(0);
+  }
+
+  /** The lists of the upstream have changed: a resource that it did not have may be there now. */
+  listed(): void {
+    if (this.#refused) this.subscribeAgain();
   }
 
   /** Calls of an owner use this connection from now on. It is followed before the first of them is sent. */
@@ -90,10 +102,14 @@ export class WatchedResources implements ConnectionFollower {
       client = this.#watched.size === 0 ? undefined : await this.#options.upstream.current.catalogue();
     } catch {
       // Changes may be missed until then: the resources count as changed.
-      if (generation === this.#generation) this.#subscribeAfter(RETRY_MS);
+      if (generation !== this.#generation) return;
+      this.#failures += 1;
+      this.#subscribeAfter(delayAfter(RETRY, this.#failures));
       return;
     }
     if (generation !== this.#generation) return;
+    this.#failures = 0;
+    this.#refused = false;
     for (const each of new Set([...this.#followed.keys(), ...(client ? [client] : [])])) {
       const before = this.#followed.get(each);
       this.#followed.set(each, this.#changesOf(each));
@@ -117,8 +133,11 @@ export class WatchedResources implements ConnectionFollower {
           // An upstream may report a part of what is watched (2025-11-25 resources, "Subscriptions").
           for (const uri of this.#watched) if (change.uri === uri || change.uri.startsWith(`${uri}/`)) updated(uri);
       }
-    } catch {
-      // The upstream has no subscriptions, although it announces them.
+    } catch (error) {
+      this.#refused = true;
+      this.#options.log('info', `changes of watched resources are not reported: ${messageOf(error)}`, {
+        event: 'mount',
+      });
     }
   }
 }
