@@ -16,8 +16,10 @@ export interface MountInput {
 }
 
 export type MountEvent =
-  /** The server opens. */
-  | { type: 'start' }
+  /** The server opens. `expects`: its upstream is not listed before the only client of the server is there. */
+  | { type: 'start'; expects: boolean }
+  /** The only client of the server is there. */
+  | { type: 'client' }
   /** The store has a catalogue, which was listed at a time in milliseconds since 1970. */
   | { type: 'stored'; at: number }
   /** The store has none. */
@@ -37,6 +39,8 @@ export type MountEvent =
   | { type: 'close' };
 
 interface MountContext extends MountInput {
+  /** The only client of the server is still to come. */
+  readonly expects: boolean;
   /** Consecutive failed listings. */
   readonly failures: number;
   /** The delay of a timed state, in milliseconds. */
@@ -47,8 +51,8 @@ interface MountContext extends MountInput {
   readonly allowed: { readonly listings: number; readonly at: number };
 }
 
-/** *listing*: the upstream is being listed. *offering*: a catalogue is offered. *timed*: `due` ends the state after `context.delayMs`. */
-export type MountTag = 'listing' | 'offering' | 'timed';
+/** *expecting*: the upstream is listed when the client is there. *listing*: the upstream is being listed. *offering*: a catalogue is offered. *timed*: `due` ends the state after `context.delayMs`. */
+export type MountTag = 'expecting' | 'listing' | 'offering' | 'timed';
 
 /** The transitions of a listing that a change did not overtake. */
 const LISTED = { target: '#mount.offering.current', actions: 'noteListing' } as const;
@@ -64,10 +68,12 @@ export const mountMachine = setup({
   },
   guards: {
     tooOld: ({ context, event }) => event.type === 'failed' && event.at - context.listedAt >= context.staleMs,
+    expectsClient: ({ context }) => context.expects,
     // A server may announce a change whenever it is listed, also if it cannot answer.
     inPace: ({ context }) => context.allowed.listings >= 1,
   },
   actions: {
+    expect: assign(({ event }) => ({ expects: event.type === 'start' && event.expects })),
     noteListing: assign(({ context, event }) =>
       event.type === 'listed' || event.type === 'moved'
         ? { failures: 0, listedAt: event.at, delayMs: event.freshMs, allowed: allowedAfter(context, event.at) }
@@ -85,18 +91,21 @@ export const mountMachine = setup({
   id: 'mount',
   context: ({ input }) => ({
     ...input,
-    ...{ failures: 0, delayMs: 0, listedAt: 0 },
+    ...{ failures: 0, delayMs: 0, listedAt: 0, expects: false },
     allowed: { listings: input.pace.listings, at: 0 },
   }),
   initial: 'idle',
   on: { close: '.closed' },
   states: {
-    idle: { description: 'the server is not open', on: { start: 'restoring' } },
+    idle: { description: 'the server is not open', on: { start: { target: 'restoring', actions: 'expect' } } },
     restoring: {
       description: 'the stored catalogue is being read',
       on: {
-        stored: { target: 'offering.renewing', actions: 'noteStored' },
-        'nothing stored': 'unknown.listing',
+        stored: [
+          { guard: 'expectsClient', target: 'offering.expecting', actions: 'noteStored' },
+          { target: 'offering.renewing', actions: 'noteStored' },
+        ],
+        'nothing stored': [{ guard: 'expectsClient', target: 'unknown.expecting' }, 'unknown.listing'],
         moved: LISTED,
       },
     },
@@ -105,6 +114,11 @@ export const mountMachine = setup({
       initial: 'listing',
       on: { moved: LISTED },
       states: {
+        expecting: {
+          description: 'the upstream is listed on the connection of the only client, which is still to come',
+          tags: ['expecting'],
+          on: { client: 'listing', refresh: 'listing' },
+        },
         listing: {
           tags: ['listing'],
           on: { listed: LISTED, failed: { target: 'waiting', actions: 'countFailure' }, changed: 'overtaken' },
@@ -125,6 +139,11 @@ export const mountMachine = setup({
       initial: 'renewing',
       on: { moved: LISTED },
       states: {
+        expecting: {
+          description: 'the stored catalogue is offered, and the only client is still to come',
+          tags: ['expecting'],
+          on: { client: 'renewing', refresh: 'renewing' },
+        },
         current: {
           description: 'the catalogue is that of the last listing',
           tags: ['timed'],

@@ -138,6 +138,8 @@ export interface Reach {
   readonly name: string;
   /** The key under which the server's era is remembered; undefined: never. */
   readonly eraKey?: string | undefined;
+  /** The era for the first attempt, if no other is remembered. */
+  readonly era?: Era | undefined;
   /** Makes a channel for each attempt. `sse`: for a server of 2024-11-05 over HTTP. */
   readonly channel: (kind: 'usual' | 'sse') => Channel;
   readonly authorization?: Authorization | undefined;
@@ -212,6 +214,8 @@ class ClientConnection implements Behaviour<ClientMail> {
   /** Counts channels: mail of an earlier one is dropped. */
   #generation = 0;
   #sse = false;
+  /** The era that the first attempt takes for granted. */
+  #expected: Era | undefined;
   #repairLogged = false;
   #drainMs: number | undefined;
   #server: ConnectedServer | undefined;
@@ -237,6 +241,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#options = options;
     this.#self = self;
     this.#logLevel = options.logLevel;
+    this.#expected = options.reach.era;
     this.#proposed = new ProposedRevision(options.reach.revision);
     this.#modern = new ClientCodec(options.info, options.capabilities, LATEST_MODERN);
     this.#requests = new OutgoingRequests(
@@ -469,7 +474,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   #knownEra(): Era | undefined {
     const { settings, reach } = this.#options;
     if (settings.eras !== 'auto') return settings.eras;
-    return this.#sse ? 'legacy' : eras.get(reach.eraKey ?? '');
+    return this.#sse ? 'legacy' : (eras.get(reach.eraKey ?? '') ?? this.#expected);
   }
 
   #probe(): void {
@@ -722,6 +727,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   /** An attempt failed: what it took for granted may be wrong, and the next attempt finds out. */
   #forgetGuesses(): void {
     this.#sse = false;
+    this.#expected = undefined;
     eras.delete(this.#options.reach.eraKey ?? '');
   }
 

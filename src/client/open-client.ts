@@ -5,7 +5,7 @@ import { guardLog, type OperatorLog, stderrLog } from '../core/kernel/operator-l
 import { packageVersion } from '../core/kernel/package-files.ts';
 import { throttledLog } from '../core/kernel/throttled-log.ts';
 import { describe, isObject } from '../core/protocol/json.ts';
-import { isLegacyRevision } from '../core/protocol/revisions.ts';
+import { type Era, isLegacyRevision } from '../core/protocol/revisions.ts';
 import type { ClientCapabilities } from '../core/protocol/types.ts';
 import { MemoryChannel } from './channels/memory-channel.ts';
 import type { StdioCommand } from './channels/stdio-channel.ts';
@@ -26,6 +26,8 @@ export interface ClientHost {
   readonly parent: string;
   /** The name of the connection for people. */
   readonly label: string;
+  /** The era of the server, as an earlier connection found it. The first attempt takes it for granted. */
+  readonly era?: Era | undefined;
 }
 
 /** Warnings and errors only: a client is a guest in its program's output. */
@@ -79,7 +81,7 @@ export async function openClient(
     system,
     parent: host?.parent,
     label: host?.label,
-    reach: { ...reach, firstId: resumes?.id ?? reach.firstId },
+    reach: { ...reach, era: host?.era, firstId: resumes?.id ?? reach.firstId },
     resumes: isLegacyRevision(resumes?.revision) ? resumes.revision : undefined,
     settings,
     info: {

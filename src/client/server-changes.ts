@@ -160,7 +160,7 @@ export function notGranted(
   return { what, all };
 }
 
-/** What a filter asks for, with the member of the wire that has it. */
+/** The parts of a filter, each with the member of the wire that has it. */
 function partsOf({ tools, prompts, resourceList, resources = [], tasks = [] }: ChangesFilter): readonly {
   readonly member: string;
   readonly element?: string;

@@ -63,9 +63,9 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
     id: 'U-09',
     test: UPSTREAMS,
     in: 'openMount',
-    find: 'const timer = system.clock.after(present.settings.firstListMs, resolve);',
-    replace: 'const timer = system.clock.after(present.settings.listMs, resolve);',
-    why: 'a server without a catalogue delays the opening of all for as long as its listing may take',
+    find: 'const timer = system.clock.after(present.settings.firstListMs, done);',
+    replace: 'const timer = system.clock.after(present.settings.listMs, done);',
+    why: 'a server without a catalogue delays the first list of all for as long as its listing may take',
     built: true,
   },
   {

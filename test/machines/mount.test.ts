@@ -17,7 +17,9 @@ const INPUT: MountInput = {
 const FAILED = { type: 'failed', at: 0, jitter: 1 } as const;
 const TOO_OLD = { type: 'failed', at: 20_000, jitter: 0 } as const;
 const EVENTS: readonly MountEvent[] = [
-  { type: 'start' },
+  { type: 'start', expects: false },
+  { type: 'start', expects: true },
+  { type: 'client' },
   { type: 'stored', at: 0 },
   { type: 'nothing stored' },
   { type: 'listed', at: 10_000, freshMs: 500 },
@@ -40,6 +42,7 @@ const steps = walk(mountMachine, begin, EVENTS, (snapshot) =>
     snapshot.context.listedAt,
     Math.min(snapshot.context.failures, 2),
     snapshot.context.allowed.listings >= 1,
+    snapshot.context.expects,
   ].join(' '),
 );
 
@@ -47,13 +50,13 @@ test('every edge of the chart is walked, with each guard true and false', () => 
   assert.ok(checkEdges(mountMachine, steps) >= 25);
 });
 
-test('every state is listing, waits for a time, or begins or ends the mount; each can become current or closed', () => {
+test('every state is listing, waits for a time or the client, or begins or ends the mount; each can become current or closed', () => {
   const next = new Map<string, Set<string>>();
   for (const { before, after } of steps) {
     const path = pathOf(before);
     next.set(path, (next.get(path) ?? new Set()).add(pathOf(after)));
     if (!['idle', 'restoring', 'closed'].includes(path))
-      assert.is(before.hasTag('listing') !== before.hasTag('timed'), true, path);
+      assert.is((['listing', 'timed', 'expecting'] as const).filter((tag) => before.hasTag(tag)).length, 1, path);
     assert.is(before.hasTag('offering'), path.startsWith('offering'), path);
   }
   const reaches = (from: string, to: string, seen = new Set<string>()): boolean =>
@@ -65,7 +68,12 @@ test('every state is listing, waits for a time, or begins or ends the mount; eac
 });
 
 test('a change during a listing leads to another listing, and changes of one moment lead to one', () => {
-  const current = after(begin, { type: 'start' }, { type: 'nothing stored' }, { type: 'listed', at: 0, freshMs: 500 });
+  const current = after(
+    begin,
+    { type: 'start', expects: false },
+    { type: 'nothing stored' },
+    { type: 'listed', at: 0, freshMs: 500 },
+  );
   assert.equal([pathOf(current), current.context.delayMs], ['offering.current', 500]);
   const gathering = after(current, { type: 'changed' }, { type: 'changed' });
   assert.equal([pathOf(gathering), gathering.context.delayMs], ['offering.gathering', 50]);
@@ -77,7 +85,7 @@ test('a change during a listing leads to another listing, and changes of one mom
 test('changes that follow each listing are gathered until the pace allows another one, also if the listings fail', () => {
   const next = (snapshot: Snapshot, at: number): Snapshot =>
     after(snapshot, { type: 'listed', at, freshMs: 500 }, { type: 'changed' });
-  let snapshot = next(after(begin, { type: 'start' }, { type: 'nothing stored' }), 20_000);
+  let snapshot = next(after(begin, { type: 'start', expects: false }, { type: 'nothing stored' }), 20_000);
   const delays: number[] = [];
   for (const at of [20_010, 20_020, 21_020, 22_020, 60_000]) {
     delays.push(snapshot.context.delayMs);
@@ -91,7 +99,7 @@ test('changes that follow each listing are gathered until the pace allows anothe
 });
 
 test('a stored catalogue is offered until it is older than staleMs; delays double up to their limit', () => {
-  let snapshot = after(begin, { type: 'start' }, { type: 'stored', at: 5_000 });
+  let snapshot = after(begin, { type: 'start', expects: false }, { type: 'stored', at: 5_000 });
   assert.is(pathOf(snapshot), 'offering.renewing');
   for (const delayMs of [1_000, 2_000, 3_000, 3_000]) {
     snapshot = after(snapshot, { type: 'failed', at: 14_999, jitter: 1 });

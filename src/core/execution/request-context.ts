@@ -4,7 +4,7 @@ import { type Clock, LONGEST_TIMER_MS } from '../kernel/clock.ts';
 import { ANONYMOUS } from '../kernel/quota.ts';
 import type { Auth } from '../messages/auth.ts';
 import type { ListView } from '../messages/authorization-rule.ts';
-import type { SessionFacts } from '../messages/client-facts.ts';
+import type { ClientFacts, SessionFacts } from '../messages/client-facts.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { describe, isJsonObject, type JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
@@ -63,6 +63,24 @@ export function becomeTask(ctx: Context): boolean {
 /** True if a call is a task, or will be one once the task is durable. */
 export function isTask(ctx: Context): boolean {
   return requestContextOf(ctx).isTask;
+}
+
+/** Returns the client of a session. */
+export function callOwnerOfSession({ capabilities, principal }: ClientFacts, session: SessionFacts): CallOwner {
+  return { key: `session/${session.id}`, capabilities, principal, session, once: false };
+}
+
+/** Returns the client of a request, with the capabilities that it declares now. */
+export function callOwnerOf(
+  { client, exchange, key, requests }: RequestView,
+  capabilities: ClientCapabilities = client.capabilities,
+): CallOwner {
+  const { session, principal } = client;
+  if (session) return callOwnerOfSession({ ...client, capabilities }, session);
+  const of = { capabilities, principal, session, once: false };
+  // A connection that is not shared belongs to one client.
+  if (!exchange) return { key: requests.address, ...of };
+  return principal === ANONYMOUS ? { ...of, key: `call/${key}`, once: true } : { ...of, key: `principal/${principal}` };
 }
 
 /** Returns the client on whose behalf a handler makes calls elsewhere. */
@@ -254,16 +272,7 @@ export class RequestContext implements Context {
   }
 
   get owner(): CallOwner {
-    const { client, exchange, key, requests } = this.#first;
-    const { session, principal } = client;
-    const { capabilities } = this.#request.client;
-    const of = { capabilities, principal, session, once: false };
-    if (session) return { key: `session/${session.id}`, ...of };
-    // A connection that is not shared belongs to one client.
-    if (!exchange) return { key: requests.address, ...of };
-    return principal === ANONYMOUS
-      ? { ...of, key: `call/${key}`, once: true }
-      : { ...of, key: `principal/${principal}` };
+    return callOwnerOf(this.#first, this.#request.client.capabilities);
   }
 
   get client(): Context['client'] {

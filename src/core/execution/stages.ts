@@ -9,6 +9,7 @@ import type { ToolCall } from './execution.ts';
 
 /** The stages of a request, from the in-flight table that accepts it to its handler. `resolve` and `run` are the core's own. */
 export const STAGES = {
+  hold: 'waits for the first lists of mounted servers',
   find: 'makes a call of `call_tool` a call of the tool that it names',
   admit: 'asks the authorization rules of the server and of the element',
   found: 'lets a call by name that may not know its tool go on as a call of `call_tool`',
@@ -49,6 +50,7 @@ export type CallOutcome = CallToolResult | Promise<CallToolResult>;
 
 /** The kind of gate at each stage. */
 interface Gates extends Readonly<Record<Stage, unknown>> {
+  hold: RequestGate;
   find: RequestGate;
   admit: RequestGate;
   found: RequestGate;
@@ -66,7 +68,7 @@ interface Gates extends Readonly<Record<Stage, unknown>> {
 /** The gates of one server. They are put together when a stage is filled, not for each request. */
 export class Stages {
   readonly #gates: { readonly [S in Stage]: Gates[S][] } = {
-    ...{ find: [], admit: [], found: [], replay: [], middleware: [] },
+    ...{ hold: [], find: [], admit: [], found: [], replay: [], middleware: [] },
     ...{ resume: [], answer: [], quarantine: [], limit: [], record: [], mode: [] },
   };
   /** Passes a request to the actor that serves it. */
@@ -101,9 +103,9 @@ export class Stages {
   }
 
   #compose(): void {
-    const { find, admit, found, replay, middleware, answer, quarantine, limit, record, mode } = this.#gates;
+    const { hold, find, admit, found, replay, middleware, answer, quarantine, limit, record, mode } = this.#gates;
     let enter = this.#serve;
-    for (const gate of [...find, ...admit, ...found, ...replay, ...middleware].reverse()) {
+    for (const gate of [...hold, ...find, ...admit, ...found, ...replay, ...middleware].reverse()) {
       const next = enter;
       enter = (mail) => {
         try {

@@ -56,6 +56,7 @@ export function stdio(options: StdioOptions = {}): Transport {
 
 class Stdio implements Transport {
   readonly name = 'stdio';
+  readonly oneClient = true;
   readonly #options: StdioOptions;
   #host: TransportHost | undefined;
   #connection: StreamConnection | undefined;

@@ -97,6 +97,8 @@ export interface Transport {
   readonly name: string;
   /** The transport owns the process, as stdio does: nothing else in it handles uncaught errors. */
   readonly ownsProcess?: boolean;
+  /** The transport serves one client, as stdio does. */
+  readonly oneClient?: boolean;
   /** The transport authenticates its clients, so anonymous clients are only a part of them. */
   readonly authenticates?: boolean;
   /**

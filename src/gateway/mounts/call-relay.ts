@@ -122,7 +122,7 @@ export async function relayCall(
   // A modern client declares what it takes (ext-tasks, "Capability Negotiation"). For others, the relay waits.
   if (call.tasks === 'required' && modern && !declaresTasks(caller.capabilities))
     throw tasksNotDeclared(`${mount}: tool "${String(call.params.name)}"`);
-  const owner = { ...caller, capabilities: declaredUpstream(caller.capabilities, modern) };
+  const owner = upstreamOwner(caller);
   let relayed: RelayedCall | undefined;
   try {
     const client = await upstream.current.authorized(ctx, () => upstream.current.for(owner));
@@ -582,6 +582,11 @@ class RelayedCall {
 const ENDED: Round = { requests: {}, ended: true };
 
 const NAMES = { 'elicitation/create': 'elicit', 'sampling/createMessage': 'sample', 'roots/list': 'roots' } as const;
+
+/** The owner of a call with the capabilities that an upstream learns. */
+export function upstreamOwner(owner: CallOwner): CallOwner {
+  return { ...owner, capabilities: declaredUpstream(owner.capabilities, owner.session === undefined) };
+}
 
 /**
  * The capabilities to declare upstream: those of the client that the call can serve, and for the client of a session tasks,

@@ -3,6 +3,9 @@ import type { ServerInMemory } from '../../client/in-memory.ts';
 import { DEFINED, type Defined } from '../../core/registry/define.ts';
 import type { MountOptions, MountTarget } from './mount-options.ts';
 
+/** The tool that finds the tools of mounts with `expose: 'search'`. */
+export const FIND_TOOL = 'find_tools';
+
 /** A mount as data: its name, its target, and its options. */
 export interface MountDefinition extends MountOptions {
   /** 1 to 24 lower-case letters, digits and `-`, such as `gh`. */

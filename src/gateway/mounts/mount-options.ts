@@ -61,7 +61,7 @@ export interface MountOptions extends NameOptions, Guarded {
   readonly upstreamIdleMs?: number | undefined;
   /** The longest listing of the upstream. Default 15,000. */
   readonly listMs?: number | undefined;
-  /** The time for which `listen` waits for the first catalogue, if none is stored. Default 5,000. */
+  /** The longest time for which the first lists of a client wait for the first catalogue, if none is stored. Default 15,000. */
   readonly firstListMs?: number | undefined;
   /** The time for which a catalogue is offered that cannot be renewed. Default 86,400,000: a day. */
   readonly staleMs?: number | undefined;
@@ -130,7 +130,7 @@ const DEFAULTS = {
   upstreamWaitMs: 10_000,
   upstreamIdleMs: 900_000,
   listMs: 15_000,
-  firstListMs: 5_000,
+  firstListMs: 15_000,
   staleMs: 86_400_000,
   maxListPages: 64,
   maxListed: 5_000,

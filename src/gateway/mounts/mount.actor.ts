@@ -30,12 +30,17 @@ import { type JudgedCatalogue, PinGuard } from './pin-guard.ts';
 import { FilePins, StoredPins } from './pin-record.ts';
 import type { ReplaceableUpstream } from './replaceable-upstream.ts';
 import type { Upstream } from './upstream.ts';
-import { freshMsOf, listUpstream, type UpstreamCatalogue } from './upstream-catalogue.ts';
+import { freshMsOf, listUpstream, type UpstreamCatalogue, withCertainEra } from './upstream-catalogue.ts';
 import { WatchedResources } from './watched-resources.ts';
 
 export type MountMail =
-  /** The store is open. */
-  | { readonly type: 'start'; readonly store: Store }
+  /**
+   * The store is open. Resolves when the stored catalogue is offered, or none is there. `expects`: nothing is listed before the
+   * only client of the server is there.
+   */
+  | { readonly type: 'start'; readonly store: Store; readonly expects: boolean; readonly reply: Waiter }
+  /** The only client of the server is there. */
+  | { readonly type: 'client' }
   | { readonly type: 'restored'; readonly stored: (Omit<StoredCatalogue, 'catalogue'> & JudgedCatalogue) | undefined }
   /** A listing has ended. Listings are counted: the outcome of one that took too long is dropped. */
   | { readonly type: 'listed'; readonly listing: number; readonly catalogue: JudgedCatalogue }
@@ -123,6 +128,7 @@ class MountActor implements Behaviour<MountMail> {
   #listings = 0;
   #timer: Timer | undefined;
   #late: Timer | undefined;
+  #restoring: Waiter | undefined;
   #waiters: Waiter[] = [];
   /** The callers that wait until a catalogue is offered. */
   #first: Waiter[] = [];
@@ -187,8 +193,9 @@ class MountActor implements Behaviour<MountMail> {
     const { system } = this.#options;
     switch (mail.type) {
       case 'start':
-        if (!this.#snapshot.can({ type: 'start' })) return;
-        this.#step({ type: 'start' });
+        if (!this.#snapshot.can({ type: 'start', expects: mail.expects })) return mail.reply.resolve();
+        this.#step({ type: 'start', expects: mail.expects });
+        this.#restoring = mail.reply;
         return this.#restore(mail.store);
       case 'restored':
         return this.#restored(mail.stored);
@@ -200,6 +207,7 @@ class MountActor implements Behaviour<MountMail> {
         this.#failed(mail.error);
         this.#step({ type: 'failed', at: system.clock.date(), jitter: this.#options.random() });
         return this.#offerSignIn(mail.error);
+      case 'client':
       case 'changed':
       case 'due':
         return this.#step(mail);
@@ -283,9 +291,11 @@ class MountActor implements Behaviour<MountMail> {
   }
 
   #restored(stored: (Omit<StoredCatalogue, 'catalogue'> & JudgedCatalogue) | undefined): void {
+    this.#restoring?.resolve();
     // The mount may be closed, or another upstream may have taken its place.
     if (!this.#snapshot.matches('restoring')) return;
     if (!stored) return this.#step({ type: 'nothing stored' });
+    this.#options.upstream.current.expect(stored.catalogue.era);
     this.#offer(stored);
     this.#step({ type: 'stored', at: stored.at });
     for (const waiter of this.#first.splice(0)) waiter.resolve();
@@ -312,6 +322,7 @@ class MountActor implements Behaviour<MountMail> {
 
   #listed(judged: JudgedCatalogue, type: 'listed' | 'moved'): void {
     const { settings, system } = this.#options;
+    const before = this.#catalogue;
     this.#late?.cancel();
     this.#offer(judged);
     const at = system.clock.date();
@@ -319,7 +330,7 @@ class MountActor implements Behaviour<MountMail> {
     const longestMs = Math.ceil(settings.staleMs / RENEWALS);
     const freshMs = this.#changes ? freshMsOf(this.#changes.client, longestMs) : longestMs;
     this.#step({ type, at, freshMs });
-    this.#record.write({ at, catalogue: judged.catalogue });
+    this.#record.write({ at, catalogue: withCertainEra(judged.catalogue, before) });
     this.#watched.listed();
     for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.resolve();
   }
@@ -461,6 +472,7 @@ class MountActor implements Behaviour<MountMail> {
 
   #close({ resolve }: Waiter): void {
     this.#step({ type: 'close' });
+    this.#restoring?.resolve();
     this.#late?.cancel();
     this.#listings += 1;
     this.#changes?.changes.end();

@@ -1,8 +1,11 @@
 /** Mounts: other servers as parts of this one. */
+import type { Operation } from '../../core/protocol/operations.ts';
 import { visibleTo } from '../../core/protocol/views.ts';
+import type { Elements } from '../../core/server/elements.ts';
 import type { Feature } from '../../core/server/feature.ts';
 import { authorization } from '../../features/guard/authorization/authorization.feature.ts';
 import { skills } from '../../features/skills/skills.feature.ts';
+import { FIND_TOOL } from './define-mount.ts';
 import type { MountedPrompt, MountedResource, MountedTool } from './mounted-elements.ts';
 import { OfferedMounts } from './offered-mounts.ts';
 
@@ -11,7 +14,9 @@ export const mounts: Feature<OfferedMounts> = {
   open(core) {
     const { options, system, limits, quotas, bus, keys, capabilities, changes, stages, elements } = core;
     const opened = new OfferedMounts({
-      ...{ bus, maxMounts: limits.maxUpstreams, log: system.log },
+      ...{ bus, stages, maxMounts: limits.maxUpstreams, log: system.log },
+      oneClient: () => core.transports.length > 0 && core.transports.every(({ oneClient }) => oneClient === true),
+      isServable: (operation) => isServable(operation, elements.catalogues),
       host: () => ({
         ...{ system, name: options.name, version: options.version, capabilities, gatherMs: limits.gatherMs, keys },
         returnAddresses: () => core.transports.flatMap(({ returnAddress }) => returnAddress ?? []),
@@ -52,3 +57,30 @@ export const mounts: Feature<OfferedMounts> = {
     };
   },
 };
+
+/** True if a request needs no list, and names an element that is registered. */
+function isServable(operation: Operation, { tools, prompts, resources }: Elements['catalogues']): boolean {
+  switch (operation.method) {
+    case 'tools/call':
+      // The tools of mounts are found by it.
+      return tools.get(operation.name) !== undefined && operation.name !== FIND_TOOL;
+    case 'prompts/get':
+      return prompts.get(operation.name) !== undefined;
+    case 'resources/read':
+    case 'resources/subscribe':
+      return resources.get(operation.uri) !== undefined;
+    case 'completion/complete':
+      return operation.ref.type === 'ref/prompt'
+        ? prompts.get(operation.ref.name) !== undefined
+        : resources.get(operation.ref.uri) !== undefined;
+    case 'subscriptions/listen':
+      return operation.filter.resources?.every((uri) => resources.get(uri) !== undefined) ?? true;
+    default:
+      return !NEEDS_LISTS.has(operation.method);
+  }
+}
+
+const NEEDS_LISTS: ReadonlySet<string> = new Set([
+  ...['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list'],
+  ...['skills/list', 'skills/get', 'resources/directory/read'],
+]);

@@ -1,13 +1,18 @@
 /** The mounts of a server: their code is loaded when a program mounts a server, and by no other server. */
 import { isDeepStrictEqual } from 'node:util';
 import { isServerInMemory, type ServerInMemory } from '../../client/in-memory.ts';
+import { type CallOwner, callOwnerOf, callOwnerOfSession } from '../../core/execution/request-context.ts';
+import type { RequestGate, Stages } from '../../core/execution/stages.ts';
 import { Openings } from '../../core/kernel/openings.ts';
 import { errorFields, type RuntimeLog } from '../../core/kernel/operator-log.ts';
 import type { Element } from '../../core/messages/registry-messages.ts';
 import type { ListenedResources } from '../../core/messages/remote-change.ts';
+import { ErrorCode, wireError } from '../../core/protocol/errors.ts';
 import { describe, messageOf } from '../../core/protocol/json.ts';
+import type { Operation } from '../../core/protocol/operations.ts';
 import type { Tool } from '../../core/protocol/types.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
+import { respond } from '../../core/requests/active-request.ts';
 import { requestsAddress } from '../../core/requests/requests.actor.ts';
 import { launcher } from '../../core/server/launcher.ts';
 import type { Bus } from '../../core/transports/bus.ts';
@@ -20,6 +25,11 @@ import type { SignIns } from './sign-ins.ts';
 export interface OfferedMountsOptions {
   /** Makes the parts of the server that mounts use; called with the first mount. */
   host(): Omit<MountHost, 'loadSignIns'>;
+  readonly stages: Pick<Stages, 'fill' | 'empty'>;
+  /** True if all open transports serve one client each. */
+  oneClient(): boolean;
+  /** True if a request can be served with the elements that are registered now. */
+  isServable(operation: Operation): boolean;
   readonly bus: Bus;
   readonly maxMounts: number;
   readonly log: RuntimeLog;
@@ -40,6 +50,7 @@ class Removed extends Error {}
 /** The most names in the error of an unknown name. */
 const MOST_HINTS = 3;
 
+const ALL_CAPABILITIES = ['tools', 'resources', 'prompts', 'completions'] as const;
 /** The source of mounts that the program makes itself. */
 const CODE = 'code';
 
@@ -56,6 +67,8 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
   /** Mounts that are withdrawn, or have calls in flight. */
   readonly #closing = new Set<OpenMount>();
   #signIns: SignIns | undefined;
+  /** The only client of the server; false before it is there. Undefined if there are or may be several. */
+  #only: CallOwner | false | undefined;
   #closed = false;
 
   constructor(options: OfferedMountsOptions) {
@@ -104,18 +117,66 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     return false;
   }
 
-  /** Waits until each mount has a catalogue, at most its `firstListMs`. @throws the error of an invalid mount that the program did not await */
+  /**
+   * Begins to list the mounts, or, in a server with one client, to read their stored catalogues. Waits for no upstream: the first
+   * lists are held.
+   *
+   * @throws the error of an invalid mount that the program did not await
+   */
   async ready(): Promise<void> {
+    const { bus, oneClient, stages } = this.#options;
     await this.#openings.ready();
-    this.#opened = true;
     const mounts = this.#mounts();
+    if (!oneClient()) this.#only = undefined;
+    else if (!this.#opened) {
+      this.#only = false;
+      bus.on(
+        'session.opened',
+        ({ client }) => client.session && this.#arrived(callOwnerOfSession(client, client.session)),
+      );
+    }
+    this.#opened = true;
+    for (const mount of mounts) this.#begin(mount);
     if (mounts.length === 0) return;
-    await Promise.all(mounts.map((mount) => mount.begun()));
+    // A call that an earlier process has begun needs its tool before any client comes.
+    await Promise.all(mounts.map((mount) => (mount.isInMemory ? mount.beginning : mount.restored())));
+    stages.fill('hold', this.#hold);
     // Clients read capabilities only when they connect.
     if (mounts.every(({ offering }) => offering)) return;
     const capabilities = this.#host?.capabilities;
-    for (const capability of ['tools', 'resources', 'prompts', 'completions'] as const) capabilities?.add(capability);
+    for (const capability of ALL_CAPABILITIES) capabilities?.add(capability);
     this.#host?.skills.announce();
+  }
+
+  #begin(mount: OpenMount): void {
+    if (this.#only === false && !mount.isInMemory) mount.expect();
+    else mount.begin(this.#only || undefined);
+  }
+
+  /** The only client of the server is there. Its capabilities are those of the connections that serve it. */
+  #arrived(owner: CallOwner): void {
+    if (this.#only !== false) return;
+    this.#only = owner;
+    for (const mount of this.#mounts()) this.#begin(mount);
+  }
+
+  /** Holds a request for lists, or for an element that is in none, until each mount is listed or has failed, or took too long. */
+  readonly #hold: RequestGate = (mail, next) => {
+    const { request } = mail;
+    this.#arrived(callOwnerOf(request));
+    if (this.#beginnings().length === 0) this.#options.stages.empty('hold', this.#hold);
+    const waits = (): void => {
+      // Its client has left, or it timed out: the outcome only marks the end of its run.
+      if (request.settled) return respond(request, { ok: false, error: wireError(ErrorCode.TimedOut, 'it ended') });
+      const beginnings = this.#beginnings();
+      if (beginnings.length === 0 || this.#options.isServable(request.operation)) return next(mail);
+      void Promise.race(beginnings).then(waits);
+    };
+    waits();
+  };
+
+  #beginnings(): readonly Promise<void>[] {
+    return this.#mounts().flatMap(({ beginning }) => beginning ?? []);
   }
 
   listened(uri: string): void {
@@ -227,7 +288,7 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     for (const uri of this.#listened) mount.listened(uri, true);
     if (defined.removed || this.#closed) await this.#remove(defined);
     // A server that is open waits for no further mount.
-    else if (this.#opened) void mount.begun();
+    else if (this.#opened) this.#begin(mount);
     return {
       name: mount.name,
       get state() {

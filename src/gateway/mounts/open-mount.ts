@@ -1,6 +1,7 @@
 /** Mounts a server: makes its upstream and its actor, and the object that `server.mount` returns. */
 import { randomInt } from 'node:crypto';
 import { isServerInMemory } from '../../client/in-memory.ts';
+import type { CallOwner } from '../../core/execution/request-context.ts';
 import { within } from '../../core/kernel/clock.ts';
 import type { LogFields } from '../../core/kernel/operator-log.ts';
 import type { Quota } from '../../core/kernel/quota.ts';
@@ -10,6 +11,7 @@ import { isObject, messageOf } from '../../core/protocol/json.ts';
 import type { StateKeys } from '../../core/store/seal.ts';
 import type { Store } from '../../core/store/store.ts';
 import type { ReturnAddress } from '../../core/transports/transport.ts';
+import { upstreamOwner } from './call-relay.ts';
 import { type MountMail, type MountServer, spawnMount } from './mount.actor.ts';
 import {
   type Mount,
@@ -52,8 +54,23 @@ export interface OpenMount extends Mount {
   readonly settings: MountSettings;
   /** True if a catalogue is offered. */
   readonly offering: boolean;
-  /** Resolves when a catalogue is offered, the first listing has failed, or `firstListMs` have passed. Begins with the listing. */
-  begun(): Promise<void>;
+  /** True for a server of this process, which lists at once. */
+  readonly isInMemory: boolean;
+  /** Resolves when the stored catalogue is offered, or there is none. */
+  restored(): Promise<void>;
+  /** Begins without its upstream, which is listed when the only client of the server is there. */
+  expect(): void;
+  /**
+   * Begins with the listing.
+   *
+   * @param only the client of a server that has one: its connection serves the catalogue, too
+   */
+  begin(only?: CallOwner): void;
+  /**
+   * Resolves when a catalogue is offered, the first listing has failed, or `firstListMs` have passed since the beginning.
+   * Undefined once it has.
+   */
+  readonly beginning: Promise<void> | undefined;
   /** Clients begin or cease to watch a resource of this server, which may be one of this mount. */
   listened(uri: string, begins: boolean): void;
   /** An owner of calls has ended. */
@@ -145,19 +162,22 @@ export function openMount(
     random: () => randomInt(STEPS) / STEPS,
   });
   const state = (): string => system.inspection.live(actor.mailbox.address)?.state() ?? 'closed';
-  let starting: Promise<void> | undefined;
-  /** Starts the mount when the store is open. */
-  const start = (): Promise<void> => {
-    starting ??= host.store().then((store) => actor.mailbox.send({ type: 'start', store }));
-    return starting;
-  };
   const ask = <T = void>(mail: (reply: Waiter<T>) => MountMail): Promise<T> =>
     new Promise((resolve, reject) => actor.mailbox.send(mail({ resolve, reject })));
+  let starting: Promise<void> | undefined;
+  /** Starts the mount when the store is open. */
+  const start = (expects = false): Promise<void> => {
+    starting ??= host.store().then((store) => ask((reply) => ({ type: 'start', store, expects, reply })));
+    return starting;
+  };
+  let beginning: Promise<void> | undefined;
+  let begun = false;
   const ready = (): Promise<void> => start().then(() => ask((reply) => ({ type: 'first', reply })));
   const present = { settings, target };
   /** Opens another upstream, and lists it. */
   const reach = async (to: MountTarget, next: MountSettings, signal: AbortSignal | undefined) => {
     const other = open(to, next, signInAddress(to, next) && (await host.loadSignIns()));
+    if (upstream.only) other.serves(upstream.only);
     try {
       const listing = other.catalogue().then(async (client) => ({
         ...{ upstream: other, targetKey: targetKeyOf(to), client },
@@ -185,15 +205,30 @@ export function openMount(
     },
     ready,
     refresh: () => start().then(() => ask((reply) => ({ type: 'refresh', reply }))),
-    begun: () =>
-      new Promise((resolve) => {
-        const timer = system.clock.after(present.settings.firstListMs, resolve);
+    isInMemory: isServerInMemory(target),
+    restored: () => start(),
+    // A store that cannot be opened is reported by the server, and no listing follows.
+    expect: () => void start(true).catch(() => {}),
+    begin(only) {
+      if (beginning) return;
+      if (only) upstream.serves(upstreamOwner(only));
+      start().then(
+        () => actor.mailbox.send({ type: 'client' }),
+        () => {},
+      );
+      beginning = new Promise((resolve) => {
         const done = (): void => {
+          begun = true;
           timer.cancel();
           resolve();
         };
+        const timer = system.clock.after(present.settings.firstListMs, done);
         ready().then(done, done);
-      }),
+      });
+    },
+    get beginning() {
+      return begun ? undefined : beginning;
+    },
     listened: (uri, begins) => actor.mailbox.send({ type: begins ? 'listened' : 'unlistened', uri }),
     released: (ownerKey) => upstream.released(ownerKey),
     approve: (element) => start().then(() => ask((reply) => ({ type: 'approve', element, reply }))),

@@ -1,4 +1,6 @@
 /** The upstream of a mount, which another may replace: calls that begin go to the present one, and those of earlier ones finish. */
+
+import type { CallOwner } from '../../core/execution/request-context.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import type { JsonObject } from '../../core/protocol/json.ts';
 import type { ConnectionFollower, Upstream } from './upstream.ts';
@@ -14,6 +16,7 @@ export class ReplaceableUpstream {
   /** Replaced, with calls in flight. */
   readonly #draining = new Set<Upstream>();
   #follower: ConnectionFollower | undefined;
+  #only: CallOwner | undefined;
   #closed = false;
 
   constructor(first: Upstream, clock: Clock) {
@@ -26,6 +29,17 @@ export class ReplaceableUpstream {
     return this.#current;
   }
 
+  /** The only client of the server, if it has one. */
+  get only(): CallOwner | undefined {
+    return this.#only;
+  }
+
+  /** The server has one client: see `Upstream`. */
+  serves(only: CallOwner): void {
+    this.#only = only;
+    this.#current.serves(only);
+  }
+
   follow(follower: ConnectionFollower): void {
     this.#follower = follower;
     for (const upstream of this.#all()) upstream.follow(follower);
@@ -36,6 +50,7 @@ export class ReplaceableUpstream {
   }
 
   released(ownerKey: string): void {
+    if (this.#only?.key === ownerKey) this.#only = undefined;
     for (const upstream of this.#all()) upstream.released(ownerKey);
   }
 

@@ -17,9 +17,9 @@ import type { AnyTool } from '../../core/registry/define.ts';
 import type { Registration } from '../../core/registry/registration.ts';
 import { hideElement, setOperation } from '../../core/requests/active-request.ts';
 import { parametersOf, schemaText } from '../tool-signature.ts';
+import { FIND_TOOL } from './define-mount.ts';
 import { type IndexedTool, ToolIndex } from './tool-index.ts';
 
-const FIND_TOOL = 'find_tools';
 const CALL_TOOL = 'call_tool';
 
 /** The source of both tools in the registry. */

@@ -2,6 +2,7 @@
 import type { Client } from '../../client/connected-client.ts';
 import { jsonLength } from '../../core/execution/size.ts';
 import { isJsonObject, isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
+import type { Era } from '../../core/protocol/revisions.ts';
 import type { SkillEntry } from '../../core/protocol/skills.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../../core/protocol/types.ts';
 
@@ -15,6 +16,9 @@ export interface UpstreamCatalogue {
   readonly skills: readonly SkillEntry[];
   /** One sentence for each list that the upstream announces and does not return. */
   readonly problems?: readonly string[];
+  /** The era and the version of the server. Its next version may speak another era. */
+  readonly era?: Era | undefined;
+  readonly version?: string | undefined;
   /** The lists that shared caches may keep. */
   readonly isPublic?: Readonly<Partial<Record<'tools' | 'resources' | 'prompts', boolean>>>;
 }
@@ -53,6 +57,8 @@ export async function listUpstream(client: Client, maxLength: number, timeoutMs:
     prompts,
     skills,
     ...(problems.length > 0 && { problems }),
+    era: client.server.era,
+    version: client.server.version,
     isPublic: client.listHints.isPublic,
   };
   if (jsonLength(catalogue, maxLength) > maxLength)
@@ -74,6 +80,11 @@ export function freshMsOf({ listHints, server: { capabilities } }: Client, longe
   return announced || freshForMs === 0 ? longestMs : Math.min(longestMs, Math.max(LEAST_FRESH_MS, freshForMs));
 }
 
+/** The catalogue to store. A server of another version than before may be one of another era, too: the next start asks it. */
+export function withCertainEra(catalogue: UpstreamCatalogue, before: UpstreamCatalogue | undefined): UpstreamCatalogue {
+  return before && before.version !== catalogue.version ? { ...catalogue, era: undefined } : catalogue;
+}
+
 /** Reads a stored catalogue. @returns undefined if it was stored in another form */
 export function readCatalogue(value: unknown): UpstreamCatalogue | undefined {
   if (!isObject(value) || !isJsonObject(value.capabilities)) return undefined;
@@ -83,7 +94,9 @@ export function readCatalogue(value: unknown): UpstreamCatalogue | undefined {
   if (!isList<SkillEntry>(skills, 'uri')) return undefined;
   const isPublic = isObject(value.isPublic) ? value.isPublic : {};
   const shared = Object.fromEntries(LISTS.map((list) => [list, isPublic[list] === true]));
-  return { capabilities, tools, resources, templates, prompts, skills, isPublic: shared };
+  const era = value.era === 'legacy' || value.era === 'modern' ? value.era : undefined;
+  const version = typeof value.version === 'string' ? value.version : undefined;
+  return { capabilities, tools, resources, templates, prompts, skills, era, version, isPublic: shared };
 }
 
 /** The client has checked the definitions when it listed them. */

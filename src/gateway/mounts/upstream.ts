@@ -14,6 +14,7 @@ import { ANONYMOUS, isExcess, type Quota, type Reservation } from '../../core/ke
 import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
 import { VIEWS_EXTENSION } from '../../core/protocol/extensions.ts';
 import { isObject, type JsonObject } from '../../core/protocol/json.ts';
+import type { Era } from '../../core/protocol/revisions.ts';
 import type { ClientCapabilities } from '../../core/protocol/types.ts';
 import { PAGE_TYPE } from '../../core/protocol/views.ts';
 import type { MountSettings } from './mount-options.ts';
@@ -80,8 +81,10 @@ export class Upstream {
   /** The connection for the catalogue, and the one that declares nothing to a legacy upstream. */
   #shared: Link | undefined;
   #plain: Link | undefined;
-  /** The era of the upstream, as the newest connection found it. */
-  #era: 'legacy' | 'modern' | undefined;
+  /** The era of the upstream, as the newest connection found it, or an earlier process. */
+  #era: Era | undefined;
+  /** The only client of the server: the catalogue of a legacy upstream is read on its connection. */
+  #only: CallOwner | undefined;
   /** By the key of the owner. An owner whose clients declare different capabilities has several. */
   readonly #owned = new Map<string, Link[]>();
   /** Connections of anonymous calls that have ended. */
@@ -103,7 +106,8 @@ export class Upstream {
   /** `idle`, `closed`, or the state of the shared connection (docs/client.md, "Connections"). */
   get state(): string {
     if (this.#closed) return 'closed';
-    return this.#shared?.client?.state ?? (this.#shared ? 'connecting' : 'idle');
+    const link = this.#shared ?? this.#owned.get(this.#only?.key ?? '')?.[0];
+    return link?.client?.state ?? (link ? 'connecting' : 'idle');
   }
 
   /** The number of connections. */
@@ -111,21 +115,40 @@ export class Upstream {
     return this.#count;
   }
 
+  /** The server has one client: its connection serves the catalogue, too. Without effect once another connection does. */
+  serves(only: CallOwner): void {
+    // The lists behind a sign-in may be read with other credentials than those of calls.
+    if (this.#options.share !== 'everyone' && !this.#options.signIn) this.#only ??= only;
+  }
+
+  /** The era of the upstream when it was listed last: a connection need not ask for it. */
+  expect(era: Era | undefined): void {
+    this.#era ??= era;
+  }
+
   /**
-   * The connection for the catalogue and its changes: no call of an owner that can be asked uses it if the upstream is
-   * legacy.
+   * The connection for the catalogue and its changes. It is that of the only client, if there is one. Otherwise no call of an
+   * owner that can be asked uses it if the upstream is legacy.
    *
    * @throws {ClientError}
    */
   async catalogue(): Promise<Client> {
     if (this.#closed) throw this.#closedError();
-    if (!this.#shared) {
-      const { share } = this.#options;
-      // Calls use the connection for the catalogue only if it is that of all: the upstream must not ask on it.
-      const declared = share === 'everyone' ? {} : { ...ASKABLE, extensions: VIEWS };
-      this.#shared = this.#open(undefined, declared);
-    }
-    const client = await this.#within(this.#shared.opening);
+    if (!this.#shared && this.#only) return this.for(this.#only);
+    return this.#connected(this.#share());
+  }
+
+  #share(): Link {
+    const { share } = this.#options;
+    // Calls use the connection for the catalogue only if it is that of all: the upstream must not ask on it.
+    const declared = share === 'everyone' ? {} : { ...ASKABLE, extensions: VIEWS };
+    this.#shared ??= this.#open(undefined, declared);
+    return this.#shared;
+  }
+
+  /** Waits for a connection. It may have found another era since it was opened. */
+  async #connected(link: Link): Promise<Client> {
+    const client = link.client ?? (await this.#within(link.opening));
     this.#era = client.server.era;
     return client;
   }
@@ -141,13 +164,12 @@ export class Upstream {
     if (this.#closed) throw this.#closedError();
     // A session with a legacy upstream belongs to the principal whose token opened it.
     const separate = this.#options.signIn?.grants.separate === true;
-    const everyone = this.#options.share === 'everyone' && !separate;
-    const shared = this.#shared?.client;
-    if (shared) this.#era = shared.server.era;
-    // Each owner could be asked; without that, one connection serves all.
-    if (this.#era === undefined || this.#era === 'modern' || everyone) {
-      const client = shared ?? (await this.catalogue());
-      if (this.#era === 'modern' || everyone) return client;
+    if (this.#options.share === 'everyone' && !separate) return this.#connected(this.#share());
+    // An upstream of unknown era gets one process for the catalogue and the only client.
+    const asks = this.#only?.key !== owner.key || this.#shared !== undefined;
+    if ((this.#era === undefined && asks) || this.#era === 'modern') {
+      const shared = await this.#connected(this.#share());
+      if (this.#era === 'modern') return shared;
     }
     if (owner.once && !separate && !canBeAsked(owner.capabilities)) return this.#unasked();
     const links = this.#owned.get(owner.key) ?? [];
@@ -159,7 +181,8 @@ export class Upstream {
       this.#announceRoots(known, owner);
       return known.client ?? this.#within(known.opening);
     }
-    return this.#within(owner.once ? this.#lease(owner) : this.#own(owner).opening);
+    if (owner.once) return this.#within(this.#lease(owner));
+    return this.#connected(this.#own(owner));
   }
 
   /** The connection to a legacy upstream for anonymous calls of clients that it cannot ask. */
@@ -211,8 +234,8 @@ export class Upstream {
   /** Receives the connections to a legacy upstream that calls of owners use, those that are open already first. */
   follow(follower: ConnectionFollower): void {
     this.#follower = follower;
-    for (const { client } of [...[...this.#owned.values()].flat(), ...this.#spare])
-      if (client?.server.era === 'legacy') follower.opened(client);
+    for (const link of [...[...this.#owned.values()].flat(), ...this.#spare])
+      if (link.client?.server.era === 'legacy' && !this.#isOnly(link)) follower.opened(link.client);
     if (this.#plain?.client) follower.opened(this.#plain.client);
   }
 
@@ -223,6 +246,7 @@ export class Upstream {
 
   /** The owner has ended: its connections close, or serve the next anonymous call. */
   released(ownerKey: string): void {
+    if (this.#only?.key === ownerKey) this.#only = undefined;
     const links = this.#owned.get(ownerKey);
     if (!links) return;
     this.#owned.delete(ownerKey);
@@ -375,6 +399,7 @@ export class Upstream {
     };
     const inside = host && {
       ...host,
+      era: this.#era,
       label:
         owner === undefined ? name : `${name} for ${owner.principal === ANONYMOUS ? 'one client' : owner.principal}`,
     };
@@ -395,14 +420,23 @@ export class Upstream {
     link.opening.then(
       (client) => {
         link.client = client;
+        this.#era = client.server.era;
+        // The first connection of the only client has reached a modern upstream: it serves everything.
+        if (this.#era === 'modern' && this.#isOnly(link)) {
+          this.#disown(link);
+          link.owner = undefined;
+          this.#shared = link;
+        }
         client.pageCompleted = (id) =>
           link.owner?.session?.mailbox.send({ type: 'page completed', elicitationId: offeredPage(name, id) });
-        if (link !== this.#shared && link.usedAt !== REMOVED && client.server.era === 'legacy')
+        if (link !== this.#shared && link.usedAt !== REMOVED && client.server.era === 'legacy' && !this.#isOnly(link))
           this.#follower?.opened(client);
       },
       () => {
         if (this.#shared === link) this.#shared = undefined;
         if (this.#plain === link) this.#plain = undefined;
+        // The era that an earlier process has found may be wrong.
+        this.#era = undefined;
         this.#remove(link);
       },
     );
@@ -418,7 +452,7 @@ export class Upstream {
     const { maxUpstreamConnections } = this.#options;
     if (this.#count < maxUpstreamConnections) return Promise.resolve();
     const [oldest] = [...this.#spare, ...[...this.#owned.values()].flat()]
-      .filter(({ client, owner }) => client && !client.busy && !owner?.once)
+      .filter((link) => link.client && !link.client.busy && !link.owner?.once && !this.#isOnly(link))
       .sort((one, other) => one.usedAt - other.usedAt);
     if (!oldest)
       throw this.#error(
@@ -446,18 +480,28 @@ export class Upstream {
     link.slot.release();
     const spare = this.#spare.indexOf(link);
     if (spare !== -1) this.#spare.splice(spare, 1);
+    if (!this.#disown(link) || !link.owner?.once) return;
+    this.#leased -= 1;
+    this.#serveNext();
+  }
+
+  /** Takes a connection from its owner. @returns false if it has none */
+  #disown(link: Link): boolean {
     const key = link.owner?.key;
     const links = key === undefined ? undefined : this.#owned.get(key);
-    if (!links?.includes(link) || key === undefined) return;
+    if (!links?.includes(link) || key === undefined) return false;
     const others = links.filter((each) => each !== link);
     if (others.length > 0) this.#owned.set(key, others);
     else {
       this.#owned.delete(key);
       this.#roots.delete(key);
     }
-    if (!link.owner?.once) return;
-    this.#leased -= 1;
-    this.#serveNext();
+    return true;
+  }
+
+  /** True for the connection of the only client, on which the catalogue is read. */
+  #isOnly(link: Link): boolean {
+    return this.#only !== undefined && link.owner?.key === this.#only.key && !this.#shared;
   }
 
   /** Closes the connections of owners that have been unused for `idleMs`. */
@@ -468,7 +512,7 @@ export class Upstream {
       const now = this.#clock.now();
       for (const link of [...this.#spare, ...[...this.#owned.values()].flat()]) {
         if (link.client?.busy) link.usedAt = now;
-        else if (link.usedAt + idleMs <= now && !link.owner?.once) this.#end(link);
+        else if (link.usedAt + idleMs <= now && !link.owner?.once && !this.#isOnly(link)) this.#end(link);
       }
       if (this.#owned.size + this.#spare.length > 0) this.#sweepLater();
     });

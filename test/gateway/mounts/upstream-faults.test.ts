@@ -89,7 +89,7 @@ for (const [kind, ends] of [
   });
 
 for (const at of ['open', 'initialize', 'tools/list'] as const)
-  test(`U-09 an upstream hangs in ${at}: the server opens after firstListMs, and the calls of others do not wait`, async () => {
+  test(`U-09 an upstream hangs in ${at}: the server opens at once, the first list waits for firstListMs, and the calls of others do not wait`, async () => {
     const clock = new SimulatedClock();
     const log: string[] = [];
     const host = createServer({ name: 'host', version: '1', clock, log: (_, message) => log.push(message) });
@@ -100,11 +100,20 @@ for (const at of ['open', 'initialize', 'tools/list'] as const)
     const fine = played();
     const mount = await mounted(host, 'hung', hung, { firstListMs: 2_000, listMs: 8_000, connectMs: 3_000 });
     await mounted(host, 'fine', fine);
-    const connecting = connect(host, { clock });
     const start = clock.now();
-    const client = await passing(clock, connecting);
-    assert.is(clock.now() - start, 2_000, 'the listing of the hung server does not delay the opening further');
+    // A modern client would list the tools before its first call.
+    const client = await connect(host, { clock, eras: 'legacy' });
+    assert.is(clock.now(), start, 'no upstream delays the opening');
+    assert.equal((await passing(clock, client.call('fine_a'))).content, content);
+    assert.ok(clock.now() - start < 1_000, 'nor a call of a tool that another offers');
+    const unknown = failure(client.call('hung_b'));
+    const first = namesOf(client);
+    await settled();
+    assert.equal(await passing(clock, first), ['fine_a']);
+    assert.is(clock.now() - start, 2_000, 'the first list waits no longer');
+    assert.match(String(await unknown), 'Unknown tool');
     assert.equal(await namesOf(client), ['fine_a']);
+    assert.is(clock.now() - start, 2_000, 'and later ones wait for nothing');
     assert.equal((await client.call('fine_a')).content, content);
     assert.match(mount.state, /^unknown/);
     const ready = failure(mount.ready());
@@ -153,8 +162,8 @@ test('U-09 20 mounts of which all hang offer their stored catalogue as soon as t
   await changed.mount('m0', { name: 'another', channel: () => another.channel() });
   // The store opens in its own time.
   await changed.deadLetters();
-  const late = await passing(other, connect(changed, { clock: other }));
-  assert.equal(await namesOf(late), []);
+  const late = await connect(changed, { clock: other });
+  assert.equal(await passing(other, namesOf(late)), []);
   await passing(other, Promise.all([late.close(), changed.close()]));
 });
 
@@ -165,6 +174,7 @@ test('a catalogue that cannot be renewed is offered for staleMs, and then withdr
   const mount = await mounted(host, 'm', upstream, { staleMs: 240_000, required: true });
   assert.equal(host.readiness().reasons.includes('no catalogue'), true);
   const client = await connect(host, { clock });
+  await mount.ready();
   assert.equal(host.readiness(), { ready: true, reasons: [] });
   assert.equal([await namesOf(client), mount.state], [['m_a'], 'offering.current']);
   upstream.hangs = true;
@@ -233,6 +243,7 @@ for (const [what, result, option] of [
     const upstream = played();
     const mount = await mounted(host, 'm', upstream, { maxListPages: 5, maxListed: 50, maxListBytes: 4_000 });
     const client = await connect(host, { clock });
+    await mount.ready();
     upstream.script = (message) => [text({ id: message.id, result: result(message) })];
     assert.match(String(await failure(mount.refresh())), new RegExp(option));
     assert.equal([await namesOf(client), mount.state], [['m_a'], 'offering.stale']);

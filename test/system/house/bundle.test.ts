@@ -100,7 +100,13 @@ if (existsSync(lib)) {
       'resource-grant',
       'token-store',
     ];
-    assert.equal(files, ['chunk-actors', 'chunk-base', ...shared.map((name) => `chunk-${name}`), 'client.js']);
+    assert.equal(files, [
+      'chunk-actors',
+      'chunk-back-off',
+      'chunk-base',
+      ...shared.map((name) => `chunk-${name}`),
+      'client.js',
+    ]);
     assert.equal(packages, ['nanoid']);
     assert.equal(
       builtins.filter((name) => ['node:http', 'node:https', 'node:http2', 'node:tls', 'node:zlib'].includes(name)),
