@@ -178,6 +178,8 @@ export interface ConnectionEvents {
   'session.opened': { readonly client: ClientFacts };
   /** A session has ended: it neither serves nor hibernates. */
   'session.ended': { readonly session: string; readonly client: ClientFacts; readonly reason: string };
+  /** A call ended the process that served it, and became a dead letter of this one. */
+  'call.dead': { readonly element: string; readonly incident: string };
   /** A transport has rejected the credentials of a request. */
   'authentication.failed': { readonly remoteAddress: string | undefined };
   /** A transport has rejected a request beyond the limit that this option sets. */

@@ -3,22 +3,31 @@ import type { RunGate, Stages } from '../../core/execution/stages.ts';
 import type { ActorSystem } from '../../core/kernel/actor-system.ts';
 import { currentTurn } from '../../core/kernel/current-turn.ts';
 import { sha256 } from '../../core/kernel/sha256.ts';
-import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
 import { running } from '../../core/requests/running.ts';
 import { toText } from '../../core/store/serialize.ts';
 import type { DeadLetter, Store } from '../../core/store/store.ts';
-import type { AuditMail } from '../guard/audit/audit-messages.ts';
-import type { Handles } from '../machines/handles.ts';
+import type { Bus } from '../../core/transports/bus.ts';
 import { type Poisoned, poison } from './poison-calls.ts';
 import { installStallProbe } from './stall-probe.ts';
 import type { Supervised } from './supervised.ts';
 import { endsMark, startWatchdog, type Watchdog } from './watchdog.ts';
 import type { WatchdogOption } from './watchdog-option.ts';
 
+/** Another part that quarantines what ended the process, such as events of instances. */
+export interface Quarantines {
+  quarantined(): readonly (Omit<Poisoned, 'element' | 'attempts' | 'stack'> & {
+    readonly what: string;
+    readonly deaths: number;
+  })[];
+  /** @returns false for an unknown incident */
+  release(incident: string): boolean;
+}
+
 export interface SupervisionOptions {
   readonly system: ActorSystem;
+  readonly bus: Bus;
   readonly store: Store;
   readonly stages: Pick<Stages, 'fill'>;
 }
@@ -27,8 +36,7 @@ export class Supervision {
   readonly #options: SupervisionOptions;
   #untell: (() => void) | undefined;
   #watchdog: Watchdog | undefined;
-  #handles: Handles | undefined;
-  #audit: Mailbox<AuditMail> | undefined;
+  #handles: Quarantines | undefined;
 
   constructor(options: SupervisionOptions) {
     this.#options = options;
@@ -36,7 +44,7 @@ export class Supervision {
 
   /** Runs before anything is served: stores a dead letter for each call that killed the previous process, once. */
   readonly restore = async (): Promise<void> => {
-    const { store } = this.#options;
+    const { bus, store } = this.#options;
     const marker = store.notes?.path ?? store.notes?.shared;
     if (marker !== undefined) endsMark(marker);
     if (poison.size === 0) return;
@@ -44,17 +52,12 @@ export class Supervision {
     const letters = poison.all().filter(({ incident }) => !known.has(incident));
     if (letters.length === 0) return;
     await store.commit(letters.map((call) => ({ type: 'dead letter', letter: letterOf(call) })));
-    for (const { element, incident } of letters) this.#audit?.send({ type: 'dead letter', element, incident });
+    for (const { element, incident } of letters) bus.emit('call.dead', { element, incident });
   };
 
   /** Registers the handles, whose poison events can be released, too. */
-  releases(handles: Handles): void {
+  releases(handles: Quarantines): void {
     this.#handles = handles;
-  }
-
-  /** Registers the audit log, which records dead letters. */
-  audits(log: Mailbox<AuditMail> | undefined): void {
-    this.#audit = log;
   }
 
   /** Called once, when the first transport opens. `watchdog` is the option of that name. */

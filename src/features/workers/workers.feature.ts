@@ -7,8 +7,8 @@ import { problemOfWatchdog } from './watchdog-option.ts';
 export const workers: Feature<Supervision> = {
   name: 'workers',
   options: { watchdog: problemOfWatchdog },
-  open({ system, limits, store, stages, options, elements }) {
-    const supervision = new Supervision({ system, store, stages });
+  open({ system, bus, limits, store, stages, options, elements }) {
+    const supervision = new Supervision({ system, bus, store, stages });
     const pool = new Pool({ system, limits });
     elements.threadHandler = pool.runner;
     return {

@@ -63,7 +63,7 @@ const USES: Readonly<Record<string, readonly string[]>> = {
   // A module may export mounts and machines.
   discovery: ['machines', 'gateway'],
   durability: ['guard/audit'],
-  'guard/audit': ['workers'],
+  'guard/audit': [],
   'guard/authorization': ['asking', 'tasks', 'guard/audit'],
   'guard/limits': ['guard/audit'],
   machines: ['apps', 'asking', 'guard/audit', 'guard/limits', 'skills', 'workers'],
@@ -76,7 +76,7 @@ const USES: Readonly<Record<string, readonly string[]>> = {
   sqlite: [],
   tasks: ['asking', 'cluster'],
   telemetry: [],
-  workers: ['discovery', 'guard/audit', 'machines'],
+  workers: ['discovery'],
 };
 
 test('a feature imports the core and the features that it declares', () => {

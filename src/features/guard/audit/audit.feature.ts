@@ -1,6 +1,5 @@
 /** The audit: records who did what. */
 import type { Feature } from '../../../core/server/feature.ts';
-import { workers } from '../../workers/workers.feature.ts';
 import { problemOfAudit } from './audit-options.ts';
 import { Audit } from './server-audit.ts';
 
@@ -12,7 +11,6 @@ export const audit: Feature<Audit | undefined> = {
     if (!options.audit) return { service: undefined };
     const opened = new Audit(options.audit, { system, bus, store, keys, riders });
     const { mailbox } = opened;
-    core.service(workers).audits(mailbox);
     stages.fill('record', opened.calls.gate);
     return {
       service: opened,

@@ -2,7 +2,7 @@
 import { nanoid } from 'nanoid';
 import type { CallGate } from '../../../core/execution/stages.ts';
 import { incidentOf } from '../../../core/execution/tool-result.ts';
-import type { Clock, Timer } from '../../../core/kernel/clock.ts';
+import { type Clock, within } from '../../../core/kernel/clock.ts';
 import type { Mailbox } from '../../../core/messages/mailbox.ts';
 import type { RequestView } from '../../../core/messages/request-view.ts';
 import { ErrorCode, isProtocolError, NOT_RECORDED, ProtocolError } from '../../../core/protocol/errors.ts';
@@ -105,16 +105,13 @@ export class AuditedCalls {
     const { log, clock } = this.#options;
     const call = { ...this.#callOf(request, tool, args), call: nanoid(NAME_LENGTH) };
     const started: StartedCall = { call, arguments: args, recorded: undefined };
-    let timer: Timer | undefined;
-    const recorded = new Promise<void>((resolve, reject) => {
-      timer = clock.after(KEEP_MS, () => reject(notRecorded(new Error(`no answer within ${KEEP_MS} ms`))));
+    const answered = new Promise<void>((resolve, reject) => {
       log.send({
         type: 'call started',
         call,
         stored: {
           address: 'call',
           send({ error }) {
-            timer?.cancel();
             if (error !== undefined) return reject(notRecorded(error));
             started.recorded = undefined;
             resolve();
@@ -122,6 +119,7 @@ export class AuditedCalls {
         },
       });
     });
+    const recorded = within(answered, clock, KEEP_MS, () => notRecorded(new Error(`no answer within ${KEEP_MS} ms`)));
     // An announced call may end before anything waits for its record.
     recorded.catch(() => {});
     started.recorded = recorded;

@@ -1,6 +1,6 @@
 /** The audit of a server: its log, its destination, the recording of calls, and the reader of its records. */
 import type { Actor, ActorSystem } from '../../../core/kernel/actor.ts';
-import { isoOf } from '../../../core/kernel/clock.ts';
+import { isoOf, within } from '../../../core/kernel/clock.ts';
 import { ANONYMOUS } from '../../../core/kernel/quota.ts';
 import type { Mailbox } from '../../../core/messages/mailbox.ts';
 import { describe, isObject } from '../../../core/protocol/json.ts';
@@ -78,6 +78,7 @@ export class Audit {
     bus.on('client.limited', ({ principal, option, remoteAddress }) =>
       log.send({ type: 'limited', by: { principal }, rule: option, remoteAddress }),
     );
+    bus.on('call.dead', ({ element, incident }) => log.send({ type: 'dead letter', element, incident }));
   }
 
   /** Receives the events. */
@@ -94,17 +95,11 @@ export class Audit {
   async close(reason: string): Promise<void> {
     const { clock, incident } = this.#services.system;
     this.#log.mailbox.send({ type: 'stopped', reason });
-    await new Promise<void>((resolve) => {
-      const timer = clock.after(CLOSE_MS, resolve);
-      const stored: Mailbox<AuditStored> = {
-        address: 'server',
-        send() {
-          timer.cancel();
-          resolve();
-        },
-      };
+    const flushed = new Promise<void>((resolve) => {
+      const stored: Mailbox<AuditStored> = { address: 'server', send: () => resolve() };
       this.#log.mailbox.send({ type: 'flush', stored });
     });
+    await within(flushed, clock, CLOSE_MS, () => new Error('late')).catch(() => {});
     await this.#destination.close().catch((error: unknown) => void incident('closing the audit log', error));
   }
 

@@ -16,6 +16,7 @@ import { INTERNALS } from '../../../../src/features/server/internals.ts';
 import {
   type AuditRecord,
   createServer,
+  type Feature,
   http,
   type JsonObject,
   type ServerOptions,
@@ -59,6 +60,21 @@ function stage(options: Options = {}, more: Partial<ServerOptions> = {}) {
 }
 
 const of = (records: readonly AuditRecord[], event: string) => records.filter((record) => record.event === event);
+
+test('a call that ended the process before is recorded as a dead letter', async () => {
+  const supervising: Feature = {
+    name: 'supervising',
+    open: ({ bus }) => ({
+      service: undefined,
+      restore: async () => bus.emit('call.dead', { element: 'tool "pay"', incident: 'i-1' }),
+    }),
+  };
+  const { server, records } = stage({}, { features: [supervising] });
+  await (await connect(server)).close();
+  await server.close();
+  const [letter] = records.filter(({ event }) => event === 'dead letter');
+  assert.equal([letter?.element, letter?.incident], ['tool "pay"', 'i-1']);
+});
 
 test('records the end of each call that may change something, and no call of a read-only tool', async () => {
   const { server, records } = stage();
