@@ -30,6 +30,7 @@ import { SCALES, type Scale } from './scale.ts';
 import { PARTS, type Part, type Series } from './series.ts';
 import { repeated } from './stolen.ts';
 import { show } from './tables.ts';
+import { showTokens } from './tokens.ts';
 import { findWrk } from './wrk.ts';
 
 const MEASURES: Readonly<Record<Part, (all: readonly Contender[], scale: Scale) => Promise<readonly Series[]>>> = {
@@ -105,6 +106,7 @@ const results: Results = {
 };
 process.stdout.write(`${show(results)}\n`);
 if (scale.name === 'full' || values.write) keep(results);
+if (values.only === undefined && !values['no-peers'] && !values.tiny) await showTokens();
 // Of a machine that only sees whether the suite works, the figures say nothing; that something failed does.
 failed ||= series.some(({ who, rounds }) => (who === OURS || who === FLOOR) && rounds.includes(null));
 if (failed || (scale.name !== 'tiny' && judged.some(({ met }) => !met))) process.exitCode = 1;

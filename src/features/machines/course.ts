@@ -73,7 +73,7 @@ function answered(answer: unknown): string {
   if (status === 'declined' || status === 'cancelled') return `was ${status}`;
   const members = isObject(content) ? Object.entries(content) : [];
   const [name, value] = members.length === 1 ? (members[0] ?? []) : [];
-  return typeof value === 'boolean' ? `was answered: ${name}: ${value}` : 'was answered';
+  return typeof value === 'boolean' ? `was answered with ${name}: ${value}` : 'was answered';
 }
 
 function short(message: unknown): string {

@@ -133,7 +133,7 @@ test('the answers of the tools list each event once, under the name of its tool'
   assert.match(made, list);
   const refused = await text('till_close', { handle });
   assert.is(refused.text, `"close" is not accepted now in state "idle": a guard rejects it.\n${list}`);
-  const waits = 'No event is accepted now: it continues by itself. Call till_get later to see the result.';
+  const waits = 'No event is accepted now: the till continues by itself. Call till_get later to see the result.';
   assert.match((await text('till_wait', { handle })).text, waits);
   assert.is((await text('till_pay', { handle })).text, `"pay" is not accepted in state "waiting".\n${waits}`);
   const other = await text('till_create');

@@ -189,7 +189,7 @@ test('a call reports the states that it led to, and what happened to its questio
     ],
     'one checkbox': [
       () => ({ status: 'accepted', content: { agreed: false } }),
-      'cart → sizing → wrapping → packed (the question "Which size?" was answered: agreed: false; the question "Which paper?" was answered: agreed: false)',
+      'cart → sizing → wrapping → packed (the question "Which size?" was answered with agreed: false; the question "Which paper?" was answered with agreed: false)',
     ],
     'cannot ask': [
       () => Promise.reject(new CannotAsk('a form', { elicitation: {} })),

@@ -95,7 +95,7 @@ function withNames(
 function happened({ course }: HandleView, does: string): readonly string[] {
   if (!course) return [];
   if (tellsMore(course)) return [`${does}: ${courseText(course)}`];
-  return does === 'get' || does === 'create' ? [] : [`${does}: done, still ${course.states.join('')}`];
+  return does === 'get' || does === 'create' ? [] : [`${does}: done, still in state ${course.states.join('')}`];
 }
 
 /** True if a course has more than the state of now. */
@@ -141,7 +141,7 @@ function accepted({ accepts, deadEnd }: Pick<HandleView, 'accepts' | 'deadEnd'>,
   return [
     deadEnd === true
       ? `No event is accepted now, and nothing leads out of this state. Call ${naming.name}_end if it is not needed.`
-      : `No event is accepted now: it continues by itself. Call ${naming.name}_get later to see the result.`,
+      : `No event is accepted now: the ${naming.name} continues by itself. Call ${naming.name}_get later to see the result.`,
   ];
 }
 

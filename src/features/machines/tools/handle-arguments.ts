@@ -34,7 +34,7 @@ const KEY = { type: 'string' } as const;
 const MAKING_KEY = {
   type: 'string',
   description:
-    '24 or more random characters. If you do not know whether a call of any of these tools succeeded, send it again with the same key: it runs once',
+    '24 or more random characters of your own. If you do not know whether a call of any of these tools succeeded, send it again with the same key: it runs once',
 } as const;
 
 /** The dialect of schemas that name none (MCP 2026-07-28 basic, "JSON Schema Usage"). */
