@@ -4,6 +4,7 @@ import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/st
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { connect } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite } from '../../harness/door.ts';
 import { until } from '../../harness/wait.ts';
@@ -129,3 +130,42 @@ test.full('the v2 client (2026-07-28) over stdio', () => inShop((shop) => v2Buys
 
 test('the v2 client (2026-07-28) over HTTP', () =>
   inShop(async (shop) => v2Buys(new v2.StreamableHTTPClientTransport((await shop.serve()).url), shop)));
+
+test('a model reads what a checkout did, whatever its user answers, and few bytes of definitions', async () => {
+  const { default: server } = await import('../../../examples/order/server.ts');
+  const answers = {
+    'cannot ask': undefined,
+    declined: () => 'decline' as const,
+    cancelled: () => 'cancel' as const,
+    'did not agree': () => ({ agreed: false }),
+    agreed: () => ({ agreed: true }),
+  };
+  const first: Record<string, string> = {};
+  for (const [name, answer] of Object.entries(answers)) {
+    const client = await connect(server);
+    if (answer) client.onElicit(answer);
+    await client.initialize();
+    const { structuredContent } = await client.callTool('order_create', { customer: 'Ada' });
+    const { handle } = Object(structuredContent);
+    await client.callTool('order_add_item', { handle, sku: 'tea' });
+    const { content } = await client.callTool('order_checkout', { handle });
+    first[name] = String(Object(content[0]).text).split('\n')[0] ?? '';
+    await client.close();
+  }
+  const question = 'the question "Charge Ada 4?"';
+  assert.equal(first, {
+    'cannot ask': `checkout: cart → confirming → cart (${question} could not be asked: this client does not support such questions, so another call from it does not help)`,
+    declined: `checkout: cart → confirming → cart (${question} was declined)`,
+    cancelled: `checkout: cart → confirming → cart (${question} was cancelled)`,
+    'did not agree': `checkout: cart → confirming → cart (${question} was answered with agreed: false)`,
+    agreed: `checkout: cart → confirming → paying (${question} was answered with agreed: true)`,
+  });
+  const client = await connect(server);
+  await client.initialize();
+  const tools = await client.listTools();
+  // 600 and 1,500 tokens: `npm run bench:tokens` counts them.
+  const read = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  assert.ok(JSON.stringify(read).length < 2_600, `${JSON.stringify(read).length} characters for a model`);
+  assert.ok(JSON.stringify(tools).length < 6_000, `${JSON.stringify(tools).length} characters on the wire`);
+  await server.close();
+});
