@@ -12,7 +12,8 @@ export const STAGES = {
   hold: 'waits for the first lists of mounted servers',
   find: 'makes a call of `call_tool` a call of the tool that it names',
   admit: 'asks the authorization rules of the server and of the element',
-  found: 'lets a call by name that may not know its tool go on as a call of `call_tool`',
+  found:
+    'lets a call by name that may not know its tool go on as a call of `call_tool`, and finds the tools that a page of a mount may name',
   replay: 'sends the stored outcome of a call that was made before, and lets each other call run once',
   middleware: 'runs the functions of the program around the request',
   resolve: 'the registry finds the element',

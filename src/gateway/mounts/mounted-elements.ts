@@ -10,10 +10,11 @@ import type {
   ResourceImplementation,
   ToolImplementation,
 } from '../../core/execution/execution.ts';
-import { ownerOfCall, prolong } from '../../core/execution/request-context.ts';
+import { listViewOf, ownerOfCall, prolong } from '../../core/execution/request-context.ts';
 import { jsonLength } from '../../core/execution/size.ts';
 import type { LogFields, RuntimeLog } from '../../core/kernel/operator-log.ts';
 import { throttledLog } from '../../core/kernel/throttled-log.ts';
+import type { ListView } from '../../core/messages/authorization-rule.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import { settingsIn, VIEWS_EXTENSION } from '../../core/protocol/extensions.ts';
 import { isJsonObject, isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
@@ -496,10 +497,16 @@ export class MountedElements implements Claimant {
     return element?.source === this.#source ? key : undefined;
   };
 
-  /** The names in the pages of this mount: only those that mean its own tools, and not those of the program or an earlier mount. */
-  get #pageNames(): PageNames {
+  /**
+   * The names in the pages of this mount: only those that mean its own tools, and not those of the program or an earlier mount.
+   *
+   * @param view of the tools; undefined: all
+   */
+  #pageNames(view: ListView | undefined): PageNames {
     const { catalogue } = this.#options.registrations.tools;
-    const own = [...this.#toolsOfViews].filter(([, offered]) => catalogue.get(offered)?.source === this.#source);
+    const own = [...this.#toolsOfViews].filter(
+      ([, offered]) => catalogue.get(offered)?.source === this.#source && view?.hides.has(offered) !== true,
+    );
     return { mount: this.mount, tools: Object.fromEntries(own), plain: this.#space === false };
   }
 
@@ -513,7 +520,7 @@ export class MountedElements implements Claimant {
         if (upstream === undefined) throw new Error(`${uri}: no resource of mount "${this.mount}"`);
         const call = { method: 'resources/read', params: { uri: upstream }, repeatable: true } as const;
         const result = await this.#call(ctx, uri, call);
-        return isPageUri(upstream) ? withTranslation(result, this.#pageNames) : result;
+        return isPageUri(upstream) ? withTranslation(result, this.#pageNames(listViewOf(ctx))) : result;
       },
     };
   }

@@ -336,6 +336,14 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     bus.on('session.ended', ({ session }) => released(`session/${session}`));
     bus.on('connection.closed', ({ connection }) => released(requestsAddress(connection)));
     const host = this.#options.host();
+    // A page has the names of tools: those that its reader may know of.
+    host.search.stages.fill('found', (mail, next) => {
+      const { operation } = mail.request;
+      const isPage = operation.method === 'resources/read' && operation.uri.startsWith('ui://');
+      const seeing = isPage ? host.search.seeTools(mail.request) : undefined;
+      if (seeing) void seeing.then(() => next(mail));
+      else next(mail);
+    });
     return { ...host, loadSignIns: () => this.#loadSignIns(host) };
   }
 }

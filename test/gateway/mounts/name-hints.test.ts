@@ -45,6 +45,19 @@ for (const [what, mounts, name, expected] of [
     assert.ok(error.includes(expected), error);
   });
 
+test('a rule of the server that hides a tool hides it from errors, too', async () => {
+  const [gateway, server] = [createServer({ name: 'gateway', version: '1.0.0', log() {} }), upstream()];
+  gateway.authorize(({ element }) => element.name !== 'a_get-sum' || { hidden: true });
+  await gateway.mount('a', server);
+  const client = await connect(gateway);
+  const errors = await Promise.all(
+    ['get-sum', 'search'].map((name) => client.call(name).catch((error: unknown) => String(error))),
+  );
+  assert.not.match(String(errors[0]), 'a_get-sum');
+  await client.close();
+  for (const each of [gateway, server]) await each.close();
+});
+
 test('the error of a prompt has its name, too', async () => {
   assert.match(await errorOf({ a: {} }, 'greet', true), 'Unknown prompt: greet (did you mean a_greet?)');
 });

@@ -295,6 +295,21 @@ test('S-93 hosts reject a call of any view for a tool of a mount without pages, 
   for (const server of [gateway, files, upstream]) await server.close();
 });
 
+test('S-93 a page names no tool that a rule hides from its reader', async () => {
+  const gateway = createServer({ name: 'gateway', version: '1.0.0', log() {} });
+  gateway.authorize(({ element }) => element.name !== 'bank_lamp_toggle' || { hidden: true });
+  const upstream = bank();
+  await gateway.mount('bank', upstream);
+  const client = await connect(gateway, { extensions: VIEWS });
+  const found = (await client.tools()).find(({ name }) => name === 'bank_pay');
+  const { contents } = await client.read(String(Object(found?._meta?.ui).resourceUri));
+  const [, names = ''] = /data-names="([^"]*)"/.exec(String(Object(contents[0]).text)) ?? [];
+  assert.match(names, 'bank_pay');
+  assert.not.match(names, 'lamp_toggle');
+  await client.close();
+  for (const server of [gateway, upstream]) await server.close();
+});
+
 test('a client without views lists neither pages nor tools of views, and one with views lists both', async () => {
   const { gateway, client, close } = await opened();
   const other = await connect(gateway);
