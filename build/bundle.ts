@@ -1,9 +1,10 @@
 /**
  * Bundles the sources into `dist/lib`. Most of the time of a start is reading files, and the bundle has a few instead of four hundred
- * (docs/adr/0018). A file that Node starts or loads by its path keeps that path below `src`.
+ * (docs/adr/0018). They are CommonJS, so that a feature loads when it is first used (docs/adr/0064). A file that Node starts or
+ * loads by its path keeps that path below `src`.
  */
 import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, sep } from 'node:path';
+import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type InlineConfig, type Plugin } from 'vite';
 import { ENTRIES } from './entries.ts';
@@ -14,7 +15,7 @@ const source = (path: string): string => join(root, `src/${path}.ts`);
 
 /** The sources of the entry points, by their names in `dist/lib`. */
 const PUBLIC = Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, source(path)]));
-/** The worker process of `troupe run`. It is beside the library: the folder of the command is CommonJS. */
+/** The worker process of `troupe run`. */
 const WORKER = 'cli/worker-main';
 /** The files that Node starts or loads by their paths. */
 const STARTED = [
@@ -51,62 +52,111 @@ const client = group(
 );
 const worker = group('cli/supervisor/worker');
 
-/** Collects the modules that each group imports. */
+/**
+ * What loads when something of it is first used: the modules in these folders, and these modules, each with what only such
+ * modules import. Other modules import them as any other; while these load, nothing of a late one may be used.
+ */
+const LATE: Readonly<Record<string, readonly string[]>> = {
+  apps: ['features/apps'],
+  asking: [
+    'features/asking/asker',
+    'features/asking/form',
+    'features/asking/interactive-mailbox',
+    'features/asking/interactive-request.actor',
+    'features/asking/interactive-request-entry',
+    'features/asking/model-fallback',
+    'features/asking/request-record',
+    'features/asking/request-state',
+    'features/asking/step-log',
+  ],
+  audit: ['features/guard/audit'],
+  authorization: ['features/guard/authorization'],
+  cluster: ['features/cluster'],
+  discovery: ['features/discovery'],
+  durability: ['features/durability', 'core/sessions/session-record'],
+  http: ['core/http'],
+  limits: ['features/guard/limits/limited-calls'],
+  machines: ['features/machines', 'core/kernel/inspection/inspected-machine', 'core/registry/xstate-copy'],
+  middleware: ['features/middleware'],
+  mounts: ['gateway'],
+  problems: ['core/schema/ajv-problems', 'core/schema/problems', 'core/kernel/telemetry/prometheus'],
+  templates: ['core/protocol/uri-template/expand', 'core/protocol/uri-template/match-uri'],
+  inspection: ['core/kernel/inspection/edges-taken', 'core/kernel/telemetry/guarded-telemetry'],
+  skills: ['features/skills'],
+  stores: ['features/postgres', 'features/sqlite'],
+  tasks: ['features/tasks'],
+  workers: ['features/workers/pool', 'features/workers/watchdog'],
+};
+
+/** The modules of these names open with each server, and those that `src/index.ts` exports load with it. */
+const EARLY = /\.feature\.ts$|-(?:options?|methods)\.ts$/;
+
+/** The name of the late chunk to which a module belongs, by the path of the module. */
+const lateWith = new Map<string, string>();
+
+/** Collects the modules that each group imports, and those that load late. */
 const reach: Plugin = {
   name: 'troupe:reach',
   buildEnd() {
-    const add = (id: string, to: Set<string>): void => {
-      if (to.has(id)) return;
-      to.add(id);
-      for (const next of this.getModuleInfo(id)?.importedIds ?? []) add(next, to);
+    const exported = new Set(this.getModuleInfo(source(ENTRIES.index))?.importedIds);
+    const late = (id: string): string | undefined => {
+      if (EARLY.test(id) || exported.has(id)) return undefined;
+      const path = relative(join(root, 'src'), id).split(sep).join('/').replace(/\.ts$/, '');
+      const found = Object.entries(LATE).find(([, starts]) =>
+        starts.some((start) => path === start || path.startsWith(`${start}/`)),
+      );
+      return found?.[0];
+    };
+    const add = (id: string, take: (id: string) => boolean): void => {
+      if (!take(id)) return;
+      for (const next of this.getModuleInfo(id)?.importedIds ?? []) add(next, take);
     };
     for (const { entries, modules } of [core, light, client, worker])
-      for (const entry of entries) add(source(entry), modules);
+      for (const entry of entries)
+        add(source(entry), (id) => {
+          // Threads and clients load everything that they import.
+          if (modules.has(id) || ((modules === core.modules || modules === worker.modules) && late(id))) return false;
+          modules.add(id);
+          return true;
+        });
     // A module that is loaded by its path is a file of its own.
     worker.modules.delete(source('cli/supervisor/worker'));
-  },
-};
-
-/** The packages that the library loads by `require`: Node reads the CommonJS files only, and does not look for what they export. */
-const REQUIRED = ['xstate', 'eventemitter3'];
-
-/**
- * Replaces the import of a CommonJS package by `require`. The module is the one that an author's `import` gives, which is a
- * wrapper of it, and it loads in half the time.
- */
-const required: Plugin = {
-  name: 'troupe:required',
-  enforce: 'pre',
-  resolveId: (id) => (REQUIRED.includes(id) ? `\0required:${id}` : undefined),
-  async load(id) {
-    const name = REQUIRED.find((known) => id === `\0required:${known}`);
-    if (!name) return undefined;
-    const names = Object.keys(await import(name)).filter((exported) => exported !== 'default');
-    return `import { createRequire } from 'node:module';
-export const { ${names.join(', ')} } = createRequire(import.meta.url)('${name}');`;
+    const reached = new Set<string>();
+    for (const entry of core.entries) add(source(entry), (id) => reached.size < reached.add(id).size);
+    for (const id of reached) {
+      const name = late(id);
+      if (!name) continue;
+      add(id, (each) => {
+        if (core.modules.has(each) || worker.modules.has(each) || lateWith.has(each)) return false;
+        lateWith.set(each, late(each) ?? name);
+        return true;
+      });
+    }
   },
 };
 
 /** The module that finds the files of the package. Its sources are two folders below them, and the bundle that has it is beside them. */
 const PACKAGE_FILES = source('core/kernel/package-files');
 const OWN = "new URL('../../', import.meta.url)";
-const flat: Plugin = {
-  name: 'troupe:flat',
+const EXTENSION = 'extname(import.meta.url)';
+/** @param own the folder of the bundles, relative to that of a bundle */
+const at = (own: string): Plugin => ({
+  name: 'troupe:place',
   enforce: 'pre',
   transform: (code, id) =>
-    id === PACKAGE_FILES ? { code: code.replace(OWN, "new URL('./', import.meta.url)"), map: null } : undefined,
-};
+    id === PACKAGE_FILES
+      ? { code: code.replace(OWN, `new URL('${own}', import.meta.url)`).replace(EXTENSION, "'.cjs'"), map: null }
+      : undefined,
+});
 
-/** Corrects the paths in the command, whose file is one directory below the library's: its own location, and the modules that it imports later. */
+/** Corrects the paths in the command, whose file is one directory below the library's: the modules that it imports later. */
 const beside: Plugin = {
   name: 'troupe:beside',
   enforce: 'pre',
   resolveId(id) {
     const name = COMMANDS.find((command) => id.endsWith(`/${command}.ts`) || id === `../${command}.ts`);
-    return name && id.startsWith('.') ? { id: `../command-${basename(name)}.js`, external: true } : undefined;
+    return name && id.startsWith('.') ? { id: `../command-${basename(name)}.cjs`, external: true } : undefined;
   },
-  transform: (code, id) =>
-    id === PACKAGE_FILES ? { code: code.replace(OWN, "new URL('../', import.meta.url)"), map: null } : undefined,
 };
 
 /** The part of a node of the syntax tree that is walked. */
@@ -132,6 +182,79 @@ const SPACES = / ?(=>|===|!==|\?\?|&&|\|\||[=,:?{}])(?: (?!require\())?|^\t+/gm;
 const BEYOND_ASCII = /[^\0-\x7f]/g;
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
+/** Chunks that each server needs, and each client. They load with the files that require them. */
+const EAGER = /\.\/(?:index\.cjs|chunk-(?:base|actors|core|rolldown-runtime)-)/;
+const REQUIRED = /^(?:const|let) (\w+) = require\("([^"]+)"\);$/gm;
+/** How rolldown exports the name of a chunk to the others. */
+const EXPORTED =
+  /^Object\.defineProperty\(exports, ("?\w+"?), \{\n\tenumerable: true,\n\tget: function\(\) \{\n\t\treturn (\w+);\n\t\}\n\}\);$/gm;
+
+/** Packages that are ES modules, which not every Node that is supported can `require`. The entry points that need them import them. */
+const MODULES = ['jose'];
+/** Holds these packages. */
+const HELD = 'packages.cjs';
+
+const required = (from: string): string =>
+  MODULES.includes(from) ? `require("./${HELD}").${from}` : `require("${from}")`;
+
+/** Calls of functions of other files, which bundlers write so that `this` is undefined. None of these functions has one. */
+const THIS_LESS = /(?<!new )\(0, (\$?\w+(?:\(\))?\.\w+)\)\(/g;
+
+/** Collects the places at which names are used: `member` if as the object of a member, such as `name.member`. */
+function usesIn(
+  node: unknown,
+  names: ReadonlySet<string>,
+  found: { name: string; end: number; member: boolean }[] = [],
+) {
+  if (typeof node !== 'object' || node === null) return found;
+  const { type, computed, object, property, key, value, ...rest } = node as Readonly<Record<string, unknown>>;
+  const visit = (part: unknown, member: boolean): void => {
+    const { type: kind, name, end } = (part ?? {}) as SyntaxNode & { readonly name?: string };
+    if (kind === 'Identifier' && name !== undefined && names.has(name)) found.push({ name, end: end ?? 0, member });
+    else usesIn(part, names, found);
+  };
+  const parts = Object.values(rest).flat();
+  if (type === 'MemberExpression') visit(object, true);
+  // The name of a member is none of these.
+  if (computed === true || type !== 'MemberExpression') visit(property, false);
+  if (computed === true) visit(key, false);
+  for (const part of [...parts, value]) visit(part, false);
+  return found;
+}
+
+/** Makes a file load what it requires when it first uses it. @param parse reads JavaScript */
+function later(code: string, parse: (code: string) => unknown): string {
+  let written = code.replace(EXPORTED, (getter, name: string, local: string) => {
+    // A variable may change after it was exported.
+    const assigned = code.match(new RegExp(`(?<![.\\w$])${local} [-+*/|&?]*= `, 'g')) ?? [];
+    const isDeclared = new RegExp(`^(?:(?:async )?function\\*?|class|(?:const|let|var)) ${local}\\b(?!;)`, 'm').test(
+      code,
+    );
+    return isDeclared && assigned.length <= 1 ? `exports.${name.slice(1, -1)} = ${local};` : getter;
+  });
+  const lines = new Map([...written.matchAll(REQUIRED)].map(([line, name = '', from = '']) => [name, { line, from }]));
+  // Its declaration is a use, too.
+  const uses = usesIn(parse(written), new Set(lines.keys())).filter(
+    ({ end }) => !written.startsWith(' = require(', end),
+  );
+  const whole = new Set(uses.flatMap(({ name, member }) => (member ? [] : name)));
+  const isLate = (name: string): boolean => !whole.has(name) && !EAGER.test(lines.get(name)?.from ?? '');
+  for (const { name, end } of uses.sort((one, other) => other.end - one.end)) {
+    const before = written.slice(0, end - name.length);
+    const used = isLate(name) ? `${shortened(name)}()` : shortened(name);
+    written = before + (before.endsWith('new ') && isLate(name) ? `(${used})` : used) + written.slice(end);
+  }
+  for (const [name, { line, from }] of lines) {
+    const own = shortened(name);
+    const loads = isLate(name) ? `let ${own}$;\nconst ${own} = () => ${own}$ ??= ` : `let ${own} = `;
+    written = written.replace(line, () => `${loads}${required(from)};`);
+  }
+  return written.replace(THIS_LESS, '$1(');
+}
+
+/** A chunk is used some thousand times. */
+const shortened = (name: string): string => name.replace(/^require_/, '$');
+
 /**
  * Removes indentation and spaces, an eighth of the code. Lines stay, because Node prints the line that threw. Escapes what is
  * not ASCII: one such character makes V8 hold and read two bytes for each character of the file.
@@ -141,7 +264,7 @@ const condensed: Plugin = {
   generateBundle(_, files) {
     for (const file of Object.values(files)) {
       if (file.type !== 'chunk') continue;
-      const { code } = file;
+      const code = !file.fileName.endsWith('.mjs') ? later(file.code, (text) => this.parse(text)) : file.code;
       let written = '';
       let at = 0;
       for (const [start, end] of literalsIn(this.parse(code)).sort(([a], [b]) => a - b)) {
@@ -150,6 +273,27 @@ const condensed: Plugin = {
       }
       file.code = (written + code.slice(at).replace(SPACES, '$1')).replace(BEYOND_ASCII, escaped);
     }
+  },
+};
+
+/** An ES module for each entry point of the package: programs import its names. */
+const facades: Plugin = {
+  name: 'troupe:facades',
+  generateBundle(_, files) {
+    for (const file of Object.values(files)) {
+      if (file.type !== 'chunk' || !(file.name in PUBLIC) || !file.isEntry) continue;
+      const names = file.facadeModuleId ? this.getModuleInfo(file.facadeModuleId)?.exports : undefined;
+      const packages = MODULES.filter((name) => file.code.includes(`require("${name}")`));
+      const source = [
+        'import { createRequire } from "node:module";',
+        ...packages.map((name) => `import * as ${name} from "${name}";`),
+        'const require = createRequire(import.meta.url);',
+        ...packages.map((name) => `require("./${HELD}").${name} = ${name};`),
+        `export const { ${names?.toSorted().join(', ')} } = require("./${file.fileName}");\n`,
+      ].join('\n');
+      this.emitFile({ type: 'asset', fileName: `${file.name}.js`, source });
+    }
+    this.emitFile({ type: 'asset', fileName: HELD, source: '' });
   },
 };
 
@@ -179,9 +323,11 @@ async function bundled(input: Readonly<Record<string, string>>, plugins: Plugin[
         // No line with the name of each source: they are 18 KB, and the package has a limit.
         experimental: { attachDebugInfo: 'none' },
         output: {
-          entryFileNames: '[name].js',
+          format: 'cjs',
+          generatedCode: { symbols: false },
+          entryFileNames: '[name].cjs',
           // Beside each other, so that all of them find src/core/kernel/package-files.ts at the same distance.
-          chunkFileNames: 'chunk-[name]-[hash].js',
+          chunkFileNames: 'chunk-[name]-[hash].cjs',
           // An author's editor reads the comments in the declarations; Node reads every character of these files.
           comments: false,
           // Stack traces show names, and Node prints the line that threw above an uncaught error: names and lines stay.
@@ -206,26 +352,33 @@ const library = await bundled(
     'worker-main': source(WORKER),
     ...Object.fromEntries(COMMANDS.map((name) => [`command-${basename(name)}`, source(`cli/${name}`)])),
   },
-  [reach, required, flat],
+  [reach, at('./'), facades],
   {
     // Reading one more file costs as much as 20 KB.
     codeSplitting: {
+      includeDependenciesRecursively: false,
       groups: [
         {
           name: 'base',
           priority: 3,
           test: (id) => light.modules.has(id) && (core.modules.has(id) || worker.modules.has(id)),
         },
-        // The client loads no server.
+        // Threads and the client load no server, which each late chunk requires.
+        { name: 'threads', priority: 3, test: (id) => light.modules.has(id) && lateWith.has(id) },
+        { name: 'clients', priority: 2, test: (id) => client.modules.has(id) && lateWith.has(id) },
         { name: 'actors', priority: 2, test: (id) => client.modules.has(id) && core.modules.has(id) },
         { name: 'core', priority: 1, test: (id) => core.modules.has(id) },
+        { name: (id) => lateWith.get(id) ?? null, priority: 1, test: (id) => lateWith.has(id) },
         { name: 'serving', test: (id) => worker.modules.has(id) },
       ],
     },
   },
 );
 // The command is CommonJS: Node starts it without the ESM loader, so it starts its worker earlier.
-const command = await bundled({ [COMMAND]: source(COMMAND) }, [beside], { format: 'cjs', codeSplitting: false });
+const command = await bundled({ [COMMAND]: source(COMMAND) }, [beside, at('../')], {
+  entryFileNames: '[name].js',
+  codeSplitting: false,
+});
 const threads = THREADS.map((thread) => bundled({ [thread]: source(thread) }, [], { codeSplitting: false }));
 const scope = join(dirname(COMMAND), 'package.json');
 writeFileSync(join(out, scope), '{ "type": "commonjs" }\n');
@@ -243,4 +396,4 @@ writeFileSync(join(out, '.npmignore'), stale.map((file) => `/${file}\n`).join(''
 
 // The client under test of the official suite, with its packages: the suite starts forty of them at once.
 const conformance = { 'conformance-client': join(root, 'test/system/conformance/client.ts') };
-await bundled(conformance, [], { dir: join(root, 'dist/test'), entryFileNames: '[name].mjs' }, true);
+await bundled(conformance, [], { format: 'es', dir: join(root, 'dist/test'), entryFileNames: '[name].mjs' }, true);

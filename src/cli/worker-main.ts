@@ -2,5 +2,4 @@
 import { enableCompileCache } from './compile-cache.ts';
 
 enableCompileCache();
-const { workFor } = await import('./supervisor/worker.ts');
-await workFor(process.argv);
+void import('./supervisor/worker.ts').then(({ workFor }) => workFor(process.argv));

@@ -89,7 +89,7 @@ export const HANDLES: readonly BrokenBuild[] = [
     id: 'R-39',
     test: 'test/features/durability/deadly.test.ts',
     in: 'Supervision.release',
-    find: '|| this.#handles?.release(name) === true',
+    find: '|| this.#handles()?.release(name) === true',
     replace: '',
     why: 'a quarantined event cannot be released',
     built: true,

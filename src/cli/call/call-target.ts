@@ -1,9 +1,8 @@
 /** Parses the TARGET of `troupe call` and `troupe inspect`: a URL, a file, a directory, a socket, or a command after `--`. */
 import { realpathSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { ConnectOptions, ConnectTarget } from '../../client/client-options.ts';
-import { ownFile } from '../../core/kernel/package-files.ts';
+import { commandFile } from '../../core/kernel/package-files.ts';
 import { isWindows } from '../../core/transports/socket-path.ts';
 import { isModule, MODULE_KINDS } from '../../features/discovery/module-files.ts';
 import { absolutePath, type CommandIo, type Environment } from '../command-io.ts';
@@ -68,7 +67,7 @@ export function readCallTarget(
     throw new UsageError(
       `troupe ${command}: expected a ${MODULE_KINDS} file, a directory or a socket, got ${given}. For a program, write -- ${given}`,
     );
-  const main = fileURLToPath(ownFile('cli/main'));
+  const main = commandFile();
   const target = {
     command: process.execPath,
     args: [...process.execArgv, main, 'run', realpathSync(path), '--no-supervisor'],

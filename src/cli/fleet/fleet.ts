@@ -1,13 +1,12 @@
 /** The parent process of `troupe serve --nodes`: starts the nodes, restarts them after a crash, and replaces them one after the other. It does not load the server. */
 import type { AddressInfo } from 'node:net';
 import { constants } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import type { SnapshotFrom } from 'xstate';
 import { type RestartPolicy, supervisorMachine } from '../../../machines/supervisor.ts';
 import type { MetricsAddress } from '../../core/http/http-options.ts';
 import { type MetricsFormat, MetricsListener, type ReadinessPage } from '../../core/http/metrics-listener.ts';
 import { type Clock, systemClock, type Timer } from '../../core/kernel/clock.ts';
-import { ownFile } from '../../core/kernel/package-files.ts';
+import { commandFile } from '../../core/kernel/package-files.ts';
 import { initial, step } from '../../core/kernel/step.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import { say } from '../usage.ts';
@@ -124,7 +123,7 @@ class Fleet {
 
   #start(slot: Slot): NodeProcess {
     const node = new NodeProcess({
-      module: fileURLToPath(ownFile('cli/main')),
+      module: commandFile(),
       args: this.#options.args,
       identity: { name: slot.name, generation: slot.generations, address: this.#address },
       returned: (socket) => this.#port.pass(socket),

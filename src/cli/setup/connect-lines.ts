@@ -1,14 +1,13 @@
 /** The command of an entry for MCP clients: for the terminal of `troupe run`, and for the page of the inspector. */
 import { realpathSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { ownFile } from '../../core/kernel/package-files.ts';
+import { commandFile } from '../../core/kernel/package-files.ts';
 import type { ConnectHelp } from '../../inspector/frames.ts';
 import { processIo } from '../command-io.ts';
 import { CLIENTS, entryName, entryText, type ServerEntry } from './client-config.ts';
 
 /** The entry that runs a program with this copy of Troupe. */
 export function entryFor(program: string, rest: readonly string[] = []): ServerEntry {
-  const main = realpathSync(fileURLToPath(ownFile('cli/main')));
+  const main = realpathSync(commandFile());
   return { command: 'node', args: [main, 'run', program, ...(rest.length > 0 ? ['--', ...rest] : [])] };
 }
 

@@ -5,8 +5,7 @@ import { closeSync, fstatSync, openSync, readFileSync, readSync, rmSync, statSyn
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { ownFile } from '../../core/kernel/package-files.ts';
+import { commandFile } from '../../core/kernel/package-files.ts';
 import { sha256 } from '../../core/kernel/sha256.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import { checkDirectory, codeOf, isListening, isWindows } from '../../core/transports/socket-path.ts';
@@ -91,7 +90,7 @@ export class SharedServer {
   async #spawn(logFile: string): Promise<void> {
     const log = openLog(logFile);
     const from = fstatSync(log).size;
-    const main = fileURLToPath(ownFile('cli/main'));
+    const main = commandFile();
     const inspected = this.#inspect ? ['--inspect'] : [];
     const options = ['--socket', this.path, '--idle-exit', String(this.#idleMs), ...inspected];
     const child = spawn(

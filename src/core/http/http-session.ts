@@ -2,7 +2,7 @@
  * A legacy client's session in the HTTP transport: its principal, its streams, and its last use. The session actor is
  * elsewhere.
  */
-import { nanoid } from 'nanoid';
+import { randomId } from '../kernel/random-id.ts';
 import type { ConnectionId, Reader } from '../messages/connection-events.ts';
 import type { SessionStorage, StoredEvent } from '../messages/session-storage.ts';
 import { cellIn } from '../protocol/cell.ts';
@@ -108,7 +108,7 @@ export class HttpSession implements ReplayRoom {
    * @param text of that request, if another process may run it again
    */
   open(reader: Reader, request: RequestId | undefined, text: string | undefined, own = false): EventStream {
-    const id = own ? `${OWN}${nanoid(STREAM_ID_LENGTH)}` : nanoid(STREAM_ID_LENGTH);
+    const id = own ? `${OWN}${randomId(STREAM_ID_LENGTH)}` : randomId(STREAM_ID_LENGTH);
     const resumable = this.#resumable(id);
     const pace = (slow: boolean): void => reportPace(this.#connections.host.bus, this.connection, reader, slow);
     const { keeper } = this;

@@ -1,5 +1,5 @@
 /** The services that all actors of one server share: time, inspection, metrics, quarantine, and the operator's log. */
-import { nanoid } from 'nanoid';
+
 import type { RequestView } from '../messages/request-view.ts';
 import { isProtocolError, toWireError, type WireError } from '../protocol/errors.ts';
 import { authoredStack } from './authored-stack.ts';
@@ -8,6 +8,7 @@ import { Ids } from './ids.ts';
 import { Inspection } from './inspection/inspection.ts';
 import { fieldsOf, loggedError, type RuntimeLog } from './operator-log.ts';
 import { Quarantine } from './quarantine.ts';
+import { randomId } from './random-id.ts';
 import { GuardedTelemetry } from './telemetry/guarded-telemetry.ts';
 import { Metrics } from './telemetry/metrics.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
@@ -47,7 +48,7 @@ const INCIDENT_ID_LENGTH = 10;
 
 export function createActorSystem({ clock, log, causeOf, telemetry }: ActorSystemOptions): ActorSystem {
   const incident = (where: string, error: unknown, request?: RequestView): string => {
-    const id = nanoid(INCIDENT_ID_LENGTH);
+    const id = randomId(INCIDENT_ID_LENGTH);
     const stack = authoredStack(error);
     const fields = { event: 'incident', incident: id, err: loggedError(error, stack), ...fieldsOf(request) } as const;
     log('error', `incident ${id} in ${where}: ${stack}`, fields);

@@ -1,7 +1,7 @@
 /** Creates the ids of everything that outlives a request; each id carries its cell. */
 import { randomInt } from 'node:crypto';
-import { nanoid } from 'nanoid';
 import { CELLS, cellIn, RANDOM_LENGTH, withCell } from '../protocol/cell.ts';
+import { randomId } from './random-id.ts';
 
 /** Chooses cells while several nodes share the store. */
 export interface CellChoice {
@@ -31,7 +31,7 @@ export class Ids {
 
   /** Creates an id for something that only this process holds, such as an open stream. */
   local(): string {
-    return withCell(this.#cells.ownCell(), nanoid(RANDOM_LENGTH));
+    return withCell(this.#cells.ownCell(), randomId(RANDOM_LENGTH));
   }
 
   /**
@@ -55,7 +55,7 @@ export class Ids {
    * moves, and a plain tool runs at any node.
    */
   #idIn(cell: number): string {
-    return this.#cells.owns(cell) ? withCell(cell, nanoid(RANDOM_LENGTH)) : this.local();
+    return this.#cells.owns(cell) ? withCell(cell, randomId(RANDOM_LENGTH)) : this.local();
   }
 }
 

@@ -4,12 +4,12 @@
  */
 import { createRequire } from 'node:module';
 import { extname } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 /** The URL of the directory that contains the code. */
 export const OWN = new URL('../../', import.meta.url).href;
 
-/** `.ts` in the sources, `.js` in the build. */
+/** `.ts` in the sources, `.js` where they are compiled, `.cjs` in the build. */
 export const EXTENSION = extname(import.meta.url);
 
 /**
@@ -19,6 +19,11 @@ export const EXTENSION = extname(import.meta.url);
  */
 export function ownFile(path: string): URL {
   return new URL(`./${path}${EXTENSION}`, OWN);
+}
+
+/** The path of the command. Its file in the build is named by `package.json`, and its folder says that it is CommonJS. */
+export function commandFile(): string {
+  return fileURLToPath(new URL(`./cli/main${EXTENSION === '.cjs' ? '.js' : EXTENSION}`, OWN));
 }
 
 /** The URL of a file of this package. @param path relative to the package @throws if the package is not installed */

@@ -40,7 +40,7 @@ export function nameOfCell(cell: number): string {
  *
  * @param random 22 characters
  * @throws {RangeError} for another cell than 0 to 1,023, or a random part of another length: `cellIn` would not find the cell
- * @example withCell(1, nanoid(22)) // 'ABV1StGXR8…'
+ * @example withCell(1, randomId(22)) // 'ABV1StGXR8…'
  */
 export function withCell(cell: number, random: string): string {
   if (random.length !== RANDOM_LENGTH)

@@ -23,8 +23,7 @@ const MIN_DIGITS = 16;
 const ESCAPE = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)/gs;
 
 /** Begins a number in the place of a string, until its quotes are removed. It is random, so that no value contains it. */
-const MARK = `number-${crypto.randomUUID()}:`;
-const MARKED = new RegExp(`"${MARK}([^"]+)"`, 'g');
+let mark: string | undefined;
 
 /**
  * Remembers a number that is an element of a container, if it is beyond 2^53 and JavaScript would write it differently.
@@ -177,6 +176,9 @@ export function writeExact(value: unknown, indent?: number): string {
   const plain = JSON.stringify(value, undefined, indent);
   if (!any || !mayBeKept(plain)) return plain;
   let kept = false;
+  // Made with the first such number: Node loads all of Web Crypto for it.
+  mark ??= `number-${crypto.randomUUID()}:`;
+  const before = mark;
   const text = JSON.stringify(
     value,
     function (this: unknown, key: string, member: unknown) {
@@ -184,11 +186,11 @@ export function writeExact(value: unknown, indent?: number): string {
       const digits = digitsOf(this, key, member);
       if (digits === undefined) return member;
       kept = true;
-      return MARK + digits;
+      return before + digits;
     },
     indent,
   );
-  return kept ? text.replace(MARKED, '$1') : plain;
+  return kept ? text.replace(new RegExp(`"${before}([^"]+)"`, 'g'), '$1') : plain;
 }
 
 /** True for a text that `JSON.stringify` wrote, or `undefined`, if it may contain a number that is remembered. */

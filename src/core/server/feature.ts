@@ -77,7 +77,10 @@ export function featuresIn({ features = [] }: ServerOptions): readonly Feature[]
 
 /** The parts of one server that a feature adds. */
 export interface FeatureParts<Service = unknown> {
-  /** The interface for the features that name this one, and for the methods of the server. */
+  /**
+   * The interface for the features that name this one, and for the methods of the server. A getter may create it when it is
+   * first asked for (docs/features.md, "What a server does not use").
+   */
   readonly service: Service;
   /** The methods of the protocol that it adds, by name: those that `defineMethod` has made, and those that one of `serves` serves. */
   readonly methods?: Readonly<Record<string, FeatureMethod | RequestMethod>>;

@@ -80,13 +80,13 @@ export function createRuntime(options: ServerOptions, info: Implementation, feat
   storage.restoring(() => keys.load(storage.store));
   const capabilities = new RegisteredCapabilities(options, info);
 
-  const services = new Map<string, unknown>();
+  const services = new Map<string, FeatureParts>();
   const opened: FeatureParts[] = [];
   const openFeature = (feature: Feature): void => {
     const { name } = feature;
     if (services.has(name)) throw new Error(`there are two features "${name}": give one of them another name`);
     const parts = feature.open(core);
-    services.set(name, parts.service);
+    services.set(name, parts);
     opened.push(parts);
     router.register({ ...parts.serves, ...addMethods(core, parts.methods ?? {}) });
     if (parts.restore) storage.restoring(() => parts.restore?.() ?? Promise.resolve());
@@ -111,8 +111,9 @@ export function createRuntime(options: ServerOptions, info: Implementation, feat
       return changes;
     },
     service<S>({ name }: Feature<S>): S {
-      if (!services.has(name)) throw new Error(`the feature "${name}" is not open: list it above those that use it`);
-      return services.get(name) as S;
+      const parts = services.get(name);
+      if (!parts) throw new Error(`the feature "${name}" is not open: list it above those that use it`);
+      return parts.service as S;
     },
   };
   // An early feature may decide which part of the store is this process's.

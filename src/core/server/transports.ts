@@ -1,8 +1,9 @@
 /** The transports of one server: opens them, reports whether it is ready, and closes it in the order that docs/architecture.md shows. */
-import { nanoid } from 'nanoid';
+
 import { idIn } from '../codec/inbound/parse.ts';
 import type { Outbound } from '../codec/outbound/outbound.ts';
 import { type Clock, systemClock, type Timer, within } from '../kernel/clock.ts';
+import { randomId } from '../kernel/random-id.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { ServerMail } from '../messages/server-messages.ts';
 import { preloadAjv } from '../schema/ajv.ts';
@@ -118,7 +119,7 @@ export class OpenTransports {
       repeatableTools: () => [],
       retained: quotas.retained,
       readiness: this.readiness,
-      connectionId: () => nanoid(8),
+      connectionId: () => randomId(8),
       streamId: () => ids.local(),
       log: (level, message, fields) => log(level, message, fields ?? { event: 'transport' }),
       document: (value) => outbound.document(value),

@@ -2,10 +2,11 @@
  * The table of all connections and sessions of a server: opens and closes them as the bus reports, and counts sessions
  * against their limits.
  */
-import { nanoid } from 'nanoid';
+
 import type { OpenedSession, SessionOpener } from '../codec/inbound/inbound.ts';
 import { type Clock, eachInSlices, inSlices } from '../kernel/clock.ts';
 import { ANONYMOUS } from '../kernel/quota.ts';
+import { randomId } from '../kernel/random-id.ts';
 import type { Quotas } from '../kernel/server-quotas.ts';
 import { authOf } from '../messages/auth.ts';
 import type { ListKind } from '../messages/change-notices.ts';
@@ -143,7 +144,7 @@ export function openConnectionTable(options: ConnectionTableOptions): Connection
         unread,
         connect() {
           assertOwned();
-          const name = nanoid(8);
+          const name = randomId(8);
           const connection = new Connection(name, { transport: HIBERNATING, principal, session: true }, services);
           const changed = (now: SessionState): void => keeper.changed({ dialect, opening }, now);
           const { client } = connection.beginSession(opening, dialect, { id, was: state, changed });
@@ -200,7 +201,7 @@ class SharedSessions implements SessionOpener {
   openSession(opening: Initialize, dialect: Dialect, exchange: Exchange | undefined): OpenedSession {
     if (!exchange) throw new Error('expected an exchange with every message of a shared connection');
     const { principal } = exchange;
-    const id = nanoid(8);
+    const id = randomId(8);
     const connection = new Connection(id, { transport: this.#transport, principal, session: true }, this.#services);
     try {
       const kept = this.#kept;

@@ -1,4 +1,6 @@
 /** Starts a thread of a store, from the build or from the sources. */
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { EXTENSION, ownFile } from '../kernel/package-files.ts';
 
@@ -13,9 +15,9 @@ export function startStoreThread(path: string, name: string, workerData: unknown
   const url = ownFile(path);
   // Modules that the process preloads are not meant for this thread.
   const options = { workerData, name, execArgv: [] };
-  if (EXTENSION === '.js') return new Worker(url, options);
-  const loader = import.meta.resolve('tsx/esm/api');
-  return new Worker(`import('${loader}').then(({ register }) => { register(); return import('${url.href}'); });`, {
+  if (EXTENSION !== '.ts') return new Worker(url, options);
+  const loader = pathToFileURL(createRequire(import.meta.url).resolve('tsx/esm/api'));
+  return new Worker(`import('${loader}').then((tsx) => { tsx.default.register(); return import('${url.href}'); });`, {
     ...options,
     eval: true,
   });

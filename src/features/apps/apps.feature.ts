@@ -1,4 +1,6 @@
 /** Apps: pages that hosts show beside the results of tools, and the watch by which pages learn of changes. */
+import type { ResourceImplementation } from '../../core/execution/execution.ts';
+import { Lazy } from '../../core/kernel/lazy.ts';
 import { VIEWS_EXTENSION } from '../../core/protocol/extensions.ts';
 import type { Feature } from '../../core/server/feature.ts';
 import { type AppRegistration, appRegistration } from './app-registration.ts';
@@ -21,12 +23,19 @@ export const apps: Feature<Apps> = {
     const { clock } = system;
     const server = options.name;
     const { catalogues } = elements;
-    const keys = new ViewKeys(sealing, () => clock.date());
-    const reads = new ResourceReads(catalogues.resources, elements.reading);
-    const watches = new Watches({ clock, subscriptions: changes, quota: quotas.watches });
+    const keys = new Lazy(() => new ViewKeys(sealing, () => clock.date()));
+    /** By their references. */
+    const implementations = new Map<number, ResourceImplementation>();
+    const reads = new Lazy(() => new ResourceReads(catalogues.resources, implementations, elements.reading));
+    const watches = new Lazy(() => new Watches({ clock, subscriptions: changes, quota: quotas.watches }));
     let watched = false;
     const usesViews = (): void => capabilities.extend(VIEWS_EXTENSION);
-    elements.resourceReaders.push(reads);
+    elements.resourceReaders.push({
+      send(mail) {
+        if (mail.type === 'attach') implementations.set(mail.ref, mail.implementation);
+        else implementations.delete(mail.ref);
+      },
+    });
     elements.offeredTool.push((_, { listed }) => {
       if (listed === 'views') usesViews();
     });
@@ -35,24 +44,38 @@ export const apps: Feature<Apps> = {
       usesViews();
       if (watched) return;
       watched = true;
-      elements.tools().register(watchTool({ clock, reads, watches, keys }));
+      elements.tools().register(watchTool({ clock, reads: reads.value, watches: watches.value, keys: keys.value }));
     });
-    const toolPages = new ToolPages({ server, catalogue: catalogues.tools, resources: elements.resources() });
-    const pages = new OpenedPages({ uriOf: (tool) => toolPages.uriOf(tool) });
-    elements.shownTool = pages.shown;
-    elements.toolsChanged.push(() => toolPages.sync());
+    const toolPages = new Lazy(
+      () => new ToolPages({ server, catalogue: catalogues.tools, resources: elements.resources() }),
+    );
+    const pages = new Lazy(() => new OpenedPages({ uriOf: (tool) => toolPages.created?.uriOf(tool) }));
+    elements.shownTool = (tool, element) => (pages.created || element.opens ? pages.value.shown(tool, element) : tool);
+    elements.toolsChanged.push(() => toolPages.created?.sync());
     elements.checksTool.push(({ app, name }) => {
-      if (app === true) toolPages.use(name);
+      if (app === true) toolPages.value.use(name);
     });
-    const registration = appRegistration({
-      ...{ server, pages, resources: elements.resources() },
-      tools: elements.toolRegistry,
-      catalogue: catalogues.tools,
-    });
+    const registration = new Lazy(() =>
+      appRegistration({
+        ...{ server, pages: pages.value, resources: elements.resources() },
+        tools: elements.toolRegistry,
+        catalogue: catalogues.tools,
+      }),
+    );
     return {
-      service: { registration, keys },
-      check: () => checkOpenedPages(catalogues.tools.all(), pages),
-      drain: () => watches.close(),
+      service: {
+        get registration() {
+          return registration.value;
+        },
+        get keys() {
+          return keys.value;
+        },
+      },
+      check() {
+        const tools = catalogues.tools.all();
+        if (tools.some(({ opens }) => opens)) checkOpenedPages(tools, pages.value);
+      },
+      drain: () => watches.created?.close(),
     };
   },
 };

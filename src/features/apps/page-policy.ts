@@ -1,5 +1,5 @@
 /** Puts a policy into a page, on top of that of the host: some hosts let pages reach origins that were not declared. */
-import { type DefaultTreeAdapterTypes, parse } from 'parse5';
+import type { DefaultTreeAdapterTypes } from 'parse5';
 import { sha256 } from '../../core/kernel/sha256.ts';
 import type { AppOrigins } from './app-options.ts';
 
@@ -26,14 +26,15 @@ const KEEPER = '{const p=document.currentScript.previousSibling;p.parentNode===d
  *
  * @param text a page, with line feeds only: browsers hash a script after they have replaced carriage returns
  */
-export function withPolicy(text: string, origins: AppOrigins = {}): string {
-  const { head, scripts, beginning } = outlineOf(text);
+export async function withPolicy(text: string, origins: AppOrigins = {}): Promise<string> {
+  const { head, scripts, beginning } = await outlineOf(text);
   if (head?.childNodes.some(isPolicy)) return text;
   const policy = policyOf(scripts, origins);
   return `${text.slice(0, beginning)}<meta http-equiv="Content-Security-Policy" content="${policy}"><script>${KEEPER}</script>${text.slice(beginning)}`;
 }
 
-function outlineOf(text: string): Outline {
+async function outlineOf(text: string): Promise<Outline> {
+  const { parse } = await import('parse5');
   // Views run scripts, and then the content of `noscript` is text.
   const page = parse(text, { sourceCodeLocationInfo: true, scriptingEnabled: true });
   const html = page.childNodes.find(isNamed('html'));

@@ -2,7 +2,6 @@
 
 import type { Context } from '../../core/execution/context.ts';
 import type { ResourceExecution, ResourceImplementation } from '../../core/execution/execution.ts';
-import type { ExecutorMail } from '../../core/messages/executor-messages.ts';
 import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/protocol/json.ts';
 import type { Resource, ResourceContents, ResourceTemplate } from '../../core/protocol/types.ts';
@@ -24,17 +23,17 @@ const VERSION_LENGTH = 16;
 export class ResourceReads {
   readonly #execution: ResourceExecution;
   readonly #resolve: ReturnType<typeof resolver>;
-  readonly #implementations = new Map<number, ResourceImplementation>();
+  readonly #implementations: ReadonlyMap<number, ResourceImplementation>;
 
-  constructor(catalogue: Catalogue<Resource | ResourceTemplate>, execution: ResourceExecution) {
+  /** @param implementations of the resources of the catalogue, by their references */
+  constructor(
+    catalogue: Catalogue<Resource | ResourceTemplate>,
+    implementations: ReadonlyMap<number, ResourceImplementation>,
+    execution: ResourceExecution,
+  ) {
     this.#resolve = resolver(catalogue);
+    this.#implementations = implementations;
     this.#execution = execution;
-  }
-
-  /** Receives the implementations, as the executor of resources does. */
-  send(mail: Extract<ExecutorMail<ResourceImplementation, never>, { type: 'attach' | 'detach' }>): void {
-    if (mail.type === 'attach') this.#implementations.set(mail.ref, mail.implementation);
-    else this.#implementations.delete(mail.ref);
   }
 
   /** @throws {ProtocolError} if there is no such resource, or the caller may not read it; any other error of its reader */

@@ -2,7 +2,7 @@
  * The keys of views. A key proves that a call comes from a view that the server opened for this user: hosts pass `_meta`
  * to views and not to models.
  */
-import { nanoid } from 'nanoid';
+import { randomId } from '../../core/kernel/random-id.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import type { StateKeys } from '../../core/store/seal.ts';
 import { VIEW_META } from './view-meta.ts';
@@ -32,7 +32,7 @@ export class ViewKeys {
    * @param until the date at which the key expires, in milliseconds since 1970
    */
   create(principal: string, uri: string, until: number): string {
-    return this.#keys.ring.seal({ id: nanoid(ID_LENGTH), until }, [VIEW_META, principal, uri]);
+    return this.#keys.ring.seal({ id: randomId(ID_LENGTH), until }, [VIEW_META, principal, uri]);
   }
 
   /** Returns the view of a key; undefined if the key is of another principal or resource, has expired, or is forged. */

@@ -56,7 +56,7 @@ export class InteractiveRequests implements CellHolder {
       ...options,
       suspended: new SuspendedRequests(system.clock, limits, quotas),
       models: new ModelAnswers(limits.askMs, system.ids),
-      taskEnds: new SlicedQueue(system.clock, endTask),
+      taskEnds: new SlicedQueue(system.clock, (entry) => endTask(entry)),
       entries: new Map(),
     };
   }

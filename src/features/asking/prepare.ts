@@ -1,5 +1,5 @@
 /** Converts an author's question to a request for the client, and the reply to an answer. Rejects questions that this client cannot be asked. */
-import { nanoid } from 'nanoid';
+
 import { sentBlock } from '../../core/execution/content.ts';
 import { Unanswered } from '../../core/execution/input-errors.ts';
 import { findLostData } from '../../core/execution/lost-data.ts';
@@ -13,6 +13,7 @@ import type {
   SamplingMessage,
   UrlElicitation,
 } from '../../core/execution/questions.ts';
+import { randomId } from '../../core/kernel/random-id.ts';
 import type { ClientFacts } from '../../core/messages/client-facts.ts';
 import type { ByModel, InputRequest } from '../../core/messages/client-input.ts';
 import { describe, isJsonObject, isObject, type JsonObject, type JsonValue } from '../../core/protocol/json.ts';
@@ -102,7 +103,7 @@ function prepareUrl({ message, url, elicitationId }: UrlElicitation, { capabilit
         mode: 'url',
         message: textOf(message, 'elicitUrl'),
         url,
-        ...(dialect.elicitationIds ? { elicitationId: elicitationId ?? nanoid() } : {}),
+        ...(dialect.elicitationIds ? { elicitationId: elicitationId ?? randomId() } : {}),
       },
     },
     read(result) {
@@ -175,7 +176,7 @@ export function prepareVerbatim(asked: InputRequest, { capabilities, dialect }: 
   const { method, params } = asked;
   const read = (answer: unknown): ReadAnswer => ({ ok: true, answer });
   if (method === 'elicitation/create' && params.mode === 'url') {
-    const { elicitationId = nanoid(), ...page } = params;
+    const { elicitationId = randomId(), ...page } = params;
     return { request: { method, params: dialect.elicitationIds ? { elicitationId, ...page } : page }, read };
   }
   if (method === 'sampling/createMessage' && dialect.sampledBlocks === 'one' && Array.isArray(params.messages))

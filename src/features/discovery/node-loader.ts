@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import module, { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { MessageChannel } from 'node:worker_threads';
 import { OWN, ownFile } from '../../core/kernel/package-files.ts';
 import { messageOf } from '../../core/protocol/json.ts';
@@ -82,7 +82,7 @@ async function startTsx(files: readonly string[]): Promise<void> {
  */
 function registerInThread({ tsconfig }: { readonly tsconfig: string | false }): void {
   process.setSourceMapsEnabled(true);
-  module.register(import.meta.resolve('tsx/esm'), { data: { tsconfig } });
+  module.register(pathToFileURL(createRequire(import.meta.url).resolve('tsx/esm')), { data: { tsconfig } });
 }
 
 /** Installs the hook that gives a module's imports the module's generation. */

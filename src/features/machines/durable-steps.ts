@@ -1,7 +1,8 @@
 /** Actor logic for work that resumes after a restart: each step runs once, and its result is durable before it is used. */
-import { nanoid } from 'nanoid';
+
 import { type AnyActorRef, fromPromise, type NonReducibleUnknown, type PromiseActorLogic } from 'xstate';
 import { processWide } from '../../core/kernel/global-registry.ts';
+import { randomId } from '../../core/kernel/random-id.ts';
 import { copyOf, StepLog } from '../asking/step-log.ts';
 
 /** The argument of the work in {@link fromSteps}. */
@@ -78,7 +79,7 @@ function stepsInMemory(): StepProvider {
     label: invocationStepLabel,
     copy: copyOf,
   });
-  return { key: nanoid(), step };
+  return { key: randomId(), step };
 }
 
 /** Names a step of an invocation in errors. */

@@ -1,5 +1,6 @@
 /** Machines: statecharts of the program, as tools and behind handles that outlive their clients. */
 import type { Context } from '../../core/execution/context.ts';
+import { Lazy } from '../../core/kernel/lazy.ts';
 import { ANONYMOUS } from '../../core/kernel/quota.ts';
 import type { AnyTool } from '../../core/registry/define.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
@@ -25,23 +26,29 @@ export const machines: Feature<MachineRegistration> = {
   name: 'machines',
   open(core) {
     const { options, system, store, limits, quotas, changes, elements } = core;
-    const { keys } = core.service(apps);
-    const handles = new Handles({
-      ...{ system, store, limits, quotas, errors: options.errors },
-      previous: () => launcher()?.previous?.(),
-      audit: core.service(audit)?.mailbox,
+    const handles = new Lazy(() => {
+      const created = new Handles({
+        ...{ system, store, limits, quotas, errors: options.errors },
+        previous: () => launcher()?.previous?.(),
+        audit: core.service(audit)?.mailbox,
+      });
+      created.onChange(({ machine, handle, principal }) => {
+        // A handle without an owner is visible to anyone who knows its id, so its changes are broadcast.
+        const owner = principal === ANONYMOUS ? {} : { owner: principal };
+        for (const uri of [handleUri(machine, handle), chartUri(machine, handle)])
+          changes.send({ type: 'resource updated', uri, ...owner });
+      });
+      return created;
     });
-    core.service(workers).releases(handles);
+    // A store of the program may have handles of another process.
+    const stored = options.store && handles.value;
+    core.service(workers).releases(() => handles.created);
     system.metrics.gauge('troupe.handles', '{handle}', 'Handles that have not expired.', () => quotas.handles.all);
-    handles.onChange(({ machine, handle, principal }) => {
-      // A handle without an owner is visible to anyone who knows its id, so its changes are broadcast.
-      const owner = principal === ANONYMOUS ? {} : { owner: principal };
-      for (const uri of [handleUri(machine, handle), chartUri(machine, handle)])
-        changes.send({ type: 'resource updated', uri, ...owner });
-    });
-    elements.machineHandler = statechartRunner({ ...system, limits, durable: store.durable });
+    elements.machineHandler = (name, machine) =>
+      statechartRunner({ ...system, limits, durable: store.durable })(name, machine);
     elements.checksTool.push((definition) => {
-      if (definition.machine) warnOfUntestedXState(system.log);
+      if (definition.machine === undefined) return;
+      warnOfUntestedXState(system.log);
       checkSettles(definition);
     });
     let answers = false;
@@ -49,26 +56,30 @@ export const machines: Feature<MachineRegistration> = {
     const offerAnswers = (): void => {
       if (answers) return;
       answers = true;
-      const handler = (args: never, ctx: Context) => answerInView(args, ctx, handles, keys);
+      const handler = (args: never, ctx: Context) => answerInView(args, ctx, handles.value, core.service(apps).keys);
       const forViews = { description: ANSWER_IN_VIEW, visibleTo: ['app'] } as const;
       elements.tools().register({ ...ANSWER_DEFINITION, ...(options.askThroughModel ? {} : forViews), handler });
     };
     if (options.askThroughModel) offerAnswers();
-    return {
-      // Registrations of their own, too: another server receives the machine and generates its own tools.
-      service: machineRegistration({
-        views: { server: options.name, clock: system.clock, keys },
-        handles,
+    // Registrations of their own, too: another server receives the machine and generates its own tools.
+    const registration = new Lazy(() =>
+      machineRegistration({
+        views: { server: options.name, clock: system.clock, keys: core.service(apps).keys },
+        handles: handles.value,
         skills: core.service(skills),
         tools: elements.compiledTools<CompiledTool>(),
         resources: elements.resources(({ listed }) => {
           if (listed === 'views') offerAnswers();
         }),
       }),
-      restore: () => handles.restore(),
-      holds: handles,
-      facts: () => ({ hibernating: handles.hibernating() }),
-      stop: () => handles.stop(),
+    );
+    return {
+      get service() {
+        return registration.value;
+      },
+      ...(stored && { restore: () => stored.restore(), holds: stored }),
+      facts: () => (handles.created ? { hibernating: handles.created.hibernating() } : {}),
+      stop: () => handles.created?.stop(),
     };
   },
 };

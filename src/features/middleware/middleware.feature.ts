@@ -1,5 +1,6 @@
 /** Middleware: functions of the program around requests. */
 import { HandlerErrors } from '../../core/execution/handler-errors.ts';
+import { Lazy } from '../../core/kernel/lazy.ts';
 import type { Feature } from '../../core/server/feature.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
 import type { Middleware, RequestMethodName } from './middleware.ts';
@@ -19,26 +20,28 @@ export const middleware: Feature<RegisteredMiddleware> = {
   name: 'middleware',
   open(core) {
     const { options, system, stages } = core;
-    const links = new MiddlewareLinks(core.methods);
-    let chain: MiddlewareChain | undefined;
+    const links = new Lazy(() => new MiddlewareLinks(core.methods));
     /** Until it is created, requests do not pass through it. */
-    const created = (): MiddlewareChain => {
-      chain ??= new MiddlewareChain(links, {
+    const chain = new Lazy(() => {
+      const created = new MiddlewareChain(links.value, {
         contexts: core.elements,
         admission: core.service(authorization),
         errors: new HandlerErrors(system, options.errors),
       });
-      stages.fill('middleware', chain.gate);
-      return chain;
-    };
+      stages.fill('middleware', created.gate);
+      return created;
+    });
     return {
       service: {
-        links,
-        use(method, added) {
-          links.add(method, added);
-          created();
+        get links() {
+          return links.value;
         },
-        share: (shared) => created().share(shared),
+        use(method, added) {
+          links.value.add(method, added);
+          // Created only after the function was accepted.
+          void chain.value;
+        },
+        share: (shared) => chain.value.share(shared),
       },
     };
   },

@@ -11,7 +11,8 @@ const WITHIN_MS = 1_500;
 const { url, schema, shared }: CrashNoteStart = workerData;
 const mark = new SharedMark(shared);
 const text = mark.toPublish();
-try {
+
+async function store(): Promise<void> {
   const options = { connectMs: WITHIN_MS, answerMs: WITHIN_MS, prepares: false, application: 'troupe crash note' };
   const connection = await PostgresConnection.open(new PostgresAddress(url), options);
   await connection.query(
@@ -21,8 +22,9 @@ try {
     },
     [text],
   );
-} catch {
-  // The crash is then not counted.
-} finally {
-  mark.published();
 }
+
+void store()
+  // The crash is then not counted.
+  .catch(() => {})
+  .finally(() => mark.published());

@@ -5,6 +5,7 @@ import type { AnyStateMachine } from 'xstate';
 import { MountedTransport } from '../../core/http/mount.ts';
 import { systemClock } from '../../core/kernel/clock.ts';
 import type { InspectionListener } from '../../core/kernel/inspection/records.ts';
+import { Lazy } from '../../core/kernel/lazy.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
 import { type MetricsFormat, metricsText } from '../../core/kernel/telemetry/prometheus.ts';
 import type { AuthorizationRule } from '../../core/messages/authorization-rule.ts';
@@ -95,13 +96,10 @@ export class Server {
   /** The options it was created with. */
   readonly options: ServerOptions;
   readonly tools: ToolRegistration;
-  readonly machines: MachineRegistration;
   readonly resources: Registration<ResourceDefinition>;
   readonly prompts: PromptRegistration;
-  readonly apps: AppRegistration;
-  readonly mounts: MountRegistration;
   readonly #runtime: Runtime;
-  readonly #mount: MountedTransport;
+  readonly #mount: Lazy<MountedTransport>;
   #opening: Promise<void> | undefined;
   #open = false;
 
@@ -124,15 +122,26 @@ export class Server {
         `createServer: cluster: expected a store that several processes share, such as postgres(url), got ${store?.name ?? 'none'}. Name a PostgreSQL database with the option store, with --store or with TROUPE_STORE`,
       );
     this.#runtime = createRuntime(this.options, this.info, features);
+    const { http } = options;
+    this.#mount = new Lazy(() => new MountedTransport(http ?? {}));
     // Now, so that an invalid option is reported here and not to the first client.
-    this.#mount = new MountedTransport(options.http ?? {});
+    if (http !== undefined) void this.#mount.value;
     const { core } = this.#runtime;
     this.tools = core.elements.tools();
-    this.machines = core.service(machines);
     this.resources = core.elements.resources();
     this.prompts = core.elements.prompts();
-    this.apps = core.service(apps).registration;
-    this.mounts = core.service(mounts);
+  }
+
+  get machines(): MachineRegistration {
+    return this.#service(machines);
+  }
+
+  get apps(): AppRegistration {
+    return this.#service(apps).registration;
+  }
+
+  get mounts(): MountRegistration {
+    return this.#service(mounts);
   }
 
   #service<S>(feature: Feature<S>): S {
@@ -359,7 +368,9 @@ export class Server {
    * @example Bun.serve({ fetch: (request) => server.fetch(request) });
    */
   fetch(request: Request): Promise<Response> {
-    return this.#open ? this.#mount.fetch(request) : this.#openMount().then(() => this.#mount.fetch(request));
+    return this.#open
+      ? this.#mount.value.fetch(request)
+      : this.#openMount().then(() => this.#mount.value.fetch(request));
   }
 
   /**
@@ -369,8 +380,8 @@ export class Server {
    * @example app.all('/mcp', (request, response) => server.node(request, response));
    */
   node(request: IncomingMessage, response: ServerResponse): void {
-    if (this.#open) this.#mount.node(request, response);
-    else void this.#openMount().then(() => this.#mount.node(request, response));
+    if (this.#open) this.#mount.value.node(request, response);
+    else void this.#openMount().then(() => this.#mount.value.node(request, response));
   }
 
   /**
@@ -379,7 +390,7 @@ export class Server {
    */
   #openMount(): Promise<void> {
     this.#opening ??= this.#runtime
-      .open(this.#mount)
+      .open(this.#mount.value)
       .catch((error: unknown) =>
         this.#runtime.core.log(
           'warning',
@@ -564,13 +575,19 @@ export class Server {
     const { core, introduction } = this.#runtime;
     const { log } = core;
     const { inspection } = core.system;
+    const rules = () => this.#service(authorization).rules;
+    const middleware = () => this.#service(registered).links;
     return {
       inspection,
       log,
       introduction,
       limits: core.limits,
-      rules: this.#service(authorization).rules,
-      middleware: this.#service(registered).links,
+      get rules() {
+        return rules();
+      },
+      get middleware() {
+        return middleware();
+      },
       skillFolders: () => this.#service(skills).folders,
       audit: this.#service(audit)?.mailbox,
       clock: this.options.clock ?? systemClock,

@@ -1,4 +1,5 @@
 /** Tasks: calls that outlive their requests. */
+import { Lazy } from '../../core/kernel/lazy.ts';
 import type { Feature } from '../../core/server/feature.ts';
 import { asking } from '../asking/asking.feature.ts';
 import { cluster } from '../cluster/cluster.feature.ts';
@@ -12,30 +13,38 @@ export const tasks: Feature<TaskTable> = {
   open(core) {
     const { system, limits, quotas, store, stages, capabilities, subscriptions, elements } = core;
     const { interactive, requestLog } = core.service(asking);
-    const table = new TaskTable(quotas);
-    const opened = new Tasks({
-      ...{ system, limits, table, interactive, requestLog, stages, capabilities, subscriptions },
-      contexts: elements,
-      execution: () => elements.calling,
-      records: store.durable ? new TaskRecords({ system, store, requestLog, limits }) : undefined,
-      shared: core.service(cluster).shared,
+    const table = new Lazy(() => new TaskTable(quotas));
+    const opened = new Lazy(() => {
+      const created = new Tasks({
+        ...{ system, limits, interactive, requestLog, stages, capabilities, subscriptions },
+        table: table.value,
+        contexts: elements,
+        execution: () => elements.calling,
+        records: store.durable ? new TaskRecords({ system, store, requestLog, limits }) : undefined,
+        shared: core.service(cluster).shared,
+      });
+      created.recoverBy(elements.registries.tools);
+      return created;
     });
     system.metrics.gauge('troupe.tasks', '{task}', 'Tasks that have not expired.', () => quotas.tasks.all);
     elements.offeredTool.push(({ task }) => {
       if (task === 'never') return;
       capabilities.add('tasks');
-      opened.begin();
+      opened.value.begin();
     });
-    opened.recoverBy(elements.registries.tools);
+    // The store may have tasks of another process.
+    const stored = store.durable ? opened.value : undefined;
     return {
-      service: table,
+      get service() {
+        return table.value;
+      },
       methods: TASK_METHODS,
-      serves: { tasks: opened },
-      watched: table,
-      holds: opened,
+      serves: { tasks: { send: (mail) => opened.value.send(mail) } },
+      watched: { look: (client, id) => table.created?.look(client, id) },
+      ...(stored && { holds: stored }),
       async finish(reason) {
         await interactive.finished();
-        await opened.stop(reason);
+        await opened.created?.stop(reason);
       },
     };
   },

@@ -3,11 +3,11 @@
  * ({@link PoisonRegistry} decides). Such a call is rejected after the second time, because nothing else would ever be served.
  */
 import { readFileSync } from 'node:fs';
-import { nanoid } from 'nanoid';
 import { systemClock } from '../../core/kernel/clock.ts';
 import { replaceFile } from '../../core/kernel/files/replace-file.ts';
 import { processWide } from '../../core/kernel/global-registry.ts';
 import { deathsOf, isPoison, type PoisonRecord, PoisonRegistry } from '../../core/kernel/poison-registry.ts';
+import { randomId } from '../../core/kernel/random-id.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import { fromText, toText } from '../../core/store/serialize.ts';
 import type { Blocked } from './blocked.ts';
@@ -65,7 +65,7 @@ export class PoisonCalls {
     if (culprit?.element === undefined || culprit.digest === undefined) return;
     const { element, digest, stack } = culprit;
     const factsOf = (before: CallFacts | undefined): CallFacts => {
-      return { element, stack, incident: before?.incident ?? nanoid(10) };
+      return { element, stack, incident: before?.incident ?? randomId(10) };
     };
     this.#records.died(digest, { crashed: true, at, factsOf });
   }

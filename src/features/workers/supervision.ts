@@ -36,7 +36,7 @@ export class Supervision {
   readonly #options: SupervisionOptions;
   #untell: (() => void) | undefined;
   #watchdog: Watchdog | undefined;
-  #handles: Quarantines | undefined;
+  #handles: () => Quarantines | undefined = () => undefined;
 
   constructor(options: SupervisionOptions) {
     this.#options = options;
@@ -55,8 +55,8 @@ export class Supervision {
     for (const { element, incident } of letters) bus.emit('call.dead', { element, incident });
   };
 
-  /** Registers the handles, whose poison events can be released, too. */
-  releases(handles: Quarantines): void {
+  /** Registers the handles, whose poison events can be released, too. There are none until they are first used. */
+  releases(handles: () => Quarantines | undefined): void {
     this.#handles = handles;
   }
 
@@ -88,7 +88,7 @@ export class Supervision {
   };
 
   report(): Supervised {
-    const events = this.#handles?.quarantined() ?? [];
+    const events = this.#handles()?.quarantined() ?? [];
     const refused = events.map(
       ({ what, digest, deaths, at, incident }): Poisoned => ({
         element: what,
@@ -104,7 +104,7 @@ export class Supervision {
 
   release(name: string): boolean {
     return (
-      this.#options.system.quarantine.release(name) || poison.release(name) || this.#handles?.release(name) === true
+      this.#options.system.quarantine.release(name) || poison.release(name) || this.#handles()?.release(name) === true
     );
   }
 }

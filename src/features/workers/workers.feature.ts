@@ -1,4 +1,5 @@
 /** Threads: tools that compute for long run in them, and one watches the event loop. Calls that blocked it are supervised. */
+import { Lazy } from '../../core/kernel/lazy.ts';
 import type { Feature } from '../../core/server/feature.ts';
 import { Pool } from './pool.ts';
 import { Supervision } from './supervision.ts';
@@ -9,15 +10,15 @@ export const workers: Feature<Supervision> = {
   options: { watchdog: problemOfWatchdog },
   open({ system, bus, limits, store, stages, options, elements }) {
     const supervision = new Supervision({ system, bus, store, stages });
-    const pool = new Pool({ system, limits });
-    elements.threadHandler = pool.runner;
+    const pool = new Lazy(() => new Pool({ system, limits }));
+    elements.threadHandler = (label, source) => pool.value.runner(label, source);
     return {
       service: supervision,
       restore: supervision.restore,
       begin: () => supervision.begin(options.watchdog),
       end() {
         supervision.end();
-        pool.end();
+        pool.created?.end();
       },
     };
   },

@@ -1,4 +1,5 @@
 /** Mounts: other servers as parts of this one. */
+import { Lazy } from '../../core/kernel/lazy.ts';
 import type { Operation } from '../../core/protocol/operations.ts';
 import { visibleTo } from '../../core/protocol/views.ts';
 import type { Elements } from '../../core/server/elements.ts';
@@ -13,47 +14,55 @@ export const mounts: Feature<OfferedMounts> = {
   name: 'mounts',
   open(core) {
     const { options, system, limits, quotas, bus, keys, capabilities, changes, stages, elements } = core;
-    const opened = new OfferedMounts({
-      ...{ bus, stages, maxMounts: limits.maxUpstreams, log: system.log },
-      oneClient: () => core.transports.length > 0 && core.transports.every(({ oneClient }) => oneClient === true),
-      isServable: (operation) => isServable(operation, elements.catalogues),
-      host: () => ({
-        ...{ system, name: options.name, version: options.version, capabilities, gatherMs: limits.gatherMs, keys },
-        returnAddresses: () => core.transports.flatMap(({ returnAddress }) => returnAddress ?? []),
-        store: () => core.storage.open().then(() => core.store),
-        search: {
-          seeTools: (request) => core.service(authorization).seeTools(request),
-          stages,
-          catalogue: elements.catalogues.tools,
-          tools: elements.tools(),
-        },
-        subscriptions: changes,
-        connections: quotas.upstreamConnections,
-        skills: core.service(skills),
-        registrations: {
-          tools: elements.compiledTools<MountedTool>(),
-          resources: elements.compiledResources<MountedResource>(),
-          prompts: elements.compiledPrompts<MountedPrompt>(),
-        },
-      }),
-    });
-    elements.nameHint = (kind, name) => opened.nameHint(kind, name);
+    const offered = new Lazy(
+      () =>
+        new OfferedMounts({
+          ...{ bus, stages, maxMounts: limits.maxUpstreams, log: system.log },
+          oneClient: () => core.transports.length > 0 && core.transports.every(({ oneClient }) => oneClient === true),
+          isServable: (operation) => isServable(operation, elements.catalogues),
+          host: () => ({
+            ...{ system, name: options.name, version: options.version, capabilities, gatherMs: limits.gatherMs, keys },
+            returnAddresses: () => core.transports.flatMap(({ returnAddress }) => returnAddress ?? []),
+            store: () => core.storage.open().then(() => core.store),
+            search: {
+              seeTools: (request) => core.service(authorization).seeTools(request),
+              stages,
+              catalogue: elements.catalogues.tools,
+              tools: elements.tools(),
+            },
+            subscriptions: changes,
+            connections: quotas.upstreamConnections,
+            skills: core.service(skills),
+            registrations: {
+              tools: elements.compiledTools<MountedTool>(),
+              resources: elements.compiledResources<MountedResource>(),
+              prompts: elements.compiledPrompts<MountedPrompt>(),
+            },
+          }),
+        }),
+    );
+    elements.nameHint = (kind, name) => offered.created?.nameHint(kind, name) ?? '';
     const { shownTool } = elements;
     elements.shownTool = (tool, element) => {
       const shown = shownTool(tool, element);
-      return opened.isForModels(element) ? { ...shown, _meta: visibleTo(shown._meta, ['model']) } : shown;
+      return offered.created?.isForModels(element) ? { ...shown, _meta: visibleTo(shown._meta, ['model']) } : shown;
     };
     return {
-      service: opened,
-      listens: opened,
-      ready: () => opened.ready(),
-      unready: () => (opened.missing ? 'no catalogue' : undefined),
+      get service() {
+        return offered.value;
+      },
+      listens: {
+        listened: (uri) => offered.created?.listened(uri),
+        unlistened: (uri) => offered.created?.unlistened(uri),
+      },
+      ready: () => offered.created?.ready() ?? Promise.resolve(),
+      unready: () => (offered.created?.missing ? 'no catalogue' : undefined),
       hosts: () => ({
         get signIns() {
-          return opened.signIns;
+          return offered.created?.signIns;
         },
       }),
-      stop: () => opened.close(),
+      stop: () => offered.created?.close(),
     };
   },
 };

@@ -1,7 +1,7 @@
 /** Ids that carry their cell, and texts that carry none. */
 import { createHash } from 'node:crypto';
-import { nanoid } from 'nanoid';
 import * as assert from 'uvu/assert';
+import { randomId } from '../../../src/core/kernel/random-id.ts';
 import {
   CELLS,
   cellIn,
@@ -20,7 +20,7 @@ const hash = createHash('sha256').update('a session').digest('base64url');
 test('every cell is read from the ids and the actors that carry it', () => {
   const names = new Set<string>();
   for (let cell = 0; cell < CELLS; cell += 1) {
-    const id = withCell(cell, nanoid(22));
+    const id = withCell(cell, randomId(22));
     names.add(nameOfCell(cell));
     assert.is(cellIn(id), cell);
     for (const actor of [`handle/order/${id}`, `handle/a/b/${id}`, `task/${id}`, `question/${id}`])
@@ -39,16 +39,16 @@ test('a text that no server creates as an id has no cell', () => {
 });
 
 test('actors that belong to no node have no cell', () => {
-  const id = withCell(7, nanoid(22));
+  const id = withCell(7, randomId(22));
   const none = [
     'server/secret',
     `server/${id}`,
     `audit/${id}`,
     'audit/000000001-V1StGXR8_Z5jdHi6B-myT',
     `poison/AH.${hash}`,
-    `task/${nanoid(22)}`,
-    `question/${nanoid()}`,
-    `handle/order/${nanoid(22)}`,
+    `task/${randomId(22)}`,
+    `question/${randomId()}`,
+    `handle/order/${randomId(22)}`,
     sessionActor(undefined, hash),
     `session/lasting/${hash}`,
     `key/${hash}`,
@@ -60,13 +60,13 @@ test('actors that belong to no node have no cell', () => {
 });
 
 test('an id whose cell could not be read is not created', () => {
-  for (const cell of [-1, 1.5, CELLS, Number.NaN]) assert.throws(() => withCell(cell, nanoid(22)), /from 0 to 1023/);
-  assert.throws(() => withCell(1, nanoid(21)), /expected 22 characters, got 21/);
+  for (const cell of [-1, 1.5, CELLS, Number.NaN]) assert.throws(() => withCell(cell, randomId(22)), /from 0 to 1023/);
+  assert.throws(() => withCell(1, randomId(21)), /expected 22 characters, got 21/);
 });
 
 test('a query for some cells finds their actors, a query without cells finds all', () => {
-  const [one, other] = [`task/${withCell(1, nanoid(22))}`, `task/${withCell(2, nanoid(22))}`];
-  const old = `task/${nanoid(22)}`;
+  const [one, other] = [`task/${withCell(1, randomId(22))}`, `task/${withCell(2, randomId(22))}`];
+  const old = `task/${randomId(22)}`;
   const found = (cells: readonly number[] | undefined): string[] => [one, other, old].filter(ofCells(cells));
   assert.equal(found(undefined), [one, other, old]);
   assert.equal(found([1, 5]), [one]);

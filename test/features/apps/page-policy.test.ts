@@ -56,9 +56,9 @@ const LOOKALIKES: Readonly<Record<string, string>> = {
   'another element': `<link http-equiv="Content-Security-Policy" content="default-src 'none'">`,
 };
 for (const [where, lookalike] of Object.entries(LOOKALIKES))
-  test(`S-90: a page that contains the text of a policy in ${where} gets a policy`, () => {
+  test(`S-90: a page that contains the text of a policy in ${where} gets a policy`, async () => {
     for (const head of ['', '<html><head>', '<html lang="en">\n<!-- a -->\n<head data-a=">">']) {
-      const text = withPolicy(`<!doctype html>${head}${lookalike}${START}`);
+      const text = await withPolicy(`<!doctype html>${head}${lookalike}${START}`);
       assert.match(text, ADDED);
       assert.match(firstPolicy(text) ?? '', hashOf('start()'));
     }
@@ -74,16 +74,16 @@ const OWN: Readonly<Record<string, string>> = {
   'over several lines': `<meta\n content="default-src 'none'"\n http-equiv='Content-Security-Policy'\n/>`,
 };
 for (const [how, own] of Object.entries(OWN))
-  test(`S-90: a page with a policy of its own stays as it is: ${how}`, () => {
+  test(`S-90: a page with a policy of its own stays as it is: ${how}`, async () => {
     const page = `<!doctype html>${own}${START}`;
-    assert.is(withPolicy(page), page);
+    assert.is(await withPolicy(page), page);
   });
 
 function hashOf(script: string): string {
   return `'sha256-${createHash('sha256').update(script).digest('base64')}'`;
 }
 
-test('S-90: the policy has the hash of each script in the page, and of no text that only looks like one', () => {
+test('S-90: the policy has the hash of each script in the page, and of no text that only looks like one', async () => {
   const cases: readonly (readonly [html: string, run: readonly string[], not: readonly string[]])[] = [
     ['<script>a</script><script>b</script>', ['a', 'b'], []],
     ['<script src="https://a.example">a</script>', [], ['a']],
@@ -100,7 +100,7 @@ test('S-90: the policy has the hash of each script in the page, and of no text t
     ['<script>é\u2028🎈</script>', ['é\u2028🎈'], []],
   ];
   for (const [html, run, not] of cases) {
-    const policy = firstPolicy(withPolicy(`<!doctype html>${html}`)) ?? '';
+    const policy = firstPolicy(await withPolicy(`<!doctype html>${html}`)) ?? '';
     for (const script of run) assert.match(policy, hashOf(script), html);
     for (const script of not) assert.not(policy.includes(hashOf(script)), html);
   }
@@ -113,23 +113,23 @@ const PIECES = [
   ...['<title>', '</title>', '<template>', '</template>', '<svg>', '<math>', '<table>', '<select>', '<script', '>'],
   ...[START, '<script>', '</script>', '<header>', '<noscript>', '</noscript>', '<plaintext>', '"', "'"],
 ];
-test('S-90: a browser obeys the policy of any page before it sees anything else of the page', () => {
-  fc.assert(
-    fc.property(fc.array(fc.constantFrom(...PIECES), { maxLength: 12 }), (pieces) => {
+test('S-90: a browser obeys the policy of any page before it sees anything else of the page', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.constantFrom(...PIECES), { maxLength: 12 }), async (pieces) => {
       const page = `<!doctype html>${pieces.join('')}`;
-      const text = withPolicy(page);
+      const text = await withPolicy(page);
       const own = text === page;
       if (own) assert.ok(headOf(page).some((each) => each.nodeName === 'meta'));
       else assert.ok(firstPolicy(text)?.startsWith("default-src 'none'; script-src"), text);
-      assert.is(withPolicy(text), text);
+      assert.is(await withPolicy(text), text);
     }),
     { numRuns: random(2_000) },
   );
 });
 
-test('a page is parsed in time that grows with its length', () => {
+test('a page is parsed in time that grows with its length', async () => {
   const deep = `<!doctype html>${'<div>'.repeat(20_000)}${START}`;
-  assert.match(firstPolicy(withPolicy(deep)) ?? '', hashOf('start()'));
+  assert.match(firstPolicy(await withPolicy(deep)) ?? '', hashOf('start()'));
 });
 
 test('the address of a page changes with its text and its origins, and a byte order mark is not part of it', async () => {

@@ -1,188 +1,217 @@
-/** The files and packages that each entry point of the bundle loads at its start (docs/adr/0018). */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+/** The files, packages and modules of Node that each entry point of the bundle loads, and what loads later (docs/adr/0018, 0064). */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
-import { dirname, join, relative, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import * as assert from 'uvu/assert';
+import { z } from 'zod';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('the bundle');
 const lib = fileURLToPath(new URL('../../../dist/lib', import.meta.url));
-const IMPORT = /(?:^|[;}\s])(?:import|export)(?:[^;'"()]*?from)?\s*"([^"]+)"/g;
 
-interface Loaded {
+const Loaded = z.object({ files: z.array(z.string()), builtins: z.array(z.string()) });
+
+/** Reports at its end which CommonJS files a process has loaded, and which modules of Node. */
+const REPORT = `
+import { createRequire } from 'node:module';
+import { writeSync } from 'node:fs';
+const require = createRequire(${JSON.stringify(join(lib, 'index.js'))});
+process.on('exit', () => {
+  const builtins = process.moduleLoadList.flatMap((name) => name.startsWith('NativeModule ') ? name.slice(13) : []);
+  writeSync(2, '\\n' + JSON.stringify({ files: Object.keys(require.cache), builtins }));
+});
+`;
+
+interface LoadedFiles {
   /** Our own files, named as the build names them, without their hashes. */
   readonly files: readonly string[];
-  /** Packages, without Node's own modules. */
   readonly packages: readonly string[];
+  /** Node's own modules. */
   readonly builtins: readonly string[];
+  /** Bytes of our own files. */
+  readonly bytes: number;
 }
 
-/** Collects the static imports of a file, and theirs. Dynamic imports are left out. */
-function loadedWith(file: string): Loaded {
-  const [files, packages, builtins] = [new Set<string>(), new Set<string>(), new Set<string>()];
-  const visit = (path: string): void => {
-    if (files.has(path)) return;
-    files.add(path);
-    for (const [, from = ''] of readFileSync(path, 'utf8').matchAll(IMPORT))
-      if (from.startsWith('.')) visit(join(dirname(path), from));
-      else (from.startsWith('node:') ? builtins : packages).add(from);
+/** Runs a program, and returns what it has loaded. @param input for its stdin */
+function loadedBy(program: string, input = ''): LoadedFiles {
+  const args = ['--input-type=module', '-e', `${REPORT}\n${program}`];
+  const { stderr, status } = spawnSync(process.execPath, args, { cwd: lib, input, encoding: 'utf8' });
+  assert.is(status, 0, stderr.replace(/^\{.*\}/m, ''));
+  const { files, builtins } = Loaded.parse(JSON.parse(stderr.split('\n').at(-1) ?? ''));
+  const own = files.filter((file) => file.startsWith(lib));
+  const others = files.filter((file) => !file.startsWith(lib));
+  return {
+    files: own.map((file) => named(file.slice(lib.length + 1))).sort(),
+    packages: [...new Set(others.map((file) => /node_modules[\\/]([^\\/]+)/.exec(file)?.[1] ?? file))].sort(),
+    builtins,
+    bytes: own.reduce((sum, file) => sum + statSync(file).size, 0),
   };
-  visit(join(lib, file));
-  const named = (path: string): string => relative(lib, path).replace(/^(chunk-.*)-[\w-]{8}\.js$/, '$1');
-  return { files: [...files].map(named).sort(), packages: [...packages].sort(), builtins: [...builtins].sort() };
 }
 
-/** The packages that a chunk loads by `require`. */
-function requiredBy(name: string): readonly string[] {
-  const text = readFileSync(join(lib, latest(name)), 'utf8');
-  const found = text.matchAll(/createRequire\(import\.meta\.url\)\("([^"]+)"\)/g);
-  return Array.from(found, ([, required = '']) => required).sort();
+const named = (file: string): string =>
+  file
+    .split(sep)
+    .join('/')
+    .replace(/^(chunk-.*)-[\w-]{8}\.cjs$/, '$1');
+
+/** The files of the build, without those of an earlier one, which a running process may still import. */
+function built(): readonly string[] {
+  const stale = readFileSync(join(lib, '.npmignore'), 'utf8').split('\n');
+  const files = readdirSync(lib, { recursive: true, encoding: 'utf8' }).map((file) => file.split(sep).join('/'));
+  return files.filter((file) => /\.c?js$/.test(file) && !stale.includes(`/${file}`));
 }
 
-/** The chunk of that name that the library imports. */
-function latest(name: string): string {
-  const found = new RegExp(`"\\./(${name}-[^"]+)"`).exec(readFileSync(join(lib, 'index.js'), 'utf8'))?.[1];
-  assert.ok(found, `index.js imports no ${name}`);
-  return found ?? '';
-}
+const load = (file: string): LoadedFiles => loadedBy(`require('./${file}');`);
+
+/** What each server loads. */
+const CORE = ['chunk-actors', 'chunk-base', 'chunk-rolldown-runtime', 'index.cjs'];
+/** Modules of Node that load others, and take milliseconds. A pipe at stdin needs `net`, and its end `worker_threads`. */
+const HEAVY = ['http', 'https', 'http2', 'tls', 'zlib', 'dns', 'child_process', 'inspector'];
+const heavyIn = ({ builtins }: LoadedFiles): readonly string[] =>
+  builtins.filter((name) => [...HEAVY, 'internal/crypto/webcrypto'].includes(name));
+
+const SERVER = `
+import { createServer, stdio } from './index.js';
+const server = createServer({ name: 'a', version: '1.0.0' });
+`;
+const CLIENT = [
+  {
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+  },
+  { method: 'notifications/initialized' },
+  { id: 2, method: 'tools/call', params: { name: 'echo', arguments: { text: 'hello' } } },
+]
+  .map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+  .join('');
+
+/** What loads a feature, by the chunk of the feature. */
+const USES: Readonly<Record<string, string>> = {
+  apps: "server.app('a', { html: '<!doctype html>' });",
+  authorization: 'server.authorize(() => true);',
+  http: "await server.fetch(new Request('http://localhost/'));",
+  limits: "server.tool('t', { limits: { perDay: 9 } }, () => 1);",
+  machines: "server.machine('m', require('xstate').createMachine({ on: { a: {} } }), { events: { a: true } });",
+  middleware: 'server.use((call, ctx, next) => next());',
+  tasks: "server.tool('t', { task: 'allowed' }, () => 1);",
+  templates: "server.resource('a://{id}', () => '');",
+  workers: "server.tool('t', { cpu: new URL('file:///a.mjs') });",
+};
 
 if (existsSync(lib)) {
-  test('import "troupe" loads four files, and the packages XState, eventemitter3 and nanoid', () => {
-    const { files, packages } = loadedWith('index.js');
-    assert.equal(files, ['chunk-actors', 'chunk-base', 'chunk-core', 'index.js']);
-    assert.equal(packages, ['nanoid']);
-    assert.equal(requiredBy('chunk-core'), ['eventemitter3']);
-    assert.equal(requiredBy('chunk-actors'), ['xstate']);
+  test('a server with one tool loads four files, none of a feature that it does not use, and no module of Node that takes long', () => {
+    const loaded = loadedBy(
+      `${SERVER}
+server.tool('echo', { input: { type: 'object', properties: { text: { type: 'string' } } } }, ({ text }) => text);
+await server.listen(stdio());`,
+      CLIENT,
+    );
+    console.log(`files: ${loaded.files.join(', ')}; ${loaded.bytes} bytes; packages: ${loaded.packages.join(', ')}`);
+    assert.equal(loaded.files, CORE);
+    assert.equal(loaded.packages, ['eventemitter3', 'xstate']);
+    assert.equal(heavyIn(loaded), []);
+    assert.ok(loaded.bytes <= 400_000, `${loaded.bytes} bytes`);
+  });
+
+  for (const [name, use] of Object.entries(USES))
+    test(`a server loads ${name} with the first use`, () => {
+      const { files } = loadedBy(SERVER + use);
+      assert.ok(files.includes(`chunk-${name}`), files.join(', '));
+    });
+
+  test('import "troupe" loads the same four files, and the package XState', () => {
+    const loaded = loadedBy("import './index.js';");
+    assert.equal(loaded.files, CORE);
+    assert.equal(loaded.packages, ['xstate']);
   });
 
   test('the files of the library contain only ASCII, which V8 holds in one byte a character', () => {
-    // The files of an earlier build, which a running process may still import.
-    const stale = readFileSync(join(lib, '.npmignore'), 'utf8').split('\n');
-    const files = readdirSync(lib, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.js'));
-    const built = files.filter((file) => !stale.includes(`/${file.split(sep).join('/')}`));
-    assert.ok(built.length > 50);
+    assert.ok(built().length > 50);
     assert.equal(
-      built.filter((file) => /[^\0-\x7f]/.test(readFileSync(join(lib, file), 'utf8'))),
+      built().filter((file) => /[^\0-\x7f]/.test(readFileSync(join(lib, file), 'utf8'))),
       [],
     );
+  });
+
+  test('each file leaves no package in it that it would load before it uses it, apart from those with a default export', () => {
+    const eager = built().flatMap((file) =>
+      [
+        ...readFileSync(join(lib, file), 'utf8').matchAll(/^(?:const|let|var) [\w$]+= ?require\("([^".][^"]*)"\);$/gm),
+      ].map(([, name = '']) => name),
+    );
+    assert.equal([...new Set(eager.filter((name) => !isBuiltin(name)))].sort(), [
+      'cross-spawn',
+      'libsql',
+      'minisearch',
+    ]);
   });
 
   test('a server without postgres() loads nothing of it, and only its chunk loads the package pg, when a store opens', () => {
-    const files = readdirSync(lib).filter((file) => file.endsWith('.js'));
-    const loading = files.filter((file) => /import\("pg"\)/.test(readFileSync(join(lib, file), 'utf8')));
+    const loading = built().filter((file) => /import\("pg"\)/.test(readFileSync(join(lib, file), 'utf8')));
     assert.ok(loading.length > 0);
-    const names = loading.map((file) => file.replace(/-[\w-]{8}\.js$/, ''));
-    for (const entry of files.filter((file) => !file.startsWith('chunk-')))
-      for (const name of loadedWith(entry).files) assert.not.ok(names.includes(name), `${entry} loads ${name}`);
+    assert.not.ok(loading.some((file) => CORE.includes(named(file))));
   });
 
-  test('a server loads the routes of HTTP when an endpoint opens, and the links between nodes when its node listens', () => {
-    const core = readFileSync(join(lib, latest('chunk-core')), 'utf8');
-    for (const name of ['mcp-routes', 'link-listener', 'dialed-link'])
-      assert.match(core, new RegExp(`import\\("\\./chunk-${name}-[^"]+"\\)`), name);
-    for (const entry of ['index.js', 'command-worker.js'])
-      for (const file of loadedWith(entry).files) assert.not.match(file, /mcp-routes|link-listener|dialed-link/, entry);
-  });
-
-  test('import "troupe/client" loads no server, no channel, and the packages XState and nanoid', () => {
-    const { files, packages, builtins } = loadedWith('client.js');
-    // `troupe call` shares these with the library, mounts of a server the errors, `troupe/oauth` the metadata, and channels the rest.
-    const shared = [
-      'client-errors',
-      'file-tokens',
-      'header-text',
-      'issuer-metadata',
-      'lost-session',
-      'no-sign-in',
-      'open-client',
-      'resource-grant',
-      'token-store',
-    ];
-    assert.equal(files, [
-      'chunk-actors',
-      'chunk-back-off',
-      'chunk-base',
-      ...shared.map((name) => `chunk-${name}`),
-      'client.js',
-    ]);
-    assert.equal(packages, ['nanoid']);
+  test('import "troupe/client" loads no server, no channel, and no module of HTTP', () => {
+    const loaded = loadedBy("import './client.js';");
+    assert.not.ok(loaded.files.includes('index.cjs'));
     assert.equal(
-      builtins.filter((name) => ['node:http', 'node:https', 'node:http2', 'node:tls', 'node:zlib'].includes(name)),
+      loaded.files.filter((file) => file.endsWith('-channel')),
       [],
     );
+    assert.equal(heavyIn(loaded), []);
   });
 
   test('import "troupe/oauth" loads the server, the package jose, and no module of HTTP; nothing else loads jose', () => {
-    const { files, packages, builtins } = loadedWith('oauth.js');
-    assert.equal(files, ['chunk-actors', 'chunk-base', 'chunk-core', 'chunk-issuer-metadata', 'oauth.js']);
-    assert.equal(packages, ['jose', 'nanoid']);
-    assert.equal(
-      builtins.filter((name) => ['node:http', 'node:https', 'node:http2', 'node:tls', 'node:zlib'].includes(name)),
-      [],
-    );
-    for (const entry of ['index.js', 'client.js', 'testing.js', 'inspector.js', 'command-worker.js'])
-      assert.not.ok(loadedWith(entry).packages.includes('jose'), entry);
+    const loaded = loadedBy("import './oauth.js';");
+    assert.equal(loaded.files, [...CORE, 'oauth.cjs', 'packages.cjs'].sort());
+    assert.equal(heavyIn(loaded), []);
+    const loading = built().filter((file) => /from "jose"/.test(readFileSync(join(lib, file), 'utf8')));
+    assert.equal(loading, ['oauth.js']);
   });
 
-  test('each channel of the client loads the package that it needs, and no server', () => {
-    // Chunks of an earlier build may still be there: the one that the client imports counts.
-    const [, shared = ''] =
-      /from "\.\/(chunk-open-client-[^"]+)"/.exec(readFileSync(join(lib, 'client.js'), 'utf8')) ?? [];
-    const later = Array.from(
-      readFileSync(join(lib, shared), 'utf8').matchAll(/import\("\.\/(chunk-([\w-]+)-channel-[^"]+)"\)/g),
-      ([, file = '', name = '']) => [name, loadedWith(file)] as const,
-    );
-    assert.equal(
-      later.map(([name, { packages }]) => `${name}: ${packages.filter((each) => each !== 'nanoid')}`).sort(),
-      ['http-sse: ', 'http: ', 'socket: ', 'stdio: cross-spawn'],
-    );
-    for (const [name, { files, builtins }] of later) {
-      assert.not.ok(files.includes('chunk-core'), name);
-      // The channel loads the module of the address's protocol.
-      assert.not.ok(builtins.includes('node:https'), name);
+  test('each channel of the client loads no server, and the module of the protocol of its address only', () => {
+    const channels = built().filter((file) => file.endsWith('.cjs') && named(file).endsWith('-channel'));
+    assert.ok(channels.length > 3);
+    for (const file of channels) {
+      const loaded = load(file);
+      assert.not.ok(loaded.files.includes('index.cjs'), file);
+      assert.not.ok(loaded.builtins.includes('https'), file);
     }
   });
 
-  test('the supervisor of troupe run is one CommonJS file, and troupe attach loads no server and no package', () => {
+  test('the supervisor of troupe run is one file, and troupe attach loads no server and no package', () => {
     const command = readFileSync(join(lib, 'cli/main.js'), 'utf8');
-    assert.not.match(command, IMPORT);
     const required = [...command.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, from = '']) => from);
     assert.ok(required.length > 0);
     assert.equal(
       required.filter((from) => !isBuiltin(from)),
       [],
     );
-    const { files, packages } = loadedWith('command-attach.js');
-    assert.not.ok(files.includes('chunk-core'));
+    const { files, packages } = load('command-attach.cjs');
+    assert.not.ok(files.includes('index.cjs'));
     assert.equal(packages, []);
   });
 
-  test('a worker of troupe run loads six files, and none before it enables the compile cache', () => {
-    assert.equal(loadedWith('worker-main.js').files, ['worker-main.js']);
-    assert.equal(loadedWith('command-worker.js').files, [
-      'chunk-actors',
-      'chunk-base',
-      'chunk-core',
-      'chunk-serving',
-      'command-worker.js',
-    ]);
-  });
-
-  test('no server loads node:http before it listens on a port: an import of it takes 16 ms on Node 24', () => {
-    for (const entry of ['index.js', 'command-worker.js']) {
-      const { builtins } = loadedWith(entry);
-      assert.equal(
-        builtins.filter((name) => ['node:http', 'node:https', 'node:http2', 'node:tls', 'node:zlib'].includes(name)),
-        [],
-      );
-    }
+  test('a worker of troupe run loads no file before it enables the compile cache, and then the server and itself', () => {
+    assert.not.match(
+      readFileSync(join(lib, 'worker-main.cjs'), 'utf8'),
+      /^(?:const|let|var) [\w$]+= ?require\("\.\/(?!chunk-rolldown)/m,
+    );
+    const loaded = load('command-worker.cjs');
+    assert.equal(loaded.files, [...CORE, 'command-worker.cjs'].sort());
+    assert.equal(heavyIn(loaded), []);
   });
 
   test('the supervisor starts its first worker without node:crypto, node:http and node:worker_threads', () => {
     const command = readFileSync(join(lib, 'cli/main.js'), 'utf8');
-    const required = [...command.matchAll(/\brequire\("node:([^"]+)"\)/g)].map(([, from = '']) => from);
+    const required = [...command.matchAll(/^(?:const|let|var) [\w$]+= ?require\("node:([^"]+)"\);$/gm)].map(
+      ([, from = '']) => from,
+    );
     assert.equal(
       required.filter((name) => ['crypto', 'http', 'worker_threads'].includes(name)),
       [],
@@ -197,21 +226,25 @@ if (existsSync(lib)) {
   });
 
   test('the watchdog thread and the thread of the loader hook load one file each', () => {
-    for (const thread of ['features/workers/watchdog-thread.js', 'features/discovery/inherit.js']) {
-      const { files, packages } = loadedWith(thread);
-      assert.equal({ files, packages }, { files: [thread], packages: [] });
+    for (const thread of ['features/workers/watchdog-thread.cjs', 'features/discovery/inherit.cjs']) {
+      const required = [...readFileSync(join(lib, thread), 'utf8').matchAll(/\brequire\("([^"]+)"\)/g)];
+      assert.equal(
+        required.map(([, from = '']) => from).filter((from) => !isBuiltin(from)),
+        [],
+        thread,
+      );
     }
   });
 
   test('each file that Node starts by its path is where src/core/kernel/package-files.ts expects it', () => {
-    const built = readdirSync(lib, { recursive: true, encoding: 'utf8' });
-    for (const file of ['cli/main', 'worker-main', 'features/discovery/inherit', 'features/sqlite/sqlite-worker'])
-      assert.ok(built.includes(`${file}.js`), file);
+    const files = built();
+    assert.ok(files.includes('cli/main.js'));
+    for (const file of ['worker-main', 'features/discovery/inherit', 'features/sqlite/sqlite-worker'])
+      assert.ok(files.includes(`${file}.cjs`), file);
     for (const thread of ['pool-thread', 'watchdog-thread'])
-      assert.ok(built.includes(`features/workers/${thread}.js`), thread);
-    const withOwn = built.filter(
-      (file) =>
-        file.endsWith('.js') && /new URL\("\.\/",\s*import\.meta\.url\)/.test(readFileSync(join(lib, file), 'utf8')),
+      assert.ok(files.includes(`features/workers/${thread}.cjs`), thread);
+    const withOwn = files.filter((file) =>
+      /new URL\("\.\/",\s*require\("url"\)/.test(readFileSync(join(lib, file), 'utf8')),
     );
     assert.ok(withOwn.length > 0);
     assert.equal(

@@ -1,6 +1,7 @@
 /** Published advisories of MCP servers, each as a client would try it: CVE-2026-27896, CVE-2026-33946, CVE-2025-6515, CVE-2025-53365, and others. */
-import { nanoid } from 'nanoid';
+
 import * as assert from 'uvu/assert';
+import { randomId } from '../../../src/core/kernel/random-id.ts';
 import { LATEST_MODERN } from '../../../src/core/protocol/revisions.ts';
 import { settled } from '../../../src/testing/testing.ts';
 import { type Flooding, flood } from '../../core/http/flood.ts';
@@ -73,7 +74,7 @@ test(`CVE-2025-6515: of ${IDS} session ids none comes twice, and every character
     const counts = new Map<string, number>();
     const ids = new Set<string>();
     for (let made = 0; made < IDS; made += 1) {
-      const id = nanoid(real.id.length);
+      const id = randomId(real.id.length);
       ids.add(id);
       // Each place, in turn.
       const character = id.charAt(made % id.length);

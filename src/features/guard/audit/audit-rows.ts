@@ -2,8 +2,9 @@
  * Audit records in the durable store: actors of about 1,000 records, which expire together. Each process that shares a store
  * writes rows of its own.
  */
-import { nanoid } from 'nanoid';
+
 import type { Clock, Timer } from '../../../core/kernel/clock.ts';
+import { randomId } from '../../../core/kernel/random-id.ts';
 import type { CommitRider } from '../../../core/store/commit-rider.ts';
 import { fromText, toText } from '../../../core/store/serialize.ts';
 import type { ActorRow, Store, Write } from '../../../core/store/store.ts';
@@ -48,7 +49,7 @@ export class AuditRows implements AuditDestination, CommitRider {
   readonly #store: Store;
   readonly #clock: Clock;
   /** Names this process in the ids of its rows. */
-  readonly #writer = nanoid();
+  readonly #writer = randomId();
   #open: OpenRow | undefined;
   #rows = 0;
   #texts: string[] = [];

@@ -1,8 +1,9 @@
 /** Records the calls of tools: the end of each, and, if the audit is required, first its start. */
-import { nanoid } from 'nanoid';
+
 import type { CallGate } from '../../../core/execution/stages.ts';
 import { incidentOf } from '../../../core/execution/tool-result.ts';
 import { type Clock, within } from '../../../core/kernel/clock.ts';
+import { randomId } from '../../../core/kernel/random-id.ts';
 import type { Mailbox } from '../../../core/messages/mailbox.ts';
 import type { RequestView } from '../../../core/messages/request-view.ts';
 import { ErrorCode, isProtocolError, NOT_RECORDED, ProtocolError } from '../../../core/protocol/errors.ts';
@@ -103,7 +104,7 @@ export class AuditedCalls {
 
   #start(request: RequestView, tool: string, args: Readonly<Record<string, unknown>>): StartedCall {
     const { log, clock } = this.#options;
-    const call = { ...this.#callOf(request, tool, args), call: nanoid(NAME_LENGTH) };
+    const call = { ...this.#callOf(request, tool, args), call: randomId(NAME_LENGTH) };
     const started: StartedCall = { call, arguments: args, recorded: undefined };
     const answered = new Promise<void>((resolve, reject) => {
       log.send({

@@ -1,4 +1,5 @@
 /** Limits of tools: how often, how much a day and how many at a time a principal may call one. */
+import { Lazy } from '../../../core/kernel/lazy.ts';
 import type { Feature } from '../../../core/server/feature.ts';
 import { audit } from '../audit/audit.feature.ts';
 import { LIMITS } from './call-limits.ts';
@@ -10,15 +11,18 @@ export const limits: Feature<undefined> = {
     const { system, store, quotas, stages, elements } = core;
     const { clock, log, metrics } = system;
     const records = core.service(audit);
-    const limited = new LimitedCalls({
-      ...{ clock, log, metrics, store, retained: quotas.retained },
-      audit: records?.mailbox,
-      notRun: records?.calls.notRun,
-    });
+    const limited = new Lazy(
+      () =>
+        new LimitedCalls({
+          ...{ clock, log, metrics, store, retained: quotas.retained },
+          audit: records?.mailbox,
+          notRun: records?.calls.notRun,
+        }),
+    );
     elements.toolOptions.push(LIMITS);
     elements.offeredTool.push((implementation) => {
-      if (implementation.limits) stages.fill('limit', limited.gate);
+      if (implementation.limits) stages.fill('limit', limited.value.gate);
     });
-    return { service: undefined, stop: () => limited.close() };
+    return { service: undefined, stop: () => limited.created?.close() };
   },
 };

@@ -1,6 +1,7 @@
 /** The handlers of a machine's tools. Their arguments are already checked by their schemas. */
-import { nanoid } from 'nanoid';
+
 import type { Context } from '../../../core/execution/context.ts';
+import { randomId } from '../../../core/kernel/random-id.ts';
 import { describe, isJsonObject } from '../../../core/protocol/json.ts';
 import type { CallToolResult } from '../../../core/protocol/types.ts';
 import { StoreError } from '../../../core/store/store.ts';
@@ -115,7 +116,7 @@ async function ownKey(ctx: Context): Promise<string | undefined> {
   const { elicitation, sampling, roots } = capabilities;
   if (era !== 'modern' || !(elicitation ?? sampling ?? roots)) return undefined;
   try {
-    return await ctx.step('troupe.call', () => nanoid());
+    return await ctx.step('troupe.call', () => randomId());
   } catch (error) {
     if (error instanceof Error && error.cause instanceof StoreError) throw callNotBegun(error.cause);
     throw error;

@@ -21,7 +21,8 @@ test.after(() => browsing.close());
 const EMBEDDINGS: readonly Embedding[] = ['as it is', 'written', 'wrapped', 'preceded'];
 
 /** The page of an author: the handshake, and nothing else. */
-const AUTHORS = withPolicy(`<!doctype html><html lang="en"><head><title>Board</title></head><body><h1>Board</h1><script>
+const AUTHORS =
+  await withPolicy(`<!doctype html><html lang="en"><head><title>Board</title></head><body><h1>Board</h1><script>
 addEventListener('message', ({ data }) => {
   if (data.id === 1) parent.postMessage({ jsonrpc: '2.0', method: 'ui/notifications/initialized' }, '*');
 });

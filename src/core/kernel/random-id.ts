@@ -1,0 +1,14 @@
+/** Random ids, which cannot be guessed. */
+import { randomBytes } from 'node:crypto';
+
+/**
+ * Returns a random text of letters, digits, `-` and `_`. Each character has 6 random bits.
+ *
+ * @param length characters; at least 21 for an id that must never occur twice
+ * @example randomId() // 'V1StGXR8_Z5jdHi6B-myT'
+ */
+export function randomId(length = 21): string {
+  return randomBytes(Math.ceil((length * 3) / 4))
+    .toString('base64url')
+    .slice(0, length);
+}
