@@ -45,7 +45,7 @@ async function attempts({ view }: BrowserHost): Promise<unknown> {
     if ('injected' in globalThis) done.push('a script');
     try {
       Object(body).insertAdjacentHTML('beforeend', '<img src="data:," onerror="globalThis.handled = 1">');
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await new Promise((failed) => Object(body).lastElementChild.addEventListener('error', failed));
     } catch {
       // Trusted Types reject the markup.
     }
