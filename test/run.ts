@@ -15,12 +15,18 @@ import { filesOf, growsWithScale, jobsOf, LANES, root } from './runner/plan.ts';
 import { type Ended, processorSeconds } from './runner/reports.ts';
 
 const USAGE =
-  'usage: node --import tsx test/run.ts [--check] [--full | --proof] [--rest] [--rerun] [--timings] [FILE | FOLDER…]';
+  'usage: node --import tsx test/run.ts [--check] [--full | --proof] [--rest] [--rerun] [--timings] [--title=WORDS] [FILE | FOLDER…]';
 const OPTIONS = ['--check', '--full', '--proof', '--rest', '--rerun', '--timings'];
 /** The flaky files of the last runs of all files in this checkout. */
 const HISTORY = join(root, 'node_modules/.cache/troupe/flaky.json');
 
-async function runAll(words: readonly string[]): Promise<void> {
+/** The option that runs only the tests whose titles have these words. */
+const TITLE = '--title=';
+
+async function runAll(given: readonly string[]): Promise<void> {
+  const words = given.filter((word) => !word.startsWith(TITLE));
+  const title = given.find((word) => word.startsWith(TITLE));
+  if (title !== undefined) process.env.TROUPE_TEST_TITLE = title.slice(TITLE.length);
   if (words.some((word) => word.startsWith('--') && !OPTIONS.includes(word))) throw new Error(USAGE);
   if (words.includes('--full')) process.env.TROUPE_SCALE = 'full';
   if (words.includes('--proof')) process.env.TROUPE_SCALE = 'proof';

@@ -21,7 +21,9 @@ interface Run {
 /** Runs fixtures as the runner of all files does: each file that fails runs again, alone. */
 function run(...fixtures: readonly string[]): Run {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-runner-'));
-  const files = fixtures.map((name) => join(root, 'test/fixtures/runner', `${name}.test.ts`));
+  const files = fixtures.map((name) =>
+    name.startsWith('--') ? name : join(root, 'test/fixtures/runner', `${name}.test.ts`),
+  );
   const { status, stdout } = spawnSync(process.execPath, [compiled('test/run.ts'), '--rerun', ...files], {
     cwd: root,
     encoding: 'utf8',
@@ -50,6 +52,11 @@ test('a file that passes when it runs again alone leaves the run green, and is p
 });
 
 let red: Run;
+test('--title runs the tests that have its words in their titles, and none of them is no success', () => {
+  assert.is(run('--title=outlives its', 'wrong', 'leaking').last, `1 passed, ${LINUX ? 1 : 0} failed, 0 skipped`);
+  assert.is(run('--title=of no test', 'wrong').code, 1);
+});
+
 test('a file that fails again makes the run red', () => {
   red = run('wrong', 'conclusive', ...(LINUX ? ['leaking'] : []));
   assert.match(red.output, /^not green: .*test\/fixtures\/runner\/wrong\.test\.ts/m);
