@@ -402,5 +402,5 @@ test('a request passes the gates of its stages in the order of the list, and tho
   });
   Reflect.apply(stages.route, stages, [{}]);
   assert.equal(passed, ['Error: broken']);
-  assert.equal(Object.keys(STAGES).slice(0, 3), ['find', 'admit', 'found']);
+  assert.equal(Object.keys(STAGES).slice(0, 4), ['hold', 'find', 'admit', 'found']);
 });
