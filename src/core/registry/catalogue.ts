@@ -39,11 +39,17 @@ interface ListHints {
 const NOW: ListHints = { ttlMs: 0 };
 const PRIVATE_NOW: ListHints = { ttlMs: 0, scope: 'private' };
 
+/** The ordinals of elements of ranked sources, which come after all others: a range for each rank. */
+const RANKED = 2 ** 40;
+const PER_RANK = 2 ** 20;
+
 export class Catalogue<D> implements ReadableCatalogue<D> {
   readonly #noun: string;
   /** Sorted by ordinal. A replaced element keeps its ordinal and its place. */
   readonly #placed = new Map<string, Placed<D>>();
   #nextOrdinal = 0;
+  /** More than each ordinal of a ranked source so far. */
+  #nextRanked = RANKED;
   #version = 0;
   #listVersion = 0;
   /** The keys that were disabled when their source dropped them: a source cannot enable what an operator has disabled. */
@@ -106,6 +112,7 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
       );
     this.#placed.delete(offer.key);
     this.#place(this.#nextOrdinal++, offer);
+    this.#sort();
     return this.#changed(taken ? [taken.ref] : []);
   }
 
@@ -162,15 +169,17 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     const isListed = ({ listed }: { readonly listed: Listed | undefined }): boolean =>
       listed === undefined || listed === 'views';
     for (const { key, enabled } of before) if (!keys.has(key)) this.#drop(key, source, enabled);
-    for (const offer of offers) {
+    for (const [index, offer] of offers.entries()) {
       let placed = this.#placed.get(offer.key);
       if (placed && placed.element.source !== source) {
         this.#placed.delete(offer.key);
         placed = undefined;
       }
       const enabled = placed ? placed.element.enabled : !this.#forgetDropped(offer.key, source);
-      this.#place(placed?.ordinal ?? this.#nextOrdinal++, offer, enabled);
+      if (offer.rank === undefined) this.#place(placed?.ordinal ?? this.#nextOrdinal++, offer, enabled);
+      else this.#place(RANKED + offer.rank * PER_RANK + index, offer, enabled);
     }
+    this.#sort(offers.some(({ rank }) => rank !== undefined));
     const gone = [...before.map(({ ref }) => ref), ...yielded];
     const looks = this.#visible(source);
     if (isDeepStrictEqual(looked, looks)) return { ok: true, gone };
@@ -221,6 +230,15 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
       });
   }
 
+  /** The elements of a ranked source have their places among those of others, whichever are registered first. */
+  #sort(ranked = false): void {
+    if (!ranked && this.#nextRanked === RANKED) return;
+    const sorted = [...this.#placed].sort(([, one], [, other]) => one.ordinal - other.ordinal);
+    this.#placed.clear();
+    for (const [key, placed] of sorted) this.#placed.set(key, placed);
+    this.#nextRanked = Math.max(this.#nextRanked, (sorted.at(-1)?.[1].ordinal ?? 0) + 1);
+  }
+
   #drop(key: string, source: string, enabled: boolean): void {
     this.#placed.delete(key);
     if (enabled) return;
@@ -263,7 +281,8 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
   #readCursor(cursor: string, view: ListView | undefined): number {
     const [, digits, suffix] = /^o([0-9a-z]{1,10})(\..{1,64})?$/.exec(cursor) ?? [];
     const ordinal = digits === undefined ? Number.NaN : Number.parseInt(digits, 36);
-    if (ordinal < this.#nextOrdinal && (suffix ?? '') === suffixOf(view)) return ordinal;
+    const isKnown = ordinal < RANKED ? ordinal < this.#nextOrdinal : ordinal < this.#nextRanked;
+    if (isKnown && (suffix ?? '') === suffixOf(view)) return ordinal;
     throw new ProtocolError(ErrorCode.InvalidParams, 'params.cursor: unknown cursor. Start again without one.');
   }
 }

@@ -104,6 +104,7 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
       opener,
       untrusted,
       ofUpstream,
+      rank,
     } = options.compile(definition);
     const ref = options.nextRef();
     options.offered(implementation, { listed, opens });
@@ -120,6 +121,7 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
       opener,
       untrusted,
       ofUpstream,
+      rank,
       source: source ?? catalogue.all().find((element) => element.key === key)?.source ?? 'code',
     };
   };

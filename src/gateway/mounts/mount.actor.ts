@@ -87,6 +87,8 @@ export interface MountServer {
 
 interface MountActorOptions extends MountServer {
   readonly name: string;
+  /** The place of the mount among all mounts. */
+  readonly rank: number;
   /** Identifies the target: a catalogue of another target is not offered. */
   readonly targetKey: string | undefined;
   readonly settings: MountSettings;

@@ -67,7 +67,15 @@ export interface Waiter<T = void> {
   reject(error: unknown): void;
 }
 
+/** The members of an element that its mount adds. */
+interface OfMount {
+  readonly ofUpstream: 'public' | 'private';
+  readonly rank: number;
+}
+
 interface MountedElementsOptions extends RelayOptions {
+  /** The place of the mount among all mounts: lists have their elements in this order. */
+  readonly rank: number;
   readonly registrations: MountRegistrations;
   readonly capabilities: AnnouncedCapabilities;
   readonly claims: NameClaims;
@@ -341,14 +349,18 @@ export class MountedElements implements Claimant {
     claimed: ReadonlyMap<string, C>,
     registered: ReadableCatalogue<unknown>,
     problems: string[],
-  ): (C & { readonly ofUpstream: 'public' | 'private' })[] {
+  ): (C & OfMount)[] {
     const taken = new Map(registered.all().map(({ key, source }) => [key, source]));
-    const free: (C & { readonly ofUpstream: 'public' | 'private' })[] = [];
+    const free: (C & OfMount)[] = [];
     for (const [key, element] of claimed) {
       const holder = this.#options.claims.holder(kind, key, this);
       const source = holder === undefined ? (taken.get(key) ?? this.#source) : `mount ${holder}`;
       if (source === this.#source)
-        free.push({ ...element, ofUpstream: this.#isPublic?.[LISTS[kind]] ? 'public' : 'private' });
+        free.push({
+          ...element,
+          ofUpstream: this.#isPublic?.[LISTS[kind]] ? 'public' : 'private',
+          rank: this.#options.rank,
+        });
       else
         problems.push(
           `${kind} "${key}" is left out: it is already registered (by ${source}). Choose another prefix, or rename it`,

@@ -39,6 +39,8 @@ export interface OfferedMountsOptions {
 interface Defined {
   readonly definition: MountDefinition;
   readonly source: string;
+  /** Its place in lists, which does not depend on which upstream answers first. */
+  readonly rank: number;
   /** Undefined until its code is loaded. */
   mount: OpenMount | undefined;
   removed?: true;
@@ -58,6 +60,8 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
   readonly #options: OfferedMountsOptions;
   #host: MountHost | undefined;
   readonly #defined = new Map<string, Defined>();
+  /** The rank of the next mount. */
+  #rank = 0;
   #opened = false;
   readonly #openings = new Openings();
   /** The resources that clients watch, of mounts and others; recorded from the first mount on. */
@@ -231,7 +235,7 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
   async #define(source: string, definition: MountDefinition): Promise<Mount> {
     const { name } = definition;
     if (this.#defined.has(name)) throw nameTaken(name);
-    const defined: Defined = { definition, source, mount: undefined };
+    const defined: Defined = { definition, source, rank: this.#rank++, mount: undefined };
     this.#defined.set(name, defined);
     try {
       return await this.#mount(defined);
@@ -277,7 +281,7 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     const host = this.#host;
     const signIns = signInAddress(target, options) && (await host.loadSignIns());
     const search = options.expose === 'search' ? await this.#loadSearch(this.#host) : undefined;
-    const mount = openMount(name, target, options, host, signIns);
+    const mount = openMount(name, target, options, host, signIns, defined.rank);
     try {
       search?.add(mount.name);
     } catch (error) {

@@ -117,6 +117,7 @@ function addressIn(address: string | URL): URL | undefined {
 
 /**
  * @param signIns needed for a target with a {@link signInAddress}
+ * @param rank the place of its elements in lists, among those of other mounts
  * @throws {DefinitionError | TypeError} for an invalid name or option
  */
 export function openMount(
@@ -125,6 +126,7 @@ export function openMount(
   options: MountOptions,
   host: MountHost,
   signIns: SignIns | undefined,
+  rank: number,
 ): OpenMount {
   const name = checkMountName(given);
   const settings = readMountOptions(name, options);
@@ -156,7 +158,7 @@ export function openMount(
   };
   const upstream = new ReplaceableUpstream(open(target, settings, signIns), system.clock);
   const actor = spawnMount({
-    ...{ system, name, settings, upstream, registrations, skills, capabilities, gatherMs, subscriptions },
+    ...{ system, name, rank, settings, upstream, registrations, skills, capabilities, gatherMs, subscriptions },
     claims: host.claims,
     targetKey: targetKeyOf(target),
     random: () => randomInt(STEPS) / STEPS,

@@ -314,6 +314,42 @@ test('S-73 of two mounts with one name, the one that was mounted first has it; t
   await Promise.all([host, one, other].map((each) => each.close()));
 });
 
+for (const late of [0, 1, 2])
+  test(`the tools of mounts are listed in the order of the mounts and of their lists, if mount ${late} answers last and adds a tool`, async () => {
+    const clock = new SimulatedClock();
+    const host = server('host', { clock });
+    const upstreams = ['a', 'b', 'c'].map((name) => server(name, { clock }));
+    const answers: (() => void)[] = [];
+    for (const [index, upstream] of upstreams.entries()) {
+      upstream.tool('one', () => '1');
+      upstream.tool('two', () => '2');
+      const channel = () => {
+        const opened = new MemoryChannel({ clock, connect: () => openInMemory(upstream) });
+        const open = opened.open.bind(opened);
+        if (index === late) opened.open = (to) => void answers.push(() => open(to));
+        return opened;
+      };
+      await host.mount(upstream.info.name, { name: upstream.info.name, channel }, { firstListMs: 10 });
+    }
+    const client = await connect(host, { clock, eras: 'legacy' });
+    for (let step = 0; step < 4; step += 1) await clock.advance(10);
+    // The program's own come first, also those of later.
+    host.tool('own', () => 'mine');
+    const others = [0, 1, 2]
+      .filter((index) => index !== late)
+      .flatMap((index) => ['one', 'two'].map((tool) => `${'abc'[index]}_${tool}`));
+    assert.equal(names(await client.tools({ fresh: true })), ['own', ...others]);
+    for (const answer of answers) answer();
+    for (let step = 0; step < 4; step += 1) await clock.advance(10);
+    upstreams[late]?.tool('three', () => '3');
+    for (let step = 0; step < 20; step += 1) await clock.advance(250);
+    const all = ['a', 'b', 'c'].flatMap((name, index) =>
+      ['one', 'two', ...(index === late ? ['three'] : [])].map((tool) => `${name}_${tool}`),
+    );
+    assert.equal(names(await client.tools({ fresh: true })), ['own', ...all]);
+    await closeAll(clock, client, host, ...upstreams);
+  });
+
 test('S-73 the program gets each name at any time, also one that a mount has listed before', async () => {
   const log: string[] = [];
   const upstream = server('upstream');
