@@ -180,6 +180,8 @@ export interface HelloFrame {
   readonly epoch: number;
   /** The current time in milliseconds of the server's clock. */
   readonly now: number;
+  /** True: the server is another program. One client makes all calls, so they have no caller of their own. */
+  readonly remote?: boolean;
   /** True if this viewer may control the server. */
   readonly control: boolean;
   /** True if live records follow; false in a recording. */

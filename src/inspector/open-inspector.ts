@@ -9,6 +9,8 @@ import * as option from '../core/protocol/option-rows.ts';
 import type { Transport, TransportHost } from '../core/transports/transport.ts';
 import { INTERNALS, type Internals } from '../features/server/internals.ts';
 import { isServer, type Server } from '../features/server/server.ts';
+import type { ConnectedReach } from './calls/server-calls.ts';
+import type { ClientListing } from './catalogue/client-listing.ts';
 import { CatalogueReader } from './catalogue/server-catalogue.ts';
 import { type ConnectHelp, FORMAT, type HelloFrame } from './frames.ts';
 import { InspectorRoutes } from './http/inspector-routes.ts';
@@ -89,7 +91,7 @@ export async function openInspector(server: Server, options: InspectorOptions = 
   const { port = 0, token = newToken(), control = false, maxViewers = 16, connect = () => undefined } = options;
   option.check('openInspector: ', options, ROWS);
   const controller: ControllerOf | undefined = control
-    ? (redactor, end) => new Controller({ inside, redactor, version: packageVersion(), end })
+    ? (redactor, end) => new Controller({ inside, reach: inside, redactor, version: packageVersion(), end })
     : undefined;
   const settings = { port, token, maxViewers, redact: options.redact ?? {}, connect };
   const program = { ...inside, info: server.info };
@@ -105,26 +107,49 @@ export async function openInspector(server: Server, options: InspectorOptions = 
   return open;
 }
 
-/** The parts of an inspector that only a server has. */
+/** The parts of an inspector that read a server. Only a server in this process has coverage. */
 interface ServerReaders {
-  readonly coverage: ProcessCoverage;
+  readonly coverage?: ProcessCoverage;
   catalogue(redactor: Redactor): CatalogueReader;
 }
 
 /** A program that an inspector shows: a server, or a client. */
-export interface InspectedProgram extends Pick<Internals, 'inspection' | 'clock' | 'log' | 'machines'> {
+interface InspectedProgram extends Pick<Internals, 'inspection' | 'clock' | 'log' | 'machines'> {
   readonly info: { readonly name: string; readonly version: string; readonly title?: string | undefined };
+  readonly remote?: boolean;
+}
+
+/** The connection that {@link openInspectorOn} shows. */
+export interface InspectedConnection extends ConnectedReach {
+  /** The lists of the server. */
+  readonly listing: ClientListing;
 }
 
 /**
- * Opens a page on 127.0.0.1 that shows a program that is no server, such as a client. Viewers may only view it.
+ * Opens a page on 127.0.0.1 that shows a client, and the server to which it is connected. Viewers call the server
+ * through this client: the program is the viewer's own, and has no other caller.
  *
  * @throws {Error} if the port is in use
+ * @example const inspector = await openInspectorOn({ client, questions, listing: new ClientListing(client) });
  */
-export async function openInspectorOn(program: InspectedProgram): Promise<OpenInspector> {
+export async function openInspectorOn({ client, questions, listing }: InspectedConnection): Promise<OpenInspector> {
+  const { inside } = client;
+  const { name, version, title, revision } = client.server;
+  // A chart is that of an actor; a client registers none besides.
+  const program = { ...inside, machines: () => [], info: { name, version, title }, remote: true };
   const settings = { port: 0, token: newToken(), maxViewers: 16, redact: {}, connect: () => undefined };
-  const open = new Inspecting(program, undefined, settings);
-  await open.listen(program.clock, () => {});
+  const controller: ControllerOf = (redactor, end) =>
+    new Controller({ inside, reach: { client, questions }, redactor, version: packageVersion(), end });
+  const catalogue = (redactor: Redactor): CatalogueReader =>
+    new CatalogueReader({
+      server: listing,
+      introduction: () => listing.introduction(),
+      limits: {},
+      revisions: [revision],
+      redactor,
+    });
+  const open = new Inspecting(program, controller, settings, { catalogue });
+  await open.listen(inside.clock, () => {});
   return open;
 }
 
@@ -173,8 +198,8 @@ class Inspecting implements OpenInspector, Transport {
    */
   readonly #redactor: Redactor;
   readonly #observation: Observation;
-  /** Undefined for a program that is no server. */
-  readonly #catalogue: CatalogueReader | undefined;
+  readonly #catalogue: CatalogueReader;
+  /** Undefined for a client. */
   readonly #coverage: ProcessCoverage | undefined;
   readonly #viewers: Viewers;
   /** Undefined before it listens, and without control. */
@@ -188,15 +213,15 @@ class Inspecting implements OpenInspector, Transport {
     program: InspectedProgram,
     controller: ControllerOf | undefined,
     options: Required<Omit<InspectorOptions, 'control'>>,
-    readers?: ServerReaders,
+    readers: ServerReaders,
   ) {
     this.#program = program;
     this.#controller = controller;
     this.#options = options;
     this.#redactor = new Redactor(options.redact);
     this.#observation = observe(program, this.#redactor);
-    this.#catalogue = readers?.catalogue(this.#redactor);
-    this.#coverage = readers?.coverage;
+    this.#catalogue = readers.catalogue(this.#redactor);
+    this.#coverage = readers.coverage;
     const hello = helloOf(program, controller !== undefined);
     this.#viewers = new Viewers({
       observation: this.#observation,
@@ -273,7 +298,7 @@ function observe({ inspection, clock, machines, log }: Observed, redactor: Redac
   return new Observation({ inspection, clock, redactor, machines, failed });
 }
 
-function helloOf({ info, clock }: InspectedProgram, control: boolean): () => HelloFrame {
+function helloOf({ info, clock, remote }: InspectedProgram, control: boolean): () => HelloFrame {
   const { name, version, title } = info;
   const epoch = clock.date() - clock.now();
   const troupe = packageVersion();
@@ -287,6 +312,7 @@ function helloOf({ info, clock }: InspectedProgram, control: boolean): () => Hel
     ...(node === undefined ? {} : { node }),
     epoch,
     now: clock.now(),
+    ...(remote === undefined ? {} : { remote }),
     control,
     live: true,
   });

@@ -455,7 +455,7 @@ built('inspect prints everything as one JSON document', async () => {
   assert.is(document.tools[0].name, 'add');
 });
 
-built('inspect shows the chart and the wire of its connection in the inspector, until Ctrl-C', async () => {
+built('inspect shows the server, the chart and the wire of its connection in the inspector, until Ctrl-C', async () => {
   const command = new Running(['inspect', url(), '--no-open'], { raw: true });
   await command.said('inspector at http');
   const [, base = '', token = ''] = /inspector at (http:\/\/127\.0\.0\.1:\d+)\/#([\w-]+)/.exec(command.err) ?? [];
@@ -476,6 +476,8 @@ built('inspect shows the chart and the wire of its connection in the inspector, 
   assert.match(stream, '"connection"');
   assert.match(stream, /"type":"wire"/);
   assert.match(stream, '"ready"');
+  const offered = await fetch(`${base}/api/catalogue`, { headers: { authorization: `Bearer ${token}` } });
+  assert.match(await offered.text(), '"name":"review"');
   command.signal('SIGINT');
   assert.is(await command.exit, 0, command.err);
 });

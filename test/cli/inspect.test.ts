@@ -98,20 +98,19 @@ test('no inspector opens without --inspect', async () => {
   assert.equal(existsSync(announced) ? readdirSync(announced) : [], []);
 });
 
-test('troupe dev opens the inspector, whose page needs the token, and only --inspect-control lets a viewer act', async () => {
+test('S-34 troupe dev opens the inspector, whose page needs the token and lets a viewer act, without --no-inspect-control', async () => {
   // On a machine without one, the command that opens a browser.
   const path = process.env.PATH;
   for (const name of ['xdg-open', 'open'])
     writeFileSync(join(root, name), `#!/bin/sh\nprintf %s "$*" > "${root}/opened"\n`, { mode: 0o755 });
   process.env.PATH = `${root}:${path}`;
-  const cli = start('dev', '--inspect-control', '--open');
+  const cli = start('dev', '--open');
   process.env.PATH = path;
   await cli.initialize();
   const place = await placeOf(cli);
   while (!existsSync(join(root, 'opened')) || readFileSync(join(root, 'opened'), 'utf8') === '')
     await elapse(20, 'the inspector opens');
   assert.is(readFileSync(join(root, 'opened'), 'utf8'), place.url);
-  assert.match(cli.err, '(it can control the server)');
   const page = await fetch(`${place.base}/`);
   assert.is(page.status, 200);
   assert.match(await page.text(), '<!doctype html>');
@@ -130,6 +129,13 @@ test('troupe dev opens the inspector, whose page needs the token, and only --ins
   assert.match(cursor?.file ?? '', /mcp\.json$/);
   assert.match(connect?.note ?? '', `troupe install ${SERVER}`);
   assert.is(await cli.end(), 0);
+  const looks = start('dev', '--no-inspect-control');
+  await looks.initialize();
+  assert.is((await hello(await placeOf(looks))).control, false);
+  assert.is(await looks.end(), 0);
+  const both = await run('dev', SERVER, '--inspect-control', '--no-inspect-control');
+  assert.is(both.code, 2);
+  assert.match(both.err, 'expected --inspect-control or --no-inspect-control, got both');
   const { code, err } = await run('dev', SERVER, '--no-inspect', '--inspect-control');
   assert.is(code, 2);
   assert.match(

@@ -30,7 +30,7 @@ export const INSPECTOR: readonly BrokenBuild[] = [
     id: 'S-52',
     test: 'test/inspector/calls.test.ts',
     in: 'ServerCalls.#recorded',
-    find: 'inspection.withCause(this.#current.getStore()?.record ?? 0, () => peer.send(text))',
+    find: 'this.#caused(() => peer.send(text))',
     replace: 'peer.send(text)',
     why: 'the messages of a call have no cause',
   },

@@ -50,7 +50,7 @@ export function Overview() {
     const timer = setInterval(() => void refreshWaits(), REFRESH_MS);
     return () => clearInterval(timer);
   }, []);
-  const lonely = connection.value.state === 'live' && !hasClient(data);
+  const lonely = connection.value.state === 'live' && !hasClient(data) && data.hello?.remote !== true;
   const help = lonely ? data.hello?.connect : undefined;
   const nodes = clusterNodesOf(data);
   const waiting = rows.filter(({ idle }) => !idle).length;

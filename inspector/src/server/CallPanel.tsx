@@ -35,8 +35,8 @@ export function CallPanel({ kind, element }: CallPanelProps) {
   if (!mayCall())
     return (
       <p class="note quiet">
-        This page only shows. Start the server with <code>--inspect-control</code>, or with{' '}
-        <code>openInspector(server, {'{ control: true }'})</code>, to {VERBS[kind].toLowerCase()} it from here.
+        This page only shows. Start the server with <code>troupe dev</code>, with <code>--inspect-control</code>, or
+        with <code>openInspector(server, {'{ control: true }'})</code>, to {VERBS[kind].toLowerCase()} it from here.
       </p>
     );
   return <Panel kind={kind} element={element} />;

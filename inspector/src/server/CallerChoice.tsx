@@ -14,6 +14,8 @@ const LEVELS = ['debug', 'info', 'notice', 'warning', 'error'];
 export function CallerChoice() {
   const { revision, principal, answers = ALL, logLevel = 'info' } = caller.value;
   const revisions = known().catalogue?.revisions ?? [];
+  // The calls are those of the connected client, with the options of its connection.
+  if (known().hello?.remote === true) return null;
   return (
     <details class="caller">
       <summary>

@@ -26,7 +26,8 @@ export function CallsPage() {
       </header>
       {mayCall() ? null : (
         <p class="note quiet">
-          This page only shows. Start the server with <code>--inspect-control</code> to call it from here.
+          This page only shows. Start the server with <code>troupe dev</code>, or with <code>--inspect-control</code>,
+          to call it from here.
         </p>
       )}
       <div class="use">

@@ -18,7 +18,7 @@ type Row =
       readonly hidden: boolean;
     };
 
-const GROUPS: readonly { readonly kind: OfferKind; readonly label: string; readonly icon: IconName }[] = [
+export const GROUPS: readonly { readonly kind: OfferKind; readonly label: string; readonly icon: IconName }[] = [
   { kind: 'tool', label: 'Tools', icon: 'executor' },
   { kind: 'resource', label: 'Resources', icon: 'registry' },
   { kind: 'template', label: 'Resource templates', icon: 'registry' },

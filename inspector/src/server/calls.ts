@@ -149,13 +149,12 @@ const HANDSHAKE: ReadonlySet<string> = new Set(['initialize', 'server/discover',
 export function exchangeOf({ record, request }: ViewerCall): WireExchange | undefined {
   if (record === 0) return undefined;
   const data = known();
-  return data.exchanges.all
-    .until(LIVE)
-    .find(
-      ({ seq, method, kind }) =>
-        seq > record &&
-        kind === 'request' &&
-        data.causes.find(seq)?.cause === record &&
-        (!HANDSHAKE.has(method) || (request.kind === 'request' && request.method === method)),
-    );
+  return data.exchanges.all.until(LIVE).find(
+    ({ seq, method, kind }) =>
+      seq > record &&
+      kind === 'request' &&
+      (!HANDSHAKE.has(method) || (request.kind === 'request' && request.method === method)) &&
+      // Through a client of another program, the message to that client's actor is between them.
+      data.causes.because(seq).some((cause) => cause.seq === record),
+  );
 }

@@ -33,6 +33,8 @@ import {
   say,
   select,
   selection,
+  show,
+  tab,
   tick,
   version,
 } from './state.ts';
@@ -173,7 +175,11 @@ function take(frames: readonly Frame[]): void {
   if (!live) return;
   const { restarts } = live;
   for (const frame of frames) {
-    if (frame.type === 'hello') helloAt.value = performance.now();
+    if (frame.type === 'hello') {
+      helloAt.value = performance.now();
+      // A client waits for nothing by itself: its readers come for the server behind it.
+      if (frame.remote === true && live.hello === undefined && tab.value === 'overview') show('server');
+    }
     live.take(frame);
   }
   if (live.restarts !== restarts && model.value === live) {

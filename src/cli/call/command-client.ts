@@ -26,7 +26,10 @@ export interface CommandClientOptions {
   readonly open: boolean;
   /** True if a person can sign in. */
   readonly interactive: boolean;
-  readonly connect: Pick<ConnectOptions, 'elicit' | 'elicitUrl' | 'eras' | 'timeoutMs' | 'maxTimeoutMs'>;
+  readonly connect: Pick<
+    ConnectOptions,
+    'elicit' | 'elicitUrl' | 'sample' | 'roots' | 'extensions' | 'eras' | 'timeoutMs' | 'maxTimeoutMs'
+  >;
 }
 
 /** The first Ctrl-C cancels, the second ends the process. */

@@ -20,6 +20,7 @@ const OPTIONS = {
   coverage: '',
   ...INSPECTING,
   'no-inspect': '',
+  'no-inspect-control': '',
   open: '',
 };
 
@@ -31,8 +32,8 @@ and are notified of changed lists.
 If a load fails, the reason is printed on stderr and the previous version
 continues. The options of createServer({ … }) apply from the first load only.
 
-The inspector is open: a local web page that shows the activity of the server.
-Its URL is printed on stderr.
+The inspector is open: a local web page that shows the activity of the server,
+and calls it. Its URL, with the token that it needs, is printed on stderr.
 
   --http [HOST:]PORT     serve over HTTP instead of stdio, with --path,
                          --allow-host and --allow-origin as in troupe serve
@@ -42,8 +43,8 @@ ${STORE_HELP}
 ${LOG_HELP}
   --open                 open the inspector in the browser
   --no-inspect           do not open the inspector
-  --inspect-control      let the inspector's page send events, call tools and
-                         close sessions
+  --no-inspect-control   let the inspector's page only look: it calls no tools,
+                         sends no events and closes no sessions
   --record FILE          record the activity in FILE, for the inspector's page
   --coverage             print which states and transitions of each machine were
                          visited, on exit and on SIGUSR2

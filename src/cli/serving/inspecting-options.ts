@@ -21,17 +21,23 @@ export interface Inspecting {
   readonly record?: string | undefined;
 }
 
-/** @param always open the inspector unless `--no-inspect` is given @throws {UsageError} */
+/**
+ * @param always a command for developers: opens the inspector unless `--no-inspect` is given, with control unless
+ *   `--no-inspect-control` is given (ADR 67)
+ * @throws {UsageError}
+ */
 export function readInspecting(command: string, { values }: CommandLine, always = false): Inspecting {
-  const { inspect, 'no-inspect': not, 'inspect-control': control, open, record } = values;
+  const { inspect, 'no-inspect': not, 'inspect-control': control, 'no-inspect-control': look, open, record } = values;
   const wanted = not === undefined && (always || inspect !== undefined || control !== undefined || open !== undefined);
   if (not !== undefined && (inspect ?? control ?? open) !== undefined)
     throw new UsageError(
       `troupe ${command}: expected --no-inspect or an option of the inspector (--inspect, --inspect-control, --open), got both`,
     );
+  if (look !== undefined && control !== undefined)
+    throw new UsageError(`troupe ${command}: expected --inspect-control or --no-inspect-control, got both`);
   return {
     inspect: wanted,
-    control: control !== undefined,
+    control: control !== undefined || (always && look === undefined),
     open: open !== undefined,
     record: record === undefined ? undefined : resolve(record),
   };

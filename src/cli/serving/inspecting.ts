@@ -75,7 +75,9 @@ async function startInspector(
   const inspector = await openAt(address?.port ?? 0, open);
   const { port } = new URL(inspector.url);
   if (Number(port) !== address?.port)
-    say(`troupe ${command}: inspector at ${inspector.url}${control ? ' (it can control the server)' : ''}`);
+    say(
+      `troupe ${command}: inspector at ${inspector.url}${control && command !== 'dev' ? ' (it can control the server)' : ''}`,
+    );
   options.onPort?.(Number(port));
   if (options.open) openInBrowser(new URL(inspector.url), () => say(noBrowser(command)));
   await attempt(`troupe ${command}: cannot register the inspector for troupe top`, async () => {

@@ -57,12 +57,22 @@ const GATHER_MS = 60;
 const MAX_WAITING = 32;
 /** Bounds of a request, and of the parameters of a question, as the page shows them. */
 const SHOWN: Bounds = { depth: 24, members: 500, text: 8_000, all: 64_000 };
-const ALL_ANSWERS = ['form', 'url', 'sampling', 'roots'] as const;
 
 export interface ServerCallsOptions {
-  readonly inside: Internals;
+  readonly inside: Pick<Internals, 'clock' | 'inspection' | 'log'>;
+  readonly reach: ServerReach;
   readonly redactor: Redactor;
   readonly version: string;
+}
+
+/** The way to the server: a transport in memory, or a client that is connected already. */
+export type ServerReach = Pick<Internals, 'open'> | ConnectedReach;
+
+/** A client that makes all calls, whatever their {@link CallerOptions}. The caller of the inspector closes it. */
+export interface ConnectedReach {
+  readonly client: Client;
+  /** The requests of the server that the client passes on to viewers. */
+  readonly questions: ViewerQuestions;
 }
 
 interface CallEntry {
@@ -114,8 +124,9 @@ export class ServerCalls {
 
   constructor(options: ServerCallsOptions) {
     this.#options = options;
-    this.#questions = new ViewerQuestions({
-      clock: options.inside.clock,
+    const { inside, reach } = options;
+    this.#questions = 'client' in reach ? reach.questions : new ViewerQuestions(inside.clock);
+    this.#questions.attach({
       callOf: (about) => this.#current.getStore()?.call ?? this.#runningOf(about),
       changed: () => this.#changed(),
     });
@@ -328,6 +339,7 @@ export class ServerCalls {
     for (const changes of this.#watched.values()) changes.end();
     const sessions = [...this.#sessions.values()];
     this.#sessions.clear();
+    if ('client' in this.#options.reach) return;
     // A session that is still opening is closed once it is open.
     for (const { client } of sessions) client.then((open) => open.close()).catch(() => {});
     await Promise.allSettled(sessions.map(({ opened }) => opened?.close()));
@@ -447,13 +459,15 @@ export class ServerCalls {
     const session = await this.#session(caller);
     session.running += 1;
     try {
-      return await run(await session.client);
+      const client = await session.client;
+      return await this.#caused(() => run(client));
     } finally {
       session.running -= 1;
     }
   }
 
-  async #session(caller: CallerOptions): Promise<Session> {
+  async #session(given: CallerOptions): Promise<Session> {
+    const caller = 'client' in this.#options.reach ? {} : given;
     const key = jsonTextOf({ ...caller });
     let session = this.#sessions.get(key);
     if (session) this.#sessions.delete(key);
@@ -489,12 +503,13 @@ export class ServerCalls {
   }
 
   async #connect(caller: CallerOptions): Promise<Client> {
+    const { inside, version, reach } = this.#options;
+    if ('client' in reach) return reach.client;
     // Most viewers only look: the client is loaded for the first call.
     const { connect, MemoryChannel } = await import('../../client/open-client.ts');
-    const { inside, version } = this.#options;
-    const { revision, principal, answers = ALL_ANSWERS, logLevel = 'info' } = caller;
+    const { revision, principal, answers, logLevel = 'info' } = caller;
     const clock = unheld(inside.clock);
-    const peer = await this.#peers();
+    const peer = await this.#peers(reach);
     const legacy = isLegacyRevision(revision);
     return connect(
       {
@@ -524,12 +539,12 @@ export class ServerCalls {
   }
 
   /** One transport serves all sessions. */
-  #peers(): Promise<(principal: string | undefined) => MemoryPeer> {
+  #peers({ open }: Pick<Internals, 'open'>): Promise<(principal: string | undefined) => MemoryPeer> {
     if (!this.#transport) {
       const { transport, connect } = memory();
-      this.#transport = this.#options.inside
-        .open(transport)
-        .then(() => (principal: string | undefined) => connect(principal === undefined ? {} : { principal }));
+      this.#transport = open(transport).then(
+        () => (principal: string | undefined) => connect(principal === undefined ? {} : { principal }),
+      );
       this.#transport.catch(() => {
         this.#transport = undefined;
       });
@@ -539,13 +554,17 @@ export class ServerCalls {
 
   /** Records what a call sends as its consequence. */
   #recorded(peer: MemoryPeer): Pick<MemoryPeer, 'send' | 'onText' | 'close' | 'closed'> {
-    const { inspection } = this.#options.inside;
     return {
-      send: (text) => inspection.withCause(this.#current.getStore()?.record ?? 0, () => peer.send(text)),
+      send: (text) => this.#caused(() => peer.send(text)),
       onText: (listener) => peer.onText(listener),
       close: () => peer.close(),
       closed: peer.closed,
     };
+  }
+
+  /** Runs with the record of the current call as the cause. */
+  #caused<T>(run: () => T): T {
+    return this.#options.inside.inspection.withCause(this.#current.getStore()?.record ?? 0, run);
   }
 
   // Views for the page

@@ -1,6 +1,7 @@
 /** Requests of the server that wait for a viewer: forms, pages, sampling and roots. */
 
-import type { ClientRoot, ConnectOptions, FormAnswer, PageAnswer } from '../../client/client-options.ts';
+import type { ClientRoot, FormAnswer, PageAnswer } from '../../client/client-options.ts';
+import type { Answerers } from '../../client/server-requests.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
 import { isJsonObject, isObject, type JsonObject } from '../../core/protocol/json.ts';
@@ -11,6 +12,7 @@ import type { Answerable } from './call-messages.ts';
 const MAX_QUESTIONS = 64;
 /** Milliseconds until an unanswered question is rejected. */
 const QUESTION_MS = 3_600_000;
+const ALL_ANSWERS = ['form', 'url', 'sampling', 'roots'] as const;
 
 export interface OpenQuestion {
   readonly id: number;
@@ -24,20 +26,26 @@ interface PendingQuestion extends OpenQuestion {
   settle(answer: JsonObject | Error): void;
 }
 
-export interface ViewerQuestionsOptions {
-  readonly clock: Clock;
+/** The calls of viewers, as the questions need them. */
+export interface QuestionedCalls {
   /** The call whose handler asks. */
   callOf(about: string | undefined): number | undefined;
   changed(): void;
 }
 
 export class ViewerQuestions {
-  readonly #options: ViewerQuestionsOptions;
+  readonly #clock: Clock;
   readonly #open = new Map<number, PendingQuestion>();
+  #calls: QuestionedCalls | undefined;
   #last = 0;
 
-  constructor(options: ViewerQuestionsOptions) {
-    this.#options = options;
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** A server may ask as soon as a client connects, which can be before there are calls. */
+  attach(calls: QuestionedCalls): void {
+    this.#calls = calls;
   }
 
   get all(): readonly OpenQuestion[] {
@@ -45,7 +53,7 @@ export class ViewerQuestions {
   }
 
   /** The functions of a client that answers these kinds of requests. */
-  answerers(kinds: readonly Answerable[]): Pick<ConnectOptions, 'elicit' | 'elicitUrl' | 'sample' | 'roots'> {
+  answerers(kinds: readonly Answerable[] = ALL_ANSWERS): Answerers {
     const has = (kind: Answerable): boolean => kinds.includes(kind);
     return {
       ...(has('form')
@@ -94,26 +102,25 @@ export class ViewerQuestions {
     signal: AbortSignal | undefined,
     about: string | undefined,
   ): Promise<JsonObject> {
-    const { clock, callOf, changed } = this.#options;
     if (this.#open.size >= MAX_QUESTIONS)
       throw new ProtocolError(ErrorCode.Overloaded, `${MAX_QUESTIONS} questions are open in the inspector`);
     this.#last += 1;
     const id = this.#last;
     return new Promise((resolve, reject) => {
       const abort = (): void => settle(new Error('the server or the caller gave the question up'));
-      const timer = clock.after(QUESTION_MS, () => settle(new Error(`no answer within ${QUESTION_MS} ms`)));
+      const timer = this.#clock.after(QUESTION_MS, () => settle(new Error(`no answer within ${QUESTION_MS} ms`)));
       const settle = (answer: JsonObject | Error): void => {
         if (!this.#open.delete(id)) return;
         timer.cancel();
         signal?.removeEventListener('abort', abort);
-        changed();
+        this.#calls?.changed();
         if (answer instanceof Error) reject(answer);
         else resolve(answer);
       };
-      this.#open.set(id, { id, kind, call: callOf(about), at: clock.now(), params, settle });
+      this.#open.set(id, { id, kind, call: this.#calls?.callOf(about), at: this.#clock.now(), params, settle });
       if (signal?.aborted) return abort();
       signal?.addEventListener('abort', abort, { once: true });
-      changed();
+      this.#calls?.changed();
     });
   }
 }

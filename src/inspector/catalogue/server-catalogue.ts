@@ -24,11 +24,30 @@ const VALUES: ReadonlySet<string> = new Set(['default', 'examples', 'example', '
 /** The marks of omitted parts (`redaction/plain-data.ts`). */
 const CUT = /«(?:…|more|\d+ more|(?!redacted)[\w ]+)»|… \(\d+ characters\)/;
 
+/** The elements of one kind. `all` returns a {@link CatalogueEntry} for each. */
+export interface ElementSource {
+  readonly catalogue: { readonly version: number; all(): readonly unknown[] };
+}
+
+/** An element, and the arguments that its server completes. */
+export interface CompletedElement {
+  readonly uri?: string;
+  readonly name?: string | undefined;
+  readonly complete?: object | undefined;
+}
+
 /** The parts of a server that describe what it offers. */
-export type CatalogueSource = Pick<Server, 'tools' | 'resources' | 'prompts' | 'machines'>;
+export interface CatalogueSource {
+  readonly tools: ElementSource;
+  readonly resources: ElementSource & { definitions(): readonly CompletedElement[] };
+  readonly prompts: ElementSource & { definitions(): readonly CompletedElement[] };
+  readonly machines: Pick<Server['machines'], 'definitions'>;
+}
 
 export interface CatalogueOptions {
   readonly server: CatalogueSource;
+  /** The revisions of its connections, newest first. Default: all that Troupe supports. */
+  readonly revisions?: readonly string[];
   /** The server as it introduces itself to clients. */
   introduction(): {
     readonly info: object;
@@ -40,7 +59,7 @@ export interface CatalogueOptions {
 }
 
 /** The registered element of one kind, as its registry holds it. */
-interface CatalogueEntry {
+export interface CatalogueEntry {
   readonly key: string;
   readonly definition: unknown;
   readonly source: string;
@@ -74,7 +93,7 @@ export class CatalogueReader {
   }
 
   #read(version: number): ServerCatalogue {
-    const { server, introduction, limits, redactor } = this.#options;
+    const { server, introduction, limits, redactor, revisions = SUPPORTED_REVISIONS } = this.#options;
     const { info, capabilities, instructions } = introduction();
     const budget = { left: MAX_CHARACTERS };
     const machines = server.machines.definitions();
@@ -93,7 +112,7 @@ export class CatalogueReader {
       server: this.#plain(info),
       ...(instructions === undefined ? {} : { instructions: redactor.text(instructions).slice(0, ELEMENT.text) }),
       capabilities: this.#plain(capabilities),
-      revisions: SUPPORTED_REVISIONS,
+      revisions,
       limits: this.#plain(limits),
       tools: read(server.tools.catalogue.all()),
       resources: read(resources.filter((entry) => !isTemplate(entry))),
@@ -147,13 +166,7 @@ export class CatalogueReader {
 }
 
 /** The arguments that each resource template and prompt completes, by its key. */
-function completers(
-  definitions: readonly {
-    readonly uri?: string;
-    readonly name?: string | undefined;
-    readonly complete?: object | undefined;
-  }[],
-): ReadonlyMap<string, readonly string[]> {
+function completers(definitions: readonly CompletedElement[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, readonly string[]>();
   for (const { uri, name, complete } of definitions) {
     const key = uri ?? name;

@@ -23,9 +23,8 @@ export interface InspectorRoutesOptions {
   readonly files: PageFiles;
   /** Undefined if the inspector was opened without control. */
   readonly controller: Controller | undefined;
-  /** Undefined for a program that is no server. */
-  readonly catalogue: CatalogueReader | undefined;
-  /** Undefined for a program that is no server. */
+  readonly catalogue: CatalogueReader;
+  /** Undefined for a client. */
   readonly coverage: Pick<ProcessCoverage, 'frame'> | undefined;
   /** The origin of the frames of views; undefined without control. */
   readonly frames: string | undefined;
@@ -64,7 +63,6 @@ export class InspectorRoutes implements ApiRoutes {
       '/api/look': (_, response, query) => sendJson(response, this.#view(readActor(query.get('actor')))),
       '/api/catalogue': (_, response, query) => {
         const { catalogue } = options;
-        if (!catalogue) throw new InputError(404, 'this program is a client: it offers nothing');
         if (query.get('version') === String(catalogue.version)) return send(response, 204);
         send(response, 200, 'application/json', catalogue.text());
       },

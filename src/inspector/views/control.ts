@@ -5,7 +5,7 @@
 import { isJsonObject, type JsonObject } from '../../core/protocol/json.ts';
 import type { Internals } from '../../features/server/internals.ts';
 import type { CallResult, CallsState } from '../calls/call-messages.ts';
-import { ServerCalls } from '../calls/server-calls.ts';
+import { ServerCalls, type ServerReach } from '../calls/server-calls.ts';
 import { InputError } from '../http/viewer-input.ts';
 import { jsonTextOf } from '../inspector-json.ts';
 import { plainOf } from '../redaction/plain-data.ts';
@@ -16,7 +16,8 @@ import { type Command, readCommand } from './read-command.ts';
 const MAX_LOGGED = 500;
 
 export interface ControllerOptions {
-  readonly inside: Internals;
+  readonly inside: Pick<Internals, 'clock' | 'inspection' | 'log' | 'audit'>;
+  readonly reach: ServerReach;
   readonly redactor: Redactor;
   readonly version: string;
   /** Ends a connection. */

@@ -48,8 +48,16 @@ async function find(page: Page, name: string): Promise<void> {
 test('shows the server, and each element with its schema, hints, and the JSON on demand', async () => {
   const page = await openServer();
   const about = await page.locator('.offer-page').innerText();
-  assert.match(about, /Everything[\s\S]*Call any tool[\s\S]*listChanged[\s\S]*2026-07-28[\s\S]*maxInFlight/);
+  assert.match(
+    about,
+    /Everything[\s\S]*Tools[\s\S]*echo\s+Returns[\s\S]*Call any tool[\s\S]*listChanged[\s\S]*2026-07-28[\s\S]*\d+ limits/,
+  );
+  assert.not.match(about, 'maxInFlight', 'what a reader seldom asks for is closed');
   assert.is(await page.locator('.offer-page img.offer-icon').count(), 1);
+  await page.locator('.limits-of > summary').click();
+  await page.locator('.limits', { hasText: 'maxInFlight' }).waitFor();
+  await page.locator('.offered .link', { hasText: 'list_primes' }).click();
+  await page.locator('.offer-name', { hasText: 'list_primes' }).waitFor();
   await find(page, 'json_schema_2020_12_tool');
   const schema = await page.locator('.schema').first().innerText();
   assert.match(schema, /address\s+object[\s\S]*street\s+string[\s\S]*phone\s+email[\s\S]*requires phone/);
