@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { betterIn, type Pane, type PlacedChart, type Rect } from '../../../src/features/charts/placed.ts';
 import { isFrameless, walk } from '../../../src/features/charts/sketch.ts';
 import { ChartList } from './ChartList.tsx';
-import { type Pictures, picturesOf, readyPictures } from './layout/start.ts';
+import { draftOf, type Pictures, picturesOf, readyPictures } from './layout/start.ts';
 import { marksOf } from './marks.ts';
 import { measure } from './measure.ts';
 import { Picture } from './Picture.tsx';
@@ -147,7 +147,13 @@ function usePictures({ id, chart }: ChartProps, pane: Pane | undefined): Picture
   useEffect(() => {
     if (pane === undefined) return;
     let wanted = true;
+    let isFinal = readyPictures(id) !== undefined;
+    if (!isFinal)
+      void draftOf(chart, measure, pane).then((pictures) => {
+        if (wanted && !isFinal && pictures !== undefined) setReady({ id, pictures });
+      });
     void picturesOf(id, chart, measure, pane).then((pictures) => {
+      isFinal = true;
       if (wanted) setReady({ id, pictures });
     });
     return () => {

@@ -5,6 +5,7 @@ import {
   type ActorLine,
   differences,
   displayName,
+  hasFinished,
   hibernates,
   LIVE,
   type Since,
@@ -35,6 +36,7 @@ export function ActorDetail({ line }: { readonly line: ActorLine }) {
   const fresh = view !== undefined && view.seq >= (standing?.seq ?? 0);
   const waits = waitsOf(data, address, at);
   const context = line.context(at);
+  const finished = hasFinished(data, address, at);
   return (
     <article class="what">
       <header>
@@ -59,10 +61,11 @@ export function ActorDetail({ line }: { readonly line: ActorLine }) {
         )}
       </header>
       {alive ? <Waiting waits={waits} /> : null}
-      {alive && waits?.length === 0 ? <p class="idle">Idle until the next message.</p> : null}
+      {alive && finished ? <p class="idle">It has finished, and accepts no more events.</p> : null}
+      {alive && !finished && waits?.length === 0 ? <p class="idle">Idle until the next message.</p> : null}
       {context === undefined || isEmpty(context) ? null : <Context line={line} />}
       {line.chart === undefined || !alive ? null : <NextSteps line={line} {...(fresh ? { next: view.next } : {})} />}
-      {line.chart !== undefined && alive && isLive.value && connection.value.state === 'live' ? (
+      {line.chart !== undefined && alive && !finished && isLive.value && connection.value.state === 'live' ? (
         <WhatIfForm key={address} line={line} />
       ) : null}
       {isLive.value && data.hello?.control === true ? <Act line={line} /> : null}

@@ -61,7 +61,8 @@ function ChartOf({ line }: { readonly line: ActorLine }) {
   const props: ChartProps = {
     id: chart.id,
     chart: chart.root,
-    active: standing?.active ?? [],
+    // A page that was opened later has the active states of the server's view only.
+    active: standing?.active.length ? standing.active : (view?.active ?? []),
     delays: line.running(at).map(({ event, due, delay }) => ({ event, due, lasts: delay })),
     // Read once: the animations of the chart's timers run without it.
     now: now.peek(),

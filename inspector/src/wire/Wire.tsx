@@ -2,8 +2,10 @@
 import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import {
+  argumentLine,
   displayName,
   doorName,
+  isMachinery,
   type Model,
   statusAt,
   type Timing,
@@ -95,7 +97,7 @@ function Rows({ exchanges }: { readonly exchanges: readonly WireExchange[] }) {
         <span>time</span>
         <span>client</span>
         <span>method</span>
-        <span>served by</span>
+        <span>arguments, or served by</span>
         <span class="right">size</span>
         <span class="right">took</span>
         <span>status</span>
@@ -142,7 +144,9 @@ function widthsOf(exchanges: readonly WireExchange[]): {
   let [client, server, time] = [0, 0, 0];
   for (const exchange of exchanges.slice(-MEASURED)) {
     client = Math.max(client, clientIn(data, exchange).length);
-    if (exchange.servedBy !== undefined) server = Math.max(server, nameIn(data, exchange.servedBy).length);
+    const { length } =
+      argumentLine(exchange) ?? (exchange.servedBy === undefined ? '' : nameIn(data, exchange.servedBy));
+    server = Math.max(server, length);
   }
   // Times of another day have a date.
   for (const exchange of [exchanges[0], exchanges.at(-1)])
@@ -181,6 +185,7 @@ function WireRow({ row, index, chosen }: WireRowProps) {
   const notices = exchange.notices.filter(({ seq }) => seq <= place.value).length;
   const client = clientIn(data, exchange);
   const server = exchange.servedBy === undefined ? undefined : nameIn(data, exchange.servedBy);
+  const given = servedByAuthor(data, exchange) ? undefined : argumentLine(exchange);
   const choose = (): void =>
     select({ exchange: exchange.key, ...(notification === undefined ? {} : { record: notification.seq }) });
   return (
@@ -229,8 +234,8 @@ function WireRow({ row, index, chosen }: WireRowProps) {
           </>
         )}
       </span>
-      <span class="who" title={notification ? undefined : server}>
-        {notification ? '' : server}
+      <span class={`who${given === undefined ? '' : ' mono'}`} title={notification ? undefined : (given ?? server)}>
+        {notification ? '' : (given ?? server)}
       </span>
       <span class="right">{notification ? '' : bytes(exchange.bytes + (exchange.answerBytes ?? 0))}</span>
       <span class={`right took ${status}`}>
@@ -246,6 +251,12 @@ function WireRow({ row, index, chosen }: WireRowProps) {
 function Took({ exchange, open }: { readonly exchange: WireExchange; readonly open: boolean }) {
   const until = open ? now.value : (exchange.endAt ?? exchange.at);
   return <>{duration(until - exchange.at)}</>;
+}
+
+/** Parts of every server (`executor/tools`) say nothing about a call; a handle or a task does. */
+function servedByAuthor(data: Model, { servedBy }: WireExchange): boolean {
+  const line = data.actor(servedBy ?? '');
+  return line !== undefined && !isMachinery(line.kind);
 }
 
 function nameIn(data: Model, address: string): string {

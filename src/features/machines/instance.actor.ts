@@ -63,7 +63,8 @@ export class Instance implements TurnLoopOwner {
   state(): string {
     const { activation } = this.#turns;
     const { name } = this.life;
-    return name === 'active' && activation ? pathOf(activation.hosted.snapshot) : name;
+    // A machine that is done is in its final state, which says more than `done`.
+    return (name === 'active' || name === 'done') && activation ? pathOf(activation.hosted.snapshot) : name;
   }
 
   /** True if it may hibernate: it has no work and no queued call. */

@@ -4,11 +4,13 @@
  */
 export { type ActorLife, ActorLine, type PendingTimer, type Since, type Standing } from './actor-line.ts';
 export { isUpstream } from './belonging.ts';
+export { argumentLine, lastCalls, resultLine } from './call-lines.ts';
 export { type ActorChange, changes } from './changes.ts';
 export { type Coverage, KnownChart, type Visits } from './chart-coverage.ts';
 export { hasClient } from './clients.ts';
 export { clusterNodesOf, type KnownNodes, type NodeLine } from './cluster-nodes.ts';
 export { errorOf, type FailureGroup, failuresOf } from './failure-groups.ts';
+export { hasFinished } from './finished.ts';
 export {
   type Hibernating,
   hibernates,

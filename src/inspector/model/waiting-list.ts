@@ -2,6 +2,7 @@
 import type { ActorKind, Wait } from '../frames.ts';
 import type { ActorLine } from './actor-line.ts';
 import { isUpstream } from './belonging.ts';
+import { hasFinished } from './finished.ts';
 import { hibernatingOf, hibernatingSessionsOf } from './hibernating.ts';
 import { isAuthored } from './message-rows.ts';
 import type { Model } from './model.ts';
@@ -109,6 +110,8 @@ function rowsOf(model: Model, node: TreeNode, client: string | undefined, seq: n
     (gone !== undefined && asleep !== true)
   )
     return [];
+  // Nothing reaches an instance in a final state.
+  if (kind === 'handle' && hasFinished(model, node.actor ?? '', seq)) return [];
   // The call that the server relays has a row.
   if (isUpstream(model.actor(node.actor ?? node.exchange?.connection ?? ''))) return [];
   if (asleep === true) return [idleRow(model, node, client, seq)];

@@ -1,6 +1,16 @@
 /** Requests and their answers are paired, whoever asks, and what is in between belongs to them. */
 import * as assert from 'uvu/assert';
-import { exchangeWaits, failuresOf, LIVE, statusAt, timings } from '../../../src/inspector/model/index.ts';
+import type { Plain } from '../../../src/inspector/frames.ts';
+import {
+  argumentLine,
+  exchangeWaits,
+  failuresOf,
+  LIVE,
+  lastCalls,
+  resultLine,
+  statusAt,
+  timings,
+} from '../../../src/inspector/model/index.ts';
 import { suite } from '../../harness/door.ts';
 import { call, FrameFeed, result, shop } from './frames.ts';
 
@@ -183,4 +193,35 @@ test('the progress of a call from before the observation is one row', () => {
     feed.model.exchanges.all.until(LIVE).map(({ notices }) => notices.length),
     [2, 0],
   );
+});
+
+test('the last calls are lines: what was passed, and the first text, the data or the error that came back', () => {
+  const shopping = shop();
+  const reply = (id: number, args: Plain, answer: Plain): void => {
+    const at = shopping.wire('in', call(id, `tool_${id}`, args));
+    shopping.wire('out', answer, { about: at, cause: at });
+  };
+  reply(1, { sku: 'tea', quantity: 2 }, result(1, { content: [{ type: 'text', text: 'Added\n2 teas' }] }));
+  reply(2, {}, result(2, { structuredContent: { total: 7 } }));
+  reply(3, { list: [1, 2] }, { jsonrpc: '2.0', id: 3, error: { code: -32602, message: 'no such list' } });
+  reply(4, { text: 'a'.repeat(1_000) }, result(4, { content: [{ type: 'text', text: 'b'.repeat(1_000) }] }));
+  shopping.wire('in', { jsonrpc: '2.0', id: 5, method: 'tools/list' });
+  shopping.wire('in', call(6, 'slow'));
+  const { model } = shopping;
+  const calls = lastCalls(model, LIVE, 5);
+  assert.equal(
+    calls.map(({ target }) => target),
+    ['slow', 'tool_4', 'tool_3', 'tool_2', 'tool_1'],
+  );
+  const [slow, long, ...rest] = calls.map((each) => [argumentLine(each), resultLine(each, LIVE)]);
+  assert.equal(slow, [undefined, undefined]);
+  assert.equal(
+    long?.map((line) => line?.length),
+    [161, 161],
+  );
+  assert.equal(rest, [
+    ['list: [1,2]', 'no such list'],
+    [undefined, '{"total":7}'],
+    ['sku: tea, quantity: 2', 'Added 2 teas'],
+  ]);
 });

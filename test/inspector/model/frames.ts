@@ -14,7 +14,7 @@ export const hello: HelloFrame = {
   live: true,
 };
 
-const leaf = (path: string, edges: ChartNode['edges'] = [], type: ChartNode['type'] = 'atomic'): ChartNode => ({
+export const leaf = (path: string, edges: ChartNode['edges'] = [], type: ChartNode['type'] = 'atomic'): ChartNode => ({
   key: path.split('.').at(-1) ?? '',
   path,
   type,

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { ActorView } from '../../../src/inspector/frames.ts';
 import { LIVE, progressOf, waitingList } from '../../../src/inspector/model/index.ts';
 import { suite } from '../../harness/door.ts';
-import { call, type FrameFeed, result, shop } from './frames.ts';
+import { call, type FrameFeed, leaf, order, result, shop } from './frames.ts';
 
 const test = suite('model: the list of everything that waits');
 
@@ -128,5 +128,54 @@ test('a question of a client without a session is one row: its request asks', ()
   assert.equal(
     rows.map(({ who, actor, wait }) => [who, actor, wait.whom, wait.until]),
     [['refund', 'request 1', 'the user of goose', 9_000]],
+  );
+});
+
+test('an instance in a final state waits for nothing, whether the page saw its last step, or was opened later', () => {
+  const ending = (status: 'active' | 'done', after: (feed: FrameFeed) => void): readonly string[] => {
+    const feed = shop();
+    feed.frame({
+      type: 'chart',
+      id: 'order-2',
+      chart: { ...order.chart, nodes: [...order.chart.nodes, leaf('returned', [], 'final')] },
+    });
+    feed.record({ type: 'created', actor: 'order_1', kind: 'handle', chart: 'order-2' });
+    if (status === 'done')
+      feed.record({
+        type: 'step',
+        actor: 'order_1',
+        event: 'no',
+        edges: ['confirming#1'],
+        active: ['returned'],
+        status,
+        handled: true,
+      });
+    after(feed);
+    return lines(feed);
+  };
+  const session = ['idle claude: its next request, nobody, –'];
+  assert.equal(
+    ending('done', () => {}),
+    session,
+    'after its last step',
+  );
+  assert.equal(
+    ending('active', (feed) => feed.state('order_1', 'returned')),
+    session,
+    'in its final state',
+  );
+  for (const state of ['done', 'failed', 'ended', 'quarantined'])
+    assert.equal(
+      ending('active', (feed) => feed.state('order_1', state)),
+      session,
+      state,
+    );
+  assert.equal(
+    ending('done', (feed) => feed.record({ type: 'gone', actor: 'order_1', why: 'hibernation' })),
+    session,
+    'after it has left memory',
+  );
+  assert.ok(
+    ending('active', (feed) => feed.state('order_1', 'paid')).includes('idle order_1: its next event, nobody, –'),
   );
 });

@@ -43,6 +43,22 @@ export function picturesOf(id: string, chart: ChartNode, measure: Measure, pane 
   return pictures;
 }
 
+/** Maximum number of lines of a chart with a draft: the page lays it out itself, in some milliseconds. */
+const MOST_DRAFTED = 40;
+
+/**
+ * Pictures of a small chart by dagre, in this thread. The worker with ELK is a file of 1.5 MB and takes a second or more
+ * for its first layout; a reader sees the draft until then.
+ *
+ * @returns undefined for a large chart, and if the page was opened as a file
+ */
+export async function draftOf(chart: ChartNode, measure: Measure, pane: Pane): Promise<Pictures | undefined> {
+  const sketched = sketch(chart, measure);
+  if (sketched.edges.length > MOST_DRAFTED || location.protocol === 'file:') return undefined;
+  const layoutHere = await hereLayout();
+  return Promise.all(DIRECTIONS.map((direction) => layoutHere(sketched, direction, pane)));
+}
+
 /** The finished pictures of a chart. */
 export function readyPictures(id: string): Pictures | undefined {
   return done.get(id);
