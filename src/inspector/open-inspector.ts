@@ -23,6 +23,7 @@ import { Observation } from './stream/observation.ts';
 import { ProcessCoverage } from './stream/process-coverage.ts';
 import { type Recorder, type RecordOptions, recordInto, recordingOf } from './stream/recording.ts';
 import { Viewers } from './stream/viewers.ts';
+import type { Watcher } from './stream/watcher.ts';
 import { Controller } from './views/control.ts';
 
 export interface InspectorOptions {
@@ -42,6 +43,11 @@ export interface InspectorOptions {
   readonly redact?: RedactOptions;
   /** Maximum number of viewers at once. Default 16. */
   readonly maxViewers?: number;
+  /**
+   * True: observes the server from the start, at the cost of an open page, so that a page shows what happened before it
+   * was opened: up to 16 MB of frames. Default: observes while a page is open.
+   */
+  readonly history?: boolean;
   /**
    * Returns how a client is connected: the page shows it while no client is. Called for each viewer. Default: the page
    * shows nothing.
@@ -69,12 +75,16 @@ const MAX_ENTRY = 4_000;
 /** Maximum number of logged faults of the inspector itself. */
 const MAX_FAULTS = 5;
 
+/** Keeps the observation attached without a viewer. Its frames wait in the backlog. */
+const IN_ADVANCE: Watcher = { focus: new Set(), everything: false, deliver() {}, viewChanged() {} };
+
 const ROWS: option.Rows<InspectorOptions> = {
   port: option.portNumber,
   token: problemOfToken,
   control: option.flag,
   redact: option.anything,
   maxViewers: option.count,
+  history: option.flag,
   connect: option.functional,
 };
 
@@ -88,12 +98,19 @@ const ROWS: option.Rows<InspectorOptions> = {
  */
 export async function openInspector(server: Server, options: InspectorOptions = {}): Promise<OpenInspector> {
   const inside = insideOf(server, 'openInspector');
-  const { port = 0, token = newToken(), control = false, maxViewers = 16, connect = () => undefined } = options;
+  const {
+    port = 0,
+    token = newToken(),
+    control = false,
+    maxViewers = 16,
+    history = false,
+    connect = () => undefined,
+  } = options;
   option.check('openInspector: ', options, ROWS);
   const controller: ControllerOf | undefined = control
     ? (redactor, end) => new Controller({ inside, reach: inside, redactor, version: packageVersion(), end })
     : undefined;
-  const settings = { port, token, maxViewers, redact: options.redact ?? {}, connect };
+  const settings = { port, token, maxViewers, history, redact: options.redact ?? {}, connect };
   const program = { ...inside, info: server.info };
   const coverage = new ProcessCoverage(server, inside.inspection, inside.clock);
   const readers = { coverage, catalogue: (redactor: Redactor) => catalogueOf(server, inside, redactor) };
@@ -137,7 +154,7 @@ export async function openInspectorOn({ client, questions, listing }: InspectedC
   const { name, version, title, revision } = client.server;
   // A chart is that of an actor; a client registers none besides.
   const program = { ...inside, machines: () => [], info: { name, version, title }, remote: true };
-  const settings = { port: 0, token: newToken(), maxViewers: 16, redact: {}, connect: () => undefined };
+  const settings = { port: 0, token: newToken(), maxViewers: 16, history: true, redact: {}, connect: () => undefined };
   const controller: ControllerOf = (redactor, end) =>
     new Controller({ inside, reach: { client, questions }, redactor, version: packageVersion(), end });
   const catalogue = (redactor: Redactor): CatalogueReader =>
@@ -222,6 +239,7 @@ class Inspecting implements OpenInspector, Transport {
     this.#observation = observe(program, this.#redactor);
     this.#catalogue = readers.catalogue(this.#redactor);
     this.#coverage = readers.coverage;
+    if (options.history) this.#observation.watch(IN_ADVANCE);
     const hello = helloOf(program, controller !== undefined);
     this.#viewers = new Viewers({
       observation: this.#observation,

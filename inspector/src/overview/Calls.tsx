@@ -1,12 +1,48 @@
 /** The last calls: the tool, its arguments, its result and its time. */
-import { argumentLine, resultLine, statusAt, type WireExchange } from '../../../src/inspector/model/index.ts';
+import { useMemo } from 'preact/hooks';
+import {
+  argumentLine,
+  doorName,
+  lastCalls,
+  resultLine,
+  statusAt,
+  type WireExchange,
+} from '../../../src/inspector/model/index.ts';
 import { At } from '../parts/parts.tsx';
 import { duration } from '../parts/time.ts';
-import { now, place, select, selection } from '../store/state.ts';
+import { fits } from '../store/filter.ts';
+import { cursor, filter, known, now, place, select, selection, version } from '../store/state.ts';
 import { Outcome } from '../wire/Outcome.tsx';
 import { rowKeys } from './row-keys.ts';
 
-export function Calls({ calls }: { readonly calls: readonly WireExchange[] }) {
+/** Number of calls on the page. The others are on the wire. */
+const MOST = 6;
+
+export function Calls() {
+  const calls = useMemo(
+    () =>
+      lastCalls(known(), cursor.value, MOST).filter((call) =>
+        fits(filter.value, {
+          types: [call.method],
+          status: statusAt(call, place.value),
+          actors: [call.client, call.servedBy],
+          words: [call.target, argumentLine(call)],
+        }),
+      ),
+    [version.value, place.value, filter.value],
+  );
+  if (calls.length === 0) return null;
+  return (
+    <section aria-labelledby="overview-calls">
+      <header class="overview-head">
+        <h2 id="overview-calls">Last calls</h2>
+      </header>
+      <CallTable calls={calls} />
+    </section>
+  );
+}
+
+function CallTable({ calls }: { readonly calls: readonly WireExchange[] }) {
   return (
     <table class="calls-table" onKeyDown={rowKeys}>
       <thead>
@@ -27,7 +63,8 @@ export function Calls({ calls }: { readonly calls: readonly WireExchange[] }) {
 }
 
 function CallLine({ call }: { readonly call: WireExchange }) {
-  const { key, method, target = method, client, at, endAt } = call;
+  const { key, method, target = method, connection, at, endAt } = call;
+  const client = call.client ?? doorName(known(), connection);
   const seq = place.value;
   const given = argumentLine(call);
   const result = resultLine(call, seq);
@@ -42,7 +79,9 @@ function CallLine({ call }: { readonly call: WireExchange }) {
             {target}
           </button>
         </span>
-        {client === undefined ? null : <span class="cell-beside">{client}</span>}
+        <span class="cell-beside" title={client}>
+          {client}
+        </span>
       </th>
       <td>
         <span class="two-lines mono" title={given}>

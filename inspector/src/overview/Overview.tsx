@@ -1,29 +1,20 @@
 /** The home page: the last calls, everything that waits, and the failures. */
 import { useEffect, useMemo } from 'preact/hooks';
-import {
-  argumentLine,
-  clusterNodesOf,
-  failuresOf,
-  hasClient,
-  lastCalls,
-  statusAt,
-  waitingList,
-} from '../../../src/inspector/model/index.ts';
+import { clusterNodesOf, failuresOf, hasClient, waitingList } from '../../../src/inspector/model/index.ts';
 import { later } from '../parts/Later.tsx';
 import { plural } from '../parts/time.ts';
 import { fits } from '../store/filter.ts';
 import { connection, cursor, filter, known, place, tree, version } from '../store/state.ts';
 import { refreshWaits } from '../store/waits.ts';
-import { Calls } from './Calls.tsx';
 import { Connect } from './Connect.tsx';
 import { Failures } from './Failures.tsx';
 import { Waiting } from './Waiting.tsx';
 import './overview.css';
 
-/** Number of calls on this page. The others are on the wire. */
-const MOST_CALLS = 6;
 /** Interval of the requests for missing deadlines, in milliseconds. */
 const REFRESH_MS = 1_000;
+
+const Calls = later('The list of calls', async () => (await import('./Calls.tsx')).Calls);
 
 /** Maximum number of servers share their store with no other. */
 const Nodes = later('The list of nodes', async () => (await import('./Nodes.tsx')).Nodes);
@@ -43,18 +34,6 @@ export function Overview() {
         }),
       ),
     [version.value, tree.value, filter.value],
-  );
-  const calls = useMemo(
-    () =>
-      lastCalls(data, cursor.value, MOST_CALLS).filter((call) =>
-        fits(filter.value, {
-          types: [call.method],
-          status: statusAt(call, place.value),
-          actors: [call.client, call.servedBy],
-          words: [call.target, argumentLine(call)],
-        }),
-      ),
-    [version.value, place.value, filter.value, data],
   );
   const failures = useMemo(
     () =>
@@ -86,14 +65,7 @@ export function Overview() {
       {lonely && !help ? (
         <p class="overview-none">No client is connected. The calls of clients will appear here.</p>
       ) : null}
-      {calls.length === 0 ? null : (
-        <section aria-labelledby="overview-calls">
-          <header class="overview-head">
-            <h2 id="overview-calls">Last calls</h2>
-          </header>
-          <Calls calls={calls} />
-        </section>
-      )}
+      <Calls />
       <section aria-labelledby="overview-waiting">
         <header class="overview-head">
           <h2 id="overview-waiting">Waiting</h2>

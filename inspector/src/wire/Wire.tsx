@@ -234,7 +234,7 @@ function WireRow({ row, index, chosen }: WireRowProps) {
           </>
         )}
       </span>
-      <span class={`who${given === undefined ? '' : ' mono'}`} title={notification ? undefined : (given ?? server)}>
+      <span class={given === undefined ? 'who' : 'given mono'} title={notification ? undefined : (given ?? server)}>
         {notification ? '' : (given ?? server)}
       </span>
       <span class="right">{notification ? '' : bytes(exchange.bytes + (exchange.answerBytes ?? 0))}</span>

@@ -71,7 +71,14 @@ async function startInspector(
   const { connectHelp } = await import('../setup/connect-lines.ts');
   const connect = () => options.connect?.() ?? connectHelp(target, process.argv.slice(2));
   const open = (port: number) =>
-    openInspector(server, { port, control, connect, ...(address === undefined ? {} : { token: address.token }) });
+    openInspector(server, {
+      port,
+      control,
+      connect,
+      // A developer opens the page after the first calls.
+      history: command === 'dev',
+      ...(address === undefined ? {} : { token: address.token }),
+    });
   const inspector = await openAt(address?.port ?? 0, open);
   const { port } = new URL(inspector.url);
   if (Number(port) !== address?.port)

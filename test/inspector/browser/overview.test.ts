@@ -43,6 +43,10 @@ test('the page opens with it: who waits, for what, for whom, until when and why,
   await counting.locator('[role=progressbar]').waitFor();
   assert.match(await counting.innerText(), /\d+ of 40 · shelf \d+/);
 
+  const added = page.locator('.calls-table tr', { hasText: 'order_add_item' }).first();
+  await added.getByText(/^handle: .*, sku: coffee$/).waitFor();
+  assert.match(await added.innerText(), /claude-code[\s\S]*Invalid arguments for tool "order_add_item"/);
+
   const lefts = await page
     .locator('.waiting-table tr.busy time')
     .evaluateAll((all) => all.map((each) => (each.closest('.cell-until') ? each.getAttribute('datetime') : undefined)));
