@@ -345,6 +345,8 @@ const NO_SESSION =
   'Mcp-Session-Id: unknown session. It may have ended, or expired when idle (http.sessionIdleMs). Open a new one with "initialize"';
 
 function expectedEvents(accept: string | undefined): string {
+  if (/\btext\/html\b/i.test(accept ?? ''))
+    return 'this address is an MCP server, and shows no page. Give it to an MCP client, or try it with `npx troupe call ADDRESS`';
   return `Accept: expected text/event-stream for a GET, got ${shown(accept)}`;
 }
 

@@ -181,6 +181,14 @@ test('a GET that belongs to Streamable HTTP opens no HTTP+SSE: with a session, a
     }
   }));
 
+test('a browser learns that the address is for MCP clients', () =>
+  serving(async ({ url }) => {
+    const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+    const answer = await ask(url, { method: 'GET', headers: { accept } });
+    assert.is(answer.status, 406);
+    assert.match(await answer.text(), 'this address is an MCP server, and shows no page. Give it to an MCP client');
+  }));
+
 test('/sse beside the endpoint serves HTTP+SSE whatever else its GET says, and nothing else', () =>
   serving(
     async ({ url, sessions }) => {
