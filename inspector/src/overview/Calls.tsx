@@ -72,7 +72,7 @@ function CallLine({ call }: { readonly call: WireExchange }) {
   const chosen = selection.value.exchange === key;
   const choose = (): void => select({ exchange: key });
   return (
-    <tr class={chosen ? 'busy chosen' : 'busy'} onClick={choose}>
+    <tr class={`${isOpen ? 'busy' : 'ended'}${chosen ? ' chosen' : ''}`} onClick={choose}>
       <th scope="row">
         <span class="cell-main">
           <button type="button" class="row-button" title={target} aria-pressed={chosen} onClick={choose}>

@@ -97,7 +97,7 @@ function Rows({ exchanges }: { readonly exchanges: readonly WireExchange[] }) {
         <span>time</span>
         <span>client</span>
         <span>method</span>
-        <span>arguments, or served by</span>
+        <span>arguments, actor</span>
         <span class="right">size</span>
         <span class="right">took</span>
         <span>status</span>
@@ -144,9 +144,7 @@ function widthsOf(exchanges: readonly WireExchange[]): {
   let [client, server, time] = [0, 0, 0];
   for (const exchange of exchanges.slice(-MEASURED)) {
     client = Math.max(client, clientIn(data, exchange).length);
-    const { length } =
-      argumentLine(exchange) ?? (exchange.servedBy === undefined ? '' : nameIn(data, exchange.servedBy));
-    server = Math.max(server, length);
+    server = Math.max(server, servedIn(data, exchange).text?.length ?? 0);
   }
   // Times of another day have a date.
   for (const exchange of [exchanges[0], exchanges.at(-1)])
@@ -184,8 +182,7 @@ function WireRow({ row, index, chosen }: WireRowProps) {
   const status = statusAt(exchange, place.value);
   const notices = exchange.notices.filter(({ seq }) => seq <= place.value).length;
   const client = clientIn(data, exchange);
-  const server = exchange.servedBy === undefined ? undefined : nameIn(data, exchange.servedBy);
-  const given = servedByAuthor(data, exchange) ? undefined : argumentLine(exchange);
+  const served = servedIn(data, exchange);
   const choose = (): void =>
     select({ exchange: exchange.key, ...(notification === undefined ? {} : { record: notification.seq }) });
   return (
@@ -234,8 +231,8 @@ function WireRow({ row, index, chosen }: WireRowProps) {
           </>
         )}
       </span>
-      <span class={given === undefined ? 'who' : 'given mono'} title={notification ? undefined : (given ?? server)}>
-        {notification ? '' : (given ?? server)}
+      <span class={served.isArguments ? 'given mono' : 'who'} title={notification ? undefined : served.text}>
+        {notification ? '' : served.text}
       </span>
       <span class="right">{notification ? '' : bytes(exchange.bytes + (exchange.answerBytes ?? 0))}</span>
       <span class={`right took ${status}`}>
@@ -253,10 +250,16 @@ function Took({ exchange, open }: { readonly exchange: WireExchange; readonly op
   return <>{duration(until - exchange.at)}</>;
 }
 
-/** Parts of every server (`executor/tools`) say nothing about a call; a handle or a task does. */
-function servedByAuthor(data: Model, { servedBy }: WireExchange): boolean {
+/** The handle or the task that served it. Parts of every server (`executor/tools`) say nothing: its arguments do. */
+function servedIn(
+  data: Model,
+  exchange: WireExchange,
+): { readonly text: string | undefined; readonly isArguments: boolean } {
+  const { servedBy } = exchange;
   const line = data.actor(servedBy ?? '');
-  return line !== undefined && !isMachinery(line.kind);
+  if (servedBy === undefined || (line && isMachinery(line.kind)))
+    return { text: argumentLine(exchange), isArguments: true };
+  return { text: nameIn(data, servedBy), isArguments: false };
 }
 
 function nameIn(data: Model, address: string): string {
