@@ -50,7 +50,7 @@ export interface ConfiguredServer {
 }
 
 /** The options of a mount that a configuration can set. */
-type ConfiguredOptions = Omit<MountOptions, 'auth' | 'allow' | 'pinFile'> & {
+type ConfiguredOptions = Omit<MountOptions, 'auth' | 'allow' | 'pinFile' | 'catalogueFile'> & {
   readonly auth?: false | ConfiguredAuth;
 };
 

@@ -1,11 +1,12 @@
 /** Mounts the servers of a configuration file, and follows its changes while calls run. */
 import { readFileSync, realpathSync } from 'node:fs';
-import { basename, dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { TokenStore } from '../client/oauth/token-store.ts';
 import { delayAfter } from '../core/kernel/back-off.ts';
 import { type Clock, pause, systemClock } from '../core/kernel/clock.ts';
 import { Watch } from '../core/kernel/files/file-watch.ts';
 import type { OperatorLogLevel } from '../core/kernel/operator-log.ts';
+import { sha256 } from '../core/kernel/sha256.ts';
 import { messageOf } from '../core/protocol/json.ts';
 import { type ConfiguredServer, type GatewayConfiguration, readConfiguration } from './configuration.ts';
 import type { Mount, MountOptions, MountTarget } from './mounts/mount-options.ts';
@@ -22,6 +23,8 @@ export interface GatewayOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The grants of sign-ins, those of `troupe login` among them. Default: memory. */
   readonly tokens?: TokenStore;
+  /** The directory of the catalogues, for a server whose store does not survive the process. Default: they are not kept. */
+  readonly catalogues?: string;
   /** Receives one line for each thing that the operator must know. */
   say(level: OperatorLogLevel, line: string): void;
   readonly clock?: Clock;
@@ -31,6 +34,11 @@ export interface GatewayOptions {
 const COMMAND_PATIENCE = { connectMs: 60_000, probeMs: 5_000, listMs: 75_000, upstreamWaitMs: 60_000 } as const;
 /** Delays in milliseconds after a server could not be replaced: doubled with each failure. */
 const RETRY = { fromMs: 1_000, toMs: 60_000 } as const;
+
+/** The file with the catalogue of a server of a configuration. */
+function catalogueFileOf(directory: string, file: string, name: string): string {
+  return join(directory, `${sha256(`${resolve(file)}\0${name}`).slice(0, 32)}.json`);
+}
 
 /** The lock file of a configuration: `mcp.json` has `mcp.lock.json`. */
 export function lockFileOf(file: string): string {
@@ -247,11 +255,12 @@ class ServerPlace {
     }
     const patience = 'command' in wanted.target ? COMMAND_PATIENCE : {};
     const { auth, ...others } = wanted.options;
-    const { tokens } = this.#options;
+    const { catalogues, tokens } = this.#options;
     const options = {
       ...patience,
       ...others,
       pinFile: lockFileOf(this.#options.file),
+      ...(catalogues !== undefined && { catalogueFile: catalogueFileOf(catalogues, this.#options.file, this.#name) }),
       ...(signsIn(wanted) ? { auth: { ...auth, ...(tokens && { tokens }) } } : auth === false ? { auth } : {}),
     };
     if (!now) {

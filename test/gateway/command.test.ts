@@ -33,11 +33,16 @@ function configure(words: string, options: object = {}): string {
   return join(tree.path, 'mcp.json');
 }
 
-const run = (...args: readonly string[]): Promise<Ran> => troupe(['gateway', ...args], { cwd: tree.path });
+/** Gateways keep catalogues in the state directory. */
+const STATE = { XDG_STATE_HOME: join(tree.path, 'state'), LOCALAPPDATA: join(tree.path, 'state') };
+const run = (...args: readonly string[]): Promise<Ran> => troupe(['gateway', ...args], { cwd: tree.path, env: STATE });
 
 test('serves a configuration on stdio, shows its commands, and gives a server no variable that it is not given', async () => {
   configure('The price.');
-  const cli = new Cli(['gateway', 'mcp.json'], { cwd: tree.path, env: { SECRET_OF_GATEWAY: '1' } });
+  const cli = new Cli(['gateway', 'mcp.json'], {
+    cwd: tree.path,
+    env: { ...STATE, SECRET_OF_GATEWAY: '1' },
+  });
   const { serverInfo } = await cli.initialize();
   assert.match(JSON.stringify(serverInfo), '"name":"troupe-gateway"');
   assert.equal(await cli.list('tools'), ['shop_price']);
@@ -74,7 +79,10 @@ test('--diff shows what changed since it was approved, --approve accepts it', as
 
 test('serves over HTTP at /mcp, hides what is not approved, and ends when it is asked to', async () => {
   configure('Other words.', { pins: 'hold' });
-  const cli = new Cli(['gateway', 'mcp.json', '--http', '0', '--name', 'team'], { cwd: tree.path });
+  const cli = new Cli(['gateway', 'mcp.json', '--http', '0', '--name', 'team'], {
+    cwd: tree.path,
+    env: STATE,
+  });
   await cli.said('connect clients with');
   const [url = ''] = /http:\S+\/mcp/.exec(cli.err) ?? [];
   const client = await connect(url);
@@ -95,7 +103,7 @@ test('serves over HTTP at /mcp, hides what is not approved, and ends when it is 
 });
 
 test.full('serves a configuration without servers', async () => {
-  const cli = new Cli(['gateway', 'empty.json'], { cwd: tree.path });
+  const cli = new Cli(['gateway', 'empty.json'], { cwd: tree.path, env: STATE });
   const { capabilities } = await cli.initialize();
   assert.match(JSON.stringify(capabilities), '"tools":{"listChanged":true}');
   assert.equal(await cli.list('tools'), []);

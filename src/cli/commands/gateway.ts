@@ -16,7 +16,7 @@ import {
 } from '../../gateway/configuration.ts';
 import { Gateway } from '../../gateway/configured-gateway.ts';
 import { type CallTarget, COMMAND_PATIENCE } from '../call/call-target.ts';
-import { tokenFile } from '../call/state-directory.ts';
+import { catalogueDirectory, tokenFile } from '../call/state-directory.ts';
 import { absolutePath, type CommandIo, type ExitCode } from '../command-io.ts';
 import { commandLog, LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { type CommandLine, chooseLog, readOptions } from '../command-options.ts';
@@ -172,6 +172,7 @@ async function serve(line: CommandLine, file: string, io: CommandIo): Promise<vo
     server,
     environment,
     tokens: fileTokens(tokenFile(values.data, io)),
+    catalogues: catalogueDirectory(io),
     say: (level, text) => say(`troupe gateway: ${text}`, level === 'error' ? 'error' : 'info'),
   });
   await gateway.open();

@@ -46,6 +46,8 @@ export interface MountOptions extends NameOptions, Guarded {
   readonly pins?: 'off' | 'warn' | 'hold' | undefined;
   /** The path of the lock file with what is approved. Default: the server's store. */
   readonly pinFile?: string | undefined;
+  /** The path of a file that keeps the catalogue if the server's store does not survive the process. Default: none. */
+  readonly catalogueFile?: string | undefined;
   /** The server is ready (`/readyz`) only while this mount offers a catalogue. Default false. */
   readonly required?: boolean | undefined;
   /** Maximum number of connections to the upstream, and of calls in flight on one of them. Default 256 each. */
@@ -166,6 +168,7 @@ const ROWS: option.Rows<MountOptions> = {
   ...CONFIGURABLE,
   allow: option.expected('a function (call, ctx)', option.isFunction),
   pinFile: option.anything,
+  catalogueFile: option.anything,
 };
 
 /** The options of a mount with their defaults. */

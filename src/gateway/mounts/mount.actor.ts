@@ -161,7 +161,7 @@ class MountActor implements Behaviour<MountMail> {
         this.#changesOfOwners.delete(client);
       },
     });
-    this.#record = new CatalogueRecord({ mount: name, targetKey, clock: system.clock });
+    this.#record = new CatalogueRecord({ mount: name, targetKey, clock: system.clock, file: settings.catalogueFile });
     this.#snapshot = initial(mountMachine, {
       ...{ backOff: BACK_OFF, pace: PACE, gatherMs },
       staleMs: settings.staleMs,
@@ -425,7 +425,9 @@ class MountActor implements Behaviour<MountMail> {
       // The result of a listing of the earlier upstream is dropped.
       this.#listings += 1;
       this.#late?.cancel();
-      this.#record = new CatalogueRecord({ mount: name, targetKey: moved.targetKey, clock });
+      this.#record = new CatalogueRecord({
+        ...{ mount: name, targetKey: moved.targetKey, clock, file: settings.catalogueFile },
+      });
       if (this.#store) this.#record.open(this.#store);
       this.#follow(moved.client);
       this.#watched.subscribeAgain();

@@ -1,5 +1,5 @@
 /** Upstreams that hang, die, flap and list in bad faith: only the calls to them are affected, and their catalogue stays. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, type Mount, type MountOptions, type Server, sqlite } from 'troupe';
@@ -165,6 +165,31 @@ test('U-09 20 mounts of which all hang offer their stored catalogue as soon as t
   const late = await connect(changed, { clock: other });
   assert.equal(await passing(other, namesOf(late)), []);
   await passing(other, Promise.all([late.close(), changed.close()]));
+});
+
+test('U-09 without a durable store, a file keeps the catalogue, for this user only and for this target only', async () => {
+  const catalogueFile = join(folder, 'catalogues', 'm.json');
+  const listed = async (name: string, upstream: PlayedServer, log: string[] = []): Promise<string[]> => {
+    const clock = new SimulatedClock();
+    const host = createServer({ name: 'host', version: '1', clock, log: (_, message) => log.push(message) });
+    await mounted(host, name, upstream, { catalogueFile, firstListMs: 500 });
+    const client = await connect(host, { clock });
+    const names = await passing(clock, namesOf(client));
+    await passing(clock, Promise.all([client.close(), host.close()]));
+    return names;
+  };
+  const hung = (): PlayedServer => Object.assign(played(), { hangs: true });
+  assert.equal(await listed('m', hung()), []);
+  assert.equal(await listed('m', played(offering('kept'))), ['m_kept']);
+  if (process.platform !== 'win32') assert.is(statSync(catalogueFile).mode & 0o777, 0o600);
+  assert.equal(await listed('m', hung()), ['m_kept']);
+  assert.equal(await listed('other', hung()), []);
+  writeFileSync(catalogueFile, '{"damaged');
+  const log: string[] = [];
+  assert.equal(await listed('m', hung(), log), []);
+  assert.ok(log.some((line) => line.startsWith('mount "m": the stored catalogue cannot be read')));
+  assert.equal(await listed('m', played(offering('again'))), ['m_again']);
+  assert.equal(await listed('m', hung()), ['m_again']);
 });
 
 test('a catalogue that cannot be renewed is offered for staleMs, and then withdrawn', async () => {

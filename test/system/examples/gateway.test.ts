@@ -1,5 +1,7 @@
 /** `examples/gateway` runs as it is, offline: three servers of this repository behind one command. */
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
@@ -10,6 +12,8 @@ fullOnly('starts a gateway with three servers; the quick tests of `troupe gatewa
 
 const test = suite('examples/gateway');
 const root = fileURLToPath(new URL('../../../', import.meta.url));
+const state = mkdtempSync(join(tmpdir(), 'troupe-gateway-'));
+test.after(() => rmSync(state, { recursive: true, force: true }));
 const LOCK = `${root}examples/gateway/mcp.lock.json`;
 
 for (const eras of ['legacy', 'modern'] as const)
@@ -17,7 +21,12 @@ for (const eras of ['legacy', 'modern'] as const)
     const lock = readFileSync(LOCK, 'utf8');
     const asked: string[] = [];
     const client = await connect(
-      { command: process.execPath, args: ['dist/lib/cli/main.js', 'gateway', 'examples/gateway/mcp.json'], cwd: root },
+      {
+        command: process.execPath,
+        args: ['dist/lib/cli/main.js', 'gateway', 'examples/gateway/mcp.json'],
+        cwd: root,
+        env: { XDG_STATE_HOME: state },
+      },
       {
         eras,
         // The gateway serves when it has listed its servers for the first time.
