@@ -396,4 +396,5 @@ writeFileSync(join(out, '.npmignore'), stale.map((file) => `/${file}\n`).join(''
 
 // The client under test of the official suite, with its packages: the suite starts forty of them at once.
 const conformance = { 'conformance-client': join(root, 'test/system/conformance/client.ts') };
-await bundled(conformance, [], { format: 'es', dir: join(root, 'dist/test'), entryFileNames: '[name].mjs' }, true);
+const modules = { format: 'es', entryFileNames: '[name].mjs', chunkFileNames: 'chunk-[name]-[hash].mjs' } as const;
+await bundled(conformance, [], { ...modules, dir: join(root, 'dist/test') }, true);
