@@ -97,7 +97,7 @@ test('a host of another preset is another frame: with a fixed height, or without
   await view.locator('.state', { hasText: 'Cart' }).waitFor();
   assert.is(await page.locator('.apps-frame iframe').getAttribute('height'), '695');
   await choice(page, 'host').selectOption('none');
-  await view.getByRole('button', { name: 'Refresh' }).waitFor();
+  await view.getByRole('button', { name: 'Try again' }).waitFor();
   await page.locator('.apps-messages .refusal').first().waitFor();
   await choice(page, 'host').selectOption('everything');
   await view.locator('.state', { hasText: 'Cart' }).waitFor();
