@@ -5,6 +5,7 @@
 import type { ChartEdge, TraceRecord, Wait } from '../frames.ts';
 import { type ActorLine, isTimer, type PendingTimer } from './actor-line.ts';
 import { isUpstream } from './belonging.ts';
+import { isMachinery } from './message-rows.ts';
 import type { Model } from './model.ts';
 import { LIVE } from './ordered-log.ts';
 import { displayName } from './tree.ts';
@@ -113,6 +114,7 @@ function nameOfMount(model: Model, { parent, address, label }: ActorLine): strin
   return displayName(model.actor(parent ?? '') ?? { address, label });
 }
 
+/** The addressee is never an executor: every server has them, and a viewer that connects during the call does not know which one. */
 function resultOf(model: Model, exchange: WireExchange, seq: number): Waited {
   const server = model.actor(exchange.servedBy ?? '');
   const hop = exchange.relayed?.find((call) => statusAt(call, seq) === 'open');
@@ -125,7 +127,7 @@ function resultOf(model: Model, exchange: WireExchange, seq: number): Waited {
       ? { whom: hopName(exchange.hop) }
       : upstream
         ? { whom: nameOfMount(model, upstream) }
-        : server
+        : server && !isMachinery(server.kind)
           ? { whom: displayName(server) }
           : {}),
     ...(until === undefined ? { unconfirmed: true } : { until }),

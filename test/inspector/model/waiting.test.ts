@@ -106,17 +106,22 @@ test('a delay from before the observation is shown as its transition', () => {
   assert.equal(waitsOf(shopping.model, 'plant', LIVE), [{ what: 'after grow', until: 20_000, after: seed }]);
 });
 
-test('a call without a question waits for its executor', () => {
-  const shopping = shop();
-  const asked = shopping.wire('in', call(1, 'slow'));
-  shopping.record({ type: 'mail', actor: 'executor tools', name: 'execute', data: {} }, asked);
-  const [exchange] = shopping.model.exchanges.at(asked);
-  assert.ok(exchange);
-  assert.equal(exchangeWaits(shopping.model, exchange, LIVE), [
-    { what: 'its result', whom: 'executor tools', because: asked, unconfirmed: true },
-  ]);
-  shopping.wire('out', result(1), { about: asked });
-  assert.equal(exchangeWaits(shopping.model, exchange, LIVE), []);
+test('a call without a question waits for its result, from the handle that serves it and from no executor', () => {
+  const handle = { actor: 'order_1', whom: 'order_1' };
+  const executor = { actor: 'executor tools', whom: undefined };
+  for (const { actor, whom } of [handle, executor]) {
+    const shopping = shop();
+    const asked = shopping.wire('in', call(1, 'slow'));
+    shopping.record({ type: 'mail', actor, name: 'execute', data: {} }, asked);
+    const [exchange] = shopping.model.exchanges.at(asked);
+    assert.ok(exchange);
+    assert.is(exchange.servedBy, actor);
+    assert.equal(exchangeWaits(shopping.model, exchange, LIVE), [
+      { what: 'its result', because: asked, ...(whom === undefined ? {} : { whom }), unconfirmed: true },
+    ]);
+    shopping.wire('out', result(1), { about: asked });
+    assert.equal(exchangeWaits(shopping.model, exchange, LIVE), []);
+  }
 });
 
 test('a look that is older than the last change of its actor is not believed', () => {
