@@ -220,9 +220,10 @@ export class Activation implements InputsOwner {
     return this.hosted.atWork(this.inputs.isWaiting);
   }
 
-  /** True while an invocation has not ended, also one that waits for an answer. */
-  get invokes(): boolean {
-    return this.hosted.atWork(() => false);
+  /** True while something will continue it without a use: a delay, or an invocation, also one that waits for an answer. */
+  get pending(): boolean {
+    const { hosted } = this;
+    return hosted.snapshot.status === 'active' && (hosted.scheduled().length > 0 || hosted.atWork(() => false));
   }
 
   /**

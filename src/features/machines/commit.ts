@@ -87,7 +87,7 @@ export function commitOf(
   for (const { key, data, expires } of replies) writes.push({ type: 'reply', actor, request: key, data, expires });
   // An empty text erases a reply.
   for (const key of forgotten) writes.push({ type: 'reply', actor, request: key, data: '', expires: host.date() });
-  const row = rowIfNeeded(entry, host, activation, activation.timerRows(), own?.kind === 'created');
+  const row = rowIfNeeded(entry, host, activation, activation.pending, own?.kind === 'created');
   if (row) writes.unshift(row);
   return { writes, data };
 }
@@ -112,14 +112,14 @@ function rowIfNeeded(
   entry: HandleRecord,
   host: InstanceServices,
   activation: Activation,
-  timers: readonly TimerRow[],
+  continues: boolean,
   created: boolean,
 ): Write | undefined {
   const { limits } = host;
   const lifetime = lifetimeOf(activation.kind, entry.principal, limits);
   const active = entry.status === 'active';
   const atWork = active && activation.atWork;
-  const pending = active && (timers.length > 0 || activation.invokes);
+  const pending = active && continues;
   // The time without use begins when nothing is pending any more.
   if (entry.pending && !pending) entry.used = Math.max(entry.used, host.date());
   const same = entry.atWork === atWork && entry.pending === pending && entry.written === entry.status;
@@ -145,7 +145,7 @@ export function commitUndone(
     if (!stored.has(timer)) writes.push({ type: 'timer off', actor, timer });
   for (const timer of before.timers) writes.push({ type: 'timer', timer });
   if (host.store.durable) writes.push({ type: 'event', actor, stream: '', seq: turn, kind: 'undone', data: 'null' });
-  const row = rowIfNeeded(entry, host, activation, before.timers, false);
+  const row = rowIfNeeded(entry, host, activation, before.timers.length > 0 || activation.pending, false);
   if (row) writes.unshift(row);
   return { writes, data };
 }

@@ -11,7 +11,7 @@ import type { InstanceServices } from './instance-services.ts';
 import type { MachineKind } from './machine-definition.ts';
 import { NotSerializable, serializable } from './serializable.ts';
 
-/** @param failure the reason of its quarantine, if it is quarantined */
+/** @param failure the reason of its quarantine, if it is quarantined @param pending see `HandleRecord.pending` */
 export function instanceView(
   entry: HandleRecord,
   kind: MachineKind,
@@ -20,9 +20,11 @@ export function instanceView(
   turn: number,
   asks: readonly HandleAsk[],
   failure: string | undefined,
+  pending: boolean,
 ): HandleView {
   const { status } = entry;
-  const deadline = deadlineOf(entry, lifetimeOf(kind, entry.principal, host.limits));
+  // The record learns with the commit what this turn has left pending.
+  const deadline = deadlineOf({ ...entry, pending }, lifetimeOf(kind, entry.principal, host.limits));
   const why = failure ?? (status === 'failed' ? failureOf(entry, host, snapshot.error) : undefined);
   return {
     handle: entry.handle,

@@ -201,7 +201,16 @@ export class TurnLoop {
     if (!activation) throw new Error('expected an instance in memory');
     const { entry } = this.#owner;
     const asks = entry.status === 'active' ? activation.inputs.list() : [];
-    return instanceView(entry, activation.kind, this.#host, activation.hosted.snapshot, turn, asks, this.#failure);
+    return instanceView(
+      entry,
+      activation.kind,
+      this.#host,
+      activation.hosted.snapshot,
+      turn,
+      asks,
+      this.#failure,
+      activation.pending,
+    );
   }
 
   #run(): void {

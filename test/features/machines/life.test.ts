@@ -197,6 +197,19 @@ for (const durable of [false, true])
       assert.ok(after.logged.some((line) => line.startsWith('info: expired before its final state: handle/wait/')));
     });
 
+test('each answer names the date at which the instance expires: for want of use only while nothing is pending', async () => {
+  const machine = waiting.provide({});
+  const kind = { name: 'wait', machine, version: '1', events: ['delay', 'ask', 'work', 'rest'], view: () => null };
+  const { handles, clock } = await stage([{ ...kind, idleMs: HOUR_MS, ttlMs: 19 * HOUR_MS }]);
+  const at = (ms: number): string => new Date(ms).toISOString();
+  const created = clock.date();
+  const made = await handles.create('wait', {}, ALICE);
+  assert.is(made.expires, at(created + HOUR_MS));
+  const delayed = await handles.send('wait', made.handle, { type: 'delay', data: {} }, ALICE);
+  assert.is(delayed.expires, at(created + 19 * HOUR_MS));
+  assert.is((await handles.get('wait', made.handle, ALICE)).expires, delayed.expires);
+});
+
 test('an instance lives without use for as long as its author lets it live', async () => {
   const { handles, clock } = await stage([orderKind(undefined, { ttlMs: 60 * HOUR_MS })]);
   const { handle } = await handles.create('order', {}, ALICE);
