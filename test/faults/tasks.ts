@@ -110,8 +110,8 @@ export const TASKS: readonly BrokenBuild[] = [
   {
     id: 'R-01',
     test: 'test/features/durability/machine-tools.test.ts',
-    in: 'DelayedCalls.take',
-    find: 'if (!requestLog.isLeaving(id)) this.#timers.add(id, at);',
+    in: 'DelayedCalls.#start',
+    find: 'if (!this.#options.requestLog.isLeaving(id)) this.#timers.add(id, at);',
     replace: ';',
     why: 'a timer of a machine tool waits for its client',
   },

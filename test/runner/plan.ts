@@ -24,7 +24,7 @@ const FULL_ONLY = /^fullOnly\(/m;
  * removes changes nothing, nor does the text of a program that it starts. The runner restores the environment and the outputs.
  */
 const CHANGES =
-  /'(?:node:inspector|playwright[\w-]*)'|\bpreloadAjv\b|\.discover\(|(?<![.\w])process\.(?:emit|stdin|chdir|execArgv|title|getActiveResourcesInfo)\b|(?<![.\w])process\.(?:on|once)\('(?!exit')|(?<![.\w])process\.exitCode = |Object\.assign\(globalThis|globalThis\.\w+ = |\bError\.\w+ = /;
+  /'(?:node:inspector|playwright[\w-]*)'|\bpreloadAjv\b|\.discover\(|\bRunning\(\['dev'|(?<![.\w])process\.(?:emit|stdin|chdir|execArgv|title|getActiveResourcesInfo)\b|(?<![.\w])process\.(?:on|once)\('(?!exit')|(?<![.\w])process\.exitCode = |Object\.assign\(globalThis|globalThis\.\w+ = |\bError\.\w+ = /;
 
 /** The names of what a file measures of its process: such files share a process with each other only. */
 const MEASURES = /'node:v8'|(?<![.\w])process\.memoryUsage\b|\bgc\(/;

@@ -97,6 +97,7 @@ for (const [title, code, company] of [
   ['leaves a listener', "process.on('warning', hear);", 'none'],
   ['removes its listener', "process.on('warning', hear);\nprocess.off('warning', hear);", 'any'],
   ['listens for the exit of the process', "process.on('exit', clean);", 'any'],
+  ['runs troupe dev in its process, which hooks the module loader', "new Running(['dev', target]);", 'none'],
   ['imports a browser', "import { chromium } from 'playwright-core';", 'none'],
 ] as const)
   test(`a file that ${title} shares its process with ${COMPANIES[company]}`, () =>

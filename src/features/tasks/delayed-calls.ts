@@ -22,6 +22,8 @@ export interface DelayedCallsOptions {
   /** The tasks, whose calls `recovery` runs again. */
   readonly table: TaskTable;
   readonly recovery: TaskRecovery;
+  /** Resolves when the server serves: all of its tools are there. */
+  readonly serves: Promise<void>;
   /** Receives the requests that run other calls again. */
   readonly tools: RequestTarget;
 }
@@ -29,6 +31,8 @@ export interface DelayedCallsOptions {
 export class DelayedCalls {
   readonly #options: DelayedCallsOptions;
   readonly #timers: TimerQueue;
+  /** The times of calls whose timers start when the server serves, by their ids. */
+  readonly #taken = new Map<string, number>();
 
   constructor(options: DelayedCallsOptions) {
     this.#options = options;
@@ -39,17 +43,25 @@ export class DelayedCalls {
     );
   }
 
-  /** Reads the timers from the store. Overdue ones fire after all other parts of the server have taken up these cells. */
+  /**
+   * Reads the timers from the store. Overdue ones fire once the server serves, and all other parts of it have taken up these
+   * cells.
+   */
   async take(cells: readonly number[] | undefined): Promise<void> {
-    const { requestLog, limits, system } = this.#options;
+    const { requestLog, limits, serves, system } = this.#options;
     const due = await requestLog.due(limits.maxParked + limits.maxTasks, cells);
-    system.clock.soon(() => {
-      for (const { id, due: at } of due) if (!requestLog.isLeaving(id)) this.#timers.add(id, at);
-    });
+    for (const { id, due: at } of due) this.#taken.set(id, at);
+    void serves.then(() => system.clock.soon(() => this.#start()));
+  }
+
+  #start(): void {
+    for (const [id, at] of this.#taken) if (!this.#options.requestLog.isLeaving(id)) this.#timers.add(id, at);
+    this.#taken.clear();
   }
 
   drop(cells: ReadonlySet<number>): void {
     for (const id of this.#timers.ids()) if (isOfCells(cells, id)) this.#timers.delete(id);
+    for (const id of this.#taken.keys()) if (isOfCells(cells, id)) this.#taken.delete(id);
   }
 
   stop(): void {

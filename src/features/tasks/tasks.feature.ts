@@ -41,7 +41,7 @@ export const tasks: Feature<TaskTable> = {
       methods: TASK_METHODS,
       serves: { tasks: { send: (mail) => opened.value.send(mail) } },
       watched: { look: (client, id) => table.created?.look(client, id) },
-      ...(stored && { holds: stored }),
+      ...(stored && { holds: stored, started: () => stored.started() }),
       async finish(reason) {
         await interactive.finished();
         await opened.created?.stop(reason);

@@ -102,6 +102,10 @@ export class Tasks implements RequestTarget, CellHolder {
   readonly #table: TaskTable;
   readonly #services: TaskServices & { recovery: TaskRecovery | undefined };
   #delayed: DelayedCalls | undefined;
+  #started = (): void => {};
+  readonly #serves = new Promise<void>((resolve) => {
+    this.#started = resolve;
+  });
 
   constructor(options: TasksOptions) {
     this.#options = options;
@@ -141,6 +145,11 @@ export class Tasks implements RequestTarget, CellHolder {
     return mode.as === 'request' ? next() : this.#run(request, mode, call);
   };
 
+  /** The server serves, with all of its tools: those of mounts are read from the store, which opens before them. */
+  started(): void {
+    this.#started();
+  }
+
   /**
    * Runs calls again that other processes have begun, if the store is durable.
    *
@@ -151,13 +160,13 @@ export class Tasks implements RequestTarget, CellHolder {
     if (!records) return;
     const recovery = new TaskRecovery({ ...this.#options, records, tools });
     this.#services.recovery = recovery;
-    this.#delayed = new DelayedCalls({ ...this.#options, table: this.#table, recovery, tools });
+    this.#delayed = new DelayedCalls({ ...this.#options, table: this.#table, recovery, tools, serves: this.#serves });
     this.begin();
   }
 
   /**
-   * Takes up stored tasks. Working ones run again once all other parts of the server have taken up these cells; waiting
-   * ones after their answer.
+   * Takes up stored tasks. Working ones run again once the server serves, and all other parts of it have taken up these cells;
+   * waiting ones after their answer.
    */
   async take(cells: readonly number[] | undefined): Promise<void> {
     const { records, system } = this.#options;
@@ -168,9 +177,10 @@ export class Tasks implements RequestTarget, CellHolder {
       if (entry.statusAtCrash === 'working') working.push(entry);
     }
     await this.#delayed?.take(cells);
-    system.clock.soon(async () => {
+    const recover = async (): Promise<void> => {
       for (const entry of working) if (this.#table.get(entry.record.id) === entry) await this.recovery?.recover(entry);
-    });
+    };
+    void this.#serves.then(() => system.clock.soon(recover));
   }
 
   /** Lets go of tasks. Their handlers are aborted, and run again in the process that takes them up. */

@@ -1,6 +1,7 @@
 /** Tasks that survive the process: created before their clients hear of them, run anew where that is no harm, and never otherwise than they were. */
 import * as assert from 'uvu/assert';
 import { isObject, type JsonObject } from '../../../../src/core/protocol/json.ts';
+import type { Feature } from '../../../../src/core/server/feature.ts';
 import type { Server } from '../../../../src/index.ts';
 import { SimulatedClock, settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
@@ -376,6 +377,33 @@ test('a call that outlasts its time stays a request if its task cannot be stored
   go.open();
   assert.is(textOf(await answer), 'as a request');
   await one.server.close();
+});
+
+test('a working task runs again once the features are ready: the tools of mounts come after the store has opened', async () => {
+  const disk = new Disk();
+  const one = await start(disk, (server) => {
+    server.tool('late', { task: 'required', rerun: true }, () => gate().opened.then(() => 'never'));
+  });
+  const id = idOf(await one.modern('ana').call('late'));
+  one.kill();
+  let offered: Server | undefined;
+  const slow: Feature = {
+    name: 'slow',
+    open: () => ({
+      service: undefined,
+      async ready() {
+        for (let turn = 0; turn < 10; turn += 1) await settled();
+        offered?.tool('late', { task: 'required', rerun: true }, () => 'done');
+      },
+    }),
+  };
+  const keep = (server: Server): void => {
+    offered = server;
+  };
+  const two = await start(disk, keep, {}, new SimulatedClock(), { features: [slow] });
+  await settled();
+  assert.is(await two.modern('ana').said(id), 'done');
+  await two.server.close();
 });
 
 test('a tool that is gone after a restart fails its tasks', async () => {
