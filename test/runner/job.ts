@@ -1,5 +1,6 @@
 /** Runs a job of test files in a process, and judges how that process ended. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import spawn from 'cross-spawn';
 import { compiled } from '../harness/compiled.ts';
@@ -29,6 +30,10 @@ export interface JobResult {
 }
 
 let started = 0;
+
+/** The directory in which commands of the tests keep their state, in place of the person's own. */
+const state = mkdtempSync(join(tmpdir(), 'troupe-state-'));
+process.once('exit', () => rmSync(state, { recursive: true, force: true }));
 
 export async function runJob({ files }: Job): Promise<JobResult> {
   const mark = `${process.pid}-${++started}`;
@@ -66,7 +71,7 @@ function endOf(files: readonly string[], mark: string): Promise<End> {
   return new Promise((done) => {
     const child = spawn(process.execPath, [compiled('test/run.ts'), '--inside', ...files], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      env: { ...process.env, NODE_NO_WARNINGS: '1', [MARK]: mark },
+      env: { ...process.env, NODE_NO_WARNINGS: '1', XDG_STATE_HOME: state, LOCALAPPDATA: state, [MARK]: mark },
     });
     let output = '';
     let current: string | undefined;
