@@ -31,9 +31,16 @@ export interface JobResult {
 
 let started = 0;
 
+let state: string | undefined;
+
 /** The directory in which commands of the tests keep their state, in place of the person's own. */
-const state = mkdtempSync(join(tmpdir(), 'troupe-state-'));
-process.once('exit', () => rmSync(state, { recursive: true, force: true }));
+function stateDirectory(): string {
+  if (state !== undefined) return state;
+  const made = mkdtempSync(join(tmpdir(), 'troupe-state-'));
+  process.once('exit', () => rmSync(made, { recursive: true, force: true }));
+  state = made;
+  return made;
+}
 
 export async function runJob({ files }: Job): Promise<JobResult> {
   const mark = `${process.pid}-${++started}`;
@@ -68,10 +75,11 @@ interface End {
 }
 
 function endOf(files: readonly string[], mark: string): Promise<End> {
+  const own = stateDirectory();
   return new Promise((done) => {
     const child = spawn(process.execPath, [compiled('test/run.ts'), '--inside', ...files], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      env: { ...process.env, NODE_NO_WARNINGS: '1', XDG_STATE_HOME: state, LOCALAPPDATA: state, [MARK]: mark },
+      env: { ...process.env, NODE_NO_WARNINGS: '1', XDG_STATE_HOME: own, LOCALAPPDATA: own, [MARK]: mark },
     });
     let output = '';
     let current: string | undefined;
