@@ -129,7 +129,7 @@ if (existsSync(join(root, 'dist/lib'))) {
       assert.is(ours.length, 1, ours.join('\n'));
       assert.match(
         ours[0] ?? '',
-        /server\.ts\(12,\d+\): error TS2339: Property 'size' does not exist on type .*id: string/,
+        /server\.ts\(13,\d+\): error TS2339: Property 'size' does not exist on type .*id: string/,
       );
     });
 
