@@ -1,10 +1,16 @@
 /** The process of a job: loads and runs one test file after the other, and reports each to the runner. */
 import { relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { processWide } from '../../src/core/kernel/global-registry.ts';
 import { compiled } from '../harness/compiled.ts';
 import { runRegistered, type Totals } from '../harness/door.ts';
 import { root } from './plan.ts';
 import { processorSeconds, type Report } from './reports.ts';
+
+/** The state of the product's guard of stdout, whichever copy of the product has it. */
+const stdout = processWide('troupe.stdout', (): { guard?: { release(): void } | undefined; serves: boolean } => ({
+  serves: false,
+}));
 
 /** Longest that a process may live on after its tests, in milliseconds. */
 const LINGER_MS = 5_000;
@@ -49,6 +55,8 @@ function surroundings(): () => void {
   const writes = [process.stdout, process.stderr].map((stream) => [stream, stream.write] as const);
   const said = { ...console };
   return () => {
+    // A command that served in this process has taken stdout for itself, for as long as its process lives.
+    stdout.guard?.release();
     for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
     Object.assign(process.env, env);
     // An output that nobody replaced has its method from its class.

@@ -8,7 +8,7 @@ import { Disk, type Process, start as startProcess } from '../../features/tasks/
 import { idOf, type Modern } from '../../features/tasks/support.ts';
 import { suite } from '../../harness/door.ts';
 import { textOf } from '../../harness/results.ts';
-import { HANG_MS, untilPassed } from '../../harness/wait.ts';
+import { inTime, untilPassed } from '../../harness/wait.ts';
 import { askingServer, type Era, FORM, speakLegacy } from './asking-server.ts';
 
 const test = suite('a gateway that restarts');
@@ -150,19 +150,17 @@ test('U-12: a call of a legacy upstream in memory or over stdio ends in words, a
 
 /** Lets the time of processes pass until something has happened that also needs sockets. @throws Error if it does not happen */
 async function withTime<T>(processes: readonly Process[], work: Promise<T>): Promise<T> {
-  const end = performance.now() + HANG_MS;
+  const ended = inTime(work, 'what happens while the time of the gateways passes');
   let done = false;
   const settle = (): void => {
     done = true;
   };
-  work.then(settle, settle);
+  ended.then(settle, settle);
   while (!done) {
-    if (performance.now() > end)
-      throw new Error(`waited ${HANG_MS / 1_000} s, in which the time of the gateways passed`);
     await new Promise(setImmediate);
     for (const { clock } of processes) await clock.advance(100);
   }
-  return work;
+  return ended;
 }
 
 /** Serves over HTTP, as an upstream whose sessions outlive the gateway. */
