@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
 import type { ConfiguredInput } from '../../gateway/inputs.ts';
+import { EXIT } from '../call/command-client.ts';
 import type { CommandIo } from '../command-io.ts';
 
 /**
@@ -24,7 +25,7 @@ export async function askInputs(
     },
   });
   const lines = createInterface({ input: stdin, output, terminal: stdin.isTTY === true });
-  lines.once('SIGINT', () => exit(INTERRUPTED));
+  lines.once('SIGINT', () => exit(EXIT.interrupted));
   const next = lines[Symbol.asyncIterator]();
   const answers: Record<string, string> = {};
   try {
@@ -49,9 +50,6 @@ export async function askInputs(
     lines.close();
   }
 }
-
-/** The exit code of a command that a person interrupts. */
-const INTERRUPTED = 130;
 
 /** @returns undefined for an answer that is none of the options */
 function answerOf({ fallback, options }: ConfiguredInput, given: string): string | undefined {

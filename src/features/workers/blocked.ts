@@ -73,15 +73,19 @@ export function describeStall({ blockedMs, culprit }: Blocked): string {
   if (!culprit)
     return `${said} by native code, which cannot be interrupted: a synchronous read, crypto or compression call`;
   const { element, actor, mail } = culprit;
-  const { text } = foldedFrames(culprit.stack.split('\n'));
-  if (isOwnWork(culprit)) return `${said} by troupe itself, outside of any handler\n${text}`;
+  const { text, isOwn } = readStack(culprit);
+  if (isOwn) return `${said} by troupe itself, outside of any handler\n${text}`;
   const who = [element, actor && `${actor} (${mail ?? 'no mail'})`].filter((part) => part !== undefined);
   const by = who.length === 0 ? 'code outside of any handler' : who.join(', in the turn of ');
   return `${said} by ${by}: no other request is served meanwhile; add awaits, or run the tool in a thread (cpu)\n${text}`;
 }
 
 /** True if no code of the author was running. */
-export function isOwnWork({ element, stack }: Culprit): boolean {
-  const { authored, own } = foldedFrames(stack.split('\n'));
-  return element === undefined && own && !authored;
+export function isOwnWork(culprit: Culprit): boolean {
+  return readStack(culprit).isOwn;
+}
+
+function readStack({ element, stack }: Culprit): { readonly text: string; readonly isOwn: boolean } {
+  const { authored, own, text } = foldedFrames(stack.split('\n'));
+  return { text, isOwn: element === undefined && own && !authored };
 }
