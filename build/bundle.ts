@@ -3,11 +3,12 @@
  * (docs/adr/0018). They are CommonJS, so that a feature loads when it is first used (docs/adr/0064). A file that Node starts or
  * loads by its path keeps that path below `src`.
  */
-import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type InlineConfig, type Plugin } from 'vite';
 import { ENTRIES } from './entries.ts';
+import { firstFile } from './first-file.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = join(root, 'dist/lib');
@@ -35,8 +36,9 @@ const COMMANDS = [
   'setup/connect-lines',
   'supervisor/worker',
 ].filter((name) => name !== 'commands/run');
-/** The command with its supervisor: one file. */
+/** The file that `bin` names, and the command with its supervisor, which it loads: one file. */
 const COMMAND = 'cli/main';
+const LOADED = 'cli/command.js';
 
 /** Milliseconds that the chunks of an earlier build stay: a running process may still import them. */
 const KEPT_MS = 600_000;
@@ -376,14 +378,17 @@ const library = await bundled(
 );
 // The command is CommonJS: Node starts it without the ESM loader, so it starts its worker earlier.
 const command = await bundled({ [COMMAND]: source(COMMAND) }, [beside, at('../')], {
-  entryFileNames: '[name].js',
+  entryFileNames: LOADED,
   codeSplitting: false,
 });
+const { engines }: { engines: { node: string } } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const first = `${COMMAND}.js`;
+writeFileSync(join(out, first), firstFile(engines.node, './command.js'));
 const threads = THREADS.map((thread) => bundled({ [thread]: source(thread) }, [], { codeSplitting: false }));
 const scope = join(dirname(COMMAND), 'package.json');
 writeFileSync(join(out, scope), '{ "type": "commonjs" }\n');
 
-const written = new Set([...library, ...command, ...(await Promise.all(threads)).flat(), scope, '.npmignore']);
+const written = new Set([...library, ...command, ...(await Promise.all(threads)).flat(), scope, first, '.npmignore']);
 const stale: string[] = [];
 for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
   const path = join(out, file);

@@ -53,6 +53,7 @@ export const LIBRARY: Built = {
   inputs: [
     'build/bundle.ts',
     'build/entries.ts',
+    'build/first-file.ts',
     'package.json',
     'machines',
     'src',

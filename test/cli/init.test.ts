@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
+import { installedFrom } from '../../src/cli/setup/installed-from.ts';
 import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { troupe as command, type Ran } from './in-process.ts';
@@ -57,6 +58,34 @@ test('troupe init creates a project with its commands', async () => {
   assert.match(out, 'Created package.json, ');
   assert.match(out, 'npx troupe dev server.ts');
   assert.match(readFileSync(join(cwd, 'my server/package.json'), 'utf8'), '"name": "my-server"');
+});
+
+test('a new project installs the copy of Troupe that created it', async () => {
+  const cwd = folder();
+  const lock = (resolved: unknown): string => {
+    const modules = join(mkdtempSync(join(cwd, 'npm-')), 'node_modules');
+    mkdirSync(modules);
+    if (resolved !== undefined)
+      writeFileSync(
+        join(modules, '.package-lock.json'),
+        JSON.stringify({ packages: { 'node_modules/troupe': { resolved } } }),
+      );
+    return join(modules, 'troupe');
+  };
+  for (const [what, resolved, expected] of [
+    ['a registry', 'https://registry.npmjs.org/troupe/-/troupe-1.2.3.tgz', '^1.2.3'],
+    ['a registry behind a proxy', 'http://127.0.0.1:4873/npm/troupe/-/troupe-1.2.3.tgz', '^1.2.3'],
+    ['another package manager', undefined, '^1.2.3'],
+    ['a record of another form', 7, '^1.2.3'],
+    ['a packed file', 'file:../troupe-1.2.3.tgz', `file:${join(cwd, 'troupe-1.2.3.tgz')}`],
+    ['an address', 'https://example.com/troupe.tgz', 'https://example.com/troupe.tgz'],
+    ['git', 'git+ssh://git@github.com/a/b.git#1', 'git+ssh://git@github.com/a/b.git#1'],
+  ] as const)
+    assert.is(installedFrom(lock(resolved), '1.2.3').replaceAll('\\', '/'), expected.replaceAll('\\', '/'), what);
+  assert.is(installedFrom('/home/me/clone', '1.2.3'), 'file:/home/me/clone');
+  const { out } = await troupe(['init'], cwd);
+  assert.match(out, `package.json installs troupe from ${ROOT.replace(/.$/, '')}`);
+  assert.is(Object(config(join(cwd, 'package.json'))).dependencies.troupe, `file:${ROOT.replace(/.$/, '')}`);
 });
 
 test.full('the project of troupe init passes its test and its type check', async () => {

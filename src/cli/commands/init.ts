@@ -1,9 +1,11 @@
 /** `troupe init [DIR]`: creates a small project that runs and passes its test. It changes no file that exists. */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { basename, join, relative } from 'node:path';
-import { packageVersion } from '../../core/kernel/package-files.ts';
+import { basename, dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { packageFile, packageVersion } from '../../core/kernel/package-files.ts';
 import { absolutePath, type CommandIo, type ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
+import { installedFrom } from '../setup/installed-from.ts';
 import { packageName, projectFiles } from '../setup/project-files.ts';
 import { print, UsageError } from '../usage.ts';
 
@@ -23,7 +25,8 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
       `troupe init: expected one DIR, got ${line.positionals.length}: ${line.positionals.join(' ')}`,
     );
   const target = absolutePath(io, directory);
-  const files = projectFiles(packageName(basename(target)), packageVersion());
+  const troupe = installedFrom(dirname(fileURLToPath(packageFile('package.json'))), packageVersion());
+  const files = projectFiles(packageName(basename(target)), troupe);
   const present = Object.keys(files).filter((file) => existsSync(join(target, file)));
   // A repository has a .gitignore before it has a project.
   const taken = present.filter((file) => file !== '.gitignore');
@@ -39,7 +42,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   return print(
     io,
     `Created ${created.map(([file]) => file).join(', ')} in ${here === '' ? 'this directory' : here}${others > 0 ? ` (other files there are unchanged)` : ''}.
-
+${troupe.startsWith('file:') ? `package.json installs troupe from ${troupe.slice(5)}, as this copy is.\n` : ''}
 ${here === '' ? '' : `  cd ${here}\n`}  npm install
   npm test                        run the test
   npx troupe dev server.ts        serve, reload on save, open the inspector

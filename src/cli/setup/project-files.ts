@@ -1,8 +1,7 @@
 /** The files of a new project: a server, its test, and what npm and the TypeScript compiler need. */
 
-/** @param name the project's name, as npm accepts it @param version the version of Troupe that the project depends on */
-export function projectFiles(name: string, version: string): Readonly<Record<string, string>> {
-  const troupe = `^${version}`;
+/** @param name the project's name, as npm accepts it @param troupe the copy of Troupe that the project installs: a range, or `file:` and a path */
+export function projectFiles(name: string, troupe: string): Readonly<Record<string, string>> {
   return {
     'package.json': `${JSON.stringify(
       {

@@ -185,7 +185,7 @@ await server.listen(stdio());`,
   });
 
   test('the supervisor of troupe run is one file, and troupe attach loads no server and no package', () => {
-    const command = readFileSync(join(lib, 'cli/main.js'), 'utf8');
+    const command = readFileSync(join(lib, 'cli/command.js'), 'utf8');
     const required = [...command.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, from = '']) => from);
     assert.ok(required.length > 0);
     assert.equal(
@@ -208,7 +208,7 @@ await server.listen(stdio());`,
   });
 
   test('the supervisor starts its first worker without node:crypto, node:http and node:worker_threads', () => {
-    const command = readFileSync(join(lib, 'cli/main.js'), 'utf8');
+    const command = readFileSync(join(lib, 'cli/command.js'), 'utf8');
     const required = [...command.matchAll(/^(?:const|let|var) [\w$]+= ?require\("node:([^"]+)"\);$/gm)].map(
       ([, from = '']) => from,
     );
@@ -238,7 +238,7 @@ await server.listen(stdio());`,
 
   test('each file that Node starts by its path is where src/core/kernel/package-files.ts expects it', () => {
     const files = built();
-    assert.ok(files.includes('cli/main.js'));
+    for (const file of ['main', 'command']) assert.ok(files.includes(`cli/${file}.js`));
     for (const file of ['worker-main', 'features/discovery/inherit', 'features/sqlite/sqlite-worker'])
       assert.ok(files.includes(`${file}.cjs`), file);
     for (const thread of ['pool-thread', 'watchdog-thread'])
