@@ -1,12 +1,19 @@
 /** A store of a test in front of another one: a test changes what it writes, or what it reads. */
 import { memoryStore } from '../../src/core/store/memory-store.ts';
-import type { Store, StoreAnswer, StoreQuery, Write } from '../../src/core/store/store.ts';
+import {
+  findsExpected,
+  type Store,
+  type StoreAnswer,
+  type StoreQuery,
+  type Write,
+  writesOf,
+} from '../../src/core/store/store.ts';
 import { StoreAround } from '../../src/core/store/store-around.ts';
 
 /** A query that is no batch. */
-export type OtherQuery = Exclude<StoreQuery, { readonly type: 'commit' | 'claim' }>;
+export type OtherQuery = Exclude<StoreQuery, { readonly type: 'commit' | 'claim' | 'swap' }>;
 
-/** Durable by its own account. Claims are batches, too, so that `write` sees all that is written. */
+/** Durable by its own account. Claims and swaps are batches, too, so that `write` sees all that is written. */
 export class TestStore extends StoreAround {
   override readonly durable = true;
 
@@ -23,6 +30,11 @@ export class TestStore extends StoreAround {
         const existing = (await this.reply(query.reply.actor, query.reply.request)) || undefined;
         if (existing === undefined) await this.write([query.reply]);
         return { type: 'claim', value: existing };
+      }
+      case 'swap': {
+        const finds = findsExpected(query.swap, await this.load(query.swap.actor.id));
+        if (finds) await this.write(writesOf(query.swap));
+        return { type: 'swap', value: finds };
       }
       default:
         return this.read(query);

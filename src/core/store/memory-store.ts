@@ -3,12 +3,14 @@ import { ofCells } from '../protocol/cell.ts';
 import {
   type ActorRow,
   type DeadLetter,
+  findsExpected,
   gone,
   inOrder,
   isChange,
   type JournalEvent,
   type ListQuery,
   type ReplyWrite,
+  type SnapshotSwap,
   Store,
   type StoreAnswer,
   type Stored,
@@ -18,6 +20,7 @@ import {
   type StreamRow,
   type TimerRow,
   type Write,
+  writesOf,
 } from './store.ts';
 import { disorderIn } from './writes.ts';
 
@@ -69,6 +72,8 @@ class MemoryStore extends Store {
         return { type: 'commit', value: undefined };
       case 'claim':
         return { type: 'claim', value: this.#claim(query.reply) };
+      case 'swap':
+        return { type: 'swap', value: this.#swap(query.swap) };
       case 'load':
         return { type: 'load', value: this.#load(query.actor) };
       case 'list':
@@ -166,6 +171,12 @@ class MemoryStore extends Store {
     const existing = replies.get(reply.request);
     if (!existing) replies.set(reply.request, reply);
     return existing?.data;
+  }
+
+  #swap(swap: SnapshotSwap): boolean {
+    const finds = findsExpected(swap, this.#load(swap.actor.id));
+    if (finds) this.#commit(writesOf(swap));
+    return finds;
   }
 
   #load(id: string): Stored | undefined {

@@ -3,7 +3,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Nodes } from './membership.ts';
 
 /** The kind of a stored actor; not part of its id. */
-export type StoredKind = 'handle' | 'session' | 'task' | 'question' | 'server';
+export type StoredKind = 'handle' | 'session' | 'task' | 'question' | 'state' | 'server';
 
 /** One change. A batch of changes becomes durable completely or not at all. */
 export type Write =
@@ -32,6 +32,15 @@ export interface ReplyWrite {
   readonly request: string;
   readonly data: string;
   readonly expires: number;
+}
+
+/** Stores an actor with its snapshot, unless another process has stored a newer one. */
+export interface SnapshotSwap {
+  readonly actor: ActorRow;
+  /** Its version has never been used for this actor. */
+  readonly snapshot: NonNullable<Stored['snapshot']>;
+  /** The version of the snapshot that it replaces; undefined if the actor must not exist. */
+  readonly expected: string | undefined;
 }
 
 export interface ActorRow {
@@ -150,6 +159,8 @@ interface StoreParameters {
   readonly commit: { readonly writes: readonly Write[] };
   /** Stores a reply unless its request has one, in one step: of several processes that try, one succeeds. */
   readonly claim: { readonly reply: ReplyWrite };
+  /** Stores a snapshot if it replaces the expected one, in one step: of several processes that try, one succeeds. */
+  readonly swap: { readonly swap: SnapshotSwap };
   readonly load: { readonly actor: string };
   /**
    * Actors of one kind, the oldest first; optionally of one name, one principal or some cells; after this id, at most
@@ -182,6 +193,8 @@ interface StoreValues {
   readonly commit: undefined;
   /** The existing reply; undefined when the new one is durable. */
   readonly claim: string | undefined;
+  /** False if the stored snapshot is another one: nothing was stored. */
+  readonly swap: boolean;
   readonly load: Stored | undefined;
   readonly list: ListedRows;
   /** Empty if there are no more events, never because some were deleted. */
@@ -202,13 +215,13 @@ export type StoreQuery = { [K in QueryType]: { readonly type: K } & StoreParamet
 /** The answer to a query of the same type. */
 export type StoreAnswer = { [K in QueryType]: { readonly type: K; readonly value: StoreValues[K] } }[QueryType];
 
-export type StoreChange = Extract<StoreQuery, { readonly type: 'commit' | 'claim' | 'sweep' }>;
+export type StoreChange = Extract<StoreQuery, { readonly type: 'commit' | 'claim' | 'swap' | 'sweep' }>;
 export type StoreRead = Exclude<StoreQuery, StoreChange>;
 
 /** Returns whether a query writes. */
 export function isChange(query: StoreQuery): query is StoreChange {
   const { type } = query;
-  return type === 'commit' || type === 'claim' || type === 'sweep';
+  return type === 'commit' || type === 'claim' || type === 'swap' || type === 'sweep';
 }
 
 /** Maximum number of damaged rows whose ids are remembered. */
@@ -267,6 +280,10 @@ export abstract class Store {
 
   claim(reply: ReplyWrite): Promise<string | undefined> {
     return this.#valueOf({ type: 'claim', reply });
+  }
+
+  swap(swap: SnapshotSwap): Promise<boolean> {
+    return this.#valueOf({ type: 'swap', swap });
   }
 
   load(actor: string): Promise<Stored | undefined> {
@@ -389,6 +406,19 @@ export interface ListQuery {
 export interface ListedRows {
   readonly rows: readonly ActorRow[];
   readonly damaged: readonly string[];
+}
+
+/** The two writes of a swap. */
+export function writesOf({ actor, snapshot }: SnapshotSwap): readonly [Write, Write] {
+  return [
+    { type: 'actor', actor },
+    { type: 'snapshot', actor: actor.id, ...snapshot },
+  ];
+}
+
+/** Returns whether a swap finds the snapshot that it replaces. */
+export function findsExpected({ expected }: SnapshotSwap, stored: Stored | undefined): boolean {
+  return stored ? expected !== undefined && stored.snapshot?.version === expected : expected === undefined;
 }
 
 /** The order of lists: the oldest first; of two equally old actors, by id. */

@@ -6,6 +6,7 @@ const KINDS: Readonly<Record<StoredKind, true>> = {
   session: true,
   task: true,
   question: true,
+  state: true,
   server: true,
 };
 

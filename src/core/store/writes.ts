@@ -1,5 +1,5 @@
 /** The actor of a write, the length of a query in the queue of a store, and the order of the events of a batch. */
-import { notNewer, type StoreError, type StoreQuery, type Write } from './store.ts';
+import { notNewer, type StoreError, type StoreQuery, type Write, writesOf } from './store.ts';
 
 /** The id of the actor that a write belongs to. */
 export function writtenActor(write: Write): string {
@@ -20,8 +20,20 @@ const ROW_LENGTH = 64;
 
 /** The length of what a query writes, in characters. */
 export function lengthOf(query: StoreQuery): number {
-  if (query.type === 'commit') return query.writes.reduce((length, write) => length + lengthOfWrite(write), 0);
-  return query.type === 'claim' ? lengthOfWrite(query.reply) : 0;
+  switch (query.type) {
+    case 'commit':
+      return lengthOfWrites(query.writes);
+    case 'claim':
+      return lengthOfWrite(query.reply);
+    case 'swap':
+      return lengthOfWrites(writesOf(query.swap));
+    default:
+      return 0;
+  }
+}
+
+function lengthOfWrites(writes: readonly Write[]): number {
+  return writes.reduce((length, write) => length + lengthOfWrite(write), 0);
 }
 
 function lengthOfWrite(write: Write): number {

@@ -1,5 +1,5 @@
 /** Folds the batches of a group into layers, and rejects a batch that cannot be stored before it spoils its group. */
-import type { ReplyWrite, StoreError, Write } from '../../core/store/store.ts';
+import type { ReplyWrite, SnapshotSwap, StoreError, Write } from '../../core/store/store.ts';
 import { disorderIn } from '../../core/store/writes.ts';
 import type { PostgresOptions } from './postgres-options.ts';
 import { type ActorHeads, appendToHead, type StreamHeads, streamHeadOf, trimHead } from './stream-heads.ts';
@@ -61,13 +61,18 @@ export class GroupFold {
     return { type: 'asked' };
   }
 
-  /** The newest layer, or a further one if the newest deletes the actor. */
+  /** Adds a swap, in a layer without other writes of its actor: the statement does not see them. */
+  swap(swap: SnapshotSwap): void {
+    const { id } = swap.actor;
+    const newest = this.layers.at(-1);
+    const layer = newest && !newest.actors.has(id) ? newest : this.#next();
+    layer.of(id).swap = swap;
+  }
+
+  /** The newest layer, or a further one if no other write of the actor may join the newest. */
   #layerFor(actor: string): WriteLayer {
     const newest = this.layers.at(-1);
-    if (newest && !newest.forgets(actor)) return newest;
-    const layer = new WriteLayer();
-    this.layers.push(layer);
-    return layer;
+    return newest && !newest.isFull(actor) ? newest : this.#next();
   }
 
   #headsOf(actor: string): ActorHeads {
@@ -119,8 +124,9 @@ export class GroupFold {
         return this.#trim(write.actor, write.stream, write.upto);
       case 'forget': {
         const newest = this.layers.at(-1);
-        // Its claims are decided before it is deleted.
-        const layer = newest && (newest.actors.get(write.actor)?.claims.size ?? 0) === 0 ? newest : this.#next();
+        // Its claims and swaps are decided before it is deleted.
+        const found = newest?.actors.get(write.actor);
+        const layer = newest && (found?.claims.size ?? 0) === 0 && !found?.swap ? newest : this.#next();
         layer.forget(write.actor);
         this.#heads.clear(write.actor);
       }

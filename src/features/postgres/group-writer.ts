@@ -1,7 +1,14 @@
 /** Writes groups of batches: one group on its way, the next one gathers. Keeps its connection, and rejects what waits too long for it. */
 import { SlicedQueue, systemClock, type Timer } from '../../core/kernel/clock.ts';
 import { messageOf } from '../../core/protocol/json.ts';
-import { type ReplyWrite, StoreError, type StoreHost, type Write } from '../../core/store/store.ts';
+import {
+  type ReplyWrite,
+  type SnapshotSwap,
+  StoreError,
+  type StoreHost,
+  type Write,
+  writesOf,
+} from '../../core/store/store.ts';
 import { toColumnText } from './column-text.ts';
 import { type FoldedClaim, GroupFold, needsHeads } from './group-fold.ts';
 import { LayerStatements } from './layer-statement.ts';
@@ -16,7 +23,7 @@ import { StreamHeads } from './stream-heads.ts';
 import { StreamRetention } from './stream-retention.ts';
 import { WriteFence } from './write-fence.ts';
 import type { WriteLayer } from './write-layer.ts';
-import { type WriteJob, WriteQueue } from './write-queue.ts';
+import { type Conditional, type WriteJob, WriteQueue } from './write-queue.ts';
 
 /** The end of one job. */
 type Outcome =
@@ -145,7 +152,12 @@ export class GroupWriter implements ConnectionOwner {
 
   /** @returns the existing reply; undefined if this one was stored. The empty string: it lost to one that must be read */
   claim(reply: ReplyWrite): Promise<string | undefined> {
-    return this.#add([reply], reply);
+    return this.#add([reply], { claim: reply });
+  }
+
+  /** @returns whether the snapshot was stored */
+  async swap(swap: SnapshotSwap): Promise<boolean> {
+    return (await this.#add(writesOf(swap), { swap })) === undefined;
   }
 
   /** The writes of these actors by others are unknown to this process: it reads their streams before it writes them. */
@@ -164,10 +176,10 @@ export class GroupWriter implements ConnectionOwner {
     this.#outcomes.flush();
   }
 
-  #add(writes: readonly Write[], claim?: ReplyWrite): Promise<string | undefined> {
+  #add(writes: readonly Write[], conditional?: Conditional): Promise<string | undefined> {
     const refused = this.#refusal();
     if (refused) return Promise.reject(refused);
-    const added = this.queue.add(writes, claim);
+    const added = this.queue.add(writes, conditional);
     if (this.#connection.current) this.#runSoon();
     else this.#hold ??= systemClock.hold();
     return added;
@@ -222,7 +234,8 @@ export class GroupWriter implements ConnectionOwner {
       const folded: FoldedJob[] = [];
       const outcomes: Outcome[] = [];
       for (const job of jobs) {
-        const error = job.claim ? undefined : fold.add(job.writes);
+        const error = job.claim || job.swap ? undefined : fold.add(job.writes);
+        if (job.swap) fold.swap(job.swap);
         if (error) outcomes.push({ job, error });
         else folded.push({ job, claim: job.claim && fold.claim(job.claim) });
       }
@@ -299,8 +312,13 @@ function ended(folded: readonly FoldedJob[], rows: readonly ResultRow[]): readon
   return folded.map(({ job, claim }) => ({ job, existing: existingOf(job, claim, won) }));
 }
 
-/** The empty string where the reply must be read. */
-function existingOf({ claim }: WriteJob, end: FoldedClaim | undefined, won: ReadonlySet<string>): string | undefined {
+/** The empty string where the reply must be read, and for a swap that found another snapshot. */
+function existingOf(
+  { claim, swap }: WriteJob,
+  end: FoldedClaim | undefined,
+  won: ReadonlySet<string>,
+): string | undefined {
+  if (swap) return won.has(`${toColumnText(swap.actor.id)}\n${toColumnText(swap.snapshot.version)}`) ? undefined : '';
   if (!claim || !end || end.type === 'won') return undefined;
   if (end.type === 'found') return end.data;
   if (!won.has(`${toColumnText(claim.actor)}\n${toColumnText(claim.request)}`)) return '';

@@ -97,6 +97,18 @@ const PARTS = {
           `forget_${table} AS (DELETE FROM ${schema}.${table} r USING ${rows} AS t(a) WHERE r.${key} = t.a AND ${pass})`,
       ),
   },
+  // Without a version that it replaces, the actor must not exist.
+  swaps: {
+    types: ['text', 'smallint', 'text', 'text', 'text', 'text', 'float8', 'float8', 'text', 'text', 'text'],
+    sql: (schema, rows, pass) => [
+      `swaps_new AS (INSERT INTO ${schema}.actor(id, cell, kind, name, principal, status, created, expires, version, snapshot)
+  SELECT a, b, c, d, e, f, g, h, i, j FROM ${rows} AS t(a, b, c, d, e, f, g, h, i, j, k) WHERE k IS NULL AND ${pass}
+  ON CONFLICT (id) DO NOTHING RETURNING id, version)`,
+      `swaps_next AS (UPDATE ${schema}.actor r SET cell = t.b, kind = t.c, name = t.d, principal = t.e, status = t.f, created = t.g,
+  expires = t.h, version = t.i, snapshot = t.j FROM ${rows} AS t(a, b, c, d, e, f, g, h, i, j, k)
+  WHERE r.id = t.a AND r.version = t.k AND ${pass} RETURNING r.id, r.version)`,
+    ],
+  },
   claims: {
     types: ['text', 'text', 'text', 'float8'],
     sql: (schema, rows, pass) => [
@@ -119,7 +131,8 @@ export class LayerStatements {
 
   /**
    * The statement of a layer and its parameters. Its first row has `true`, or `false` if the node is fenced and nothing
-   * was written; each further row has the actor and the request of a claim that was won.
+   * was written; each further row has the actor and the request of a claim that was won, or the actor and the version of a swap
+   * that was stored.
    *
    * @param node whose row is locked; undefined for a process that has the store to itself
    */
@@ -151,7 +164,11 @@ export class LayerStatements {
       });
       parts.push(...sql(this.#schema, `unnest(${arrays.join(', ')})`, pass));
     }
-    const won = names.includes('claims') ? ' UNION ALL SELECT true, actor, request FROM claims' : '';
+    const won =
+      (names.includes('claims') ? ' UNION ALL SELECT true, actor, request FROM claims' : '') +
+      (names.includes('swaps')
+        ? ' UNION ALL SELECT true, id, version FROM swaps_new UNION ALL SELECT true, id, version FROM swaps_next'
+        : '');
     return `${parts.length > 0 ? `WITH ${parts.join(',\n')}\n` : ''}SELECT ${pass}, NULL::text, NULL::text${won}`;
   }
 }
@@ -167,15 +184,36 @@ function rowsOf(layer: WriteLayer): Readonly<Record<PartName, Rows>> {
     letters: new Rows(PARTS.letters.types),
     purged: new Rows(PARTS.purged.types),
     forgotten: new Rows(PARTS.forgotten.types),
+    swaps: new Rows(PARTS.swaps.types),
     claims: new Rows(PARTS.claims.types),
   };
-  for (const [id, { row, snapshot, covered, events, replies, claims, timers, purged, forgotten }] of layer.actors) {
+  for (const [
+    id,
+    { row, snapshot, swap, covered, events, replies, claims, timers, purged, forgotten },
+  ] of layer.actors) {
     if (forgotten) rows.forgotten.add(id);
     if (row || snapshot)
       rows.actors.add(
         ...[id, cellOfActor(id), row?.kind, row?.name, row?.principal, row?.status, row?.created, row?.expires],
         ...[snapshot?.version, snapshot?.data, covered],
       );
+    if (swap) {
+      const { kind, name, principal, status, created, expires } = swap.actor;
+      const { version, data } = swap.snapshot;
+      rows.swaps.add(
+        id,
+        cellOfActor(id),
+        kind,
+        name,
+        principal,
+        status,
+        created,
+        expires,
+        version,
+        data,
+        swap.expected,
+      );
+    }
     for (const { stream, seq, previous, kind, data } of events) rows.events.add(id, stream, seq, previous, kind, data);
     for (const [request, reply] of replies)
       if (reply) rows.replies.add(id, request, reply.data, reply.expires);

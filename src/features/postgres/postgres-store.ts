@@ -83,6 +83,8 @@ export class OpenedPostgres extends Store {
         return { type: 'commit', value: undefined };
       case 'claim':
         return { type: 'claim', value: await this.#claim(query.reply) };
+      case 'swap':
+        return { type: 'swap', value: await this.#writer.swap(query.swap) };
       case 'sweep':
         await this.#writer.queue.settled();
         return { type: 'sweep', value: await this.#swept(query.now) };

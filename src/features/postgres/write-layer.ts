@@ -2,7 +2,15 @@
  * The writes of a group, folded: the last write of each key. A layer is one statement, in which no table sees what
  * another part of the statement writes; writes to an actor that was deleted begin another layer.
  */
-import type { ActorRow, DeadLetter, JournalEvent, ReplyWrite, Stored, TimerRow } from '../../core/store/store.ts';
+import type {
+  ActorRow,
+  DeadLetter,
+  JournalEvent,
+  ReplyWrite,
+  SnapshotSwap,
+  Stored,
+  TimerRow,
+} from '../../core/store/store.ts';
 
 export interface LayeredEvent extends JournalEvent {
   readonly previous: number;
@@ -12,6 +20,8 @@ export interface LayeredEvent extends JournalEvent {
 export interface LayeredActor {
   row: ActorRow | undefined;
   snapshot: Stored['snapshot'];
+  /** Its only write, if it has one. */
+  swap: SnapshotSwap | undefined;
   /** The last event of its history that the snapshot covers; 0 if unknown. */
   covered: number;
   events: LayeredEvent[];
@@ -36,6 +46,7 @@ export class WriteLayer {
     const fresh: LayeredActor = {
       row: undefined,
       snapshot: undefined,
+      swap: undefined,
       covered: 0,
       events: [],
       replies: new Map(),
@@ -48,9 +59,10 @@ export class WriteLayer {
     return fresh;
   }
 
-  /** Returns whether this layer deletes the actor, so that a later write of it needs the next layer. */
-  forgets(actor: string): boolean {
-    return this.actors.get(actor)?.forgotten === true;
+  /** Returns whether a later write of the actor needs the next layer: this one deletes it, or swaps its snapshot. */
+  isFull(actor: string): boolean {
+    const found = this.actors.get(actor);
+    return found !== undefined && (found.forgotten || found.swap !== undefined);
   }
 
   /** Deletes the actor; its earlier writes in this layer are dropped. */

@@ -1,17 +1,22 @@
 /** The batches that wait for the database or are on their way to it: bounded, in order. */
 
-import type { ReplyWrite, StoreError, Write } from '../../core/store/store.ts';
+import type { ReplyWrite, SnapshotSwap, StoreError, Write } from '../../core/store/store.ts';
 import { EndedCalls, FEW_WAITING, groupSize, refusedBy } from '../../core/store/waiting-calls.ts';
 import { lengthOf, writtenActor } from '../../core/store/writes.ts';
 import type { PostgresOptions } from './postgres-options.ts';
 
-/** A batch, or the claim of a reply. */
-export interface WriteJob {
+/** A job that the stored data may reject: the claim of a reply, or the swap of a snapshot. */
+export interface Conditional {
+  readonly claim?: ReplyWrite;
+  readonly swap?: SnapshotSwap;
+}
+
+/** A batch, or a job that the stored data may reject. */
+export interface WriteJob extends Conditional {
+  /** The writes of a claim or a swap, if it is one. */
   readonly writes: readonly Write[];
-  /** Undefined for a batch; then `writes` has one write, this one. */
-  readonly claim: ReplyWrite | undefined;
   readonly length: number;
-  /** @param existing the earlier reply of a claim */
+  /** @param existing the earlier reply of a claim; not undefined for a swap that found another snapshot */
   resolve(existing?: string): void;
   reject(error: StoreError): void;
 }
@@ -48,14 +53,16 @@ export class WriteQueue {
   }
 
   /** @throws {StoreError} `busy` */
-  add(writes: readonly Write[], claim?: ReplyWrite): Promise<string | undefined> {
+  add(writes: readonly Write[], conditional: Conditional = {}): Promise<string | undefined> {
     const length = lengthOf({ type: 'commit', writes });
     const refused = refusedBy(this.#options, { size: this.size, length: this.#length }, length);
     if (refused) return Promise.reject(refused);
     this.#length += length;
     this.#added += 1;
     for (const write of writes) this.#newest.set(writtenActor(write), this.#added);
-    return new Promise((resolve, reject) => void this.#waiting.push({ writes, claim, length, resolve, reject }));
+    return new Promise(
+      (resolve, reject) => void this.#waiting.push({ writes, ...conditional, length, resolve, reject }),
+    );
   }
 
   /** Takes the next group. It must be {@link end}ed before the next one is taken. */

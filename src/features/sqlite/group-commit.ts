@@ -4,7 +4,16 @@
  */
 
 import type { KnownKeys } from '../../core/store/known-keys.ts';
-import { isChange, type ReplyWrite, type StoreAnswer, type StoreChange, type Write } from '../../core/store/store.ts';
+import {
+  findsExpected,
+  isChange,
+  type ReplyWrite,
+  type SnapshotSwap,
+  type StoreAnswer,
+  type StoreChange,
+  type Write,
+  writesOf,
+} from '../../core/store/store.ts';
 import type { CommitMark } from './commit-mark.ts';
 import { COUNT_COMMIT, Displaced, type OpenedDatabase } from './database-file.ts';
 import type { FileIdentity } from './file-identity.ts';
@@ -211,6 +220,8 @@ export class GroupCommit {
         return { type: 'commit', value: undefined };
       case 'claim':
         return { type: 'claim', value: this.#claim(question.reply) };
+      case 'swap':
+        return { type: 'swap', value: this.#swap(question.swap) };
       case 'sweep':
         return this.#sweep(id, question.now);
     }
@@ -221,6 +232,14 @@ export class GroupCommit {
     const there = this.#replies.replyTo(actor, request);
     if (there === undefined) this.#replies.reply(actor, request, data, expires);
     return there;
+  }
+
+  #swap(swap: SnapshotSwap): boolean {
+    // Rows written before it in this transaction count, too.
+    this.#settle();
+    const finds = findsExpected(swap, this.#rows.load(swap.actor.id));
+    if (finds) for (const write of writesOf(swap)) this.#write(write);
+    return finds;
   }
 
   #write(write: Write): void {

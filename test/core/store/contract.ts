@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { withCell } from '../../../src/core/protocol/cell.ts';
 import { type ActorRow, type Store, StoreError, type Write } from '../../../src/core/store/store.ts';
 import { suite } from '../../harness/door.ts';
-import { actor, event, host } from './support.ts';
+import { actor, event, host, row } from './support.ts';
 
 /** The fault with which some work fails; `none` if it succeeds. */
 export async function faultOf(work: Promise<unknown>): Promise<string> {
@@ -186,6 +186,43 @@ export function contract(name: string, make: () => Store | Promise<Store>, suite
     await store.commit([claim('')]);
     assert.is(await store.claim(claim('four')), undefined);
     assert.is(await store.reply('claim', 'r'), 'four');
+  });
+
+  test('a swap stores a snapshot only in the place of the expected one, in one step', async () => {
+    const swap = (version: string, expected: string | undefined) =>
+      store.swap({
+        actor: row('swapped', { kind: 'state', status: version }),
+        snapshot: { version, data: `"${version}"` },
+        expected,
+      });
+    const stored = async () => {
+      const { actor, snapshot } = (await store.load('swapped')) ?? {};
+      assert.is(actor?.status, snapshot?.version);
+      return snapshot?.version;
+    };
+    assert.is(await swap('lost', 'unknown'), false);
+    assert.is(await store.load('swapped'), undefined);
+    assert.equal(await Promise.all(['a', 'b', 'c'].map((version) => swap(version, undefined))), [true, false, false]);
+    assert.equal(await Promise.all(['d', 'e'].map((version) => swap(version, 'a'))), [true, false]);
+    assert.is(await stored(), 'd');
+    // In one group with the writes of others before and after it.
+    const group = [
+      store.commit([
+        { type: 'snapshot', actor: 'swapped', version: 'f', data: '"f"' },
+        actor('swapped', { status: 'f' }),
+      ]),
+      swap('g', 'd'),
+      swap('h', 'f'),
+      swap('i', 'h'),
+      store.commit([{ type: 'forget', actor: 'swapped' }]),
+      swap('j', 'i'),
+      swap('k', undefined),
+    ];
+    assert.equal(await Promise.all(group), [undefined, false, true, true, undefined, false, true]);
+    assert.is(await stored(), 'k');
+    assert.is(await swap('l', undefined), false);
+    assert.is(await swap('l', 'k'), true);
+    assert.is(await stored(), 'l');
   });
 
   test('lists and timers of some cells have the actors of these cells only', async () => {

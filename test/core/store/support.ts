@@ -39,9 +39,13 @@ export function random(seed: number): () => number {
   };
 }
 
+export function row(id: string, more: Partial<ActorRow> = {}): ActorRow {
+  const row = { id, name: 'order', principal: 'ann', status: 'active', created: 1, expires: undefined };
+  return { ...row, kind: 'handle', ...more };
+}
+
 export function actor(id: string, more: Partial<ActorRow> = {}): Write {
-  const row = { id, kind: 'handle', name: 'order', principal: 'ann', status: 'active', created: 1, expires: undefined };
-  return { type: 'actor', actor: { ...row, kind: 'handle', ...more } };
+  return { type: 'actor', actor: row(id, more) };
 }
 
 export function event(actor: string, stream: string, seq: number, data = `{"n":${seq}}`): Write {
