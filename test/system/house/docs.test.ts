@@ -4,10 +4,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
-import { z } from 'zod';
 import { compileProgram, startable } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 import { SCALE } from '../../harness/scale.ts';
+import { anchorsOf, GROUPS, llmsText, readmeWithList, ships } from './docs-list.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
 const test = suite('docs');
@@ -130,33 +130,83 @@ test('the architecture names files that exist, and every actor', () => {
   );
 });
 
-test('every link to a file leads to one', () => {
-  for (const page of pages) {
-    for (const [, target = ''] of read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
-      const here = target.startsWith(REPOSITORY)
-        ? target.slice(REPOSITORY.length).replace(/^(?:blob|tree)\/main\//, '')
-        : '';
-      if (here !== '') assert.ok(existsSync(join(root, here)), `${page} links to ${target}`);
-      if (/^[a-z]+:/.test(target)) continue;
-      assert.ok(existsSync(join(root, dirname(page), target)), `${page} links to ${target}`);
-    }
-  }
+/** The links of a page outside of its code, and the files of its pictures. */
+function linksOf(page: string): string[] {
+  const prose = read(page)
+    .replace(/^```[\s\S]*?^```/gm, '')
+    .replace(/`[^`\n]*`/g, '');
+  return [...prose.matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset)="([^"]+)"/g)].map(([, link, file]) => link ?? file ?? '');
+}
+
+/** The file of this repository to which a link leads, or undefined for an address elsewhere. */
+function fileOf(page: string, link: string): string | undefined {
+  const [target = ''] = link.split('#');
+  if (target.startsWith(REPOSITORY)) return target.slice(REPOSITORY.length).replace(/^(?:blob|tree|raw)\/main\//, '');
+  if (/^[a-z]+:/.test(target)) return undefined;
+  return target === '' ? page : join(dirname(page), target);
+}
+
+test('every link to a file leads to one, and every anchor to a heading', () => {
+  const wrong = pages.flatMap((page) =>
+    linksOf(page)
+      .filter((link) => {
+        const file = fileOf(page, link);
+        const [, anchor] = link.split('#');
+        if (file === undefined || /^(?:issues|security|actions)\b/.test(file)) return false;
+        if (!existsSync(join(root, file))) return true;
+        return anchor !== undefined && file.endsWith('.md') && !anchorsOf(read(file)).includes(anchor);
+      })
+      .map((link) => `${page}: ${link}`),
+  );
+  assert.equal(wrong, []);
+});
+
+test('the anchors of a page are those that GitHub gives to its headings', () => {
+  const page = '# One `two`\n\n```\n# none\n```\n## A [link](b.md), and *more*\n## -32700 ParseError\n## One two\n';
+  assert.equal(anchorsOf(page), ['one-two', 'a-link-and-more', '-32700-parseerror', 'one-two-1']);
 });
 
 test('a page in the package links to what is not in it by its address on GitHub', () => {
-  const { files } = z.object({ files: z.array(z.string()) }).parse(JSON.parse(read('package.json')));
-  const left = files.filter((file) => file.startsWith('!')).map((file) => file.slice(1));
-  const ships = (file: string): boolean =>
-    !left.some((each) => file === each || file.startsWith(`${each}/`)) &&
-    ['README.md', 'LICENSE', ...files].some((each) => file === each || file.startsWith(`${each}/`));
   for (const page of pages.filter(ships))
-    for (const [, target = ''] of read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
-      if (/^[a-z]+:/.test(target)) continue;
-      const file = join(dirname(page), target);
+    for (const link of linksOf(page)) {
+      const file = fileOf(page, link);
+      if (file === undefined || link.startsWith(REPOSITORY)) continue;
       // The tables of promises name their tests, which are read with a clone of the repository.
       assert.ok(
-        ships(file) || file.startsWith('test/'),
-        `${page} links to ${target}, which the package does not contain`,
+        ships(file) || file.startsWith('test/') || file.startsWith('docs/images/'),
+        `${page} links to ${link}, which the package does not contain`,
       );
     }
+});
+
+test('README.md and llms.txt have the list of docs/pages.json: npm run docs:list writes it', () => {
+  assert.is(readmeWithList(), read('README.md'));
+  assert.is(llmsText(), read('llms.txt'));
+});
+
+test('docs/pages.json lists each page once', () => {
+  const listed = GROUPS.flatMap((group) => group.pages.map(({ file }) => file));
+  assert.equal(
+    listed.filter((file, index) => !existsSync(join(root, file)) || listed.indexOf(file) !== index),
+    [],
+  );
+  const inFolders = listed.filter((file) => !file.endsWith('.md')).map((folder) => `${folder}/`);
+  assert.equal(
+    pages.filter((page) => !listed.includes(page) && !inFolders.some((folder) => page.startsWith(folder))),
+    ['README.md'],
+  );
+});
+
+test('docs/commands.md names each command', () => {
+  const text = read('docs/commands.md');
+  const commands = readdirSync(join(root, 'src/cli/commands')).map((file) => file.replace('.ts', ''));
+  assert.equal(
+    commands.filter((command) => !text.includes(`\`troupe ${command}`)),
+    [],
+  );
+});
+
+test('the README says actor and statechart only after its first example', () => {
+  const [start = ''] = read('README.md').split('```ts');
+  assert.not.match(start, /\b(?:actor|statechart)/i);
 });
