@@ -4,7 +4,7 @@ import { systemClock } from '../core/kernel/clock.ts';
 import { guardLog, type OperatorLog, stderrLog } from '../core/kernel/operator-log.ts';
 import { packageVersion } from '../core/kernel/package-files.ts';
 import { throttledLog } from '../core/kernel/throttled-log.ts';
-import { describe, isObject } from '../core/protocol/json.ts';
+import { describe, isObject, messageOf } from '../core/protocol/json.ts';
 import { type Era, isLegacyRevision } from '../core/protocol/revisions.ts';
 import type { ClientCapabilities } from '../core/protocol/types.ts';
 import { MemoryChannel } from './channels/memory-channel.ts';
@@ -197,7 +197,14 @@ async function reachOf(
           clock,
           maxMessageBytes,
           stray: (line) => log('warning', `${name}: stdout, not a message: ${line.slice(0, 200)}`),
-          stderrLine: (line) => log('info', `${name}: stderr: ${line}`),
+          stderrLine: (line) => {
+            if (!program.stderr) return log('info', `${name}: stderr: ${line}`);
+            try {
+              program.stderr(line);
+            } catch (error) {
+              log('error', `${name}: the receiver of stderr threw (${messageOf(error)}) for: ${line}`);
+            }
+          },
         }),
     };
   }

@@ -14,6 +14,7 @@ import { z } from 'zod';
 import { promptArguments, readWords, toolArguments } from '../../src/cli/call/call-arguments.ts';
 import { readCallTarget } from '../../src/cli/call/call-target.ts';
 import { progressLine } from '../../src/cli/call/progress-bar.ts';
+import { ServerOutput } from '../../src/cli/call/server-output.ts';
 import { TerminalForms } from '../../src/cli/call/terminal-forms.ts';
 import type { FormAnswer } from '../../src/client/client-options.ts';
 import type { JsonObject } from '../../src/core/protocol/json.ts';
@@ -427,14 +428,69 @@ built('a program is started as a command after --, and as a file', async () => {
     `import { createServer, stdio } from '${TROUPE}';
 const server = createServer({ name: 'small', version: '1.0.0' });
 server.tool('env', {}, () => process.env.CALL_TEST ?? 'none');
+server.tool('fail', {}, () => { console.log('to the log'); throw new Error('no database'); });
 await server.listen(stdio());`,
   );
   const env = { ...process.env, CALL_TEST: 'inherited' };
   const ran = await command(['call', 'env', '--', process.execPath, file], { env });
   assert.equal(ran, { code: 0, out: 'inherited\n', err: '' });
+  const failed = await command(['call', file, 'fail'], { env });
+  assert.equal([failed.code, failed.out], [1, '']);
+  assert.match(failed.err, /^to the log\ntroupe error: incident \w+ in tool "fail": Error: no database\n/);
   if (SCALE === 'quick') return;
   assert.equal(await command(['call', file, 'env'], { env }), { code: 0, out: 'inherited\n', err: '' });
 });
+
+built('a program that fails to start is started once, and its reason is printed once', async () => {
+  const file = join(root, 'broken.mjs');
+  writeFileSync(file, "throw new Error('no configuration');");
+  const { code, err } = await command(['call', file]);
+  assert.is(code, 3);
+  assert.is(err.split('no configuration').length, 2, err);
+  assert.match(err, /process ended with code 1\.\n$/);
+});
+
+for (const [what, terminal, env, line, expected] of [
+  ['plain', false, {}, 'ready', 'ready\n'],
+  ['a tab', false, {}, 'a\tb', 'a\tb\n'],
+  ['colours, a cleared screen and a bell', false, {}, '\x07\x1b[31mred\x1b[0m\x1b[2J', '·red\n'],
+  ['on a terminal', true, {}, 'ready', '\x1b[2mready\x1b[22m\n'],
+  ['on a terminal without colours', true, { NO_COLOR: '1' }, 'ready', 'ready\n'],
+  ['that ends the dimming', true, {}, '\x1b[22mready\u202e', '\x1b[2mready·\x1b[22m\n'],
+] as const)
+  test(`S-83 a line of the server on stderr, ${what}, is passed on`, () => {
+    const { written, output } = serverOutput(terminal, env);
+    output.line(line);
+    output.end();
+    assert.is(written(), expected);
+  });
+
+test('S-83 output of the server on stderr beyond 256 KiB is left out, apart from the last twenty lines', () => {
+  const { written, output } = serverOutput(false);
+  for (let line = 0; line < 100; line += 1) output.line(`${line} `.padEnd(8_192, 'x'));
+  const before = written();
+  assert.ok(before.length <= 262_144);
+  output.line('short');
+  assert.is(written(), before);
+  output.end();
+  const lines = written().slice(before.length).split('\n');
+  assert.match(lines[0] ?? '', /^\(\d+ lines of the server on stderr were left out\)$/);
+  assert.equal([lines.length, lines.at(-2)], [22, 'short']);
+  assert.ok(written().length <= 262_144 + 21_000);
+});
+
+function serverOutput(isTTY: boolean, env = {}): { readonly output: ServerOutput; written(): string } {
+  const stderr: PassThrough & { isTTY?: boolean } = new PassThrough({ highWaterMark: 1_000_000, encoding: 'utf8' });
+  stderr.isTTY = isTTY;
+  let text = '';
+  return {
+    output: new ServerOutput({ stderr, env }, () => {}),
+    written: () => {
+      text += String(stderr.read() ?? '');
+      return text;
+    },
+  };
+}
 
 test('FILE is a program that troupe run serves without a supervisor', () => {
   const file = join(root, 'target.mjs');

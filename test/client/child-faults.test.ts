@@ -76,6 +76,24 @@ test('U-02 a child floods both streams and answers with a line that is too long:
   server.remove();
 });
 
+test('a receiver of stderr gets each line, also if it throws, and the error of a program that ends does not repeat them', async () => {
+  const lines: string[] = [];
+  const logged: string[] = [];
+  const text = "console.error('first'); console.error('second'); process.exitCode = 3;";
+  const stderr = (line: string): void => {
+    lines.push(line);
+    if (line === 'first') throw new Error('no disk');
+  };
+  const error = await connect(
+    { command: process.execPath, args: ['-e', text], name: 'short', stderr },
+    { eras: 'modern', connectMs: CONNECT_MS, log: (_, message) => logged.push(message) },
+  ).catch((failure: unknown) => failure);
+  assert.instance(error, ClientError);
+  assert.match(String(error), /ended with code 3\.$/);
+  assert.equal(lines, ['first', 'second']);
+  assert.ok(logged.includes('short: the receiver of stderr threw (no disk) for: first'), logged.join('\n'));
+});
+
 test('U-03 a child and its child ignore the end of stdin and TERM: both are gone 4 s after close', async () => {
   const clock = new SimulatedClock();
   const server = program('stubborn');

@@ -15,15 +15,15 @@ export interface CallTarget {
   /** The address of a server that is reached over HTTP. */
   readonly url: URL | undefined;
   /** Options of the connection: a program that this command starts may be slow to start. */
-  readonly patience: Pick<ConnectOptions, 'connectMs' | 'probeMs'>;
+  readonly patience: Pick<ConnectOptions, 'connectMs' | 'probeMs' | 'eras'>;
   /** The words after the target. */
   readonly words: readonly string[];
 }
 
 /** `npx` may download the program first. A legacy program may leave the probe without an answer. */
 export const COMMAND_PATIENCE = { connectMs: 60_000, probeMs: 5_000 };
-/** A program of Troupe answers the probe as soon as it has loaded. */
-const FILE_PATIENCE = { connectMs: 60_000, probeMs: 30_000 };
+/** A program of Troupe serves every era, so one that ends without an answer is not started again for the other era. */
+const FILE_PATIENCE = { connectMs: 60_000, probeMs: 30_000, eras: 'modern' } as const;
 
 /**
  * Parses `TARGET WORDS…` or `WORDS… -- COMMAND ARGS…`.

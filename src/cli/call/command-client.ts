@@ -26,6 +26,8 @@ export interface CommandClientOptions {
   readonly open: boolean;
   /** True if a person can sign in. */
   readonly interactive: boolean;
+  /** Receives the lines that a program writes on stderr. */
+  readonly stderr?: (line: string) => void;
   readonly connect: Pick<
     ConnectOptions,
     'elicit' | 'elicitUrl' | 'sample' | 'roots' | 'extensions' | 'eras' | 'timeoutMs' | 'maxTimeoutMs'
@@ -91,9 +93,10 @@ export async function withClient(
 }
 
 function targetOf(
-  { io, target: { target, url }, data, open, interactive }: CommandClientOptions,
+  { io, target: { target, url }, data, open, interactive, stderr }: CommandClientOptions,
   interrupt: Interrupt,
 ): ConnectTarget {
+  if (stderr && typeof target === 'object' && 'command' in target) return { ...target, stderr };
   if (url === undefined || typeof target !== 'object' || !('url' in target)) return target;
   const headers = target.headers ?? {};
   // A person who passes a token does not want another one.

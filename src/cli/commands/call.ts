@@ -10,6 +10,7 @@ import { EXIT, hasTerminal, Interrupt, tolerateClosedStdout, withClient } from '
 import { ProgressBar } from '../call/progress-bar.ts';
 import { ResultText } from '../call/result-text.ts';
 import { listingText, listServer } from '../call/server-listing.ts';
+import { ServerOutput } from '../call/server-output.ts';
 import { TerminalForms } from '../call/terminal-forms.ts';
 import { absolutePath, type CommandIo, type ExitCode } from '../command-io.ts';
 import { type CommandLine, readOptions, wholeNumber } from '../command-options.ts';
@@ -60,6 +61,7 @@ KEY:=JSON passes JSON as it is.
   --data DIR             directory of the stored tokens
   --no-open              show the page to sign in, but open no browser
 
+What a program that is started writes on stderr is passed on, dimmed on a terminal.
 Forms of the server are asked on the terminal. Without one, and without
 --answer, the server learns that it cannot ask: its questions stay open.
 Ctrl-C cancels the call; pressed again, it ends.
@@ -81,6 +83,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   // Without a person and without `--answer` the client declares no questions: it could only refuse them.
   const answering = interactive || answers.length > 0;
   const bar = new ProgressBar(io.stderr);
+  const output = new ServerOutput(io, () => bar.clear());
   const interrupt = new Interrupt('call', io);
   const questions = new TerminalForms({
     terminal: interactive ? { input: io.stdin, output: io.stderr } : undefined,
@@ -90,11 +93,12 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
     interrupt: () => interrupt.signalled(),
   });
   tolerateClosedStdout(io);
-  return withClient(
+  const code = await withClient(
     {
       io,
       command: 'call',
       target,
+      stderr: output.line,
       data: values.data,
       open: values['no-open'] === undefined,
       interactive,
@@ -132,6 +136,8 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
       }
     },
   );
+  output.end();
+  return code;
 }
 
 /** The request of the command line. */

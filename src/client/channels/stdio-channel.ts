@@ -18,6 +18,11 @@ export interface StdioCommand {
   readonly cwd?: string;
   /** The name of the program in errors and logs. Default: the command with its arguments, which may contain secrets. */
   readonly name?: string;
+  /**
+   * Receives each line that the program writes on stderr; of a longer one the first 8 KiB. Such a line is not logged, and not
+   * repeated in errors. It is text of the program: remove control characters before a terminal shows it.
+   */
+  stderr?(line: string): void;
 }
 
 /** Bytes of stderr that are kept for error messages and the inspector. */
@@ -174,6 +179,7 @@ export class StdioChannel extends LineChannel {
 
   /** The last lines of stderr, for the message of a process that ended. */
   #lastWords(): string {
+    if (this.#command.stderr) return '';
     const lines = this.#stderr.trimEnd().split('\n').slice(-5).join('\n');
     return lines === '' ? '' : ` Its last lines on stderr:\n${lines.slice(-1_000)}`;
   }
