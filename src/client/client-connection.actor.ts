@@ -55,7 +55,7 @@ import { type OutgoingRequest, OutgoingRequests } from './outgoing-requests.ts';
 import { ProposedRevision } from './proposed-revision.ts';
 import { readCapabilities } from './received.ts';
 import type { CallPosition, UnansweredRequest } from './relayed-request.ts';
-import type { ServerAnswer, ServerRequests } from './server-requests.ts';
+import { canBeAsked, type ServerAnswer, type ServerRequests } from './server-requests.ts';
 import { TaskProgress } from './task-progress.ts';
 
 /** The server as its client knows it. */
@@ -169,7 +169,7 @@ export interface ClientConnectionOptions {
   readonly onLog: ((message: ServerLogMessage) => void) | undefined;
   /** The revision of a session that another process has opened, and which the channel continues. */
   readonly resumes?: Revision | undefined;
-  /** All calls have one caller: a message that names no call may go to the newest. Otherwise it must be the only one. */
+  /** All calls have one caller: a message that names no call may go to the newest. Otherwise it must be certain which call it means. */
   readonly oneCaller: boolean;
   /** 0 to 1, for back-off. */
   readonly random: () => number;
@@ -190,6 +190,10 @@ const BACK_OFF = { fromMs: 500, toMs: 30_000 } as const;
 const REFUSED = { fromMs: 100, toMs: 2_000 } as const;
 const SUSPEND_MS = 60_000;
 const STABLE_MS = 60_000;
+/** Milliseconds for which a server may still ask for a call that its caller has given up. */
+const ABANDONED_MS = 60_000;
+/** In place of the time since which a request waits: it waits for its turn, as long as its caller does. */
+const TURN = Number.POSITIVE_INFINITY;
 /** Maximum number of times that one request is sent: after a lost session, a sign-in, or a lost connection if it only reads. */
 const MAX_ATTEMPTS = 4;
 
@@ -205,11 +209,15 @@ class ClientConnection implements Behaviour<ClientMail> {
     suspendMs: SUSPEND_MS,
     stableMs: STABLE_MS,
   });
-  /** Requests that wait for the connection, in order, with the time since when. */
+  /** Requests that wait for the connection or for their turn, in order, with the time since when. */
   #waiting: { readonly request: OutgoingRequest; readonly since: number; readonly error?: ClientError }[] = [];
   /** The timer after which requests that no socket could carry are sent again, and how often that has happened in a row. */
   #retryTimer: Timer | undefined;
   #refusals = 0;
+  /** Calls of several callers take turns: the server asks without naming the call. */
+  #inTurn = false;
+  /** The time at which the last call that the server could ask about was given up. */
+  #abandonedAt = Number.NEGATIVE_INFINITY;
   #channel: Channel | undefined;
   /** Counts channels: mail of an earlier one is dropped. */
   #generation = 0;
@@ -457,6 +465,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   /** Ends the channel, if there is one; mail that it still sends is dropped. */
   #retireChannel(): void {
     this.#generation += 1;
+    this.#abandonedAt = Number.NEGATIVE_INFINITY;
     const channel = this.#channel;
     this.#channel = undefined;
     // The server can no longer receive the answers to what it asked.
@@ -838,9 +847,9 @@ class ClientConnection implements Behaviour<ClientMail> {
         `${settings.maxInFlight} calls are in flight. The option is maxInFlight`,
         'no',
       );
-    if (this.#snapshot.hasTag('serving')) return this.#transmit(request);
+    if (this.#snapshot.hasTag('serving')) return this.#send(request);
     this.#need();
-    if (this.#snapshot.hasTag('serving')) return this.#transmit(request);
+    if (this.#snapshot.hasTag('serving')) return this.#send(request);
     if (this.#snapshot.hasTag('waiting')) return this.#wait(request);
     request.reject((this.#closes ? undefined : this.#lastFailure) ?? this.#closedError());
   }
@@ -933,7 +942,18 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#waitTimer = undefined;
     this.#retryTimer?.cancel();
     this.#retryTimer = undefined;
-    for (const { request } of this.#waiting.splice(0)) this.#transmit(request);
+    for (const { request } of this.#waiting.splice(0)) this.#send(request);
+  }
+
+  /** Sends a request, unless it must wait until the server can ask about no other call. */
+  #send(request: OutgoingRequest): void {
+    if (this.#inTurn && mayBeAsked(request) && this.#isAskable) this.#waiting.push({ request, since: TURN });
+    else this.#transmit(request);
+  }
+
+  /** True if a request is in flight about which a legacy server may ask without naming it. */
+  get #isAskable(): boolean {
+    return this.#requests.values().some(mayBeAsked);
   }
 
   #rejectWaiting(error: Error, which: (request: OutgoingRequest) => boolean = () => true): void {
@@ -1115,6 +1135,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   #abandon(request: OutgoingRequest, why: string): void {
     const channel = this.#channel;
     if (!channel) return;
+    if (mayBeAsked(request)) this.#abandonedAt = this.#options.system.clock.now();
     // A server need not know yet what a notification is.
     if (isHandshake(request)) return channel.abandon?.(request.id);
     const modern = this.#server?.era === 'modern';
@@ -1274,13 +1295,19 @@ class ClientConnection implements Behaviour<ClientMail> {
         `${this.#target} sent the request ${method}, which its revision does not allow. It was ignored`,
       );
     const values = jsonParams(params);
+    const { capabilities, oneCaller, serverRequests } = this.#options;
     const call = this.#askedFor(values, about);
     // A repeat would ask once more.
     if (call) call.repeatable = false;
-    // A connection of several callers declares that it can be asked nothing: the caller of the newest call is not the one meant.
-    const ask = call && this.#options.oneCaller ? call.ask : undefined;
+    const ask = canBeAsked(capabilities) ? call?.ask : undefined;
+    if (!oneCaller && call && ask && call.id !== about) {
+      // Servers ask for roots when they start, too: their calls need not wait for each other.
+      if (method !== 'roots/list') this.#inTurn = true;
+      if (!this.#isCertain(call, values))
+        return this.#self.send({ type: 'reject', id, code: ErrorCode.InternalError, message: UNCERTAIN });
+    }
     const position = call && ask && this.#positionOf(call, id);
-    this.#options.serverRequests.serve(
+    serverRequests.serve(
       id,
       method,
       values,
@@ -1288,6 +1315,14 @@ class ClientConnection implements Behaviour<ClientMail> {
       this.#self,
       ask && ((request, signal) => ask(request, signal, position)),
     );
+  }
+
+  /** True if no other call can be meant than the one that {@link #askedFor} found. */
+  #isCertain({ params }: OutgoingRequest, asked: JsonObject): boolean {
+    const task = taskOf(asked);
+    if (task !== undefined) return params?.taskId === task;
+    const others = this.#requests.values().filter(mayBeAsked).length - 1;
+    return others === 0 && this.#options.system.clock.now() - this.#abandonedAt >= ABANDONED_MS;
   }
 
   /** The place of a call from which another process continues it. */
@@ -1305,8 +1340,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     const named = about === undefined ? undefined : this.#requests.get(about);
     if (named) return named;
     const calls = this.#requests.values();
-    const meta = isObject(params._meta) ? params._meta[META.relatedTask] : undefined;
-    const task = isObject(meta) ? meta.taskId : undefined;
+    const task = taskOf(params);
     const ofTask = task === undefined ? undefined : calls.findLast((call) => call.params?.taskId === task);
     if (ofTask) return ofTask;
     const [only, second] = calls;
@@ -1327,6 +1361,9 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   #settle(): void {
     if (this.#snapshot.value === 'draining' && this.#requests.size === 0) this.#step({ type: 'settled' });
+    const next = this.#waiting.findIndex(({ since }) => since === TURN);
+    if (next === -1 || !this.#snapshot.hasTag('serving') || this.#isAskable) return;
+    for (const { request } of this.#waiting.splice(next, 1)) this.#transmit(request);
   }
 
   #close(): void {
@@ -1390,6 +1427,21 @@ class ClientConnection implements Behaviour<ClientMail> {
     if (!inspection.full) return 0;
     return inspection.record({ type: 'wire', connection: this.#options.address, direction, text });
   }
+}
+
+/** The error for a question that no caller gets. A tool that fails with it shows it to its model. */
+const UNCERTAIN =
+  'several clients use this connection, and it is not certain whose call asks. Call again: the calls take turns from now on, and a call that was cancelled may ask for another minute';
+
+/** True if a legacy server may ask about a request without naming it: what it asks for a task names the task. */
+function mayBeAsked({ ask, params }: OutgoingRequest): boolean {
+  return ask !== undefined && params?.taskId === undefined;
+}
+
+/** The task that a message belongs to (2025-11-25 tasks, "Associating Task-Related Messages"). */
+function taskOf({ _meta: meta }: JsonObject): unknown {
+  const related = isObject(meta) ? meta[META.relatedTask] : undefined;
+  return isObject(related) ? related.taskId : undefined;
 }
 
 /** True if nothing listens at the address, so that the server has received nothing. */

@@ -125,7 +125,6 @@ export class Client {
   #operations = 0;
   /** Those of them that wait for a change. */
   #readers = 0;
-  #abandoned = 0;
   #hold: Timer | undefined;
   #closing: Promise<void> | undefined;
   #closed: (() => void) | undefined;
@@ -194,11 +193,6 @@ export class Client {
   /** @internal True while a call or a listing is under way. Reading changes is no work of the server. */
   get busy(): boolean {
     return this.#operations > this.#readers;
-  }
-
-  /** @internal The number of relayed calls without a response: what the server sends for them may still arrive. */
-  get abandoned(): number {
-    return this.#abandoned;
   }
 
   /** The last lines that the server's process wrote to stderr, at most 64 KiB. Empty for other targets. */
@@ -410,9 +404,6 @@ export class Client {
             : await this.#send(method, params, relayed, how);
         if (isJsonObject(result)) return result;
         throw this.#malformed(`${method}: expected a result that is an object`);
-      } catch (error) {
-        if (!(error instanceof ErrorResponse)) this.#abandoned += 1;
-        throw error;
       } finally {
         asking.ended?.abort();
       }

@@ -54,6 +54,11 @@ export function capabilitiesOf({
   };
 }
 
+/** True if a server may send requests to a client that declares these capabilities. */
+export function canBeAsked({ elicitation, roots, sampling }: ClientCapabilities): boolean {
+  return elicitation !== undefined || roots !== undefined || sampling !== undefined;
+}
+
 export class ServerRequests {
   readonly #answerers: Answerers;
   readonly #clock: Clock;

@@ -39,13 +39,11 @@ export const PEERS: readonly Peer[] = [
 export interface Behind {
   /** Reports of progress may be left out, but not the last one. */
   readonly gathers: boolean;
-  /** All calls reach the same session of the peer. */
-  readonly oneSession: boolean;
   /** The session that is listed is that of the calls. */
   readonly listsIt: boolean;
 }
 
-const DIRECT: Behind = { gathers: false, oneSession: true, listsIt: true };
+const DIRECT: Behind = { gathers: false, listsIt: true };
 
 export async function converse(client: Client, peer: Peer, way: 'stdio' | 'http', behind = DIRECT): Promise<void> {
   const { gathers } = behind;
@@ -90,7 +88,7 @@ export async function converse(client: Client, peer: Peer, way: 'stdio' | 'http'
   const id = { name: 'id', value: '1' };
   assert.equal((await client.complete({ resource: 'note://notes/{id}' }, id)).values, ['12', '13']);
 
-  if (has('wait') && behind.oneSession) {
+  if (has('wait')) {
     const controller = new AbortController();
     const waiting = failure(client.call('wait', {}, { signal: controller.signal }));
     // The peer reads in order, so that it runs `wait` before it answers this.

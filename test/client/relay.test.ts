@@ -200,6 +200,62 @@ test('over one stream a question belongs to its task, to the only call, or to th
   await client.close();
 });
 
+test('on a stream of several callers a question reaches its caller or no caller, and calls take turns after one that was uncertain', async () => {
+  const server = new Played('stream', 'legacy');
+  const client = await server.open({ elicitation: {}, roots: {} }, false);
+  const relay = (name: string, signal?: AbortSignal): Promise<JsonObject> =>
+    client.relay({ ...call(name), signal, ask: () => Promise.resolve({ name }) });
+  const names = (): readonly unknown[] => server.of('tools/call').map(({ params }) => params?.name);
+  const put = async (id: number, method = 'elicitation/create'): Promise<unknown> => {
+    server.says({ id, method, params: method === 'roots/list' ? {} : FORM });
+    await settled();
+    return server.answer(id)?.result?.name ?? server.answer(id)?.error?.message;
+  };
+  const end = async (name: string): Promise<void> => {
+    server.says({ id: server.id(name), result: {} });
+    await settled();
+  };
+  const calls = [relay('a'), relay('b')];
+  await settled();
+  // Servers ask for roots when they start: that is no reason to take turns.
+  assert.match(String(await put(70, 'roots/list')), 'not certain whose call asks');
+  calls.push(relay('c'));
+  await settled();
+  assert.equal(names(), ['a', 'b', 'c']);
+  assert.match(String(await put(71)), 'Call again: the calls take turns from now on');
+  const given = new AbortController();
+  const rejected = relay('d', given.signal).catch((error: ClientError) => error.carriedOut);
+  calls.push(relay('e'), relay('f'));
+  for (const name of ['a', 'b']) await end(name);
+  assert.equal(names(), ['a', 'b', 'c']);
+  given.abort();
+  assert.is(await rejected, 'no', 'it waited, and was not sent');
+  await end('c');
+  assert.equal(names(), ['a', 'b', 'c', 'e']);
+  assert.is(await put(72), 'e');
+  await end('e');
+  await end('f');
+  await Promise.all(calls);
+  // A call that was given up may still ask.
+  const abort = new AbortController();
+  const left = relay('left', abort.signal).catch(() => {});
+  await settled();
+  abort.abort();
+  await left;
+  const next = relay('next');
+  await settled();
+  assert.match(String(await put(73)), 'a call that was cancelled may ask for another minute');
+  await end('next');
+  await next;
+  await server.clock.advance(60_000);
+  const last = relay('last');
+  await settled();
+  assert.is(await put(74), 'last');
+  await end('last');
+  await last;
+  await client.close();
+});
+
 test('an answer that fails becomes the error that the server gets', async () => {
   const server = new Played('stream', 'legacy');
   const client = await server.open({ sampling: {} });

@@ -40,15 +40,15 @@ export function whenAborted(ctx: Context, callback: () => void): void {
 
 /** The client on whose behalf a call is made elsewhere: its state there must not be mixed with that of other clients. */
 export interface CallOwner {
-  /** The same for all calls of a session, a connection or an authenticated principal; unique for an anonymous call. */
+  /** The same for all calls of a session, of a connection, or of a principal without sessions. */
   readonly key: string;
   /** The capabilities that the client declares now. */
   readonly capabilities: ClientCapabilities;
   readonly principal: string;
   /** Its session; undefined for a modern client. */
   readonly session: SessionFacts | undefined;
-  /** The key is that of one anonymous call, and ends with it. */
-  readonly once: boolean;
+  /** Callers who neither sign in nor have sessions are one owner, and several clients. */
+  readonly several: boolean;
 }
 
 /**
@@ -67,20 +67,20 @@ export function isTask(ctx: Context): boolean {
 
 /** Returns the client of a session. */
 export function callOwnerOfSession({ capabilities, principal }: ClientFacts, session: SessionFacts): CallOwner {
-  return { key: `session/${session.id}`, capabilities, principal, session, once: false };
+  return { key: `session/${session.id}`, capabilities, principal, session, several: false };
 }
 
 /** Returns the client of a request, with the capabilities that it declares now. */
 export function callOwnerOf(
-  { client, exchange, key, requests }: RequestView,
+  { client, exchange, requests }: RequestView,
   capabilities: ClientCapabilities = client.capabilities,
 ): CallOwner {
   const { session, principal } = client;
   if (session) return callOwnerOfSession({ ...client, capabilities }, session);
-  const of = { capabilities, principal, session, once: false };
+  const of = { capabilities, principal, session };
   // A connection that is not shared belongs to one client.
-  if (!exchange) return { key: requests.address, ...of };
-  return principal === ANONYMOUS ? { ...of, key: `call/${key}`, once: true } : { ...of, key: `principal/${principal}` };
+  if (!exchange) return { ...of, key: requests.address, several: false };
+  return { ...of, key: `principal/${principal}`, several: principal === ANONYMOUS };
 }
 
 /** Returns the client on whose behalf a handler makes calls elsewhere. */

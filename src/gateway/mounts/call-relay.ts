@@ -130,7 +130,6 @@ export async function relayCall(
     return await relayed.run();
   } finally {
     relayed?.end();
-    if (owner.once) upstream.released(owner.key);
   }
 }
 
@@ -387,7 +386,7 @@ class RelayedCall {
     if (reply?.ok && isJsonObject(reply.result)) {
       if (method === 'roots/list') {
         this.#roots.set(this.#owner, this.#rootsChanges, reply.result);
-        this.#options.upstream.keepRoots(this.#owner.key, reply.result);
+        this.#options.upstream.keepRoots(this.#owner, reply.result);
       }
       return reply.result;
     }

@@ -45,8 +45,8 @@ export class ReplaceableUpstream {
     for (const upstream of this.#all()) upstream.follow(follower);
   }
 
-  keepRoots(ownerKey: string, roots: JsonObject): void {
-    for (const upstream of this.#all()) upstream.keepRoots(ownerKey, roots);
+  keepRoots(owner: CallOwner, roots: JsonObject): void {
+    for (const upstream of this.#all()) upstream.keepRoots(owner, roots);
   }
 
   released(ownerKey: string): void {

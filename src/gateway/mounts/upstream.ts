@@ -44,15 +44,13 @@ export interface UpstreamOptions
   readonly quota: Quota;
 }
 
-/** Maximum number of connections that serve anonymous calls, one call at a time. */
-const MAX_LEASED = 32;
-/** Maximum number of of them that wait for the next call. */
-const MAX_SPARE = 4;
+/** Maximum number of connections of one owner: one for each set of capabilities that its clients declare. */
+const MAX_OF_OWNER = 8;
 
 /** A connection, from its opening to its end. */
 interface Link {
   readonly capabilities: ClientCapabilities;
-  /** The owner; changes with each lease. */
+  /** Undefined for the connection of the catalogue. */
   owner: CallOwner | undefined;
   /** Rejects if the connection cannot be opened. */
   readonly opening: Promise<Client>;
@@ -67,30 +65,17 @@ interface Link {
   readonly slot: Reservation;
 }
 
-/** An anonymous call that waits for a connection. */
-interface WaitingCaller {
-  readonly owner: CallOwner;
-  readonly timer: Timer;
-  resolve(client: Promise<Client>): void;
-  reject(error: Error): void;
-}
-
 export class Upstream {
   readonly #options: UpstreamOptions;
   readonly #clock: Clock;
-  /** The connection for the catalogue, and the one that declares nothing to a legacy upstream. */
+  /** The connection for the catalogue. */
   #shared: Link | undefined;
-  #plain: Link | undefined;
   /** The era of the upstream, as the newest connection found it, or an earlier process. */
   #era: Era | undefined;
   /** The only client of the server: the catalogue of a legacy upstream is read on its connection. */
   #only: CallOwner | undefined;
   /** By the key of the owner. An owner whose clients declare different capabilities has several. */
   readonly #owned = new Map<string, Link[]>();
-  /** Connections of anonymous calls that have ended. */
-  readonly #spare: Link[] = [];
-  #leased = 0;
-  readonly #queue: WaitingCaller[] = [];
   readonly #roots = new Map<string, JsonObject>();
   readonly #closing = new Set<Promise<void>>();
   #follower: ConnectionFollower | undefined;
@@ -155,8 +140,7 @@ export class Upstream {
 
   /**
    * The connection for a call of this owner. A modern upstream shares one connection. A legacy one declares the
-   * capabilities of its client for the whole connection, so that each owner has its own. Call {@link released} when an
-   * anonymous call has ended.
+   * capabilities of its client for the whole connection, so that each owner has its own.
    *
    * @throws {ClientError} `overloaded`, `unreachable` and others, always with `carriedOut: 'no'`
    */
@@ -171,7 +155,6 @@ export class Upstream {
       const shared = await this.#connected(this.#share());
       if (this.#era === 'modern') return shared;
     }
-    if (owner.once && !separate && !canBeAsked(owner.capabilities)) return this.#unasked();
     const links = this.#owned.get(owner.key) ?? [];
     const known = links.find(
       ({ capabilities }) => capabilities === owner.capabilities || isDeepStrictEqual(capabilities, owner.capabilities),
@@ -181,14 +164,7 @@ export class Upstream {
       this.#announceRoots(known, owner);
       return known.client ?? this.#within(known.opening);
     }
-    if (owner.once) return this.#within(this.#lease(owner));
     return this.#connected(this.#own(owner));
-  }
-
-  /** The connection to a legacy upstream for anonymous calls of clients that it cannot ask. */
-  #unasked(): Client | Promise<Client> {
-    this.#plain ??= this.#open(undefined, {});
-    return this.#plain.client ?? this.#within(this.#plain.opening);
   }
 
   /** True if each principal signs in at the upstream. */
@@ -227,38 +203,30 @@ export class Upstream {
     if (this.#closed) throw this.#closedError();
     // The session is that of the other process, so that no other call of the owner uses this connection.
     const key = `${owner.key} ${position.session} ${position.id}`;
-    const { opening } = this.#own({ ...owner, key, once: false }, position);
+    const { opening } = this.#own({ ...owner, key, several: false }, position);
     return { client: await this.#within(opening), release: () => this.released(key) };
   }
 
   /** Receives the connections to a legacy upstream that calls of owners use, those that are open already first. */
   follow(follower: ConnectionFollower): void {
     this.#follower = follower;
-    for (const link of [...[...this.#owned.values()].flat(), ...this.#spare])
+    for (const link of this.#links)
       if (link.client?.server.era === 'legacy' && !this.#isOnly(link)) follower.opened(link.client);
-    if (this.#plain?.client) follower.opened(this.#plain.client);
   }
 
-  /** Keeps an owner's roots, for a legacy upstream that asks for them outside of a call. */
-  keepRoots(ownerKey: string, roots: JsonObject): void {
-    if (this.#owned.has(ownerKey)) this.#roots.set(ownerKey, roots);
+  /** Keeps the roots of an owner that is one client, for a legacy upstream that asks for them outside of a call. */
+  keepRoots({ key, several }: CallOwner, roots: JsonObject): void {
+    if (this.#owned.has(key) && !several) this.#roots.set(key, roots);
   }
 
-  /** The owner has ended: its connections close, or serve the next anonymous call. */
+  /** The owner has ended: its connections close. */
   released(ownerKey: string): void {
     if (this.#only?.key === ownerKey) this.#only = undefined;
     const links = this.#owned.get(ownerKey);
     if (!links) return;
     this.#owned.delete(ownerKey);
     this.#roots.delete(ownerKey);
-    for (const link of links) {
-      if (!link.owner?.once) this.#end(link);
-      else {
-        this.#leased -= 1;
-        this.#keepOrEnd(link);
-        this.#serveNext();
-      }
-    }
+    for (const link of links) this.#end(link);
   }
 
   /**
@@ -270,35 +238,26 @@ export class Upstream {
     this.#options.signIn?.close();
     this.#closed = true;
     this.#sweep?.cancel();
-    for (const { timer, reject } of this.#queue.splice(0)) {
-      timer.cancel();
-      reject(this.#closedError());
-    }
-    const links = [...[...this.#owned.values()].flat(), ...this.#spare.splice(0)];
+    const links = [...this.#links, ...(this.#shared ? [this.#shared] : [])];
     this.#owned.clear();
     this.#roots.clear();
-    for (const link of [this.#shared, this.#plain]) if (link) links.push(link);
     this.#shared = undefined;
-    this.#plain = undefined;
     for (const link of links) this.#end(link, drainMs);
     await Promise.all(this.#closing);
   }
 
   // Owners
 
-  #own(owner: CallOwner, resumes?: CallPosition): Link {
-    const link = this.#open(owner, owner.capabilities, resumes);
-    this.#assign(link, owner);
-    this.#sweepLater();
-    return link;
+  /** The connections of owners. */
+  get #links(): readonly Link[] {
+    return [...this.#owned.values()].flat();
   }
 
-  #assign(link: Link, owner: CallOwner): void {
-    link.owner = owner;
-    link.usedAt = this.#clock.now();
-    const links = this.#owned.get(owner.key);
-    if (links) links.push(link);
-    else this.#owned.set(owner.key, [link]);
+  #own(owner: CallOwner, resumes?: CallPosition): Link {
+    const link = this.#open(owner, owner.capabilities, resumes);
+    this.#owned.set(owner.key, [...(this.#owned.get(owner.key) ?? []), link]);
+    this.#sweepLater();
+    return link;
   }
 
   /** Announces roots that the session has changed since its last call, or that the upstream has asked for in vain. */
@@ -329,61 +288,11 @@ export class Upstream {
     );
   }
 
-  /** A connection for one anonymous call: of an earlier call, new, or that of the next call that ends. */
-  #lease(owner: CallOwner): Promise<Client> {
-    const spare = this.#spare.findIndex(({ capabilities }) => isDeepStrictEqual(capabilities, owner.capabilities));
-    const [link] = spare === -1 ? [] : this.#spare.splice(spare, 1);
-    if (link) {
-      this.#leased += 1;
-      this.#assign(link, owner);
-      return link.opening;
-    }
-    if (this.#leased < MAX_LEASED) {
-      const { opening } = this.#own(owner);
-      this.#leased += 1;
-      return opening;
-    }
-    return new Promise((resolve, reject) => {
-      const timer = this.#clock.after(this.#options.upstreamWaitMs, () => {
-        this.#queue.splice(this.#queue.indexOf(waiting), 1);
-        reject(
-          this.#error(
-            'overloaded',
-            `${MAX_LEASED} anonymous calls have a connection each, and none of them ended within ${this.#options.upstreamWaitMs} ms (upstreamWaitMs). Clients that authenticate need not wait`,
-          ),
-        );
-      });
-      const waiting: WaitingCaller = { owner, timer, resolve, reject };
-      this.#queue.push(waiting);
-    });
-  }
-
-  #serveNext(): void {
-    const next = this.#queue.shift();
-    if (!next) return;
-    next.timer.cancel();
-    try {
-      next.resolve(this.#lease(next.owner));
-    } catch (error) {
-      next.reject(error instanceof Error ? error : new Error(String(error)));
-    }
-  }
-
-  /** The next anonymous call may use the connection if nothing of the last one can still arrive. */
-  #keepOrEnd(link: Link): void {
-    const { client } = link;
-    link.owner = undefined;
-    link.usedAt = this.#clock.now();
-    const clean = client && client.state === 'ready' && !client.busy && client.abandoned === 0;
-    if (clean && this.#spare.length < MAX_SPARE && !this.#closed) this.#spare.push(link);
-    else this.#end(link);
-  }
-
   // Connections
 
   /** @throws {ClientError} if a limit is reached */
   #open(owner: CallOwner | undefined, capabilities: ClientCapabilities, resumes?: CallPosition): Link {
-    const room = this.#makeRoom();
+    const room = this.#makeRoom(owner);
     const { name, quota, target, connect, host, maxUpstreamInFlight, signIn, upstreamWaitMs } = this.#options;
     const auth = (owner && signIn?.grants.of(owner.principal)) ?? signIn?.grants.shared;
     const slot = quota.reserve(owner?.principal ?? name);
@@ -408,7 +317,7 @@ export class Upstream {
       capabilities,
       owner,
       opening: room.then(() =>
-        openClient(target, options, capabilities, owner !== undefined, inside, resumes, abort.signal),
+        openClient(target, options, capabilities, owner?.several === false, inside, resumes, abort.signal),
       ),
       client: undefined,
       abort,
@@ -434,7 +343,6 @@ export class Upstream {
       },
       () => {
         if (this.#shared === link) this.#shared = undefined;
-        if (this.#plain === link) this.#plain = undefined;
         // The era that an earlier process has found may be wrong.
         this.#era = undefined;
         this.#remove(link);
@@ -444,22 +352,25 @@ export class Upstream {
   }
 
   /**
-   * If all connections are in use, the one that was unused longest closes first.
+   * If an owner has all its connections, or all are open, the one that was unused longest closes first.
    *
    * @throws {ClientError} if each of them has a call in flight
    */
-  #makeRoom(): Promise<void> {
-    const { maxUpstreamConnections } = this.#options;
-    if (this.#count < maxUpstreamConnections) return Promise.resolve();
-    const [oldest] = [...this.#spare, ...[...this.#owned.values()].flat()]
-      .filter((link) => link.client && !link.client.busy && !link.owner?.once && !this.#isOnly(link))
+  #makeRoom(owner: CallOwner | undefined): Promise<void> {
+    const { maxUpstreamConnections: most } = this.#options;
+    const own = (owner && this.#owned.get(owner.key)) ?? [];
+    const full = own.length >= MAX_OF_OWNER;
+    if (!full && this.#count < most) return Promise.resolve();
+    const [oldest] = (full ? own : this.#links)
+      .filter((link) => link.client && !link.client.busy && !this.#isOnly(link))
       .sort((one, other) => one.usedAt - other.usedAt);
-    if (!oldest)
-      throw this.#error(
-        'overloaded',
-        `${maxUpstreamConnections} connections to it are in use. The option is maxUpstreamConnections`,
-      );
-    return this.#end(oldest);
+    if (oldest) return this.#end(oldest);
+    throw this.#error(
+      'overloaded',
+      full
+        ? `${MAX_OF_OWNER} connections of ${owner?.principal} are in use, each with other capabilities of clients. Call again when a call has ended`
+        : `${most} connections to it are in use. Call again when a call has ended; the option is maxUpstreamConnections`,
+    );
   }
 
   /** Closes a connection. */
@@ -478,25 +389,18 @@ export class Upstream {
     this.#count -= 1;
     if (link.client) this.#follower?.closed(link.client);
     link.slot.release();
-    const spare = this.#spare.indexOf(link);
-    if (spare !== -1) this.#spare.splice(spare, 1);
-    if (!this.#disown(link) || !link.owner?.once) return;
-    this.#leased -= 1;
-    this.#serveNext();
+    this.#disown(link);
   }
 
-  /** Takes a connection from its owner. @returns false if it has none */
-  #disown(link: Link): boolean {
-    const key = link.owner?.key;
-    const links = key === undefined ? undefined : this.#owned.get(key);
-    if (!links?.includes(link) || key === undefined) return false;
-    const others = links.filter((each) => each !== link);
+  /** Takes a connection from its owner. */
+  #disown(link: Link): void {
+    const key = link.owner?.key ?? '';
+    const others = this.#owned.get(key)?.filter((each) => each !== link) ?? [];
     if (others.length > 0) this.#owned.set(key, others);
     else {
       this.#owned.delete(key);
       this.#roots.delete(key);
     }
-    return true;
   }
 
   /** True for the connection of the only client, on which the catalogue is read. */
@@ -510,11 +414,11 @@ export class Upstream {
     this.#sweep ??= this.#clock.after(idleMs, () => {
       this.#sweep = undefined;
       const now = this.#clock.now();
-      for (const link of [...this.#spare, ...[...this.#owned.values()].flat()]) {
+      for (const link of this.#links) {
         if (link.client?.busy) link.usedAt = now;
-        else if (link.usedAt + idleMs <= now && !link.owner?.once && !this.#isOnly(link)) this.#end(link);
+        else if (link.usedAt + idleMs <= now && !this.#isOnly(link)) this.#end(link);
       }
-      if (this.#owned.size + this.#spare.length > 0) this.#sweepLater();
+      if (this.#owned.size > 0) this.#sweepLater();
     });
   }
 
@@ -546,11 +450,6 @@ const ASKABLE: ClientCapabilities = {
 
 /** Of a connection that is no longer counted. */
 const REMOVED = -1;
-
-/** True if a server may send requests to a client that declares these capabilities. */
-function canBeAsked({ elicitation, roots, sampling }: ClientCapabilities): boolean {
-  return elicitation !== undefined || roots !== undefined || sampling !== undefined;
-}
 
 function rootsOf(kept: JsonObject): { readonly uri: string; readonly name?: string }[] {
   const listed = Array.isArray(kept.roots) ? kept.roots : [];

@@ -72,9 +72,8 @@ else {
       for (const way of ['stdio', 'http'] as const) {
         // In a full run, each server meets a client of each era over one transport.
         if (!PROOF && (era === 'legacy') !== (way === 'stdio')) continue;
-        // A legacy upstream has a session for each client with a session, one for each call of others, and one that is listed.
-        const modern = peer.era === 'modern';
-        const behind = { gathers: true, oneSession: modern || era === 'legacy', listsIt: modern };
+        // A legacy upstream has a session for each owner of calls, and one that is listed.
+        const behind = { gathers: true, listsIt: peer.era === 'modern' };
         test(`${peer.file} over ${way}, for a ${era} client`, async () => {
           if (way === 'http') {
             const served = await servePeer(peer.file);

@@ -1,17 +1,14 @@
 /** The connections of one upstream: shared where it is modern, one for each owner where it is legacy. */
 import * as assert from 'uvu/assert';
-import { MemoryChannel } from '../../../src/client/channels/memory-channel.ts';
 import { ClientError } from '../../../src/client/client-errors.ts';
 import type { ConnectOptions } from '../../../src/client/client-options.ts';
 import type { Client } from '../../../src/client/connected-client.ts';
-import { openInMemory } from '../../../src/client/in-memory.ts';
 import type { CallOwner } from '../../../src/core/execution/request-context.ts';
-import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { Quota } from '../../../src/core/kernel/quota.ts';
 import type { ClientCapabilities } from '../../../src/core/protocol/types.ts';
 import { createServer, type Server } from '../../../src/features/server/server.ts';
 import { Upstream, type UpstreamOptions } from '../../../src/gateway/mounts/upstream.ts';
-import { SimulatedClock, settled } from '../../../src/testing/simulated-clock.ts';
+import { SimulatedClock } from '../../../src/testing/simulated-clock.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('connections of an upstream');
@@ -23,8 +20,8 @@ const BOUNDS = () => ({
 const ASKS: ClientCapabilities = { elicitation: { form: {} } };
 
 function owner(key: string, over: Partial<CallOwner> = {}): CallOwner {
-  const once = key.startsWith('call/');
-  return { key, capabilities: ASKS, principal: once ? 'anonymous' : 'ada', session: undefined, once, ...over };
+  const several = key === 'principal/anonymous';
+  return { key, capabilities: ASKS, principal: several ? 'anonymous' : 'ada', session: undefined, several, ...over };
 }
 
 interface Stage {
@@ -82,7 +79,7 @@ test('all owners share one connection to a modern upstream', async () => {
   assert.is(upstream.state, 'idle');
   const catalogue = await upstream.catalogue();
   assert.is(await upstream.for(owner('session/1')), catalogue);
-  assert.is(await upstream.for(owner('call/1')), catalogue);
+  assert.is(await upstream.for(owner('principal/anonymous')), catalogue);
   assert.equal([upstream.connections, upstream.state], [1, 'ready']);
   await close();
   assert.equal([upstream.connections, upstream.state], [0, 'closed']);
@@ -112,79 +109,38 @@ test('each owner has its own connection to a legacy upstream, which declares its
 
 test('with share "everyone" one connection to a legacy upstream serves all, and declares nothing', async () => {
   const { upstream, declared, close } = stage('legacy', { share: 'everyone' });
-  assert.is(await upstream.for(owner('session/1')), await upstream.for(owner('call/1')));
+  assert.is(await upstream.for(owner('session/1')), await upstream.for(owner('principal/anonymous')));
   assert.equal(declared, [{}]);
   await close();
 });
 
-test('an anonymous call leases a connection, and the next one with the same capabilities reuses it', async () => {
+test('callers who neither sign in nor have sessions share one connection for each set of capabilities, and at most eight', async () => {
   const { upstream, declared, close } = stage('legacy');
-  const first = await upstream.for(owner('call/1'));
-  const second = await upstream.for(owner('call/2'));
-  assert.is.not(first, second);
-  await call(first, 'add');
-  upstream.released('call/1');
-  assert.is.not(await upstream.for(owner('call/3', { capabilities: { sampling: {} } })), first);
-  assert.is(await upstream.for(owner('call/4')), first);
-  // Calls that the upstream cannot ask share a connection, which declares nothing.
-  const unasked = await upstream.for(owner('call/5', { capabilities: {} }));
-  assert.is(await upstream.for(owner('call/6', { capabilities: {} })), unasked);
-  assert.is.not(unasked, await upstream.catalogue());
-  assert.is(declared.length, 5);
-  assert.equal(declared.at(-1), {});
-  await close();
-});
-
-test('a connection is not leased again after a call that was cancelled', async () => {
-  const { upstream, close } = stage('legacy');
-  const first = await upstream.for(owner('call/1'));
+  const anonymous = (capabilities: ClientCapabilities = ASKS): Promise<Client> =>
+    upstream.for(owner('principal/anonymous', { capabilities }));
+  const [first, second, third] = await Promise.all([anonymous(), anonymous(), anonymous()]);
+  assert.is(first, second);
+  assert.is(first, third);
+  assert.is.not(await anonymous({ sampling: {} }), first);
+  assert.equal(declared.slice(1), [ASKS, { sampling: {} }]);
   const abort = new AbortController();
-  const calling = refusal(call(first, 'wait', abort.signal));
-  abort.abort();
-  await calling;
-  upstream.released('call/1');
-  assert.is.not(await upstream.for(owner('call/2')), first);
-  await close();
-});
-
-test('further anonymous calls wait for a connection, in order and for a bounded time', async () => {
-  const { upstream, clock, close } = stage('legacy', { upstreamWaitMs: 1_000 });
-  const leased = await Promise.all(Array.from({ length: 32 }, (_, call) => upstream.for(owner(`call/${call}`))));
-  const next = upstream.for(owner('call/next'));
-  const late = refusal(upstream.for(owner('call/late')));
-  upstream.released('call/0');
-  assert.is(await next, leased[0]);
-  await clock.advance(1_000);
-  const error = await late;
+  const calls: Promise<unknown>[] = [];
+  const uses = async (used: Client): Promise<void> => void calls.push(refusal(call(used, 'wait', abort.signal)));
+  await uses(first);
+  for (let number = 0; number < 6; number += 1) await uses(await anonymous({ sampling: { number } }));
+  // With that of the catalogue.
+  assert.is(upstream.connections, 9);
+  // The one without a call makes room.
+  await uses(await anonymous({ roots: {} }));
+  assert.is(upstream.connections, 9);
+  const error = await refusal(anonymous({ roots: { listChanged: true } }));
   assert.equal([error.reason, error.carriedOut], ['overloaded', 'no']);
-  assert.match(error.message, 'upstreamWaitMs');
+  assert.match(error.message, '8 connections of anonymous are in use');
+  assert.is(await anonymous(), first);
+  abort.abort();
+  await Promise.all(calls);
+  assert.is(await anonymous(), first, 'a call that was cancelled does not end the state of its owner');
   await close();
-});
-
-test('a call that waits gets the turn of one whose connection cannot be opened', async () => {
-  const server = createServer({ name: 'files', version: '1.0.0', log() {} });
-  const refused: ((error: Error) => void)[] = [];
-  let open = true;
-  const target = {
-    name: 'files',
-    channel: () =>
-      new MemoryChannel({
-        clock: systemClock,
-        connect: () => (open ? openInMemory(server) : new Promise((_, reject) => void refused.push(reject))),
-      }),
-  };
-  const { upstream, close } = stage('legacy', { target });
-  await Promise.all(Array.from({ length: 31 }, (_, call) => upstream.for(owner(`call/${call}`))));
-  open = false;
-  const failing = refusal(upstream.for(owner('call/failing')));
-  await settled();
-  open = true;
-  const next = upstream.for(owner('call/next'));
-  for (const reject of refused) reject(new Error('no'));
-  assert.is((await failing).carriedOut, 'no');
-  assert.is((await next).state, 'ready');
-  await close();
-  await server.close();
 });
 
 test('a limit closes the connection that was unused longest, and rejects a call if all are in use', async () => {
@@ -226,22 +182,17 @@ test('a connection of an owner closes after idleMs without a call', async () => 
   await close();
 });
 
-test('a connection whose changes are read is unused without a call: it closes after idleMs, and serves the next anonymous call', async () => {
+test('a connection whose changes are read is unused without a call: it closes after idleMs', async () => {
   const { upstream, clock, close } = stage('legacy', { upstreamIdleMs: 1_000 });
   const idle = await upstream.for(owner('session/idle'));
-  const leased = await upstream.for(owner('call/1'));
-  const read = [idle, leased].map((client) => client.changes({ tools: true }));
-  const reading = read.map((changes) => changes.next());
-  await call(leased, 'add');
-  upstream.released('call/1');
-  assert.is(await upstream.for(owner('call/2')), leased);
+  const changes = idle.changes({ tools: true });
+  const reading = changes.next();
   // With that of the catalogue.
-  assert.is(upstream.connections, 3);
-  await clock.advance(2_000);
   assert.is(upstream.connections, 2);
-  upstream.released('call/2');
-  for (const changes of read) changes.end();
-  await Promise.all(reading);
+  await clock.advance(2_000);
+  assert.is(upstream.connections, 1);
+  changes.end();
+  await reading;
   await close();
 });
 
@@ -326,7 +277,7 @@ test('an upstream that asks for roots outside of a call gets those that its owne
   };
   assert.is(await asked(70), -32603);
   const roots = { roots: [{ uri: 'file:///home/ada', name: 'home' }] };
-  upstream.keepRoots('session/1', roots);
+  upstream.keepRoots(mine(0), roots);
   assert.equal(await asked(71), roots);
   await upstream.for(mine(1));
   while (received.length < 3) await new Promise(setImmediate);
