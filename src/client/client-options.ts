@@ -161,20 +161,17 @@ export type HttpTarget = {
 };
 
 /** A server to connect to. A {@link Server} in memory is accepted, too. */
-export type ConnectTarget =
-  | string
-  | URL
-  | HttpTarget
-  | StdioCommand
-  | { readonly socket: string }
-  | {
-      readonly channel: () => Channel;
-      readonly name: string;
-      /** The id of the first request, for a channel that carries requests of another sender, too. Default 1. */
-      readonly firstId?: number;
-      /** The legacy revision to propose to the server. Default: the newest. */
-      readonly revision?: LegacyRevision;
-    };
+export type ConnectTarget = string | URL | HttpTarget | StdioCommand | { readonly socket: string } | ChannelTarget;
+
+/** A server behind a channel of the program. */
+export type ChannelTarget = {
+  readonly channel: () => Channel;
+  readonly name: string;
+  /** The id of the first request, for a channel that carries requests of another sender, too. Default 1. */
+  readonly firstId?: number;
+  /** The legacy revision to propose to the server. Default: the newest. */
+  readonly revision?: LegacyRevision;
+};
 
 const DEFAULTS = {
   eras: 'auto',

@@ -6,6 +6,7 @@ export type { Channel, ChannelFailure, ChannelHost, ChannelMail, OutgoingMessage
 export type { StdioCommand } from './channels/stdio-channel.ts';
 export type { ConnectedServer } from './client-connection.actor.ts';
 export { type CarriedOut, ClientError, ErrorResponse, type FailureReason } from './client-errors.ts';
+export type { Client, CompletionReference, ListOptions } from './client-interface.ts';
 export type {
   CallOptions,
   ClientRoot,
@@ -23,7 +24,6 @@ export type {
   ServerRequestContext,
 } from './client-options.ts';
 export { ClientTask } from './client-task.ts';
-export { Client, type CompletionReference, type ListOptions } from './connected-client.ts';
 export { type FileTokensOptions, fileTokens } from './oauth/file-tokens.ts';
 export { type OAuthOptions, oauth, type SignedOut, signOut } from './oauth/resource-grant.ts';
 export { memoryTokens, type TokenStore } from './oauth/token-store.ts';

@@ -36,6 +36,7 @@ import {
   spawnClientConnection,
 } from './client-connection.actor.ts';
 import { type CallFailure, type CarriedOut, ClientError, ErrorResponse, type FailureReason } from './client-errors.ts';
+import type { Client, CompletionReference, ListOptions } from './client-interface.ts';
 import type { CallOptions } from './client-options.ts';
 import { ClientTask, createdTask } from './client-task.ts';
 import { type MirroredParameter, mirroredParameters, parameterHeaders } from './mirrored-parameters.ts';
@@ -68,17 +69,6 @@ interface ClientParts extends Omit<ClientConnectionOptions, 'address' | 'client'
   readonly throttled: OperatorLog;
 }
 
-/** An argument whose values the server completes. */
-export type CompletionReference = { readonly prompt: string } | { readonly resource: string };
-
-/** Listing options. */
-export interface ListOptions {
-  /** Asks the server, even if the list is cached. */
-  readonly fresh?: boolean;
-  /** Milliseconds until a page of the list times out. Default: as for calls. */
-  readonly timeoutMs?: number;
-}
-
 /** A tool's definition, and what follows from it. */
 interface KnownTool {
   readonly tool: Tool;
@@ -96,11 +86,8 @@ let count = 0;
 /** Milliseconds for stdin, TERM and KILL of a child, and for the end of a session. */
 const CLOSE_MS = 10_000;
 
-/**
- * A connection to one server, of any revision. It reconnects by itself; a call that may have been carried out is never
- * repeated.
- */
-export class Client {
+/** The client on its connection. The interface describes its methods; others are internal. */
+export class ConnectedClient implements Client {
   readonly #parts: ClientParts;
   readonly #target: string;
   readonly #clock: Clock;
@@ -174,13 +161,11 @@ export class Client {
     });
   }
 
-  /** The server: name, revision, era, capabilities, instructions. */
   get server(): ConnectedServer {
     if (!this.#server) throw new Error(`${this.#target}: not connected yet`);
     return this.#server;
   }
 
-  /** The state of the connection: `ready`, `connecting`, `backingOff`, `suspended`, `closed` and others (docs/client.md). */
   get state(): string {
     return this.#parts.system.inspection.live(this.#address)?.state() ?? 'closed';
   }
@@ -195,14 +180,12 @@ export class Client {
     return this.#operations > this.#readers;
   }
 
-  /** The last lines that the server's process wrote to stderr, at most 64 KiB. Empty for other targets. */
   get stderr(): string {
     return this.#channel?.stderr?.() ?? '';
   }
 
   // Lists
 
-  /** All tools. Cached; `fresh` asks the server. @throws {ClientError} */
   tools(options?: ListOptions): Promise<readonly Tool[]> {
     return this.#list('tools', this.#tools, options);
   }
@@ -211,7 +194,6 @@ export class Client {
     return this.#list('resources', this.#resources, options);
   }
 
-  /** All resource templates. */
   templates(options?: ListOptions): Promise<readonly ResourceTemplate[]> {
     return this.#list('resources', this.#templates, options);
   }
@@ -220,7 +202,6 @@ export class Client {
     return this.#list('prompts', this.#prompts, options);
   }
 
-  /** The entries of all skills (SEP-2640). Reads no file of a skill. */
   skills(options: ListOptions = {}): Promise<readonly SkillEntry[]> {
     return this.#operation(async () => (this.#hasSkills ? await this.#skills.get(options) : []));
   }
@@ -248,13 +229,6 @@ export class Client {
 
   // Calls
 
-  /**
-   * Calls a tool, answers what the server asks, and waits for a task to end. A result with `isError` is returned, not
-   * thrown.
-   *
-   * @throws {ErrorResponse} for a JSON-RPC error; {@link ClientError} with `carriedOut` for every other failure
-   * @example const result = await client.call('search', { q: 'tea' }, { timeoutMs: 10_000 });
-   */
   async call(name: string, args: JsonObject = {}, options: CallOptions = {}): Promise<CallToolResult> {
     this.#begin();
     try {
@@ -272,12 +246,6 @@ export class Client {
     }
   }
 
-  /**
-   * Starts a tool call as a task, which outlives the connection.
-   *
-   * @throws {ClientError} if the server ran the call at once, without a task; its result is in `cause`
-   * @example const task = await client.start('report', { year: 2026 }); save(task.id);
-   */
   start(name: string, args: JsonObject = {}, options: CallOptions = {}): Promise<ClientTask> {
     return this.#operation(async () => {
       const result = await this.#callTool(name, args, options, true);
@@ -292,12 +260,10 @@ export class Client {
     });
   }
 
-  /** A task of an earlier call, of this process or another. Nothing is sent before its first method is called. */
   task(id: string): ClientTask {
     return this.#newTask({ id });
   }
 
-  /** Reads a resource. @throws as {@link call} */
   read(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
     return this.#operation(async () => {
       const result = await this.#rounds('resources/read', { uri }, options, { repeatable: true });
@@ -306,14 +272,6 @@ export class Client {
     });
   }
 
-  /**
-   * Loads a skill: reads its SKILL.md, and checks size, digest and frontmatter against the entry. Other files are read by
-   * the skill when they are needed.
-   *
-   * @param skill an entry of {@link skills}, or the address of a SKILL.md, for which the server is asked
-   * @throws {ClientError} `malformed` for a file or frontmatter that is not the listed one, and as {@link call}
-   * @example const { instructions } = await client.skill('skill://pdf-processing/SKILL.md');
-   */
   skill(skill: string | SkillEntry, options: CallOptions = {}): Promise<Skill> {
     return this.#operation(async () => {
       const limits = this.#parts.settings;
@@ -325,7 +283,6 @@ export class Client {
     });
   }
 
-  /** Gets a prompt. @throws as {@link call} */
   prompt(
     name: string,
     args: Readonly<Record<string, string>> = {},
@@ -338,11 +295,6 @@ export class Client {
     });
   }
 
-  /**
-   * Completes an argument of a prompt, or a variable of a resource template.
-   *
-   * @param known the arguments that are known already
-   */
   complete(
     reference: CompletionReference,
     argument: { readonly name: string; readonly value: string },
@@ -362,7 +314,6 @@ export class Client {
     });
   }
 
-  /** Sends any request, and returns its result as it came. Input requests are not answered. */
   request(method: string, params?: JsonObject, options: CallOptions = {}): Promise<JsonValue> {
     return this.#operation(async () => {
       const result = await this.#send(method, params, options, { repeatable: false });
@@ -410,12 +361,6 @@ export class Client {
     });
   }
 
-  /**
-   * The changes of the server, until the loop is left or the client closes. After a lost connection it subscribes again
-   * and reports `missed`.
-   *
-   * @example for await (const change of client.changes({ tools: true, resources: ['notes://1'] })) console.log(change);
-   */
   changes(filter: ChangesFilter): Changes {
     return new Changes(filter, {
       start: (changes) => {
@@ -434,16 +379,11 @@ export class Client {
     });
   }
 
-  /** Announces that the result of `roots` has changed, to servers that keep it (2025-11-25 and earlier). */
   rootsChanged(): void {
     if (this.#server?.era === 'legacy')
       this.#tell({ type: 'notify', method: 'notifications/roots/list_changed', params: undefined });
   }
 
-  /**
-   * Calls the listener with each record of what the client's actors do, beginning with those that exist now, until the
-   * returned function is called.
-   */
   inspect(listener: InspectionListener): () => void {
     return this.#parts.system.inspection.listen(listener);
   }
@@ -510,7 +450,8 @@ export class Client {
     args: JsonValue | undefined,
     send: (headers: Readonly<Record<string, string>> | undefined) => Promise<unknown>,
   ): Promise<unknown> {
-    if (this.server.era === 'legacy') return send(undefined);
+    // Only HTTP has headers (2026-07-28 streamable-http, "Schema Extension").
+    if (this.server.era === 'legacy' || this.#channel?.kind !== 'http') return send(undefined);
     if (!this.#known.has(name)) await this.#learnTools();
     const values = isJsonObject(args) ? args : {};
     const headers = (): Readonly<Record<string, string>> | undefined =>
@@ -930,7 +871,11 @@ export class Client {
     this.#server = server;
     this.#opened?.resolve();
     this.#opened = undefined;
-    if (!again) return;
+    if (!again) {
+      // Changes that the program asked for before the connection was ready.
+      for (const changes of this.#subscriptions.keys()) this.#subscribe(changes);
+      return;
+    }
     this.#invalidate();
     if (server.era === 'legacy')
       // The new session knows nothing of the old one's subscriptions.

@@ -10,8 +10,15 @@ import type { ClientCapabilities } from '../core/protocol/types.ts';
 import { MemoryChannel } from './channels/memory-channel.ts';
 import type { StdioCommand } from './channels/stdio-channel.ts';
 import type { Reach } from './client-connection.actor.ts';
-import { type ConnectOptions, type ConnectTarget, type HttpTarget, readSettings } from './client-options.ts';
-import { Client } from './connected-client.ts';
+import type { Client } from './client-interface.ts';
+import {
+  type ChannelTarget,
+  type ConnectOptions,
+  type ConnectTarget,
+  type HttpTarget,
+  readSettings,
+} from './client-options.ts';
+import { ConnectedClient } from './connected-client.ts';
 import { isServerInMemory, openInMemory, type ServerInMemory } from './in-memory.ts';
 import type { CallPosition } from './relayed-request.ts';
 import { capabilitiesOf, ServerRequests } from './server-requests.ts';
@@ -48,14 +55,14 @@ const quietLog: OperatorLog = (level, message) => {
  * await client.close();
  */
 export async function connect(target: ConnectTarget | ServerInMemory, options: ConnectOptions = {}): Promise<Client> {
-  return openClient(target, options, capabilitiesOf(options), false);
+  return openClient(target, options);
 }
 
 /**
- * Connects for {@link connect}, or for a gateway.
+ * Connects for {@link connect}, or for a part of Troupe that uses more of a client than its interface.
  *
- * @param capabilities declared to the server
- * @param oneCaller all calls have one caller, who may get what the server sends without naming a call
+ * @param capabilities declared to the server. Default: those that the options declare
+ * @param oneCaller all calls have one caller, who may get what the server sends without naming a call. Default: false
  * @param host the server whose actor the connection becomes. Default: a system of its own
  * @param resumes a call of another process in a session over HTTP: it is the first request of this client
  * @param signal ends the opening
@@ -63,39 +70,21 @@ export async function connect(target: ConnectTarget | ServerInMemory, options: C
 export async function openClient(
   target: ConnectTarget | ServerInMemory,
   options: ConnectOptions,
-  capabilities: ClientCapabilities,
-  oneCaller: boolean,
+  capabilities: ClientCapabilities = capabilitiesOf(options),
+  oneCaller = false,
   host?: ClientHost,
   resumes?: CallPosition,
   signal?: AbortSignal,
-): Promise<Client> {
-  const settings = readSettings(options);
-  const clock = options.clock ?? systemClock;
-  const log = guardLog(options.log ?? quietLog, 'client');
-  const system = host?.system ?? createActorSystem({ clock, log });
-  if (options.inspect) system.inspection.listen(options.inspect);
+): Promise<ConnectedClient> {
   if (resumes && !isLegacyRevision(resumes.revision)) throw new TypeError('a call of a legacy session is expected');
-  const throttled = throttledLog(log, clock);
-  const reach = await reachOf(target, options, clock, settings, { log, throttled }, resumes);
-  const client = new Client({
-    system,
+  const guest = guestOf(options, host?.system);
+  const { settings, system } = guest;
+  const reach = await reachOf(target, options, system.clock, settings, guest, resumes);
+  const client = clientOf({ ...reach, era: host?.era, firstId: resumes?.id ?? reach.firstId }, options, {
+    ...{ ...guest, capabilities, oneCaller },
     parent: host?.parent,
     label: host?.label,
-    reach: { ...reach, era: host?.era, firstId: resumes?.id ?? reach.firstId },
     resumes: isLegacyRevision(resumes?.revision) ? resumes.revision : undefined,
-    settings,
-    info: {
-      name: options.name ?? 'troupe-client',
-      version: options.version ?? packageVersion(),
-      ...(options.title === undefined ? {} : { title: options.title }),
-    },
-    capabilities,
-    oneCaller,
-    logLevel: options.logLevel,
-    log,
-    throttled,
-    serverRequests: new ServerRequests(options, clock, log),
-    onLog: options.onLog?.bind(options),
   });
   const abort = (): void => void client.close(1);
   signal?.addEventListener('abort', abort);
@@ -109,6 +98,41 @@ export async function openClient(
     signal?.removeEventListener('abort', abort);
   }
   return client;
+}
+
+/** Makes a client on a channel. It connects when it is opened. @throws as {@link connect} for an invalid option */
+export function clientOn(target: ChannelTarget, options: ConnectOptions): ConnectedClient {
+  const guest = guestOf(options, undefined);
+  return clientOf(target, options, { ...guest, capabilities: capabilitiesOf(options), oneCaller: false });
+}
+
+/** The settings, the actors and the logs of a client. @param system of the server of which it is a part */
+function guestOf(options: ConnectOptions, system: ActorSystem | undefined) {
+  const settings = readSettings(options);
+  const clock = options.clock ?? systemClock;
+  const log = guardLog(options.log ?? quietLog, 'client');
+  const own = system ?? createActorSystem({ clock, log });
+  if (options.inspect) own.inspection.listen(options.inspect);
+  return { settings, system: own, log, throttled: throttledLog(log, clock) };
+}
+
+function clientOf(
+  reach: Reach,
+  options: ConnectOptions,
+  parts: Omit<
+    ConstructorParameters<typeof ConnectedClient>[0],
+    'reach' | 'info' | 'logLevel' | 'serverRequests' | 'onLog'
+  >,
+): ConnectedClient {
+  const { name = 'troupe-client', version = packageVersion(), title, logLevel, onLog } = options;
+  return new ConnectedClient({
+    ...parts,
+    reach,
+    info: { name, version, ...(title === undefined ? {} : { title }) },
+    logLevel,
+    serverRequests: new ServerRequests(options, options.clock ?? systemClock, parts.log),
+    onLog: onLog?.bind(options),
+  });
 }
 
 /** Loads the channel that a target needs, and no other: `node:http` and cross-spawn take milliseconds. */

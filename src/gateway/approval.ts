@@ -1,6 +1,6 @@
 /** Compares the definitions of configured servers with the lock file, for people, and writes what they approve. */
 
-import type { Client } from '../client/connected-client.ts';
+import type { ConnectedClient } from '../client/connected-client.ts';
 import { editableJson } from '../core/codec/commented-json.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/protocol/json.ts';
 import { copyNumbers } from '../core/protocol/json-text.ts';
@@ -24,7 +24,11 @@ interface ComparedServer {
  * @throws {ClientError} if it cannot be listed
  * @throws {Error} if the lock file cannot be read
  */
-export async function compareServer(file: string, { name }: ConfiguredServer, client: Client): Promise<ComparedServer> {
+export async function compareServer(
+  file: string,
+  { name }: ConfiguredServer,
+  client: ConnectedClient,
+): Promise<ComparedServer> {
   const [tools, prompts] = await Promise.all([client.tools({ fresh: true }), client.prompts({ fresh: true })]);
   const now = pinsOf({ tools, prompts });
   const pins = await new FilePins(lockFileOf(file), name).read();

@@ -23,7 +23,7 @@ export interface ConnectToServerOptions extends TestClientOptions {
  * @example
  * const client = await connect(server, { auth: { principal: 'ada', scopes: ['orders:read'] } });
  * await client.initialize();
- * assert.equal((await client.callTool('add', { a: 1, b: 2 })).structuredContent, { sum: 3 });
+ * assert.deepEqual((await client.call('add', { a: 1, b: 2 })).structuredContent, { sum: 3 });
  * await client.close();
  */
 export async function connect(server: Server, { auth, ...options }: ConnectToServerOptions = {}): Promise<TestClient> {

@@ -1,35 +1,39 @@
-/** A client for tests: supports both eras, records every message, and never sleeps. */
-import type { CallOptions, ConnectOptions, SamplingSupport } from '../client/client-options.ts';
-import type { Client, CompletionReference, ListOptions } from '../client/connected-client.ts';
-import type { Clock } from '../core/kernel/clock.ts';
+/** A client for tests: the client of programs, beside raw methods on the same wire. It records every message, and never sleeps. */
+
+import type { ConnectedServer } from '../client/client-connection.actor.ts';
+import { ClientError, ErrorResponse } from '../client/client-errors.ts';
+import type { Client, CompletionReference, ListOptions } from '../client/client-interface.ts';
+import type { CallOptions, ConnectOptions } from '../client/client-options.ts';
+import type { ClientTask } from '../client/client-task.ts';
+import type { ConnectedClient } from '../client/connected-client.ts';
+import { clientOn } from '../client/open-client.ts';
+import type { Changes, ChangesFilter } from '../client/server-changes.ts';
+import { capabilitiesOf } from '../client/server-requests.ts';
+import type { Skill } from '../client/server-skills.ts';
+import type { InspectionListener } from '../core/kernel/inspection/records.ts';
 import type { JsonObject, JsonValue } from '../core/protocol/json.ts';
 import { META } from '../core/protocol/meta.ts';
 import { LATEST_LEGACY, LATEST_MODERN } from '../core/protocol/revisions.ts';
+import type { SkillEntry } from '../core/protocol/skills.ts';
 import type {
   CallToolResult,
   CompleteResult,
   GetPromptResult,
+  Prompt,
   ReadResourceResult,
+  Resource,
+  ResourceTemplate,
   Tool,
 } from '../core/protocol/types.ts';
 import { listArrivals, type PendingArrival, wait } from './arrivals.ts';
 import { SharedWireChannel } from './shared-wire.ts';
 import { isJsonArray, isObjectInTest, readJson } from './test-json.ts';
-import {
-  asNotification,
-  ErrorAnswer,
-  isCallToolResult,
-  readAnswer,
-  type SeenMessage,
-  type SeenNotification,
-  type Wire,
-} from './wire.ts';
+import { asNotification, readAnswer, type SeenMessage, type SeenNotification, TARGET, type Wire } from './wire.ts';
 
-export interface TestClientOptions {
+/** The options of a client for tests: those of `connect` of `troupe/client`, and of the test. */
+export interface TestClientOptions extends Omit<ConnectOptions, 'auth' | 'eras'> {
   /** Milliseconds of real time after which a wait fails. Default 5,000. */
   readonly deadlineMs?: number;
-  /** The clock of the typed methods: their timeouts, and the lifetime of their lists. Default: the real time. */
-  readonly clock?: Clock;
   /**
    * Receives each message before any waiting call does. If it throws, all later waits and `close()` fail with that
    * error.
@@ -42,33 +46,28 @@ interface Next extends PendingArrival<JsonValue> {
 }
 
 const CLIENT_INFO = { name: 'troupe-test-client', version: '1.0.0' };
-const TARGET = 'the server under test';
 /** The first id of the first typed client, and the distance to the next: raw requests have the ids below. */
 const TYPED_IDS = 1_000_000;
 
-/** The functions that answer what the server asks. */
-type Answerers = {
-  -readonly [K in 'elicit' | 'elicitUrl' | 'sample' | 'sampling' | 'roots']?: NonNullable<ConnectOptions[K]>;
-};
-
-/** The typed client, and its end of the wire. */
+/** The client of the methods of {@link Client}, and its end of the wire. */
 interface TypedClient {
   readonly channel: SharedWireChannel;
-  readonly client: Promise<Client>;
+  readonly client: ConnectedClient;
+  /** Opens the connection once. */
+  open(): Promise<void>;
 }
 
 /**
  * A client on any {@link Wire}; `connect(server)` creates one for a server inside the process.
  *
- * Its raw methods (`request`, `modern`, `notify`, `raw`, `next`) put on the wire what the test says, and nothing else.
- * Its typed methods (`listTools`, `readResource`, `getPrompt`, `complete`, and `callTool` once a function answers) are
- * those of `troupe/client`, on the same wire: in the session if {@link initialize} opened one, otherwise modern.
+ * It has all methods of {@link Client}, in the session if {@link initialize} opened one, otherwise modern. Its raw methods
+ * (`initialize`, `send`, `modern`, `notify`, `raw`, `next`) put on the same wire what the test says, and nothing else.
  *
  * @example
  * const client = await connect(server);
- * const tools = await client.modern('tools/list');
+ * const tools = await client.tools();
  */
-export class TestClient {
+export class TestClient implements Client {
   /** Every message in both directions, in the order on the wire. */
   readonly messages: readonly SeenMessage[];
   readonly #seen: SeenMessage[] = [];
@@ -86,17 +85,16 @@ export class TestClient {
   #lastId = 0;
   /** The result of `initialize`. */
   #session: JsonObject | undefined;
-  readonly #clock: Clock | undefined;
-  readonly #answerers: Answerers = {};
+  readonly #options: TestClientOptions;
   #typed: TypedClient | undefined;
   #typedIds = 0;
 
-  constructor(wire: Wire, { deadlineMs = 5_000, onMessage, clock }: TestClientOptions = {}) {
+  constructor(wire: Wire, options: TestClientOptions = {}) {
     this.messages = this.#seen;
     this.#wire = wire;
-    this.#deadlineMs = deadlineMs;
-    this.#onMessage = onMessage;
-    this.#clock = clock;
+    this.#options = options;
+    this.#deadlineMs = options.deadlineMs ?? 5_000;
+    this.#onMessage = options.onMessage;
     wire.onText((text) => this.#receive(text));
     void wire.closed.then((reason) => {
       this.#gone = new Error(`the connection is closed (${reason})`);
@@ -122,23 +120,14 @@ export class TestClient {
    * Opens a session: sends `initialize` and, after its response, `notifications/initialized`.
    *
    * @param revision the requested revision; the server may respond with another
-   * @param capabilities besides those that {@link onElicit} and its siblings declare
+   * @param capabilities besides those that the functions of the options declare
    * @returns the result of `initialize`
    */
   async initialize(revision: string = LATEST_LEGACY, capabilities: JsonObject = {}): Promise<JsonObject> {
-    const { elicit, elicitUrl, sample, sampling = {}, roots } = this.#answerers;
-    const result = await this.request('initialize', {
+    const { extensions, ...declared } = capabilitiesOf(this.#options);
+    const result = await this.send('initialize', {
       protocolVersion: revision,
-      capabilities: {
-        ...(elicit || elicitUrl
-          ? { elicitation: { ...(elicit ? { form: {} } : {}), ...(elicitUrl ? { url: {} } : {}) } }
-          : {}),
-        ...(sample
-          ? { sampling: { ...(sampling.tools ? { tools: {} } : {}), ...(sampling.context ? { context: {} } : {}) } }
-          : {}),
-        ...(roots ? { roots: { listChanged: true } } : {}),
-        ...capabilities,
-      },
+      capabilities: { ...declared, ...capabilities },
       clientInfo: CLIENT_INFO,
     });
     this.#session = result;
@@ -148,11 +137,11 @@ export class TestClient {
   }
 
   /**
-   * Sends a request unchanged and resolves with its result.
+   * Sends a request unchanged and resolves with its result. {@link request} describes the client in the modern era.
    *
-   * @throws {ErrorAnswer} for an error response; an Error if no response arrives in time, or the connection closes
+   * @throws {ErrorResponse} for an error response; an Error if no response arrives in time, or the connection closes
    */
-  request(method: string, params?: JsonObject): Promise<JsonObject> {
+  send(method: string, params?: JsonObject): Promise<JsonObject> {
     this.#lastId += 1;
     const id = this.#lastId;
     const waiting = this.#wait<JsonObject>(`the response to request ${id} (${method})`, () =>
@@ -160,7 +149,7 @@ export class TestClient {
     );
     this.#requests.set(id, waiting);
     try {
-      this.#send({ jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) });
+      this.#write({ jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) });
     } catch (error) {
       waiting.fail(error instanceof Error ? error : new Error(String(error)));
     }
@@ -171,7 +160,7 @@ export class TestClient {
    * Sends a request of the modern era: with a `_meta` that names the revision, the client and its capabilities (none).
    *
    * @param meta more members of `_meta`, or others; one that is `undefined` is left out
-   * @throws as {@link request} does
+   * @throws as {@link send} does
    * @example await client.modern('tools/call', { name: 'work' }, { progressToken: 'w' });
    */
   modern(method: string, params: JsonObject = {}, meta: JsonObject = {}): Promise<JsonObject> {
@@ -181,76 +170,103 @@ export class TestClient {
       [META.clientCapabilities]: {},
       ...meta,
     };
-    return this.request(method, { ...params, _meta: described });
+    return this.send(method, { ...params, _meta: described });
   }
 
-  // Typed methods
+  // The methods of every client
 
-  /** Answers the server's forms, from the next {@link initialize} or the first typed method on. @returns this client */
-  onElicit(answer: NonNullable<ConnectOptions['elicit']>): this {
-    return this.#answerWith('elicit', answer);
+  get server(): ConnectedServer {
+    return this.#client().client.server;
   }
 
-  /** Answers the pages that the server wants opened, as {@link onElicit} answers forms. */
-  onElicitUrl(answer: NonNullable<ConnectOptions['elicitUrl']>): this {
-    return this.#answerWith('elicitUrl', answer);
+  get state(): string {
+    return this.#client().client.state;
   }
 
-  /**
-   * Answers the server's sampling requests, as {@link onElicit} answers forms.
-   *
-   * @param support declares `sampling.tools` and `sampling.context`
-   */
-  onSample(answer: NonNullable<ConnectOptions['sample']>, support: SamplingSupport = {}): this {
-    return this.#answerWith('sampling', support).#answerWith('sample', answer);
+  get stderr(): string {
+    return '';
   }
 
-  /** Answers the server's requests for roots, as {@link onElicit} answers forms. */
-  onRoots(answer: NonNullable<ConnectOptions['roots']>): this {
-    return this.#answerWith('roots', answer);
+  tools(options?: ListOptions): Promise<readonly Tool[]> {
+    return this.#call('tools()', (client) => client.tools(options));
   }
 
-  /** All tools, of all pages. Cached as in `troupe/client`. @throws as {@link request} does */
-  listTools(options?: ListOptions): Promise<readonly Tool[]> {
-    return this.#typedCall('listTools()', (client) => client.tools(options));
+  resources(options?: ListOptions): Promise<readonly Resource[]> {
+    return this.#call('resources()', (client) => client.resources(options));
   }
 
-  readResource(uri: string, options?: CallOptions): Promise<ReadResourceResult> {
-    return this.#typedCall(`readResource("${uri}")`, (client) => client.read(uri, options));
+  templates(options?: ListOptions): Promise<readonly ResourceTemplate[]> {
+    return this.#call('templates()', (client) => client.templates(options));
   }
 
-  getPrompt(name: string, args?: Readonly<Record<string, string>>, options?: CallOptions): Promise<GetPromptResult> {
-    return this.#typedCall(`getPrompt("${name}")`, (client) => client.prompt(name, args, options));
+  prompts(options?: ListOptions): Promise<readonly Prompt[]> {
+    return this.#call('prompts()', (client) => client.prompts(options));
   }
 
-  /** Completes an argument of a prompt (`{ prompt }`), or a variable of a template (`{ resource }`). */
+  skills(options?: ListOptions): Promise<readonly SkillEntry[]> {
+    return this.#call('skills()', (client) => client.skills(options));
+  }
+
+  call(name: string, args?: JsonObject, options?: CallOptions): Promise<CallToolResult> {
+    return this.#call(`call("${name}")`, (client) => client.call(name, args, options));
+  }
+
+  start(name: string, args?: JsonObject, options?: CallOptions): Promise<ClientTask> {
+    return this.#call(`start("${name}")`, (client) => client.start(name, args, options));
+  }
+
+  task(id: string): ClientTask {
+    return this.#client().client.task(id);
+  }
+
+  read(uri: string, options?: CallOptions): Promise<ReadResourceResult> {
+    return this.#call(`read("${uri}")`, (client) => client.read(uri, options));
+  }
+
+  skill(skill: string | SkillEntry, options?: CallOptions): Promise<Skill> {
+    return this.#call('skill()', (client) => client.skill(skill, options));
+  }
+
+  prompt(name: string, args?: Readonly<Record<string, string>>, options?: CallOptions): Promise<GetPromptResult> {
+    return this.#call(`prompt("${name}")`, (client) => client.prompt(name, args, options));
+  }
+
   complete(
     reference: CompletionReference,
     argument: { readonly name: string; readonly value: string },
     known?: Readonly<Record<string, string>>,
+    options?: CallOptions,
   ): Promise<CompleteResult['completion']> {
-    return this.#typedCall('complete()', (client) => client.complete(reference, argument, known));
+    return this.#call('complete()', (client) => client.complete(reference, argument, known, options));
   }
 
-  /**
-   * Calls a tool: in the session if {@link initialize} opened one, otherwise as a modern request. With {@link onElicit}
-   * or its siblings, or with options, input requests are answered, and a task is waited for.
-   *
-   * @throws as {@link request} does
-   */
-  async callTool(name: string, args: JsonObject = {}, options?: CallOptions): Promise<CallToolResult> {
-    if (options || Object.keys(this.#answerers).length > 0)
-      return this.#typedCall(`callTool("${name}")`, (client) => client.call(name, args, options));
-    const params = { name, arguments: args };
-    const result = await (this.#session ? this.request('tools/call', params) : this.modern('tools/call', params));
-    if (!isCallToolResult(result))
-      throw new Error(`tools/call: expected a result with content blocks, got ${JSON.stringify(result)}`);
-    return result;
+  request(method: string, params?: JsonObject, options?: CallOptions): Promise<JsonValue> {
+    return this.#call(`request("${method}")`, (client) => client.request(method, params, options));
   }
+
+  changes(filter: ChangesFilter): Changes {
+    const { client, open } = this.#client();
+    void open();
+    return client.changes(filter);
+  }
+
+  rootsChanged(): void {
+    this.#client().client.rootsChanged();
+  }
+
+  inspect(listener: InspectionListener): () => void {
+    return this.#client().client.inspect(listener);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  // Raw methods
 
   /** Sends a notification. @throws {Error} if the connection is closed */
   notify(method: string, params?: JsonObject): void {
-    this.#send({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
+    this.#write({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
   }
 
   /** Sends a text unchanged, even if it is not a message. @throws {Error} if the connection is closed */
@@ -299,7 +315,7 @@ export class TestClient {
     if (this.#failure) throw this.#failure;
   }
 
-  #send(message: JsonObject): void {
+  #write(message: JsonObject): void {
     this.raw(JSON.stringify(message));
   }
 
@@ -338,7 +354,7 @@ export class TestClient {
     const { id, method, params } = message;
     if (method === undefined) return typeof id === 'number' && id >= TYPED_IDS && !this.#requests.has(id);
     if (id === undefined || !this.#session) return false;
-    const { elicit, elicitUrl, sample, roots } = this.#answerers;
+    const { elicit, elicitUrl, sample, roots } = this.#options;
     const page = isObjectInTest(params) && params.mode === 'url';
     const answers =
       (method === 'elicitation/create' && (page ? elicitUrl : elicit)) ||
@@ -346,40 +362,33 @@ export class TestClient {
       (method === 'roots/list' && roots);
     if (!answers) return false;
     // A raw request may be the first that leads to a request of the server.
-    void this.#openTyped();
+    void this.#client().open();
     return true;
   }
 
-  #answerWith<K extends keyof Answerers>(kind: K, answer: NonNullable<Answerers[K]>): this {
-    if (this.#typed)
-      throw new Error(
-        'set onElicit, onElicitUrl, onSample and onRoots before the first typed method: they are capabilities',
-      );
-    this.#answerers[kind] = answer;
-    return this;
-  }
-
-  #openTyped(): TypedClient {
+  #client(): TypedClient {
     if (this.#typed) return this.#typed;
     this.#typedIds += TYPED_IDS;
     const firstId = this.#typedIds;
     const channel = new SharedWireChannel(this, this.#session);
-    const client = import('../client/client.ts').then(({ connect }) =>
-      connect(
-        { channel: () => channel, name: TARGET, firstId },
-        {
-          ...CLIENT_INFO,
-          ...this.#answerers,
-          // The session declares what the test says.
-          ...(this.#session ? { sampling: { tools: true, context: true } } : {}),
-          eras: this.#session ? 'legacy' : 'modern',
-          ...(this.#clock ? { clock: this.#clock } : {}),
-        },
-      ),
+    const client = clientOn(
+      { channel: () => channel, name: TARGET, firstId },
+      {
+        ...CLIENT_INFO,
+        ...this.#options,
+        // The session declares what the test says.
+        ...(this.#session ? { sampling: { tools: true, context: true } } : {}),
+        eras: this.#session ? 'legacy' : 'modern',
+      },
     );
-    // Each typed method reports the failure.
-    client.catch(() => {});
-    this.#typed = { channel, client };
+    let opened: Promise<void> | undefined;
+    const open = (): Promise<void> => {
+      opened ??= client.open();
+      // Each method reports the failure.
+      opened.catch(() => {});
+      return opened;
+    };
+    this.#typed = { channel, client, open };
     return this.#typed;
   }
 
@@ -389,31 +398,28 @@ export class TestClient {
     this.#typed = undefined;
     if (!typed) return;
     typed.channel.end(why);
-    void typed.client.then((client) => client.close()).catch(() => {});
+    void typed.client.close().catch(() => {});
   }
 
-  /** Runs a typed method, with the deadline of the test. Its errors show what was received. */
-  async #typedCall<T>(what: string, call: (client: Client) => Promise<T>): Promise<T> {
+  /** Runs a method of {@link Client}, with the deadline of the test. */
+  async #call<T>(what: string, call: (client: ConnectedClient) => Promise<T>): Promise<T> {
     if (this.#failure) throw this.#failure;
     if (this.#gone) throw this.#gone;
     const waiting = this.#wait<T>(`the end of ${what}`, () => this.#nexts.delete(failing));
     // A failure of the connection, or of `onMessage`, ends the wait, as it does for `next`.
     const failing: Next = { promise: Promise.resolve(null), settle: () => {}, fail: waiting.fail, fits: () => false };
     this.#nexts.add(failing);
-    this.#openTyped()
-      .client.then(call)
-      .then(waiting.settle, async (error: unknown) => waiting.fail(await this.#shown(error)));
+    const { client, open } = this.#client();
+    open()
+      .then(() => call(client))
+      .then(waiting.settle, (error: unknown) => waiting.fail(this.#shown(error)));
     return waiting.promise;
   }
 
-  /** The error of a typed method as the raw methods report it. */
-  async #shown(error: unknown): Promise<Error> {
-    const { ClientError, ErrorResponse } = await import('../client/client.ts');
-    if (error instanceof ErrorResponse) {
-      const { code, data, message } = error;
-      return new ErrorAnswer(code, message.slice(`${TARGET}: `.length, -` (code ${code})`.length), data);
-    }
-    if (error instanceof ClientError) return new Error(`${error.message}; ${this.#arrived()}`, { cause: error });
+  /** The error of a client. The message of one that no response explains shows what was received. */
+  #shown(error: unknown): Error {
+    if (error instanceof ClientError && !(error instanceof ErrorResponse))
+      error.message = `${error.message}; ${this.#arrived()}`;
     return error instanceof Error ? error : new Error(String(error));
   }
 

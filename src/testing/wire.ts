@@ -1,8 +1,7 @@
 /** The wire of the testing kit, and the readers of its messages. */
 
-import { isContentBlock } from '../core/execution/content.ts';
+import { ErrorResponse } from '../client/client-errors.ts';
 import type { JsonObject, JsonValue } from '../core/protocol/json.ts';
-import type { CallToolResult } from '../core/protocol/types.ts';
 import { isObjectInTest } from './test-json.ts';
 
 /**
@@ -17,6 +16,9 @@ export interface Wire {
   /** Resolves with the reason once the connection is closed. */
   readonly closed: Promise<string>;
 }
+
+/** The server in the errors of a test. */
+export const TARGET = 'the server under test';
 
 /** A message on the wire. */
 export interface SeenMessage {
@@ -33,34 +35,23 @@ export interface SeenNotification {
   readonly params: JsonObject;
 }
 
-/** An error response from the server. */
-export class ErrorAnswer extends Error {
-  override readonly name = 'ErrorAnswer';
-  readonly code: number;
-  readonly data: JsonValue | undefined;
-
-  constructor(code: number, message: string, data: JsonValue | undefined) {
-    super(message);
-    this.code = code;
-    this.data = data;
-  }
-}
-
 /** The result in a response, or the error for the rejection. */
 export function readAnswer(answer: JsonObject): JsonObject | Error {
   const { result, error } = answer;
   if (isObjectInTest(result)) return result;
   if (isObjectInTest(error) && typeof error.code === 'number')
-    return new ErrorAnswer(error.code, String(error.message), error.data);
+    return asSent(new ErrorResponse(TARGET, error.code, String(error.message), error.data));
   return new Error(`expected a response with a result or an error, got ${JSON.stringify(answer)}`);
+}
+
+/** The message of a raw request's error is the server's, without additions. */
+function asSent(error: ErrorResponse): ErrorResponse {
+  error.message = error.text;
+  return error;
 }
 
 /** The method and params of a message if it is a notification. */
 export function asNotification(message: JsonValue | undefined): SeenNotification | undefined {
   if (!isObjectInTest(message) || typeof message.method !== 'string' || 'id' in message) return undefined;
   return { method: message.method, params: isObjectInTest(message.params) ? message.params : {} };
-}
-
-export function isCallToolResult(result: object): result is CallToolResult {
-  return 'content' in result && Array.isArray(result.content) && result.content.every(isContentBlock);
 }

@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import type { Channel, ChannelHost, OutgoingMessage } from '../../src/client/channels/channel.ts';
 import { ClientError, ErrorResponse } from '../../src/client/client-errors.ts';
-import type { Client } from '../../src/client/connected-client.ts';
+import type { ConnectedClient } from '../../src/client/connected-client.ts';
 import { openClient } from '../../src/client/open-client.ts';
 import type { AskedRequest } from '../../src/client/relayed-request.ts';
 import { ErrorCode, ProtocolError } from '../../src/core/protocol/errors.ts';
@@ -35,7 +35,7 @@ class Played {
     this.#era = era;
   }
 
-  open(capabilities: ClientCapabilities, oneCaller = true): Promise<Client> {
+  open(capabilities: ClientCapabilities, oneCaller = true): Promise<ConnectedClient> {
     return openClient(
       { name: 'played', channel: () => this.#channel() },
       { clock: this.clock, eras: this.#era, log: () => {}, timeoutMs: 1_000 },

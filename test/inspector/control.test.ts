@@ -99,9 +99,9 @@ test('S-34 a tool is called as by any client, and the call is recorded as what i
 test('S-29 S-30 the answer of a controlled call and the reason against an event have no secret', async () => {
   const { server, control, records, whatIf, close } = await controlled();
   const client = await connect(server);
-  const { structuredContent } = await client.callTool('card_create');
+  const { structuredContent } = await client.call('card_create');
   const { handle } = Object(structuredContent);
-  assert.match(JSON.stringify(await client.callTool('card_get', { handle })), CARD);
+  assert.match(JSON.stringify(await client.call('card_get', { handle })), CARD);
   const [status, said] = await control({ action: 'call', tool: 'card_get', arguments: { handle } });
   assert.is(status, 200);
   assert.match(said, /«redacted»/);
@@ -143,7 +143,7 @@ test('S-34 an action without a viewer is in the log of the operator, without sec
 test('S-34 an event is sent to a statechart, by its type only', async () => {
   const { server, control, records, close } = await controlled();
   const client = await connect(server);
-  await client.callTool('lamp_create');
+  await client.call('lamp_create');
   const found = (await records()).find((record) => record.type === 'created' && record.kind === 'handle');
   assert.ok(found?.type === 'created');
   const { actor } = found;

@@ -37,8 +37,8 @@ async function open() {
   server.machine('order', order, { events });
   const coverage = watchCoverage(server);
   const client = await connect(server);
-  const { handle } = await client.callTool('order_create').then(({ structuredContent }) => Object(structuredContent));
-  return { server, coverage, client, handle, send: (event: string) => client.callTool(`order_${event}`, { handle }) };
+  const { handle } = await client.call('order_create').then(({ structuredContent }) => Object(structuredContent));
+  return { server, coverage, client, handle, send: (event: string) => client.call(`order_${event}`, { handle }) };
 }
 
 test('a machine that has not run is reported as not visited', async () => {
@@ -94,7 +94,7 @@ test('states that an instance passes before its first event count as visited', a
   });
   const coverage = watchCoverage(server);
   const client = await connect(server);
-  const { structuredContent } = await client.callTool('begin_create');
+  const { structuredContent } = await client.call('begin_create');
   // Two transitions can have led there: nobody knows which, and neither is counted.
   const unknown = ['start: always [isNew] → fresh', 'start: always [otherwise] → checking'];
   assert.equal(coverage.unvisited('begin'), [
@@ -108,10 +108,9 @@ test('states that an instance passes before its first event count as visited', a
     'fresh: go → gone',
     'gone: back → start',
   ]);
-  for (const event of ['go', 'back'])
-    await client.callTool(`begin_${event}`, { handle: Object(structuredContent).handle });
+  for (const event of ['go', 'back']) await client.call(`begin_${event}`, { handle: Object(structuredContent).handle });
   assert.equal(coverage.unvisited('begin'), ['fresh', unknown[0], 'fresh: go → gone']);
-  await client.callTool('run');
+  await client.call('run');
   assert.equal(coverage.unvisited('run'), []);
   await server.close();
 });
@@ -162,8 +161,8 @@ test('an open inspector counts from its start, without a viewer, and a viewer th
   server.machine('patient', patient, { events: { calmed: true } });
   const inspector = await openInspector(server);
   const client = await connect(server);
-  const made = async (name: string) => Object((await client.callTool(name)).structuredContent).handle;
-  await client.callTool('order_pay', { handle: await made('order_create') });
+  const made = async (name: string) => Object((await client.call(name)).structuredContent).handle;
+  await client.call('order_pay', { handle: await made('order_create') });
   await made('patient_create');
   const { origin, hash } = new URL(inspector.url);
   const answer = await fetch(`${origin}/api/coverage`, { headers: { Authorization: `Bearer ${hash.slice(1)}` } });

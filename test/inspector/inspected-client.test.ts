@@ -1,6 +1,6 @@
 /** `troupe inspect`: the page shows the server of a client, and calls it through this client. */
-import { connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
+import { openClient } from '../../src/client/open-client.ts';
 import { systemClock } from '../../src/core/kernel/clock.ts';
 import { ViewerQuestions } from '../../src/inspector/calls/viewer-questions.ts';
 import { ClientListing } from '../../src/inspector/catalogue/client-listing.ts';
@@ -16,7 +16,7 @@ const test = suite('inspector: the server of a client');
 async function inspected() {
   const fixture = await reachable();
   const questions = new ViewerQuestions(systemClock);
-  const client = await connect(fixture.url, questions.answerers());
+  const client = await openClient(fixture.url, questions.answerers());
   const listing = new ClientListing(client);
   await listing.refresh();
   const inspector = await openInspectorOn({ client, questions, listing });

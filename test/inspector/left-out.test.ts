@@ -32,11 +32,11 @@ async function listened(leavesOut?: (seq: number) => boolean) {
 
 test('of an exchange that is left out there is its request, and no mail', async () => {
   const { server, client, types, heard, begin } = await listened((seq) => seq > 0);
-  await client.callTool('echo');
-  await client.callTool('later');
+  await client.call('echo');
+  await client.call('later');
   assert.equal(types(), ['wire']);
   assert.is(heard.length - begin, 2);
-  await client.callTool('says');
+  await client.call('says');
   const told = heard.slice(begin);
   assert.ok(types().includes('mail'));
   // What a handler says of its own accord, later, is heard: with the request as its cause, so that it can be left out then.
@@ -46,7 +46,8 @@ test('of an exchange that is left out there is its request, and no mail', async 
 
 test('its later states are sent while catching up, once', async () => {
   const { server, client, inspection, heard, begin } = await listened((seq) => seq > 0);
-  const calls = [client.callTool('later'), client.callTool('later')];
+  const later = (): Promise<unknown> => client.send('tools/call', { name: 'later' });
+  const calls = [later(), later()];
   inspection.catchUp();
   const states = (): string[] =>
     heard
@@ -68,7 +69,7 @@ test('everything is recorded for both listeners if one of them wants everything'
     () => {},
     (seq) => seq > 0,
   );
-  await client.callTool('echo');
+  await client.call('echo');
   assert.ok(types().includes('mail'));
   stop();
   assert.is(inspection.full, true);
@@ -78,10 +79,10 @@ test('everything is recorded for both listeners if one of them wants everything'
 test('an omission ends with its turn: later records are complete', async () => {
   let out = true;
   const { server, client, inspection, heard, stop } = await listened((seq) => out && seq > 0);
-  await client.callTool('echo');
+  await client.call('echo');
   out = false;
   const before = heard.length;
-  await client.callTool('echo');
+  await client.call('echo');
   const mail = heard.slice(before).filter(({ type }) => type === 'mail');
   assert.ok(mail.length >= 5);
   stop();

@@ -274,7 +274,7 @@ test('S-29 a secret in the arguments of a tool is in no frame, look, recording o
   const client = await connect(server);
   await client.initialize();
   const args = { user: 'ada', password: secret, nested: [{ apiKey: secret }], note: `Bearer ${secret}` };
-  const { content } = await client.callTool('echo', args);
+  const { content } = await client.call('echo', args);
   assert.match(JSON.stringify(content), secret);
   const controlled = await post('/api/control', { action: 'call', tool: 'echo', arguments: args });
   assert.is(controlled.status, 200);
@@ -335,7 +335,7 @@ test('a server that closes says goodbye, and an inspector that closes leaves the
   assert.ok(first.got.text.includes('"bye"'));
   await rejects(ask(port), /ECONNREFUSED|ECONNRESET/);
   const client = await connect(server);
-  await client.callTool('echo');
+  await client.call('echo');
   await client.close();
   const { port: next } = new URL((await openInspector(server)).url);
   await server.close();

@@ -57,7 +57,7 @@ function view(observation: Observation, options: { since?: number; everything?: 
 async function called(server: Server, times: number): Promise<void> {
   const client = await connect(server);
   await client.initialize();
-  for (let count = 0; count < times; count += 1) await client.callTool('echo', { count });
+  for (let count = 0; count < times; count += 1) await client.call('echo', { count });
   await client.close();
 }
 
@@ -118,7 +118,7 @@ test('a late viewer receives the living actors, although their first records are
   const stays = await connect(server);
   await stays.initialize();
   for (let count = 0; count < 200; count += 1) {
-    await stays.callTool('echo', { count });
+    await stays.call('echo', { count });
     if (count % 10 === 0) await clock.advance(FLUSH_MS);
   }
   await clock.advance(FLUSH_MS);
@@ -137,7 +137,7 @@ test('a viewer that connects while a call runs receives its end', async () => {
   const { clock, server, inspection, observation, release } = observed();
   const client = await connect(server);
   await client.initialize();
-  const call = client.callTool('hold');
+  const call = client.call('hold');
   const { frames } = view(observation);
   const standing = (): void => {
     for (const [actor, state] of Object.entries(known(frames)))
@@ -207,7 +207,7 @@ test('S-32 a flood is sent as whole exchanges and a gap, and the states are thos
     for (const [actor, state] of Object.entries(known(frames)))
       assert.is(inspection.live(actor)?.state(), state, actor);
   };
-  const calls = Array.from({ length: 120 }, () => client.callTool('hold'));
+  const calls = Array.from({ length: 120 }, () => client.call('hold'));
   await clock.advance(3 * FLUSH_MS);
   standing();
   assert.match(known(frames)['executor/tools'] ?? '', '120');
@@ -253,7 +253,7 @@ for (const busy of [false, true])
       await client.initialize();
       const begin = clock.now();
       for (let round = 0; round < 400; round += 1) {
-        for (let count = 0; count < 5; count += 1) await client.callTool('echo');
+        for (let count = 0; count < 5; count += 1) await client.call('echo');
         await clock.advance(25);
       }
       observation.flushAll();
@@ -360,12 +360,12 @@ test('S-30 data that a statechart hides is hidden from the first message that br
   );
   const client = await connect(server);
   await client.initialize();
-  const made = await client.callTool('payment_create', { card: secret, customer: { email: secret } });
+  const made = await client.call('payment_create', { card: secret, customer: { email: secret } });
   const handle = /"handle":"([^"]+)"/.exec(JSON.stringify(made.structuredContent))?.[1] ?? '';
   await clock.advance(FLUSH_MS);
   const address = /"(handle\/payment\/[^"]+)"/.exec(JSON.stringify(frames))?.[1] ?? '';
   viewer.focusOn([address]);
-  await client.callTool('payment_charge', { handle, card: secret, customer: { email: secret } });
+  await client.call('payment_charge', { handle, card: secret, customer: { email: secret } });
   await clock.advance(FLUSH_MS);
   const text = JSON.stringify(frames);
   assert.ok(/"event":"charge"/.test(text) && /"type":"look"/.test(text) && text.includes('seen'), address);

@@ -11,7 +11,7 @@ const file = process.argv[2] ?? '';
 await record(server, file);
 const client = await connect(server);
 await client.initialize();
-for (let count = 0; count < 3; count += 1) await client.callTool('echo');
+for (let count = 0; count < 3; count += 1) await client.call('echo');
 await until(() => readFileSync(file, 'utf8').split('"type":"wire"').length > 6, 'the record');
 process.stdout.write('recorded\n');
 setInterval(() => {}, 1_000);

@@ -37,7 +37,7 @@ test('S-33 a recording is for its owner only, has no secret, and is a document w
   await record(server, file('whole.json'));
   const client = await connect(server);
   await client.initialize();
-  await client.callTool('echo', { password: 'hunter2-zq7', text: 'seen' });
+  await client.call('echo', { password: 'hunter2-zq7', text: 'seen' });
   await server.close();
   assert.is(statSync(file('whole.json')).mode & 0o777, 0o600);
   const text = readFileSync(file('whole.json'), 'utf8');
@@ -106,7 +106,7 @@ test('a recording lists each call once, with its addressee and its deadline, whe
     'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
   };
   const open: Promise<unknown>[] = [
-    claude.request('tools/call', { name: 'count' }),
+    claude.send('tools/call', { name: 'count' }),
     goose.modern('tools/call', { name: 'count' }, meta),
   ];
   await goose.modern('tools/call', { name: 'charge' }, meta);
@@ -146,7 +146,7 @@ test('a recording has a longest length, and says that it ended', async () => {
   await record(server, file('short.json'), { maxBytes: 20_000 });
   const client = await connect(server);
   for (let count = 0; count < 20; count += 1) {
-    await client.callTool('echo', { text: 'x'.repeat(1_000) });
+    await client.call('echo', { text: 'x'.repeat(1_000) });
     await elapse(5, 'the recording is written in pieces');
   }
   await server.close();

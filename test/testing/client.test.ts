@@ -1,7 +1,7 @@
 /** The test client: it asks in both eras, waits for what comes, keeps what it saw, and says what was missing. */
 import * as assert from 'uvu/assert';
 import { createServer, ErrorCode, ProtocolError, type Server } from '../../src/index.ts';
-import { connect, ErrorAnswer, TestClient, type TestClientOptions, type Wire } from '../../src/testing/testing.ts';
+import { connect, ErrorResponse, TestClient, type TestClientOptions, type Wire } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
 
 const test = suite('TestClient');
@@ -70,7 +70,7 @@ test('opens a session in the revision that is asked for, and calls tools in it',
   using(async (client) => {
     const opened = await client.initialize('2025-06-18', { roots: {} });
     assert.is(opened.protocolVersion, '2025-06-18');
-    const result = await client.callTool('echo', { a: 1 });
+    const result = await client.call('echo', { a: 1 });
     assert.equal(result, { content: [{ type: 'text', text: '{"a":1}' }] });
     assert.equal(
       client.messages.map(({ direction, parsed }) => [direction, Object(parsed).method]),
@@ -86,32 +86,35 @@ test('opens a session in the revision that is asked for, and calls tools in it',
 
 test('asks as a modern client where no session is open, and describes itself', () =>
   using(async (client) => {
-    const result = await client.callTool('echo');
+    const result = await client.call('echo');
     assert.equal(result.content, [{ type: 'text', text: '{}' }]);
     const [asked] = client.messages;
     assert.match(asked?.text ?? '', /"io\.modelcontextprotocol\/protocolVersion":"2026-07-28"/);
     const unsupported = await failure(
       client.modern('server/discover', {}, { 'io.modelcontextprotocol/protocolVersion': '2099-01-01' }),
     );
-    assert.is(unsupported instanceof ErrorAnswer && unsupported.code, -32022);
+    assert.is(unsupported instanceof ErrorResponse && unsupported.code, -32022);
     const missing = await failure(
       client.modern('server/discover', {}, { 'io.modelcontextprotocol/clientCapabilities': undefined }),
     );
-    assert.is(missing instanceof ErrorAnswer && missing.code, -32602);
+    assert.is(missing instanceof ErrorResponse && missing.code, -32602);
   }));
 
 test('an error rejects with its code, message and data', () =>
   using(async (client) => {
-    const error = await failure(client.callTool('deny'));
-    assert.ok(error instanceof ErrorAnswer);
-    assert.equal([error.code, error.message, error.data], [-32602, 'no', { why: 'because' }]);
-    assert.match(error.stack ?? '', /^ErrorAnswer: no\n[\s\S]*client\.test\.[jt]s/);
+    const error = await failure(client.call('deny'));
+    assert.ok(error instanceof ErrorResponse);
+    assert.equal([error.code, error.text, error.data], [-32602, 'no', { why: 'because' }]);
+    assert.match(
+      error.stack ?? '',
+      /^ErrorResponse: the server under test: no \(code -32602\)\n[\s\S]*client\.test\.[jt]s/,
+    );
   }));
 
 test('many requests at once get each their own answer', () =>
   using(async (client) => {
     await client.initialize();
-    const results = await Promise.all([1, 2, 3].map((n) => client.callTool('echo', { n })));
+    const results = await Promise.all([1, 2, 3].map((n) => client.call('echo', { n })));
     assert.equal(
       results.map(({ content }) => content[0]),
       [1, 2, 3].map((n) => ({ type: 'text', text: `{"n":${n}}` })),
@@ -122,7 +125,7 @@ test('notifications can be awaited before or after they came, and are all kept',
   using(async (client) => {
     await client.initialize();
     const waiting = client.notification('notifications/message');
-    await client.request('tools/call', { name: 'tell', _meta: { progressToken: 'p' } });
+    await client.send('tools/call', { name: 'tell', _meta: { progressToken: 'p' } });
     assert.equal(await waiting, { level: 'error', data: 'told' });
     assert.equal(await client.notification('notifications/progress'), { progressToken: 'p', progress: 1, total: 2 });
     assert.equal(
@@ -135,7 +138,7 @@ test('notifications can be awaited before or after they came, and are all kept',
 test('next takes each message once, in order, and leaves answers to their requests', async () => {
   const wire = new Script();
   const client = new TestClient(wire);
-  const answer = client.request('a');
+  const answer = client.send('a');
   wire.say('{"jsonrpc":"2.0","method":"one"}');
   wire.say('{"jsonrpc":"2.0","method":"two"}');
   wire.say('{"jsonrpc":"2.0","id":1,"result":{"x":1}}');
@@ -154,7 +157,7 @@ test('next takes each message once, in order, and leaves answers to their reques
 test('a batch answers the requests in it, and the rest of it can be awaited', async () => {
   const wire = new Script();
   const client = new TestClient(wire);
-  const answers = [client.request('a'), client.request('b')];
+  const answers = [client.send('a'), client.send('b')];
   wire.say(
     '[{"jsonrpc":"2.0","id":2,"result":{"b":1}},{"jsonrpc":"2.0","id":9,"result":{}},{"jsonrpc":"2.0","id":1,"result":{"a":1}}]',
   );
@@ -176,7 +179,7 @@ test('sends raw text as it is, and keeps it', async () => {
 test('a message that does not come is missed at the deadline, with its name and the messages that came instead', async () => {
   const wire = new Script();
   const client = new TestClient(wire, { deadlineMs: 20 });
-  const empty = await failure(client.request('tools/list'));
+  const empty = await failure(client.send('tools/list'));
   assert.is(empty.message, 'waited 20 ms for the response to request 1 (tools/list); received nothing');
   assert.match(empty.stack ?? '', /client\.test\.[jt]s/);
   wire.say('{"jsonrpc":"2.0","method":"other"}');
@@ -190,7 +193,7 @@ test('a message that does not come is missed at the deadline, with its name and 
 test('callers that wait when the connection closes fail at once, and later callers too', async () => {
   const wire = new Script();
   const client = new TestClient(wire);
-  const [request, next] = [client.request('a'), client.next()];
+  const [request, next] = [client.send('a'), client.next()];
   wire.say('{"jsonrpc":"2.0","method":"one"}');
   const another = client.next();
   wire.end('went away');
@@ -208,7 +211,7 @@ test('an error of onMessage rejects the pending waits, and close', async () => {
       if (direction === 'out') throw new Error(`bad: ${text}`);
     },
   });
-  const waiting = client.request('a');
+  const waiting = client.send('a');
   wire.say('{"jsonrpc":"2.0","id":1,"result":{}}');
   assert.is((await failure(waiting)).message, 'bad: {"jsonrpc":"2.0","id":1,"result":{}}');
   assert.match((await failure(client.next())).message, /^bad: /);
@@ -228,7 +231,7 @@ test('several clients share one server, and one that closes leaves the others', 
   const [one, two] = await Promise.all([connect(server), connect(server)]);
   await Promise.all([one.initialize('2024-11-05'), two.initialize('2025-11-25')]);
   await one.close();
-  assert.equal((await two.callTool('echo')).content.length, 1);
+  assert.equal((await two.call('echo')).content.length, 1);
   await server.close();
   assert.match(await two.closed, /closed/);
   assert.match((await failure(connect(server))).message, /not open/);

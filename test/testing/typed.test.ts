@@ -6,7 +6,7 @@ import { createServer, type Server } from '../../src/index.ts';
 import { SharedWireChannel } from '../../src/testing/shared-wire.ts';
 import {
   connect,
-  ErrorAnswer,
+  ErrorResponse,
   SimulatedClock,
   TestClient,
   type TestClientOptions,
@@ -66,12 +66,11 @@ const ERAS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-2
 async function using(
   revision: (typeof ERAS)[number],
   body: (client: TestClient, server: Server) => Promise<void>,
-  { prepare = () => {}, ...options }: TestClientOptions & { readonly prepare?: (client: TestClient) => void } = {},
+  options: TestClientOptions = {},
 ): Promise<void> {
   const server = served();
   const check = wireChecker(revision);
   const client = await connect(server, { onMessage: ({ direction, text }) => check(direction, text), ...options });
-  prepare(client);
   if (revision !== '2026-07-28') await client.initialize(revision);
   await body(client, server);
   await client.close();
@@ -91,12 +90,12 @@ for (const revision of ERAS) {
   test(`lists, reads, gets and completes in ${revision}`, () =>
     using(revision, async (client) => {
       assert.equal(
-        (await client.listTools()).map(({ name }) => name),
+        (await client.tools()).map(({ name }) => name),
         ['echo', 'order', 'brew', 'wait'],
       );
-      const [content] = (await client.readResource('note://7')).contents;
+      const [content] = (await client.read('note://7')).contents;
       assert.is(content && 'text' in content && content.text, 'note 7');
-      const { messages } = await client.getPrompt('review', { language: 'php' });
+      const { messages } = await client.prompt('review', { language: 'php' });
       assert.equal(messages[0]?.content, { type: 'text', text: 'Review php' });
       assert.equal((await client.complete({ prompt: 'review' }, { name: 'language', value: 'ph' })).values, ['php']);
       assert.equal((await client.complete({ resource: 'note://{id}' }, { name: 'id', value: '' })).values, ['1', '2']);
@@ -111,17 +110,15 @@ for (const revision of ERAS) {
       revision,
       async (client) => {
         const expected = '{"type":"text","text":"oolong"} file:///tea';
-        assert.equal((await client.callTool('brew')).content, [{ type: 'text', text: expected }]);
+        assert.equal((await client.call('brew')).content, [{ type: 'text', text: expected }]);
         if (revision === '2026-07-28') return;
-        const raw = await client.request('tools/call', { name: 'brew' });
+        const raw = await client.send('tools/call', { name: 'brew' });
         assert.equal(raw.content, [{ type: 'text', text: expected }]);
         assert.equal(client.rest(), []);
       },
       {
-        prepare: (client) =>
-          client
-            .onSample(() => ({ role: 'assistant', model: 'tea-1', content: { type: 'text', text: 'oolong' } }))
-            .onRoots(() => [{ uri: 'file:///tea' }]),
+        sample: () => ({ role: 'assistant', model: 'tea-1', content: { type: 'text', text: 'oolong' } }),
+        roots: () => [{ uri: 'file:///tea' }],
       },
     ));
 }
@@ -131,12 +128,9 @@ for (const revision of ['2025-06-18', '2025-11-25', '2026-07-28'] as const)
     using(
       revision,
       async (client) => {
-        assert.equal((await client.callTool('order')).content, [{ type: 'text', text: 'small true' }]);
+        assert.equal((await client.call('order')).content, [{ type: 'text', text: 'small true' }]);
       },
-      {
-        prepare: (client) =>
-          client.onElicit(({ message }) => (message === 'Which size?' ? { size: 'small' } : 'cancel')),
-      },
+      { elicit: ({ message }) => (message === 'Which size?' ? { size: 'small' } : 'cancel') },
     ));
 
 for (const revision of ['2025-11-25', '2026-07-28'] as const)
@@ -146,13 +140,12 @@ for (const revision of ['2025-11-25', '2026-07-28'] as const)
       const tools = [{ name: 'add', inputSchema: { type: 'object' } }] as const;
       return (await ctx.sample({ messages: MESSAGES, maxTokens: 9, tools })).stopReason ?? '';
     });
-    const client = await connect(server);
-    client.onSample(
-      () => ({ role: 'assistant', model: 'm', content: { type: 'text', text: '' }, stopReason: 'toolUse' }),
-      { tools: true },
-    );
+    const client = await connect(server, {
+      sample: () => ({ role: 'assistant', model: 'm', content: { type: 'text', text: '' }, stopReason: 'toolUse' }),
+      sampling: { tools: true },
+    });
     if (revision !== '2026-07-28') await client.initialize(revision);
-    assert.equal((await client.callTool('think')).content, [{ type: 'text', text: 'toolUse' }]);
+    assert.equal((await client.call('think')).content, [{ type: 'text', text: 'toolUse' }]);
     await client.close();
     await server.close();
   });
@@ -160,8 +153,8 @@ for (const revision of ['2025-11-25', '2026-07-28'] as const)
 test('raw and typed requests share one session, and their ids never meet', () =>
   using('2025-11-25', async (client) => {
     const [typed, raw] = await Promise.all([
-      client.listTools(),
-      client.request('tools/call', { name: 'echo', arguments: { n: 1 } }),
+      client.tools(),
+      client.send('tools/call', { name: 'echo', arguments: { n: 1 } }),
     ]);
     assert.is(typed.length, 4);
     assert.equal(raw.content, [{ type: 'text', text: '1' }]);
@@ -175,8 +168,8 @@ test('a request that no function answers is left to the test', async () => {
   const server = served();
   const client = await connect(server);
   await client.initialize('2025-11-25', { elicitation: {} });
-  await client.listTools();
-  const call = client.request('tools/call', { name: 'order' });
+  await client.tools();
+  const call = client.send('tools/call', { name: 'order' });
   const { id, method } = Object(await client.next());
   assert.is(method, 'elicitation/create');
   client.raw(JSON.stringify({ jsonrpc: '2.0', id, result: { action: 'accept', content: { size: 'large' } } }));
@@ -185,12 +178,12 @@ test('a request that no function answers is left to the test', async () => {
   await server.close();
 });
 
-test('an error response is the same error for typed and raw methods', () =>
+test('an error response is that of every client, with the code, message and data of a raw request', () =>
   using('2026-07-28', async (client) => {
     const raw = await failure(client.modern('prompts/get', { name: 'none' }));
-    const typed = await failure(client.getPrompt('none'));
-    assert.ok(raw instanceof ErrorAnswer && typed instanceof ErrorAnswer);
-    assert.equal([typed.code, typed.message, typed.data], [raw.code, raw.message, raw.data]);
+    const typed = await failure(client.prompt('none'));
+    assert.ok(raw instanceof ErrorResponse && typed instanceof ErrorResponse);
+    assert.equal([typed.code, typed.text, typed.data], [raw.code, raw.message, raw.data]);
     assert.match(typed.stack ?? '', /typed\.test\.[jt]s/);
   }));
 
@@ -199,8 +192,8 @@ test('a typed call times out on the simulated clock, and its error shows what wa
   const server = served(clock);
   const client = await connect(server, { clock });
   await client.initialize();
-  const failed = failure(client.callTool('wait', {}, { timeoutMs: 1_000 }));
-  await client.listTools();
+  const failed = failure(client.call('wait', {}, { timeoutMs: 1_000 }));
+  await client.tools();
   await clock.advance(1_000);
   const { message } = await failed;
   assert.match(message, 'no response to tools/call within 1000 ms (timeoutMs); received:');
@@ -232,18 +225,18 @@ class Silent implements Wire {
 
 test('a typed method that gets no answer fails at the deadline of the test', async () => {
   const client = new TestClient(new Silent(), { deadlineMs: 20 });
-  const { message } = await failure(client.listTools());
-  assert.is(message, 'waited 20 ms for the end of listTools(); received nothing');
+  const { message } = await failure(client.tools());
+  assert.is(message, 'waited 20 ms for the end of tools(); received nothing');
   await client.close();
 });
 
 test('a typed method fails at once when the connection closes, and so do later ones', async () => {
   const wire = new Silent();
   const client = new TestClient(wire);
-  const waiting = failure(client.listTools());
+  const waiting = failure(client.tools());
   wire.end('went away');
   assert.match((await waiting).message, 'the connection is closed (went away)');
-  assert.match((await failure(client.readResource('note://1'))).message, 'the connection is closed (went away)');
+  assert.match((await failure(client.read('note://1'))).message, 'the connection is closed (went away)');
 });
 
 test('a wire that has ended before the typed client opens its channel ends the client at once', () => {
@@ -254,9 +247,3 @@ test('a wire that has ended before the typed client opens its channel ends the c
   const failure = { reason: 'closed', message: 'went away', carriedOut: 'unknown' };
   assert.equal(mail, [{ type: 'opened' }, { type: 'gone', failure, final: true }]);
 });
-
-test('a function that answers is set before the first typed method, because it declares a capability', () =>
-  using('2026-07-28', async (client) => {
-    await client.listTools();
-    assert.throws(() => client.onElicit(() => 'decline'), /before the first typed method/);
-  }));

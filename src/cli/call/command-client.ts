@@ -2,10 +2,10 @@
 import type { Authorization } from '../../client/authorization.ts';
 import { ClientError, ErrorResponse } from '../../client/client-errors.ts';
 import type { ConnectOptions, ConnectTarget } from '../../client/client-options.ts';
-import type { Client } from '../../client/connected-client.ts';
+import type { ConnectedClient } from '../../client/connected-client.ts';
 import { fileTokens } from '../../client/oauth/file-tokens.ts';
 import { oauth } from '../../client/oauth/resource-grant.ts';
-import { connect } from '../../client/open-client.ts';
+import { openClient } from '../../client/open-client.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
 import type { CommandIo } from '../command-io.ts';
@@ -72,12 +72,12 @@ export class Interrupt {
 export async function withClient(
   options: CommandClientOptions,
   interrupt: Interrupt,
-  work: (client: Client) => Promise<number>,
+  work: (client: ConnectedClient) => Promise<number>,
 ): Promise<number> {
   const { command, target } = options;
-  let client: Client | undefined;
+  let client: ConnectedClient | undefined;
   try {
-    client = await connect(targetOf(options, interrupt), {
+    client = await openClient(targetOf(options, interrupt), {
       name: 'troupe',
       title: `troupe ${command}`,
       ...target.patience,

@@ -1,5 +1,5 @@
 /** Lists what a server offers: for people as signatures, for programs as one JSON document. */
-import type { Client, ListOptions } from '../../client/connected-client.ts';
+import type { Client, ListOptions } from '../../client/client-interface.ts';
 import type { JsonObject } from '../../core/protocol/json.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../../core/protocol/types.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';

@@ -1,6 +1,7 @@
 /** `troupe call TARGET [TOOL [key=value…]]`: lists what a server offers, calls its tools, reads resources, gets prompts. */
+
+import type { Client } from '../../client/client-interface.ts';
 import type { CallOptions, ConnectOptions } from '../../client/client-options.ts';
-import type { Client } from '../../client/connected-client.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import { suggestion } from '../../core/protocol/near-miss.ts';
 import { visibleJson, visibleLine } from '../../core/protocol/visible-text.ts';

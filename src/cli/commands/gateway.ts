@@ -1,6 +1,6 @@
 /** `troupe gateway CONFIG`: offers the MCP servers of a configuration as one server; compares and approves their definitions. */
 import { readFileSync, statSync } from 'node:fs';
-import type { Client } from '../../client/connected-client.ts';
+import type { ConnectedClient } from '../../client/connected-client.ts';
 import { fileTokens } from '../../client/oauth/file-tokens.ts';
 import { isLoopback } from '../../core/http/host-guard.ts';
 import { packageVersion } from '../../core/kernel/package-files.ts';
@@ -130,7 +130,7 @@ async function judge(
   for (const server of chosen) {
     const { name } = server;
     const show = (text: string): void => void print(io, `${name}: ${text}\n`);
-    const work = async (client: Client): Promise<number> => {
+    const work = async (client: ConnectedClient): Promise<number> => {
       const compared = await compareServer(file, server, client);
       if (approve !== undefined) {
         const approved = await approveServer(file, server, compared, element);

@@ -1,7 +1,7 @@
 /** `troupe inspect TARGET`: shows the connection to a server in the inspector, or prints everything that it offers as JSON. */
 
 import { openInBrowser } from '../../client/browser.ts';
-import type { Client } from '../../client/connected-client.ts';
+import type { ConnectedClient } from '../../client/connected-client.ts';
 import type { Changes } from '../../client/server-changes.ts';
 import { VIEWS_EXTENSION } from '../../core/protocol/extensions.ts';
 import { isJsonObject, type JsonValue, messageOf } from '../../core/protocol/json.ts';
@@ -81,7 +81,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
 
 /** Shows the connection and its server until it is interrupted. @returns the exit code */
 async function show(
-  client: Client,
+  client: ConnectedClient,
   questions: ViewerQuestions,
   interrupt: Interrupt,
   { clock, stdin, open }: Pick<CommandIo, 'clock' | 'stdin'> & { readonly open: boolean },
@@ -114,7 +114,7 @@ async function show(
 }
 
 /** @returns undefined for a server that announces no changes: it is listed when Enter is pressed */
-function watched(client: Client): Changes | undefined {
+function watched(client: ConnectedClient): Changes | undefined {
   const { tools, resources, prompts } = client.server.capabilities;
   const announces = (capability: JsonValue | undefined): boolean =>
     isJsonObject(capability) && capability.listChanged === true;

@@ -2,7 +2,7 @@
 
 import { ErrorResponse } from '../../client/client-errors.ts';
 import { ClientTask, createdTask } from '../../client/client-task.ts';
-import type { Client } from '../../client/connected-client.ts';
+import type { ConnectedClient } from '../../client/connected-client.ts';
 import type {
   AskedRequest,
   CallPosition,
@@ -136,7 +136,7 @@ export async function relayCall(
 class RelayedCall {
   readonly #options: RelayOptions;
   readonly #roots: OwnedRoots;
-  #client: Client;
+  #client: ConnectedClient;
   readonly #owner: CallOwner;
   readonly #ctx: Context;
   readonly #call: RelayCall;
@@ -159,7 +159,7 @@ class RelayedCall {
   constructor(
     options: RelayOptions,
     roots: OwnedRoots,
-    client: Client,
+    client: ConnectedClient,
     owner: CallOwner,
     ctx: Context,
     call: RelayCall,

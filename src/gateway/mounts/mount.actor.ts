@@ -4,7 +4,7 @@
  */
 import { type MountEvent, mountMachine } from '../../../machines/mount.ts';
 import { ClientError } from '../../client/client-errors.ts';
-import type { Client } from '../../client/connected-client.ts';
+import type { ConnectedClient } from '../../client/connected-client.ts';
 import type { Changes } from '../../client/server-changes.ts';
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../../core/kernel/actor.ts';
 import { pathOf } from '../../core/kernel/charts/paths.ts';
@@ -67,7 +67,7 @@ interface ChangedMount {
     | {
         readonly upstream: Upstream;
         readonly targetKey: string | undefined;
-        readonly client: Client;
+        readonly client: ConnectedClient;
         readonly catalogue: UpstreamCatalogue;
       }
     | undefined;
@@ -135,10 +135,10 @@ class MountActor implements Behaviour<MountMail> {
   /** The callers that wait until a catalogue is offered. */
   #first: Waiter[] = [];
   /** The connection of the catalogue, and the changes that it reports. */
-  #changes: { readonly client: Client; readonly changes: Changes } | undefined;
+  #changes: { readonly client: ConnectedClient; readonly changes: Changes } | undefined;
 
   /** The changes that connections to a legacy upstream report: it may announce what a call changes only there. */
-  readonly #changesOfOwners = new Map<Client, Changes>();
+  readonly #changesOfOwners = new Map<ConnectedClient, Changes>();
 
   constructor(options: MountActorOptions, self: Mailbox<MountMail>) {
     const { name, targetKey, system, settings, gatherMs } = options;
@@ -441,14 +441,14 @@ class MountActor implements Behaviour<MountMail> {
   }
 
   /** Follows the connection of the catalogue. */
-  #follow(client: Client): void {
+  #follow(client: ConnectedClient): void {
     if (this.#changes?.client === client) return;
     this.#changes?.changes.end();
     this.#changes = { client, changes: this.#listChanges(client) };
   }
 
   /** Receives the changes of lists that a connection reports. */
-  #listChanges(client: Client): Changes {
+  #listChanges(client: ConnectedClient): Changes {
     const { tools, prompts, resources } = client.server.capabilities;
     const announces = (capability: unknown): boolean => isObject(capability) && capability.listChanged === true;
     const changes = client.changes({

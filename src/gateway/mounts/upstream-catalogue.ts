@@ -1,5 +1,5 @@
 /** The catalogue of an upstream: its definitions as it sent them, and how they are listed, stored and read again. */
-import type { Client } from '../../client/connected-client.ts';
+import type { ConnectedClient } from '../../client/connected-client.ts';
 import { jsonLength } from '../../core/execution/size.ts';
 import { isJsonObject, isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
@@ -34,7 +34,11 @@ const LEAST_FRESH_MS = 30_000;
  * @param timeoutMs for each page
  * @throws {Error} if a list fails, or the catalogue is too long
  */
-export async function listUpstream(client: Client, maxLength: number, timeoutMs: number): Promise<UpstreamCatalogue> {
+export async function listUpstream(
+  client: ConnectedClient,
+  maxLength: number,
+  timeoutMs: number,
+): Promise<UpstreamCatalogue> {
   const fresh = { fresh: true, timeoutMs } as const;
   const problems: string[] = [];
   const [tools, resources, templates, prompts, skills] = await Promise.all([
@@ -71,7 +75,7 @@ export async function listUpstream(client: Client, maxLength: number, timeoutMs:
  *
  * @param longestMs of an upstream that announces changes, or gives its lists no time
  */
-export function freshMsOf({ listHints, server: { capabilities } }: Client, longestMs: number): number {
+export function freshMsOf({ listHints, server: { capabilities } }: ConnectedClient, longestMs: number): number {
   const announced = LISTS.every((list) => {
     const capability = capabilities[list];
     return capability === undefined || (isObject(capability) && capability.listChanged === true);

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Authorization } from '../../client/authorization.ts';
 import { ClientError } from '../../client/client-errors.ts';
 import type { ConnectOptions, ConnectTarget } from '../../client/client-options.ts';
-import type { Client } from '../../client/connected-client.ts';
+import type { ConnectedClient } from '../../client/connected-client.ts';
 import type { ServerInMemory } from '../../client/in-memory.ts';
 import { type ClientHost, openClient } from '../../client/open-client.ts';
 import type { CallPosition } from '../../client/relayed-request.ts';
@@ -23,8 +23,8 @@ import { offeredPage } from './uris.ts';
 
 /** Follows the connections on which calls run. */
 export interface ConnectionFollower {
-  opened(client: Client): void;
-  closed(client: Client): void;
+  opened(client: ConnectedClient): void;
+  closed(client: ConnectedClient): void;
 }
 
 export interface UpstreamOptions
@@ -53,8 +53,8 @@ interface Link {
   /** Undefined for the connection of the catalogue. */
   owner: CallOwner | undefined;
   /** Rejects if the connection cannot be opened. */
-  readonly opening: Promise<Client>;
-  client: Client | undefined;
+  readonly opening: Promise<ConnectedClient>;
+  client: ConnectedClient | undefined;
   /** Ends the opening. */
   readonly abort: AbortController;
   usedAt: number;
@@ -117,7 +117,7 @@ export class Upstream {
    *
    * @throws {ClientError}
    */
-  async catalogue(): Promise<Client> {
+  async catalogue(): Promise<ConnectedClient> {
     if (this.#closed) throw this.#closedError();
     if (!this.#shared && this.#only) return this.for(this.#only);
     return this.#connected(this.#share());
@@ -132,7 +132,7 @@ export class Upstream {
   }
 
   /** Waits for a connection. It may have found another era since it was opened. */
-  async #connected(link: Link): Promise<Client> {
+  async #connected(link: Link): Promise<ConnectedClient> {
     const client = link.client ?? (await this.#within(link.opening));
     this.#era = client.server.era;
     return client;
@@ -144,7 +144,7 @@ export class Upstream {
    *
    * @throws {ClientError} `overloaded`, `unreachable` and others, always with `carriedOut: 'no'`
    */
-  async for(owner: CallOwner): Promise<Client> {
+  async for(owner: CallOwner): Promise<ConnectedClient> {
     if (this.#closed) throw this.#closedError();
     // A session with a legacy upstream belongs to the principal whose token opened it.
     const separate = this.#options.signIn?.grants.separate === true;
@@ -199,7 +199,10 @@ export class Upstream {
    *
    * @throws {ClientError}
    */
-  async resume(owner: CallOwner, position: CallPosition): Promise<{ readonly client: Client; release(): void }> {
+  async resume(
+    owner: CallOwner,
+    position: CallPosition,
+  ): Promise<{ readonly client: ConnectedClient; release(): void }> {
     if (this.#closed) throw this.#closedError();
     // The session is that of the other process, so that no other call of the owner uses this connection.
     const key = `${owner.key} ${position.session} ${position.id}`;
@@ -423,7 +426,7 @@ export class Upstream {
   }
 
   /** Waits for a connection, at most `waitMs`. */
-  #within(opening: Promise<Client>): Promise<Client> {
+  #within(opening: Promise<ConnectedClient>): Promise<ConnectedClient> {
     const { upstreamWaitMs: waitMs } = this.#options;
     const why = `no connection within ${waitMs} ms (upstreamWaitMs)`;
     return within(opening, this.#clock, waitMs, () => this.#error('unreachable', why));

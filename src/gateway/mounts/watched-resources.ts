@@ -2,7 +2,7 @@
  * The resources of one upstream that clients of its mount watch: one subscription upstream for all of them on each connection. A
  * legacy server may report a change only on the connection whose call made it.
  */
-import type { Client } from '../../client/connected-client.ts';
+import type { ConnectedClient } from '../../client/connected-client.ts';
 import type { Changes } from '../../client/server-changes.ts';
 import { delayAfter } from '../../core/kernel/back-off.ts';
 import type { Clock, Timer } from '../../core/kernel/clock.ts';
@@ -28,7 +28,7 @@ export class WatchedResources implements ConnectionFollower {
   readonly #options: WatchedResourcesOptions;
   readonly #watched = new Set<string>();
   /** The connections to follow, with what each reports. The catalogue's is among them once something is watched. */
-  readonly #followed = new Map<Client, Changes | undefined>();
+  readonly #followed = new Map<ConnectedClient, Changes | undefined>();
   #timer: Timer | undefined;
   /** Counts subscriptions: one that was opened for an earlier set of resources is not used. */
   #generation = 0;
@@ -69,11 +69,11 @@ export class WatchedResources implements ConnectionFollower {
   }
 
   /** Calls of an owner use this connection from now on. It is followed before the first of them is sent. */
-  opened(client: Client): void {
+  opened(client: ConnectedClient): void {
     this.#followed.set(client, this.#changesOf(client));
   }
 
-  closed(client: Client): void {
+  closed(client: ConnectedClient): void {
     this.#followed.get(client)?.end();
     this.#followed.delete(client);
   }
@@ -97,7 +97,7 @@ export class WatchedResources implements ConnectionFollower {
   async #subscribe(): Promise<void> {
     this.#generation += 1;
     const generation = this.#generation;
-    let client: Client | undefined;
+    let client: ConnectedClient | undefined;
     try {
       client = this.#watched.size === 0 ? undefined : await this.#options.upstream.current.catalogue();
     } catch {
@@ -117,7 +117,7 @@ export class WatchedResources implements ConnectionFollower {
     }
   }
 
-  #changesOf(client: Client): Changes | undefined {
+  #changesOf(client: ConnectedClient): Changes | undefined {
     if (this.#watched.size === 0 || !subscribes(client)) return undefined;
     const changes = client.changes({ resources: [...this.#watched] });
     void this.#follow(changes);
@@ -142,7 +142,7 @@ export class WatchedResources implements ConnectionFollower {
   }
 }
 
-function subscribes({ server: { capabilities, era } }: Client): boolean {
+function subscribes({ server: { capabilities, era } }: ConnectedClient): boolean {
   const { resources } = capabilities;
   return era === 'modern' || (isObject(resources) && resources.subscribe === true);
 }

@@ -4,7 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { CallOptions, ServerLogMessage } from '../../client/client-options.ts';
-import type { Client } from '../../client/connected-client.ts';
+import type { ConnectedClient } from '../../client/connected-client.ts';
 import type { Changes } from '../../client/server-changes.ts';
 import type { Clock, Timer } from '../../core/kernel/clock.ts';
 import { ErrorCode } from '../../core/protocol/errors.ts';
@@ -70,7 +70,7 @@ export type ServerReach = Pick<Internals, 'open'> | ConnectedReach;
 
 /** A client that makes all calls, whatever their {@link CallerOptions}. The caller of the inspector closes it. */
 export interface ConnectedReach {
-  readonly client: Client;
+  readonly client: ConnectedClient;
   /** The requests of the server that the client passes on to viewers. */
   readonly questions: ViewerQuestions;
 }
@@ -96,9 +96,9 @@ interface CallEntry {
 
 interface Session {
   readonly caller: CallerOptions;
-  readonly client: Promise<Client>;
+  readonly client: Promise<ConnectedClient>;
   /** The client once it is open. */
-  opened: Client | undefined;
+  opened: ConnectedClient | undefined;
   running: number;
 }
 
@@ -360,7 +360,7 @@ export class ServerCalls {
     }
   }
 
-  #send(client: Client, entry: CallEntry): Promise<unknown> {
+  #send(client: ConnectedClient, entry: CallEntry): Promise<unknown> {
     const { request, caller, abort } = entry;
     const level = caller.logLevel;
     const options: CallOptions = {
@@ -455,7 +455,7 @@ export class ServerCalls {
   // Sessions
 
   /** Runs with the client of these options, which is opened if it is not. */
-  async #with<T>(caller: CallerOptions, run: (client: Client) => Promise<T>): Promise<T> {
+  async #with<T>(caller: CallerOptions, run: (client: ConnectedClient) => Promise<T>): Promise<T> {
     const session = await this.#session(caller);
     session.running += 1;
     try {
@@ -502,16 +502,16 @@ export class ServerCalls {
     return session;
   }
 
-  async #connect(caller: CallerOptions): Promise<Client> {
+  async #connect(caller: CallerOptions): Promise<ConnectedClient> {
     const { inside, version, reach } = this.#options;
     if ('client' in reach) return reach.client;
     // Most viewers only look: the client is loaded for the first call.
-    const { connect, MemoryChannel } = await import('../../client/open-client.ts');
+    const { openClient, MemoryChannel } = await import('../../client/open-client.ts');
     const { revision, principal, answers, logLevel = 'info' } = caller;
     const clock = unheld(inside.clock);
     const peer = await this.#peers(reach);
     const legacy = isLegacyRevision(revision);
-    return connect(
+    return openClient(
       {
         name: 'inspector',
         channel: () => new MemoryChannel({ clock, connect: async () => this.#recorded(peer(principal)) }),

@@ -1,5 +1,5 @@
 /** The server of a connected client as a source of a catalogue: what its lists return, read again on request. */
-import type { Client } from '../../client/connected-client.ts';
+import type { ConnectedClient } from '../../client/connected-client.ts';
 import type { JsonObject } from '../../core/protocol/json.ts';
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../../core/protocol/types.ts';
 import { parseTemplate } from '../../core/protocol/uri-template.ts';
@@ -16,7 +16,7 @@ interface Listed {
 const SOURCE = 'the server';
 
 export class ClientListing implements CatalogueSource {
-  readonly #client: Client;
+  readonly #client: ConnectedClient;
   #listed: Listed = { tools: [], resources: [], templates: [], prompts: [] };
   #version = 0;
 
@@ -41,7 +41,7 @@ export class ClientListing implements CatalogueSource {
   /** A protocol of MCP lists no machines: each is tools and resources to its clients. */
   readonly machines = { definitions: () => [] };
 
-  constructor(client: Client) {
+  constructor(client: ConnectedClient) {
     this.#client = client;
   }
 

@@ -131,11 +131,11 @@ for (const revision of SUPPORTED_REVISIONS)
       await modern.ask('asks');
     } else {
       await client.initialize(revision, ALL);
-      await client.request('logging/setLevel', { level: 'debug' });
-      await client.request('resources/subscribe', { uri: 'x://cut' });
-      for (const [method, params] of REQUESTS) await client.request(method, params).catch(() => {});
+      await client.send('logging/setLevel', { level: 'debug' });
+      await client.send('resources/subscribe', { uri: 'x://cut' });
+      for (const [method, params] of REQUESTS) await client.send(method, params).catch(() => {});
       if (revision >= '2025-06-18') {
-        const call = client.request('tools/call', { name: 'asks' });
+        const call = client.send('tools/call', { name: 'asks' });
         const question = await client.next((each) => isObject(each) && each.method === 'elicitation/create');
         client.raw(JSON.stringify({ jsonrpc: '2.0', id: Object(question).id, result: { action: 'cancel' } }));
         await call;

@@ -66,8 +66,8 @@ test('a session watches resources by its own requests, and its subscriptions and
   const { server, clock } = stage({ maxSubscriptions: 1 });
   const both = await client(server, '2025-11-25');
   const other = await client(server, '2025-11-25');
-  await both.request('resources/subscribe', { uri: 'doc://1' });
-  await other.request('resources/subscribe', { uri: 'doc://2' });
+  await both.send('resources/subscribe', { uri: 'doc://1' });
+  await other.send('resources/subscribe', { uri: 'doc://2' });
   open(both, { ...TOOLS, resourceSubscriptions: ['doc://2'] }, 'mine');
   assert.equal(heard(both), ['mine acknowledged']);
   server.resourceUpdated('doc://1');
@@ -79,8 +79,8 @@ test('a session watches resources by its own requests, and its subscriptions and
   flicker(server);
   await clock.advance(10);
   assert.equal([heard(both).sort(), heard(other)], [['mine tools', 'tools'], ['tools']]);
-  await both.request('resources/unsubscribe', { uri: 'doc://1' });
-  await both.request('resources/unsubscribe', { uri: 'doc://2' });
+  await both.send('resources/unsubscribe', { uri: 'doc://1' });
+  await both.send('resources/unsubscribe', { uri: 'doc://2' });
   server.resourceUpdated('doc://1');
   server.resourceUpdated('doc://2');
   await clock.advance(10);
@@ -92,7 +92,7 @@ test('a session that is closed, and a connection, leave nothing behind', async (
   const { server, clock } = stage();
   for (let times = 0; times < 3; times += 1) {
     const caller = await client(server, '2025-11-25');
-    await caller.request('resources/subscribe', { uri: 'doc://1' });
+    await caller.send('resources/subscribe', { uri: 'doc://1' });
     open(caller, DOC, 'a', 'b');
     assert.is(states(server).get('subscriptions'), 'open (2), watched by 1 sessions');
     server.resourceUpdated('doc://1');
@@ -111,7 +111,7 @@ test('a subscription takes no place among the requests in flight, and more than 
   const neighbour = await client(server);
   open(caller, TOOLS, 'a', 'b', 'c', 'd');
   assert.equal(heard(caller), ['a acknowledged', 'b acknowledged', 'c acknowledged', 'd -31001']);
-  assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+  assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
   open(neighbour, TOOLS, 1);
   assert.equal(heard(neighbour), ['1 acknowledged']);
   caller.notify('notifications/cancelled', { requestId: 'b' });
@@ -180,7 +180,7 @@ test('when the server closes, each subscription gets its result at once, though 
   );
   const busy = await client(server);
   const idle = await client(server);
-  const answer = errorOf(busy.callTool('wait'));
+  const answer = errorOf(busy.call('wait'));
   open(busy, TOOLS, 'a');
   open(idle, { ...TOOLS, ...DOC }, 'b', 'c');
   heard(busy);

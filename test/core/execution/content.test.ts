@@ -112,7 +112,7 @@ test('every place that sends contents of an author checks them', async () => {
   const client = await connect(server);
   await client.initialize('2025-11-25');
   const sent = async (method: string, params: JsonObject): Promise<void> => {
-    const text = JSON.stringify(await client.request(method, params));
+    const text = JSON.stringify(await client.send(method, params));
     assert.match(text, 'R0lG', JSON.stringify(params));
     assert.match(text, 'image/gif', JSON.stringify(params));
     assert.not.match(text, 'data:');
@@ -121,7 +121,7 @@ test('every place that sends contents of an author checks them', async () => {
   for (const name of ['block', 'messages', 'whole']) await sent('prompts/get', { name });
   for (const uri of ['x://item', 'x://items', 'x://whole']) await sent('resources/read', { uri });
   for (const name of Object.keys(places)) {
-    const result = await client.request('tools/call', { name: `${name}-wrong` });
+    const result = await client.send('tools/call', { name: `${name}-wrong` });
     assert.ok(isObject(result) && result.isError === true, name);
     assert.match(JSON.stringify(result), 'image: expected bytes, base64 or a data: URI, got an address');
   }
@@ -129,7 +129,7 @@ test('every place that sends contents of an author checks them', async () => {
     ['prompts/get', { name: 'wrong' }],
     ['resources/read', { uri: 'x://wrong' }],
   ] as const)
-    assert.instance(await client.request(method, params).catch((error: unknown) => error), Error);
+    assert.instance(await client.send(method, params).catch((error: unknown) => error), Error);
   await server.close();
 });
 

@@ -12,7 +12,7 @@ import {
   sqlite,
   ToolError,
 } from '../../../src/index.ts';
-import { connect, ErrorAnswer, type TestClient } from '../../../src/testing/testing.ts';
+import { connect, ErrorResponse, type TestClient, type TestClientOptions } from '../../../src/testing/testing.ts';
 import { Tree } from '../../features/discovery/tree.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
@@ -36,7 +36,7 @@ interface Stage {
   readonly log: string[];
 }
 
-async function stage(options: Partial<ServerOptions> = {}): Promise<Stage> {
+async function stage(options: Partial<ServerOptions> = {}, as: TestClientOptions = {}): Promise<Stage> {
   const log: string[] = [];
   const server = createServer({
     name: 'errors',
@@ -65,7 +65,7 @@ async function stage(options: Partial<ServerOptions> = {}): Promise<Stage> {
     server.prompt(name, { complete: { a: () => fail() }, arguments: [{ name: 'a' }] }, () => fail());
   }
   server.tool('cpu', { input: { type: 'object', properties: { what: { type: 'string' } } }, cpu: heavy });
-  return { server, client: await connect(server), log };
+  return { server, client: await connect(server, as), log };
 }
 
 /** A machine whose actor fails and which has no transition for that. */
@@ -82,7 +82,7 @@ function stillborn(fail: () => never) {
 
 /** The text of a failed tool. */
 async function textOf({ client }: Stage, tool: string, args = {}): Promise<string> {
-  const { content, isError } = await client.callTool(tool, args);
+  const { content, isError } = await client.call(tool, args);
   assert.is(isError, true, tool);
   return content[0]?.type === 'text' ? content[0].text : '';
 }
@@ -103,10 +103,10 @@ const REQUESTS: readonly ((name: string) => readonly [string, object])[] = [
 ];
 
 async function keptFailure({ client }: Stage, name: string): Promise<string> {
-  const { structuredContent } = await client.callTool(`kept_${name}_create`, {});
+  const { structuredContent } = await client.call(`kept_${name}_create`, {});
   const { handle } = Object(structuredContent);
   for (;;) {
-    const { failure } = Object((await client.callTool(`kept_${name}_get`, { handle })).structuredContent);
+    const { failure } = Object((await client.call(`kept_${name}_get`, { handle })).structuredContent);
     if (failure !== undefined) return String(failure);
   }
 }
@@ -179,7 +179,7 @@ test('the message of a fetch that failed says why', async () => {
     throw new Error('cannot save', { cause: new Error(SECRET) });
   });
   const client = await connect(server);
-  const said = async (tool: string): Promise<unknown> => (await client.callTool(tool)).content[0];
+  const said = async (tool: string): Promise<unknown> => (await client.call(tool)).content[0];
   assert.equal(await said('fetch'), { type: 'text', text: `fetch failed: connect ECONNREFUSED 127.0.0.1:${port}` });
   assert.equal(await said('bare'), { type: 'text', text: 'fetch failed' });
   assert.equal(await said('many'), { type: 'text', text: 'fetch failed: ECONNREFUSED' });
@@ -196,11 +196,11 @@ test('a reader that returns nothing answers that there is no such resource, with
   await client.initialize();
   for (const uri of ['a://undefined', 'a://other'])
     for (const [code, answer] of [
-      [-32002, client.request('resources/read', { uri })],
+      [-32002, client.send('resources/read', { uri })],
       [-32602, client.modern('resources/read', { uri })],
     ] as const) {
       const error: unknown = await answer.catch((thrown: unknown) => thrown);
-      assert.ok(error instanceof ErrorAnswer);
+      assert.ok(error instanceof ErrorResponse);
       assert.is(error.code, code);
       assert.match(error.message, 'Resource not found');
     }
@@ -224,9 +224,8 @@ test('the message of a ToolError is always sent, from every kind of handler, and
 
 test('masked holds for questions, in both eras, and for tasks', async () => {
   for (const revision of ['2025-11-25', 'modern'] as const) {
-    const at = await stage({ errors: 'masked' });
-    if (revision !== 'modern') await at.client.initialize(revision, { elicitation: { form: {} } });
-    at.client.onElicit(() => ({ action: 'accept', content: {} }));
+    const at = await stage({ errors: 'masked' }, { elicit: () => ({ action: 'accept', content: {} }) });
+    if (revision !== 'modern') await at.client.initialize(revision);
     const text = await textOf(at, 'asking_secret');
     assert.match(text, /^The tool failed \(incident /);
     assert.match(logged(at, text), 'in tool "asking_secret": Error: password=hunter2');
@@ -235,9 +234,9 @@ test('masked holds for questions, in both eras, and for tasks', async () => {
   }
   const at = await stage({ errors: 'masked' });
   await at.client.initialize('2025-11-25');
-  const created = await at.client.request('tools/call', { name: 'task_secret', arguments: {}, task: {} });
+  const created = await at.client.send('tools/call', { name: 'task_secret', arguments: {}, task: {} });
   const { taskId } = Object(Object(created).task);
-  const { content } = Object(await at.client.request('tasks/result', { taskId }));
+  const { content } = Object(await at.client.send('tasks/result', { taskId }));
   assert.match(content[0].text, /^The tool failed \(incident /);
   assert.match(logged(at, content[0].text), SECRET);
   await at.server.close();
@@ -249,18 +248,18 @@ test('a machine that failed in another process stays masked, and its ToolError s
   const first = await stage({ errors: 'masked', store: store() });
   const handles: Record<string, string> = {};
   for (const name of ['secret', 'told']) {
-    const { structuredContent } = await first.client.callTool(`kept_${name}_create`, {});
+    const { structuredContent } = await first.client.call(`kept_${name}_create`, {});
     const { handle } = Object(structuredContent);
     handles[name] = handle;
     for (let status: unknown = ''; status !== 'failed'; ) {
-      const view = await first.client.callTool(`kept_${name}_get`, { handle });
+      const view = await first.client.call(`kept_${name}_get`, { handle });
       ({ status } = Object(view.structuredContent));
     }
   }
   await first.server.close();
   const next = await stage({ errors: 'masked', store: store() });
   const failureOf = async (name: string): Promise<unknown> =>
-    Object((await next.client.callTool(`kept_${name}_get`, { handle: handles[name] ?? '' })).structuredContent).failure;
+    Object((await next.client.call(`kept_${name}_get`, { handle: handles[name] ?? '' })).structuredContent).failure;
   assert.is(await failureOf('secret'), "the machine failed (the server's log has the details)");
   assert.is(await failureOf('told'), 'for the model');
   await next.server.close();

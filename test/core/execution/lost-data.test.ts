@@ -87,11 +87,11 @@ test('a tool whose result JSON would lose fails with the place, for the model an
     ['envelope', 'tool "envelope": result.structuredContent.data[0]: a Set would be sent as {}'],
     ['declared', 'tool "declared": result.structuredContent.items[0].when: a Map would be sent as {}'],
   ] as const) {
-    const { isError, content } = await client.callTool(name, {});
+    const { isError, content } = await client.call(name, {});
     assert.is(isError, true);
     assert.ok(content[0]?.type === 'text' && content[0].text.startsWith(message));
     assert.ok(log.some((line) => line.includes(message)));
   }
-  assert.equal((await client.callTool('fine', {})).structuredContent, { at: '1970-01-01T00:00:00.000Z' });
+  assert.equal((await client.call('fine', {})).structuredContent, { at: '1970-01-01T00:00:00.000Z' });
   await server.close();
 });

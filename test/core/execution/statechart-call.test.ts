@@ -16,7 +16,7 @@ import {
   sample,
   Unanswered,
 } from '../../../src/index.ts';
-import { connect, type ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../src/testing/testing.ts';
+import { connect, type ErrorResponse, SimulatedClock, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('statecharts as tools');
@@ -101,8 +101,8 @@ test('runs to its final state: its input is the checked arguments, its output th
   const numbers = z.object({ a: z.number(), b: z.number().default(2) });
   server.tool('add', { input: numbers, output: z.object({ sum: z.number() }), machine });
   const client = await opened(server);
-  assert.equal((await client.callTool('add', { a: 1, more: true })).structuredContent, { sum: 3 });
-  assert.match(textOf(await client.callTool('add', { a: 'one' })), 'Invalid arguments for tool');
+  assert.equal((await client.call('add', { a: 1, more: true })).structuredContent, { sum: 3 });
+  assert.match(textOf(await client.call('add', { a: 'one' })), 'Invalid arguments for tool');
   await client.close();
 });
 
@@ -111,7 +111,7 @@ test('checks the output against the schema of the tool', async () => {
   const machine = setup({}).createMachine({ initial: 'x', states: { x: { type: 'final' } }, output: { sum: 'three' } });
   server.tool('add', { output: z.object({ sum: z.number() }), machine });
   const client = await opened(server);
-  const result = await client.callTool('add');
+  const result = await client.call('add');
   assert.is(result.isError, true);
   assert.match(textOf(result), 'own output schema');
   await client.close();
@@ -121,7 +121,7 @@ test('asks the client of a session, and continues where it was', async () => {
   const server = make();
   server.tool('order', { input, machine: order });
   const client = await opened(server);
-  const result = client.callTool('order', { item: 'coat' });
+  const result = client.call('order', { item: 'coat' });
   const { id, method, params } = await asked(client);
   assert.is(method, 'elicitation/create');
   assert.is(params.message, 'Which size of coat?');
@@ -259,7 +259,7 @@ test('asks for what a machine within the machine invokes, without a name in any 
   });
   server.tool('nested', { machine: outer });
   const client = await opened(server);
-  const result = client.callTool('nested');
+  const result = client.call('nested');
   const { id, method } = await asked(client);
   assert.is(method, 'roots/list');
   answer(client, id, { roots: [] });
@@ -271,7 +271,7 @@ test('receives in onError that the client cannot be asked', async () => {
   const server = make();
   server.tool('order', { input, machine: order });
   const client = await opened(server, {});
-  assert.match(textOf(await client.callTool('order', { item: 'coat' })), CannotAsk.name);
+  assert.match(textOf(await client.call('order', { item: 'coat' })), CannotAsk.name);
   await client.close();
 });
 
@@ -280,7 +280,7 @@ test('receives in onError that no answer came', async () => {
   const server = make({ clock, limits: { askMs: 5_000 } });
   server.tool('order', { input, machine: order });
   const client = await opened(server);
-  const result = client.callTool('order', { item: 'coat' });
+  const result = client.call('order', { item: 'coat' });
   await asked(client);
   await clock.advance(5_000);
   assert.match(textOf(await result), Unanswered.name);
@@ -323,8 +323,8 @@ test('without onError, fails the call with what the actor threw', async () => {
   });
   const client = await opened(server, {});
   for (const name of ['promise', 'callback', 'action', 'context'])
-    assert.equal(await client.callTool(name), { content: [{ type: 'text', text: 'no stock' }], isError: true }, name);
-  assert.match(textOf(await client.callTool('unasked')), 'does not declare the capability for it (roots)');
+    assert.equal(await client.call(name), { content: [{ type: 'text', text: 'no stock' }], isError: true }, name);
+  assert.match(textOf(await client.call('unasked')), 'does not declare the capability for it (roots)');
   await client.close();
 });
 
@@ -361,9 +361,9 @@ test('times out when it never ends', async () => {
   const { counts, machine } = endless();
   server.tool('endless', { machine, timeoutMs: 1_000 });
   const client = await opened(server);
-  const result = client.callTool('endless').then(
+  const result = client.call('endless').then(
     () => 'it ended',
-    (error: ErrorAnswer) => error.message,
+    (error: ErrorResponse) => error.message,
   );
   await clock.advance(1_000);
   assert.match(await result, 'took longer than its timeout of 1 s');
@@ -383,7 +383,7 @@ test('leaves none of its actors running when it fails', async () => {
     }),
   });
   const client = await opened(server);
-  assert.match(textOf(await client.callTool('half')), 'no stock');
+  assert.match(textOf(await client.call('half')), 'no stock');
   assert.is(counts.running, 0);
   await client.close();
 });
@@ -398,7 +398,7 @@ test("keeps the server's time", async () => {
   });
   server.tool('wait', { machine });
   const client = await opened(server);
-  const result = client.callTool('wait');
+  const result = client.call('wait');
   await clock.advance(29_999);
   assert.equal(client.rest(), []);
   await clock.advance(1);
@@ -410,7 +410,7 @@ test('runs once for each call, side by side', async () => {
   const server = make();
   server.tool('order', { input, machine: order });
   const client = await opened(server);
-  const results = [client.callTool('order', { item: 'coat' }), client.callTool('order', { item: 'hat' })];
+  const results = [client.call('order', { item: 'coat' }), client.call('order', { item: 'hat' })];
   const [first, second] = [await asked(client), await asked(client)];
   answer(client, second.id, { action: 'accept', content: { size: 'S' } });
   answer(client, first.id, { action: 'decline' });
@@ -429,7 +429,7 @@ test('is seen by the inspector, with its states', async () => {
     seen.push(`${record.actor} ${record.type} ${record.type === 'state' ? record.state : ''}`.trim());
   });
   const client = await opened(server);
-  const result = client.callTool('order', { item: 'coat' });
+  const result = client.call('order', { item: 'coat' });
   answer(client, (await asked(client)).id, { action: 'cancel' });
   await result;
   assert.equal(seen, [
@@ -471,7 +471,7 @@ test('is what a module may export', async () => {
   // @ts-expect-error the machine takes an item, which the schema does not give
   defineTool({ name: 'order', input: z.object({ thing: z.string() }), machine: order });
   const client = await opened(server);
-  const result = client.callTool('order', { item: 'coat' });
+  const result = client.call('order', { item: 'coat' });
   answer(client, (await asked(client)).id, { action: 'decline' });
   assert.match(textOf(await result), 'declined');
   await client.close();
@@ -505,7 +505,7 @@ test('withdraws a question from a session when its state is left', async () => {
   const server = make({ clock });
   server.tool('impatient', { machine: impatient });
   const client = await opened(server);
-  const result = client.callTool('impatient');
+  const result = client.call('impatient');
   const first = await asked(client);
   await clock.advance(60_000);
   assert.is((await client.notification('notifications/cancelled')).requestId, first.id);
@@ -555,7 +555,7 @@ test('withdraws what is still asked when the machine ends', async () => {
   });
   server.tool('brief', { machine });
   const client = await opened(server);
-  const result = client.callTool('brief');
+  const result = client.call('brief');
   const { id } = await asked(client);
   await clock.advance(60_000);
   assert.match(textOf(await result), 'unasked');
@@ -567,10 +567,10 @@ test('asks through the model, where that is allowed', async () => {
   const server = make({ askThroughModel: true });
   server.tool('order', { input, machine: order });
   const client = await opened(server, {});
-  const text = textOf(await client.callTool('order', { item: 'coat' }));
+  const text = textOf(await client.call('order', { item: 'coat' }));
   assert.match(text, 'Which size of coat?');
   const id = /\\"id\\":\\"([^\\]+)\\"/.exec(text)?.[1] ?? '';
   const answers = { size: { action: 'accept', content: { size: 'S' } } };
-  assert.match(textOf(await client.callTool('troupe_answer', { id, answers })), /coat.*S/);
+  assert.match(textOf(await client.call('troupe_answer', { id, answers })), /coat.*S/);
   await client.close();
 });

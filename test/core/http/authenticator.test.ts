@@ -220,7 +220,7 @@ test('an anonymous client has no auth; middleware sees the caller that the handl
   });
   const anonymous = await connect(server);
   const ada = await connect(server, { auth: { principal: 'ada', scopes: ['a'] } });
-  const told = async (client: typeof ada) => (await client.callTool('caller')).content;
+  const told = async (client: typeof ada) => (await client.call('caller')).content;
   assert.equal(await told(anonymous), [{ type: 'text', text: 'undefined' }]);
   assert.equal(await told(ada), [{ type: 'text', text: 'ada a' }]);
   assert.equal(

@@ -138,17 +138,17 @@ function causesOf(seen: readonly InspectionRecord[], record: InspectionRecord): 
 
 test('a handle tells each event, the transition that was taken, its delays, what it invokes, and what it emits', async () => {
   const { client, seen } = await watched();
-  const handle = handleOf(await client.callTool('shop_create', {}));
-  await client.callTool('shop_add', { handle });
-  await client.callTool('shop_pay', { handle });
+  const handle = handleOf(await client.call('shop_create', {}));
+  await client.call('shop_add', { handle });
+  await client.call('shop_pay', { handle });
   assert.equal(linesOf(seen, 'handle/', 3), EXPECTED);
   await client.close();
 });
 
 test('a step is followed back to the line that the client sent', async () => {
   const { client, seen } = await watched();
-  const handle = handleOf(await client.callTool('shop_create', {}));
-  await client.callTool('shop_add', { handle });
+  const handle = handleOf(await client.call('shop_create', {}));
+  await client.call('shop_add', { handle });
   const step = seen.find((record) => record.type === 'step' && record.event.type === 'add');
   assert.ok(step);
   assert.equal(causesOf(seen, step), ['step', 'mail add', 'mail send add', 'wire in']);
@@ -158,17 +158,17 @@ test('a step is followed back to the line that the client sent', async () => {
 test('an event that no state takes is reported as such', async () => {
   const server = make();
   const client = await opened(server);
-  const handle = handleOf(await client.callTool('shop_create', {}));
+  const handle = handleOf(await client.call('shop_create', {}));
   const seen: InspectionRecord[] = [];
   server.inspect((record) => void seen.push(record));
-  await client.callTool('shop_pay', { handle });
+  await client.call('shop_pay', { handle });
   assert.equal(linesOf(seen, 'handle/', 3).slice(-2), ['it mail send pay', 'it step pay [] unhandled']);
   await client.close();
 });
 
 test('a tool that is a statechart tells its last step before it is gone', async () => {
   const { client, seen } = await watched();
-  const result = client.callTool('waits', {});
+  const result = client.call('waits', {});
   await answerNext(client, { action: 'decline' });
   await result;
   assert.equal(linesOf(seen, 'machine/', 3), [
@@ -188,7 +188,7 @@ test('a tool that is a statechart tells its last step before it is gone', async 
 
 test('a question is an actor of its own, below the request that asks it', async () => {
   const { client, seen } = await watched();
-  const result = client.callTool('waits', {});
+  const result = client.call('waits', {});
   await answerNext(client, { action: 'decline' });
   await result;
   assert.equal(linesOf(seen, 'ask/', 4), [
@@ -208,7 +208,7 @@ test('a question is an actor of its own, below the request that asks it', async 
 
 test('an answer names the line that asked for it', async () => {
   const { client, seen } = await watched();
-  await client.callTool('shop_create', {});
+  await client.call('shop_create', {});
   const [asked, answered] = seen.filter((record) => record.type === 'wire');
   assert.ok(asked?.type === 'wire' && answered?.type === 'wire');
   assert.is(answered.about, asked.seq);
@@ -218,7 +218,7 @@ test('an answer names the line that asked for it', async () => {
 test('a late listener also receives the living actors inside of a statechart', async () => {
   const server = make();
   const client = await opened(server);
-  const result = client.callTool('waits', {});
+  const result = client.call('waits', {});
   const question = await client.next(isRequest, 'a question');
   const seen: InspectionRecord[] = [];
   const stop = server.inspect((record) => void seen.push(record));

@@ -39,9 +39,9 @@ for (const revision of ['2024-11-05', '2025-06-18', '2025-11-25'])
     const client = await connect(server);
     await client.initialize(revision);
     for (const [method, withNulls, without] of COMMON) {
-      const expected = await client.request(method, without);
-      assert.equal(await client.request(method, { ...withNulls, _meta: null }), expected, method);
-      assert.equal(await client.request(method, { ...withNulls, _meta: PROGRESS }), expected, method);
+      const expected = await client.send(method, without);
+      assert.equal(await client.send(method, { ...withNulls, _meta: null }), expected, method);
+      assert.equal(await client.send(method, { ...withNulls, _meta: PROGRESS }), expected, method);
     }
     await client.close();
     await server.close();
@@ -84,7 +84,7 @@ test('a required member that is null is named in the error', async () => {
     ['resources/read', { uri: null }, 'params.uri: expected a string, got null'],
     ['completion/complete', { ...REF, argument: null }, 'params.argument: expected an object, got null'],
   ] as const) {
-    const error: unknown = await client.request(method, params).catch((thrown: unknown) => thrown);
+    const error: unknown = await client.send(method, params).catch((thrown: unknown) => thrown);
     assert.match(error instanceof Error ? error.message : '', expected);
   }
   await client.close();

@@ -127,9 +127,9 @@ test('serves a tool, a resource and a prompt without options', async () => {
   server.resource('app://time', () => 'noon');
   server.prompt('standup', () => 'Summarize.');
   const client = await connect(server);
-  assert.equal((await client.callTool('ping')).content, [{ type: 'text', text: 'pong' }]);
-  assert.equal((await client.readResource('app://time')).contents, [{ uri: 'app://time', text: 'noon' }]);
-  assert.equal((await client.getPrompt('standup')).messages, [
+  assert.equal((await client.call('ping')).content, [{ type: 'text', text: 'pong' }]);
+  assert.equal((await client.read('app://time')).contents, [{ uri: 'app://time', text: 'noon' }]);
+  assert.equal((await client.prompt('standup')).messages, [
     { role: 'user', content: { type: 'text', text: 'Summarize.' } },
   ]);
   await client.close();

@@ -49,14 +49,14 @@ test('a session watches a resource by one spelling of its URI, and ceases by ano
   const server = served();
   const client = await openTest(server);
   await client.initialize('2025-11-25');
-  await client.request('resources/subscribe', { uri: SPELLINGS[1] });
+  await client.send('resources/subscribe', { uri: SPELLINGS[1] });
   server.resourceUpdated(SPELLINGS[0]);
   await client.next();
   assert.equal(updatesOf(client), [SPELLINGS[0]]);
-  await client.request('resources/unsubscribe', { uri: SPELLINGS[2] });
+  await client.send('resources/unsubscribe', { uri: SPELLINGS[2] });
   server.resourceUpdated(SPELLINGS[0]);
-  await client.request('ping');
-  await client.request('ping');
+  await client.send('ping');
+  await client.send('ping');
   assert.is(updatesOf(client).length, 1);
   await client.close();
   await server.close();

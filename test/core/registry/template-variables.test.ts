@@ -1,7 +1,7 @@
 /** The types of a template's variables, which the compiler holds, and the values that handlers receive for them. */
 import * as assert from 'uvu/assert';
 import { createServer, defineResource, type TemplateVariables, type Variables } from '../../../src/index.ts';
-import { connect } from '../../../src/testing/testing.ts';
+import { connect, type ErrorResponse } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('variables of templates');
@@ -62,12 +62,12 @@ test('are typed as the matcher reads them', async () => {
   const client = await connect(server);
   for (const cases of Object.values(READ))
     for (const [uri, expected] of cases) {
-      const [content] = (await client.readResource(uri)).contents;
+      const [content] = (await client.read(uri)).contents;
       assert.equal(Object.fromEntries(JSON.parse(content && 'text' in content ? content.text : '')), expected, uri);
     }
   // The first variable of an expression without an operator, or with `+`, is never absent: such a URI does not match.
   for (const uri of ['x://a//items', 'x://b/', 'x://d/?three=3', 'x://e/', 'x://f/'])
-    assert.is(await client.readResource(uri).catch((error: Error) => error.message), 'Resource not found', uri);
+    assert.is(await client.read(uri).catch((error: ErrorResponse) => error.text), 'Resource not found', uri);
   await client.close();
   await server.close();
 });

@@ -60,11 +60,11 @@ test('count as absent', async () => {
   });
   const client = await connect(server);
   assert.equal(
-    (await client.listTools()).find(({ name }) => name === 't'),
+    (await client.tools()).find(({ name }) => name === 't'),
     { name: 't', inputSchema: { type: 'object', additionalProperties: false }, annotations: {} },
   );
-  assert.equal((await client.callTool('t', {})).content, [{ type: 'text', text: 'x' }]);
-  assert.equal((await client.readResource('doc://x')).contents, [{ uri: 'doc://x', text: 'x' }]);
+  assert.equal((await client.call('t', {})).content, [{ type: 'text', text: 'x' }]);
+  assert.equal((await client.read('doc://x')).contents, [{ uri: 'doc://x', text: 'x' }]);
   await client.close();
   await server.close();
 });

@@ -77,9 +77,9 @@ test('a machine of a copy with the same version runs as a tool, and behind a han
   server.tool('run', { machine });
   server.machine('job', machine, { events: { add: true } });
   const client = await connect(server);
-  const ran = await client.callTool('run', {});
+  const ran = await client.call('run', {});
   assert.equal(ran.structuredContent, { n: 3 });
-  const created = await client.callTool('job_create', {});
+  const created = await client.call('job_create', {});
   assert.is(created.isError, undefined);
   await client.close();
   await server.close();

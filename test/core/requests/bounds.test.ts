@@ -27,7 +27,7 @@ test(`R-10: of ${MESSAGES} requests to a table with room for ${LIMIT}, those bey
   const bystander = await connect(server);
   const outcomes = { served: 0, refused: 0, other: 0 };
   const calls = Array.from({ length: MESSAGES }, () =>
-    crowd.callTool('wait').then(
+    crowd.call('wait').then(
       () => {
         outcomes.served += 1;
       },
@@ -42,7 +42,7 @@ test(`R-10: of ${MESSAGES} requests to a table with room for ${LIMIT}, those bey
     await new Promise((resolve) => setImmediate(resolve));
   assert.equal(outcomes, { served: 0, refused: MESSAGES - LIMIT, other: 0 });
   assert.is(finish.length, LIMIT);
-  await bystander.callTool('light');
+  await bystander.call('light');
   for (const done of finish) done();
   await Promise.all(calls);
   assert.equal(outcomes, { served: LIMIT, refused: MESSAGES - LIMIT, other: 0 });
@@ -84,7 +84,7 @@ test('a tool that runs in a thread is refused by the bound of its pool', async (
   server.tool('heavy', { cpu: new URL(moduleUrl('test/fixtures/supervision/heavy.ts')), timeoutMs: 300 });
   const client = await connect(server);
   const codes = await Promise.all(
-    Array.from({ length: 3 }, async () => (await errorOf(client.callTool('heavy', { what: 'spin' }))).code),
+    Array.from({ length: 3 }, async () => (await errorOf(client.call('heavy', { what: 'spin' }))).code),
   );
   assert.is(codes.filter((code) => code === ErrorCode.Overloaded).length, 1);
   await server.close();

@@ -23,13 +23,13 @@ test('an idle server loads it if a tool has a schema that needs it: simple schem
   await turns(isLoaded, 1_000);
   assert.is(isLoaded(), false);
   const client = await connect(server);
-  assert.is((await client.callTool('simple', { a: 3 })).structuredContent, 3);
+  assert.is((await client.call('simple', { a: 3 })).structuredContent, 3);
   assert.is(isLoaded(), false);
   server.tool('plain', { input: { type: 'object', properties: { a: { multipleOf: 1 } } } }, ({ a }) => a);
   await client.modern('tools/list');
   assert.is(isLoaded(), false);
   // Bounded by the time limit of the test.
   await turns(isLoaded);
-  assert.is((await client.callTool('plain', { a: 3 })).structuredContent, 3);
+  assert.is((await client.call('plain', { a: 3 })).structuredContent, 3);
   await server.close();
 });

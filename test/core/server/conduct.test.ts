@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { createServer, envelopeOf, toolResult } from '../../../src/index.ts';
-import { connect, type ErrorAnswer, SimulatedClock, settled } from '../../../src/testing/testing.ts';
+import { connect, type ErrorResponse, SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 
@@ -20,10 +20,10 @@ async function opened(server: ReturnType<typeof make>, revision = '2025-06-18') 
   return client;
 }
 
-const refusal = (promise: Promise<unknown>): Promise<ErrorAnswer> =>
+const refusal = (promise: Promise<unknown>): Promise<ErrorResponse> =>
   promise.then(
     () => assert.unreachable('it was not refused') as never,
-    (error: ErrorAnswer) => error,
+    (error: ErrorResponse) => error,
   );
 
 function thrown(body: () => unknown): string {
@@ -43,10 +43,10 @@ test('a structured result is sent as its output schema gives it: without unknown
   server.tool('row', { output: output as unknown as { type: 'object' } }, () => row);
   server.tool('rows', { output: envelopeOf(z.array(output)) }, () => toolResult({ data: [row] }));
   const client = await opened(server);
-  const { structuredContent, content } = await client.callTool('row');
+  const { structuredContent, content } = await client.call('row');
   assert.equal(structuredContent, { id: 1, kind: 'user' });
   assert.equal(content, [{ type: 'text', text: '{"id":1,"kind":"user"}' }]);
-  const { structuredContent: rows } = await client.callTool('rows');
+  const { structuredContent: rows } = await client.call('rows');
   assert.equal((rows as { data: unknown }).data, [{ id: 1, kind: 'user' }]);
   await client.close();
 });
@@ -63,7 +63,7 @@ test('data that is cut keeps its shape, and says so where the schema cannot hold
     toolResult({ data: rows }),
   );
   const client = await opened(server);
-  const { data, meta } = (await client.callTool('page')).structuredContent as {
+  const { data, meta } = (await client.call('page')).structuredContent as {
     data: { total: number; rows: unknown[] };
     meta: { note: string; truncated: boolean };
   };
@@ -71,7 +71,7 @@ test('data that is cut keeps its shape, and says so where the schema cannot hold
   assert.ok(data.rows.length > 5 && data.rows.length < 100);
   assert.is(meta.truncated, true);
   assert.match(meta.note, `of "rows" the first ${data.rows.length} of 100 rows`);
-  const failed = await client.callTool('all');
+  const failed = await client.call('all');
   assert.is(failed.isError, true);
   assert.match(JSON.stringify(failed.content), /too large to send\. Request less data/);
   await client.close();
@@ -88,12 +88,12 @@ test('handlers that do not heed their signal are counted until they end', async 
     client.notify('notifications/cancelled', { requestId: id });
   }
   await settled();
-  const refused = await refusal(client.callTool('good'));
+  const refused = await refusal(client.call('good'));
   assert.is(refused.code, -31001);
   assert.match(refused.message, /4 handlers of this connection still run.*ctx\.signal.*maxRunning/);
   for (const end of ends) end();
   await settled();
-  assert.equal((await client.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+  assert.equal((await client.call('good')).content, [{ type: 'text', text: 'good' }]);
   await client.close();
 });
 
@@ -159,9 +159,9 @@ test("a prompt's numbers and booleans are read from its strings", async () => {
   );
   const client = await opened(server);
   const said = async (args: Record<string, string>) =>
-    JSON.stringify(await client.request('prompts/get', { name: 'p', arguments: args }));
+    JSON.stringify(await client.send('prompts/get', { name: 'p', arguments: args }));
   assert.match(await said({ n: '41', on: 'true' }), 'number 42 true');
-  assert.is((await refusal(client.request('prompts/get', { name: 'p', arguments: { n: 'many' } }))).code, -32602);
+  assert.is((await refusal(client.send('prompts/get', { name: 'p', arguments: { n: 'many' } }))).code, -32602);
   await client.close();
 });
 
@@ -175,7 +175,7 @@ test('a result that cannot be written names its incident', async () => {
   };
   server.tool('big', {}, () => ({ unwritable }));
   const client = await opened(server);
-  const { code, message } = await refusal(client.callTool('big'));
+  const { code, message } = await refusal(client.call('big'));
   assert.is(code, -32603);
   const [, incident = 'none'] = /incident ([\w-]+)/.exec(message) ?? [];
   assert.ok(told.some((line) => line.includes(incident)));
@@ -192,7 +192,7 @@ test('a value that is no result is reported to the model, and to the operator', 
     ['map', /Object\.fromEntries/],
     ['fn', /expected the tool to return a string, data/],
   ] as const) {
-    const result = await client.callTool(name);
+    const result = await client.call(name);
     assert.is(result.isError, true);
     assert.match(JSON.stringify(result.content), words);
   }
@@ -206,7 +206,7 @@ test('an executor of the author may answer with a promise of its own kind', asyn
   const server = make({ executors: { tools: { execute: () => thenable as never } } });
   server.tool('x', {}, () => 'never');
   const client = await opened(server);
-  assert.equal((await client.callTool('x')).content, [{ type: 'text', text: 'later' }]);
+  assert.equal((await client.call('x')).content, [{ type: 'text', text: 'later' }]);
   await client.close();
 });
 
@@ -218,14 +218,14 @@ test('a handler may take its context apart', async () => {
     return `${await step('once', () => 1)} ${signal.aborted}`;
   });
   const client = await opened(server);
-  assert.equal((await client.callTool('apart')).content, [{ type: 'text', text: '1 false' }]);
+  assert.equal((await client.call('apart')).content, [{ type: 'text', text: '1 false' }]);
   await client.close();
 });
 
 test('the error for a modern request with a legacy revision describes how to open one', async () => {
   const client = await connect(make());
   const refused = await refusal(
-    client.request('ping', {
+    client.send('ping', {
       _meta: {
         'io.modelcontextprotocol/protocolVersion': '2025-11-25',
         'io.modelcontextprotocol/clientCapabilities': {},
@@ -241,7 +241,7 @@ test('a cursor beyond what was ever given is refused', async () => {
   const server = make();
   server.tool('x', {}, () => 'x');
   const client = await opened(server);
-  assert.is((await refusal(client.request('tools/list', { cursor: 'ozzz' }))).code, -32602);
+  assert.is((await refusal(client.send('tools/list', { cursor: 'ozzz' }))).code, -32602);
   await client.close();
 });
 

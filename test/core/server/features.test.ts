@@ -5,7 +5,7 @@ import { type RequestGate, STAGES, Stages } from '../../../src/core/execution/st
 import type { Feature } from '../../../src/core/server/feature.ts';
 import { INTERNALS } from '../../../src/features/server/internals.ts';
 import { createServer, defineMethod, type FeatureMethod, type LimitRows, ProtocolError } from '../../../src/index.ts';
-import { connect, ErrorAnswer } from '../../../src/testing/testing.ts';
+import { connect, ErrorResponse } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
 declare module '../../../src/core/kernel/limits.ts' {
@@ -83,10 +83,10 @@ test('a feature adds a gate, a service for other features, a metric, a fact and 
     String(text),
   );
   const client = await connect(server);
-  assert.match(JSON.stringify(await client.callTool('say', { text: 'two words' })), 'two words');
+  assert.match(JSON.stringify(await client.call('say', { text: 'two words' })), 'two words');
   assert.ok(server.readiness().ready);
-  const rejected = await client.callTool('say', { text: 'these are four words' }).catch((error: unknown) => error);
-  assert.ok(rejected instanceof ErrorAnswer);
+  const rejected = await client.call('say', { text: 'these are four words' }).catch((error: unknown) => error);
+  assert.ok(rejected instanceof ErrorResponse);
   assert.is(rejected.code, -31001);
   assert.equal(seen, ['limit 2']);
   assert.match(server.metrics(), /^words_rejected 1$/m);
@@ -150,7 +150,7 @@ test('a feature adds a method: read where it enters, behind every gate, answered
   assert.match(opened, '"extensions":{"com.example/words":{"languages":["en"]}}');
   passed.length = 0;
   const params = { text: 'one two three', _meta: { progressToken: 1 } };
-  assert.equal(await client.request(COUNT, params), { count: 3, revision: '2025-11-25' });
+  assert.equal(await client.send(COUNT, params), { count: 3, revision: '2025-11-25' });
   assert.equal(passed, [COUNT, `middleware of all: ${COUNT} {}`, `middleware of ${COUNT}`]);
   assert.equal(
     client.notifications.map(({ method }) => method),
@@ -162,8 +162,8 @@ test('a feature adds a method: read where it enters, behind every gate, answered
     [undefined, -32602, /params\.text: expected a string/],
     ['broken', -32603, /^(?!.*secret)/],
   ] as const) {
-    const error = await client.request(COUNT, { text: text ?? null }).catch((thrown: unknown) => thrown);
-    assert.ok(error instanceof ErrorAnswer);
+    const error = await client.send(COUNT, { text: text ?? null }).catch((thrown: unknown) => thrown);
+    assert.ok(error instanceof ErrorResponse);
     assert.is(error.code, code);
     assert.match(error.message, message);
   }
@@ -205,8 +205,8 @@ test('a method of a feature belongs to its eras, its extension and its server, a
     const server = createServer({ ...INFO, features: [feature] });
     const client = await connect(server);
     await client.initialize('2025-11-25');
-    const error = await client.request(COUNT, { text: 'x' }).catch((thrown: unknown) => thrown);
-    assert.ok(error instanceof ErrorAnswer);
+    const error = await client.send(COUNT, { text: 'x' }).catch((thrown: unknown) => thrown);
+    assert.ok(error instanceof ErrorResponse);
     assert.is(error.code, -32601);
     assert.match(error.message, message);
     await server.close();
@@ -233,7 +233,7 @@ test('a method of a feature belongs to its eras, its extension and its server, a
     const server = createServer({ ...INFO, features: [feature] });
     const client = await connect(server);
     const error = await client.modern(COUNT, { text: 'x' }).catch((thrown: unknown) => thrown);
-    assert.ok(error instanceof ErrorAnswer);
+    assert.ok(error instanceof ErrorResponse);
     assert.is(error.code, -32603);
     await server.close();
   }
@@ -331,9 +331,9 @@ test('one feature of which the core knows nothing adds a method, a stage, an opt
   server.tool('say', { input: { type: 'object', properties: { text: { type: 'string' } } } }, ({ text }) => `${text}`);
   const client = await connect(server);
   await client.initialize();
-  assert.equal(await client.request('com.example.words/about'), { language: 'fr', most: 3 });
-  assert.match(JSON.stringify(await client.callTool('say', { text: 'these are three' })), 'these are three');
-  const rejected = await client.callTool('say', { text: 'these are four words' }).catch((error: unknown) => error);
+  assert.equal(await client.send('com.example.words/about'), { language: 'fr', most: 3 });
+  assert.match(JSON.stringify(await client.call('say', { text: 'these are three' })), 'these are three');
+  const rejected = await client.call('say', { text: 'these are four words' }).catch((error: unknown) => error);
   assert.match(String(rejected), 'at most 3 words');
   assert.match(server.metrics(), /^words_rejected 1$/m);
   const stop = server.inspect(() => {});

@@ -57,7 +57,7 @@ test('an incident has its id, its element, its caller, its session as a digest, 
   });
   const client = await connect(server, { auth: { principal: 'ada' } });
   await client.initialize();
-  const answer = JSON.stringify(await client.request('tools/call', { name: 'fail', arguments: {} }));
+  const answer = JSON.stringify(await client.send('tools/call', { name: 'fail', arguments: {} }));
   await client.close();
   await server.close();
   assert.is(lines.length, 1);
@@ -178,12 +178,11 @@ test('G-12 no argument, result, answer, token, requestState or session id is in 
     throw new Error(`it was ${status}`);
   });
   server.tool('denied', { allow: () => ({ deny: 'closed' }) }, () => canary);
-  const client = await connect(server, { auth: { principal: 'ada' } });
-  client.onElicit(() => accept({ it: canary }));
+  const client = await connect(server, { auth: { principal: 'ada' }, elicit: () => accept({ it: canary }) });
   await client.initialize();
   const meta = { 'com.example/token': canary, traceparent: canary };
   const call = (name: string) =>
-    client.request('tools/call', { name, arguments: { card: canary }, _meta: meta }).catch(() => {});
+    client.send('tools/call', { name, arguments: { card: canary }, _meta: meta }).catch(() => {});
   for (const name of ['fail', 'asks', 'denied']) await call(name);
   await client.close();
   const modern = await Modern.of(server);

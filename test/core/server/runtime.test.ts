@@ -29,7 +29,7 @@ test('a burst of changes reaches clients as one list_changed for each kind', asy
     'notifications/prompts/list_changed',
     'notifications/tools/list_changed',
   ]);
-  const { tools } = await client.request('tools/list');
+  const { tools } = await client.send('tools/list');
   assert.is((tools as unknown[]).length, 18);
   await client.close();
 });
@@ -54,14 +54,14 @@ test('a registered element can be disabled, enabled and removed by its handle', 
   const client = await connect(server);
   await client.initialize();
   tool.disable();
-  await client.request('tools/call', { name: 'echo' }).then(
+  await client.send('tools/call', { name: 'echo' }).then(
     () => assert.unreachable(),
     (error: { code: number }) => assert.is(error.code, -32602),
   );
   tool.enable();
-  assert.equal((await client.callTool('echo')).content, [{ type: 'text', text: 'x' }]);
+  assert.equal((await client.call('echo')).content, [{ type: 'text', text: 'x' }]);
   tool.remove();
-  assert.equal(await client.request('tools/list'), { tools: [] });
+  assert.equal(await client.send('tools/list'), { tools: [] });
   await client.close();
 });
 
@@ -71,9 +71,9 @@ test('an update changes what is shown and what runs, and nothing of the old is k
   server.tools.update({ name: 'echo', description: 'new', handler: () => 'new' });
   const client = await connect(server);
   await client.initialize();
-  const { tools } = await client.request('tools/list');
+  const { tools } = await client.send('tools/list');
   assert.match(JSON.stringify(tools), /"description":"new"/);
-  assert.equal((await client.callTool('echo')).content, [{ type: 'text', text: 'new' }]);
+  assert.equal((await client.call('echo')).content, [{ type: 'text', text: 'new' }]);
   await client.close();
 });
 
@@ -159,7 +159,7 @@ test('a refused definition leaves nothing behind', async () => {
   );
   const client = await connect(server);
   await client.initialize();
-  assert.equal((await client.callTool('a')).content, [{ type: 'text', text: 'first' }]);
+  assert.equal((await client.call('a')).content, [{ type: 'text', text: 'first' }]);
   assert.is(server.tools.catalogue.all().length, 1);
   await client.close();
 });
@@ -184,11 +184,11 @@ test('an executor of the author replaces or wraps ours, and gets every argument 
   server.prompt('p', { arguments: [{ name: 'x', required: true }] }, () => 'never');
   const client = await connect(server);
   await client.initialize();
-  const result = await client.request('tools/call', { name: 'strict', arguments: { a: 1, unknown: { deep: [1] } } });
+  const result = await client.send('tools/call', { name: 'strict', arguments: { a: 1, unknown: { deep: [1] } } });
   assert.equal(seen, [{ a: 1, unknown: { deep: [1] } }]);
   assert.is(result.isError, true);
   assert.equal(result._meta, { wrapped: true });
-  assert.equal(await client.request('prompts/get', { name: 'p' }), { messages: [], description: 'replaced' });
+  assert.equal(await client.send('prompts/get', { name: 'p' }), { messages: [], description: 'replaced' });
   await client.close();
 });
 
@@ -203,7 +203,7 @@ test('ctx tells who is asking, in both eras', async () => {
   }));
   const client = await connect(server);
   await client.initialize('2025-06-18', { roots: {} });
-  const legacy = (await client.callTool('who')).structuredContent as {
+  const legacy = (await client.call('who')).structuredContent as {
     client: { revision: string; era: string; capabilities: object };
     session: boolean;
     principal: string;
@@ -232,8 +232,8 @@ test('a step runs once for its request and is remembered, failures too', async (
   });
   const client = await connect(server);
   await client.initialize();
-  assert.equal((await client.callTool('steps')).content, [{ type: 'text', text: '1,1,failed 2,failed 2' }]);
-  assert.equal((await client.callTool('steps')).content, [{ type: 'text', text: '3,3,failed 4,failed 4' }]);
+  assert.equal((await client.call('steps')).content, [{ type: 'text', text: '1,1,failed 2,failed 2' }]);
+  assert.equal((await client.call('steps')).content, [{ type: 'text', text: '3,3,failed 4,failed 4' }]);
   await client.close();
 });
 
@@ -249,12 +249,12 @@ test('a ProtocolError of a handler reaches the client as it is; another error of
   const client = await connect(server);
   await client.initialize();
   const refusal = await client
-    .request('tools/call', { name: 'needs' })
+    .send('tools/call', { name: 'needs' })
     .catch((error: unknown) => error as { code: number; message: string; data: unknown });
   assert.is(refusal.code, -32021);
   assert.equal(refusal.data, { requiredCapabilities: { elicitation: {} } });
   const hidden = await client
-    .request('resources/read', { uri: 'x://secret' })
+    .send('resources/read', { uri: 'x://secret' })
     .catch((error: unknown) => error as { code: number; message: string });
   assert.is(hidden.code, -32603);
   assert.not.match(String(hidden.message), /hunter2|secret\.ts/);
@@ -292,7 +292,7 @@ test('a tool with its own time times out by it, and a deadline is put off by pro
     await client.initialize(revision);
     const started = clock.now();
     let ended = 0;
-    const call = client.request('tools/call', { name }).then(
+    const call = client.send('tools/call', { name }).then(
       () => assert.unreachable(),
       (error: { code: number }) => {
         assert.is(error.code, -31002);
@@ -317,7 +317,7 @@ test('inspect shows the way of a request, each step caused by the one before', a
   await client.initialize();
   const records: InspectionRecord[] = [];
   const stop = server.inspect((record) => records.push(record));
-  await client.callTool('echo');
+  await client.call('echo');
   stop();
   const out = records.find((record) => record.type === 'wire' && record.direction === 'out');
   const chain: string[] = [];
@@ -364,7 +364,7 @@ test('a page of a list is written once for each dialect, however many clients as
   const clients = await Promise.all(Array.from({ length: 5 }, () => connect(server)));
   for (const client of clients) {
     await client.initialize('2025-06-18');
-    await client.request('tools/list');
+    await client.send('tools/list');
   }
   assert.is(reads, before);
   await Promise.all(clients.map((client) => client.close()));

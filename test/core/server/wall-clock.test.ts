@@ -73,7 +73,7 @@ test('R-17: a deadline comes by the server’s clock, whatever the wall clock sa
   server.tool('wait', {}, () => new Promise(() => {}));
   const client = await connect(server);
   await jumped(HOUR, async () => {
-    const answer = errorOf(client.callTool('wait'));
+    const answer = errorOf(client.call('wait'));
     let answered = false;
     void answer.then(() => {
       answered = true;

@@ -68,10 +68,10 @@ async function overMemory(server: Server): Promise<TestClient> {
 }
 
 const data = async (client: TestClient, tool: string, args = {}): Promise<Record<string, unknown>> =>
-  Object((await client.callTool(tool, args)).structuredContent);
+  Object((await client.call(tool, args)).structuredContent);
 
 async function textOf(client: TestClient, tool: string): Promise<unknown> {
-  const { content } = await client.callTool(tool, {});
+  const { content } = await client.call(tool, {});
   return content[0]?.type === 'text' ? content[0].text : undefined;
 }
 
@@ -99,7 +99,7 @@ test('it lists what it created, which lives as long as that of any other user', 
   const { handles } = await data(client, 'lamp_list');
   assert.equal(Array.isArray(handles) && handles.map((each) => each.handle), [handle]);
   const other = await overMemory(server);
-  assert.is((await other.callTool('lamp_get', { handle: String(handle) })).isError, true);
+  assert.is((await other.call('lamp_get', { handle: String(handle) })).isError, true);
   await server.close();
 });
 
@@ -123,7 +123,7 @@ test('it uses nothing that an anonymous client created in the same store', async
   await before.close();
   const server = make(tree.at('shared.db'));
   const client = await overStdio(server);
-  assert.is((await client.callTool('lamp_get', { handle: String(handle) })).isError, true);
+  assert.is((await client.call('lamp_get', { handle: String(handle) })).isError, true);
   await rejected(client.modern('tasks/get', { taskId: task.taskId ?? null }, DECLARED), /unknown task/);
   const inputResponses = { elicit: { action: 'accept', content: {} } };
   const answer = { name: 'ask', arguments: {}, requestState: asked.requestState ?? null, inputResponses };

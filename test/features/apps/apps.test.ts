@@ -37,7 +37,7 @@ function boards(app = true): Server {
 }
 
 async function uriOf(client: TestClient): Promise<string> {
-  const [tool] = itemsOf('tools/list', await client.request('tools/list'));
+  const [tool] = itemsOf('tools/list', await client.send('tools/list'));
   return String(Object(Object(tool?._meta).ui).resourceUri);
 }
 
@@ -47,7 +47,7 @@ test('names the page of a tool in both spellings, and keeps the rest of its _met
   const server = boards();
   for (const views of [true, false]) {
     const client = await session(server, '2025-06-18', views);
-    const [show, move] = itemsOf('tools/list', await client.request('tools/list'));
+    const [show, move] = itemsOf('tools/list', await client.send('tools/list'));
     const uri = await uriOf(client);
     assert.match(uri, /^ui:\/\/team\/board\.[0-9a-f]{8}\.html$/);
     assert.equal(show?._meta, { 'example.com/shelf': 3, ui: { resourceUri: uri }, 'ui/resourceUri': uri });
@@ -60,7 +60,7 @@ test('serves a page of a server whose name has a lone surrogate', async () => {
   const server = createServer({ name: 'team \ud800', version: '1.0.0', log: () => {} });
   server.app('board', { html: PAGE });
   const client = await session(server, '2025-11-25', true);
-  const [board] = itemsOf('resources/list', await client.request('resources/list'));
+  const [board] = itemsOf('resources/list', await client.send('resources/list'));
   assert.match(String(board?.uri), 'ui://team%20%EF%BF%BD/board.');
   await server.close();
 });
@@ -74,7 +74,7 @@ test('serves the page under its address, with the same _meta in the list and in 
     permissions: { clipboardWrite: {} },
     prefersBorder: true,
   };
-  const listed = itemsOf('resources/list', await client.request('resources/list')).find((one) => one.uri === uri);
+  const listed = itemsOf('resources/list', await client.send('resources/list')).find((one) => one.uri === uri);
   assert.equal(listed, {
     uri,
     name: 'board',
@@ -82,7 +82,7 @@ test('serves the page under its address, with the same _meta in the list and in 
     mimeType: 'text/html;profile=mcp-app',
     _meta: { ui },
   });
-  const { contents } = await client.request('resources/read', { uri });
+  const { contents } = await client.send('resources/read', { uri });
   const [page] = Array.isArray(contents) ? contents : [];
   const { text, ...rest } = Object(page);
   assert.equal(rest, { uri, mimeType: 'text/html;profile=mcp-app', _meta: { ui } });
@@ -157,9 +157,9 @@ test('S-68: answers clients without views as before except for _meta', async () 
   for (const revision of ['2024-11-05', '2025-03-26']) {
     const [first, second] = [await session(before, revision, false), await session(after, revision, false)];
     for (const method of ['tools/list', 'resources/list'] as const)
-      assert.equal(await second.request(method), await first.request(method));
+      assert.equal(await second.send(method), await first.send(method));
   }
-  assert.equal(await now.callTool('board_move'), await old.callTool('board_move'));
+  assert.equal(await now.call('board_move'), await old.call('board_move'));
   await Promise.all([before.close(), after.close()]);
 });
 
@@ -167,10 +167,10 @@ test('serves a tool for views to any client by its name, and tells the handler w
   const server = boards();
   for (const views of [true, false]) {
     const client = await session(server, '2025-11-25', views);
-    assert.equal((await client.callTool('board_poll')).structuredContent, { views });
+    assert.equal((await client.call('board_poll')).structuredContent, { views });
   }
   const client = await session(server, '2025-11-25', true);
-  const tools = itemsOf('tools/list', await client.request('tools/list'));
+  const tools = itemsOf('tools/list', await client.send('tools/list'));
   assert.equal(tools[2]?._meta, { ui: { visibility: ['app'] } });
   await server.close();
 });
@@ -202,7 +202,7 @@ test('S-67: puts a policy into the page that runs its own scripts only', async (
   const html = `<!doctype html>\r\n<html><head><meta charset="utf-8"></head><body><script type="module">\r\n  start();\r\n</script></body></html>`;
   const { uri } = server.app('own', { html, csp: { resourceDomains: ['https://cdn.example.com'] } });
   const client = await connect(server);
-  const { contents } = await client.readResource(uri);
+  const { contents } = await client.read(uri);
   const text = String(Object(contents[0]).text);
   const hash = createHash('sha256').update(script).digest('base64');
   // The second hash is that of the script that keeps the policy in the pages of hosts.
@@ -213,7 +213,7 @@ test('S-67: puts a policy into the page that runs its own scripts only', async (
   assert.match(text, "form-action 'none'");
   const policy = '<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src \'none\'">';
   const { uri: strict } = server.app('strict', { html: policy });
-  assert.is(Object((await client.readResource(strict)).contents[0]).text, policy);
+  assert.is(Object((await client.read(strict)).contents[0]).text, policy);
   await server.close();
 });
 
@@ -236,7 +236,7 @@ test('S-67: the policy is before every script and holds, whatever comments and n
   ];
   for (const [index, [html, begins]] of pages.entries()) {
     const { uri } = server.app(`page${index}`, { html });
-    const { contents } = await client.readResource(uri);
+    const { contents } = await client.read(uri);
     assert.ok(String(Object(contents[0]).text).startsWith(begins + policy), html);
   }
   await server.close();
@@ -314,12 +314,11 @@ test('gives a changed page another address, and notifies clients of changed tool
   await told;
   const second = await uriOf(client);
   assert.is.not(second, first);
-  for (const uri of [first, second])
-    assert.match(Object((await client.readResource(uri)).contents[0]).text, /A new board/);
+  for (const uri of [first, second]) assert.match(Object((await client.read(uri)).contents[0]).text, /A new board/);
   app.remove();
-  const [tool] = itemsOf('tools/list', await client.request('tools/list'));
+  const [tool] = itemsOf('tools/list', await client.send('tools/list'));
   assert.is(tool?._meta, undefined);
-  assert.match(await refusalOf(client.readResource(second)), /Resource not found/);
+  assert.match(await refusalOf(client.read(second)), /Resource not found/);
   await server.close();
   rmSync(folder, { recursive: true });
 });

@@ -79,7 +79,7 @@ async function opened(
 async function definitionOf(client: TestClient): Promise<JsonObject> {
   const [create] = itemsOf('tools/list', await client.modern('tools/list'));
   const { resourceUri } = Object(Object(create?._meta).ui);
-  const { contents } = await client.readResource(resourceUri);
+  const { contents } = await client.read(resourceUri);
   const [, json = ''] = /id="definition">(.*?)<\/script>/.exec(String(Object(contents[0]).text)) ?? [];
   return JSON.parse(json);
 }
@@ -152,7 +152,7 @@ test.full('options choose the opening tools, the title, the order, the labels, a
     ['order_get'],
   );
   const get = tools.find(({ name }) => name === 'order_get');
-  const { contents } = await client.readResource(Object(Object(get?._meta).ui).resourceUri);
+  const { contents } = await client.read(Object(Object(get?._meta).ui).resourceUri);
   const [, json = ''] = /id="definition">(.*?)<\/script>/.exec(String(Object(contents[0]).text)) ?? [];
   const { title, events, texts, translations } = JSON.parse(json);
   assert.not.match(String(Object(contents[0]).text), /<svg/);
@@ -342,13 +342,13 @@ test("an answer in the view withdraws the client's own dialog, and the waiting c
   const { server } = await shop();
   const client = await connect(server, { auth: { principal: 'ada' } });
   await client.initialize('2025-11-25', { elicitation: {} });
-  const create = await client.request('tools/call', { name: 'order_create', arguments: { customer: 'Ada' } });
+  const create = await client.send('tools/call', { name: 'order_create', arguments: { customer: 'Ada' } });
   const handle = String(dataOf(create).handle);
   const { key } = Object(Object(create._meta)['dev.troupe/view']);
-  const waiting = client.request('tools/call', { name: 'order_sign', arguments: { handle } });
+  const waiting = client.send('tools/call', { name: 'order_sign', arguments: { handle } });
   const dialog = Object(await client.next((message) => Object(message).method === 'elicitation/create'));
   const answers = { name: { action: 'accept', content: { name: 'Grace' } } };
-  await client.request('tools/call', {
+  await client.send('tools/call', {
     name: 'troupe_answer',
     arguments: { id: `troupe://order/${handle}`, answers },
     _meta: { 'dev.troupe/view': { key } },

@@ -146,7 +146,7 @@ test('the address of a page changes with its text and its origins, and a byte or
   assert.is(new Set(hashes).size, 3);
   assert.is(hashes[0], hashes[3]);
   for (const uri of uris) {
-    const { contents } = await client.readResource(uri);
+    const { contents } = await client.read(uri);
     assert.match(String(Object(contents[0]).text), '<!doctype html><meta http-equiv="Content-Security-Policy"');
   }
   await server.close();

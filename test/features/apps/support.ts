@@ -34,7 +34,7 @@ export function itemsOf(method: Method, result: JsonObject): readonly JsonObject
 
 /** The names in a list. */
 export async function namesOf(client: TestClient, method: Method, meta?: JsonObject): Promise<readonly unknown[]> {
-  const result = meta ? await client.modern(method, {}, meta) : await client.request(method);
+  const result = meta ? await client.modern(method, {}, meta) : await client.send(method);
   return itemsOf(method, result).map(({ name }) => name);
 }
 

@@ -36,7 +36,7 @@ async function uriOf(client: TestClient, tool: string): Promise<unknown> {
 }
 
 async function definitionAt(client: TestClient, uri: unknown): Promise<JsonObject> {
-  const { contents } = await client.readResource(String(uri));
+  const { contents } = await client.read(String(uri));
   return JSON.parse(/id="definition">(.*?)<\/script>/.exec(String(Object(contents[0]).text))?.[1] ?? '');
 }
 
@@ -83,7 +83,7 @@ test('the page follows its tool: a changed schema has another address, and a rem
   const { fields, output } = await definitionAt(client, first);
   assert.equal([Object(Array.isArray(fields) ? fields[0] : {}).name, output], ['place', {}]);
   server.tools.remove('forecast');
-  assert.match(await refusalOf(client.readResource(String(second))), /Resource not found/);
+  assert.match(await refusalOf(client.read(String(second))), /Resource not found/);
   await server.close();
 });
 
@@ -92,12 +92,8 @@ test('S-66: a caller that may not see a tool sees no page of it', async () => {
   server.authorize(({ element }) => (element.name === 'forecast' ? { hidden: true } : true));
   const client = await session(server, '2025-11-25', true);
   assert.equal(await namesOf(client, 'resources/list'), []);
-  const hidden = await refusalOf(
-    client.request('resources/read', { uri: 'ui://weather/tools/forecast.00000000.html' }),
-  );
-  const unknown = await refusalOf(
-    client.request('resources/read', { uri: 'ui://weather/tools/nothing.00000000.html' }),
-  );
+  const hidden = await refusalOf(client.send('resources/read', { uri: 'ui://weather/tools/forecast.00000000.html' }));
+  const unknown = await refusalOf(client.send('resources/read', { uri: 'ui://weather/tools/nothing.00000000.html' }));
   assert.is(hidden, unknown);
   await server.close();
 });
@@ -109,6 +105,6 @@ test('a markup in a description ends no block of the page', async () => {
   const client = await connect(server);
   const uri = String(await uriOf(client, 't'));
   assert.is((await definitionAt(client, uri)).description, description);
-  assert.not.match(String(Object((await client.readResource(uri)).contents[0]).text), /steal\(\)<\/script>/);
+  assert.not.match(String(Object((await client.read(uri)).contents[0]).text), /steal\(\)<\/script>/);
   await server.close();
 });

@@ -128,7 +128,7 @@ test('S-66: a resource of another principal does not exist, and its changes wake
     events: { add_item: z.object({ sku: z.string(), quantity: z.number() }), pay: true },
   });
   const [ada, bob] = [as('ada'), as('bob')];
-  const { structuredContent } = await ada.callTool('order_create', { customer: 'Ada' });
+  const { structuredContent } = await ada.call('order_create', { customer: 'Ada' });
   const { handle } = Object(structuredContent);
   const uri = `troupe://order/${handle}`;
   const foreign = watch(bob, { uri, version: 1 });
@@ -139,7 +139,7 @@ test('S-66: a resource of another principal does not exist, and its changes wake
   const own = watch(ada, { uri, version: 1 });
   await clock.advance(10);
   assert.is(own.seen, undefined);
-  await ada.callTool('order_add_item', { handle, sku: 'tea', quantity: 1 });
+  await ada.call('order_add_item', { handle, sku: 'tea', quantity: 1 });
   await clock.advance(20);
   const { changed, version, accepts } = structured(own.seen);
   assert.equal({ changed, version, accepts }, { changed: true, version: 2, accepts: ['add_item', 'pay'] });

@@ -26,7 +26,7 @@ const eras: Readonly<Record<string, (server: Server) => Promise<Caller>>> = {
   async 'a session'(server) {
     const client = await connect(server);
     await client.initialize('2025-11-25', ALL);
-    return { client, call: () => client.request('tools/call', { name: 'it' }) };
+    return { client, call: () => client.send('tools/call', { name: 'it' }) };
   },
   async 'a modern client'(server) {
     const modern = await Modern.of(server);
@@ -367,7 +367,7 @@ test('a response that cannot be read ends its question: the handler waits for no
   const client = await connect(server);
   await client.initialize('2025-11-25', ALL);
   for (const content of ['{"name":"\\ud800"}', '{"__proto__":1}', '{"name":"a","name":"b"}']) {
-    const result = client.callTool('greet');
+    const result = client.call('greet');
     const question = await client.next((each) => isObjectInTest(each) && each.method === 'elicitation/create');
     const id = isObjectInTest(question) ? question.id : undefined;
     client.raw(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"action":"accept","content":${content}}}`);
@@ -407,7 +407,7 @@ test('each question of a session has the whole time, also one that is asked whil
   });
   const client = await connect(server);
   await client.initialize('2025-11-25', ALL);
-  const result = client.callTool('two');
+  const result = client.call('two');
   await client.next((each) => isObjectInTest(each) && each.method === 'elicitation/create');
   await clock.advance(9_000);
   const question = await client.next((each) => isObjectInTest(each) && each.method === 'elicitation/create');
@@ -435,7 +435,7 @@ test('a message of several blocks is several messages to a client whose revision
   ] as const) {
     const client = await connect(server);
     await client.initialize(revision, ALL);
-    const result = client.callTool('say');
+    const result = client.call('say');
     const question = await client.next((each) => isObjectInTest(each) && each.method === 'sampling/createMessage');
     const { id, params } = isObjectInTest(question) ? question : {};
     assert.is(isObjectInTest(params) && Array.isArray(params.messages) ? params.messages.length : 0, count);

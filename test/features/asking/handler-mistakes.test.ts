@@ -16,14 +16,13 @@ for (const revision of ['2025-06-18', 'modern'])
       return 'deleted';
     });
     server.tool('sure', {}, async (_, ctx) => (await ctx.elicit(QUESTION)).status);
-    const client = await connect(server);
-    client.onElicit(() => ({ action: 'accept', content: {} }));
+    const client = await connect(server, { elicit: () => ({ action: 'accept', content: {} }) });
     if (revision !== 'modern') await client.initialize(revision);
-    assert.equal((await client.callTool('delete', {})).content, [{ type: 'text', text: 'deleted' }]);
+    assert.equal((await client.call('delete', {})).content, [{ type: 'text', text: 'deleted' }]);
     assert.equal(log, [
       'tools/call delete: the handler returned before its question (elicitation/create) was answered. Await ctx.elicit, ctx.sample, ctx.roots and ctx.ask',
     ]);
-    assert.equal((await client.callTool('sure', {})).content, [{ type: 'text', text: 'accepted' }]);
+    assert.equal((await client.call('sure', {})).content, [{ type: 'text', text: 'accepted' }]);
     assert.is(log.length, 1);
     await server.close();
   });
@@ -37,7 +36,7 @@ test('a handler adds any number of listeners to its signal without a warning', a
     for (let listener = 0; listener < 20; listener += 1) signal.addEventListener('abort', () => {});
   });
   const client = await connect(server);
-  await client.callTool('listen', {});
+  await client.call('listen', {});
   await server.close();
   // Node emits a warning in the next tick.
   await new Promise((resolve) => process.nextTick(resolve));

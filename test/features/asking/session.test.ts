@@ -72,7 +72,7 @@ test('the handler waits for the response, in every revision that can be asked', 
   });
   for (const revision of ['2025-06-18', '2025-11-25']) {
     const client = await open(server, revision);
-    const result = client.callTool('greet');
+    const result = client.call('greet');
     const question = await asked(client);
     assert.is(question.method, 'elicitation/create');
     respond(client, question, accept({ name: 'Ada' }));
@@ -86,7 +86,7 @@ test('choices with titles are sent to a client of 2025-06-18 in the form of its 
   const { server } = stage();
   server.tool('size', {}, async (_, ctx) => (await ctx.elicit(SIZES)).status);
   const client = await open(server, '2025-06-18');
-  const result = client.callTool('size');
+  const result = client.call('size');
   const question = await asked(client);
   assert.match(JSON.stringify(question.params), '"enumNames":["Small","Large"]');
   respond(client, question, { action: 'cancel' });
@@ -104,7 +104,7 @@ test('sampling and roots are asked as requests of their own, all at once', async
     return `${said.model} ${dirs.length}`;
   });
   const client = await open(server);
-  const result = client.callTool('all');
+  const result = client.call('all');
   const questions = [await asked(client), await asked(client)];
   assert.equal(
     questions.map(({ method }) => method),
@@ -136,7 +136,7 @@ test('includeContext is sent to clients that support it, and the log says once t
     }
     const client = await connect(server);
     await client.initialize(revision, { sampling });
-    const result = client.callTool(name);
+    const result = client.call(name);
     const question = await asked(client);
     respond(client, question, sampled);
     assert.is(textOf(await result), 'm');
@@ -162,7 +162,7 @@ test('an answer that does not fit is asked for again, as another request', async
     return answer.status === 'accepted' ? answer.content.size : answer.status;
   });
   const client = await open(server);
-  const result = client.callTool('size');
+  const result = client.call('size');
   const first = await asked(client);
   respond(client, first, accept({ size: 'XL' }));
   const second = await asked(client);
@@ -181,7 +181,7 @@ test('a client that answers with an error has not answered', async () => {
     ),
   );
   const client = await open(server);
-  const result = client.callTool('sample');
+  const result = client.call('sample');
   const { id } = await asked(client);
   client.raw(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -1, message: 'User rejected sampling request' } }));
   assert.is((await result).isError, true);
@@ -193,7 +193,7 @@ test('unexpected responses, or responses to questions of another session, are ig
   const { server, told } = stage();
   server.tool('greet', {}, async (_, ctx) => (await ctx.elicit(NAME)).status);
   const [one, other] = [await open(server), await open(server)];
-  const result = one.callTool('greet');
+  const result = one.call('greet');
   const question = await asked(one);
   respond(other, question, { action: 'decline' });
   for (const id of ['ask-9', 1, '', 'nobody']) one.raw(JSON.stringify({ jsonrpc: '2.0', id, result: {} }));
@@ -215,7 +215,7 @@ test('a cancelled request takes its question back', async () => {
     }
   });
   const client = await open(server);
-  client.callTool('greet').catch(() => {});
+  client.send('tools/call', { name: 'greet' }).catch(() => {});
   const { id } = await asked(client);
   client.notify('notifications/cancelled', { requestId: 2, reason: 'enough' });
   const withdrawn = await client.notification('notifications/cancelled');
@@ -234,7 +234,7 @@ test('the user has limits.askMs, independent of the timeout of its request; a ha
     return 'too late';
   });
   const client = await open(server);
-  const slow = client.callTool('greet').then(
+  const slow = client.call('greet').then(
     () => 'an answer',
     (error: Error) => error.message,
   );
@@ -244,7 +244,7 @@ test('the user has limits.askMs, independent of the timeout of its request; a ha
   await settled();
   await clock.advance(1_000);
   assert.match(await slow, 'timeout of 1 s');
-  const never = client.callTool('greet');
+  const never = client.call('greet');
   await asked(client);
   await clock.advance(300_000);
   assert.match(textOf(await never), 'nobody answered within 5 min');
@@ -261,7 +261,7 @@ test('a session that ends takes its questions with it', async () => {
     });
   });
   const client = await open(server);
-  client.callTool('greet').catch(() => {});
+  client.call('greet').catch(() => {});
   await asked(client);
   const over = Promise.all([client.close(), server.close()]);
   await clock.advance(3_000);
@@ -275,7 +275,7 @@ test('a client that declares no capability is asked nothing, and the error names
   const { server } = stage();
   server.tool('greet', {}, async (_, ctx) => (await ctx.elicit(NAME)).status);
   const client = await open(server, '2025-11-25', {});
-  const result = await client.callTool('greet');
+  const result = await client.call('greet');
   assert.is(result.isError, true);
   assert.match(textOf(result), 'elicitation.form');
   await server.close();

@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { createServer, ProtocolError, type Server, type ServerOptions } from '../../../src/index.ts';
-import { connect, ErrorAnswer, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
+import { connect, ErrorResponse, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
 
 export const SECRET = 'a secret that is long enough to be one of this server';
 /** What a client declares that can be asked anything. */
@@ -81,7 +81,7 @@ export async function errorOf(answer: Promise<unknown>): Promise<{ readonly code
     const result = await answer;
     throw new Error(`expected an error, got ${JSON.stringify(result)}`);
   } catch (error) {
-    if (error instanceof ErrorAnswer || error instanceof ProtocolError) return error;
+    if (error instanceof ErrorResponse || error instanceof ProtocolError) return error;
     throw error;
   }
 }

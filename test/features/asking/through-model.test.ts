@@ -53,7 +53,7 @@ test('S-86 a server that asks through the model starts without an entry in its l
   const client = await connect(server);
   server.tool('late', {}, () => 'done');
   await client.initialize('2025-11-25');
-  const { tools } = await client.request('tools/list');
+  const { tools } = await client.send('tools/list');
   assert.equal(Array.isArray(tools) && tools.map(({ name }: { name?: unknown }) => name).sort(), [
     'late',
     'troupe_answer',
@@ -80,7 +80,7 @@ const eras: Readonly<Record<string, (server: Stage['server']) => Promise<Caller>
   async 'a session'(server) {
     const client = await session(server);
     return {
-      call: (name, args = {}) => client.request('tools/call', { name, arguments: args }),
+      call: (name, args = {}) => client.send('tools/call', { name, arguments: args }),
       close: () => client.close(),
     };
   },
@@ -254,14 +254,14 @@ test('asks the client what it can be asked first, and the model for the rest', a
   await modern.client.close();
 
   const client = await session(server, { roots: {} });
-  const call = client.request('tools/call', { name: 'mixed', arguments: {} });
+  const call = client.send('tools/call', { name: 'mixed', arguments: {} });
   const question = (await client.next((message) => JSON.stringify(message).includes('roots/list'))) as JsonObject;
   await settled();
   assert.equal(client.rest(), []);
   client.raw(JSON.stringify({ jsonrpc: '2.0', id: String(question.id), result: { roots: [] } }));
   const asks = await call;
   const answered = { name: 'troupe_answer', arguments: { id: idIn(asks), answers: { size: large } } };
-  assert.is(textOf(await client.request('tools/call', answered)), 'accepted 0');
+  assert.is(textOf(await client.send('tools/call', answered)), 'accepted 0');
   await client.close();
 });
 
@@ -276,11 +276,11 @@ test('asks a client that can be asked, and not its model', async () => {
 test('gives the result of a tool with an output schema by the tool that answers', async () => {
   const { server } = shop();
   const client = await session(server);
-  const asked = await client.request('tools/call', { name: 'quote', arguments: {} });
+  const asked = await client.send('tools/call', { name: 'quote', arguments: {} });
   assert.is(asked.isError, true);
   assert.is(asked.structuredContent, undefined);
   const params = { name: 'troupe_answer', arguments: { id: idIn(asked), answers: { elicit: large } } };
-  assert.equal((await client.request('tools/call', params)).structuredContent, { price: 3 });
+  assert.equal((await client.send('tools/call', params)).structuredContent, { price: 3 });
   await client.close();
 });
 
@@ -288,11 +288,11 @@ test('an anonymous session answers for itself only', async () => {
   const { server } = shop();
   const [mine, other] = [await session(server), await session(server)];
   const modern = await Modern.of(server, NONE);
-  const id = idIn(await mine.request('tools/call', { name: 'order', arguments: {} }));
+  const id = idIn(await mine.send('tools/call', { name: 'order', arguments: {} }));
   const params = { name: 'troupe_answer', arguments: { id, answers: { elicit: large } } };
-  assert.match(textOf(await other.request('tools/call', params)), 'No call waits');
+  assert.match(textOf(await other.send('tools/call', params)), 'No call waits');
   assert.match(textOf(await modern.send(params)), 'No call waits');
-  assert.is(textOf(await mine.request('tools/call', params)), 'coat: L');
+  assert.is(textOf(await mine.send('tools/call', params)), 'coat: L');
   for (const client of [mine, other, modern.client]) await client.close();
 });
 
@@ -301,7 +301,7 @@ test('an unknown id gets a result that says what to do', async () => {
   const client = await session(server);
   for (const id of ['unknown', 7, undefined]) {
     const args = { ...(id === undefined ? {} : { id }), answers: { elicit: large } };
-    const result = await client.callTool('troupe_answer', args);
+    const result = await client.call('troupe_answer', args);
     assert.is(result.isError, true);
     assert.match(JSON.stringify(result), 'call the first tool again');
   }
@@ -311,13 +311,13 @@ test('an unknown id gets a result that says what to do', async () => {
 test('the oldest that wait give way', async () => {
   const { server, runs } = shop({ limits: { maxParked: 1 } });
   const client = await session(server);
-  const call = () => client.request('tools/call', { name: 'order', arguments: {} });
+  const call = () => client.send('tools/call', { name: 'order', arguments: {} });
   const [first, second] = [idIn(await call()), idIn(await call())];
   await settled();
   assert.equal(runs.ended, ['Unanswered']);
   assert.match(
     textOf(
-      await client.request('tools/call', {
+      await client.send('tools/call', {
         name: 'troupe_answer',
         arguments: { id: first, answers: { elicit: large } },
       }),
@@ -326,7 +326,7 @@ test('the oldest that wait give way', async () => {
   );
   assert.is(
     textOf(
-      await client.request('tools/call', {
+      await client.send('tools/call', {
         name: 'troupe_answer',
         arguments: { id: second, answers: { elicit: large } },
       }),
@@ -339,19 +339,19 @@ test('the oldest that wait give way', async () => {
 test('without the option, or without its tool, the call says what is missing', async () => {
   const { server } = shop({ askThroughModel: false });
   const client = await session(server);
-  const { tools } = await client.request('tools/list');
+  const { tools } = await client.send('tools/list');
   assert.not.match(JSON.stringify(tools), 'troupe_answer');
-  const result = await client.callTool('order');
+  const result = await client.call('order');
   assert.is(result.isError, true);
   assert.match(JSON.stringify(result), 'does not declare the capability');
   await client.close();
 
   const other = shop();
   const caller = await session(other.server);
-  assert.match(JSON.stringify(await caller.request('tools/list')), 'troupe_answer');
+  assert.match(JSON.stringify(await caller.send('tools/list')), 'troupe_answer');
   assert.not.match(JSON.stringify(other.server.tools.definitions().map(({ name }) => name)), 'troupe_answer');
   other.server.tools.remove('troupe_answer');
-  assert.match(JSON.stringify(await caller.callTool('order')), 'does not declare the capability');
+  assert.match(JSON.stringify(await caller.call('order')), 'does not declare the capability');
   await caller.close();
 });
 
@@ -372,9 +372,9 @@ test('a question that a revision cannot show in a form is asked through the mode
   });
   const client = await connect(server);
   await client.initialize('2025-06-18', { elicitation: {} });
-  const asked = await client.request('tools/call', { name: 'colours', arguments: {} });
+  const asked = await client.send('tools/call', { name: 'colours', arguments: {} });
   const answers = { elicit: accept({ colours: ['red', 'blue'] }) };
-  const result = await client.request('tools/call', { name: 'troupe_answer', arguments: { id: idIn(asked), answers } });
+  const result = await client.send('tools/call', { name: 'troupe_answer', arguments: { id: idIn(asked), answers } });
   assert.is(textOf(result), 'red,blue');
   await client.close();
 });
@@ -388,7 +388,7 @@ test('a request that answers may be cancelled, and the handler with it', async (
     aborted = true;
   });
   const client = await session(server);
-  const id = idIn(await client.request('tools/call', { name: 'slow', arguments: {} }));
+  const id = idIn(await client.send('tools/call', { name: 'slow', arguments: {} }));
   const params = { name: 'troupe_answer', arguments: { id, answers: { elicit: large } } };
   client.raw(JSON.stringify({ jsonrpc: '2.0', id: 'a', method: 'tools/call', params }));
   await settled();

@@ -70,7 +70,7 @@ async function inSession(
 ): Promise<string> {
   const client = await connect(server);
   await client.initialize(revision, capabilities);
-  const result = client.callTool('ask');
+  const result = client.call('ask');
   void (async () => {
     for (;;) {
       const message = await client.next(
@@ -266,9 +266,7 @@ test('a call belongs to its session, its connection, or its principal', async ()
   await server.listen(transport);
   const keyOf = async (client: TestClient, meta?: JsonObject): Promise<JsonObject> => {
     const params = { name: 'mine', arguments: {} };
-    const { structuredContent } = meta
-      ? await client.modern('tools/call', params, meta)
-      : await client.callTool('mine');
+    const { structuredContent } = meta ? await client.modern('tools/call', params, meta) : await client.call('mine');
     if (!isObjectInTest(structuredContent)) throw new Error('expected an owner');
     return structuredContent;
   };
@@ -304,9 +302,9 @@ test('a session of 2025-11-25 is notified of a completed page, and its announcem
       },
     });
     await client.initialize(revision, ALL);
-    assert.is(textOf(await client.callTool('complete')), '0');
+    assert.is(textOf(await client.call('complete')), '0');
     client.notify('notifications/roots/list_changed');
-    assert.is(textOf(await client.callTool('complete')), '1');
+    assert.is(textOf(await client.call('complete')), '1');
     const params = { elicitationId: 'e1' };
     const notification = { jsonrpc: '2.0', method: 'notifications/elicitation/complete', params };
     assert.equal(completed, revision === '2025-11-25' ? [notification, notification] : []);

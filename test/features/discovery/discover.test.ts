@@ -26,7 +26,7 @@ function stage(): Stage {
 const toolNames = (server: Server) => server.tools.catalogue.all().map(({ key }) => key);
 
 async function say(client: TestClient, name: string): Promise<string> {
-  const [block] = (await client.callTool(name)).content;
+  const [block] = (await client.call(name)).content;
   return block?.type === 'text' ? block.text : '';
 }
 

@@ -31,7 +31,7 @@ async function refusal(exports: Readonly<Record<string, unknown>>): Promise<stri
 }
 
 async function answer(client: TestClient, name: string, args = {}): Promise<string> {
-  const { content, isError } = await client.callTool(name, args);
+  const { content, isError } = await client.call(name, args);
   const [block] = content;
   return `${isError ? 'error: ' : ''}${block?.type === 'text' ? block.text : JSON.stringify(block)}`;
 }
@@ -56,8 +56,8 @@ test('defineTool, defineResource and definePrompt are offered, alone and in list
   });
   assert.is(await answer(client, 'one'), '1');
   assert.is(await answer(client, 'two'), '2');
-  assert.match(JSON.stringify(await client.request('prompts/list')), /"greet"/);
-  assert.match(JSON.stringify(await client.request('resources/list')), /"app:\/\/time"/);
+  assert.match(JSON.stringify(await client.send('prompts/list')), /"greet"/);
+  assert.match(JSON.stringify(await client.send('resources/list')), /"app:\/\/time"/);
 });
 
 test('defineMachine is offered as a set of tools; a statechart alone is no offer', async () => {
@@ -79,7 +79,7 @@ test('the default export comes first, then the named ones by name; one value und
 
 test('an object with the four methods is a tool', async () => {
   const client = await serve({ adder: object });
-  assert.equal((await client.request('tools/list')).tools, [
+  assert.equal((await client.send('tools/list')).tools, [
     {
       name: 'add',
       title: 'Addition',
@@ -151,7 +151,7 @@ test('a function with a schema is a tool, under its own name', async () => {
   shout.schema = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] };
   shout.description = 'Says it louder';
   const client = await serve({ default: shout });
-  assert.match(JSON.stringify(await client.request('tools/list')), /"name":"shout","description":"Says it louder"/);
+  assert.match(JSON.stringify(await client.send('tools/list')), /"name":"shout","description":"Says it louder"/);
   assert.is(await answer(client, 'shout', { text: 'hey' }), 'HEY');
 });
 

@@ -125,7 +125,7 @@ test('the answers of the tools list each event once, under the name of its tool'
   const client = await connect(server);
   await client.initialize();
   const text = async (tool: string, args: Readonly<Record<string, string>> = {}) => {
-    const { content, structuredContent } = Object(await client.callTool(tool, args));
+    const { content, structuredContent } = Object(await client.call(tool, args));
     return { text: String(content[0].text), handle: String(Object(structuredContent).handle) };
   };
   const list = 'Accepted next:\n- till_pay ()\n- till_wait ()\n- till_stop ()';

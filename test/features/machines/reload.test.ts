@@ -57,7 +57,7 @@ async function onBench(run: (bench: Bench) => Promise<void>): Promise<void> {
 }
 
 async function dataOf(client: TestClient, tool: string, args: JsonObject = {}): Promise<JsonObject> {
-  const { structuredContent, isError, content } = await client.callTool(tool, args);
+  const { structuredContent, isError, content } = await client.call(tool, args);
   assert.not.ok(isError, JSON.stringify(content));
   return Object(structuredContent);
 }
@@ -110,7 +110,7 @@ test('a name goes from a machine to a tool and back', () =>
     await load((program) => void program.machines.register(FIRST));
     await load((program) => void program.tool('counter_get', {}, () => 'a tool'));
     assert.equal(await tools(), ['counter_get']);
-    assert.equal((await client.callTool('counter_get')).content, [{ type: 'text', text: 'a tool' }]);
+    assert.equal((await client.call('counter_get')).content, [{ type: 'text', text: 'a tool' }]);
     await load((program) => void program.machines.register(FIRST));
     assert.is((await tools()).length, 5);
   }));

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { CallToolResult } from '../../../src/core/protocol/types.ts';
 import { StoreError } from '../../../src/core/store/store.ts';
 import { createServer, type JsonObject, type Server } from '../../../src/index.ts';
-import { ErrorAnswer, type TestClient } from '../../../src/testing/testing.ts';
+import { ErrorResponse, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { textOf } from '../../harness/results.ts';
 import { orderMachine, orderOptions, withShop } from './shop.ts';
@@ -19,7 +19,7 @@ function dataOf({ structuredContent, ...rest }: CallToolResult): JsonObject {
 }
 
 async function create(client: TestClient, args: JsonObject = { customer: 'Ada' }): Promise<string> {
-  const { handle } = dataOf(await client.callTool('order_create', args));
+  const { handle } = dataOf(await client.call('order_create', args));
   return String(handle);
 }
 
@@ -82,8 +82,8 @@ test('R-18: while the store is away, calls of a client that can be asked have no
             await call(name, args);
             assert.unreachable(name);
           } catch (error) {
-            assert.instance(error, ErrorAnswer);
-            const { code, data, message } = error as ErrorAnswer;
+            assert.instance(error, ErrorResponse);
+            const { code, data, message } = error as ErrorResponse;
             assert.equal([code, data], [-32603, { reason: 'storage' }]);
             assert.match(message, 'Nothing has happened. Try again later');
             assert.not.match(message, 'step');
@@ -103,7 +103,7 @@ test('lists are the same for every client, in both eras, whatever there is behin
     const old = client('bob');
     await old.initialize('2025-11-25');
     await create(old);
-    const { tools } = await old.request('tools/list');
+    const { tools } = await old.send('tools/list');
     assert.equal(tools, first.tools);
     const later = await client('ada').modern('tools/list');
     assert.equal(later.tools, first.tools);
@@ -112,7 +112,7 @@ test('lists are the same for every client, in both eras, whatever there is behin
       'troupe://order/{handle}',
       'troupe://order/{handle}/chart',
     ]);
-    const { resources } = await old.request('resources/list');
+    const { resources } = await old.send('resources/list');
     assert.equal(resources, []);
   }));
 
@@ -121,7 +121,7 @@ for (const era of ['legacy', 'modern'] as const) {
     withShop(async ({ client }) => {
       const ada = client('ada');
       if (era === 'legacy') await ada.initialize('2025-06-18');
-      const made = await ada.callTool('order_create', { customer: 'Ada' });
+      const made = await ada.call('order_create', { customer: 'Ada' });
       const data = dataOf(made);
       const handle = String(data.handle);
       assert.ok(handle.length >= 22);
@@ -132,15 +132,15 @@ for (const era of ['legacy', 'modern'] as const) {
       assert.match(textOf(made), /- order_add_item \(sku: "tea" \| "cup", quantity\?: integer\)\n/);
       assert.match(textOf(made), /- order_sign \(\)\n/);
 
-      const added = dataOf(await ada.callTool('order_add_item', { handle, sku: 'tea', quantity: 3 }));
+      const added = dataOf(await ada.call('order_add_item', { handle, sku: 'tea', quantity: 3 }));
       assert.equal(added.view, { customer: 'Ada', items: [{ sku: 'tea', quantity: 3 }] });
       assert.ok(Number(added.version) > Number(data.version));
-      assert.equal(dataOf(await ada.callTool('order_get', { handle })).view, added.view);
+      assert.equal(dataOf(await ada.call('order_get', { handle })).view, added.view);
 
-      const list = dataOf(await ada.callTool('order_list'));
+      const list = dataOf(await ada.call('order_list'));
       assert.equal(Array.isArray(list.handles) && list.handles.map((each) => Object(each).handle), [handle]);
 
-      const paid = await ada.callTool('order_pay', { handle });
+      const paid = await ada.call('order_pay', { handle });
       assert.equal([dataOf(paid).status, dataOf(paid).output], ['done', { paid: 3 }]);
       assert.match(
         textOf(paid),
@@ -148,8 +148,8 @@ for (const era of ['legacy', 'modern'] as const) {
       );
 
       const other = await create(ada);
-      assert.is(dataOf(await ada.callTool('order_end', { handle: other })).status, 'ended');
-      const late = await ada.callTool('order_pay', { handle: other });
+      assert.is(dataOf(await ada.call('order_end', { handle: other })).status, 'ended');
+      const late = await ada.call('order_pay', { handle: other });
       assert.is(late.isError, true);
     }));
 }
@@ -158,9 +158,9 @@ test('an event that the state does not take is refused, with those that it does'
   withShop(async ({ client }) => {
     const ada = client('ada');
     const handle = await create(ada);
-    await ada.callTool('order_add_item', { handle, sku: 'tea' });
-    await ada.callTool('order_cancel', { handle });
-    const late = await ada.callTool('order_pay', { handle });
+    await ada.call('order_add_item', { handle, sku: 'tea' });
+    await ada.call('order_cancel', { handle });
+    const late = await ada.call('order_pay', { handle });
     assert.is(late.isError, true);
     assert.is(late.structuredContent, undefined);
   }));
@@ -169,7 +169,7 @@ test('a guard that says no is named', () =>
   withShop(async ({ client }) => {
     const ada = client('ada');
     const handle = await create(ada);
-    const refused = await ada.callTool('order_pay', { handle });
+    const refused = await ada.call('order_pay', { handle });
     assert.is(refused.isError, true);
     assert.match(textOf(refused), /filled/);
     assert.match(textOf(refused), /- order_add_item \(sku: "tea" \| "cup", quantity\?: integer\)/);
@@ -179,7 +179,7 @@ test('arguments that do not fit are refused by path, with what was expected', ()
   withShop(async ({ client }) => {
     const ada = client('ada');
     const handle = await create(ada);
-    const refused = await ada.callTool('order_add_item', { sku: 'tent', type: 'pay', idempotencyKey: '' });
+    const refused = await ada.call('order_add_item', { sku: 'tent', type: 'pay', idempotencyKey: '' });
     assert.is(refused.isError, true);
     for (const line of [
       /- handle: expected string of 1 to 256 characters, got nothing/,
@@ -188,8 +188,8 @@ test('arguments that do not fit are refused by path, with what was expected', ()
       /- idempotencyKey: /,
     ])
       assert.match(textOf(refused), line);
-    assert.equal(dataOf(await ada.callTool('order_get', { handle })).view, { customer: 'Ada', items: [] });
-    const extra = await ada.callTool('order_pay', { handle, sku: 'tea' });
+    assert.equal(dataOf(await ada.call('order_get', { handle })).view, { customer: 'Ada', items: [] });
+    const extra = await ada.call('order_pay', { handle, sku: 'tea' });
     assert.match(textOf(extra), /- sku: expected nothing: unknown argument/);
   }));
 
@@ -199,10 +199,10 @@ test('the same key again does it once, and answers as the first time', () =>
     const handle = await create(ada, { customer: 'Ada', idempotencyKey: 'a' });
     assert.is(await create(ada, { customer: 'Ada', idempotencyKey: 'a' }), handle);
     const add = { handle, sku: 'tea', idempotencyKey: 'b' };
-    const first = await ada.callTool('order_add_item', add);
-    await ada.callTool('order_add_item', { handle, sku: 'cup' });
-    assert.equal(await ada.callTool('order_add_item', add), first);
-    const { view } = dataOf(await ada.callTool('order_get', { handle }));
+    const first = await ada.call('order_add_item', add);
+    await ada.call('order_add_item', { handle, sku: 'cup' });
+    assert.equal(await ada.call('order_add_item', add), first);
+    const { view } = dataOf(await ada.call('order_get', { handle }));
     assert.is(Object(view).items.length, 2);
   }));
 
@@ -211,7 +211,7 @@ test('S-01: no client reaches an event that its author has not listed, nor one o
     server.machine('all', orderMachine, { ...orderOptions, single: true });
     const ada = client('ada');
     const handle = await create(ada);
-    const { handle: other } = dataOf(await ada.callTool('all_create', { customer: 'Ada' }));
+    const { handle: other } = dataOf(await ada.call('all_create', { customer: 'Ada' }));
     const forged = [
       'internal',
       '*',
@@ -222,18 +222,18 @@ test('S-01: no client reaches an event that its author has not listed, nor one o
       'xstate.after.60000.order.cart',
     ];
     for (const event of forged) {
-      assert.match(String(await ada.callTool(`order_${event}`, { handle }).catch(String)), /Unknown tool/);
-      const refused = await ada.callTool('all_send', { handle: String(other), event });
+      assert.match(String(await ada.call(`order_${event}`, { handle }).catch(String)), /Unknown tool/);
+      const refused = await ada.call('all_send', { handle: String(other), event });
       assert.is(refused.isError, true, event);
       assert.match(textOf(refused), /- event: expected one of "add_item", "pay", "sign", "cancel"/);
-      const data = await ada.callTool('all_send', { handle: String(other), event: 'cancel', data: { type: event } });
+      const data = await ada.call('all_send', { handle: String(other), event: 'cancel', data: { type: event } });
       assert.is(data.isError, true, event);
     }
     for (const [name, each] of [
       ['order', handle],
       ['all', other],
     ] as const)
-      assert.is(dataOf(await ada.callTool(`${name}_get`, { handle: String(each) })).state, 'cart');
+      assert.is(dataOf(await ada.call(`${name}_get`, { handle: String(each) })).state, 'cart');
   }));
 
 test('S-01: an event of XState, or a pattern, cannot be listed', () => {
@@ -259,9 +259,9 @@ test('S-04: a handle belongs to its owner only, for every tool and resource', ()
       ['order_end', {}],
     ];
     for (const [tool, args] of calls) {
-      const stolen = await eve.callTool(tool, { handle, ...args });
+      const stolen = await eve.call(tool, { handle, ...args });
       assert.is(stolen.isError, true, tool);
-      const never = await eve.callTool(tool, { handle: guessed, ...args });
+      const never = await eve.call(tool, { handle: guessed, ...args });
       assert.is(textOf(stolen).replaceAll(handle, guessed), textOf(never), tool);
     }
     for (const uri of [`troupe://order/${handle}`, `troupe://order/${handle}/chart`]) {
@@ -270,17 +270,17 @@ test('S-04: a handle belongs to its owner only, for every tool and resource', ()
       // Another test reads the picture, which takes a second of processor time.
       if (!uri.endsWith('/chart')) await ada.modern('resources/read', { uri });
     }
-    assert.equal(dataOf(await eve.callTool('order_list')).handles, []);
-    assert.is(dataOf(await ada.callTool('order_get', { handle })).status, 'active');
+    assert.equal(dataOf(await eve.call('order_list')).handles, []);
+    assert.is(dataOf(await ada.call('order_get', { handle })).status, 'active');
   }));
 
 test('S-04: an anonymous caller is shown no list, and uses handles by their ids', () =>
   withShop(async ({ client }) => {
     const handle = await create(client());
-    const listed = await client().callTool('order_list');
+    const listed = await client().call('order_list');
     assert.equal(dataOf(listed).handles, []);
     assert.match(textOf(listed), /no user is signed in/);
-    assert.is(dataOf(await client().callTool('order_get', { handle })).state, 'cart');
+    assert.is(dataOf(await client().call('order_get', { handle })).state, 'cart');
   }));
 
 test.full('a handle is a resource, as JSON and as a picture with its state marked', () =>
@@ -294,7 +294,7 @@ test.full('a handle is a resource, as JSON and as a picture with its state marke
     };
     const { mimeType, text } = await read(uri);
     assert.is(mimeType, 'application/json');
-    const got = dataOf(await ada.callTool('order_get', { handle }));
+    const got = dataOf(await ada.call('order_get', { handle }));
     assert.equal(JSON.parse(String(text)), { ...got, expires: JSON.parse(String(text)).expires });
     const chart = await read(`${uri}/chart`);
     assert.is(chart.mimeType, 'image/svg+xml');
@@ -325,8 +325,8 @@ test('S-04: each change notifies the subscribers of the handle, in both eras, an
     const stranger = client('eve');
     for (const each of [old, stranger]) {
       await each.initialize('2025-06-18');
-      await each.request('resources/subscribe', { uri });
-      await each.request('resources/subscribe', { uri: `${uri}/chart` });
+      await each.send('resources/subscribe', { uri });
+      await each.send('resources/subscribe', { uri: `${uri}/chart` });
     }
     const [own, other] = [client('ada'), client('eve')];
     for (const each of [own, other]) {
@@ -334,7 +334,7 @@ test('S-04: each change notifies the subscribers of the handle, in both eras, an
       listen.catch(() => {});
       await each.notification('notifications/subscriptions/acknowledged');
     }
-    await ada.callTool('order_add_item', { handle, sku: 'tea' });
+    await ada.call('order_add_item', { handle, sku: 'tea' });
     await clock.advance(1_000);
     assert.is((await old.notification('notifications/resources/updated')).uri, uri);
     assert.is((await old.notification('notifications/resources/updated')).uri, `${uri}/chart`);
@@ -343,21 +343,21 @@ test('S-04: each change notifies the subscribers of the handle, in both eras, an
     // What happens without a call is told too: the cart is given up.
     await clock.advance(60_000);
     assert.is((await own.notification('notifications/resources/updated')).uri, uri);
-    assert.is(dataOf(await ada.callTool('order_get', { handle })).status, 'done');
+    assert.is(dataOf(await ada.call('order_get', { handle })).status, 'done');
   }));
 
 test('one tool sends all events, where the author prefers it', () =>
   withShop(async ({ client, server }) => {
     server.machine('all', orderMachine, { ...orderOptions, single: true });
     const ada = client('ada');
-    const made = await ada.callTool('all_create', { customer: 'Ada' });
+    const made = await ada.call('all_create', { customer: 'Ada' });
     const handle = String(dataOf(made).handle);
     assert.match(textOf(made), /- all_send \(event: "add_item", data: { sku: "tea" \| "cup", quantity\?: integer }\)/);
-    const added = await ada.callTool('all_send', { handle, event: 'add_item', data: { sku: 'cup' } });
+    const added = await ada.call('all_send', { handle, event: 'add_item', data: { sku: 'cup' } });
     assert.equal(Object(dataOf(added).view).items, [{ sku: 'cup', quantity: 1 }]);
-    const wrong = await ada.callTool('all_send', { handle, event: 'add_item', data: { sku: 'tent' } });
+    const wrong = await ada.call('all_send', { handle, event: 'add_item', data: { sku: 'tent' } });
     assert.match(textOf(wrong), /- data\.sku: /);
-    assert.is(dataOf(await ada.callTool('all_send', { handle, event: 'pay' })).status, 'done');
+    assert.is(dataOf(await ada.call('all_send', { handle, event: 'pay' })).status, 'done');
   }));
 
 test('a question of an instance is asked of the client that calls, in both eras', () =>
@@ -376,7 +376,7 @@ test('a question of an instance is asked of the client that calls, in both eras'
 
     const old = client('ada');
     await old.initialize('2025-06-18', { elicitation: {} });
-    const again = old.callTool('order_sign', { handle });
+    const again = old.call('order_sign', { handle });
     const sent = Object(await old.next((message) => Object(message).method === 'elicitation/create'));
     old.raw(JSON.stringify({ jsonrpc: '2.0', id: sent.id, result: { action: 'accept', content: { name: 'Joan' } } }));
     assert.is(Object(dataOf(await again).view).customer, 'Joan');
@@ -460,7 +460,7 @@ test('an instance continues when its machine is replaced by one with other event
     const handle = await create(ada);
     const { cancel: _, ...events } = orderOptions.events;
     server.machines.update({ ...orderOptions, name: 'order', machine: orderMachine, events });
-    assert.match(String(await ada.callTool('order_cancel', { handle }).catch(String)), /Unknown tool/);
-    const added = dataOf(await ada.callTool('order_add_item', { handle, sku: 'tea' }));
+    assert.match(String(await ada.call('order_cancel', { handle }).catch(String)), /Unknown tool/);
+    const added = dataOf(await ada.call('order_add_item', { handle, sku: 'tea' }));
     assert.equal(added.accepts, ['add_item', 'pay', 'sign']);
   }));

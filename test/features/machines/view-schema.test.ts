@@ -56,15 +56,15 @@ test('the schemas of view and output are listed, and a result that does not fit 
   });
   const client = await connect(server);
   await client.initialize();
-  const tools = await client.listTools();
+  const tools = await client.tools();
   const { properties } = Object(tools.find(({ name }) => name === 'tab_create')?.outputSchema);
   assert.equal(properties.state, { type: 'string', enum: ['open', 'paid'] });
   assert.equal(properties.view.properties, { drinks: { type: 'number' } });
   assert.equal(properties.output.properties, { owed: { type: 'number' } });
-  const { structuredContent } = await client.callTool('tab_create');
+  const { structuredContent } = await client.call('tab_create');
   assert.equal(Object(structuredContent).view, { drinks: 1 });
   drinks = 'many';
-  const wrong = await client.callTool('tab_get', { handle: Object(structuredContent).handle });
+  const wrong = await client.call('tab_get', { handle: Object(structuredContent).handle });
   assert.is(wrong.isError, true);
   assert.match(JSON.stringify(wrong.content), /view\.drinks: expected number/);
   assert.throws(

@@ -18,7 +18,7 @@ import {
   ToolError,
   text,
 } from '../../../src/index.ts';
-import { connect, ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../src/testing/testing.ts';
+import { connect, ErrorResponse, SimulatedClock, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { textOf } from '../../harness/results.ts';
 import { wireChecker } from '../../harness/wire.ts';
@@ -59,7 +59,7 @@ async function inBothEras(
     const modern = revision === '2026-07-28';
     if (!modern) await client.initialize(revision);
     await body(
-      (method, params) => (modern ? client.modern(method, params) : client.request(method, params)),
+      (method, params) => (modern ? client.modern(method, params) : client.send(method, params)),
       made,
       client,
     );
@@ -68,10 +68,10 @@ async function inBothEras(
   }
 }
 
-async function errorOf(promise: Promise<unknown>): Promise<ErrorAnswer> {
+async function errorOf(promise: Promise<unknown>): Promise<ErrorResponse> {
   const answer = await promise.catch((error: unknown) => error);
-  assert.ok(answer instanceof ErrorAnswer, JSON.stringify(answer));
-  return answer as ErrorAnswer;
+  assert.ok(answer instanceof ErrorResponse, JSON.stringify(answer));
+  return answer as ErrorResponse;
 }
 
 const ECHO = { name: 'echo', arguments: { say: 'hi' } };
@@ -148,7 +148,7 @@ test('server/discover, ping and initialize pass through, and their results can b
   const client = await connect(server);
   assert.is((await client.modern('server/discover')).instructions, 'Ask nicely.');
   assert.is((await client.initialize('2025-06-18')).instructions, 'Ask twice.');
-  await client.request('ping');
+  await client.send('ping');
   assert.equal(pings, ['ping']);
   await client.close();
   await server.close();
@@ -165,7 +165,7 @@ test('an initialize that was rejected opens nothing, and may be sent again', asy
   const client = await connect(server);
   assert.is((await errorOf(client.initialize('2025-06-18'))).message.includes('Come back later.'), true);
   await client.initialize('2025-06-18');
-  assert.is((await client.listTools()).length, 2);
+  assert.is((await client.tools()).length, 2);
   await client.close();
   await server.close();
 });
@@ -437,10 +437,9 @@ test('a call of a session that asks is one request', async () => {
     rounds += 1;
     return next();
   });
-  const client = await connect(server);
-  client.onElicit(() => 'cancel');
+  const client = await connect(server, { elicit: () => 'cancel' });
   await client.initialize('2025-11-25');
-  assert.is(textOf(await client.request('tools/call', { name: 'greet' })), 'cancelled');
+  assert.is(textOf(await client.send('tools/call', { name: 'greet' })), 'cancelled');
   assert.is(rounds, 1);
   await client.close();
   await server.close();

@@ -103,8 +103,8 @@ test('lists the skills of a folder in every revision, with every file, once', as
     const client = await connect(server);
     const { capabilities } = await client.initialize(revision);
     assert.equal(Object(capabilities).extensions, { 'io.modelcontextprotocol/skills': { directoryRead: true } });
-    assert.equal(await client.request('skills/list'), { skills: result.skills });
-    assert.equal(await client.request('skills/get', { uri: 'skill://pdf/SKILL.md' }), { skill: pdf });
+    assert.equal(await client.send('skills/list'), { skills: result.skills });
+    assert.equal(await client.send('skills/get', { uri: 'skill://pdf/SKILL.md' }), { skill: pdf });
   }
   assert.equal(logged, []);
   await server.close();
@@ -488,7 +488,7 @@ test('a change of a file reaches clients: new skills, new descriptions, and file
   renameSync(tree.at('.new'), tree.at('mail'));
   await added;
   assert.ok((await listed(client)).includes('skill://mail/SKILL.md'));
-  await client.request('resources/subscribe', { uri: 'skill://pdf/references/FORMS.md' });
+  await client.send('resources/subscribe', { uri: 'skill://pdf/references/FORMS.md' });
   const updated = client.notification('notifications/resources/updated');
   replace(tree, 'pdf/references/FORMS.md', '# New forms');
   assert.equal(await updated, { uri: 'skill://pdf/references/FORMS.md' });

@@ -199,7 +199,7 @@ test('the capability is announced once a tool can be a task, in the words of eac
     cancel: {},
     requests: { tools: { call: {} } },
   });
-  const { tools } = await session.request('tools/list');
+  const { tools } = await session.send('tools/list');
   assert.equal(Array.isArray(tools) && tools.map((tool) => inside({ tool }, 'tool', 'execution')), [
     undefined,
     { taskSupport: 'optional' },

@@ -21,9 +21,9 @@ test("another principal's task and an unknown task get the same response", async
       bob.get(taskId),
       bob.update(taskId, {}),
       bob.cancel(taskId),
-      session.request('tasks/get', { taskId }),
-      session.request('tasks/result', { taskId }),
-      session.request('tasks/cancel', { taskId }),
+      session.send('tasks/get', { taskId }),
+      session.send('tasks/result', { taskId }),
+      session.send('tasks/cancel', { taskId }),
     ]) {
       const { code, message } = await errorOf(call);
       assert.is(code, ErrorCode.InvalidParams);
@@ -31,7 +31,7 @@ test("another principal's task and an unknown task get the same response", async
     }
   }
   assert.is(said.size, 1);
-  assert.equal((await session.request('tasks/list')).tasks, []);
+  assert.equal((await session.send('tasks/list')).tasks, []);
   assert.is(await modern('ada').status(id), 'completed');
   await server.close();
 });
@@ -40,10 +40,10 @@ test('a principal reaches its tasks in either era, and from another session', as
   const { server, modern, legacy } = await stage();
   server.tool('work', { task: 'required' }, () => 'done');
   const first = await legacy('ada');
-  const taskId = idOf(await first.request('tools/call', { name: 'work', task: {} }));
+  const taskId = idOf(await first.send('tools/call', { name: 'work', task: {} }));
   await first.close();
   const second = await legacy('ada');
-  assert.is(textOf(await second.request('tasks/result', { taskId })), 'done');
+  assert.is(textOf(await second.send('tasks/result', { taskId })), 'done');
   assert.is(await modern('ada').status(taskId), 'completed');
   await server.close();
 });
@@ -52,14 +52,14 @@ test('if clients are anonymous, a task belongs to its session, or to any client 
   const { server, modern, legacy } = await stage();
   server.tool('work', { task: 'required' }, () => 'done');
   const [one, other] = [await legacy(), await legacy()];
-  const taskId = idOf(await one.request('tools/call', { name: 'work', task: {} }));
-  assert.is((await one.request('tasks/get', { taskId })).status, 'completed');
-  for (const call of [other.request('tasks/get', { taskId }), modern().get(taskId)])
+  const taskId = idOf(await one.send('tools/call', { name: 'work', task: {} }));
+  assert.is((await one.send('tasks/get', { taskId })).status, 'completed');
+  for (const call of [other.send('tasks/get', { taskId }), modern().get(taskId)])
     assert.is((await errorOf(call)).code, ErrorCode.InvalidParams);
-  assert.equal((await other.request('tasks/list')).tasks, []);
+  assert.equal((await other.send('tasks/list')).tasks, []);
   const free = await modern().start('work');
   assert.is(await modern().status(free), 'completed');
-  assert.is((await errorOf(one.request('tasks/get', { taskId: free }))).code, ErrorCode.InvalidParams);
+  assert.is((await errorOf(one.send('tasks/get', { taskId: free }))).code, ErrorCode.InvalidParams);
   await server.close();
 });
 

@@ -13,7 +13,7 @@ import { accept, gate, idOf, inside, NAME, pending, stage } from './support.ts';
 const test = suite('tasks (2025-11-25)');
 
 function start(client: TestClient, name: string, task: JsonObject = {}): Promise<JsonObject> {
-  return client.request('tools/call', { name, task });
+  return client.send('tools/call', { name, task });
 }
 
 async function question(client: TestClient): Promise<{ readonly id: unknown; readonly params: JsonObject }> {
@@ -46,7 +46,7 @@ test('a call is a task where its client asks for one, and tasks/result waits for
     pollInterval: 1_000,
   });
   const taskId = idOf({ task: task ?? null });
-  const result = client.request('tasks/result', { taskId });
+  const result = client.send('tasks/result', { taskId });
   // Longer than any request may take.
   await clock.advance(80_000);
   assert.ok(await pending(result));
@@ -54,8 +54,8 @@ test('a call is a task where its client asks for one, and tasks/result waits for
   const ended = await result;
   assert.is(textOf(ended), 'done');
   assert.equal(ended._meta, { [META.relatedTask]: { taskId } });
-  assert.equal(await client.request('tasks/result', { taskId }), ended);
-  const looked = await client.request('tasks/get', { taskId });
+  assert.equal(await client.send('tasks/result', { taskId }), ended);
+  const looked = await client.send('tasks/get', { taskId });
   assert.is(looked.status, 'completed');
   assert.is(looked._meta, undefined);
   await server.close();
@@ -90,11 +90,11 @@ test('without params.task a tool that allows tasks answers plainly, however long
     runs += 1;
   });
   const client = await legacy();
-  const called = client.callTool('may');
+  const called = client.call('may');
   await clock.advance(1_000);
   open();
   assert.is(textOf(await called), 'done');
-  assert.is((await errorOf(client.callTool('must'))).code, ErrorCode.MethodNotFound);
+  assert.is((await errorOf(client.send('tools/call', { name: 'must' }))).code, ErrorCode.MethodNotFound);
   assert.is((await errorOf(start(client, 'never'))).code, ErrorCode.MethodNotFound);
   assert.is(runs, 0);
   await server.close();
@@ -106,9 +106,9 @@ test('a revision that has no tasks reads over params.task, and has none of their
   server.tool('must', { task: 'required' }, () => 'never');
   const client = await legacy('ada', '2025-06-18');
   assert.is(textOf(await start(client, 'may')), 'plain');
-  assert.is((await errorOf(client.callTool('must'))).code, ErrorCode.MethodNotFound);
+  assert.is((await errorOf(client.send('tools/call', { name: 'must' }))).code, ErrorCode.MethodNotFound);
   for (const method of ['tasks/list', 'tasks/get', 'tasks/result', 'tasks/cancel'])
-    assert.is((await errorOf(client.request(method, { taskId: 'any' }))).code, ErrorCode.MethodNotFound, method);
+    assert.is((await errorOf(client.send(method, { taskId: 'any' }))).code, ErrorCode.MethodNotFound, method);
   await server.close();
 });
 
@@ -119,9 +119,9 @@ test('a tool that fails has failed as a task, and its result is what the call wo
   });
   const client = await legacy();
   const taskId = idOf(await start(client, 'trips'));
-  const looked = await client.request('tasks/get', { taskId });
+  const looked = await client.send('tasks/get', { taskId });
   assert.equal([looked.status, looked.statusMessage], ['failed', 'it tripped']);
-  const result = await client.request('tasks/result', { taskId });
+  const result = await client.send('tasks/result', { taskId });
   assert.is(result.isError, true);
   await server.close();
 });
@@ -135,9 +135,9 @@ test('a question of its handler goes to the request that waits for the result, n
   const client = await legacy();
   const taskId = idOf(await start(client, 'ask'));
   await settled();
-  assert.is((await client.request('tasks/get', { taskId })).status, 'input_required');
+  assert.is((await client.send('tasks/get', { taskId })).status, 'input_required');
   assert.equal(client.rest(), []);
-  const result = client.request('tasks/result', { taskId });
+  const result = client.send('tasks/result', { taskId });
   const { id, params } = await question(client);
   assert.equal(isObject(params._meta) && params._meta[META.relatedTask], { taskId });
   respond(client, id, accept({ name: 'Ada' }));
@@ -160,9 +160,9 @@ test('a question whose asker leaves is withdrawn, and put to the next that waits
     // It was withdrawn: nobody waits for this.
     respond(client, id, { action: 'decline' });
     await settled();
-    assert.is((await client.request('tasks/get', { taskId })).status, 'input_required');
+    assert.is((await client.send('tasks/get', { taskId })).status, 'input_required');
   }
-  const result = client.request('tasks/result', { taskId });
+  const result = client.send('tasks/result', { taskId });
   const { id } = await question(client);
   respond(client, id, { action: 'decline' });
   assert.is(textOf(await result), 'declined');
@@ -174,7 +174,7 @@ test('a question that was answered by other means is withdrawn from the session 
   server.tool('ask', { task: 'required' }, async (_, ctx) => (await ctx.elicit(NAME)).status);
   const client = await legacy('ada');
   const taskId = idOf(await start(client, 'ask'));
-  const result = client.request('tasks/result', { taskId });
+  const result = client.send('tasks/result', { taskId });
   const { id } = await question(client);
   await modern('ada').update(taskId, { elicit: { action: 'decline' } });
   assert.is((await client.notification('notifications/cancelled')).requestId, id);
@@ -187,11 +187,11 @@ test('cancelling shows the task, ends those that wait, and is refused for a task
   server.tool('work', { task: 'required' }, () => new Promise<string>(() => {}));
   const client = await legacy();
   const taskId = idOf(await start(client, 'work'));
-  const waiting = errorOf(client.request('tasks/result', { taskId }));
-  const shown = await client.request('tasks/cancel', { taskId });
+  const waiting = errorOf(client.send('tasks/result', { taskId }));
+  const shown = await client.send('tasks/cancel', { taskId });
   assert.equal([shown.taskId, shown.status], [taskId, 'cancelled']);
   assert.match((await waiting).message, 'the client cancelled it');
-  const refused = await errorOf(client.request('tasks/cancel', { taskId }));
+  const refused = await errorOf(client.send('tasks/cancel', { taskId }));
   assert.is(refused.code, ErrorCode.InvalidParams);
   assert.match(refused.message, 'cancelled');
   await server.close();
@@ -210,7 +210,7 @@ test('tasks/list pages through the tasks of its principal only', async () => {
   const sizes: number[] = [];
   let cursor: JsonObject = {};
   do {
-    const { tasks, nextCursor } = await ada.request('tasks/list', cursor);
+    const { tasks, nextCursor } = await ada.send('tasks/list', cursor);
     if (!Array.isArray(tasks)) throw new Error('expected tasks');
     listed.push(...tasks.map((task) => inside({ task }, 'task', 'taskId')));
     sizes.push(tasks.length);
@@ -219,6 +219,6 @@ test('tasks/list pages through the tasks of its principal only', async () => {
   assert.equal(listed, own);
   assert.equal(sizes, [2, 2, 1]);
   for (const wrong of ['o1', 'tzzzz', ''])
-    assert.is((await errorOf(ada.request('tasks/list', { cursor: wrong }))).code, ErrorCode.InvalidParams, wrong);
+    assert.is((await errorOf(ada.send('tasks/list', { cursor: wrong }))).code, ErrorCode.InvalidParams, wrong);
   await server.close();
 });

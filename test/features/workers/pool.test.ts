@@ -44,27 +44,27 @@ test.after(() => shared.server.close());
 
 test('S-30: a tool with cpu runs in a thread, and says there what it says anywhere', async () => {
   const { client } = shared;
-  assert.match(say(await client.callTool('heavy', { what: 'where' })), /in a thread/);
-  assert.match(say(await client.callTool('heavy', { what: 'say' })), /anonymous .* modern/);
-  assert.match(say(await client.callTool('heavy', { what: 'throw' })), /as asked.*"isError":true/);
+  assert.match(say(await client.call('heavy', { what: 'where' })), /in a thread/);
+  assert.match(say(await client.call('heavy', { what: 'say' })), /anonymous .* modern/);
+  assert.match(say(await client.call('heavy', { what: 'throw' })), /as asked.*"isError":true/);
 });
 
 test('a step of a thread is recorded where its request is, and runs once', async () => {
   const { client } = shared;
-  const { structuredContent } = await client.callTool('heavy', { what: 'step' });
+  const { structuredContent } = await client.call('heavy', { what: 'step' });
   assert.equal(structuredContent, { first: 1, second: 1, ran: ['ran'] });
-  assert.match(say(await client.callTool('heavy', { what: 'bad step' })), /the step failed/);
+  assert.match(say(await client.call('heavy', { what: 'bad step' })), /the step failed/);
 });
 
 test('a thread can ask its client nothing, and the error says so', async () => {
   const { client } = shared;
-  assert.match(say(await client.callTool('heavy', { what: 'ask' })), /cannot ask its client for input.*"isError":true/);
+  assert.match(say(await client.call('heavy', { what: 'ask' })), /cannot ask its client for input.*"isError":true/);
 });
 
 test('a result that cannot be cloned is the call’s error, and the thread continues', async () => {
   const { client } = shared;
-  assert.match(say(await client.callTool('heavy', { what: 'unsendable' })), /could not be cloned/);
-  assert.match(say(await client.callTool('heavy', { what: 'fine' })), /fine/);
+  assert.match(say(await client.call('heavy', { what: 'unsendable' })), /could not be cloned/);
+  assert.match(say(await client.call('heavy', { what: 'fine' })), /fine/);
 });
 
 test('a discovered tool with cpu is found in its module again, and its envelope keeps its shape', async () => {
@@ -74,7 +74,7 @@ test('a discovered tool with cpu is found in its module again, and its envelope 
     from: moduleUrl('test/features/workers/pool.test.ts'),
   });
   assert.equal(failed, []);
-  const { structuredContent } = await client.callTool('count', { upTo: 10 });
+  const { structuredContent } = await client.call('count', { upTo: 10 });
   assert.match(say(structuredContent), /"data":\{"sum":55,"here":false\}/);
 });
 
@@ -90,12 +90,12 @@ test('R-11: handlers that never return are ended at their deadline, and their th
   const limit = FULL ? 1_000 : 300;
   const { server, client } = await stage({ limits: { cpuThreads: 2 } }, limit);
   // Both threads are there, and both are spent.
-  await Promise.all([client.callTool('other', { what: 'warm' }), client.callTool('other', { what: 'warm' })]);
+  await Promise.all([client.call('other', { what: 'warm' }), client.call('other', { what: 'warm' })]);
   const began = performance.now();
   const took: number[] = [];
   const errors = await Promise.all(
     Array.from({ length: calls }, async (_, at) => {
-      const error = await errorOf(client.callTool('heavy', { what: at % 2 === 0 ? 'spin' : 'regex' }));
+      const error = await errorOf(client.call('heavy', { what: at % 2 === 0 ? 'spin' : 'regex' }));
       took.push(performance.now() - began);
       return error.code;
     }),
@@ -104,17 +104,17 @@ test('R-11: handlers that never return are ended at their deadline, and their th
   const slowest = Math.max(...took);
   assertFigure(slowest, limit + 100, 'the slowest answer');
   // The place of each is free: a call that is well is served by a new thread.
-  assert.match(say(await client.callTool('other', { what: 'well' })), /well/);
+  assert.match(say(await client.call('other', { what: 'well' })), /well/);
   await server.close();
 });
 
 test('an endless loop in a thread stalls no other call', async () => {
   const { server, client } = await stage({}, 500);
-  await client.callTool('other', { what: 'warm' });
-  const spinning = errorOf(client.callTool('heavy', { what: 'spin' }));
+  await client.call('other', { what: 'warm' });
+  const spinning = errorOf(client.call('heavy', { what: 'spin' }));
   for (let i = 0; i < 50; i += 1) {
     const began = performance.now();
-    await client.callTool('light', {});
+    await client.call('light', {});
     assertFigure(performance.now() - began, 450, 'a light call beside a heavy one');
   }
   assert.is((await spinning).code, ErrorCode.TimedOut);
@@ -123,17 +123,17 @@ test('an endless loop in a thread stalls no other call', async () => {
 
 test('a handler that heeds its signal keeps its thread', async () => {
   const { server, client } = await stage({ limits: { cpuThreads: 1 } }, 200);
-  const [before = ''] = /thread \d+/.exec(say(await client.callTool('other', { what: 'thread' }))) ?? [];
+  const [before = ''] = /thread \d+/.exec(say(await client.call('other', { what: 'thread' }))) ?? [];
   assert.match(before, /thread \d+/);
-  assert.is((await errorOf(client.callTool('heavy', { what: 'heed' }))).code, ErrorCode.TimedOut);
-  assert.match(say(await client.callTool('other', { what: 'thread' })), new RegExp(before));
+  assert.is((await errorOf(client.call('heavy', { what: 'heed' }))).code, ErrorCode.TimedOut);
+  assert.match(say(await client.call('other', { what: 'thread' })), new RegExp(before));
   await server.close();
 });
 
 test('R-10: calls beyond the queue of the pool are refused at once, by name', async () => {
   const { server, client } = await stage({ limits: { cpuThreads: 1, maxCpuQueue: 5 } }, 500);
   const answers = await Promise.all(
-    Array.from({ length: 20 }, () => errorOf(client.callTool('heavy', { what: 'spin' })).then(({ code }) => code)),
+    Array.from({ length: 20 }, () => errorOf(client.call('heavy', { what: 'spin' })).then(({ code }) => code)),
   );
   assert.is(answers.filter((code) => code === ErrorCode.Overloaded).length, 14);
   assert.is(answers.filter((code) => code === ErrorCode.TimedOut).length, 6);
@@ -144,16 +144,13 @@ test('R-16: a tool whose threads die is quarantined alone, and an operator can r
   // Time stands still, so that all of it happens within five seconds, however long a thread takes to start.
   const { server, client, told } = await stage({ clock: { ...systemClock, now: () => 0 } });
   for (let i = 0; i < 4; i += 1)
-    assert.match(
-      say(await client.callTool('heavy', { what: 'die' })),
-      /crashed the thread.*process\.exit.*"isError":true/,
-    );
-  assert.match(say(await client.callTool('heavy', { what: 'fine' })), /is quarantined.*"isError":true/);
-  assert.match(say(await client.callTool('other', { what: 'fine' })), /fine/);
+    assert.match(say(await client.call('heavy', { what: 'die' })), /crashed the thread.*process\.exit.*"isError":true/);
+  assert.match(say(await client.call('heavy', { what: 'fine' })), /is quarantined.*"isError":true/);
+  assert.match(say(await client.call('other', { what: 'fine' })), /fine/);
   const [quarantined] = server.supervision().quarantined;
   assert.is(quarantined?.address, 'cpu/tool "heavy"');
   assert.is(told.filter((line) => line.includes('crashed the thread')).length, 4);
   assert.is(server.release('cpu/tool "heavy"'), true);
-  assert.match(say(await client.callTool('heavy', { what: 'fine' })), /"fine"/);
+  assert.match(say(await client.call('heavy', { what: 'fine' })), /"fine"/);
   await server.close();
 });

@@ -39,7 +39,7 @@ test('R-13: a handler that blocks the loop beyond the soft limit is logged, with
   // Its thread may take a while to begin to look.
   const found = (): string | undefined => told.find((line) => line.includes('by tool "block"'));
   for (let i = 0; i < 30 && !found(); i += 1) {
-    await client.callTool('block');
+    await client.call('block');
     await elapse(200, 'its thread looks');
   }
   await server.close();

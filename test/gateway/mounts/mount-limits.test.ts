@@ -69,7 +69,7 @@ async function stage(
 }
 
 const as = (host: Server, principal: string): Promise<TestClient> => connect(host, { auth: { principal } });
-const order = (client: TestClient, by: string): Promise<CallToolResult> => client.callTool('shop_order', { by });
+const order = (client: TestClient, by: string): Promise<CallToolResult> => client.call('shop_order', { by });
 for (const era of ['legacy', 'modern'] as const)
   test(`S-77 limits.concurrent lets one call of each principal reach a ${era} upstream, also across a listing`, async () => {
     const { clock, host, upstream, mount, running, end, settle, close } = await stage(
@@ -88,7 +88,7 @@ for (const era of ['legacy', 'modern'] as const)
     await clock.advance(1_000);
     assert.equal(running, ['ada 1', 'bob 1']);
     // Another tool has a limit of its own.
-    assert.is(textOf(await ada.callTool('shop_price', {})), '3');
+    assert.is(textOf(await ada.call('shop_price', {})), '3');
     end.shift()?.();
     assert.is(textOf(await first), 'ordered by ada 1');
     await untilPassed(clock, () => running.includes('ada 2'), 1);
@@ -104,7 +104,7 @@ for (const [option, words, pauseMs] of [
   test(`S-77 limits.${option} counts the calls of a principal over listings and changes of other options`, async () => {
     const { clock, host, upstream, mount, settle, close } = await stage({ limits: { [option]: 2 } });
     const [ada, bob] = [await as(host, 'ada'), await as(host, 'bob')];
-    const price = async (client: TestClient): Promise<string> => textOf(await client.callTool('shop_price', {}));
+    const price = async (client: TestClient): Promise<string> => textOf(await client.call('shop_price', {}));
     assert.is(await price(ada), '3');
     upstream.tools.update({ name: 'price', description: 'In pounds.', handler: () => '4' });
     await settle(mount.refresh());

@@ -207,14 +207,14 @@ test('an upstream that asks for roots outside of a call gets them once they are 
   const ask = (id: string): Promise<JsonObject> | undefined => upstream?.request(id, 'roots/list', {});
   const changes = (): number =>
     upstream?.notified.filter((method) => method === 'notifications/roots/list_changed').length ?? 0;
-  await client.callTool('up_go');
+  await client.call('up_go');
   assert.match(String(Object(Object(await ask('too early')).error).message), 'ask again during one of its calls');
   assert.is(changes(), 0);
   asks = true;
-  await client.callTool('up_go');
+  await client.call('up_go');
   assert.is(changes(), 1);
   assert.equal(Object(await ask('later')).result, { roots });
-  await client.callTool('up_go');
+  await client.call('up_go');
   assert.is(changes(), 1);
   await client.close();
   await gateway.close();
@@ -280,7 +280,7 @@ test('a completed page is reported to the session that was asked, under the id t
     if (isObjectInTest(message) && message.method === 'notifications/elicitation/complete') completed.push(message);
   });
   await client.initialize('2025-11-25', { elicitation: { url: {} } });
-  const result = client.callTool('up_go');
+  const result = client.call('up_go');
   const question = await client.next((each) => isObjectInTest(each) && each.method === 'elicitation/create', 'a page');
   assert.ok(isObjectInTest(question) && isObjectInTest(question.params));
   const { elicitationId } = question.params;
@@ -305,7 +305,7 @@ test("the error of a session reaches the upstream as the session's, and an unkno
   });
   const client = open();
   await client.initialize('2025-11-25', { sampling: {} });
-  const result = client.callTool('up_go');
+  const result = client.call('up_go');
   const question = await client.next(
     (each) => isObjectInTest(each) && each.method === 'sampling/createMessage',
     'a sampling',
@@ -370,7 +370,7 @@ for (const [downstream, upstream] of PAIRINGS)
     });
     if (downstream === 'legacy') {
       await client.initialize('2025-11-25', capabilities);
-      assert.is(textOf(await client.callTool('up_go')), 'done');
+      assert.is(textOf(await client.call('up_go')), 'done');
     } else {
       const call = { name: 'up_go', arguments: {} };
       const meta = { 'io.modelcontextprotocol/clientCapabilities': capabilities };

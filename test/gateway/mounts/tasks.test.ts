@@ -139,7 +139,7 @@ for (const era of ['legacy', 'modern'] as const) {
     });
     const params = { name: 'up_work', arguments: {}, _meta: { progressToken: 'p' } };
     await client.initialize('2025-11-25', {});
-    const result = client.request('tools/call', params);
+    const result = client.send('tools/call', params);
     await untilPassed(clock, async () => progress.includes('half way'), POLL_MS / 4);
     finish();
     const ended = (await inTime(clock, result)) as JsonObject;
@@ -166,18 +166,18 @@ for (const era of ['legacy', 'modern'] as const) {
     const { open, clock, log, close } = await stage(era);
     const client = open();
     await client.initialize('2025-11-25', { elicitation: {} });
-    const tools = await client.request('tools/list');
+    const tools = await client.send('tools/list');
     assert.ok(isObjectInTest(tools) && Array.isArray(tools.tools));
     for (const tool of tools.tools) assert.equal(tool.execution, { taskSupport: 'optional' });
     for (const name of ['up_optional', 'up_ask']) {
-      const created = (await client.request('tools/call', {
+      const created = (await client.send('tools/call', {
         name,
         arguments: {},
         task: { ttl: 60_000 },
       })) as JsonObject;
       const taskId = idOf(created);
       if (name === 'up_ask') {
-        const waiting = client.request('tasks/result', { taskId });
+        const waiting = client.send('tasks/result', { taskId });
         const asked = (await inTime(
           clock,
           client.next((each) => isObjectInTest(each) && each.method === 'elicitation/create', 'a question'),
@@ -186,8 +186,7 @@ for (const era of ['legacy', 'modern'] as const) {
           JSON.stringify({ jsonrpc: '2.0', id: asked.id, result: { action: 'accept', content: { size: 'S' } } }),
         );
         assert.is(textOf((await inTime(clock, waiting)) as JsonObject), 'S');
-      } else
-        assert.is(textOf((await inTime(clock, client.request('tasks/result', { taskId }))) as JsonObject), 'quick');
+      } else assert.is(textOf((await inTime(clock, client.send('tasks/result', { taskId }))) as JsonObject), 'quick');
     }
     assert.equal(log, [era, 'began']);
     await close();
@@ -198,7 +197,7 @@ test('a failed task is a failed call', async () => {
   const { open, clock, close } = await stage('modern');
   const client = open();
   await client.initialize('2025-11-25', {});
-  const takesNone = await inTime(clock, client.request('tools/call', { name: 'up_fail', arguments: {} }));
+  const takesNone = await inTime(clock, client.send('tools/call', { name: 'up_fail', arguments: {} }));
   assert.is(Object(takesNone).isError, true);
   await close();
 });

@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import { ClientError } from '../../../src/client/client-errors.ts';
 import type { ConnectOptions } from '../../../src/client/client-options.ts';
-import type { Client } from '../../../src/client/connected-client.ts';
+import type { ConnectedClient } from '../../../src/client/connected-client.ts';
 import type { CallOwner } from '../../../src/core/execution/request-context.ts';
 import { Quota } from '../../../src/core/kernel/quota.ts';
 import type { ClientCapabilities } from '../../../src/core/protocol/types.ts';
@@ -71,7 +71,7 @@ async function refusal(promise: Promise<unknown>): Promise<ClientError> {
   throw new Error('expected a ClientError', { cause: error });
 }
 
-const call = (client: Client, name: string, signal?: AbortSignal): Promise<unknown> =>
+const call = (client: ConnectedClient, name: string, signal?: AbortSignal): Promise<unknown> =>
   client.relay({ method: 'tools/call', params: { name, arguments: {} }, signal });
 
 test('all owners share one connection to a modern upstream', async () => {
@@ -116,7 +116,7 @@ test('with share "everyone" one connection to a legacy upstream serves all, and 
 
 test('callers who neither sign in nor have sessions share one connection for each set of capabilities, and at most eight', async () => {
   const { upstream, declared, close } = stage('legacy');
-  const anonymous = (capabilities: ClientCapabilities = ASKS): Promise<Client> =>
+  const anonymous = (capabilities: ClientCapabilities = ASKS): Promise<ConnectedClient> =>
     upstream.for(owner('principal/anonymous', { capabilities }));
   const [first, second, third] = await Promise.all([anonymous(), anonymous(), anonymous()]);
   assert.is(first, second);
@@ -125,7 +125,8 @@ test('callers who neither sign in nor have sessions share one connection for eac
   assert.equal(declared.slice(1), [ASKS, { sampling: {} }]);
   const abort = new AbortController();
   const calls: Promise<unknown>[] = [];
-  const uses = async (used: Client): Promise<void> => void calls.push(refusal(call(used, 'wait', abort.signal)));
+  const uses = async (used: ConnectedClient): Promise<void> =>
+    void calls.push(refusal(call(used, 'wait', abort.signal)));
   await uses(first);
   for (let number = 0; number < 6; number += 1) await uses(await anonymous({ sampling: { number } }));
   // With that of the catalogue.

@@ -119,7 +119,7 @@ test('a part of the timeline that is marked filters the wire, and a drag moves t
   assert.ok(claude);
   await page.click('#tab-wire');
   for (let call = 0; call < 6; call += 1) {
-    await claude.request('tools/list');
+    await claude.send('tools/list');
     await page.waitForTimeout(150);
   }
   await page.locator('.wire-row', { hasText: 'tools/list' }).nth(5).waitFor();

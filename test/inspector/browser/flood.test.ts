@@ -38,7 +38,7 @@ test('a flood of 20,000 calls leaves the page usable', async () => {
   `);
   let left = CALLS;
   const caller = async (): Promise<void> => {
-    while (left-- > 0) await client.callTool('nothing');
+    while (left-- > 0) await client.call('nothing');
   };
   await Promise.all(Array.from({ length: 64 }, caller));
   await page.locator('.trouble-bar', { hasText: 'Too many records at once' }).waitFor();

@@ -70,7 +70,7 @@ export async function join(
   title?: string,
 ): Promise<TestClient> {
   const client = await connect(server, { deadlineMs: 600_000 });
-  await client.request('initialize', {
+  await client.send('initialize', {
     protocolVersion: '2025-11-25',
     capabilities: ASKED,
     clientInfo: { name, version, ...(title === undefined ? {} : { title }) },
@@ -84,7 +84,7 @@ export const tool = (
   name: string,
   args: Readonly<Record<string, string | number>> = {},
   meta?: { progressToken: string },
-) => client.request('tools/call', { name, arguments: { ...args }, ...(meta ? { _meta: meta } : {}) });
+) => client.send('tools/call', { name, arguments: { ...args }, ...(meta ? { _meta: meta } : {}) });
 
 export async function handleOf(client: TestClient, customer: string): Promise<string> {
   const made = await tool(client, 'order_create', { customer });
@@ -102,7 +102,7 @@ export async function stage({ control = false, chatter = true } = {}): Promise<S
   const quiet = (promise: Promise<unknown>): void => void promise.catch(() => {});
   const [ada, grace] = [await handleOf(claude, 'Ada'), await handleOf(cursor, 'Grace')];
   const begin = async (): Promise<void> => {
-    await zed.request('tools/list');
+    await zed.send('tools/list');
     await tool(zed, 'order_create', { customer: 'Edsger' });
     await elapse(120, 'the next thing happens later');
     await zed.close();

@@ -47,11 +47,11 @@ test('a session that fails closes, its request is answered, and the client may i
   const crashed = records.find((record) => record.type === 'crashed');
   assert.ok(crashed?.type === 'crashed' && crashed.actor.startsWith('session/') && crashed.quarantined);
   assert.ok(records.some((record) => record.type === 'gone' && record.actor === crashed.actor));
-  assert.match((await errorOf(caller.request('tools/list'))).message, '"initialize" first');
+  assert.match((await errorOf(caller.send('tools/list'))).message, '"initialize" first');
   assert.equal(ended, []);
   state.broken = false;
   assert.is((await caller.initialize('2025-06-18')).instructions, 'Read me.');
-  assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+  assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
   await other.initialize('2024-11-05');
   await caller.close();
   await other.close();
@@ -86,18 +86,18 @@ test('an in-flight table that fails answers for it, serves the next, and quarant
   server.tool('good', {}, () => 'good');
   const caller = await client(server);
   const other = await client(server);
+  const good = () => caller.modern('tools/call', { name: 'good' });
   broken = 1;
-  assert.is((await errorOf(caller.callTool('good'))).code, ErrorCode.InternalError);
-  assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+  assert.is((await errorOf(good())).code, ErrorCode.InternalError);
+  assert.equal((await good()).content, [{ type: 'text', text: 'good' }]);
   await clock.advance(777);
   broken = 3;
-  for (let time = 0; time < 3; time += 1)
-    assert.is((await errorOf(caller.callTool('good'))).code, ErrorCode.InternalError);
+  for (let time = 0; time < 3; time += 1) assert.is((await errorOf(good())).code, ErrorCode.InternalError);
   broken = 0;
   assert.is(told.length, 4);
-  assert.is((await errorOf(caller.callTool('good'))).code, ErrorCode.InternalError);
+  assert.is((await errorOf(good())).code, ErrorCode.InternalError);
   assert.match(told.at(-1) ?? '', 'crashed too often and was quarantined');
-  assert.equal((await other.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+  assert.equal((await other.call('good')).content, [{ type: 'text', text: 'good' }]);
   assert.not.match(caller.messages.map(({ text }) => text).join(), 'secret');
   const closed = server.close();
   await clock.advance(10_000);
@@ -115,8 +115,8 @@ test('an emitter that fails ends its connection, and no other', async () => {
   server.resource('doc://1', {}, () => 'doc');
   const caller = await client(server, '2025-06-18');
   const other = await client(server, '2025-11-25');
-  await caller.request('resources/subscribe', { uri: 'doc://1' });
-  const underWay = caller.callTool('wait').catch((error: unknown) => String(error));
+  await caller.send('resources/subscribe', { uri: 'doc://1' });
+  const underWay = caller.call('wait').catch((error: unknown) => String(error));
   await settled();
   // A program without types may name a resource so.
   const uri = {
@@ -132,7 +132,7 @@ test('an emitter that fails ends its connection, and no other', async () => {
   await settled();
   assert.equal(aborted, ['2025-06-18']);
   assert.is(told.filter((line) => line.includes('secret')).length, 1);
-  assert.equal((await other.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+  assert.equal((await other.call('good')).content, [{ type: 'text', text: 'good' }]);
   await other.close();
 });
 
@@ -160,7 +160,7 @@ test('a listener on the bus that throws silences no other listener, and the oper
     close: () => Promise.resolve(),
   });
   const caller = await client(server, '2025-06-18');
-  assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+  assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
   await caller.close();
   assert.equal([...new Set(heard)].sort(), [...events].sort());
   assert.is(told.length, heard.length);
@@ -179,7 +179,7 @@ test('a listener of inspect that throws receives nothing more, the others do, an
   server.inspect((record) => records.push(record));
   const caller = await client(server, '2025-06-18');
   const before = calls;
-  assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+  assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
   assert.is(calls, before);
   assert.ok(records.some((record) => record.type === 'wire' && record.direction === 'out'));
   assert.is(told.length, 1);
@@ -219,6 +219,6 @@ test('a client that vanishes has its requests aborted; nothing is sent for them,
   assert.equal(aborted, ['AbortError: client disconnected', 'AbortError: client disconnected']);
   assert.equal(got, []);
   assert.is(told.filter((line) => line.includes('thrown at nobody')).length, told.length);
-  assert.equal((await other.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+  assert.equal((await other.call('good')).content, [{ type: 'text', text: 'good' }]);
   await other.close();
 });

@@ -205,12 +205,12 @@ for (const revision of ['2025-06-18', undefined]) {
     const caller = await client(server, revision);
     caller.raw(JSON.stringify({ jsonrpc: '2.0', id: 'w', method: 'tools/call', params: asked('wait') }));
     await settled();
-    assert.is((await errorOf(caller.callTool('good'))).code, ErrorCode.Overloaded);
+    assert.is((await errorOf(caller.send('tools/call', asked('good')))).code, ErrorCode.Overloaded);
     const before = caller.messages.length;
     caller.notify('notifications/cancelled', { requestId: 'w', reason: 'no longer needed' });
     await settled();
     assert.is(caller.messages.length, before + 1);
-    assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+    assert.equal((await caller.send('tools/call', asked('good'))).content, [{ type: 'text', text: 'good' }]);
     assert.equal(reasons.map(String), ['AbortError: no longer needed']);
     assert.equal(caller.rest(), []);
     await caller.close();
@@ -237,7 +237,7 @@ for (const revision of ['2025-06-18', undefined]) {
     }
     assert.equal(caller.rest(), []);
     assert.equal(aborted, [true, true]);
-    assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+    assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
     await caller.close();
   });
 }
@@ -246,7 +246,7 @@ test('a cancel for what is unknown, answered, or no id at all is ignored', async
   const { server, told } = stage();
   server.tool('good', {}, () => 'good');
   const caller = await client(server, '2025-06-18');
-  await caller.callTool('good');
+  await caller.call('good');
   for (const requestId of [1, 2, 'nobody', null, {}, 1.5, undefined])
     caller.notify('notifications/cancelled', requestId === undefined ? {} : { requestId });
   caller.raw('{"jsonrpc":"2.0","method":"notifications/cancelled"}');
@@ -254,6 +254,6 @@ test('a cancel for what is unknown, answered, or no id at all is ignored', async
   await settled();
   assert.equal(caller.rest(), []);
   assert.equal(told, []);
-  assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+  assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
   await caller.close();
 });

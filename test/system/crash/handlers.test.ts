@@ -23,13 +23,13 @@ for (const [what, make, words] of THROWN) {
     const modern = await client(server);
     for (const caller of [legacy, modern]) {
       for (const name of ['sync', 'async', 'late']) {
-        const result = await caller.callTool(name);
+        const result = await caller.call(name);
         assert.is(result.isError, true);
         assert.is(result.content.length, 1);
         const [block] = result.content;
         assert.match(block?.type === 'text' ? block.text : '', words);
       }
-      assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+      assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
       await caller.close();
     }
     // Each with its stack: see test/core/execution/handler-errors.test.ts.
@@ -59,7 +59,7 @@ for (const [what, make, words] of THROWN) {
           { ref: { type: 'ref/resource', uri: `${how}://{x}` }, argument: { name: 'x', value: '' } },
         ],
       ] as const) {
-        const error = await errorOf(caller.request(method, params));
+        const error = await errorOf(caller.send(method, params));
         assert.is(error.code, ErrorCode.InternalError);
         assert.is(error.data, undefined);
         const incident = /^Internal error \(incident ([\w-]+); the server's log has the details\)$/.exec(error.message);
@@ -67,7 +67,7 @@ for (const [what, make, words] of THROWN) {
       }
     }
     assert.is(told.length, 8);
-    assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+    assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
     await caller.close();
   });
 }
@@ -79,9 +79,9 @@ test('a ProtocolError whose data JSON cannot hold is answered with -32603', asyn
   });
   server.tool('good', {}, () => 'good');
   const caller = await client(server, '2025-06-18');
-  assert.is((await errorOf(caller.callTool('odd'))).code, ErrorCode.InternalError);
+  assert.is((await errorOf(caller.call('odd'))).code, ErrorCode.InternalError);
   assert.is(told.length, 1);
-  assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+  assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
   await caller.close();
 });
 
@@ -108,14 +108,14 @@ test('a handler that never returns is answered with -31002 at its deadline, its 
     ['prompts/get', { name: 'hang' }],
     ['completion/complete', { ref: { type: 'ref/prompt', name: 'hang' }, argument: { name: 'x', value: '' } }],
   ] as const) {
-    const answer = errorOf(caller.request(method, params));
+    const answer = errorOf(caller.send(method, params));
     await clock.advance(999);
-    assert.is((await errorOf(caller.callTool('good'))).code, ErrorCode.Overloaded);
+    assert.is((await errorOf(caller.call('good'))).code, ErrorCode.Overloaded);
     await clock.advance(1);
     const error = await answer;
     assert.is(error.code, ErrorCode.TimedOut);
     assert.match(error.message, `${method} took longer than its timeout of 1 s`);
-    assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+    assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
   }
   assert.is(aborted.length, 4);
   assert.ok(aborted.every((reason) => reason instanceof Error && reason.name === 'AbortError'));
@@ -165,11 +165,11 @@ test('a handler that has logged or reported what JSON cannot hold keeps its answ
     return refused.join('\n');
   });
   const caller = await client(server, '2025-06-18');
-  assert.equal((await caller.callTool('log')).content, [{ type: 'text', text: 'logged' }]);
+  assert.equal((await caller.call('log')).content, [{ type: 'text', text: 'logged' }]);
   assert.is(caller.notifications.length, odd.length + 1);
   assert.not.match(JSON.stringify(caller.notifications), 'secret');
   assert.is(told.length, 3);
-  const reported = await caller.request('tools/call', { name: 'report', _meta: { progressToken: 1 } });
+  const reported = await caller.send('tools/call', { name: 'report', _meta: { progressToken: 1 } });
   const [block] = reported.content as [{ text: string }];
   assert.is(block.text.split('\n').length, 5);
   assert.match(block.text, /^TypeError: ctx\.progress: expected a finite number for what is done, got number NaN$/m);
@@ -196,17 +196,17 @@ test('a tool may register, change and remove elements while it runs, itself too'
   });
   server.tool('twice', {}, () => server.tool('grown', {}, () => 'other'));
   const caller = await client(server, '2025-06-18');
-  assert.equal((await caller.callTool('grow')).content, [{ type: 'text', text: 'grew' }]);
-  assert.equal((await caller.callTool('grown')).content, [{ type: 'text', text: 'grown' }]);
-  assert.equal((await caller.callTool('leave')).content, [{ type: 'text', text: 'left' }]);
-  assert.is((await errorOf(caller.callTool('leave'))).code, ErrorCode.InvalidParams);
-  assert.match(JSON.stringify(await caller.request('resources/read', { uri: 'swap://1' })), 'old');
-  assert.match(JSON.stringify(await caller.request('resources/read', { uri: 'swap://1' })), 'new');
-  const refused = await caller.callTool('twice');
+  assert.equal((await caller.call('grow')).content, [{ type: 'text', text: 'grew' }]);
+  assert.equal((await caller.call('grown')).content, [{ type: 'text', text: 'grown' }]);
+  assert.equal((await caller.call('leave')).content, [{ type: 'text', text: 'left' }]);
+  assert.is((await errorOf(caller.call('leave'))).code, ErrorCode.InvalidParams);
+  assert.match(JSON.stringify(await caller.send('resources/read', { uri: 'swap://1' })), 'old');
+  assert.match(JSON.stringify(await caller.send('resources/read', { uri: 'swap://1' })), 'new');
+  const refused = await caller.call('twice');
   assert.is(refused.isError, true);
   assert.match(JSON.stringify(refused.content), 'is already registered');
   assert.match(told.pop() ?? '', 'is already registered');
-  assert.equal((await caller.callTool('grown')).content, [{ type: 'text', text: 'grown' }]);
+  assert.equal((await caller.call('grown')).content, [{ type: 'text', text: 'grown' }]);
   assert.equal(told, []);
   await caller.close();
 });
@@ -226,8 +226,8 @@ test('a log of the author that throws harms no request', async () => {
   process.stderr.write = (text: unknown) => said.push(String(text)) > 0;
   try {
     const caller = await client(server, '2025-06-18');
-    assert.is((await errorOf(caller.request('resources/read', { uri: 'bad://1' }))).code, ErrorCode.InternalError);
-    assert.is((await errorOf(caller.callTool('cycle'))).code, ErrorCode.InternalError);
+    assert.is((await errorOf(caller.send('resources/read', { uri: 'bad://1' }))).code, ErrorCode.InternalError);
+    assert.is((await errorOf(caller.call('cycle'))).code, ErrorCode.InternalError);
     await caller.close();
   } finally {
     process.stderr.write = stderr;

@@ -9,20 +9,20 @@ const test = suite('late exceptions');
 test('a process that serves stdio outlives whatever its tools left behind, and names them on stderr', async () => {
   const { fixture, client } = spawnServer('late.ts');
   await client.initialize('2025-06-18');
-  const tools = (await client.request('tools/list')).tools as { name: string }[];
+  const tools = (await client.send('tools/list')).tools as { name: string }[];
   assert.is(tools.length, 16);
   for (const { name } of tools) {
-    assert.match(JSON.stringify((await client.callTool(name)).content), name.replace(/_.*/, ''));
+    assert.match(JSON.stringify((await client.call(name)).content), name.replace(/_.*/, ''));
     // Node 20 and 22 do not know whose a bare microtask was (docs/rough-edges.md).
     const said = name.startsWith('microtask')
       ? 'thrown from a microtask'
       : `tool "${name}", which threw after it had answered`;
     await fixture.said(said);
-    assert.equal(await client.request('ping'), {});
+    assert.equal(await client.send('ping'), {});
   }
-  await client.request('resources/read', { uri: 'late://1' });
+  await client.send('resources/read', { uri: 'late://1' });
   await fixture.said('resource "late://1", which threw after it had answered: Error: thrown from a timer');
-  await client.request('prompts/get', { name: 'late' });
+  await client.send('prompts/get', { name: 'late' });
   await fixture.said('prompt "late", which threw after it had answered: Error: thrown from a promise');
   for (const what of ['a timer', 'an immediate', 'a tick', 'a promise', 'deep down', 'an emitter', 'a microtask'])
     assert.ok(fixture.err.includes(`thrown from ${what}`), what);

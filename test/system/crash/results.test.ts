@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import { isObject } from '../../../src/core/protocol/json.ts';
 import { createServer, ErrorCode, type ServerOptions } from '../../../src/index.ts';
-import { connect, ErrorAnswer, type TestClient } from '../../../src/testing/testing.ts';
+import { connect, ErrorResponse, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { busy } from '../fuzz/conversation.ts';
 import { client, errorOf, stage } from './support.ts';
@@ -94,7 +94,7 @@ const ODD: Readonly<Record<string, () => unknown>> = {
 };
 
 async function good(caller: TestClient): Promise<void> {
-  assert.equal((await caller.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+  assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
 }
 
 for (const [what, make] of Object.entries(UNWRITABLE)) {
@@ -108,11 +108,11 @@ for (const [what, make] of Object.entries(UNWRITABLE)) {
       const caller = await client(server, revision);
       for (const name of ['sync', 'async', 'checked']) {
         const before = told.length;
-        const answer = await caller.callTool(name).catch((error: unknown) => error);
+        const answer = await caller.call(name).catch((error: unknown) => error);
         assert.is(told.length, before + 1);
         // A check of the output may find it before it is written: then it is the tool's failure, which the model reads.
         if (name === 'checked' && isObject(answer) && answer.isError === true) continue;
-        if (!(answer instanceof ErrorAnswer)) return assert.unreachable(`${name} gave ${JSON.stringify(answer)}`);
+        if (!(answer instanceof ErrorResponse)) return assert.unreachable(`${name} gave ${JSON.stringify(answer)}`);
         assert.is(answer.code, ErrorCode.InternalError);
         assert.not.match(answer.message, 'secret');
       }
@@ -132,7 +132,7 @@ for (const [what, make] of Object.entries(FAILURES)) {
     for (const revision of ['2024-11-05', '2025-06-18', undefined]) {
       const caller = await client(server, revision);
       for (const name of ['sync', 'async', 'checked']) {
-        const { content, isError } = await caller.callTool(name);
+        const { content, isError } = await caller.call(name);
         assert.is(isError, true);
         assert.match(
           JSON.stringify(content),
@@ -157,9 +157,9 @@ for (const [what, make] of Object.entries(UNTOUCHABLE)) {
     for (const revision of ['2025-06-18', undefined]) {
       const caller = await client(server, revision);
       for (const name of ['sync', 'async', 'checked', 'sync', 'sync', 'sync']) {
-        const answer = await caller.callTool(name).catch((error: unknown) => error);
+        const answer = await caller.call(name).catch((error: unknown) => error);
         // Where it was looked at decides: in the handler it is the tool's failure, later it is ours.
-        if (answer instanceof ErrorAnswer) assert.is(answer.code, ErrorCode.InternalError);
+        if (answer instanceof ErrorResponse) assert.is(answer.code, ErrorCode.InternalError);
         else assert.ok(isObject(answer) && answer.isError === true, JSON.stringify(answer));
       }
       await good(caller);
@@ -176,7 +176,9 @@ for (const [what, make] of Object.entries(ODD)) {
     server.tool('good', {}, () => 'good');
     for (const revision of ['2024-11-05', '2025-06-18', undefined]) {
       const caller = await client(server, revision);
-      const answers = [await caller.callTool('sync'), await caller.callTool('async')];
+      // The client rejects a member `__proto__`.
+      const raw = (name: string) => caller[revision ? 'send' : 'modern']('tools/call', { name });
+      const answers = [await raw('sync'), await raw('async')];
       for (const { content } of answers) assert.ok(Array.isArray(content));
       await good(caller);
       await caller.close();
@@ -192,8 +194,8 @@ test('a result that knows its own JSON is shown as that', async () => {
   server.tool('dated', { output: { type: 'object', required: ['when'] } }, () => lying({ when }));
   for (const revision of ['2025-06-18', undefined]) {
     const caller = await client(server, revision);
-    assert.match(JSON.stringify((await caller.callTool('date')).content), '1970-01-01T00:00:00.000Z');
-    assert.equal((await caller.callTool('dated')).structuredContent, { when: '1970-01-01T00:00:00.000Z' });
+    assert.match(JSON.stringify((await caller.call('date')).content), '1970-01-01T00:00:00.000Z');
+    assert.equal((await caller.call('dated')).structuredContent, { when: '1970-01-01T00:00:00.000Z' });
     await caller.close();
   }
 });
@@ -211,7 +213,7 @@ test('contents and messages that JSON makes something else of are answered with 
       ['resources/read', { uri: 'odd://1' }],
       ['prompts/get', { name: 'odd' }],
     ] as const) {
-      const error = await errorOf(revision ? caller.request(method, params) : caller.modern(method, params));
+      const error = await errorOf(revision ? caller.send(method, params) : caller.modern(method, params));
       assert.is(error.code, ErrorCode.InternalError);
       assert.not.match(error.message, 'secret');
     }
@@ -274,7 +276,7 @@ for (const [what, execute] of Object.entries(EXECUTIONS)) {
     // More often than any restart policy would bear: it is the request that fails, not the actor.
     for (let round = 0; round < 5; round += 1) {
       for (const [method, params] of requests) {
-        for (const answer of [legacy.request(method, params), modern.modern(method, params)]) {
+        for (const answer of [legacy.send(method, params), modern.modern(method, params)]) {
           const error = await errorOf(answer);
           assert.is(error.code, ErrorCode.InternalError, method);
           assert.not.match(error.message, 'secret');
@@ -284,7 +286,7 @@ for (const [what, execute] of Object.entries(EXECUTIONS)) {
     assert.is(told.length, 5 * 2 * requests.length);
     assert.equal(busy(server), []);
     broken = false;
-    for (const [method, params] of requests) assert.match(JSON.stringify(await legacy.request(method, params)), 'good');
+    for (const [method, params] of requests) assert.match(JSON.stringify(await legacy.send(method, params)), 'good');
     await legacy.close();
     await modern.close();
   });

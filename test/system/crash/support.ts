@@ -1,7 +1,7 @@
 /** What the crash suites share: a server whose log is kept, clients whose every message is held to the official schemas, and how an error is told. */
 
 import { createServer, type Server, type ServerOptions } from '../../../src/index.ts';
-import { connect, ErrorAnswer, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
+import { connect, ErrorResponse, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
 import { wireChecker } from '../../harness/wire.ts';
 
 export interface Stage {
@@ -33,9 +33,9 @@ export async function client(server: Server, revision?: string): Promise<TestCli
 }
 
 /** The error that a request is answered with. @throws {Error} when it gets a result */
-export async function errorOf(request: Promise<unknown>): Promise<ErrorAnswer> {
+export async function errorOf(request: Promise<unknown>): Promise<ErrorResponse> {
   const answer = await request.catch((error: unknown) => error);
-  if (answer instanceof ErrorAnswer) return answer;
+  if (answer instanceof ErrorResponse) return answer;
   throw answer instanceof Error ? answer : new Error(`expected an error, got the result ${JSON.stringify(answer)}`);
 }
 

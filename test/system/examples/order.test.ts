@@ -142,13 +142,12 @@ test('a model reads what a checkout did, whatever its user answers, and few byte
   };
   const first: Record<string, string> = {};
   for (const [name, answer] of Object.entries(answers)) {
-    const client = await connect(server);
-    if (answer) client.onElicit(answer);
+    const client = await connect(server, answer ? { elicit: answer } : {});
     await client.initialize();
-    const { structuredContent } = await client.callTool('order_create', { customer: 'Ada' });
+    const { structuredContent } = await client.call('order_create', { customer: 'Ada' });
     const { handle } = Object(structuredContent);
-    await client.callTool('order_add_item', { handle, sku: 'tea' });
-    const { content } = await client.callTool('order_checkout', { handle });
+    await client.call('order_add_item', { handle, sku: 'tea' });
+    const { content } = await client.call('order_checkout', { handle });
     first[name] = String(Object(content[0]).text).split('\n')[0] ?? '';
     await client.close();
   }
@@ -162,7 +161,7 @@ test('a model reads what a checkout did, whatever its user answers, and few byte
   });
   const client = await connect(server);
   await client.initialize();
-  const tools = await client.listTools();
+  const tools = await client.tools();
   // 600 and 1,500 tokens: `npm run bench:tokens` counts them.
   const read = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   assert.ok(JSON.stringify(read).length < 2_600, `${JSON.stringify(read).length} characters for a model`);

@@ -198,9 +198,9 @@ test('S-42: a session of an anonymous client has the limit of a principal for it
   server.tool('work', { input: z.object({ text: z.string() }), task: 'required' }, () => new Promise(() => {}));
   const params = { name: 'work', arguments: { text: 'x'.repeat(10 * KB) }, task: {} };
   const [one, other] = [await legacy(), await legacy()];
-  await one.request('tools/call', params);
-  assert.match((await errorOf(one.request('tools/call', params))).message, 'limits.maxRetainedBytesPerPrincipal');
-  await other.request('tools/call', params);
+  await one.send('tools/call', params);
+  assert.match((await errorOf(one.send('tools/call', params))).message, 'limits.maxRetainedBytesPerPrincipal');
+  await other.send('tools/call', params);
   await server.close();
 });
 
@@ -715,7 +715,7 @@ test('S-45: replies in a session are limited in bytes until the call ends', asyn
     return 'done';
   });
   const client = await legacy('ada');
-  const answer = client.request('tools/call', { name: 'ask' });
+  const answer = client.send('tools/call', { name: 'ask' });
   for (let count = 0; count < 3; count += 1) {
     const { id } = Object(await client.next((each) => Object(each).method === 'elicitation/create'));
     client.raw(JSON.stringify({ jsonrpc: '2.0', id, result: accept({ name: 'x'.repeat(40 * KB) }) }));

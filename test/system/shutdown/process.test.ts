@@ -1,7 +1,8 @@
 /** Shutdown of real processes that serve stdio: every way in which a client leaves, and what tools may have left behind. */
 import * as assert from 'uvu/assert';
-import { type CallToolResult, ErrorCode } from '../../../src/index.ts';
-import { ErrorAnswer, type TestClient } from '../../../src/testing/testing.ts';
+import { isToolResult } from '../../../src/core/protocol/result-shape.ts';
+import { ErrorCode, type JsonObject } from '../../../src/index.ts';
+import { ErrorResponse, type TestClient } from '../../../src/testing/testing.ts';
 import { fullOnly, suite } from '../../harness/door.ts';
 import { errorOf } from '../crash/support.ts';
 import { SELF } from '../fuzz/messages.ts';
@@ -19,17 +20,17 @@ function posixTest(title: string, body: () => Promise<void>): void {
 }
 
 /** Asks until it is refused: a signal takes its time. */
-async function refused(client: TestClient): Promise<ErrorAnswer> {
+async function refused(client: TestClient): Promise<ErrorResponse> {
   for (;;) {
     const tried = await client.modern('tools/list').catch((error: unknown) => error);
-    if (tried instanceof ErrorAnswer) return tried;
+    if (tried instanceof ErrorResponse) return tried;
     if (tried instanceof Error) throw tried;
   }
 }
 
-async function allArrive(answers: readonly Promise<CallToolResult>[]): Promise<void> {
-  for (const { content } of await Promise.all(answers)) {
-    const [block] = content;
+async function allArrive(answers: readonly Promise<JsonObject>[]): Promise<void> {
+  for (const result of await Promise.all(answers)) {
+    const [block] = isToolResult(result) ? result.content : [];
     assert.is(block?.type === 'text' && block.text.length, 200_000);
   }
 }
@@ -37,8 +38,8 @@ async function allArrive(answers: readonly Promise<CallToolResult>[]): Promise<v
 test('end of input: a request in flight gets its answer, then it exits, though a tool left a timer', async () => {
   const { fixture, client } = spawnServer('server.ts');
   await client.initialize('2025-06-18');
-  await client.callTool('leave');
-  const answer = client.callTool('late');
+  await client.call('leave');
+  const answer = client.call('late');
   await fixture.said('late runs');
   await client.close();
   assert.equal((await answer).content, [{ type: 'text', text: 'late' }]);
@@ -57,7 +58,7 @@ test('end of input: what outlasts the grace time is aborted, answered with -3100
 
 test('end of input: a hundred large answers at once all arrive, though no pipe can take them', async () => {
   const { fixture, client } = spawnServer('server.ts');
-  const answers = Array.from({ length: 100 }, () => client.callTool('big'));
+  const answers = Array.from({ length: 100 }, () => client.modern('tools/call', { name: 'big' }));
   await client.close();
   await allArrive(answers);
   assert.equal(await fixture.exited, clean);
@@ -78,7 +79,7 @@ posixTest('SIGTERM drains: it answers what is in flight, refuses what is new, an
 
 posixTest('SIGTERM: a hundred large answers at once all arrive, though no pipe can take them', async () => {
   const { fixture, client } = spawnServer('server.ts');
-  const answers = Array.from({ length: 100 }, () => client.callTool('big'));
+  const answers = Array.from({ length: 100 }, () => client.modern('tools/call', { name: 'big' }));
   await fixture.until(() => fixture.err.split('big runs').length === 101);
   fixture.process.kill('SIGTERM');
   await allArrive(answers);
@@ -88,7 +89,7 @@ posixTest('SIGTERM: a hundred large answers at once all arrive, though no pipe c
 posixTest('a second SIGTERM exits at once, whatever is in flight', async () => {
   const { fixture, client } = spawnServer('server.ts', '60000');
   await client.initialize('2025-06-18');
-  const answer = client.callTool('hang').catch((error: unknown) => String(error));
+  const answer = client.call('hang').catch((error: unknown) => String(error));
   await fixture.said('hang runs');
   fixture.process.kill('SIGTERM');
   await refused(client);
@@ -101,12 +102,12 @@ for (const ends of ['stdout', 'stdout and stderr']) {
   test(`a client that closes its end of ${ends} is gone: what is in flight is aborted, and it exits without a crash`, async () => {
     const { fixture, client } = spawnServer('server.ts');
     await client.initialize('2025-06-18');
-    client.callTool('hang').catch(() => {});
+    client.call('hang').catch(() => {});
     await fixture.said('hang runs');
     fixture.process.stdout?.destroy();
     if (ends !== 'stdout') fixture.process.stderr?.destroy();
     // It finds out when it writes.
-    client.callTool('echo', { text: 'anybody there?' }).catch(() => {});
+    client.call('echo', { text: 'anybody there?' }).catch(() => {});
     assert.equal(await fixture.exited, clean);
     if (ends === 'stdout') assert.match(fixture.err, 'hang aborted: AbortError: client disconnected');
     assert.not.match(fixture.err, /EPIPE|Unhandled|incident/);
@@ -117,7 +118,7 @@ for (const when of ['listens first', 'listens last']) {
   test(`stdin that ends while the server still registers is answered and ends it (it ${when})`, async () => {
     const { fixture, client } = spawnServer('slow-start.ts', when);
     const initialized = client.initialize('2025-06-18');
-    const listed = client.request('tools/list');
+    const listed = client.send('tools/list');
     await fixture.said('registers one');
     await client.close();
     assert.is((await initialized).protocolVersion, '2025-06-18');
@@ -135,8 +136,8 @@ for (const tool of ['flood', 'flood_at_once']) {
     await fixture.until(() => weights.length > 3);
     const before = weights.at(-1) ?? 0;
     fixture.process.stdout?.pause();
-    const flooded = client.callTool(tool);
-    const echoes = Array.from({ length: 50 }, (_, n) => client.callTool('echo', { text: `echo ${n}` }));
+    const flooded = client.call(tool);
+    const echoes = Array.from({ length: 50 }, (_, n) => client.call('echo', { text: `echo ${n}` }));
     await fixture.said('flooded');
     const since = weights.length;
     await fixture.until(() => weights.length > since + 5);

@@ -46,16 +46,16 @@ test('in-flight requests are answered before it stops, and new ones get -31003, 
   const { server, clock, release, told } = waiting();
   const busy = await client(server, '2025-06-18');
   const idle = await client(server);
-  const answers = [busy.callTool('wait'), busy.modern('tools/call', { name: 'wait' })];
+  const answers = [busy.call('wait'), busy.modern('tools/call', { name: 'wait' })];
   await settled();
   const closed = server.close();
   const late = await client(server);
   for (const caller of [busy, idle, late]) {
-    const refused = await errorOf(caller.request('ping'));
+    const refused = await errorOf(caller.send('ping'));
     assert.is(refused.code, ErrorCode.ShuttingDown);
     assert.is((await errorOf(caller.modern('tools/call', { name: 'good' }))).code, ErrorCode.ShuttingDown);
   }
-  assert.is((await errorOf(late.request('initialize', opening('2025-06-18')))).code, ErrorCode.ShuttingDown);
+  assert.is((await errorOf(late.send('initialize', opening('2025-06-18')))).code, ErrorCode.ShuttingDown);
   await clock.advance(2_999);
   assert.is(await isDone(closed), false);
   release();
@@ -69,15 +69,15 @@ test('in-flight requests are answered before it stops, and new ones get -31003, 
 test('when the grace time is over, what is still in flight is aborted and answered with -31003', async () => {
   const { server, clock, signals, release } = waiting();
   const caller = await client(server, '2025-06-18');
-  const answers = [caller.callTool('wait'), caller.modern('tools/call', { name: 'wait' })].map(errorOf);
+  const answers = [caller.call('wait'), caller.modern('tools/call', { name: 'wait' })].map(errorOf);
   await settled();
   const closed = server.close('maintenance');
   await clock.advance(2_999);
   assert.ok(signals.every(({ aborted }) => !aborted));
   await clock.advance(1);
-  for (const { code, message } of await Promise.all(answers)) {
+  for (const { code, text } of await Promise.all(answers)) {
     assert.is(code, ErrorCode.ShuttingDown);
-    assert.is(message, 'maintenance');
+    assert.is(text, 'maintenance');
   }
   await closed;
   assert.equal(
@@ -102,7 +102,7 @@ test('with nothing in flight it closes at once, without any time passing', async
 test('close resolves once, is idempotent, and keeps the first reason', async () => {
   const { server, clock } = waiting();
   const caller = await client(server);
-  const answer = errorOf(caller.callTool('wait'));
+  const answer = errorOf(caller.call('wait'));
   await settled();
   const order: string[] = [];
   const first = server.close('first').then(() => order.push('first'));
@@ -110,7 +110,7 @@ test('close resolves once, is idempotent, and keeps the first reason', async () 
   await clock.advance(3_000);
   await Promise.all([first, second]);
   assert.equal(order, ['first', 'second']);
-  assert.is((await answer).message, 'first');
+  assert.is((await answer).text, 'first');
   await server.close('third');
   assert.is(await isDone(server.close()), true);
 });
@@ -159,7 +159,7 @@ test('a tool may close the server that runs it, and gets its answer out', async 
       return how === 'sync' ? 'goodbye' : Promise.resolve('goodbye');
     });
     const caller = await client(server, '2025-06-18');
-    assert.equal((await caller.callTool('quit')).content, [{ type: 'text', text: 'goodbye' }]);
+    assert.equal((await caller.call('quit')).content, [{ type: 'text', text: 'goodbye' }]);
     await closed;
     assert.is(await caller.closed, 'server closed');
   }
@@ -240,28 +240,28 @@ test('a client that has ended its input gets its answers, then its connection en
   const leaving = await client(server, '2025-06-18');
   const stuck = await client(server, '2025-06-18');
   const staying = await client(server, '2025-06-18');
-  const answer = leaving.callTool('wait');
+  const answer = leaving.call('wait');
   await settled();
   const left = leaving.close();
   assert.is(await isDone(left), false);
   release();
   assert.equal((await answer).content, [{ type: 'text', text: 'waited' }]);
   await left;
-  const never = errorOf(stuck.callTool('wait'));
+  const never = errorOf(stuck.call('wait'));
   await settled();
   const gone = stuck.close();
   await clock.advance(3_000);
   assert.is((await never).code, ErrorCode.ShuttingDown);
   await gone;
   assert.is(signals.at(-1)?.aborted, true);
-  assert.equal((await staying.callTool('good')).content, [{ type: 'text', text: 'good' }]);
+  assert.equal((await staying.call('good')).content, [{ type: 'text', text: 'good' }]);
   await server.close();
 });
 
 test('the inspector sees the server drain, stop and be gone, and its connections with it', async () => {
   const { server, clock } = waiting();
   const caller = await client(server, '2025-06-18');
-  const answer = errorOf(caller.callTool('wait'));
+  const answer = errorOf(caller.call('wait'));
   await settled();
   const seen: string[] = [];
   const gone: string[] = [];

@@ -88,7 +88,7 @@ async function warmUp(): Promise<void> {
   const schema = { type: 'object', properties: { word: { type: 'string' } }, required: ['word'] } as const;
   server.tool('warm', { input: schema }, ({ word }) => word);
   const client = await connect(server, { deadlineMs: 60_000 });
-  await client.callTool('warm', { word: 'up' });
+  await client.call('warm', { word: 'up' });
   await server.close();
 }
 

@@ -54,7 +54,7 @@ test('each request is counted once, with its method, its element and its error, 
     const client = await connect(server);
     if (era === 'legacy') await client.initialize();
     const send = (method: string, params = {}): Promise<unknown> =>
-      (era === 'modern' ? client.modern(method, params) : client.request(method, params)).catch(() => {});
+      (era === 'modern' ? client.modern(method, params) : client.send(method, params)).catch(() => {});
     await send('tools/list');
     await send('tools/call', { name: 'echo', arguments: { say: 'hi' } });
     await send('tools/call', { name: 'echo', arguments: { say: 1 } });
@@ -121,7 +121,7 @@ test('a rejection by a limit is counted under the option of the limit', async ()
   const client = await connect(server);
   await client.initialize();
   client.raw(JSON.stringify({ jsonrpc: '2.0', id: 'w', method: 'tools/call', params: { name: 'wait' } }));
-  for (let n = 0; n < 3; n += 1) await client.request('tools/list').catch(() => {});
+  for (let n = 0; n < 3; n += 1) await client.send('tools/list').catch(() => {});
   assert.is(sample(server, 'troupe_refused_total{troupe_bound="limits.maxInFlight"}'), 3);
   await client.close();
   await server.close();
@@ -132,7 +132,7 @@ test('the commits of a durable store are measured', async () => {
   const server = shop({ store: sqlite(join(directory, 'store.db')) });
   const client = await connect(server);
   await client.initialize();
-  await client.request('tools/call', { name: 'echo', arguments: { say: 'hi' }, _meta: {} });
+  await client.send('tools/call', { name: 'echo', arguments: { say: 'hi' }, _meta: {} });
   await client.close();
   await server.close();
   assert.is(sample(server, 'troupe_store_waiting'), 0);
@@ -148,7 +148,7 @@ test(`(G-14) ${NAMES} names that do not exist share one series, and the names of
   const lines = server.metrics().split('\n').length;
   for (let n = 0; n < NAMES; n += 50) {
     const names = Array.from({ length: 50 }, (_, at) => `made-up-${n + at}`);
-    await Promise.allSettled(names.map((name) => client.request('tools/call', { name })));
+    await Promise.allSettled(names.map((name) => client.send('tools/call', { name })));
   }
   const unknown = `${tool('_unknown', '-32602')},rpc_response_status_code="-32602"`;
   assert.is(sample(server, count(unknown)), NAMES);
@@ -174,8 +174,8 @@ test('(G-14) promtool accepts both formats', async () => {
   const server = shop();
   const client = await connect(server);
   await client.initialize();
-  await client.request('tools/call', { name: 'echo', arguments: { say: 'hi' } });
-  await client.request('tools/call', { name: 'nothing' }).catch(() => {});
+  await client.send('tools/call', { name: 'echo', arguments: { say: 'hi' } });
+  await client.send('tools/call', { name: 'nothing' }).catch(() => {});
   const metrics = new Metrics();
   const ids = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
   for (const ms of [2, 3])

@@ -118,7 +118,7 @@ test('(G-13) every method of both eras has a span with the name and the attribut
     const client = await connect(server);
     if (legacy) await client.initialize(revision);
     const send = (method: string, params: JsonObject = {}): Promise<unknown> =>
-      (legacy ? client.request(method, params) : client.modern(method, params)).catch(() => {});
+      (legacy ? client.send(method, params) : client.modern(method, params)).catch(() => {});
     const ref = { type: 'ref/prompt', name: 'advise' };
     const shared: readonly (readonly [string, JsonObject, string, JsonObject])[] = [
       ['tools/list', {}, 'tools/list', {}],
@@ -247,8 +247,7 @@ test('(G-13) a request that a limit, a rule or a missing scope rejects has a spa
   server.tool('wait', (_, { signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', reject)));
   const client = await connect(server);
   await client.initialize();
-  const call = (name: string): Promise<unknown> =>
-    client.request('tools/call', { name, arguments: {} }).catch(() => {});
+  const call = (name: string): Promise<unknown> => client.send('tools/call', { name, arguments: {} }).catch(() => {});
   for (const name of ['closed', 'scoped', 'once', 'once']) await call(name);
   for (const name of ['closed', 'scoped'])
     assert.is(spanOf(`tools/call ${name}`).attributes['error.type'], '-31004', name);
@@ -467,8 +466,7 @@ test('(G-12) arguments and results are recorded only on request, and redacted', 
 
 test('(G-12) no secret of a request is in a span or in a metric', async () => {
   const server = shop();
-  const client = await connect(server);
-  client.onElicit(() => ({ action: 'accept', content: {} }));
+  const client = await connect(server, { elicit: () => ({ action: 'accept', content: {} }) });
   await client.initialize('2025-11-25', ALL);
   const session: string[] = [];
   server.tool('session', async (_, ctx) => {
@@ -477,10 +475,10 @@ test('(G-12) no secret of a request is in a span or in a metric', async () => {
     throw new Error('canary of an error');
   });
   const meta = { 'com.example/token': 'canary of the meta', progressToken: 'canary of progress' };
-  await client.request('tools/call', { name: 'session', arguments: { say: 'canary of arguments' }, _meta: meta });
-  await client.request('tools/call', { name: 'canary of a name', arguments: {} }).catch(() => {});
-  await client.request('tools/call', { name: 'wrong', arguments: { 'canary of a key': 1 } }).catch(() => {});
-  await client.request('prompts/get', { name: 'canary of a prompt', arguments: { need: 'canary' } }).catch(() => {});
+  await client.send('tools/call', { name: 'session', arguments: { say: 'canary of arguments' }, _meta: meta });
+  await client.send('tools/call', { name: 'canary of a name', arguments: {} }).catch(() => {});
+  await client.send('tools/call', { name: 'wrong', arguments: { 'canary of a key': 1 } }).catch(() => {});
+  await client.send('prompts/get', { name: 'canary of a prompt', arguments: { need: 'canary' } }).catch(() => {});
   await client.close();
   const modern = await Modern.of(server);
   const { requestState } = await modern.ask('ask');
@@ -508,7 +506,7 @@ test('metrics are recorded with the attributes of the conventions, and read from
   const server = shop();
   const client = await connect(server);
   await client.initialize('2025-11-25');
-  await client.request('tools/call', { name: 'fail' });
+  await client.send('tools/call', { name: 'fail' });
   await client.close();
   await server.close();
   await reader.forceFlush();
@@ -575,10 +573,9 @@ test('a tracing system that throws fails no request, and is logged', async () =>
   ];
   for (const telemetry of systems) {
     const server = shop({}, { telemetry, log: (_level, message) => void logged.push(message) });
-    const client = await connect(server);
-    client.onElicit(() => ({ action: 'accept', content: { name: 'Ada' } }));
+    const client = await connect(server, { elicit: () => ({ action: 'accept', content: { name: 'Ada' } }) });
     await client.initialize('2025-11-25', ALL);
-    const { content } = await client.request('tools/call', { name: 'echo', arguments: { say: 'hi' } });
+    const { content } = await client.send('tools/call', { name: 'echo', arguments: { say: 'hi' } });
     assert.equal(content, [{ type: 'text', text: 'hi' }]);
     await client.close();
     await server.close();

@@ -83,8 +83,8 @@ test('the clock of examples/everything follows the theme of its host, also when 
   const server = createServer({ name: 'everything', version: '1.0.0', log: () => {} });
   addApps(server);
   const client = await connect(server);
-  const { _meta } = (await client.listTools()).find(({ name }) => name === 'show_clock') ?? {};
-  const { contents } = await client.readResource(String(Object(Object(_meta).ui).resourceUri));
+  const { _meta } = (await client.tools()).find(({ name }) => name === 'show_clock') ?? {};
+  const { contents } = await client.read(String(Object(Object(_meta).ui).resourceUri));
   const context = { theme: 'dark' } as const;
   const { bridge, view } = await openInHost(page, { html: String(Object(contents[0]).text), context });
   const back = () =>

@@ -22,7 +22,7 @@ import {
   type ServerOptions,
   sqlite,
 } from '../../../../src/index.ts';
-import { connect, ErrorAnswer, SimulatedClock, settled } from '../../../../src/testing/testing.ts';
+import { connect, ErrorResponse, SimulatedClock, settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
 import { TestStore } from '../../../harness/test-store.ts';
 import { accept, Modern } from '../../asking/support.ts';
@@ -81,10 +81,10 @@ test('records the end of each call that may change something, and no call of a r
   const client = await connect(server);
   await client.initialize();
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
-  await client.request('tools/call', { name: 'pay', arguments: { sum: 3 }, _meta: { traceparent } });
-  await client.request('tools/call', { name: 'pay', arguments: { sum: 3 } });
-  await client.request('tools/call', { name: 'look', arguments: {} });
-  await client.request('tools/call', { name: 'fail', arguments: {} });
+  await client.send('tools/call', { name: 'pay', arguments: { sum: 3 }, _meta: { traceparent } });
+  await client.send('tools/call', { name: 'pay', arguments: { sum: 3 } });
+  await client.send('tools/call', { name: 'look', arguments: {} });
+  await client.send('tools/call', { name: 'fail', arguments: {} });
   await client.close();
   await server.close('the test is over');
   const [first, second, third, ...rest] = of(records, 'call');
@@ -194,10 +194,9 @@ test('records questions and their answers, by the client, in both eras', async (
   const { inputRequests, requestState } = await client.ask('ask');
   const [key = ''] = Object.keys(inputRequests);
   await client.send({ name: 'ask', arguments: {}, requestState, inputResponses: { [key]: { action: 'decline' } } });
-  const session = await connect(server);
-  session.onElicit(() => ({ action: 'accept', content: {} }));
+  const session = await connect(server, { elicit: () => ({ action: 'accept', content: {} }) });
   await session.initialize();
-  await session.callTool('ask');
+  await session.call('ask');
   await server.close();
   assert.equal(
     records.map(({ event, element, question, from, outcome }) => [event, element, question, from, outcome]),
@@ -330,7 +329,7 @@ test('G-11 runs the handler after its required record is stored, and not at all 
   await settled();
   keep(new Error('ENOSPC: no space left on device'));
   const error = await second;
-  assert.ok(error instanceof ErrorAnswer && error.code === -32603);
+  assert.ok(error instanceof ErrorResponse && error.code === -32603);
   assert.match(
     String(error.message),
     /^the call did not run, because the audit log of this server could not keep its record/,
@@ -341,7 +340,7 @@ test('G-11 runs the handler after its required record is stored, and not at all 
   const third = client.modern('tools/call', { name: 'pay', arguments: { sum: 1 } }).catch((error: unknown) => error);
   await settled();
   await clock.advance(5_000);
-  assert.ok((await third) instanceof ErrorAnswer);
+  assert.ok((await third) instanceof ErrorResponse);
   assert.is(ran(), 1);
   // A read-only tool needs no record.
   await client.modern('tools/call', { name: 'look', arguments: {} });
@@ -395,16 +394,15 @@ test('G-12 no argument, result, answer, token, session id or meta of a client is
     });
     throw new Error(`${canary} ${answer.status}`);
   });
-  const client = await connect(server);
-  client.onElicit(() => accept({ it: canary }));
+  const client = await connect(server, { elicit: () => accept({ it: canary }) });
   await client.initialize();
   const meta: JsonObject = {
     ...{ traceparent: `00-${canary}`, tracestate: canary, baggage: canary },
     'io.troupe/idempotency-key': `${canary}-${canary}`,
   };
-  await client.request('tools/call', { name: 'say', arguments: { text: canary }, _meta: meta });
-  await client.request('tools/call', { name: 'pay', arguments: { sum: 1, card: canary }, _meta: meta });
-  await client.request('tools/call', { name: 'form', arguments: {}, _meta: meta });
+  await client.send('tools/call', { name: 'say', arguments: { text: canary }, _meta: meta });
+  await client.send('tools/call', { name: 'pay', arguments: { sum: 1, card: canary }, _meta: meta });
+  await client.send('tools/call', { name: 'form', arguments: {}, _meta: meta });
   await server.close();
   assert.equal(
     records.map(({ event, element }) => [event, element]),
@@ -544,8 +542,8 @@ test('the store: server.audit returns the latest records that a query selects, a
   const { server } = stage({ to: 'store' }, { store: store() });
   const client = await connect(server);
   await client.initialize();
-  for (const sum of [1, 2, 3]) await client.request('tools/call', { name: 'pay', arguments: { sum } });
-  await client.request('tools/call', { name: 'fail', arguments: {} });
+  for (const sum of [1, 2, 3]) await client.send('tools/call', { name: 'pay', arguments: { sum } });
+  await client.send('tools/call', { name: 'fail', arguments: {} });
   await server.close();
   const next = stage({ to: 'store' }, { store: store() }).server;
   const all = await next.audit();

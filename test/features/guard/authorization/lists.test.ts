@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import { ListViews, MAX_VIEWS } from '../../../../src/features/guard/authorization/list-views.ts';
 import { createServer, ErrorCode, type Server } from '../../../../src/index.ts';
-import { connect, ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../../src/testing/testing.ts';
+import { connect, ErrorResponse, SimulatedClock, settled, type TestClient } from '../../../../src/testing/testing.ts';
 import { modern } from '../../../core/http/modern.ts';
 import { serving } from '../../../core/http/session.ts';
 import { ask } from '../../../core/http/support.ts';
@@ -26,7 +26,7 @@ function grouped(server: Server): Server {
 }
 
 const namesOf = async (client: TestClient): Promise<readonly string[]> =>
-  (await client.listTools()).map(({ name }) => name);
+  (await client.tools()).map(({ name }) => name);
 
 test('G-06: of 200 tools, each of many principals lists its own', async () => {
   const server = grouped(createServer({ name: 'lists', version: '1.0.0', limits: { pageSize: 50 } }));
@@ -79,8 +79,8 @@ test('G-06: a cursor belongs to the view of its list', async () => {
   assert.equal(await adas.modern('tools/list', { cursor }), page, 'a caller who sees the same may continue');
   for (const wrong of [cursor, cursor.split('.')[0] ?? '', `${cursor}x`]) {
     const refused = await eve.modern('tools/list', { cursor: wrong }).catch((error: unknown) => error);
-    assert.instance(refused, ErrorAnswer);
-    assert.is(refused instanceof ErrorAnswer && refused.code, ErrorCode.InvalidParams);
+    assert.instance(refused, ErrorResponse);
+    assert.is(refused instanceof ErrorResponse && refused.code, ErrorCode.InvalidParams);
   }
   for (const client of [ada, eve, adas]) await client.close();
   await server.close();

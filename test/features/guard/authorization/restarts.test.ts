@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import { META } from '../../../../src/core/protocol/meta.ts';
 import { type Auth, createServer, ErrorCode, type Server } from '../../../../src/index.ts';
-import { connect, ErrorAnswer, SimulatedClock, settled } from '../../../../src/testing/testing.ts';
+import { connect, ErrorResponse, SimulatedClock, settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
 import { Disk } from '../../tasks/durable/support.ts';
 import { EXTENSION, idOf } from '../../tasks/support.ts';
@@ -33,9 +33,9 @@ test('G-04: a stored task needs the scopes of its call, and its handler has the 
   const second = open();
   const poor = await connect(second, { auth: { principal: 'ada', scopes: ['orders'] } });
   const refused = await poor.modern('tasks/get', { taskId }, capabilities).catch((error: unknown) => error);
-  assert.instance(refused, ErrorAnswer);
-  assert.is(refused instanceof ErrorAnswer && refused.code, ErrorCode.Forbidden);
-  assert.equal(refused instanceof ErrorAnswer && refused.data, { scope: 'orders tasks' });
+  assert.instance(refused, ErrorResponse);
+  assert.is(refused instanceof ErrorResponse && refused.code, ErrorCode.Forbidden);
+  assert.equal(refused instanceof ErrorResponse && refused.data, { scope: 'orders tasks' });
   const rich = await connect(second, { auth: { principal: 'ada', scopes: SCOPES } });
   await settled();
   assert.is((await rich.modern('tasks/get', { taskId }, capabilities)).status, 'completed');

@@ -13,7 +13,7 @@ import {
   type Server,
   type ServerOptions,
 } from '../../../../src/index.ts';
-import { connect, ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../../src/testing/testing.ts';
+import { connect, ErrorResponse, SimulatedClock, settled, type TestClient } from '../../../../src/testing/testing.ts';
 import { modern } from '../../../core/http/modern.ts';
 import { serving } from '../../../core/http/session.ts';
 import { ask } from '../../../core/http/support.ts';
@@ -67,11 +67,11 @@ function ruled(options: Partial<ServerOptions> = {}): Ruled {
 }
 
 /** The error of a request. */
-async function errorOf(answer: Promise<unknown>): Promise<ErrorAnswer> {
+async function errorOf(answer: Promise<unknown>): Promise<ErrorResponse> {
   try {
     await answer;
   } catch (error) {
-    if (error instanceof ErrorAnswer) return error;
+    if (error instanceof ErrorResponse) return error;
     throw error;
   }
   throw new Error('expected an error, got a result');
@@ -201,7 +201,7 @@ test('G-05: a hidden element has the answer of a name that is not registered, in
   await session.initialize('2025-11-25');
   const same = async (send: (client: string) => Promise<unknown>, hidden: string, unknown: string) => {
     const [first, second] = [await errorOf(send(hidden)), await errorOf(send(unknown))];
-    const text = (error: ErrorAnswer, name: string) =>
+    const text = (error: ErrorResponse, name: string) =>
       JSON.stringify([error.code, error.message, error.data]).replaceAll(name, 'NAME');
     assert.is(text(first, hidden), text(second, unknown));
     assert.not.equal(first.code, ErrorCode.Forbidden);
@@ -225,14 +225,14 @@ test('G-05: a hidden element has the answer of a name that is not registered, in
   ];
   for (const [method, params, hidden, unknown] of each) {
     await same((name) => client.modern(method, params(name)), hidden, unknown);
-    await same((name) => session.request(method, params(name)), hidden, unknown);
+    await same((name) => session.send(method, params(name)), hidden, unknown);
   }
-  await same((uri) => session.request('resources/subscribe', { uri }), 'orders://7', 'unknown://7');
-  assert.equal((await client.modern('tools/list')).tools, (await session.request('tools/list')).tools);
-  const { tools } = await session.request('tools/list');
+  await same((uri) => session.send('resources/subscribe', { uri }), 'orders://7', 'unknown://7');
+  assert.equal((await client.modern('tools/list')).tools, (await session.send('tools/list')).tools);
+  const { tools } = await session.send('tools/list');
   assert.not.match(JSON.stringify(tools), /refund/);
-  assert.equal((await session.request('resources/templates/list')).resourceTemplates, []);
-  assert.equal((await session.request('prompts/list')).prompts, []);
+  assert.equal((await session.send('resources/templates/list')).resourceTemplates, []);
+  assert.equal((await session.send('prompts/list')).prompts, []);
   assert.equal(ran, []);
   await close();
 });
@@ -315,7 +315,7 @@ test('a call that its client cancels while a rule decides is not run', async () 
   decisions[0]?.(true);
   await settled();
   assert.equal(ran, []);
-  const again = client.callTool('look');
+  const again = client.call('look');
   await settled();
   decisions[1]?.(true);
   assert.equal((await again).content, [{ type: 'text', text: 'seen' }]);
@@ -431,7 +431,7 @@ test('allow of an element decides about that element only, and rules come before
   assert.is((await errorOf(call(other, 'secret'))).code, ErrorCode.InvalidParams);
   assert.equal((await call(staff, 'secret')).isError, undefined);
   assert.is((await errorOf(call(other, 'strict', { a: 'no number' }))).code, ErrorCode.Forbidden);
-  const names = async (client: TestClient) => (await client.listTools()).map(({ name }) => name);
+  const names = async (client: TestClient) => (await client.tools()).map(({ name }) => name);
   assert.equal(await names(staff), ['refund', 'look', 'secret', 'strict']);
   assert.equal(await names(other), ['refund', 'look', 'strict']);
   await close();

@@ -26,7 +26,7 @@ import {
   type StoreAnswer,
   sqlite,
 } from '../../../../src/index.ts';
-import { connect, ErrorAnswer, SimulatedClock, settled, type TestClient } from '../../../../src/testing/testing.ts';
+import { connect, ErrorResponse, SimulatedClock, settled, type TestClient } from '../../../../src/testing/testing.ts';
 import { startable } from '../../../harness/compiled.ts';
 import { suite } from '../../../harness/door.ts';
 import { SCALE } from '../../../harness/scale.ts';
@@ -77,7 +77,7 @@ test('G-10 a rate: the 10th call of a minute runs, the 11th names the limit and 
     if (legacy) await client.initialize(revision);
     const call = async () => {
       const params = { name: 'pay', arguments: {} };
-      return refusalOf(await (legacy ? client.request('tools/call', params) : client.modern('tools/call', params)));
+      return refusalOf(await (legacy ? client.send('tools/call', params) : client.modern('tools/call', params)));
     };
     for (let n = 0; n < 10; n += 1) assert.is(await call(), undefined);
     const expected = { text: 'Tool "pay" is limited: at most 10 a minute. Try again in 6 s.', retryMs: 6_000 };
@@ -113,7 +113,7 @@ test('G-10 a call that a rule denies uses up nothing', async () => {
       () => undefined,
       (thrown: unknown) => thrown,
     );
-    assert.ok(denied instanceof ErrorAnswer && denied.code === -31004);
+    assert.ok(denied instanceof ErrorResponse && denied.code === -31004);
   }
   await payTimes(client, 2);
   assert.ok(await pay(client));
@@ -204,7 +204,7 @@ test('G-10 a cost: counts for the rate and the day; one that never fits, none, a
       () => undefined,
       (thrown: unknown) => thrown,
     );
-    assert.ok(error instanceof ErrorAnswer && error.code === -32603, String(sum));
+    assert.ok(error instanceof ErrorResponse && error.code === -32603, String(sum));
   }
   assert.is(ran(), 5);
   await server.close();
@@ -303,7 +303,7 @@ test('G-10 a waiting call leaves the queue when it is cancelled, at its deadline
     () => 'ran',
     (error: unknown) => error,
   );
-  void session.request('tools/call', { name: 'wait', arguments: { n: 3 } }).catch(() => {});
+  void session.send('tools/call', { name: 'wait', arguments: { n: 3 } }).catch(() => {});
   const cancelled = client.raw(
     JSON.stringify({
       ...{ jsonrpc: '2.0', id: 'c', method: 'tools/call' },
@@ -330,7 +330,7 @@ test('G-10 a waiting call leaves the queue when it is cancelled, at its deadline
   assert.ok(refusalOf(await wait(client, 12)));
   await clock.advance(10_000);
   const error = await failing;
-  assert.ok(error instanceof ErrorAnswer && error.code === -31002);
+  assert.ok(error instanceof ErrorResponse && error.code === -31002);
   for (const each of running) await each.catch(() => {});
   open[0]?.();
   open[1]?.();
@@ -397,13 +397,13 @@ test('a client that asks for a task gets an error, which it can read in the plac
   server.tool('long', { task: 'allowed', limits: { perMinute: 1 } }, () => 'done');
   const client = await connect(server);
   await client.initialize('2025-11-25', { tasks: {} });
-  const call = () => client.request('tools/call', { name: 'long', arguments: {}, task: {} });
+  const call = () => client.send('tools/call', { name: 'long', arguments: {}, task: {} });
   await call();
   const error = await call().then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  assert.ok(error instanceof ErrorAnswer && error.code === -31001);
+  assert.ok(error instanceof ErrorResponse && error.code === -31001);
   assert.match(String(error.message), 'Tool "long" is limited: at most 1 a minute. Try again in 60 s.');
   await server.close();
 });

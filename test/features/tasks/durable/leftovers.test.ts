@@ -15,9 +15,9 @@ test('the session that created a task is notified of each change of its status (
   });
   const client = await one.legacy('ana');
   const other = await one.legacy('ana');
-  const taskId = idOf(await client.request('tools/call', { name: 'ask', task: {} }));
+  const taskId = idOf(await client.send('tools/call', { name: 'ask', task: {} }));
   await one.clock.advance(100);
-  await client.request('tasks/cancel', { taskId });
+  await client.send('tasks/cancel', { taskId });
   await one.clock.advance(100);
   const statuses = client.rest().map((note) => isObject(note) && isObject(note.params) && note.params.status);
   assert.equal(statuses, ['input_required', 'cancelled']);

@@ -47,7 +47,7 @@ test('R-29: a process that ends right after it has announced a task leaves one t
     one.kill();
     const two = await start(disk, offer, {}, clock);
     assert.is(await two.modern('ana').status(id), 'working');
-    const listed = await (await two.legacy('ana')).request('tasks/list', {});
+    const listed = await (await two.legacy('ana')).send('tasks/list', {});
     assert.is(Array.isArray(listed.tasks) ? listed.tasks.length : 0, round);
     two.kill();
   }
@@ -328,14 +328,14 @@ test('tasks that were restored count, keep their places in the list, and a curso
   const one = await start(disk, offer, limits);
   const client = one.modern('ana');
   const ids = [await client.start('work'), await client.start('work'), await client.start('work')];
-  const page = await (await one.legacy('ana')).request('tasks/list', {});
+  const page = await (await one.legacy('ana')).send('tasks/list', {});
   one.kill();
   const two = await start(disk, offer, limits);
   const idsOf = ({ tasks }: JsonObject): readonly unknown[] =>
     Array.isArray(tasks) ? tasks.map((task) => (isObject(task) ? task.taskId : task)) : [];
   const legacy = await two.legacy('ana');
   assert.equal(idsOf(page), ids.slice(0, 2));
-  assert.equal(idsOf(await legacy.request('tasks/list', { cursor: String(page.nextCursor) })), ids.slice(2));
+  assert.equal(idsOf(await legacy.send('tasks/list', { cursor: String(page.nextCursor) })), ids.slice(2));
   assert.is((await errorOf(two.modern('ana').call('work'))).code, -31001);
   await two.server.close();
 });
