@@ -83,8 +83,14 @@ const LATE: Readonly<Record<string, readonly string[]>> = {
   mounts: ['gateway'],
   problems: ['core/schema/ajv-problems', 'core/schema/problems', 'core/kernel/telemetry/prometheus'],
   templates: ['core/protocol/uri-template/expand', 'core/protocol/uri-template/match-uri'],
-  inspection: ['core/kernel/inspection/edges-taken', 'core/kernel/telemetry/guarded-telemetry'],
+  inspection: [
+    'core/kernel/inspection/edges-taken',
+    'core/kernel/inspection/step-recorder',
+    'core/kernel/telemetry/guarded-telemetry',
+  ],
   skills: ['features/skills'],
+  // Steps by XState: a supervisor takes its first step at the first crash of its actor.
+  supervision: ['core/kernel/step-machine', '../machines/supervisor'],
   stores: ['features/postgres', 'features/sqlite'],
   tasks: ['features/tasks'],
   workers: ['features/workers/pool', 'features/workers/watchdog'],

@@ -1,13 +1,11 @@
 /** The lifecycle of the single writer to a client: it forwards mail, holds it, or is closed. Pure. */
-import { setup } from 'xstate';
+import { Chart } from './chart/chart.ts';
 
 export type EmitterEvent =
   /** The client reads more slowly than the server writes. */
   { type: 'slow' } | { type: 'drained' } | { type: 'close' };
 
-export const emitterMachine = setup({
-  types: { events: {} as EmitterEvent },
-}).createMachine({
+export const emitterMachine = new Chart<EmitterEvent>({
   id: 'emitter',
   initial: 'flowing',
   states: {

@@ -1,5 +1,5 @@
 /** The lifecycle of an instance behind a handle, around its author's machine: from its activation until it leaves memory. Pure. */
-import { setup } from 'xstate';
+import { Chart } from './chart/chart.ts';
 
 export type HandleLifeEvent =
   /** A call or a timer requires the instance: the server loads it from the store. */
@@ -41,9 +41,7 @@ export type HandleLifeEvent =
  */
 export type HandleLifeTag = 'loaded' | 'ready' | 'pending' | 'changed' | 'away';
 
-export const handleMachine = setup({
-  types: { events: {} as HandleLifeEvent, tags: {} as HandleLifeTag },
-}).createMachine({
+export const handleMachine = new Chart<HandleLifeEvent, HandleLifeTag>({
   id: 'handle',
   initial: 'live',
   states: {

@@ -1,5 +1,5 @@
 /** The lifecycle of one input request: where it waits for its answer, and how it ends. Pure. */
-import { setup } from 'xstate';
+import { Chart } from './chart/chart.ts';
 
 export type InputRequestEvent =
   /** It goes to the client of a session over its stream. */
@@ -14,9 +14,7 @@ export type InputRequestEvent =
   | { type: 'withdraw' };
 
 /** `streamed`: the client of a session knows it, so its withdrawal is sent, too. */
-export const inputRequestMachine = setup({
-  types: { events: {} as InputRequestEvent, tags: {} as 'streamed' },
-}).createMachine({
+export const inputRequestMachine = new Chart<InputRequestEvent, 'streamed'>({
   id: 'input request',
   initial: 'pending',
   states: {

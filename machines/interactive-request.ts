@@ -2,7 +2,7 @@
  * The lifecycle of a request whose handler needs input from its client: which request carries it, and what its handler
  * does meanwhile. Pure. A request without input requests has no chart.
  */
-import { setup } from 'xstate';
+import { Chart } from './chart/chart.ts';
 
 export type InteractiveRequestEvent =
   /** The handler asks the client of a session over its stream. */
@@ -35,9 +35,7 @@ export type InteractiveRequestEvent =
  * `awaiting`: the handler waits for its client, which does not count as running time. `suspended`: no request carries it;
  * the client must retry. `ended`: the handler has ended.
  */
-export const interactiveRequestMachine = setup({
-  types: { events: {} as InteractiveRequestEvent, tags: {} as 'awaiting' | 'suspended' | 'ended' },
-}).createMachine({
+export const interactiveRequestMachine = new Chart<InteractiveRequestEvent, 'awaiting' | 'suspended' | 'ended'>({
   id: 'interactive request',
   initial: 'running',
   states: {

@@ -2,7 +2,7 @@
  * The lifecycle of a node, which claims cells of a shared store, loses them, and gives them up. Pure.
  * `src/features/cluster/cluster-node.ts` acts on it.
  */
-import { setup } from 'xstate';
+import { Chart } from './chart/chart.ts';
 
 export type NodeEvent =
   /** The store is open: the node asks for a seat. */
@@ -31,9 +31,7 @@ export type NodeEvent =
 /** *member*: the node has a seat. *claiming*: it claims its share of the cells. *ready*: it serves requests. *ended*: it joins no more. */
 export type NodeTag = 'member' | 'claiming' | 'ready' | 'ended';
 
-export const nodeMachine = setup({
-  types: { events: {} as NodeEvent, tags: {} as NodeTag },
-}).createMachine({
+export const nodeMachine = new Chart<NodeEvent, NodeTag>({
   id: 'node',
   initial: 'outside',
   states: {

@@ -1,5 +1,5 @@
 /** The lifecycle of one thread of the pool: its call, whether that call was aborted, and how the thread ends. Pure. */
-import { setup } from 'xstate';
+import { Chart } from './chart/chart.ts';
 
 export type PoolWorkerEvent =
   /** A call is sent to the thread. */
@@ -20,9 +20,7 @@ export type PoolWorkerEvent =
 /** *free*: the thread can take a call. *aborted*: its call was aborted and has not ended. *handling*: the handler of its call runs. *ending*: it is being terminated. */
 export type PoolWorkerTag = 'free' | 'aborted' | 'handling' | 'ending';
 
-export const poolWorkerMachine = setup({
-  types: { events: {} as PoolWorkerEvent, tags: {} as PoolWorkerTag },
-}).createMachine({
+export const poolWorkerMachine = new Chart<PoolWorkerEvent, PoolWorkerTag>({
   id: 'pool-worker',
   initial: 'offered',
   states: {

@@ -1,5 +1,5 @@
 /** The lifecycle of a request in the in-flight table, from the inbound codec to the end of its handler. Pure. */
-import { setup } from 'xstate';
+import { Chart } from './chart/chart.ts';
 
 export type RequestEvent =
   /** The in-flight table admits the request. */
@@ -20,9 +20,7 @@ export type RequestEvent =
 /** *settled*: nothing more is sent for the request. *detached*: its handler still runs, and counts against `maxRunning`. */
 export type RequestTag = 'settled' | 'detached';
 
-export const requestMachine = setup({
-  types: { events: {} as RequestEvent, tags: {} as RequestTag },
-}).createMachine({
+export const requestMachine = new Chart<RequestEvent, RequestTag>({
   id: 'request',
   initial: 'received',
   states: {

@@ -1,5 +1,5 @@
 /** The lifecycle of the server: when it accepts requests, only finishes them, or has stopped. Pure. */
-import { setup } from 'xstate';
+import { Chart } from './chart/chart.ts';
 
 export type ServerEvent =
   | { type: 'started' }
@@ -13,9 +13,7 @@ export type ServerEvent =
   | { type: 'stopped' };
 
 /** `accepting`: the server serves new requests. `finishing`: it finishes those in flight and rejects new ones. */
-export const serverMachine = setup({
-  types: { events: {} as ServerEvent, tags: {} as 'accepting' | 'finishing' },
-}).createMachine({
+export const serverMachine = new Chart<ServerEvent, 'accepting' | 'finishing'>({
   id: 'server',
   initial: 'starting',
   states: {

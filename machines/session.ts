@@ -2,7 +2,7 @@
  * The lifecycle of one legacy client's session and what each state allows. Pure. `src/core/sessions/session.actor.ts` acts on it while the
  * session is in memory, `src/core/sessions/session-repository.ts` while only the store holds it.
  */
-import { setup } from 'xstate';
+import { Chart } from './chart/chart.ts';
 
 export type SessionEvent =
   /** The client sent `notifications/initialized`. */
@@ -26,9 +26,7 @@ export type SessionEvent =
  * `serving`: requests are served (MCP 2025-11-25 lifecycle: a client should wait for the response to `initialize`, not for
  * its own `initialized`). `announcing`: the server may send unsolicited notifications, such as `list_changed`.
  */
-export const sessionMachine = setup({
-  types: { events: {} as SessionEvent, tags: {} as 'serving' | 'announcing' },
-}).createMachine({
+export const sessionMachine = new Chart<SessionEvent, 'serving' | 'announcing'>({
   id: 'session',
   initial: 'initializing',
   states: {

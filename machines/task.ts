@@ -2,7 +2,7 @@
  * The lifecycle of a call that outlives its request: it works, waits for input, resumes, and ends. Pure. Both eras have
  * these states ("Task Status").
  */
-import { setup } from 'xstate';
+import { Chart } from './chart/chart.ts';
 
 export type TaskEvent =
   /** Its handler has asked a question. */
@@ -15,9 +15,10 @@ export type TaskEvent =
   /** Its client cancelled it, its time to live has passed, or the server stops. */
   | { type: 'cancel' };
 
-export const taskMachine = setup({
-  types: { events: {} as TaskEvent, tags: {} as 'open' },
-}).createMachine({
+/** As the specification names them. */
+export type TaskState = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
+
+export const taskMachine = new Chart<TaskEvent, 'open', TaskState>({
   id: 'task',
   initial: 'working',
   states: {

@@ -12,7 +12,7 @@ import { pathOf } from '../core/kernel/charts/paths.ts';
 import type { Timer } from '../core/kernel/clock.ts';
 import type { Charted, Facts, Waits } from '../core/kernel/inspection/records.ts';
 import type { OperatorLog } from '../core/kernel/operator-log.ts';
-import { initial, step } from '../core/kernel/step.ts';
+import { initial, stepMachine } from '../core/kernel/step-machine.ts';
 import type { Mailbox } from '../core/messages/mailbox.ts';
 import { ErrorCode } from '../core/protocol/errors.ts';
 import { isObject, type JsonObject, messageOf } from '../core/protocol/json.ts';
@@ -374,7 +374,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   #step(event: ConnectionEvent): void {
     const before = this.#snapshot;
     const recorder = { inspection: this.#options.system.inspection, actor: this.#options.address };
-    this.#snapshot = step(connectionMachine, before, event, recorder) ?? before;
+    this.#snapshot = stepMachine(connectionMachine, before, event, recorder) ?? before;
     if (before !== this.#snapshot && this.state() !== pathOf(before)) this.#entered();
   }
 

@@ -15,7 +15,7 @@ export const TASKS: readonly BrokenBuild[] = [
     id: 'R-29',
     test: 'test/features/tasks/durable/tasks.test.ts',
     in: 'Task.constructor',
-    find: 'if (was) this.#snapshot = taskMachine.resolveState({ value: was.status });',
+    find: 'if (was) this.#snapshot = taskMachine.at(was.status);',
     replace: '',
     why: 'an ended task works again after a restart',
   },

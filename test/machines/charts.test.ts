@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs';
 import * as assert from 'uvu/assert';
 import { type AnyStateMachine, initialTransition, transition } from 'xstate';
+import { Chart } from '../../machines/chart/chart.ts';
 import { inputRequestMachine } from '../../machines/input-request.ts';
 import { interactiveRequestMachine } from '../../machines/interactive-request.ts';
 import { pathOf } from '../../src/core/kernel/charts/paths.ts';
@@ -16,15 +17,11 @@ const WITH_DATA = ['supervisor.ts', 'connection.ts', 'mount.ts'];
 const folder = new URL('../../machines/', import.meta.url);
 const files = readdirSync(folder).filter((file) => file.endsWith('.ts') && !WITH_DATA.includes(file));
 
-function isMachine(value: unknown): value is AnyStateMachine {
-  return typeof value === 'object' && value !== null && 'config' in value && 'transition' in value;
-}
-
 async function machineOf(file: string): Promise<AnyStateMachine> {
   const exported: Record<string, unknown> = await import(moduleUrl(`machines/${file}`));
-  const machine = Object.values(exported).find(isMachine);
-  if (!machine) throw new Error(`${file}: expected it to export a machine`);
-  return machine;
+  const chart = Object.values(exported).find((value) => value instanceof Chart);
+  if (!chart) throw new Error(`${file}: expected it to export a chart`);
+  return chart.machine;
 }
 
 /** The paths of the states without states of their own, such as `active.idle`. */
@@ -101,7 +98,7 @@ for (const file of files) {
 }
 
 test('an interactive request asks, collects, is suspended and resumes, as often as its handler asks', () => {
-  let [snapshot] = initialTransition(interactiveRequestMachine);
+  let [snapshot] = initialTransition(interactiveRequestMachine.machine);
   for (const [type, state, tags] of [
     ['ask', 'asking', ['awaiting']],
     ['answered', 'running', []],
@@ -116,7 +113,7 @@ test('an interactive request asks, collects, is suspended and resumes, as often 
     ['succeed', 'succeeded', []],
     ['cancel', 'succeeded', []],
   ] as const) {
-    [snapshot] = transition(interactiveRequestMachine, snapshot, { type });
+    [snapshot] = transition(interactiveRequestMachine.machine, snapshot, { type });
     assert.is(snapshot.value, state);
     assert.equal([...snapshot.tags].sort(), tags);
   }
@@ -129,10 +126,10 @@ test('an input request ends once, with its first answer', () => {
     ['cancel', 'cancelled'],
     ['withdraw', 'withdrawn'],
   ] as const) {
-    let [snapshot] = initialTransition(inputRequestMachine);
-    [snapshot] = transition(inputRequestMachine, snapshot, { type: 'send' });
-    [snapshot] = transition(inputRequestMachine, snapshot, { type });
-    [snapshot] = transition(inputRequestMachine, snapshot, { type: 'answer' });
+    let [snapshot] = initialTransition(inputRequestMachine.machine);
+    [snapshot] = transition(inputRequestMachine.machine, snapshot, { type: 'send' });
+    [snapshot] = transition(inputRequestMachine.machine, snapshot, { type });
+    [snapshot] = transition(inputRequestMachine.machine, snapshot, { type: 'answer' });
     assert.is(snapshot.value, state);
   }
 });

@@ -134,11 +134,11 @@ export async function all(): Promise<{ readonly [name: string]: ChartNode }> {
     nasty: readChart(nasty),
     nested: readChart(nested),
     regions: readChart(regions),
-    ask: readChart(inputRequestMachine),
-    handle: readChart(handleMachine),
-    request: readChart(interactiveRequestMachine),
+    ask: readChart(inputRequestMachine.machine),
+    handle: readChart(handleMachine.machine),
+    request: readChart(interactiveRequestMachine.machine),
     supervisor: readChart(supervisorMachine),
-    task: readChart(taskMachine),
+    task: readChart(taskMachine.machine),
     order: readChart(orderMachine),
   };
 }

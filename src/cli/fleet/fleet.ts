@@ -7,7 +7,7 @@ import type { MetricsAddress } from '../../core/http/http-options.ts';
 import { type MetricsFormat, MetricsListener, type ReadinessPage } from '../../core/http/metrics-listener.ts';
 import { type Clock, systemClock, type Timer } from '../../core/kernel/clock.ts';
 import { commandFile } from '../../core/kernel/package-files.ts';
-import { initial, step } from '../../core/kernel/step.ts';
+import { initial, stepMachine } from '../../core/kernel/step-machine.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import { say } from '../usage.ts';
 import { mergeMetrics } from './fleet-metrics.ts';
@@ -159,13 +159,13 @@ class Fleet {
     slot.node = undefined;
     if (this.#stopping) return;
     const now = this.#clock.now();
-    slot.supervisor = step(supervisorMachine, slot.supervisor, { type: 'crash', at: now }) ?? slot.supervisor;
+    slot.supervisor = stepMachine(supervisorMachine, slot.supervisor, { type: 'crash', at: now }) ?? slot.supervisor;
     if (slot.supervisor.value === 'quarantined') return this.#parked(slot, why);
     const { delayMs } = slot.supervisor.context;
     say(`troupe serve: node ${slot.name} ${why}: restarting in ${delayMs} ms`, 'error');
     slot.restarts += 1;
     slot.timer = this.#clock.after(delayMs, () => {
-      slot.supervisor = step(supervisorMachine, slot.supervisor, { type: 'waited' }) ?? slot.supervisor;
+      slot.supervisor = stepMachine(supervisorMachine, slot.supervisor, { type: 'waited' }) ?? slot.supervisor;
       this.#launch(slot);
     });
   }

@@ -7,7 +7,7 @@ import type { Outbound } from '../codec/outbound/outbound.ts';
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../kernel/actor.ts';
 import { counted } from '../kernel/inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../kernel/inspection/records.ts';
-import { initial, step } from '../kernel/step.ts';
+import { step } from '../kernel/step.ts';
 import type {
   About,
   Bytes,
@@ -22,7 +22,7 @@ import { statusOfAnswer } from '../protocol/status.ts';
 import { EmitterQueue, type EmitterQueueOptions } from './emitter-queue.ts';
 
 /** The initial snapshot. Snapshots are immutable, so all emitters share it. */
-const INITIAL = initial(emitterMachine);
+const INITIAL = emitterMachine.initial;
 
 export interface EmitterOptions extends EmitterQueueOptions {
   readonly system: ActorSystem;
@@ -59,7 +59,7 @@ class Emitter implements Behaviour<EmitterMail> {
   }
 
   chart(): Charted {
-    return { machine: emitterMachine, snapshot: this.#snapshot };
+    return this.#snapshot.charted();
   }
 
   facts(): Facts {
@@ -75,7 +75,7 @@ class Emitter implements Behaviour<EmitterMail> {
   }
 
   state(): string {
-    return counted(this.#snapshot.value, this.#waiting);
+    return counted(this.#snapshot.path, this.#waiting);
   }
 
   receive(mail: EmitterMail): void {
@@ -121,8 +121,8 @@ class Emitter implements Behaviour<EmitterMail> {
   #step(event: EmitterEvent): void {
     const { connection, system } = this.#options;
     const recorder = { inspection: system.inspection, actor: addressOf(connection) };
-    this.#snapshot = step(emitterMachine, this.#snapshot, event, recorder) ?? this.#snapshot;
-    this.#flowing = this.#snapshot.value === 'flowing';
+    this.#snapshot = step(this.#snapshot, event, recorder) ?? this.#snapshot;
+    this.#flowing = this.#snapshot.path === 'flowing';
   }
 
   readonly #pass = (mail: ResultMail | Ask | Notification): void => {

@@ -7,7 +7,7 @@ import type { ActorSystem } from './actor-system.ts';
 import type { Actor, ActorIdentity, AfterTurn, Behaviour } from './behaviour.ts';
 import { currentTurn, type Turn } from './current-turn.ts';
 import type { ActorKind, Charted, Facts, LiveRecord, Waits } from './inspection/records.ts';
-import { initial, step } from './step.ts';
+import { initial, stepMachine } from './step-machine.ts';
 
 export type { ActorSystem } from './actor-system.ts';
 export type { Actor, ActorIdentity, AfterTurn, Behaviour } from './behaviour.ts';
@@ -188,7 +188,7 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, Turn, LiveRecord 
   #crash(mail: M, error: unknown): void {
     const { clock, inspection, quarantine } = this.#system;
     const before = this.#supervisor ?? initial(supervisorMachine, this.#behaviour.policy ?? DEFAULT_POLICY);
-    this.#supervisor = step(supervisorMachine, before, { type: 'crash', at: clock.now() }) ?? before;
+    this.#supervisor = stepMachine(supervisorMachine, before, { type: 'crash', at: clock.now() }) ?? before;
     if (this.#supervisor.value === 'quarantined' && this.#status === 'live') {
       this.#status = 'quarantined';
       quarantine.add(this.address, this.kind, messageOf(error), () => this.#release());

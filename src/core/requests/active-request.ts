@@ -4,7 +4,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import { type RequestEvent, requestMachine } from '../../../machines/request.ts';
-import { computedSteps, initial, step } from '../kernel/step.ts';
+import { step } from '../kernel/step.ts';
 import type { Auth } from '../messages/auth.ts';
 import type { ListView } from '../messages/authorization-rule.ts';
 import type { ClientFacts } from '../messages/client-facts.ts';
@@ -20,8 +20,7 @@ import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Operation } from '../protocol/operations.ts';
 
 const NO_SCOPES: readonly string[] = [];
-const RECEIVED = initial(requestMachine);
-const COMPUTED = computedSteps(requestMachine);
+const RECEIVED = requestMachine.initial;
 
 export class ActiveRequest implements RequestView {
   readonly kind = 'request';
@@ -102,10 +101,10 @@ export class ActiveRequest implements RequestView {
 
   /** Takes an event of its lifecycle. @returns false if its state does not accept the event; nothing happens then */
   take(event: RequestEvent['type']): boolean {
-    const next = COMPUTED.get(this.state)?.get(event) ?? step(requestMachine, this.state, { type: event });
+    const next = this.state.steps.get(event) ?? step(this.state, { type: event });
     if (!next) return false;
     this.state = next;
-    this.settled = next.hasTag('settled');
+    this.settled = next.tags.has('settled');
     return true;
   }
 

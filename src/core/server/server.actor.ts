@@ -3,7 +3,7 @@ import { type ServerEvent, serverMachine } from '../../../machines/server.ts';
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../kernel/actor.ts';
 import type { Timer } from '../kernel/clock.ts';
 import type { Charted, Facts, Waits } from '../kernel/inspection/records.ts';
-import { initial, step } from '../kernel/step.ts';
+import { step } from '../kernel/step.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Capabilities } from '../messages/offered-capabilities.ts';
 import { EMPTY, type Outcome } from '../messages/results.ts';
@@ -34,7 +34,7 @@ class ServerActor implements Behaviour<ServerMail> {
   readonly #options: ServerActorOptions;
   readonly #self: Mailbox<ServerMail>;
   readonly #busy = new Set<string>();
-  #snapshot = initial(serverMachine);
+  #snapshot = serverMachine.initial;
   #reason = '';
   #grace: Timer | undefined;
 
@@ -44,11 +44,11 @@ class ServerActor implements Behaviour<ServerMail> {
   }
 
   chart(): Charted {
-    return { machine: serverMachine, snapshot: this.#snapshot };
+    return this.#snapshot.charted();
   }
 
   waits(): readonly Waits[] {
-    if (this.#snapshot.value !== 'draining') return [];
+    if (this.#snapshot.path !== 'draining') return [];
     return [
       { what: `waiting for ${this.#busy.size} connections to finish their requests`, lasts: this.#options.graceMs },
     ];
@@ -59,7 +59,7 @@ class ServerActor implements Behaviour<ServerMail> {
   }
 
   state(): string {
-    return String(this.#snapshot.value);
+    return String(this.#snapshot.path);
   }
 
   receive(mail: ServerMail): void {
@@ -73,11 +73,11 @@ class ServerActor implements Behaviour<ServerMail> {
       case 'connection idle':
         this.#busy.delete(mail.connection);
         // While the server runs, the end of a connection changes nothing.
-        if (this.#busy.size === 0 && this.#snapshot.value === 'draining') this.#step({ type: 'idle' });
+        if (this.#busy.size === 0 && this.#snapshot.path === 'draining') this.#step({ type: 'idle' });
         return;
       case 'started':
         // Each transport reports that it has opened; the first report starts the server.
-        if (this.#snapshot.value === 'starting') this.#step(mail);
+        if (this.#snapshot.path === 'starting') this.#step(mail);
         return;
       default:
         return this.#step(mail);
@@ -96,11 +96,11 @@ class ServerActor implements Behaviour<ServerMail> {
   }
 
   #drain(reason: string, connections: readonly string[]): void {
-    const was = this.#snapshot.value;
+    const was = this.#snapshot.path;
     this.#reason ||= reason;
     for (const connection of connections) this.#busy.add(connection);
     this.#step({ type: 'drain' });
-    if (was === this.#snapshot.value || this.#snapshot.value !== 'draining') return;
+    if (was === this.#snapshot.path || this.#snapshot.path !== 'draining') return;
     this.#grace = this.#options.system.clock.after(this.#options.graceMs, () =>
       this.#self.send({ type: 'grace over' }),
     );
@@ -109,11 +109,11 @@ class ServerActor implements Behaviour<ServerMail> {
   }
 
   #step(event: ServerEvent): void {
-    const was = this.#snapshot.value;
+    const was = this.#snapshot.path;
     const recorder = { inspection: this.#options.system.inspection, actor: 'server' };
-    this.#snapshot = step(serverMachine, this.#snapshot, event, recorder) ?? this.#snapshot;
-    if (was === this.#snapshot.value) return;
-    if (this.#snapshot.value === 'stopping') {
+    this.#snapshot = step(this.#snapshot, event, recorder) ?? this.#snapshot;
+    if (was === this.#snapshot.path) return;
+    if (this.#snapshot.path === 'stopping') {
       this.#grace?.cancel();
       this.#options.stop(this.#reason);
     }

@@ -51,7 +51,7 @@ interface DormantSession {
 }
 
 /** Snapshots are immutable, so all sessions share it. */
-const HIBERNATING = sessionMachine.resolveState({ value: 'hibernating' });
+const HIBERNATING = sessionMachine.at('hibernating');
 
 /** The sessions that are not in memory. Their next request restores them. */
 export interface HibernatingSessions {
@@ -162,7 +162,7 @@ export class SessionRepository implements CellHolder {
     if (!dormant && store.isDamaged(actor)) return 'damaged';
     if (dormant?.row.principal !== principal) return undefined;
     // Another request restores it.
-    if (dormant.snapshot.value !== 'hibernating') return undefined;
+    if (dormant.snapshot.path !== 'hibernating') return undefined;
     const { row, survived } = dormant;
     const assertOwned = (): void => {
       if (this.#dormant.get(actor) !== dormant)
@@ -259,14 +259,14 @@ export class SessionRepository implements CellHolder {
     this.#pruning = clock.after(PRUNE_MS, () => {
       const now = clock.date();
       for (const dormant of this.#dormant.values())
-        if (dormant.snapshot.value === 'hibernating' && ended(dormant.row, now)) this.#end(dormant);
+        if (dormant.snapshot.path === 'hibernating' && ended(dormant.row, now)) this.#end(dormant);
       this.#pruneLater();
     });
   }
 }
 
 function take(dormant: DormantSession, type: SessionEvent['type']): void {
-  dormant.snapshot = step(sessionMachine, dormant.snapshot, { type }) ?? dormant.snapshot;
+  dormant.snapshot = step(dormant.snapshot, { type }) ?? dormant.snapshot;
 }
 
 function ended({ expires }: ActorRow, now: number): boolean {

@@ -5,11 +5,10 @@
 import { type SessionEvent, sessionMachine } from '../../../machines/session.ts';
 import { belongsToOther } from '../emitters/topics.ts';
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../kernel/actor.ts';
-import { pathOf } from '../kernel/charts/paths.ts';
 import type { Timer } from '../kernel/clock.ts';
 import { nameOfClient } from '../kernel/inspection/display-names.ts';
 import type { Charted, Facts } from '../kernel/inspection/records.ts';
-import { initial, step } from '../kernel/step.ts';
+import { step } from '../kernel/step.ts';
 import type { ClientFacts, SessionFacts } from '../messages/client-facts.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import type { EmitterMail } from '../messages/emitter-messages.ts';
@@ -27,8 +26,8 @@ import { respond } from '../requests/active-request.ts';
 import { ClientRequests } from './client-requests.ts';
 
 /** The initial snapshots of a new session and of a restored one. Snapshots are immutable, so all sessions share them. */
-const INITIAL = initial(sessionMachine);
-const WAKING = sessionMachine.resolveState({ value: 'waking' });
+const INITIAL = sessionMachine.initial;
+const WAKING = sessionMachine.at('waking');
 
 /** Mail that does not make an idle session active: announcements, which 10,000 sessions may receive at once, and its end. */
 const NO_USE: readonly SessionMail['type'][] = [
@@ -146,7 +145,7 @@ class Session implements Behaviour<SessionMail> {
   }
 
   chart(): Charted {
-    return { machine: sessionMachine, snapshot: this.#snapshot };
+    return this.#snapshot.charted();
   }
 
   facts(): Facts {
@@ -156,7 +155,7 @@ class Session implements Behaviour<SessionMail> {
   }
 
   state(): string {
-    return pathOf(this.#snapshot);
+    return this.#snapshot.path;
   }
 
   receive(mail: SessionMail): void {
@@ -254,7 +253,7 @@ class Session implements Behaviour<SessionMail> {
   #step(event: SessionEvent): void {
     const recorder = { inspection: this.#options.system.inspection, actor: `session/${this.#options.connection}` };
     const was = this.#snapshot;
-    this.#snapshot = step(sessionMachine, this.#snapshot, event, recorder) ?? this.#snapshot;
+    this.#snapshot = step(this.#snapshot, event, recorder) ?? this.#snapshot;
     this.#serving = this.#snapshot.hasTag('serving');
     this.#announcing = this.#snapshot.hasTag('announcing');
     if (this.#snapshot === was) return;

@@ -3,7 +3,7 @@ import { type InputRequestEvent, inputRequestMachine } from '../../../machines/i
 import type { ActorSystem } from '../../core/kernel/actor-system.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import type { Waits } from '../../core/kernel/inspection/records.ts';
-import { initial, step } from '../../core/kernel/step.ts';
+import { step } from '../../core/kernel/step.ts';
 import { CANCELLED, errorTypeOfCode } from '../../core/kernel/telemetry/metrics.ts';
 import type { ClientFacts } from '../../core/messages/client-facts.ts';
 import type { Question, RepliedMail, Reply } from '../../core/messages/client-input.ts';
@@ -15,7 +15,7 @@ import { isObject } from '../../core/protocol/json.ts';
 import { cannotAsk } from './declared-capabilities.ts';
 
 /** The initial snapshot, shared by all because snapshots are immutable. */
-const INITIAL = initial(inputRequestMachine);
+const INITIAL = inputRequestMachine.initial;
 
 export interface PendingInputOptions {
   readonly system: ActorSystem;
@@ -60,8 +60,8 @@ export class PendingInput {
       kind: 'ask',
       parent,
       label,
-      state: () => this.#snapshot.value,
-      chart: () => ({ machine: inputRequestMachine, snapshot: this.#snapshot }),
+      state: () => this.#snapshot.path,
+      chart: () => this.#snapshot.charted(),
       facts: () => ({ key: question.key, method: question.request.method, asks: question.request.params }),
       waits: () => this.waits(),
     });
@@ -122,14 +122,14 @@ export class PendingInput {
     const ms = clock.now() - this.#asked;
     metrics.answered(this.question.request.method, ms, error);
     this.#span?.end({ error, seconds: ms / 1_000 });
-    inspection.stated(this.#address, this.#snapshot.value);
-    inspection.gone(this.#address, `it was ${this.#snapshot.value}`);
+    inspection.stated(this.#address, this.#snapshot.path);
+    inspection.gone(this.#address, `it was ${this.#snapshot.path}`);
     return true;
   }
 
   #step(event: InputRequestEvent): void {
     const recorder = { inspection: this.#options.system.inspection, actor: this.#address };
-    this.#snapshot = step(inputRequestMachine, this.#snapshot, event, recorder) ?? this.#snapshot;
+    this.#snapshot = step(this.#snapshot, event, recorder) ?? this.#snapshot;
   }
 }
 

@@ -9,7 +9,7 @@ import { type Behaviour, spawn } from '../../core/kernel/actor.ts';
 import { counted, factsOf, nameOfOperation } from '../../core/kernel/inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../../core/kernel/inspection/records.ts';
 import { fieldsOf } from '../../core/kernel/operator-log.ts';
-import { initial, step } from '../../core/kernel/step.ts';
+import { step } from '../../core/kernel/step.ts';
 import type { Question, Reply } from '../../core/messages/client-input.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
@@ -26,7 +26,7 @@ import { makeInteractive } from './interactive-mailbox.ts';
 import type { InteractiveRequestEntry } from './interactive-request-entry.ts';
 
 /** The initial snapshot, shared by all because snapshots are immutable. */
-const INITIAL = initial(interactiveRequestMachine);
+const INITIAL = interactiveRequestMachine.initial;
 
 /** Starts to track the request of an entry. */
 export function spawnInteractiveRequest(entry: InteractiveRequestEntry): void {
@@ -70,11 +70,11 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   }
 
   state(): string {
-    return counted(this.#snapshot.value, this.#open.size);
+    return counted(this.#snapshot.path, this.#open.size);
   }
 
   chart(): Charted {
-    return { machine: interactiveRequestMachine, snapshot: this.#snapshot };
+    return this.#snapshot.charted();
   }
 
   facts(): Facts {
@@ -158,7 +158,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
     if (this.#open.size === 0) return;
     this.#step({ type: this.#open.streaming ? 'ask' : 'collect' });
     // The user of a session gets the full time from each question on.
-    if (this.#snapshot.value === 'asking') this.#open.startTimeout(this.#request, this.#self);
+    if (this.#snapshot.path === 'asking') this.#open.startTimeout(this.#request, this.#self);
   }
 
   #detach(task: Mailbox<CarryingMail>): void {
@@ -190,7 +190,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
    */
   #suspend(): void {
     // The questions may have been answered in the meantime, or asked in another way.
-    if (this.#snapshot.value !== 'collecting') return;
+    if (this.#snapshot.path !== 'collecting') return;
     this.#step({ type: 'suspend' });
     this.#round += 1;
     const open = this.#open.questions;
@@ -220,7 +220,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
    * client may send the same request again and finds everything unchanged.
    */
   #stored({ request, outcome, error }: Extract<InteractiveRequestMail, { type: 'stored' }>): void {
-    const final = this.#snapshot.value === 'storing result';
+    const final = this.#snapshot.path === 'storing result';
     if (error === undefined) return final ? this.#finish(outcome) : respond(request, outcome);
     if (final) this.#step({ type: 'unsaved' });
     // The client has not received these questions.
@@ -296,7 +296,7 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   #fail(event: Extract<InteractiveRequestEvent, { type: 'cancel' | 'expire' }>, reason: Error): void {
     const before = this.#snapshot;
     this.#step(event);
-    if (this.#snapshot.value === before.value) return;
+    if (this.#snapshot.path === before.path) return;
     this.#open.failAll(reason);
     this.#open.stopTimeout();
     // The client of a session still waits for the result of the handler.
@@ -358,11 +358,11 @@ class InteractiveRequest implements Behaviour<InteractiveRequestMail> {
   #step(event: InteractiveRequestEvent): void {
     const before = this.#snapshot;
     const recorder = { inspection: this.#entry.system.inspection, actor: this.#self.address };
-    this.#snapshot = step(interactiveRequestMachine, before, event, recorder) ?? before;
+    this.#snapshot = step(before, event, recorder) ?? before;
     const awaiting = this.#snapshot.hasTag('awaiting');
     if (awaiting !== before.hasTag('awaiting')) this.#entry.run.waits(awaiting);
     // Collects the other questions that the handler asks in the same turn.
-    if (this.#snapshot.value === 'collecting' && before.value !== 'collecting')
+    if (this.#snapshot.path === 'collecting' && before.path !== 'collecting')
       this.#entry.system.clock.soon(() => this.#self.send({ type: 'collected' }));
   }
 

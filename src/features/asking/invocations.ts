@@ -14,6 +14,7 @@ import type {
   UrlElicitation,
 } from '../../core/execution/questions.ts';
 import { processWide } from '../../core/kernel/global-registry.ts';
+import { Lazy } from '../../core/kernel/lazy.ts';
 import type { AuthorSchema, Infer } from '../../core/schema/schema-types.ts';
 
 /**
@@ -41,7 +42,19 @@ type Asked = 'the user' | 'the user to open a page' | 'the model of the client' 
 /** The addressee of each logic, for the description of a machine. */
 const addressees = new WeakMap<object, Asked>();
 
-function asking<L extends object>(whom: Asked, logic: L): L {
+/**
+ * The logic of an invocation. It loads XState when an actor first runs it: a server without statecharts needs none. It has no
+ * `restoreSnapshot`: XState then restores the stored snapshot as it is, as its own promises do.
+ */
+function asking<O, I>(whom: Asked, ask: Parameters<typeof fromPromise<O, I>>[0]): PromiseActorLogic<O, I> {
+  const made = new Lazy(() => fromPromise(ask));
+  const logic: PromiseActorLogic<O, I> = {
+    config: ask,
+    transition: (...step) => made.value.transition(...step),
+    start: (...started) => made.value.start?.(...started),
+    getInitialSnapshot: (...begun) => made.value.getInitialSnapshot(...begun),
+    getPersistedSnapshot: (...stored) => made.value.getPersistedSnapshot(...stored),
+  };
   addressees.set(logic, whom);
   return logic;
 }
@@ -61,9 +74,8 @@ export function askedBy(logic: unknown): Asked | undefined {
  *   invoke: { src: 'elicit', input: { message: 'Which size?', schema }, onDone: 'packing', onError: 'unasked' },
  * });
  */
-export const elicit: PromiseActorLogic<Answered<unknown>, Elicitation> = asking(
-  'the user',
-  fromPromise(({ input, self, signal }) => asked(self, signal, { elicit: input })),
+export const elicit: PromiseActorLogic<Answered<unknown>, Elicitation> = asking('the user', ({ input, self, signal }) =>
+  asked(self, signal, { elicit: input }),
 );
 
 /**
@@ -77,28 +89,27 @@ export const elicit: PromiseActorLogic<Answered<unknown>, Elicitation> = asking(
 export function elicitWith<const S extends AuthorSchema>(
   schema: S,
 ): PromiseActorLogic<Answered<Infer<S>>, { readonly message: string }> {
-  return asking(
-    'the user',
-    fromPromise(({ input, self, signal }) => asked(self, signal, { elicit: { message: input.message, schema } })),
+  return asking('the user', ({ input, self, signal }) =>
+    asked(self, signal, { elicit: { message: input.message, schema } }),
   );
 }
 
 /** Asks the user to open a page, like `ctx.elicitUrl`. */
 export const elicitUrl: PromiseActorLogic<UrlAnswered, UrlElicitation> = asking(
   'the user to open a page',
-  fromPromise(({ input, self, signal }) => asked(self, signal, { elicitUrl: input })),
+  ({ input, self, signal }) => asked(self, signal, { elicitUrl: input }),
 );
 
 /** Asks the client's model, like `ctx.sample`. */
 export const sample: PromiseActorLogic<Sampled, Sampling> = asking(
   'the model of the client',
-  fromPromise(({ input, self, signal }) => asked(self, signal, { sample: input })),
+  ({ input, self, signal }) => asked(self, signal, { sample: input }),
 );
 
 /** Asks for the user's directories, like `ctx.roots`. */
 export const roots: PromiseActorLogic<readonly Root[], void> = asking(
   'for the directories of the user',
-  fromPromise(({ self, signal }) => asked(self, signal, { roots: true })),
+  ({ self, signal }) => asked(self, signal, { roots: true }),
 );
 
 /**

@@ -1,10 +1,9 @@
 /** The node: joins the others in a shared store, claims its share of the cells, and lets go of cells. Governed by `machines/node.ts`. */
 import { createHmac, randomInt } from 'node:crypto';
 import { type NodeEvent, nodeMachine } from '../../../machines/node.ts';
-import { pathOf } from '../../core/kernel/charts/paths.ts';
 import type { Clock, Timer } from '../../core/kernel/clock.ts';
 import { errorFields, type RuntimeLog } from '../../core/kernel/operator-log.ts';
-import { initial, step } from '../../core/kernel/step.ts';
+import { step } from '../../core/kernel/step.ts';
 import type { CellHolder } from '../../core/messages/cell-holder.ts';
 import { CELLS } from '../../core/protocol/cell.ts';
 import { messageOf } from '../../core/protocol/json.ts';
@@ -88,7 +87,7 @@ const FIRST_CELLS_MS = 5_000;
 export class ClusterNode implements Placement {
   readonly #options: ClusterNodeOptions;
   readonly #cells = new OwnedCells();
-  #state = initial(nodeMachine);
+  #state = nodeMachine.initial;
   #member: Member | undefined;
   #address = '';
   #peersById: ReadonlyMap<string, Peer> = new Map();
@@ -230,7 +229,7 @@ export class ClusterNode implements Placement {
     };
     return {
       node: this.#member?.id,
-      state: pathOf(this.#state),
+      state: this.#state.path,
       cells: this.#cells.size,
       moving: this.#cells.all().length - this.#cells.size,
       free,
@@ -739,7 +738,7 @@ export class ClusterNode implements Placement {
   }
 
   #step(event: NodeEvent['type']): boolean {
-    const next = step(nodeMachine, this.#state, { type: event });
+    const next = step(this.#state, { type: event });
     if (!next) return false;
     this.#state = next;
     return true;

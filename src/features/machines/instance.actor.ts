@@ -6,7 +6,7 @@ import { supervisorMachine } from '../../../machines/supervisor.ts';
 import type { Context } from '../../core/execution/context.ts';
 import { pathOf } from '../../core/kernel/charts/paths.ts';
 import { isoOf } from '../../core/kernel/clock.ts';
-import { initial, step } from '../../core/kernel/step.ts';
+import { initial, stepMachine } from '../../core/kernel/step-machine.ts';
 import { heapBytes } from '../../core/protocol/heap.ts';
 import { StoreError, type Write } from '../../core/store/store.ts';
 import { type ActivatedFrom, Activation, bytesOf } from './activation.ts';
@@ -298,7 +298,7 @@ export class Instance implements TurnLoopOwner {
   crashed(events: readonly AnyEventObject[], error: unknown): void {
     const { clock, inspection } = this.#host;
     const crash = { type: 'crash', at: clock.now() } as const;
-    this.#supervisor = step(supervisorMachine, this.#supervisor, crash) ?? this.#supervisor;
+    this.#supervisor = stepMachine(supervisorMachine, this.#supervisor, crash) ?? this.#supervisor;
     const quarantined = this.#supervisor.matches('quarantined');
     const mail = events.map(({ type }) => type).join(', ') || 'its start';
     if (inspection.on)

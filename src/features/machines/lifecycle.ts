@@ -1,16 +1,15 @@
 /** The lifecycle of one instance, which `machines/handle.ts` decides: the instance does what the chart accepts, and nothing else. */
 import { type HandleLifeEvent, type HandleLifeTag, handleMachine } from '../../../machines/handle.ts';
-import { pathOf } from '../../core/kernel/charts/paths.ts';
-import { initial, step } from '../../core/kernel/step.ts';
+import { step } from '../../core/kernel/step.ts';
 
-const HIBERNATING = initial(handleMachine);
+const HIBERNATING = handleMachine.initial;
 
 export class InstanceLifecycle {
   #state = HIBERNATING;
 
   /** The name of the outermost state that operators see, such as `waking`. */
   get name(): string {
-    const [outer = '', inner = ''] = pathOf(this.#state).split('.');
+    const [outer = '', inner = ''] = this.#state.path.split('.');
     return outer === 'live' ? inner : outer;
   }
 
@@ -24,12 +23,12 @@ export class InstanceLifecycle {
   }
 
   can(event: HandleLifeEvent['type']): boolean {
-    return step(handleMachine, this.#state, { type: event }) !== undefined;
+    return step(this.#state, { type: event }) !== undefined;
   }
 
   /** Takes an event. @returns false if the current state does not accept it; nothing happens then */
   take(event: HandleLifeEvent['type']): boolean {
-    const next = step(handleMachine, this.#state, { type: event });
+    const next = step(this.#state, { type: event });
     if (!next) return false;
     this.#state = next;
     return true;

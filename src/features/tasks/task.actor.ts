@@ -7,7 +7,7 @@ import { type Behaviour, spawn } from '../../core/kernel/actor.ts';
 import { isoOf } from '../../core/kernel/clock.ts';
 import { counted } from '../../core/kernel/inspection/display-names.ts';
 import type { Charted, Facts, Waits } from '../../core/kernel/inspection/records.ts';
-import { initial, step } from '../../core/kernel/step.ts';
+import { step } from '../../core/kernel/step.ts';
 import type { InputRequest, Reply } from '../../core/messages/client-input.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
@@ -25,7 +25,7 @@ import type { TaskSnapshot } from './task-snapshot.ts';
 import { TaskWaiters } from './task-waiters.ts';
 
 /** The initial snapshot, shared by all because snapshots are immutable. */
-const INITIAL = initial(taskMachine);
+const INITIAL = taskMachine.initial;
 
 /** The abort reason of the handler's signal. */
 export class TaskCancelled extends Error {
@@ -93,7 +93,7 @@ class Task implements Behaviour<TaskMail> {
     this.#replies = { ...was?.replies };
     this.#createdAt = was?.createdAt ?? isoOf(system.clock.date());
     this.#updatedAt = was?.updatedAt ?? this.#createdAt;
-    if (was) this.#snapshot = taskMachine.resolveState({ value: was.status });
+    if (was) this.#snapshot = taskMachine.at(was.status);
     this.#message = was?.message;
     this.#outcome = was?.outcome;
     this.#persistence = new TaskPersistence(entry);
@@ -122,11 +122,11 @@ class Task implements Behaviour<TaskMail> {
   }
 
   state(): string {
-    return counted(this.#snapshot.value, this.#questions.size);
+    return counted(this.#snapshot.path, this.#questions.size);
   }
 
   chart(): Charted {
-    return { machine: taskMachine, snapshot: this.#snapshot };
+    return this.#snapshot.charted();
   }
 
   facts(): Facts {
@@ -154,7 +154,7 @@ class Task implements Behaviour<TaskMail> {
     } = this.#entry;
     return {
       id,
-      status: this.#snapshot.value,
+      status: this.#snapshot.path,
       message: this.#message,
       createdAt: this.#createdAt,
       updatedAt: this.#updatedAt,
@@ -239,7 +239,7 @@ class Task implements Behaviour<TaskMail> {
   #cancelFor(request: RequestView): void {
     const acknowledges = request.client.dialect.tasks === 'extension';
     if (this.#ended && !acknowledges) {
-      const why = `params.taskId: this task has already ended (${this.#snapshot.value}) and cannot be cancelled`;
+      const why = `params.taskId: this task has already ended (${this.#snapshot.path}) and cannot be cancelled`;
       return respond(request, { ok: false, error: { code: ErrorCode.InvalidParams, message: why } });
     }
     this.#cancel('the client cancelled it');
@@ -322,7 +322,7 @@ class Task implements Behaviour<TaskMail> {
   #step(event: TaskEvent): void {
     const { record, system } = this.#entry;
     const recorder = { inspection: system.inspection, actor: taskAddress(record.id) };
-    this.#snapshot = step(taskMachine, this.#snapshot, event, recorder) ?? this.#snapshot;
+    this.#snapshot = step(this.#snapshot, event, recorder) ?? this.#snapshot;
     this.#changed();
   }
 

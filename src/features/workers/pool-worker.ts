@@ -6,7 +6,7 @@ import type { Worker } from 'node:worker_threads';
 import { type PoolWorkerEvent, poolWorkerMachine } from '../../../machines/pool-worker.ts';
 import type { Context } from '../../core/execution/context.ts';
 import type { Clock, Timer } from '../../core/kernel/clock.ts';
-import { initial, step } from '../../core/kernel/step.ts';
+import { step } from '../../core/kernel/step.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import type { ThreadSource } from '../../core/registry/define.ts';
 import type { PoolMail, ThreadMail, TransferredResult } from './pool-protocol.ts';
@@ -41,7 +41,7 @@ export class PoolWorker {
   readonly #options: PoolWorkerOptions;
   readonly #worker: Worker;
   /** Decides what the thread may do now. */
-  #state = initial(poolWorkerMachine);
+  #state = poolWorkerMachine.initial;
   #call: PoolCall | undefined;
   #timer: Timer | undefined;
   #died = 'it called process.exit';
@@ -106,7 +106,7 @@ export class PoolWorker {
 
   /** @returns false if the current state does not accept the event; nothing happens then */
   #take(event: PoolWorkerEvent['type']): boolean {
-    const next = step(poolWorkerMachine, this.#state, { type: event });
+    const next = step(this.#state, { type: event });
     if (next) this.#state = next;
     return next !== undefined;
   }

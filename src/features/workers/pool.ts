@@ -6,7 +6,7 @@ import type { SnapshotFrom } from 'xstate';
 import { supervisorMachine } from '../../../machines/supervisor.ts';
 import type { Context } from '../../core/execution/context.ts';
 import type { ActorSystem } from '../../core/kernel/actor-system.ts';
-import { initial, step } from '../../core/kernel/step.ts';
+import { initial, stepMachine } from '../../core/kernel/step-machine.ts';
 import { ErrorCode, ProtocolError, ToolError } from '../../core/protocol/errors.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import type { ThreadSource } from '../../core/registry/define.ts';
@@ -141,7 +141,7 @@ export class Pool {
     // Its executor logs the error.
     reject(new Error(`${label} crashed the thread that it ran in: ${why}`));
     const before = this.#supervisors.get(label) ?? initial(supervisorMachine, POLICY);
-    const now = step(supervisorMachine, before, { type: 'crash', at: clock.now() }) ?? before;
+    const now = stepMachine(supervisorMachine, before, { type: 'crash', at: clock.now() }) ?? before;
     this.#supervisors.set(label, now);
     if (now.value !== 'quarantined' || before.value === 'quarantined') return;
     quarantine.add(`cpu/${label}`, 'executor', why, () => void this.#supervisors.delete(label));

@@ -7,7 +7,7 @@ import { supervisorMachine } from '../../../machines/supervisor.ts';
 import { systemClock, type Timer } from '../../core/kernel/clock.ts';
 import { processWide } from '../../core/kernel/global-registry.ts';
 import { errorFields, type RuntimeLog } from '../../core/kernel/operator-log.ts';
-import { initial, step } from '../../core/kernel/step.ts';
+import { initial, stepMachine } from '../../core/kernel/step-machine.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import {
   type Blocked,
@@ -141,7 +141,7 @@ class ProcessWatchdog implements Watchdog {
   #again(): void {
     if (this.#stopped) return;
     const crash = { type: 'crash', at: systemClock.now() } as const;
-    this.#supervisor = step(supervisorMachine, this.#supervisor, crash) ?? this.#supervisor;
+    this.#supervisor = stepMachine(supervisorMachine, this.#supervisor, crash) ?? this.#supervisor;
     if (this.#supervisor.value === 'quarantined')
       return this.#options.log(
         'error',
@@ -149,7 +149,7 @@ class ProcessWatchdog implements Watchdog {
         { event: 'blocked' },
       );
     this.#starting = systemClock.after(this.#supervisor.context.delayMs, () => {
-      this.#supervisor = step(supervisorMachine, this.#supervisor, { type: 'waited' }) ?? this.#supervisor;
+      this.#supervisor = stepMachine(supervisorMachine, this.#supervisor, { type: 'waited' }) ?? this.#supervisor;
       this.#start();
     });
   }

@@ -11,7 +11,7 @@ import { pathOf } from '../../core/kernel/charts/paths.ts';
 import type { Timer } from '../../core/kernel/clock.ts';
 import type { Charted, Facts } from '../../core/kernel/inspection/records.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
-import { initial, step } from '../../core/kernel/step.ts';
+import { initial, stepMachine } from '../../core/kernel/step-machine.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { SubscriptionsMail } from '../../core/messages/subscription-messages.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
@@ -257,7 +257,7 @@ class MountActor implements Behaviour<MountMail> {
   #step(event: MountEvent): void {
     const before = this.#snapshot;
     const recorder = { inspection: this.#options.system.inspection, actor: `mount/${this.#options.name}` };
-    this.#snapshot = step(mountMachine, before, event, recorder) ?? before;
+    this.#snapshot = stepMachine(mountMachine, before, event, recorder) ?? before;
     if (before !== this.#snapshot && this.state() !== pathOf(before))
       this.#entered(before.hasTag('listing'), before.hasTag('offering'));
   }

@@ -1,14 +1,17 @@
 /** A step of a chart: what XState computes, once for each state and event. */
 import { readdirSync } from 'node:fs';
 import * as assert from 'uvu/assert';
-import { type AnyMachineSnapshot, type AnyStateMachine, StateMachine, transition } from 'xstate';
+import { type AnyMachineSnapshot, initialTransition, transition } from 'xstate';
+import { Chart, type ChartState } from '../../../machines/chart/chart.ts';
 import { emitterMachine } from '../../../machines/emitter.ts';
 import { handleMachine } from '../../../machines/handle.ts';
 import { supervisorMachine } from '../../../machines/supervisor.ts';
+import { nodesOf, readChart } from '../../../src/core/kernel/charts/chart.ts';
 import { pathOf } from '../../../src/core/kernel/charts/paths.ts';
 import { Inspection } from '../../../src/core/kernel/inspection/inspection.ts';
 import type { InspectionRecord } from '../../../src/core/kernel/inspection/records.ts';
-import { initial, step } from '../../../src/core/kernel/step.ts';
+import { step } from '../../../src/core/kernel/step.ts';
+import { initial, stepMachine } from '../../../src/core/kernel/step-machine.ts';
 import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
@@ -17,59 +20,93 @@ const test = suite('step');
 
 const folder = new URL('../../../machines/', import.meta.url);
 
+type AnyChart = Chart<{ readonly type: string }, string>;
+
 /** The charts without context of `machines/`. */
-async function charts(): Promise<readonly AnyStateMachine[]> {
+async function charts(): Promise<readonly AnyChart[]> {
   const files = readdirSync(folder).filter((file) => file.endsWith('.ts'));
   const modules: readonly object[] = await Promise.all(files.map((file) => import(moduleUrl(`machines/${file}`))));
   return modules
     .flatMap((module) => Object.values(module))
-    .filter((value): value is AnyStateMachine => value instanceof StateMachine && !value.config.context);
+    .filter((value): value is AnyChart => value instanceof Chart);
 }
 
+const tagsOf = ({ machine }: AnyChart): readonly string[] =>
+  nodesOf(readChart(machine)).flatMap(({ tags = [] }) => tags);
+
 test('a step is the transition of XState in every state and for every event, and each state is one object', async () => {
-  const machines = await charts();
-  assert.ok(machines.length >= 9, `${machines.length} charts`);
-  for (const machine of machines) {
-    const seen = new Map<string, AnyMachineSnapshot>();
-    const open: AnyMachineSnapshot[] = [initial(machine)];
-    for (let state = open.pop(); state; state = open.pop()) {
-      assert.is(seen.get(pathOf(state)) ?? state, state);
-      if (seen.has(pathOf(state))) continue;
-      seen.set(pathOf(state), state);
-      for (const type of machine.events) {
-        const next: AnyMachineSnapshot | undefined = step(machine, state, { type });
-        const what = `${machine.id}: ${type} in ${pathOf(state)}`;
-        assert.is(next !== undefined, state.status === 'active' && state.can({ type }), what);
-        assert.is(step(machine, state, { type }), next, what);
-        if (!next) continue;
-        assert.is(pathOf(next), pathOf(transition(machine, state, { type })[0]), what);
-        open.push(next);
+  const all = await charts();
+  assert.ok(all.length >= 9, `${all.length} charts`);
+  for (const chart of all) {
+    const { machine } = chart;
+    const tags = tagsOf(chart);
+    const seen = new Map<string, ChartState<{ readonly type: string }, string>>();
+    const open: [ChartState<{ readonly type: string }, string>, AnyMachineSnapshot][] = [
+      [chart.initial, initialTransition(machine)[0]],
+    ];
+    for (let pair = open.pop(); pair; pair = open.pop()) {
+      const [state, snapshot] = pair;
+      assert.is(seen.get(state.path) ?? state, state);
+      assert.is(state.path, pathOf(snapshot));
+      assert.is(state.status, snapshot.status);
+      for (const tag of tags)
+        assert.is(state.hasTag(tag), snapshot.hasTag(tag), `${chart.id}: ${tag} in ${state.path}`);
+      assert.equal(state.charted().snapshot.toJSON(), snapshot.toJSON());
+      assert.is(chart.at(state.path), state);
+      if (seen.has(state.path)) continue;
+      seen.set(state.path, state);
+      for (const type of [...machine.events, 'nonsense']) {
+        const next = step(state, { type });
+        const what = `${chart.id}: ${type} in ${state.path}`;
+        assert.is(next !== undefined, snapshot.status === 'active' && snapshot.can({ type }), what);
+        assert.is(step(state, { type }), next, what);
+        if (next) open.push([next, transition(machine, snapshot, { type })[0]]);
       }
     }
-    assert.ok(seen.size > 2, machine.id);
+    assert.ok(seen.size > 2, chart.id);
   }
 });
 
 test('an event that leads to the same state is accepted, and one that the state does not know is not', () => {
-  const waking = step(handleMachine, initial(handleMachine), { type: 'wake' });
+  const waking = step(handleMachine.initial, { type: 'wake' });
   assert.ok(waking);
-  assert.is(step(handleMachine, waking, { type: 'restart' }), waking);
-  assert.is(step(handleMachine, waking, { type: 'durable' }), undefined);
+  assert.is(step(waking, { type: 'restart' }), waking);
+  assert.is(step(waking, { type: 'durable' }), undefined);
 });
 
-test('a state that was resolved from stored data takes the same steps', () => {
-  const resolved = handleMachine.resolveState({ value: { live: 'waking' } });
-  const waking = step(handleMachine, initial(handleMachine), { type: 'wake' });
-  assert.ok(waking);
-  assert.is(step(handleMachine, resolved, { type: 'activated' }), step(handleMachine, waking, { type: 'activated' }));
+test('a target is a sibling, a state inside, or an id with a path, as XState reads them', () => {
+  const chart = new Chart<{ type: 'sibling' | 'inner' | 'id' | 'out' }>({
+    id: 'targets',
+    initial: 'a',
+    on: { out: '.b' },
+    states: {
+      a: {
+        initial: 'one',
+        on: { sibling: 'b', inner: '.two', id: '#deep.y' },
+        states: { one: {}, two: { on: { sibling: 'one' } } },
+      },
+      b: { id: 'deep', initial: 'x', states: { x: {}, y: { type: 'final' } } },
+    },
+  });
+  const begin = chart.initial;
+  for (const type of ['sibling', 'inner', 'id', 'out'] as const) {
+    const [snapshot] = transition(chart.machine, begin.charted().snapshot, { type });
+    assert.is(begin.step(type)?.path, pathOf(snapshot), type);
+    assert.is(begin.step(type)?.status, snapshot.status, type);
+  }
+  assert.is(begin.step('inner')?.step('sibling'), begin);
+});
+
+test('a path that the chart does not have is an error that names the states that exist', () => {
+  assert.throws(() => handleMachine.at('live.asleep'), /expected one of hibernating, .* in live, got asleep/);
 });
 
 test('the steps of a chart with context depend on its context', () => {
   const policy = { restarts: 1, windowMs: 1_000 };
-  const once = step(supervisorMachine, initial(supervisorMachine, policy), { type: 'crash', at: 0 });
+  const once = stepMachine(supervisorMachine, initial(supervisorMachine, policy), { type: 'crash', at: 0 });
   assert.is(once?.value, 'tolerating');
-  assert.is(once && step(supervisorMachine, once, { type: 'crash', at: 2_000 })?.value, 'tolerating');
-  assert.is(once && step(supervisorMachine, once, { type: 'crash', at: 1 })?.value, 'quarantined');
+  assert.is(once && stepMachine(supervisorMachine, once, { type: 'crash', at: 2_000 })?.value, 'tolerating');
+  assert.is(once && stepMachine(supervisorMachine, once, { type: 'crash', at: 1 })?.value, 'quarantined');
 });
 
 test('an inspection records each step with its transitions, and an event that no state handles', () => {
@@ -77,14 +114,14 @@ test('an inspection records each step with its transitions, and an event that no
   const records: InspectionRecord[] = [];
   inspection.listen((record) => records.push(record));
   const recorder = { inspection, actor: 'emitter/1' };
-  const slow = step(emitterMachine, initial(emitterMachine), { type: 'slow' }, recorder);
+  const slow = step(emitterMachine.initial, { type: 'slow' }, recorder);
   assert.ok(slow);
-  assert.is(step(emitterMachine, slow, { type: 'slow' }, recorder), undefined);
+  assert.is(step(slow, { type: 'slow' }, recorder), undefined);
   assert.equal(
     records.map((record) => record.type === 'step' && [record.actor, record.snapshot.value, record.handled]),
     [
-      ['emitter/1', slow.value, true],
-      ['emitter/1', slow.value, false],
+      ['emitter/1', slow.path, true],
+      ['emitter/1', slow.path, false],
     ],
   );
 });

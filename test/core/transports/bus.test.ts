@@ -31,3 +31,32 @@ test('a listener that throws is a fault, and the next listener still receives th
     ['authentication.failed'],
   );
 });
+
+test('an event goes to the listeners that existed when it was emitted, as often as each has subscribed', () => {
+  const bus = new Bus();
+  const received: string[] = [];
+  const twice = () => received.push('twice');
+  bus.on('client.limited', () => {
+    received.push('first');
+    stop();
+    bus.on('client.limited', () => received.push('late'));
+  });
+  const stop = bus.on('client.limited', twice);
+  bus.on('client.limited', twice);
+  const event = { principal: 'a', option: 'limits.maxSessions', remoteAddress: undefined };
+  bus.emit('client.limited', event);
+  assert.equal(received.splice(0), ['first', 'twice', 'twice']);
+  bus.emit('client.limited', event);
+  assert.equal(received, ['first', 'twice', 'late']);
+});
+
+test('a listener of faults that throws causes no further fault', () => {
+  const bus = new Bus();
+  let faults = 0;
+  bus.on('fault', () => {
+    faults++;
+    throw new Error('broken, too');
+  });
+  bus.emit('fault', { where: 'connection.text', error: new Error('broken') });
+  assert.is(faults, 1);
+});

@@ -7,7 +7,7 @@ import { suite } from '../../harness/door.ts';
 
 const test = suite('the lifecycle of an instance');
 
-const EVENTS = handleMachine.events.filter((type): type is HandleLifeEvent['type'] => type !== '*');
+const EVENTS = handleMachine.machine.events.filter((type): type is HandleLifeEvent['type'] => type !== '*');
 const TAGS: readonly HandleLifeTag[] = ['loaded', 'ready', 'pending', 'changed', 'away'];
 
 test('an instance that is committing serves no call, and a change meanwhile waits for the next turn', () => {

@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type AnyStateMachine, StateMachine } from 'xstate';
+import { Chart } from '../../../machines/chart/chart.ts';
 import { readChart } from '../../../src/core/kernel/charts/chart.ts';
 import { toTable } from '../../../src/core/kernel/charts/table.ts';
 import { toMermaid } from '../../../src/features/charts/mermaid.ts';
@@ -30,6 +31,7 @@ async function load(name: string): Promise<AnyStateMachine> {
   const module: Record<string, unknown> = await import(moduleUrl(`machines/${name}.ts`));
   const exported = `${name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())}Machine`;
   const machine = module[exported];
+  if (machine instanceof Chart) return machine.machine;
   if (machine instanceof StateMachine) return machine;
   throw new Error(`machines/${name}.ts: expected it to export ${exported}`);
 }
