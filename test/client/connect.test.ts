@@ -15,7 +15,7 @@ import { ErrorCode, ProtocolError } from '../../src/core/protocol/errors.ts';
 import type { JsonObject } from '../../src/core/protocol/json.ts';
 import { startable } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
-import { failure, type Reachable, reachable } from './fixture.ts';
+import { clientError, type Reachable, reachable } from './fixture.ts';
 
 const test = suite('the client');
 
@@ -113,7 +113,7 @@ for (const eras of ERAS)
       const call = client.call('long', {}, { signal: controller.signal });
       await running;
       controller.abort(new Error('not needed'));
-      const error = await failure(call);
+      const error = await clientError(call);
       assert.is(error.reason, 'cancelled');
       assert.is(error.carriedOut, 'unknown');
       assert.match(error.message, 'not needed');
@@ -191,7 +191,7 @@ test('a reader that waits for a change keeps the process alive, until the client
 test('an error response has its code, and says nothing about the effect', async () => {
   const fixture = await reachable();
   const client = await connect(fixture.server);
-  const error = await failure(client.call('nothing'));
+  const error = await clientError(client.call('nothing'));
   assert.instance(error, ErrorResponse);
   assert.is(error instanceof ErrorResponse && error.code, -32602);
   assert.is(error.carriedOut, 'unknown');
@@ -225,7 +225,7 @@ test('a call times out on the injected clock, and progress restarts the time', a
       },
     },
   );
-  const failed = failure(call);
+  const failed = clientError(call);
   await client.tools();
   await clock.advance(900);
   progress();
@@ -243,21 +243,21 @@ test('a call times out on the injected clock, and progress restarts the time', a
 });
 
 test('a program that does not exist is refused, with its name', async () => {
-  const error = await failure(connect({ command: 'no-such-program-of-troupe' }));
+  const error = await clientError(connect({ command: 'no-such-program-of-troupe' }));
   assert.is(error.reason, 'refused');
   assert.is(error.carriedOut, 'no');
   assert.match(error.message, 'no-such-program-of-troupe');
 });
 
 test('a port without a server is unreachable, and nothing was carried out', async () => {
-  const error = await failure(connect('http://127.0.0.1:9/mcp'));
+  const error = await clientError(connect('http://127.0.0.1:9/mcp'));
   assert.is(error.reason, 'unreachable');
   assert.is(error.carriedOut, 'no');
 });
 
 test('an address that is no MCP server is reported as one', async () => {
   const fixture = await reachable();
-  const error = await failure(connect(new URL('/nothing', fixture.url)));
+  const error = await clientError(connect(new URL('/nothing', fixture.url)));
   assert.is(error.reason, 'not mcp');
   await fixture.close();
 });
@@ -276,7 +276,7 @@ for (const eras of ERAS)
     // The first call leaves at once; the others leave together, at the end of the turn.
     const first = client.call('note', { n: 1 });
     const abort = new AbortController();
-    const cancelled = failure(client.call('note', { n: 2 }, { signal: abort.signal }));
+    const cancelled = clientError(client.call('note', { n: 2 }, { signal: abort.signal }));
     const third = client.call('note', { n: 3 });
     abort.abort(new Error('not needed'));
     assert.is((await cancelled).reason, 'cancelled');
@@ -293,7 +293,7 @@ test('a closed client rejects calls, and none of them was carried out', async ()
   const fixture = await reachable();
   const client = await connect(fixture.server);
   await client.close();
-  const error = await failure(client.call('add', { a: 1, b: 2 }));
+  const error = await clientError(client.call('add', { a: 1, b: 2 }));
   assert.is(error.reason, 'closed');
   assert.is(error.carriedOut, 'no');
   await client.close();
@@ -325,7 +325,7 @@ test('a client that speaks only the modern era takes silence for slowness, not f
     answered() {},
     async close() {},
   };
-  const failed = failure(connect({ channel: () => silent, name: 'silent' }, { eras: 'modern', clock, log() {} }));
+  const failed = clientError(connect({ channel: () => silent, name: 'silent' }, { eras: 'modern', clock, log() {} }));
   await probe;
   await clock.advance(10_000);
   const { reason, message } = await failed;
@@ -378,7 +378,7 @@ for (const eras of ['auto', 'legacy', 'modern'] as const)
       },
     });
     await server.listen(transport);
-    const error = await failure(connect(transport.url, { eras, log() {} }));
+    const error = await clientError(connect(transport.url, { eras, log() {} }));
     assert.equal([error.reason, error.carriedOut, error.retryAfterMs], ['overloaded', 'no', 7_000]);
     assert.match(error.message, 'the issuer cannot be asked');
     await server.close();

@@ -2,7 +2,7 @@
 import type { Client, ConnectOptions } from 'troupe/client';
 import { ErrorResponse } from 'troupe/client';
 import * as assert from 'uvu/assert';
-import { failure } from './fixture.ts';
+import { clientError } from './fixture.ts';
 
 /** Slow machines start a process slowly: these are limits of the tests, not of the client. */
 export const PATIENT = { connectMs: 60_000, probeMs: 60_000 } as const;
@@ -90,7 +90,7 @@ export async function converse(client: Client, peer: Peer, way: 'stdio' | 'http'
 
   if (has('wait')) {
     const controller = new AbortController();
-    const waiting = failure(client.call('wait', {}, { signal: controller.signal }));
+    const waiting = clientError(client.call('wait', {}, { signal: controller.signal }));
     // The peer reads in order, so that it runs `wait` before it answers this.
     await client.call('cancelled');
     controller.abort(new Error('no tea'));
@@ -99,7 +99,7 @@ export async function converse(client: Client, peer: Peer, way: 'stdio' | 'http'
     while (textOf(await client.call('cancelled')) === '0');
   }
 
-  const error = await failure(client.request('no/such/method'));
+  const error = await clientError(client.request('no/such/method'));
   assert.ok(error instanceof ErrorResponse && error.code === -32601, String(error));
   if (!behind.listsIt) return;
 
@@ -158,7 +158,7 @@ export async function converseWithEverything(client: Client, gathers = false): P
   );
   assert.equal(completed.values, ['Alice']);
   const controller = new AbortController();
-  const long = failure(
+  const long = clientError(
     client.call('trigger-long-running-operation', { duration: 60, steps: 2 }, { signal: controller.signal }),
   );
   await client.call('echo', { message: 'tea' });

@@ -9,6 +9,7 @@ import { fileTokens, oauth, signOut } from 'troupe/client';
 import * as assert from 'uvu/assert';
 import { SimulatedClock } from '../../src/testing/simulated-clock.ts';
 import { suite } from '../harness/door.ts';
+import { assertRejects } from '../harness/results.ts';
 import { atScale } from '../harness/scale.ts';
 import { until } from '../harness/wait.ts';
 import { protectedServer } from './protected-server.ts';
@@ -59,7 +60,10 @@ all('S-50 a directory that other users may write to is rejected', async () => {
   const path = place();
   mkdirSync(join(path, '..'));
   chmodSync(join(path, '..'), 0o777);
-  await rejects(fileTokens(path).replace('a', undefined, 'one'), 'expected a directory that only you may write to');
+  await assertRejects(
+    fileTokens(path).replace('a', undefined, 'one'),
+    'expected a directory that only you may write to',
+  );
 });
 
 all('an entry opens only with its key, and under its own name', async () => {
@@ -70,11 +74,11 @@ all('an entry opens only with its key, and under its own name', async () => {
   const db = new Database(path);
   db.exec("UPDATE entry SET key = CAST('b' AS BLOB)");
   db.close();
-  await rejects(tokens.get('b'), 'cannot be opened');
+  await assertRejects(tokens.get('b'), 'cannot be opened');
   writeFileSync(`${path}.key`, 'another secret of more than 32 characters\n');
-  await rejects(tokens.get('b'), 'cannot be opened with');
+  await assertRejects(tokens.get('b'), 'cannot be opened with');
   rmSync(`${path}.key`);
-  await rejects(tokens.get('b'), 'is missing, so');
+  await assertRejects(tokens.get('b'), 'is missing, so');
 });
 
 all('a file of another program is left alone', async () => {
@@ -85,7 +89,7 @@ all('a file of another program is left alone', async () => {
   const db = new Database(path);
   db.exec('CREATE TABLE theirs(a); PRAGMA user_version = 7');
   db.close();
-  await rejects(fileTokens(path).get('a'), 'is no token file of this version');
+  await assertRejects(fileTokens(path).get('a'), 'is no token file of this version');
 });
 
 all('U-14 one process at a time works under the lease of a key, and a failure frees it', async () => {
@@ -103,7 +107,7 @@ all('U-14 one process at a time works under the lease of a key, and a failure fr
   const second = fileTokens(path).exclusive('a', async () => events.push('second'));
   await fileTokens(path).exclusive('another key', async () => events.push('another key'));
   one.resolve();
-  await rejects(first, 'failed');
+  await assertRejects(first, 'failed');
   await second;
   assert.equal(events, ['first begins', 'another key', 'first ends', 'second']);
 });
@@ -225,14 +229,6 @@ all('U-14 many processes refresh one rotating token: no refresh token is used tw
   assert.ok(server.counts.refreshes >= times, `${server.counts.refreshes} refreshes`);
   await server.close();
 });
-
-async function rejects(promise: Promise<unknown>, message: string): Promise<void> {
-  const error = await promise.then(
-    () => assert.unreachable('expected a rejection'),
-    (thrown: unknown) => thrown,
-  );
-  assert.match(error instanceof Error ? error.message : '', message);
-}
 
 function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
   let resolve = (): void => {};

@@ -5,16 +5,7 @@ import { join } from 'node:path';
 import { createServer, http, type Server, socket } from 'troupe';
 import { ClientError } from 'troupe/client';
 import { z } from 'zod';
-
-/** The failure of a call that must not have a result. @throws if there is a result, or an error of another kind */
-export async function failure(promise: Promise<unknown>): Promise<ClientError> {
-  const error = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (error instanceof ClientError) return error;
-  throw new Error(`expected a ClientError, got ${error === undefined ? 'a result' : String(error)}`, { cause: error });
-}
+import { rejection } from '../harness/results.ts';
 
 export interface Reachable {
   readonly server: Server;
@@ -68,4 +59,9 @@ export async function reachable(over: (server: Server) => void = () => {}): Prom
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The failure of a request of `troupe/client`. @throws Error if the request has a result */
+export function clientError(request: Promise<unknown>): Promise<ClientError> {
+  return rejection(request, ClientError);
 }

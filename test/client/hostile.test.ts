@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { suite, timeLimit } from '../harness/door.ts';
 import { atScale, times } from '../harness/scale.ts';
 import { until } from '../harness/wait.ts';
-import { failure, reachable } from './fixture.ts';
+import { clientError, reachable } from './fixture.ts';
 import { PlayedServer as Stage, text } from './played-server.ts';
 
 timeLimit(120_000);
@@ -17,7 +17,7 @@ test('U-09 a channel never opens: connect fails after connectMs, and the channel
   const stage = new Stage();
   const clock = new SimulatedClock();
   stage.hangs = true;
-  const connecting = failure(stage.connect(clock, { connectMs: 1_000 }));
+  const connecting = clientError(stage.connect(clock, { connectMs: 1_000 }));
   await clock.advance(1_000);
   const error = await connecting;
   assert.equal([error.reason, error.carriedOut, stage.open], ['unreachable', 'no', 0]);
@@ -113,7 +113,7 @@ test('U-11 wrong shapes fail their call, and nothing else', async () => {
   stage.script = ({ id, name }) => [shapes[name]?.(id) ?? text({ id, result: { content } })];
   const client = await stage.connect(undefined, { timeoutMs: 5_000 });
   for (const name of Object.keys(shapes)) {
-    const error = await failure(client.call(name));
+    const error = await clientError(client.call(name));
     assert.is(error.reason, name.startsWith('an error') ? 'error response' : 'malformed', `${name}: ${error.message}`);
     assert.equal((await client.call('good')).content, content);
   }
@@ -144,7 +144,7 @@ test('U-11 a list has endless pages, only a cursor, or too many elements: it fai
   ] as const) {
     mode = next;
     pages = 0;
-    const error = await failure(client.tools({ fresh: true }));
+    const error = await clientError(client.tools({ fresh: true }));
     assert.is(error.reason, 'malformed');
     assert.is(pages, asked, next);
   }

@@ -7,7 +7,7 @@ import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite, timeLimit } from '../harness/door.ts';
 import { until } from '../harness/wait.ts';
-import { failure } from './fixture.ts';
+import { clientError } from './fixture.ts';
 
 timeLimit(30_000);
 const test = suite('faults over HTTP');
@@ -156,7 +156,7 @@ for (const [where, before] of [
       return true;
     });
     const client = await connect(server.url, { eras: 'legacy' });
-    const error = await failure(client.call('x'));
+    const error = await clientError(client.call('x'));
     assert.equal([error.reason, error.carriedOut], ['closed', 'unknown']);
     await client.read('a://1');
     assert.is(times(server, 'tools/call x'), 1);
@@ -234,7 +234,7 @@ test('U-08 a status says why a call failed, whether it was carried out, and how 
     ['429 7', 'overloaded', 'no', 7_000],
     ['400', 'refused', 'no', undefined],
   ] as const) {
-    const error = await failure(client.call(name));
+    const error = await clientError(client.call(name));
     assert.equal([error.reason, error.carriedOut, error.retryAfterMs], [reason, carriedOut, retryAfterMs], name);
   }
   assert.is(times(server, 'tools/call 502'), 1);
@@ -254,7 +254,7 @@ test('U-08 no address, no connection and no agreement on encryption: nothing was
     plain.url.replace('http:', 'https:'),
     `https://127.0.0.1:${port}/mcp`,
   ]) {
-    const error = await failure(connect(url));
+    const error = await clientError(connect(url));
     assert.equal([error.reason, error.carriedOut], ['unreachable', 'no'], url);
   }
   rude.close();
@@ -303,7 +303,7 @@ test('U-08 calls wait for a server that restarts, and run once; they end after w
   const calls = ['a', 'b', 'c'].map((name) => patient.call(name));
   const abort = new AbortController();
   const given = patient.call('given up', {}, { signal: abort.signal }).catch((error: unknown) => error);
-  const error = await failure(hasty.call('late'));
+  const error = await clientError(hasty.call('late'));
   assert.equal([error.reason, error.carriedOut], ['unreachable', 'no']);
   assert.match(error.message, /no connection within 400 ms \(waitMs\)\. The last failure: .*ECONNREFUSED/);
   abort.abort();
@@ -328,7 +328,7 @@ test('U-08 the server closes an idle socket at the moment of a request: a read i
   const client = await connect(server.url, { eras: 'legacy' });
   await client.read('a://1');
   assert.is(times(server, 'resources/read a://1'), 2);
-  const error = await failure(client.call('x'));
+  const error = await clientError(client.call('x'));
   assert.equal([error.reason, error.carriedOut], ['closed', 'unknown']);
   assert.is(times(server, 'tools/call x'), 1);
   await closed(client, server);
@@ -338,7 +338,7 @@ for (const eras of ['auto', 'legacy'] as const)
   test(`U-09 a server is silent to the first request (eras ${eras}): connect fails at its deadline`, async () => {
     const server = await peer(() => true);
     const clock = new SimulatedClock();
-    const connecting = failure(connect(server.url, { eras, clock, connectMs: 1_000 }));
+    const connecting = clientError(connect(server.url, { eras, clock, connectMs: 1_000 }));
     await until(() => server.seen.length === 1);
     await clock.advance(1_000);
     const error = await connecting;
@@ -350,7 +350,7 @@ test('U-09 a server is silent to tools/list: other calls continue, and the list 
   const server = await peer(({ method }) => method === 'tools/list');
   const clock = new SimulatedClock();
   const client = await connect(server.url, { eras: 'legacy', clock });
-  const listing = failure(client.tools());
+  const listing = clientError(client.tools());
   await until(() => times(server, 'tools/list') === 1);
   for (let index = 0; index < 10; index += 1) await client.call('x');
   await clock.advance(60_000);
@@ -395,7 +395,7 @@ test('U-11 bodies without end, and responses to other requests, fail their call 
     ['403 text/plain', 'forbidden', 'no'],
     ['302 text/plain', 'refused', 'no'],
   ] as const) {
-    const error = await failure(client.call(name));
+    const error = await clientError(client.call(name));
     assert.equal([error.reason, error.carriedOut], [reason, carriedOut], name);
   }
   await closed(client, server);

@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
 import { jsonResponse, type RawRequest, rawServer, response, STATUSES } from '../harness/raw-server.ts';
 import { until } from '../harness/wait.ts';
-import { failure } from './fixture.ts';
+import { clientError } from './fixture.ts';
 import { EVENTS, events, legacy, messageOf, resultOf, sseServer, using } from './raw-peer.ts';
 
 const test = suite('peers over HTTP');
@@ -62,7 +62,7 @@ test('S-79 an id of 1 MB is not sent again, and the log says so once', async () 
   await using(
     (_, { method }) => (method === 'tools/call' ? events(`id: ${'x'.repeat(1_000_000)}\n\n`.repeat(2)) : undefined),
     async (client, server) => {
-      const error = await failure(client.call('add'));
+      const error = await clientError(client.call('add'));
       assert.equal([error.reason, error.carriedOut], ['closed', 'unknown']);
       assert.not(server.requests.some(({ headers }) => headers['last-event-id'] !== undefined));
       assert.is(logged.filter((line) => line.includes('cannot be resumed')).length, 1);
@@ -121,7 +121,7 @@ for (const [what, status, expected] of [
         return method === 'GET' && headers['last-event-id'] !== undefined ? response(status) : undefined;
       },
       async (client, server) => {
-        const error = await failure(client.call('add'));
+        const error = await clientError(client.call('add'));
         assert.equal([error.reason, error.carriedOut], ['closed', 'unknown']);
         assert.match(error.message, expected);
         assert.is(server.requests.filter(({ headers }) => headers['last-event-id'] === 'e0').length, 1);
@@ -216,7 +216,7 @@ for (const coding of ['gzip', 'deflate', 'br'])
       return undefined;
     });
     const client = await connect(`${server.url}/mcp`, quiet);
-    const error = await failure(client.call('add'));
+    const error = await clientError(client.call('add'));
     assert.equal([error.reason, error.carriedOut], ['closed', 'unknown']);
     await client.close();
     await server.close();
@@ -250,7 +250,7 @@ for (const status of [302, 303])
     using(
       (_, { method }) => (method === 'tools/call' ? response(status, { location: '/mcp/' }) : undefined),
       async (client, server) => {
-        assert.is((await failure(client.call('add'))).reason, 'refused');
+        assert.is((await clientError(client.call('add'))).reason, 'refused');
         assert.not(server.requests.some(({ path }) => path === '/mcp/'));
       },
     ));
@@ -301,7 +301,7 @@ for (const status of [400, 500, 999])
         return `${OPEN}data: ${JSON.stringify(question)}\n\n`;
       },
       async (client) => {
-        const call = failure(client.call('add', {}, { timeoutMs: 60_000 }));
+        const call = clientError(client.call('add', {}, { timeoutMs: 60_000 }));
         await until(() => logged.some((line) => line.includes(`answer to a request of the server was lost`)));
         assert.ok(logged.some((line) => line.includes(`HTTP ${status}: "no"`)));
         assert.equal((await client.call('add')).content, DONE);
@@ -340,7 +340,7 @@ for (const [what, initialize] of [
       if (request.method !== 'POST') return response(405);
       return messageOf(request).method === 'initialize' ? initialize : response(418, {}, 'teapot');
     });
-    const { message } = await failure(connect(`${server.url}/mcp`, { log: () => {}, connectMs: 5_000 }));
+    const { message } = await clientError(connect(`${server.url}/mcp`, { log: () => {}, connectMs: 5_000 }));
     assert.match(message, /Before that, the response to "server\/discover" was HTTP 418: "teapot"$/);
     assert.match(message, what === 'a page' ? '<p>hello' : `HTTP ${what}`);
     await server.close();
@@ -359,7 +359,7 @@ test('a status of 500 that names the session opens a new one: a call reports unk
     async (client, server) => {
       const calls = (): number => server.requests.filter((each) => messageOf(each).method === 'tools/call').length;
       session = 's2';
-      assert.is((await failure(client.call('add'))).carriedOut, 'unknown');
+      assert.is((await clientError(client.call('add'))).carriedOut, 'unknown');
       assert.equal((await client.call('add')).content, DONE);
       assert.is(calls(), 2);
       session = 's3';
@@ -393,7 +393,7 @@ for (const [what, signsIn] of [
     assert.is(state.signIns, signsIn ? 1 : 0);
     closed = true;
     const before = server.requests.length;
-    assert.is((await failure(client.call('add'))).reason, 'unauthorized');
+    assert.is((await clientError(client.call('add'))).reason, 'unauthorized');
     assert.ok(server.requests.length - before < 12, `${server.requests.length - before} requests`);
     await client.close();
     await server.close();
@@ -432,7 +432,7 @@ test(`S-79 a call over HTTP+SSE settles with each of ${STATUSES.length} statuses
   for (status of STATUSES) {
     // 401 ends a connection without `auth`, and 404 and 410 a session.
     if (status < 300 || status === 401 || status === 404 || status === 410) continue;
-    const error = await failure(client.call('odd', {}, { timeoutMs: 20_000 }));
+    const error = await clientError(client.call('odd', {}, { timeoutMs: 20_000 }));
     reasons.set(status, `${error.reason} ${error.carriedOut} ${error.retryAfterMs ?? ''}`.trim());
     assert.is.not(error.reason, 'timed out', String(status));
   }
@@ -458,7 +458,7 @@ test('S-79 an HTTP+SSE stream that opens with any status ends the attempt in wor
     const server = await sseServer(({ method }) =>
       method === 'GET' ? response(status, { connection: 'close' }) : undefined,
     );
-    const error = await failure(connect(`${server.url}/sse`, { ...quiet, connectMs: 5_000 }));
+    const error = await clientError(connect(`${server.url}/sse`, { ...quiet, connectMs: 5_000 }));
     assert.is.not(error.reason, 'timed out');
     assert.not.match(error.message, 'connectMs', String(status));
     await server.close();
@@ -485,7 +485,7 @@ test('a POST of HTTP+SSE that gets no response ends with its call, and one of a 
   });
   let stream: Socket | undefined;
   const client = await connect(`${server.url}/sse`, { ...quiet, clock, connectMs: 5_000 });
-  const call = failure(client.call('add', {}, { timeoutMs: 2_000 }));
+  const call = clientError(client.call('add', {}, { timeoutMs: 2_000 }));
   await until(() => open.has('tools/call'));
   await clock.advance(2_000);
   assert.is((await call).reason, 'timed out');
@@ -522,7 +522,7 @@ test('a result that is too long over HTTP+SSE ends its own call, and no other', 
   const client = await connect(`${server.url}/sse`, { ...quiet, maxMessageBytes: 65_536 });
   const other = client.call('waits');
   await until(() => waiting.length === 1);
-  const error = await failure(client.call('long'));
+  const error = await clientError(client.call('long'));
   assert.equal([error.reason, error.carriedOut], ['too long', 'yes']);
   for (const answer of waiting) answer();
   assert.equal((await other).content, DONE);

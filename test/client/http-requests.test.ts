@@ -8,7 +8,7 @@ import { suite } from '../harness/door.ts';
 import { jsonResponse, type RawRequest, rawServer, response, STATUSES } from '../harness/raw-server.ts';
 import { times } from '../harness/scale.ts';
 import { until } from '../harness/wait.ts';
-import { failure } from './fixture.ts';
+import { clientError } from './fixture.ts';
 import { EVENTS, events, legacy, messageOf, resultOf, using } from './raw-peer.ts';
 
 const test = suite('requests over HTTP');
@@ -29,7 +29,7 @@ test(`S-79 a call settles with each of ${ODD.length} statuses from 100 to 999, a
     async (client, server) => {
       for (status of ODD) {
         const odd = client.call('odd', {}, { timeoutMs: status < 200 && status !== 101 ? 50 : 20_000 });
-        const error = await failure(odd);
+        const error = await clientError(odd);
         assert.ok(error.message.length > 20, `${status}: ${error.message}`);
         if (status > 199 || status === 101) assert.is.not(error.reason, 'timed out', String(status));
       }
@@ -65,7 +65,7 @@ test('a byte order mark before a message is read over, and the error about a for
           : undefined,
     async (client) => {
       assert.equal((await client.call('marked')).content, []);
-      assert.ok((await failure(client.call('foreign'))).message.length < 500);
+      assert.ok((await clientError(client.call('foreign'))).message.length < 500);
     },
   ));
 
@@ -151,7 +151,7 @@ for (const [what, headers, body, reason] of [
       (_, { method }) =>
         method === 'tools/call' ? response(200, { 'content-type': 'application/json', ...headers }, body) : undefined,
       async (client) => {
-        const error = await failure(client.call('add'));
+        const error = await clientError(client.call('add'));
         assert.is(error.reason, reason, error.message);
       },
       { maxMessageBytes: 1_000_000 },
@@ -241,7 +241,7 @@ test('a server that responds 400 to each session gets a bounded number of attemp
   using(
     (_, { method }) => (method === 'tools/call' ? response(400, {}, 'Invalid session header') : undefined),
     async (client, server) => {
-      const error = await failure(client.call('add'));
+      const error = await clientError(client.call('add'));
       assert.match(error.message, 'Invalid session header');
       assert.is(server.requests.filter((request) => messageOf(request).method === 'tools/call').length, 2);
     },
@@ -258,7 +258,7 @@ test('S-88 retry: 0, with a new event each time, resumes at most once in 200 ms'
       return events(`retry: 0\nid: e${polls}\ndata:\n\n`);
     },
     async (client) => {
-      const call = failure(client.call('add', {}, { timeoutMs: 60_000 }));
+      const call = clientError(client.call('add', {}, { timeoutMs: 60_000 }));
       const began = clock.now();
       while (polls < 3) await clock.advance(1);
       assert.ok(clock.now() - began >= 600, `${clock.now() - began} ms`);
@@ -316,7 +316,7 @@ for (const [what, headers, expected] of [
 test('S-79 a token with a line break fails the call in words, and not the process', async () => {
   const server = await rawServer(legacy);
   const auth = { headers: () => ({ authorization: 'Bearer a\nb' }), authorize: async () => {} };
-  const error = await failure(connect({ url: `${server.url}/mcp`, auth }, { connectMs: 2_000, log: () => {} }));
+  const error = await clientError(connect({ url: `${server.url}/mcp`, auth }, { connectMs: 2_000, log: () => {} }));
   assert.match(error.message, 'the request cannot be sent');
   await server.close();
 });
@@ -461,7 +461,7 @@ test('an HTTP+SSE server whose token is never good ends the connection in words 
       signIns += 1;
     },
   };
-  const error = await failure(
+  const error = await clientError(
     connect({ url: `${server.url}/sse`, auth }, { eras: 'legacy', connectMs: 2_000, log: () => {} }),
   );
   assert.is(error.reason, 'unauthorized');
@@ -491,7 +491,9 @@ for (const [what, status, headers, said] of [
       const server = await rawServer(() =>
         response(status, { ...headers, 'content-type': 'text/plain' }, 'the key in x-api-key is disabled'),
       );
-      const error = await failure(connect({ url: `${server.url}/mcp`, ...auth }, { connectMs: 2_000, log: () => {} }));
+      const error = await clientError(
+        connect({ url: `${server.url}/mcp`, ...auth }, { connectMs: 2_000, log: () => {} }),
+      );
       assert.is(error.reason, status === 403 ? 'forbidden' : 'unauthorized');
       // A sign-in that fails has read the challenge.
       assert.match(error.message, how === 'when sign-in fails' && what === 'a challenge' ? 'no metadata' : said);
@@ -502,7 +504,7 @@ test('a rejection whose body never ends is reported all the same', async () => {
   const clock = new SimulatedClock();
   const head = 'HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Bearer\r\ncontent-length: 100\r\n\r\n';
   const server = await rawServer(() => Buffer.from(`${head}the begin`));
-  const failed = failure(connect({ url: `${server.url}/mcp` }, { clock, log: () => {} }));
+  const failed = clientError(connect({ url: `${server.url}/mcp` }, { clock, log: () => {} }));
   await until(() => server.requests.length > 0);
   for (let at = 0; at < 30; at++) await clock.advance(100);
   assert.is((await failed).reason, 'unauthorized');

@@ -8,7 +8,7 @@ import { guardedFetch } from '../../src/features/oauth/issuers/guarded-fetch.ts'
 import { suite } from '../harness/door.ts';
 import { jsonResponse, type RawRequest, type RawServer, rawServer, response, STATUSES } from '../harness/raw-server.ts';
 import { SCALE } from '../harness/scale.ts';
-import { failure } from './fixture.ts';
+import { clientError } from './fixture.ts';
 
 const test = suite('answers of issuers');
 const REDIRECT = 'http://127.0.0.1:7777/callback';
@@ -150,7 +150,7 @@ test('S-78 the credentials of a client are not sent to another issuer than the f
   const first = await guarded({ [RESOURCE]: names([one.url]) });
   const second = await guarded({ [RESOURCE]: names([two.url]) });
   await callAt(first, options, tokens);
-  const error = await failure(callAt(second, options, tokens));
+  const error = await clientError(callAt(second, options, tokens));
   assert.match(error.message, `registered at ${one.url}`);
   assert.not(two.requests.some(({ path }) => path === '/token'));
   for (const server of [one, two, first, second]) await server.close();
@@ -278,7 +278,7 @@ test('S-79 a member of the metadata of any form ends a sign-in in words, or it s
 test('the error names what each place said', async () => {
   const issuer = await issuerServer({ [METADATA]: () => response(500), [OPENID]: () => jsonResponse(['x']) });
   const server = await guarded({ [RESOURCE]: names([issuer.url]) });
-  const { message } = await failure(callAt(server));
+  const { message } = await clientError(callAt(server));
   assert.match(message, `${issuer.url}${METADATA}: HTTP 500`);
   assert.match(message, `${issuer.url}${OPENID}: no JSON object`);
   await server.close();
@@ -319,7 +319,7 @@ for (const [what, answer, expected] of [
   test(`${expected && what.startsWith('a token') ? 'S-79 ' : ''}a token endpoint that answers with ${what} ${expected ? 'fails the sign-in in words' : 'is understood'}`, async () => {
     const issuer = await issuerServer({ '/token': () => answer });
     const server = await guarded({ [RESOURCE]: names([issuer.url]) });
-    if (expected) assert.match((await failure(callAt(server))).message, expected);
+    if (expected) assert.match((await clientError(callAt(server))).message, expected);
     else await callAt(server);
     await server.close();
     await issuer.close();

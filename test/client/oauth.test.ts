@@ -16,7 +16,7 @@ import {
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite } from '../harness/door.ts';
-import { failure } from './fixture.ts';
+import { clientError } from './fixture.ts';
 import { isSigned, SignInFixture } from './sign-in-fixture.ts';
 
 const test = suite('sign-in of a client');
@@ -44,7 +44,7 @@ function scene(title: string, work: (scene: Scene) => Promise<void>): void {
       return made;
     };
     try {
-      await work({ servers, client: open, failure: (auth) => failure(open(auth)) });
+      await work({ servers, client: open, failure: (auth) => clientError(open(auth)) });
     } finally {
       for (const client of clients) await client.close();
       await servers.close();
@@ -306,7 +306,7 @@ scene(
       status: 200,
       body: { access_token: 'access-weak', token_type: 'Bearer', scope: 'read' },
     });
-    const error = await failure(connected.call('admin'));
+    const error = await clientError(connected.call('admin'));
     assert.ok(['forbidden', 'unauthorized'].includes(error.reason));
     assert.ok(asked().length <= 5, String(asked()));
     assert.is(error.carriedOut, 'no');
@@ -372,7 +372,7 @@ for (const outage of ['gone', 'failing', 'overloaded', 'failing at its token end
         const status = outage === 'overloaded' ? 429 : 503;
         servers.settings.token = () => ({ status, body: { error: 'temporarily_unavailable' } });
       } else servers.settings.outage = outage;
-      const error = await failure(connected.call('whoami'));
+      const error = await clientError(connected.call('whoami'));
       assert.is(error.reason, 'unauthorized');
       assert.is(error.carriedOut, 'no');
       assert.match(error.message, outage === 'gone' ? servers.issuer : /HTTP 503|temporarily_unavailable/);
@@ -397,7 +397,7 @@ scene(
     assert.is(servers.requests.slice(before).filter(({ at }) => at === 'issuer').length, 2);
     await clock.advance(30_000);
     assert.match(
-      (await failure(connected.call('whoami'))).message,
+      (await clientError(connected.call('whoami'))).message,
       'the token has expired, and cannot be refreshed now',
     );
     servers.settings.outage = undefined;
@@ -423,7 +423,7 @@ scene(
     servers.settings.resourceMetadata = { authorization_servers: [other.issuer] };
     servers.revokeAccess();
     // The tokens of the other server are not known here, so that the call fails in the end.
-    await failure(connected.call('whoami'));
+    await clientError(connected.call('whoami'));
     assert.is(servers.tokenRequests().length, before);
     assert.ok(other.paths('issuer').includes('/register'));
     for (const { params } of other.tokenRequests()) assert.match(params.get('refresh_token') ?? 'other-', /^other-/);
@@ -566,7 +566,7 @@ scene(
     const address = thief.address();
     const connected = await client();
     servers.settings.redirectTo = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/mcp`;
-    assert.match((await failure(connected.call('whoami'))).message, 'got a redirect (HTTP 307)');
+    assert.match((await clientError(connected.call('whoami'))).message, 'got a redirect (HTTP 307)');
     assert.equal(stolen, []);
     servers.settings.redirectTo = '/moved/mcp';
     const before = servers.requests.length;

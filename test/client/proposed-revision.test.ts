@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { ProposedRevision } from '../../src/client/proposed-revision.ts';
 import { suite } from '../harness/door.ts';
 import { jsonResponse, rawServer, response } from '../harness/raw-server.ts';
-import { failure } from './fixture.ts';
+import { clientError } from './fixture.ts';
 import { legacy, messageOf } from './raw-peer.ts';
 
 const test = suite('the proposed revision');
@@ -73,7 +73,7 @@ test('a client fails with the words of a server that refuses every revision', as
     if (method === 'initialize') proposals += 1;
     return jsonResponse({ jsonrpc: '2.0', id, error: { code: -32_602, message: 'Unsupported protocol version' } });
   });
-  const refused = await failure(connect(`${server.url}/mcp`, { eras: 'legacy', log: () => {} }));
+  const refused = await clientError(connect(`${server.url}/mcp`, { eras: 'legacy', log: () => {} }));
   assert.match(refused.message, 'Unsupported protocol version');
   assert.is(proposals, 4);
   await server.close();

@@ -8,6 +8,7 @@ import { createServer, http, type ServerOptions } from '../../src/index.ts';
 import { type InspectorOptions, openInspector } from '../../src/inspector/inspector.ts';
 import { connect } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
+import { assertRejects } from '../harness/results.ts';
 import { until } from '../harness/wait.ts';
 import { type Ask, ask, raw } from './listening.ts';
 
@@ -227,12 +228,12 @@ test('S-31 CVE-2026-23744 it is bound to this machine only, and there is no opti
   }
   const other = createServer({ name: 'other', version: '1.0.0', ...quiet });
   // @ts-expect-error: as JavaScript may call it
-  await rejects(openInspector(other, { host: '0.0.0.0' }), /host: no such option/);
-  await rejects(openInspector(other, { token: 'guessed' }), /token: expected 43 to 128 characters/);
-  await rejects(openInspector(other, { port: 70_000 }), /port: expected/);
+  await assertRejects(openInspector(other, { host: '0.0.0.0' }), /host: no such option/);
+  await assertRejects(openInspector(other, { token: 'guessed' }), /token: expected 43 to 128 characters/);
+  await assertRejects(openInspector(other, { port: 70_000 }), /port: expected/);
   // @ts-expect-error: as JavaScript may call it
-  await rejects(openInspector({}), /expected a server from createServer/);
-  await rejects(openInspector(other, { port }), /port \d+ is in use/);
+  await assertRejects(openInspector({}), /expected a server from createServer/);
+  await assertRejects(openInspector(other, { port }), /port \d+ is in use/);
   await other.close();
   await server.close();
 });
@@ -333,13 +334,13 @@ test('a server that closes says goodbye, and an inspector that closes leaves the
   await inspector.close();
   await until(() => !first.got.open || first.got.text.includes('"bye"'), 'a goodbye');
   assert.ok(first.got.text.includes('"bye"'));
-  await rejects(ask(port), /ECONNREFUSED|ECONNRESET/);
+  await assertRejects(ask(port), /ECONNREFUSED|ECONNRESET/);
   const client = await connect(server);
   await client.call('echo');
   await client.close();
   const { port: next } = new URL((await openInspector(server)).url);
   await server.close();
-  await rejects(ask(Number(next)), /ECONNREFUSED|ECONNRESET/);
+  await assertRejects(ask(Number(next)), /ECONNREFUSED|ECONNRESET/);
   assert.is(server[INTERNALS].inspection.on, false);
 });
 
@@ -384,16 +385,7 @@ test('the port of another program is not mistaken for that of the inspector', as
     });
   });
   const server = createServer({ name: 'late', version: '1.0.0', ...quiet });
-  await rejects(openInspector(server, { port }), /is in use/);
+  await assertRejects(openInspector(server, { port }), /is in use/);
   other.close();
   await server.close();
 });
-
-async function rejects(promise: Promise<unknown>, words: RegExp): Promise<void> {
-  try {
-    await promise;
-  } catch (error) {
-    return assert.match(String(error), words);
-  }
-  assert.unreachable('it was not refused');
-}

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { createServer, ErrorCode, ProtocolError, type Server } from '../../src/index.ts';
 import { connect, ErrorResponse, TestClient, type TestClientOptions, type Wire } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
+import { rejection } from '../harness/results.ts';
 
 const test = suite('TestClient');
 
@@ -57,15 +58,6 @@ class Script implements Wire {
   }
 }
 
-async function failure(promise: Promise<unknown>): Promise<Error> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof Error) return error;
-  }
-  throw new Error('expected a failure');
-}
-
 test('opens a session in the revision that is asked for, and calls tools in it', () =>
   using(async (client) => {
     const opened = await client.initialize('2025-06-18', { roots: {} });
@@ -90,11 +82,11 @@ test('asks as a modern client where no session is open, and describes itself', (
     assert.equal(result.content, [{ type: 'text', text: '{}' }]);
     const [asked] = client.messages;
     assert.match(asked?.text ?? '', /"io\.modelcontextprotocol\/protocolVersion":"2026-07-28"/);
-    const unsupported = await failure(
+    const unsupported = await rejection(
       client.modern('server/discover', {}, { 'io.modelcontextprotocol/protocolVersion': '2099-01-01' }),
     );
     assert.is(unsupported instanceof ErrorResponse && unsupported.code, -32022);
-    const missing = await failure(
+    const missing = await rejection(
       client.modern('server/discover', {}, { 'io.modelcontextprotocol/clientCapabilities': undefined }),
     );
     assert.is(missing instanceof ErrorResponse && missing.code, -32602);
@@ -102,7 +94,7 @@ test('asks as a modern client where no session is open, and describes itself', (
 
 test('an error rejects with its code, message and data', () =>
   using(async (client) => {
-    const error = await failure(client.call('deny'));
+    const error = await rejection(client.call('deny'));
     assert.ok(error instanceof ErrorResponse);
     assert.equal([error.code, error.text, error.data], [-32602, 'no', { why: 'because' }]);
     assert.match(
@@ -179,14 +171,14 @@ test('sends raw text as it is, and keeps it', async () => {
 test('a message that does not come is missed at the deadline, with its name and the messages that came instead', async () => {
   const wire = new Script();
   const client = new TestClient(wire, { deadlineMs: 20 });
-  const empty = await failure(client.send('tools/list'));
+  const empty = await rejection(client.send('tools/list'));
   assert.is(empty.message, 'waited 20 ms for the response to request 1 (tools/list); received nothing');
   assert.match(empty.stack ?? '', /client\.test\.[jt]s/);
   wire.say('{"jsonrpc":"2.0","method":"other"}');
-  const other = await failure(client.notification('wanted'));
+  const other = await rejection(client.notification('wanted'));
   assert.is(other.message, 'waited 20 ms for wanted; received:\n  {"jsonrpc":"2.0","method":"other"}');
   wire.closes = false;
-  const open = await failure(client.close());
+  const open = await rejection(client.close());
   assert.match(open.message, /^waited 20 ms for the server to close the connection/);
 });
 
@@ -197,10 +189,10 @@ test('callers that wait when the connection closes fail at once, and later calle
   wire.say('{"jsonrpc":"2.0","method":"one"}');
   const another = client.next();
   wire.end('went away');
-  assert.is((await failure(request)).message, 'the connection is closed (went away)');
+  assert.is((await rejection(request)).message, 'the connection is closed (went away)');
   assert.is(Object(await next).method, 'one');
-  assert.is((await failure(another)).message, 'the connection is closed (went away)');
-  assert.is((await failure(client.next())).message, 'the connection is closed (went away)');
+  assert.is((await rejection(another)).message, 'the connection is closed (went away)');
+  assert.is((await rejection(client.next())).message, 'the connection is closed (went away)');
   assert.is(await client.closed, 'went away');
 });
 
@@ -213,9 +205,9 @@ test('an error of onMessage rejects the pending waits, and close', async () => {
   });
   const waiting = client.send('a');
   wire.say('{"jsonrpc":"2.0","id":1,"result":{}}');
-  assert.is((await failure(waiting)).message, 'bad: {"jsonrpc":"2.0","id":1,"result":{}}');
-  assert.match((await failure(client.next())).message, /^bad: /);
-  assert.match((await failure(client.close())).message, /^bad: /);
+  assert.is((await rejection(waiting)).message, 'bad: {"jsonrpc":"2.0","id":1,"result":{}}');
+  assert.match((await rejection(client.next())).message, /^bad: /);
+  assert.match((await rejection(client.close())).message, /^bad: /);
 });
 
 test('a server that sends what is no JSON fails the client', async () => {
@@ -223,7 +215,7 @@ test('a server that sends what is no JSON fails the client', async () => {
   const client = new TestClient(wire);
   const waiting = client.next();
   wire.say('oops');
-  assert.is((await failure(waiting)).message, 'the server sent text that is not JSON: oops');
+  assert.is((await rejection(waiting)).message, 'the server sent text that is not JSON: oops');
 });
 
 test('several clients share one server, and one that closes leaves the others', async () => {
@@ -234,7 +226,7 @@ test('several clients share one server, and one that closes leaves the others', 
   assert.equal((await two.call('echo')).content.length, 1);
   await server.close();
   assert.match(await two.closed, /closed/);
-  assert.match((await failure(connect(server))).message, /not open/);
+  assert.match((await rejection(connect(server))).message, /not open/);
 });
 
 test('connect rejects a caller that would be anonymous without a warning', async () => {
@@ -245,7 +237,7 @@ test('connect rejects a caller that would be anonymous without a warning', async
     [{ principal: 7 }, /^connect: auth: principal: expected the name of a user, such as "ada", got number 7$/],
   ] as const) {
     const connecting: Promise<unknown> = Reflect.apply(connect, undefined, [server, { auth }]);
-    assert.match((await failure(connecting)).message, message);
+    assert.match((await rejection(connecting)).message, message);
   }
   await server.close();
 });

@@ -13,6 +13,7 @@ import {
   type Wire,
 } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
+import { rejection } from '../harness/results.ts';
 import { wireChecker } from '../harness/wire.ts';
 
 const test = suite('TestClient, typed');
@@ -75,15 +76,6 @@ async function using(
   await body(client, server);
   await client.close();
   await server.close();
-}
-
-async function failure(promise: Promise<unknown>): Promise<Error> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof Error) return error;
-  }
-  throw new Error('expected a failure');
 }
 
 for (const revision of ERAS) {
@@ -180,8 +172,8 @@ test('a request that no function answers is left to the test', async () => {
 
 test('an error response is that of every client, with the code, message and data of a raw request', () =>
   using('2026-07-28', async (client) => {
-    const raw = await failure(client.modern('prompts/get', { name: 'none' }));
-    const typed = await failure(client.prompt('none'));
+    const raw = await rejection(client.modern('prompts/get', { name: 'none' }));
+    const typed = await rejection(client.prompt('none'));
     assert.ok(raw instanceof ErrorResponse && typed instanceof ErrorResponse);
     assert.equal([typed.code, typed.text, typed.data], [raw.code, raw.message, raw.data]);
     assert.match(typed.stack ?? '', /typed\.test\.[jt]s/);
@@ -192,7 +184,7 @@ test('a typed call times out on the simulated clock, and its error shows what wa
   const server = served(clock);
   const client = await connect(server, { clock });
   await client.initialize();
-  const failed = failure(client.call('wait', {}, { timeoutMs: 1_000 }));
+  const failed = rejection(client.call('wait', {}, { timeoutMs: 1_000 }));
   await client.tools();
   await clock.advance(1_000);
   const { message } = await failed;
@@ -225,7 +217,7 @@ class Silent implements Wire {
 
 test('a typed method that gets no answer fails at the deadline of the test', async () => {
   const client = new TestClient(new Silent(), { deadlineMs: 20 });
-  const { message } = await failure(client.tools());
+  const { message } = await rejection(client.tools());
   assert.is(message, 'waited 20 ms for the end of tools(); received nothing');
   await client.close();
 });
@@ -233,10 +225,10 @@ test('a typed method that gets no answer fails at the deadline of the test', asy
 test('a typed method fails at once when the connection closes, and so do later ones', async () => {
   const wire = new Silent();
   const client = new TestClient(wire);
-  const waiting = failure(client.tools());
+  const waiting = rejection(client.tools());
   wire.end('went away');
   assert.match((await waiting).message, 'the connection is closed (went away)');
-  assert.match((await failure(client.read('note://1'))).message, 'the connection is closed (went away)');
+  assert.match((await rejection(client.read('note://1'))).message, 'the connection is closed (went away)');
 });
 
 test('a wire that has ended before the typed client opens its channel ends the client at once', () => {

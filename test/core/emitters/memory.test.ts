@@ -3,7 +3,8 @@ import * as assert from 'uvu/assert';
 import { type MemoryPeer, memory, type Server } from '../../../src/index.ts';
 import { SimulatedClock, settled, TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { client, errorOf, states } from '../../system/crash/support.ts';
+import { errorResponse } from '../../harness/results.ts';
+import { client, states } from '../../system/crash/support.ts';
 import { flicker, heard, open, stage } from './support.ts';
 
 const test = suite('subscriptions');
@@ -180,7 +181,7 @@ test('when the server closes, each subscription gets its result at once, though 
   );
   const busy = await client(server);
   const idle = await client(server);
-  const answer = errorOf(busy.call('wait'));
+  const answer = errorResponse(busy.call('wait'));
   open(busy, TOOLS, 'a');
   open(idle, { ...TOOLS, ...DOC }, 'b', 'c');
   heard(busy);

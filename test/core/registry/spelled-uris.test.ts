@@ -3,7 +3,7 @@ import { createServer } from 'troupe';
 import { connect } from 'troupe/client';
 import { connect as openTest, type TestClient } from 'troupe/testing';
 import * as assert from 'uvu/assert';
-import { failure } from '../../client/fixture.ts';
+import { clientError } from '../../client/fixture.ts';
 import { suite } from '../../harness/door.ts';
 
 const test = suite('spelled URIs');
@@ -32,7 +32,7 @@ for (const eras of ['legacy', 'modern'] as const) {
       }
       assert.is((await client.read('notes://100%25')).contents.length, 1);
       for (const uri of [...OTHERS, 'notes://100%', 'notes://100%2525'])
-        assert.match((await failure(client.read(uri))).message, 'Resource not found', uri);
+        assert.match((await clientError(client.read(uri))).message, 'Resource not found', uri);
       await client.close();
     }
     await gateway.close();

@@ -5,8 +5,8 @@ import { connect, SimulatedClock } from '../../../src/testing/testing.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
+import { errorResponse } from '../../harness/results.ts';
 import { times } from '../../harness/scale.ts';
-import { errorOf } from '../../system/crash/support.ts';
 import { call } from '../http/modern.ts';
 
 const test = suite('bounds');
@@ -84,7 +84,7 @@ test('a tool that runs in a thread is refused by the bound of its pool', async (
   server.tool('heavy', { cpu: new URL(moduleUrl('test/fixtures/supervision/heavy.ts')), timeoutMs: 300 });
   const client = await connect(server);
   const codes = await Promise.all(
-    Array.from({ length: 3 }, async () => (await errorOf(client.call('heavy', { what: 'spin' }))).code),
+    Array.from({ length: 3 }, async () => (await errorResponse(client.call('heavy', { what: 'spin' }))).code),
   );
   assert.is(codes.filter((code) => code === ErrorCode.Overloaded).length, 1);
   await server.close();

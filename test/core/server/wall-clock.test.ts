@@ -5,7 +5,7 @@ import { createServer, ErrorCode, memoryStore } from '../../../src/index.ts';
 import { connect, SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
-import { errorOf } from '../../system/crash/support.ts';
+import { errorResponse } from '../../harness/results.ts';
 
 const test = suite('clock');
 const HOUR = 3_600_000;
@@ -73,7 +73,7 @@ test('R-17: a deadline comes by the server’s clock, whatever the wall clock sa
   server.tool('wait', {}, () => new Promise(() => {}));
   const client = await connect(server);
   await jumped(HOUR, async () => {
-    const answer = errorOf(client.call('wait'));
+    const answer = errorResponse(client.call('wait'));
     let answered = false;
     void answer.then(() => {
       answered = true;

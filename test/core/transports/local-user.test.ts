@@ -15,6 +15,7 @@ import {
 import { TestClient } from '../../../src/testing/testing.ts';
 import { Tree } from '../../features/discovery/tree.ts';
 import { suite } from '../../harness/door.ts';
+import { assertRejects } from '../../harness/results.ts';
 
 const test = suite('the local user');
 
@@ -82,14 +83,6 @@ const DECLARED = {
   },
 };
 
-async function rejected(answer: Promise<unknown>, message: RegExp): Promise<void> {
-  const error = await answer.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  assert.match(String(error), message);
-}
-
 test('it lists what it created, which lives as long as that of any other user', async () => {
   const server = make();
   const client = await overStdio(server);
@@ -124,10 +117,13 @@ test('it uses nothing that an anonymous client created in the same store', async
   const server = make(tree.at('shared.db'));
   const client = await overStdio(server);
   assert.is((await client.call('lamp_get', { handle: String(handle) })).isError, true);
-  await rejected(client.modern('tasks/get', { taskId: task.taskId ?? null }, DECLARED), /unknown task/);
+  await assertRejects(client.modern('tasks/get', { taskId: task.taskId ?? null }, DECLARED), /unknown task/);
   const inputResponses = { elicit: { action: 'accept', content: {} } };
   const answer = { name: 'ask', arguments: {}, requestState: asked.requestState ?? null, inputResponses };
-  await rejected(client.modern('tools/call', answer, DECLARED), /params\.requestState: expected .* the same principal/);
+  await assertRejects(
+    client.modern('tools/call', answer, DECLARED),
+    /params\.requestState: expected .* the same principal/,
+  );
   await server.close();
 });
 

@@ -5,20 +5,10 @@ import * as assert from 'uvu/assert';
 import { connect } from '../../../apps/src/view/connection.ts';
 import { ViewError } from '../../../apps/src/view/host-link.ts';
 import { suite } from '../../harness/door.ts';
+import { rejection } from '../../harness/results.ts';
 import { bridged, FakeWindow, wire } from './bridged.ts';
 
 const test = suite('the protocol of views');
-
-/** The error of a request that fails. */
-async function errorOf(request: Promise<unknown>): Promise<ViewError> {
-  try {
-    await request;
-  } catch (error) {
-    assert.instance(error, ViewError);
-    return error as ViewError;
-  }
-  throw new Error('expected a failure');
-}
 
 test('the handshake names the page and its modes, and the view has the host and its surroundings', async () => {
   const ready: string[] = [];
@@ -49,7 +39,10 @@ test('the handshake names the page and its modes, and the view has the host and 
 test('a host that does not answer the handshake is given up after 30 seconds', async () => {
   const clock = new SimulatedClock();
   const { channel, inject } = wire();
-  const failed = errorOf(connect(channel, new FakeWindow(clock), { name: '', version: '', displayModes: [] }));
+  const failed = rejection(
+    connect(channel, new FakeWindow(clock), { name: '', version: '', displayModes: [] }),
+    ViewError,
+  );
   await clock.advance(29_999);
   await clock.advance(1);
   assert.is((await failed).reason, 'timeout');
@@ -137,7 +130,7 @@ test('a teardown waits for its listeners, is answered, and closes the view', asy
     await settled();
     saved = true;
   });
-  const pending = errorOf(view.call('slow'));
+  const pending = rejection(view.call('slow'), ViewError);
   assert.equal(await bridge.teardownResource({}), {});
   assert.ok(saved);
   await window.clock.advance(0);
@@ -145,7 +138,7 @@ test('a teardown waits for its listeners, is answered, and closes the view', asy
   assert.is((await pending).reason, 'closed');
   const before = sent.length;
   view.log('info', 'too late');
-  assert.is((await errorOf(view.call('late'))).reason, 'closed');
+  assert.is((await rejection(view.call('late'), ViewError)).reason, 'closed');
   assert.is(sent.length, before);
 });
 
@@ -233,7 +226,7 @@ test('a host that declares nothing is asked all the same, and its refusal has th
     open: () => view.open('https://example.com'),
   };
   for (const [name, request] of Object.entries(requests)) {
-    const error = await errorOf(request());
+    const error = await rejection(request(), ViewError);
     assert.is(error.reason, 'refused', name);
     assert.is(error.code, -32601, name);
   }
@@ -273,7 +266,7 @@ test('messages, model context, links and modes reach the host; an answer with is
   });
   await view.say('Plan the next sprint');
   await view.tellModel('Card 7 is done', { card: 7 });
-  assert.is((await errorOf(view.open('https://example.com/pay'))).reason, 'refused');
+  assert.is((await rejection(view.open('https://example.com/pay'), ViewError)).reason, 'refused');
   assert.is(await view.mode('fullscreen'), 'inline');
   assert.equal(heard, [
     { role: 'user', content: [{ type: 'text', text: 'Plan the next sprint' }] },
@@ -305,8 +298,8 @@ test('a call that is given up or late fails, and its answer is ignored', async (
     },
   });
   const controller = new AbortController();
-  const given = errorOf(view.call('slow', {}, { signal: controller.signal }));
-  const late = errorOf(view.call('slow', {}, { timeoutMs: 5_000 }));
+  const given = rejection(view.call('slow', {}, { signal: controller.signal }), ViewError);
+  const late = rejection(view.call('slow', {}, { timeoutMs: 5_000 }), ViewError);
   await settled();
   controller.abort();
   assert.is((await given).reason, 'closed');

@@ -5,8 +5,8 @@ import { META } from '../../../src/core/protocol/meta.ts';
 import { ErrorCode } from '../../../src/index.ts';
 import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { textOf } from '../../harness/results.ts';
-import { accept, errorOf, Modern, stage } from './support.ts';
+import { errorResponse, textOf } from '../../harness/results.ts';
+import { accept, Modern, stage } from './support.ts';
 
 const test = suite('asking a modern client');
 
@@ -195,7 +195,7 @@ test('a client that declares too little gets a result that says what is missing,
   const formOnly = await Modern.of(server, { elicitation: {} });
   assert.match(textOf(await formOnly.send({ name: 'page' })), 'elicitation.url');
   assert.match(textOf(await formOnly.send({ name: 'roots' })), 'roots');
-  const error = await errorOf(poor.send({ name: 'plan' }, 'prompts/get'));
+  const error = await errorResponse(poor.send({ name: 'plan' }, 'prompts/get'));
   assert.is(error.code, ErrorCode.MissingRequiredClientCapability);
   assert.equal(told, []);
   await server.close();

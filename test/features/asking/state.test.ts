@@ -4,8 +4,8 @@ import * as z from 'zod';
 import { ErrorCode, memory, type ServerOptions } from '../../../src/index.ts';
 import { type SimulatedClock, TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { textOf } from '../../harness/results.ts';
-import { accept, errorOf, Modern, type Stage, stage } from './support.ts';
+import { errorResponse, textOf } from '../../harness/results.ts';
+import { accept, Modern, type Stage, stage } from './support.ts';
 
 const test = suite('request state');
 
@@ -58,7 +58,7 @@ test('S-12: a state that was changed anywhere is refused, and the question stays
     `${state}${state}`,
   ];
   for (const text of changed) {
-    const error = await errorOf(client.retry('refund', text, { first: accept({ ok: true }) }, ORDER));
+    const error = await errorResponse(client.retry('refund', text, { first: accept({ ok: true }) }, ORDER));
     assert.is(error.code, ErrorCode.InvalidParams, text);
     assert.match(error.message, 'requestState');
   }
@@ -83,7 +83,7 @@ test('S-12: a state is good for one tool, its arguments in any order, and nothin
     client.retry('one', requestState, YES, { arguments: { a: 1, b: 'x', c: 1 } }),
     client.send({ name: 'one', requestState, inputResponses: YES }, 'prompts/get'),
   ];
-  for (const answer of refused) assert.match((await errorOf(answer)).message, 'does not verify');
+  for (const answer of refused) assert.match((await errorResponse(answer)).message, 'does not verify');
   const fine = await client.retry('one', requestState, YES, { arguments: { b: 'x', a: 1 } });
   assert.is(textOf(fine), 'accepted');
   await server.close();
@@ -97,7 +97,7 @@ test('S-12: another principal cannot go on with a request', async () => {
   const [ada, bob] = ['ada', 'bob'].map((principal) => new Modern(new TestClient(connect({ principal }))));
   if (!ada || !bob) throw new Error('two clients were made');
   const { requestState } = await ada.ask('ask');
-  assert.match((await errorOf(bob.retry('ask', requestState, YES))).message, 'does not verify');
+  assert.match((await errorResponse(bob.retry('ask', requestState, YES))).message, 'does not verify');
   assert.is(textOf(await ada.retry('ask', requestState, YES)), 'accepted ada');
   await server.close();
 });
@@ -109,12 +109,12 @@ test('a state is taken once: replayed while its handler runs, or after it has en
   const answer = { first: accept({ ok: true }) };
   const [second, replayed] = await Promise.all([
     client.ask('refund', { ...ORDER, requestState: first.requestState, inputResponses: answer }),
-    errorOf(client.retry('refund', first.requestState, answer, ORDER)),
+    errorResponse(client.retry('refund', first.requestState, answer, ORDER)),
   ]);
   assert.match(replayed.message, 'already answered');
   await client.retry('refund', second.requestState, { second: accept({ ok: true }) }, ORDER);
   for (const state of [first.requestState, second.requestState])
-    assert.match((await errorOf(client.retry('refund', state, answer, ORDER))).message, 'already answered');
+    assert.match((await errorResponse(client.retry('refund', state, answer, ORDER))).message, 'already answered');
   assert.equal(done, ['looked up o1', 'paid 42', 'told']);
   await server.close();
 });
@@ -138,7 +138,10 @@ test('if the process that asked has ended, the call runs again with its answers 
   assert.is(textOf(result), 'r1 accepted declined');
   assert.equal(after.done, ['told']);
   // Here too it is taken once.
-  assert.match((await errorOf(again.retry('refund', second.requestState, answer, ORDER))).message, 'already answered');
+  assert.match(
+    (await errorResponse(again.retry('refund', second.requestState, answer, ORDER))).message,
+    'already answered',
+  );
   await after.server.close();
 });
 
@@ -151,7 +154,7 @@ test('a call that runs again can ask more questions, and of two clients with the
   const answer = { first: accept({ ok: true }) };
   const [second, replayed] = await Promise.all([
     client.ask('refund', { ...ORDER, requestState, inputResponses: answer }),
-    errorOf(client.retry('refund', requestState, answer, ORDER)),
+    errorResponse(client.retry('refund', requestState, answer, ORDER)),
   ]);
   assert.match(replayed.message, 'already answered');
   await client.retry('refund', second.requestState, { second: accept({ ok: true }) }, ORDER);
@@ -168,7 +171,7 @@ test('a call does not run again in a process with other keys, or if its tool for
     [refunds({ keys: ['another secret, which is long enough as well'] }), 'unknown key'],
     [refunds({}, undefined, false), 'resumed where it stopped'],
   ] as const) {
-    const error = await errorOf((await Modern.of(after.server)).retry('refund', requestState, answer, ORDER));
+    const error = await errorResponse((await Modern.of(after.server)).retry('refund', requestState, answer, ORDER));
     assert.is(error.code, ErrorCode.InvalidParams);
     assert.match(error.message, why);
     assert.equal(after.done, []);
@@ -211,7 +214,7 @@ test('a question is open for limits.askMs: then its handler gets an error, and i
   assert.is(why, undefined);
   await clock.advance(1);
   assert.match(String(why), 'nobody answered within 1 min');
-  const error = await errorOf(client.retry('ask', early.requestState, YES));
+  const error = await errorResponse(client.retry('ask', early.requestState, YES));
   assert.match(error.message, 'expired after 60000 ms');
   assert.is(textOf(await client.retry('ask', late.requestState, YES)), 'accepted');
   await clock.advance(600_000);
@@ -304,7 +307,7 @@ test('data that exceeds a state is left out of it: the call continues in its own
   for (const name of ['big', 'odd']) {
     const { requestState } = await client.ask(name);
     assert.ok(requestState.length <= 500);
-    assert.match((await errorOf(other.retry(name, requestState, YES))).message, 'cannot be run again');
+    assert.match((await errorResponse(other.retry(name, requestState, YES))).message, 'cannot be run again');
     assert.is(textOf(await client.retry(name, requestState, YES)), 'accepted');
   }
   await before.close();

@@ -2,8 +2,8 @@
 
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
-import { createServer, ProtocolError, type Server, type ServerOptions } from '../../../src/index.ts';
-import { connect, ErrorResponse, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
+import { createServer, type Server, type ServerOptions } from '../../../src/index.ts';
+import { connect, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
 
 export const SECRET = 'a secret that is long enough to be one of this server';
 /** What a client declares that can be asked anything. */
@@ -75,13 +75,3 @@ export function accept(content: JsonObject): JsonObject {
 }
 
 /** The text of a result, or what it is instead. */
-/** The error that a request is answered with. */
-export async function errorOf(answer: Promise<unknown>): Promise<{ readonly code: number; readonly message: string }> {
-  try {
-    const result = await answer;
-    throw new Error(`expected an error, got ${JSON.stringify(result)}`);
-  } catch (error) {
-    if (error instanceof ErrorResponse || error instanceof ProtocolError) return error;
-    throw error;
-  }
-}

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../../src/core/protocol/json.ts';
 import { connect, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { textOf } from '../../harness/results.ts';
-import { ALL, accept, errorOf, Modern, type Stage, stage } from './support.ts';
+import { errorResponse, textOf } from '../../harness/results.ts';
+import { ALL, accept, Modern, type Stage, stage } from './support.ts';
 
 const test = suite('asking through the model');
 
@@ -249,7 +249,7 @@ test('asks the client what it can be asked first, and the model for the rest', a
   const done = { name: 'troupe_answer', arguments: { id: idIn(asked), answers: { size: large } } };
   assert.is(textOf(await modern.send(done)), 'accepted 0');
   // The state was already answered.
-  const late = await errorOf(modern.retry('mixed', requestState, { where: { roots: [] } }));
+  const late = await errorResponse(modern.retry('mixed', requestState, { where: { roots: [] } }));
   assert.match(late.message, 'was already answered');
   await modern.client.close();
 
@@ -358,7 +358,7 @@ test('without the option, or without its tool, the call says what is missing', a
 test('a prompt keeps its error', async () => {
   const { server } = shop();
   const modern = await Modern.of(server, NONE);
-  const { code } = await errorOf(modern.send({ name: 'ask' }, 'prompts/get'));
+  const { code } = await errorResponse(modern.send({ name: 'ask' }, 'prompts/get'));
   assert.is(code, -32021);
   await modern.client.close();
 });

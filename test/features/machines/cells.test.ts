@@ -3,9 +3,11 @@ import * as assert from 'uvu/assert';
 import { setup } from 'xstate';
 import { cellIn } from '../../../src/core/protocol/cell.ts';
 import { fromSteps } from '../../../src/features/machines/durable-steps.ts';
+import { HandleError } from '../../../src/features/machines/handle-error.ts';
 import { settled } from '../../../src/testing/simulated-clock.ts';
 import { suite } from '../../harness/door.ts';
-import { ALICE, disk, orderKind, orderMachine, refusal, stage, Work } from './support.ts';
+import { rejection } from '../../harness/results.ts';
+import { ALICE, disk, orderKind, orderMachine, stage, Work } from './support.ts';
 
 const test = suite('handles by cell');
 const add = (item: string) => ({ type: 'add', data: { item } });
@@ -36,7 +38,7 @@ test('D-12: a handle that has moved continues with its state, and its quota move
   await one.handles.drop(new Set([cellOf(handle)]), true);
   await other.handles.take([cellOf(handle)]);
   assert.equal([one.quotas.handles.all, other.quotas.handles.all], [1, 1]);
-  assert.is((await refusal(one.handles.get('order', handle, ALICE))).reason, 'unknown');
+  assert.is((await rejection(one.handles.get('order', handle, ALICE), HandleError)).reason, 'unknown');
   assert.equal((await other.handles.send('order', handle, add('milk'), ALICE)).view, { items: ['tea', 'milk'] });
   assert.equal((await one.handles.get('order', stays, ALICE)).view, { items: [] });
 });
@@ -67,9 +69,9 @@ test('a process that lost its cells writes nothing more of them, and answers no 
   const { store, one, other } = await two();
   const { handle } = await one.handles.create('order', {}, ALICE);
   store.held = true;
-  const sent = refusal(one.handles.send('order', handle, add('tea'), ALICE));
+  const sent = rejection(one.handles.send('order', handle, add('tea'), ALICE), HandleError);
   await settled();
-  const queued = refusal(one.handles.send('order', handle, add('milk'), ALICE));
+  const queued = rejection(one.handles.send('order', handle, add('milk'), ALICE), HandleError);
   await settled();
   const before = store.batches.length;
   const dropped = one.handles.drop(new Set([cellOf(handle)]), false);

@@ -1,10 +1,12 @@
 /** What becomes of an instance whose machine throws, and of the others: a crash stays where it is. */
 import * as assert from 'uvu/assert';
 import { assign, createMachine, setup } from 'xstate';
+import { HandleError } from '../../../src/features/machines/handle-error.ts';
 import { settled } from '../../../src/testing/simulated-clock.ts';
 import { suite } from '../../harness/door.ts';
+import { rejection } from '../../harness/results.ts';
 import { PROOF } from '../../harness/scale.ts';
-import { ALICE, disk, orderKind, orderMachine, refusal, stage } from './support.ts';
+import { ALICE, disk, orderKind, orderMachine, stage } from './support.ts';
 
 const test = suite('handles that crash');
 const add = (item: string) => ({ type: 'add', data: { item } });
@@ -16,7 +18,7 @@ test('R-15: an event that crashes its instance is tried twice and quarantined; t
   const { handle } = await handles.create('order', {}, ALICE);
   const good = Array.from({ length: MANY }, (_, n) => `item ${n}`);
   const before = good.slice(0, 10).map((item) => handles.send('order', handle, add(item), ALICE));
-  const poison = refusal(handles.send('order', handle, { type: 'boom', data: {} }, ALICE));
+  const poison = rejection(handles.send('order', handle, { type: 'boom', data: {} }, ALICE), HandleError);
   const after = good.slice(10).map((item) => handles.send('order', handle, add(item), ALICE));
   const refused = await poison;
   assert.is(refused.reason, 'failed');
@@ -71,7 +73,7 @@ test('R-15: a value that JSON cannot hold is poison, too: too deep, a function, 
     ['date', /context\.kept: a Date cannot be stored/],
     ['function', /context\.kept: a function cannot be stored/],
   ] as const) {
-    const refused = await refusal(keep(what));
+    const refused = await rejection(keep(what), HandleError);
     assert.is(refused.reason, 'failed');
     assert.match(refused.message, why);
     assert.equal((await handles.get('keeper', handle, ALICE)).view, { kept: 'tea' });
@@ -110,7 +112,7 @@ test('R-15: an action that throws takes its event back, with the timers that the
   };
   const { handles, clock, store } = await stage([kind], { store: disk() });
   const { handle } = await handles.create('bomb', {}, ALICE);
-  const refused = await refusal(handles.send('bomb', handle, { type: 'go', data: {} }, ALICE));
+  const refused = await rejection(handles.send('bomb', handle, { type: 'go', data: {} }, ALICE), HandleError);
   assert.is(refused.reason, 'failed');
   assert.is(attempts, 2);
   const counted = await handles.send('bomb', handle, { type: 'count', data: {} }, ALICE);
@@ -153,7 +155,7 @@ test('R-16: an instance that crashes without an event is restarted three times, 
   assert.is(incidents.length, 4);
   const [letter] = await store.deadLetters(10);
   assert.match(letter?.mail ?? '', /xstate\.after/);
-  assert.is((await refusal(handles.send('loops', handle, add('tea'), ALICE))).reason, 'refused');
+  assert.is((await rejection(handles.send('loops', handle, add('tea'), ALICE), HandleError)).reason, 'refused');
   assert.equal((await handles.send('order', neighbour.handle, add('tea'), ALICE)).view, { items: ['tea'] });
   // It stays so.
   const second = await first.again();
@@ -188,7 +190,7 @@ test('an input that a machine cannot begin with makes no instance', async () => 
     },
   });
   const { handles } = await stage([{ name: 'named', machine, version: '1', events: [] }]);
-  const refused = await refusal(handles.create('named', {}, ALICE));
+  const refused = await rejection(handles.create('named', {}, ALICE), HandleError);
   assert.is(refused.reason, 'failed');
   assert.match(refused.message, /could not start with this input: incident/);
   assert.equal((await handles.list('named', ALICE)).handles, []);
@@ -230,7 +232,10 @@ test('R-14: one that only a guard could end, and does not, is broken off as a cr
   });
   const { handles } = await stage([{ name: 'spin', machine, version: '1', events: ['go'] }]);
   const { handle } = await handles.create('spin', {}, ALICE);
-  assert.is((await refusal(handles.send('spin', handle, { type: 'go', data: {} }, ALICE))).reason, 'failed');
+  assert.is(
+    (await rejection(handles.send('spin', handle, { type: 'go', data: {} }, ALICE), HandleError)).reason,
+    'failed',
+  );
   assert.is((await handles.get('spin', handle, ALICE)).state, 'still');
 });
 

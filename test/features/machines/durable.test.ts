@@ -2,10 +2,12 @@
 import * as assert from 'uvu/assert';
 import { assign, setup } from 'xstate';
 import { fromSteps } from '../../../src/features/machines/durable-steps.ts';
+import { HandleError } from '../../../src/features/machines/handle-error.ts';
 import { SimulatedClock, settled } from '../../../src/testing/simulated-clock.ts';
 import { suite } from '../../harness/door.ts';
+import { rejection } from '../../harness/results.ts';
 import { readingFrom } from '../../harness/test-store.ts';
-import { ALICE, disk, FULL, orderKind, orderMachine, refusal, stage, Work } from './support.ts';
+import { ALICE, disk, FULL, orderKind, orderMachine, stage, Work } from './support.ts';
 
 const test = suite('durable handles');
 const add = (item: string) => ({ type: 'add', data: { item } });
@@ -85,7 +87,7 @@ test('R-18: a change that the store rejects has no effect; the instance continue
   const { handles, clock } = await stage([orderKind()], { store });
   const { handle } = await handles.create('order', {}, ALICE);
   store.fails = FULL;
-  const lost = await refusal(handles.send('order', handle, add('lost'), ALICE));
+  const lost = await rejection(handles.send('order', handle, add('lost'), ALICE), HandleError);
   assert.is(lost.reason, 'storage');
   assert.match(lost.message, /disk of this server is full. Nothing has happened/);
   store.fails = undefined;

@@ -3,10 +3,12 @@ import * as assert from 'uvu/assert';
 import { assign, fromPromise, setup } from 'xstate';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
 import type { Store } from '../../../src/core/store/store.ts';
+import { HandleError } from '../../../src/features/machines/handle-error.ts';
 import { settled } from '../../../src/testing/simulated-clock.ts';
 import { suite } from '../../harness/door.ts';
+import { rejection } from '../../harness/results.ts';
 import { readingFrom } from '../../harness/test-store.ts';
-import { ALICE, orderKind, refusal, stage } from './support.ts';
+import { ALICE, orderKind, stage } from './support.ts';
 
 const test = suite('forged events');
 
@@ -52,7 +54,7 @@ test('S-01: none of the six forged events reaches a machine, which takes everyth
     ['whatever', {}],
     ['*', {}],
   ] as const) {
-    const refused = await refusal(handles.send('bank', handle, { type, data }, ALICE));
+    const refused = await rejection(handles.send('bank', handle, { type, data }, ALICE), HandleError);
     assert.is(refused.reason, 'refused');
     assert.match(refused.message, /unknown event .*: expected one of hello/);
     assert.equal(await handles.get('bank', handle, ALICE), before);
@@ -78,11 +80,17 @@ test('S-01: data that reaches prototypes, names an actor, nests too deep, or is 
     { xstate$$type: 1, id: 'charge' },
     deep,
   ]) {
-    const refused = await refusal(handles.send('order', handle, { type: 'note', data: { note } }, ALICE));
+    const refused = await rejection(
+      handles.send('order', handle, { type: 'note', data: { note } }, ALICE),
+      HandleError,
+    );
     assert.is(refused.reason, 'refused');
-    assert.is((await refusal(handles.create('order', { items: [note] }, ALICE))).reason, 'refused');
+    assert.is((await rejection(handles.create('order', { items: [note] }, ALICE), HandleError)).reason, 'refused');
   }
-  const typed = await refusal(handles.send('order', handle, { type: 'note', data: { type: 'pay' } }, ALICE));
+  const typed = await rejection(
+    handles.send('order', handle, { type: 'note', data: { type: 'pay' } }, ALICE),
+    HandleError,
+  );
   assert.match(typed.message, /expected no member "type"/);
   assert.is(Reflect.get({}, 'isAdmin'), undefined);
 });
@@ -113,7 +121,7 @@ test('S-02: a snapshot that names logic or states that are not the machine’s i
   ]) {
     const second = await first.again({ store: tampered(store, change) });
     await settled();
-    const refused = await refusal(second.handles.get('bank', handle, ALICE));
+    const refused = await rejection(second.handles.get('bank', handle, ALICE), HandleError);
     assert.ok(['refused', 'failed'].includes(refused.reason), refused.message);
     await second.handles.stop();
   }

@@ -2,9 +2,11 @@
 import * as assert from 'uvu/assert';
 import { setup } from 'xstate';
 import { elicitWith } from '../../../src/features/asking/invocations.ts';
+import { HandleError } from '../../../src/features/machines/handle-error.ts';
 import { settled } from '../../../src/testing/simulated-clock.ts';
 import { suite } from '../../harness/door.ts';
-import { ALICE, ANYBODY, BOB, Disk, orderKind, orderMachine, refusal, stage, Work } from './support.ts';
+import { rejection } from '../../harness/results.ts';
+import { ALICE, ANYBODY, BOB, Disk, orderKind, orderMachine, stage, Work } from './support.ts';
 
 const test = suite('handles');
 const HOUR_MS = 3_600_000;
@@ -28,11 +30,11 @@ test('a handle is made, takes events, and says what it takes next', async () => 
 test('an event that the state does not take, or a guard, is refused, with what is taken and who said no', async () => {
   const { handles } = await stage([orderKind()]);
   const { handle } = await handles.create('order', {}, ALICE);
-  const early = await refusal(handles.send('order', handle, { type: 'ship', data: {} }, ALICE));
+  const early = await rejection(handles.send('order', handle, { type: 'ship', data: {} }, ALICE), HandleError);
   assert.is(early.reason, 'refused');
   assert.is(early.message, '"ship" is not accepted in state "cart".');
   assert.equal(early.next?.accepts, ['add', 'note', 'boom', 'cancel']);
-  const guarded = await refusal(handles.send('order', handle, { type: 'pay', data: {} }, ALICE));
+  const guarded = await rejection(handles.send('order', handle, { type: 'pay', data: {} }, ALICE), HandleError);
   assert.match(guarded.message, /guard "hasItems" rejects it/);
   assert.is((await handles.get('order', handle, ALICE)).version, 1);
 });
@@ -57,7 +59,7 @@ test('a final state gives the output, and no event is taken after it', async () 
   const done = await handles.send('order', handle, { type: 'cancel', data: {} }, ALICE);
   assert.is(done.status, 'done');
   assert.equal(done.output, { items: ['tea'] });
-  assert.is((await refusal(handles.send('order', handle, add('milk'), ALICE))).reason, 'ended');
+  assert.is((await rejection(handles.send('order', handle, add('milk'), ALICE), HandleError)).reason, 'ended');
   await clock.advance(120_000);
   assert.equal((await handles.get('order', handle, ALICE)).output, { items: ['tea'] });
 });
@@ -72,7 +74,7 @@ test('ending stops running work, and its result is repeated', async () => {
   work.end('too late');
   await settled();
   assert.is((await handles.end('order', handle, ALICE)).version, ended.version);
-  assert.is((await refusal(handles.send('order', handle, add('milk'), ALICE))).reason, 'ended');
+  assert.is((await rejection(handles.send('order', handle, add('milk'), ALICE), HandleError)).reason, 'ended');
 });
 
 test("S-04: another's handle is an unknown one, in every call, in the same words", async () => {
@@ -85,8 +87,8 @@ test("S-04: another's handle is an unknown one, in every call, in the same words
       (id: string) => handles.end('order', id, caller),
     ];
     for (const call of calls) {
-      const theirs = await refusal(call(handle));
-      const none = await refusal(call('V1StGXR8Z5jdHi6BmyT00a'));
+      const theirs = await rejection(call(handle), HandleError);
+      const none = await rejection(call('V1StGXR8Z5jdHi6BmyT00a'), HandleError);
       assert.is(theirs.reason, 'unknown');
       assert.is(theirs.message, none.message);
     }
@@ -139,14 +141,14 @@ test('a handle expires without use and at the end of its lifetime, and an expire
     await handles.get('order', handle, ALICE);
   }
   await clock.advance(1_300_000);
-  assert.is((await refusal(handles.get('order', handle, ALICE))).reason, 'expired');
+  assert.is((await rejection(handles.get('order', handle, ALICE), HandleError)).reason, 'expired');
   assert.equal(gone, [handle]);
   const idle = await handles.create('order', {}, ALICE);
   await clock.advance(3_700_000);
-  assert.is((await refusal(handles.get('order', idle.handle, ALICE))).reason, 'expired');
+  assert.is((await rejection(handles.get('order', idle.handle, ALICE), HandleError)).reason, 'expired');
   // What is not written of each use, and then the hour for which it is remembered.
   await clock.advance(3_600_000 / 8 + 3_700_000);
-  assert.is((await refusal(handles.get('order', idle.handle, ALICE))).reason, 'unknown');
+  assert.is((await rejection(handles.get('order', idle.handle, ALICE), HandleError)).reason, 'unknown');
 });
 
 /** What each instance waits for when it is created. */
@@ -193,7 +195,7 @@ for (const durable of [false, true])
       await after.clock.advance((hours - 0.5) * HOUR_MS);
       const got = after.handles.get('wait', handle, ALICE);
       if (!expires) return assert.is((await got).status, 'active');
-      assert.is((await refusal(got)).reason, 'expired');
+      assert.is((await rejection(got, HandleError)).reason, 'expired');
       assert.ok(after.logged.some((line) => line.startsWith('info: expired before its final state: handle/wait/')));
     });
 
@@ -233,9 +235,12 @@ test('there are bounds: of handles in all, of each principal, and of what waits 
   });
   const { handle } = await handles.create('order', {}, ALICE);
   await handles.create('order', {}, ALICE);
-  assert.match((await refusal(handles.create('order', {}, ALICE))).message, /limits\.maxHandlesPerPrincipal/);
+  assert.match(
+    (await rejection(handles.create('order', {}, ALICE), HandleError)).message,
+    /limits\.maxHandlesPerPrincipal/,
+  );
   await handles.create('order', {}, BOB);
-  assert.match((await refusal(handles.create('order', {}, BOB))).message, /limits\.maxHandles\)/);
+  assert.match((await rejection(handles.create('order', {}, BOB), HandleError)).message, /limits\.maxHandles\)/);
   const calls = Array.from({ length: 30 }, (_, n) => handles.send('order', handle, add(`item ${n}`), ALICE));
   const outcomes = await Promise.allSettled(calls);
   const taken = outcomes.filter(({ status }) => status === 'fulfilled').length;

@@ -12,7 +12,6 @@ import {
   StoreError,
   type Write,
 } from '../../../src/core/store/store.ts';
-import { HandleError } from '../../../src/features/machines/handle-error.ts';
 import { Handles } from '../../../src/features/machines/handles.ts';
 import type { Caller, MachineKind } from '../../../src/features/machines/machine-definition.ts';
 import { SimulatedClock } from '../../../src/testing/simulated-clock.ts';
@@ -244,15 +243,4 @@ export function orderKind(
   more: Partial<MachineKind> = {},
 ): MachineKind {
   return { name: 'order', machine, version: '1', events: ORDER_EVENTS, view: (snapshot) => snapshot.context, ...more };
-}
-
-/** Why a call was refused. @throws {Error} where it was not */
-export async function refusal(call: Promise<unknown>): Promise<HandleError> {
-  try {
-    await call;
-  } catch (error) {
-    if (error instanceof HandleError) return error;
-    throw error;
-  }
-  throw new Error('expected the call to be refused, and it was not');
 }

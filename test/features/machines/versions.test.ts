@@ -6,10 +6,12 @@ import * as assert from 'uvu/assert';
 import { assign, setup } from 'xstate';
 import { memoryStore } from '../../../src/core/store/memory-store.ts';
 import { hashOf, hashOfStored, replay } from '../../../src/features/machines/event-history.ts';
+import { HandleError } from '../../../src/features/machines/handle-error.ts';
 import { readStored } from '../../../src/features/machines/restore.ts';
 import { SimulatedClock, settled } from '../../../src/testing/simulated-clock.ts';
 import { suite } from '../../harness/door.ts';
-import { ALICE, disk, orderKind, orderMachine, refusal, stage, Work } from './support.ts';
+import { rejection } from '../../harness/results.ts';
+import { ALICE, disk, orderKind, orderMachine, stage, Work } from './support.ts';
 
 const test = suite('versions and histories');
 const add = (item: string) => ({ type: 'add', data: { item } });
@@ -52,7 +54,7 @@ test('R-27: an instance of an unknown version is rejected with a clear message a
   const first = await stage([orderKind()], { store: disk() });
   const { handle } = await first.handles.create('order', { items: ['tea'] }, ALICE);
   const without = await first.again({ kinds: [newKind] });
-  const refused = await refusal(without.handles.send('order', handle, add('milk'), ALICE));
+  const refused = await rejection(without.handles.send('order', handle, add('milk'), ALICE), HandleError);
   assert.is(refused.reason, 'refused');
   assert.match(refused.message, /version 1 of "order" created this instance. This server has version 2/);
   const back = await without.again({ kinds: [orderKind()] });
@@ -110,7 +112,7 @@ test('a machine that is replaced while its instances are in memory takes them ov
   await settled();
   assert.equal((await handles.send('order', handle, add('tea'), ALICE)).view, { lines: { tea: 2 } });
   handles.withdraw('order');
-  assert.is((await refusal(handles.get('order', handle, ALICE))).reason, 'unknown');
+  assert.is((await rejection(handles.get('order', handle, ALICE), HandleError)).reason, 'unknown');
 });
 
 interface Recorded {
@@ -159,7 +161,7 @@ test('R-27: every snapshot that was recorded is read by this version and the nex
     };
     const next = await now.again({ kinds: [kind] });
     const ended = readStored(snapshot, file).snapshot.status !== 'active';
-    if (ended) assert.is((await refusal(next.handles.get('order', file, ALICE))).reason, 'refused');
+    if (ended) assert.is((await rejection(next.handles.get('order', file, ALICE), HandleError)).reason, 'refused');
     else assert.is((await next.handles.get('order', file, ALICE)).state, 'basket', file);
   }
 });
@@ -183,8 +185,8 @@ test('R-28: replaying what was recorded just now gives what is kept, with what w
   const { handles, clock } = await stage([orderKind(machine)], { store });
   const { handle } = await handles.create('order', { items: ['tea'] }, ALICE);
   await handles.send('order', handle, add('milk'), ALICE);
-  await refusal(handles.send('order', handle, { type: 'boom', data: {} }, ALICE));
-  await refusal(handles.send('order', handle, add('bomb'), ALICE));
+  await rejection(handles.send('order', handle, { type: 'boom', data: {} }, ALICE), HandleError);
+  await rejection(handles.send('order', handle, add('bomb'), ALICE), HandleError);
   await handles.send('order', handle, { type: 'pay', data: {} }, ALICE);
   work.end('receipt');
   await settled();

@@ -18,9 +18,9 @@ import {
   ToolError,
   text,
 } from '../../../src/index.ts';
-import { connect, ErrorResponse, SimulatedClock, settled, type TestClient } from '../../../src/testing/testing.ts';
+import { connect, SimulatedClock, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { textOf } from '../../harness/results.ts';
+import { errorResponse, textOf } from '../../harness/results.ts';
 import { wireChecker } from '../../harness/wire.ts';
 import { accept, Modern } from '../asking/support.ts';
 import * as tasks from '../tasks/support.ts';
@@ -66,12 +66,6 @@ async function inBothEras(
     await client.close();
     await made.server.close();
   }
-}
-
-async function errorOf(promise: Promise<unknown>): Promise<ErrorResponse> {
-  const answer = await promise.catch((error: unknown) => error);
-  assert.ok(answer instanceof ErrorResponse, JSON.stringify(answer));
-  return answer as ErrorResponse;
 }
 
 const ECHO = { name: 'echo', arguments: { say: 'hi' } };
@@ -163,7 +157,7 @@ test('an initialize that was rejected opens nothing, and may be sent again', asy
     throw new ProtocolError(ErrorCode.InvalidRequest, 'Come back later.');
   });
   const client = await connect(server);
-  assert.is((await errorOf(client.initialize('2025-06-18'))).message.includes('Come back later.'), true);
+  assert.is((await errorResponse(client.initialize('2025-06-18'))).message.includes('Come back later.'), true);
   await client.initialize('2025-06-18');
   assert.is((await client.tools()).length, 2);
   await client.close();
@@ -245,7 +239,7 @@ test('a thrown ToolError is a result that the model reads, a ProtocolError is th
     async (send, { logged }) => {
       const refused = await send('tools/call', ECHO);
       assert.equal([refused.isError, textOf(refused)], [true, 'Sign in first.']);
-      const error = await errorOf(send('prompts/list'));
+      const error = await errorResponse(send('prompts/list'));
       assert.equal([error.code, error.data], [ErrorCode.InvalidRequest, { day: 1 }]);
       assert.match(error.message, 'Not today.');
       assert.equal(logged, []);
@@ -267,7 +261,7 @@ test('an unexpected error is logged with the name of the middleware and its stac
       const failed = await send('tools/call', ECHO);
       assert.is(failed.isError, true);
       assert.not.match(textOf(failed), 'jammed');
-      assert.not.match((await errorOf(send('prompts/list'))).message, 'jammed');
+      assert.not.match((await errorResponse(send('prompts/list'))).message, 'jammed');
       assert.is(logged.length, 2);
       for (const line of logged) {
         assert.match(line, 'middleware "counter"');
@@ -293,8 +287,11 @@ test('next rejects with the error of the server, which a middleware passes on or
       return made;
     },
     async (send, { logged }) => {
-      assert.match((await errorOf(send('tools/call', { name: 'none' }))).message, 'Unknown tool: none');
-      assert.match((await errorOf(send('prompts/get', { name: 'none' }))).message, 'replaced: Unknown prompt: none');
+      assert.match((await errorResponse(send('tools/call', { name: 'none' }))).message, 'Unknown tool: none');
+      assert.match(
+        (await errorResponse(send('prompts/get', { name: 'none' }))).message,
+        'replaced: Unknown prompt: none',
+      );
       // A tool that fails has a result.
       assert.is((await send('tools/call', { name: 'fail' })).isError, true);
       assert.is(logged.filter((line) => /middleware (\d|")/.test(line)).length, 0);
@@ -370,7 +367,7 @@ test('a middleware that hangs ends at the deadline of its request, and its handl
     return next();
   });
   const client = await connect(server);
-  const failing = errorOf(client.modern('tools/call', { name: 'count' }));
+  const failing = errorResponse(client.modern('tools/call', { name: 'count' }));
   await settled();
   await clock.advance(1_000);
   assert.is((await failing).code, ErrorCode.TimedOut);
@@ -401,7 +398,7 @@ test('a handler whose middleware has answered is aborted, and counts until it en
   const client = await connect(server);
   assert.is(textOf(await client.modern('tools/call', { name: 'wait' })), 'early');
   assert.is(aborted, true);
-  assert.is((await errorOf(client.modern('tools/call', ECHO))).code, ErrorCode.Overloaded);
+  assert.is((await errorResponse(client.modern('tools/call', ECHO))).code, ErrorCode.Overloaded);
   open();
   await settled();
   assert.is(textOf(await client.modern('tools/call', ECHO)), 'hi');
@@ -478,7 +475,7 @@ test('a subscription passes through when it opens, and can be rejected', async (
   });
   const client = await connect(server);
   const listen = { notifications: { toolsListChanged: true } };
-  assert.match((await errorOf(client.modern('subscriptions/listen', listen))).message, 'Not today.');
+  assert.match((await errorResponse(client.modern('subscriptions/listen', listen))).message, 'Not today.');
   reject = false;
   void client.modern('subscriptions/listen', listen).catch(() => {});
   await client.next(

@@ -5,8 +5,7 @@ import { TASKS_EXTENSION } from '../../../src/core/protocol/task-params.ts';
 import { ErrorCode, ProtocolError } from '../../../src/index.ts';
 import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { textOf } from '../../harness/results.ts';
-import { errorOf } from '../asking/support.ts';
+import { errorResponse, textOf } from '../../harness/results.ts';
 import { accept, gate, idOf, inside, keysOf, Modern, NAME, pending, stage } from './support.ts';
 
 const test = suite('tasks (extension)');
@@ -77,7 +76,7 @@ test('a result that JSON cannot hold is an error of tasks/get, and nothing else 
   server.tool('odd', { task: 'required' }, () => ({ content: [], _meta: { odd: UNWRITABLE } }));
   const client = modern();
   const id = await client.start('odd');
-  assert.is((await errorOf(client.get(id))).code, ErrorCode.InternalError);
+  assert.is((await errorResponse(client.get(id))).code, ErrorCode.InternalError);
   assert.is(told.length, 1);
   await client.cancel(id);
   await server.close();
@@ -123,7 +122,7 @@ test('a call that ends within the threshold leaves no timer behind', async () =>
   await client.call('later');
   const timers = clock.timers;
   await client.call('later');
-  await errorOf(client.call('fails'));
+  await errorResponse(client.call('fails'));
   await settled();
   assert.is(clock.timers, timers);
   await server.close();
@@ -160,7 +159,7 @@ test('a client that does not take tasks is refused by a tool that requires them,
     ['tasks/cancel', { taskId: id }],
     ['subscriptions/listen', { notifications: { taskIds: [id] } }],
   ] as const) {
-    const error: object = await errorOf(client.send(method, params, {}));
+    const error: object = await errorResponse(client.send(method, params, {}));
     assert.is('code' in error && error.code, ErrorCode.MissingRequiredClientCapability, method);
     assert.equal('data' in error && error.data, data, method);
   }
@@ -188,7 +187,7 @@ test('the capability is announced once a tool can be a task, in the words of eac
   const client = modern();
   const capabilities = async () => (await client.send('server/discover', {})).capabilities;
   assert.equal(inside({ capabilities: await capabilities() }, 'capabilities', 'extensions'), undefined);
-  assert.is((await errorOf(client.get('any'))).code, ErrorCode.MethodNotFound);
+  assert.is((await errorResponse(client.get('any'))).code, ErrorCode.MethodNotFound);
   server.tool('work', { task: 'allowed' }, () => '');
   assert.equal(inside({ capabilities: await capabilities() }, 'capabilities', 'extensions'), { [TASKS_EXTENSION]: {} });
   assert.is(inside({ capabilities: await capabilities() }, 'capabilities', 'tasks'), undefined);
@@ -278,7 +277,7 @@ test('a call that asks first and works long then is parked, resumed, and becomes
   assert.is(created.resultType, 'task');
   assert.is(created.requestState, undefined);
   // What was answered cannot be answered again.
-  assert.is((await errorOf(client.call('ask', {}, retry))).code, ErrorCode.InvalidParams);
+  assert.is((await errorResponse(client.call('ask', {}, retry))).code, ErrorCode.InvalidParams);
   open();
   await settled();
   assert.is(await client.said(idOf(created)), 'Hello, Ada!');
@@ -451,7 +450,7 @@ test('params that do not fit are refused', async () => {
     ['tasks/update', { taskId: 'a' }, 'params.inputResponses: expected an object, got nothing'],
     ['tasks/get', { taskId: 'a' }, 'params.taskId: unknown task "a"'],
   ] as const) {
-    const error = await errorOf(client.send(method, params));
+    const error = await errorResponse(client.send(method, params));
     assert.is(error.code, ErrorCode.InvalidParams);
     assert.match(error.message, why);
   }

@@ -5,7 +5,7 @@ import { META } from '../../../src/core/protocol/meta.ts';
 import { ErrorCode } from '../../../src/index.ts';
 import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { errorOf } from '../asking/support.ts';
+import { errorResponse } from '../../harness/results.ts';
 import { accept, EXTENSION, gate, type Modern, NAME, stage } from './support.ts';
 
 const test = suite('tasks on a stream');
@@ -118,7 +118,7 @@ test('a result that JSON cannot hold is left out, and the stream continues', asy
 test('too many tasks are too many resources', async () => {
   const { server, modern } = await stage({ maxSubscriptions: 1 });
   server.tool('work', { task: 'required' }, () => '');
-  const error = await errorOf(modern().send('subscriptions/listen', { notifications: { taskIds: ['a', 'b'] } }));
+  const error = await errorResponse(modern().send('subscriptions/listen', { notifications: { taskIds: ['a', 'b'] } }));
   assert.is(error.code, ErrorCode.InvalidParams);
   assert.match(error.message, 'maxSubscriptions');
   await server.close();

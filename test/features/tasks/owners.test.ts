@@ -3,8 +3,7 @@ import * as assert from 'uvu/assert';
 import { ErrorCode, type InspectionRecord } from '../../../src/index.ts';
 import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { textOf } from '../../harness/results.ts';
-import { errorOf } from '../asking/support.ts';
+import { errorResponse, textOf } from '../../harness/results.ts';
 import { gate, idOf, NAME, pending, stage } from './support.ts';
 
 const test = suite('tasks: owners and bounds');
@@ -25,7 +24,7 @@ test("another principal's task and an unknown task get the same response", async
       session.send('tasks/result', { taskId }),
       session.send('tasks/cancel', { taskId }),
     ]) {
-      const { code, message } = await errorOf(call);
+      const { code, message } = await errorResponse(call);
       assert.is(code, ErrorCode.InvalidParams);
       said.add(message.replace(taskId, '…'));
     }
@@ -55,11 +54,11 @@ test('if clients are anonymous, a task belongs to its session, or to any client 
   const taskId = idOf(await one.send('tools/call', { name: 'work', task: {} }));
   assert.is((await one.send('tasks/get', { taskId })).status, 'completed');
   for (const call of [other.send('tasks/get', { taskId }), modern().get(taskId)])
-    assert.is((await errorOf(call)).code, ErrorCode.InvalidParams);
+    assert.is((await errorResponse(call)).code, ErrorCode.InvalidParams);
   assert.equal((await other.send('tasks/list')).tasks, []);
   const free = await modern().start('work');
   assert.is(await modern().status(free), 'completed');
-  assert.is((await errorOf(one.send('tasks/get', { taskId: free }))).code, ErrorCode.InvalidParams);
+  assert.is((await errorResponse(one.send('tasks/get', { taskId: free }))).code, ErrorCode.InvalidParams);
   await server.close();
 });
 
@@ -74,11 +73,11 @@ test('there are so many tasks and no more, in all and for each principal; where 
   const [ada, bob] = [modern('ada'), modern('bob')];
   await ada.start('work');
   await ada.start('work');
-  const own = await errorOf(ada.call('work'));
+  const own = await errorResponse(ada.call('work'));
   assert.is(own.code, ErrorCode.Overloaded);
   assert.match(own.message, 'limits.maxTasksPerPrincipal');
   await bob.start('work');
-  assert.match((await errorOf(bob.call('work'))).message, 'limits.maxTasks)');
+  assert.match((await errorResponse(bob.call('work'))).message, 'limits.maxTasks)');
   const called = bob.call('may');
   await clock.advance(1_000);
   assert.ok(await pending(called));
@@ -107,19 +106,19 @@ test('a task is kept for its time to live, and is then forgotten, and aborted if
     await opened;
   });
   const client = modern();
-  await errorOf(client.get('none'));
+  await errorResponse(client.get('none'));
   const before = clock.timers;
   const [quick, stuck] = [await client.start('quick'), await client.start('stuck')];
   await clock.advance(9_999);
   assert.is(await client.status(quick), 'completed');
   assert.is(await client.status(stuck), 'working');
   await clock.advance(1);
-  for (const id of [quick, stuck]) assert.is((await errorOf(client.get(id))).code, ErrorCode.InvalidParams);
+  for (const id of [quick, stuck]) assert.is((await errorResponse(client.get(id))).code, ErrorCode.InvalidParams);
   assert.match(String(reason), 'its time to live has passed');
   assert.is(clock.timers, before);
   // A handler that does not heed its signal keeps its place.
   await client.start('quick');
-  assert.is((await errorOf(client.call('quick'))).code, ErrorCode.Overloaded);
+  assert.is((await errorResponse(client.call('quick'))).code, ErrorCode.Overloaded);
   open();
   await settled();
   await client.start('quick');

@@ -6,8 +6,7 @@ import { ErrorCode } from '../../../src/index.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
 import { settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { textOf } from '../../harness/results.ts';
-import { errorOf } from '../asking/support.ts';
+import { errorResponse, textOf } from '../../harness/results.ts';
 import { accept, gate, idOf, inside, NAME, pending, stage } from './support.ts';
 
 const test = suite('tasks (2025-11-25)');
@@ -71,7 +70,7 @@ test('the time to live that is asked for is honoured up to the limit', async () 
     [{}, 5_000],
   ] as const)
     assert.is(inside(await start(client, 'work', asked), 'task', 'ttl'), given);
-  assert.is((await errorOf(start(client, 'work', { ttl: 0 }))).code, ErrorCode.InvalidParams);
+  assert.is((await errorResponse(start(client, 'work', { ttl: 0 }))).code, ErrorCode.InvalidParams);
   await server.close();
 });
 
@@ -94,8 +93,8 @@ test('without params.task a tool that allows tasks answers plainly, however long
   await clock.advance(1_000);
   open();
   assert.is(textOf(await called), 'done');
-  assert.is((await errorOf(client.send('tools/call', { name: 'must' }))).code, ErrorCode.MethodNotFound);
-  assert.is((await errorOf(start(client, 'never'))).code, ErrorCode.MethodNotFound);
+  assert.is((await errorResponse(client.send('tools/call', { name: 'must' }))).code, ErrorCode.MethodNotFound);
+  assert.is((await errorResponse(start(client, 'never'))).code, ErrorCode.MethodNotFound);
   assert.is(runs, 0);
   await server.close();
 });
@@ -106,9 +105,9 @@ test('a revision that has no tasks reads over params.task, and has none of their
   server.tool('must', { task: 'required' }, () => 'never');
   const client = await legacy('ada', '2025-06-18');
   assert.is(textOf(await start(client, 'may')), 'plain');
-  assert.is((await errorOf(client.send('tools/call', { name: 'must' }))).code, ErrorCode.MethodNotFound);
+  assert.is((await errorResponse(client.send('tools/call', { name: 'must' }))).code, ErrorCode.MethodNotFound);
   for (const method of ['tasks/list', 'tasks/get', 'tasks/result', 'tasks/cancel'])
-    assert.is((await errorOf(client.send(method, { taskId: 'any' }))).code, ErrorCode.MethodNotFound, method);
+    assert.is((await errorResponse(client.send(method, { taskId: 'any' }))).code, ErrorCode.MethodNotFound, method);
   await server.close();
 });
 
@@ -187,11 +186,11 @@ test('cancelling shows the task, ends those that wait, and is refused for a task
   server.tool('work', { task: 'required' }, () => new Promise<string>(() => {}));
   const client = await legacy();
   const taskId = idOf(await start(client, 'work'));
-  const waiting = errorOf(client.send('tasks/result', { taskId }));
+  const waiting = errorResponse(client.send('tasks/result', { taskId }));
   const shown = await client.send('tasks/cancel', { taskId });
   assert.equal([shown.taskId, shown.status], [taskId, 'cancelled']);
   assert.match((await waiting).message, 'the client cancelled it');
-  const refused = await errorOf(client.send('tasks/cancel', { taskId }));
+  const refused = await errorResponse(client.send('tasks/cancel', { taskId }));
   assert.is(refused.code, ErrorCode.InvalidParams);
   assert.match(refused.message, 'cancelled');
   await server.close();
@@ -219,6 +218,6 @@ test('tasks/list pages through the tasks of its principal only', async () => {
   assert.equal(listed, own);
   assert.equal(sizes, [2, 2, 1]);
   for (const wrong of ['o1', 'tzzzz', ''])
-    assert.is((await errorOf(ada.send('tasks/list', { cursor: wrong }))).code, ErrorCode.InvalidParams, wrong);
+    assert.is((await errorResponse(ada.send('tasks/list', { cursor: wrong }))).code, ErrorCode.InvalidParams, wrong);
   await server.close();
 });

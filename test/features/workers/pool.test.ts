@@ -7,8 +7,8 @@ import { connect, type TestClient } from '../../../src/testing/testing.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 import { assertFigure } from '../../harness/pace.ts';
+import { errorResponse } from '../../harness/results.ts';
 import { atScale, PROOF } from '../../harness/scale.ts';
-import { errorOf } from '../../system/crash/support.ts';
 
 const test = suite('threads');
 const heavy = new URL(moduleUrl('test/fixtures/supervision/heavy.ts'));
@@ -95,7 +95,7 @@ test('R-11: handlers that never return are ended at their deadline, and their th
   const took: number[] = [];
   const errors = await Promise.all(
     Array.from({ length: calls }, async (_, at) => {
-      const error = await errorOf(client.call('heavy', { what: at % 2 === 0 ? 'spin' : 'regex' }));
+      const error = await errorResponse(client.call('heavy', { what: at % 2 === 0 ? 'spin' : 'regex' }));
       took.push(performance.now() - began);
       return error.code;
     }),
@@ -111,7 +111,7 @@ test('R-11: handlers that never return are ended at their deadline, and their th
 test('an endless loop in a thread stalls no other call', async () => {
   const { server, client } = await stage({}, 500);
   await client.call('other', { what: 'warm' });
-  const spinning = errorOf(client.call('heavy', { what: 'spin' }));
+  const spinning = errorResponse(client.call('heavy', { what: 'spin' }));
   for (let i = 0; i < 50; i += 1) {
     const began = performance.now();
     await client.call('light', {});
@@ -125,7 +125,7 @@ test('a handler that heeds its signal keeps its thread', async () => {
   const { server, client } = await stage({ limits: { cpuThreads: 1 } }, 200);
   const [before = ''] = /thread \d+/.exec(say(await client.call('other', { what: 'thread' }))) ?? [];
   assert.match(before, /thread \d+/);
-  assert.is((await errorOf(client.call('heavy', { what: 'heed' }))).code, ErrorCode.TimedOut);
+  assert.is((await errorResponse(client.call('heavy', { what: 'heed' }))).code, ErrorCode.TimedOut);
   assert.match(say(await client.call('other', { what: 'thread' })), new RegExp(before));
   await server.close();
 });
@@ -133,7 +133,7 @@ test('a handler that heeds its signal keeps its thread', async () => {
 test('R-10: calls beyond the queue of the pool are refused at once, by name', async () => {
   const { server, client } = await stage({ limits: { cpuThreads: 1, maxCpuQueue: 5 } }, 500);
   const answers = await Promise.all(
-    Array.from({ length: 20 }, () => errorOf(client.call('heavy', { what: 'spin' })).then(({ code }) => code)),
+    Array.from({ length: 20 }, () => errorResponse(client.call('heavy', { what: 'spin' })).then(({ code }) => code)),
   );
   assert.is(answers.filter((code) => code === ErrorCode.Overloaded).length, 14);
   assert.is(answers.filter((code) => code === ErrorCode.TimedOut).length, 6);

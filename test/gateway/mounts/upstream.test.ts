@@ -10,6 +10,7 @@ import { createServer, type Server } from '../../../src/features/server/server.t
 import { Upstream, type UpstreamOptions } from '../../../src/gateway/mounts/upstream.ts';
 import { SimulatedClock } from '../../../src/testing/simulated-clock.ts';
 import { suite } from '../../harness/door.ts';
+import { rejection } from '../../harness/results.ts';
 
 const test = suite('connections of an upstream');
 
@@ -65,12 +66,6 @@ function stage(eras: ConnectOptions['eras'], over: Partial<UpstreamOptions> = {}
   };
 }
 
-async function refusal(promise: Promise<unknown>): Promise<ClientError> {
-  const error = await promise.catch((reason: unknown) => reason);
-  if (error instanceof ClientError) return error;
-  throw new Error('expected a ClientError', { cause: error });
-}
-
 const call = (client: ConnectedClient, name: string, signal?: AbortSignal): Promise<unknown> =>
   client.relay({ method: 'tools/call', params: { name, arguments: {} }, signal });
 
@@ -103,7 +98,7 @@ test('each owner has its own connection to a legacy upstream, which declares its
   assert.is(upstream.connections, 5);
   upstream.released('session/1');
   assert.is(upstream.connections, 4);
-  assert.is((await refusal(call(one, 'add'))).reason, 'closed');
+  assert.is((await rejection(call(one, 'add'), ClientError)).reason, 'closed');
   await close();
 });
 
@@ -126,7 +121,7 @@ test('callers who neither sign in nor have sessions share one connection for eac
   const abort = new AbortController();
   const calls: Promise<unknown>[] = [];
   const uses = async (used: ConnectedClient): Promise<void> =>
-    void calls.push(refusal(call(used, 'wait', abort.signal)));
+    void calls.push(rejection(call(used, 'wait', abort.signal), ClientError));
   await uses(first);
   for (let number = 0; number < 6; number += 1) await uses(await anonymous({ sampling: { number } }));
   // With that of the catalogue.
@@ -134,7 +129,7 @@ test('callers who neither sign in nor have sessions share one connection for eac
   // The one without a call makes room.
   await uses(await anonymous({ roots: {} }));
   assert.is(upstream.connections, 9);
-  const error = await refusal(anonymous({ roots: { listChanged: true } }));
+  const error = await rejection(anonymous({ roots: { listChanged: true } }), ClientError);
   assert.equal([error.reason, error.carriedOut], ['overloaded', 'no']);
   assert.match(error.message, '8 connections of anonymous are in use');
   assert.is(await anonymous(), first);
@@ -151,15 +146,15 @@ test('a limit closes the connection that was unused longest, and rejects a call 
   await clock.advance(10);
   const second = await upstream.for(owner('session/2'));
   const abort = new AbortController();
-  const calls = [refusal(call(first, 'wait', abort.signal))];
+  const calls = [rejection(call(first, 'wait', abort.signal), ClientError)];
   const third = await upstream.for(owner('session/3'));
-  assert.is((await refusal(call(second, 'add'))).reason, 'closed');
-  calls.push(refusal(call(third, 'wait', abort.signal)));
-  const error = await refusal(upstream.for(owner('session/4')));
+  assert.is((await rejection(call(second, 'add'), ClientError)).reason, 'closed');
+  calls.push(rejection(call(third, 'wait', abort.signal), ClientError));
+  const error = await rejection(upstream.for(owner('session/4')), ClientError);
   assert.equal([error.reason, error.carriedOut, upstream.connections], ['overloaded', 'no', 3]);
   assert.match(error.message, 'maxUpstreamConnections');
   const other = stage('legacy', { quota });
-  assert.match((await refusal(other.upstream.catalogue())).message, 'maxUpstreamConnections');
+  assert.match((await rejection(other.upstream.catalogue(), ClientError)).message, 'maxUpstreamConnections');
   abort.abort();
   await Promise.all(calls);
   await other.close();
@@ -172,7 +167,7 @@ test('a connection of an owner closes after idleMs without a call', async () => 
   const busy = await upstream.for(owner('session/busy'));
   await upstream.for(owner('session/idle'));
   const abort = new AbortController();
-  const calling = refusal(call(busy, 'wait', abort.signal));
+  const calling = rejection(call(busy, 'wait', abort.signal), ClientError);
   await clock.advance(1_000);
   assert.is(upstream.connections, 2);
   abort.abort();
@@ -202,11 +197,11 @@ test('a connection that cannot be opened is tried again by the next call', async
   const missing = { command: '/no/such/program' };
   const upstream = new Upstream({ name: 'files', target: missing, connect: { log() {} }, ...BOUNDS() });
   for (let attempt = 1; attempt <= 2; attempt += 1) {
-    const error = await refusal(upstream.for(owner('session/1')));
+    const error = await rejection(upstream.for(owner('session/1')), ClientError);
     assert.equal([error.reason, error.carriedOut, upstream.connections], ['refused', 'no', 0]);
   }
   await upstream.close();
-  assert.is((await refusal(upstream.for(owner('session/1')))).reason, 'closed');
+  assert.is((await rejection(upstream.for(owner('session/1')), ClientError)).reason, 'closed');
   await server.close();
 });
 
@@ -226,7 +221,7 @@ test('a call waits for a connection at most waitMs', async () => {
     ...BOUNDS(),
     upstreamWaitMs: 500,
   });
-  const late = refusal(upstream.for(owner('session/1')));
+  const late = rejection(upstream.for(owner('session/1')), ClientError);
   await clock.advance(500);
   const error = await late;
   assert.equal([error.reason, error.carriedOut], ['unreachable', 'no']);

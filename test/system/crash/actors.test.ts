@@ -4,7 +4,8 @@ import { memory } from '../../../src/core/transports/memory.ts';
 import { createServer, ErrorCode, type InspectionRecord } from '../../../src/index.ts';
 import { connect, SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { client, errorOf, stage } from './support.ts';
+import { errorResponse } from '../../harness/results.ts';
+import { client, stage } from './support.ts';
 
 const test = suite('actors that fail');
 
@@ -40,14 +41,14 @@ test('a session that fails closes, its request is answered, and the client may i
   const caller = await client(server);
   const other = await connect(server);
   const underWay = caller.modern('tools/call', { name: 'wait' }, { progressToken: 1 }).catch(() => ended.push('wait'));
-  const error = await errorOf(caller.initialize('2025-06-18'));
+  const error = await errorResponse(caller.initialize('2025-06-18'));
   assert.is(error.code, ErrorCode.InternalError);
   assert.not.match(error.message, 'secret');
   assert.is(told.length, 1);
   const crashed = records.find((record) => record.type === 'crashed');
   assert.ok(crashed?.type === 'crashed' && crashed.actor.startsWith('session/') && crashed.quarantined);
   assert.ok(records.some((record) => record.type === 'gone' && record.actor === crashed.actor));
-  assert.match((await errorOf(caller.send('tools/list'))).message, '"initialize" first');
+  assert.match((await errorResponse(caller.send('tools/list'))).message, '"initialize" first');
   assert.equal(ended, []);
   state.broken = false;
   assert.is((await caller.initialize('2025-06-18')).instructions, 'Read me.');
@@ -62,7 +63,7 @@ test('the server actor is never quarantined: it answers what fails, and can stil
   const { server, told, state } = unreadable();
   const caller = await client(server);
   for (let time = 0; time < 6; time += 1)
-    assert.is((await errorOf(caller.modern('server/discover'))).code, ErrorCode.InternalError);
+    assert.is((await errorResponse(caller.modern('server/discover'))).code, ErrorCode.InternalError);
   assert.is(told.length, 6);
   state.broken = false;
   assert.is((await caller.modern('server/discover')).instructions, 'Read me.');
@@ -88,14 +89,14 @@ test('an in-flight table that fails answers for it, serves the next, and quarant
   const other = await client(server);
   const good = () => caller.modern('tools/call', { name: 'good' });
   broken = 1;
-  assert.is((await errorOf(good())).code, ErrorCode.InternalError);
+  assert.is((await errorResponse(good())).code, ErrorCode.InternalError);
   assert.equal((await good()).content, [{ type: 'text', text: 'good' }]);
   await clock.advance(777);
   broken = 3;
-  for (let time = 0; time < 3; time += 1) assert.is((await errorOf(good())).code, ErrorCode.InternalError);
+  for (let time = 0; time < 3; time += 1) assert.is((await errorResponse(good())).code, ErrorCode.InternalError);
   broken = 0;
   assert.is(told.length, 4);
-  assert.is((await errorOf(good())).code, ErrorCode.InternalError);
+  assert.is((await errorResponse(good())).code, ErrorCode.InternalError);
   assert.match(told.at(-1) ?? '', 'crashed too often and was quarantined');
   assert.equal((await other.call('good')).content, [{ type: 'text', text: 'good' }]);
   assert.not.match(caller.messages.map(({ text }) => text).join(), 'secret');

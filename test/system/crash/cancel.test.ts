@@ -5,10 +5,11 @@ import { memory } from '../../../src/core/transports/memory.ts';
 import { type Context, createServer, ErrorCode } from '../../../src/index.ts';
 import { connect, SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { errorResponse } from '../../harness/results.ts';
 import { random } from '../../harness/scale.ts';
 import { busy, Conversation } from '../fuzz/conversation.ts';
 import { opening, SELF } from '../fuzz/messages.ts';
-import { client, errorOf, stage } from './support.ts';
+import { client, stage } from './support.ts';
 
 const RUNS = random(250);
 const TIMEOUT_MS = 100;
@@ -205,7 +206,7 @@ for (const revision of ['2025-06-18', undefined]) {
     const caller = await client(server, revision);
     caller.raw(JSON.stringify({ jsonrpc: '2.0', id: 'w', method: 'tools/call', params: asked('wait') }));
     await settled();
-    assert.is((await errorOf(caller.send('tools/call', asked('good')))).code, ErrorCode.Overloaded);
+    assert.is((await errorResponse(caller.send('tools/call', asked('good')))).code, ErrorCode.Overloaded);
     const before = caller.messages.length;
     caller.notify('notifications/cancelled', { requestId: 'w', reason: 'no longer needed' });
     await settled();

@@ -3,7 +3,8 @@ import * as assert from 'uvu/assert';
 import { ErrorCode, ProtocolError } from '../../../src/index.ts';
 import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { client, errorOf, stage, states, THROWN } from './support.ts';
+import { errorResponse } from '../../harness/results.ts';
+import { client, stage, states, THROWN } from './support.ts';
 
 const test = suite('handlers that fail');
 
@@ -59,7 +60,7 @@ for (const [what, make, words] of THROWN) {
           { ref: { type: 'ref/resource', uri: `${how}://{x}` }, argument: { name: 'x', value: '' } },
         ],
       ] as const) {
-        const error = await errorOf(caller.send(method, params));
+        const error = await errorResponse(caller.send(method, params));
         assert.is(error.code, ErrorCode.InternalError);
         assert.is(error.data, undefined);
         const incident = /^Internal error \(incident ([\w-]+); the server's log has the details\)$/.exec(error.message);
@@ -79,7 +80,7 @@ test('a ProtocolError whose data JSON cannot hold is answered with -32603', asyn
   });
   server.tool('good', {}, () => 'good');
   const caller = await client(server, '2025-06-18');
-  assert.is((await errorOf(caller.call('odd'))).code, ErrorCode.InternalError);
+  assert.is((await errorResponse(caller.call('odd'))).code, ErrorCode.InternalError);
   assert.is(told.length, 1);
   assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
   await caller.close();
@@ -108,9 +109,9 @@ test('a handler that never returns is answered with -31002 at its deadline, its 
     ['prompts/get', { name: 'hang' }],
     ['completion/complete', { ref: { type: 'ref/prompt', name: 'hang' }, argument: { name: 'x', value: '' } }],
   ] as const) {
-    const answer = errorOf(caller.send(method, params));
+    const answer = errorResponse(caller.send(method, params));
     await clock.advance(999);
-    assert.is((await errorOf(caller.call('good'))).code, ErrorCode.Overloaded);
+    assert.is((await errorResponse(caller.call('good'))).code, ErrorCode.Overloaded);
     await clock.advance(1);
     const error = await answer;
     assert.is(error.code, ErrorCode.TimedOut);
@@ -199,7 +200,7 @@ test('a tool may register, change and remove elements while it runs, itself too'
   assert.equal((await caller.call('grow')).content, [{ type: 'text', text: 'grew' }]);
   assert.equal((await caller.call('grown')).content, [{ type: 'text', text: 'grown' }]);
   assert.equal((await caller.call('leave')).content, [{ type: 'text', text: 'left' }]);
-  assert.is((await errorOf(caller.call('leave'))).code, ErrorCode.InvalidParams);
+  assert.is((await errorResponse(caller.call('leave'))).code, ErrorCode.InvalidParams);
   assert.match(JSON.stringify(await caller.send('resources/read', { uri: 'swap://1' })), 'old');
   assert.match(JSON.stringify(await caller.send('resources/read', { uri: 'swap://1' })), 'new');
   const refused = await caller.call('twice');
@@ -226,8 +227,8 @@ test('a log of the author that throws harms no request', async () => {
   process.stderr.write = (text: unknown) => said.push(String(text)) > 0;
   try {
     const caller = await client(server, '2025-06-18');
-    assert.is((await errorOf(caller.send('resources/read', { uri: 'bad://1' }))).code, ErrorCode.InternalError);
-    assert.is((await errorOf(caller.call('cycle'))).code, ErrorCode.InternalError);
+    assert.is((await errorResponse(caller.send('resources/read', { uri: 'bad://1' }))).code, ErrorCode.InternalError);
+    assert.is((await errorResponse(caller.call('cycle'))).code, ErrorCode.InternalError);
     await caller.close();
   } finally {
     process.stderr.write = stderr;

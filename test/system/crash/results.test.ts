@@ -4,8 +4,9 @@ import { isObject } from '../../../src/core/protocol/json.ts';
 import { createServer, ErrorCode, type ServerOptions } from '../../../src/index.ts';
 import { connect, ErrorResponse, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { errorResponse } from '../../harness/results.ts';
 import { busy } from '../fuzz/conversation.ts';
-import { client, errorOf, stage } from './support.ts';
+import { client, stage } from './support.ts';
 
 const test = suite('hostile results');
 
@@ -213,7 +214,7 @@ test('contents and messages that JSON makes something else of are answered with 
       ['resources/read', { uri: 'odd://1' }],
       ['prompts/get', { name: 'odd' }],
     ] as const) {
-      const error = await errorOf(revision ? caller.send(method, params) : caller.modern(method, params));
+      const error = await errorResponse(revision ? caller.send(method, params) : caller.modern(method, params));
       assert.is(error.code, ErrorCode.InternalError);
       assert.not.match(error.message, 'secret');
     }
@@ -277,7 +278,7 @@ for (const [what, execute] of Object.entries(EXECUTIONS)) {
     for (let round = 0; round < 5; round += 1) {
       for (const [method, params] of requests) {
         for (const answer of [legacy.send(method, params), modern.modern(method, params)]) {
-          const error = await errorOf(answer);
+          const error = await errorResponse(answer);
           assert.is(error.code, ErrorCode.InternalError, method);
           assert.not.match(error.message, 'secret');
         }

@@ -1,7 +1,7 @@
 /** What the crash suites share: a server whose log is kept, clients whose every message is held to the official schemas, and how an error is told. */
 
 import { createServer, type Server, type ServerOptions } from '../../../src/index.ts';
-import { connect, ErrorResponse, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
+import { connect, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
 import { wireChecker } from '../../harness/wire.ts';
 
 export interface Stage {
@@ -30,13 +30,6 @@ export async function client(server: Server, revision?: string): Promise<TestCli
   const made = await connect(server, { onMessage: ({ direction, text }) => check(direction, text) });
   if (revision !== undefined) await made.initialize(revision);
   return made;
-}
-
-/** The error that a request is answered with. @throws {Error} when it gets a result */
-export async function errorOf(request: Promise<unknown>): Promise<ErrorResponse> {
-  const answer = await request.catch((error: unknown) => error);
-  if (answer instanceof ErrorResponse) return answer;
-  throw answer instanceof Error ? answer : new Error(`expected an error, got the result ${JSON.stringify(answer)}`);
 }
 
 /** The states of the actors that live now, by their addresses. */

@@ -18,7 +18,7 @@ import { ask, openSession } from '../../core/http/support.ts';
 import { ALICE, ANYBODY, BOB, disk, stage as handleStage } from '../../features/machines/support.ts';
 import { accept, gate, keysOf, NAME, stage } from '../../features/tasks/support.ts';
 import { suite } from '../../harness/door.ts';
-import { errorOf } from '../crash/support.ts';
+import { errorResponse, rejection } from '../../harness/results.ts';
 
 const test = suite('retained bytes');
 const KB = 1_024;
@@ -182,7 +182,7 @@ test('S-42: tasks are limited in bytes, by the arguments of their calls; a call 
   const [ada, bob] = [modern('ada'), modern('bob')];
   const text = 'x'.repeat(10 * KB);
   for (let count = 0; count < 3; count += 1) await ada.start('work', { text });
-  const { code, message } = await errorOf(ada.call('work', { text }));
+  const { code, message } = await errorResponse(ada.call('work', { text }));
   assert.is(code, ErrorCode.Overloaded);
   assert.match(message, 'limits.maxRetainedBytesPerPrincipal');
   await bob.start('work', { text });
@@ -199,7 +199,7 @@ test('S-42: a session of an anonymous client has the limit of a principal for it
   const params = { name: 'work', arguments: { text: 'x'.repeat(10 * KB) }, task: {} };
   const [one, other] = [await legacy(), await legacy()];
   await one.send('tools/call', params);
-  assert.match((await errorOf(one.send('tools/call', params))).message, 'limits.maxRetainedBytesPerPrincipal');
+  assert.match((await errorResponse(one.send('tools/call', params))).message, 'limits.maxRetainedBytesPerPrincipal');
   await other.send('tools/call', params);
   await server.close();
 });
@@ -227,7 +227,7 @@ test('S-42: answers to the questions of a task are limited in bytes', async () =
   const id = await ada.start('ask');
   await settled();
   const [key = ''] = keysOf(await ada.get(id));
-  const { code, message } = await errorOf(ada.update(id, { [key]: accept({ name: 'x'.repeat(100 * KB) }) }));
+  const { code, message } = await errorResponse(ada.update(id, { [key]: accept({ name: 'x'.repeat(100 * KB) }) }));
   assert.is(code, ErrorCode.Overloaded);
   assert.match(message, 'limits.maxRetainedBytesPerPrincipal');
   await ada.update(id, { [key]: accept({ name: 'Ada' }) });
@@ -254,16 +254,6 @@ const note: MachineKind = {
 };
 const write = (length: number) => ({ type: 'write', data: { text: 'x'.repeat(length) } });
 
-async function refusalOf(work: Promise<unknown>): Promise<HandleError> {
-  try {
-    await work;
-  } catch (error) {
-    if (error instanceof HandleError) return error;
-    throw error;
-  }
-  throw new Error('expected a refusal, got none');
-}
-
 test('S-43: handles are limited in bytes, by their inputs and by what they keep; another principal is not refused for it', async () => {
   const { handles } = await handleStage([note], { limits: { maxRetainedBytesPerPrincipal: 300 * KB } });
   const input = { text: 'x'.repeat(50 * KB) };
@@ -287,7 +277,7 @@ test('S-43: handles are limited in bytes, by their inputs and by what they keep;
 test('S-43: an event that would make a handle keep too much is refused, and has not happened', async () => {
   const { handles } = await handleStage([note], { limits: { maxRetainedBytesPerPrincipal: 100 * KB } });
   const { handle } = await handles.create('note', { text: 'small' }, ALICE);
-  const { reason, message } = await refusalOf(handles.send('note', handle, write(100 * KB), ALICE));
+  const { reason, message } = await rejection(handles.send('note', handle, write(100 * KB), ALICE), HandleError);
   assert.is(reason, 'busy');
   assert.match(message, 'limits.maxRetainedBytesPerPrincipal');
   const { version } = await handles.get('note', handle, ALICE);
@@ -301,7 +291,7 @@ test('S-43: an event whose result exceeds maxHandleLength is rejected as that: n
   const { handles, incidents } = await handleStage([note], { store, limits: { maxHandleLength: 2 * KB } });
   const { handle } = await handles.create('note', { text: '' }, ALICE);
   const fits = handles.send('note', handle, write(10), ALICE);
-  const { reason, message } = await refusalOf(handles.send('note', handle, write(10 * KB), ALICE));
+  const { reason, message } = await rejection(handles.send('note', handle, write(10 * KB), ALICE), HandleError);
   assert.is(reason, 'refused');
   assert.match(message, /"write" is rejected because its result does not fit: .*limits\.maxHandleLength/);
   await fits;
@@ -316,7 +306,10 @@ test('S-43: nothing refers to the input of a handle that could not begin', async
   const collect = collector();
   const rejected = async (): Promise<WeakRef<object>> => {
     const input = { text: 'x'.repeat(10 * KB) };
-    assert.match((await refusalOf(handles.create('note', input, ALICE))).message, 'limits.maxHandleLength');
+    assert.match(
+      (await rejection(handles.create('note', input, ALICE), HandleError)).message,
+      'limits.maxHandleLength',
+    );
     return new WeakRef(input);
   };
   const inputs = [await rejected(), await rejected(), await rejected()];
@@ -338,7 +331,7 @@ test('S-43: of handles that have expired, maxRememberedHandles are remembered', 
   for (let count = 0; count < 4; count += 1) made.push((await handles.create('note', { text: '' }, ALICE)).handle);
   await clock.advance(90_000);
   const reasons: string[] = [];
-  for (const handle of made) reasons.push((await refusalOf(handles.get('note', handle, ALICE))).reason);
+  for (const handle of made) reasons.push((await rejection(handles.get('note', handle, ALICE), HandleError)).reason);
   assert.equal(reasons, ['unknown', 'unknown', 'expired', 'expired']);
   await handles.stop();
 });
@@ -403,10 +396,10 @@ for (const [what, store, least] of [
     assert.match(refusal?.message ?? '', 'limits.maxRetainedBytesPerPrincipal');
     // All handles have expired: only the replies are left.
     assert.ok(made > 20 && quotas.retained.all >= made * least, `${made} handles, ${quotas.retained.all} bytes`);
-    assert.match((await refusalOf(create(`key ${made - 1}`))).message, 'expired');
+    assert.match((await rejection(create(`key ${made - 1}`), HandleError)).message, 'expired');
     // A call that is rejected leaves nothing.
     const before = quotas.retained.all;
-    await refusalOf(handles.create('note', { text: 'x'.repeat(KB) }, ALICE, { idempotencyKey: 'large' }));
+    await rejection(handles.create('note', { text: 'x'.repeat(KB) }, ALICE, { idempotencyKey: 'large' }), HandleError);
     assert.is(quotas.retained.all, before);
     await clock.advance(86_400_000);
     assert.is(quotas.retained.all, 0);
@@ -490,7 +483,7 @@ test('S-43: anonymous clients have a share of the handles where a transport auth
   const make = (caller: Caller) => handles.create('note', { text: '' }, caller);
   await make(ANYBODY);
   await make(ANYBODY);
-  assert.match((await refusalOf(make(ANYBODY))).message, 'limits.anonymousPercent');
+  assert.match((await rejection(make(ANYBODY), HandleError)).message, 'limits.anonymousPercent');
   await make(ALICE);
   await make(BOB);
   await handles.stop();
@@ -506,7 +499,7 @@ test('S-44: requests in flight are limited in bytes until their handlers have en
   const [ada, bob] = [modern('ada'), modern('bob')];
   const text = 'x'.repeat(60 * KB);
   const first = ada.call('hold', { text });
-  const { code, message } = await errorOf(ada.call('hold', { text }));
+  const { code, message } = await errorResponse(ada.call('hold', { text }));
   assert.is(code, ErrorCode.Overloaded);
   assert.match(message, 'limits.maxRetainedBytesPerPrincipal');
   await ada.call('light');
@@ -536,7 +529,7 @@ test('S-44: the bytes of a request stay taken while its handler runs on for a cl
   // Its connection, and the table of its requests, end with the grace time.
   await clock.advance(3_000);
   const again = modern('ada');
-  assert.match((await errorOf(again.call('deaf', { text }))).message, 'limits.maxRetainedBytesPerPrincipal');
+  assert.match((await errorResponse(again.call('deaf', { text }))).message, 'limits.maxRetainedBytesPerPrincipal');
   open();
   await settled();
   await again.call('deaf', { text });

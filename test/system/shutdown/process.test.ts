@@ -4,7 +4,7 @@ import { isToolResult } from '../../../src/core/protocol/result-shape.ts';
 import { ErrorCode, type JsonObject } from '../../../src/index.ts';
 import { ErrorResponse, type TestClient } from '../../../src/testing/testing.ts';
 import { fullOnly, suite } from '../../harness/door.ts';
-import { errorOf } from '../crash/support.ts';
+import { errorResponse } from '../../harness/results.ts';
 import { SELF } from '../fuzz/messages.ts';
 import { spawnServer } from './child.ts';
 
@@ -48,7 +48,7 @@ test('end of input: a request in flight gets its answer, then it exits, though a
 
 test('end of input: what outlasts the grace time is aborted, answered with -31003, and it exits', async () => {
   const { fixture, client } = spawnServer('server.ts', '200');
-  const answer = errorOf(client.modern('tools/call', { name: 'hang' }));
+  const answer = errorResponse(client.modern('tools/call', { name: 'hang' }));
   await fixture.said('hang runs');
   await client.close();
   assert.is((await answer).code, ErrorCode.ShuttingDown);

@@ -3,7 +3,8 @@ import * as assert from 'uvu/assert';
 import { ErrorCode, memory } from '../../../src/index.ts';
 import { connect, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { client, errorOf, stage, states } from '../crash/support.ts';
+import { errorResponse } from '../../harness/results.ts';
+import { client, stage, states } from '../crash/support.ts';
 import { opening, SELF } from '../fuzz/messages.ts';
 
 const test = suite('shutdown');
@@ -51,11 +52,11 @@ test('in-flight requests are answered before it stops, and new ones get -31003, 
   const closed = server.close();
   const late = await client(server);
   for (const caller of [busy, idle, late]) {
-    const refused = await errorOf(caller.send('ping'));
+    const refused = await errorResponse(caller.send('ping'));
     assert.is(refused.code, ErrorCode.ShuttingDown);
-    assert.is((await errorOf(caller.modern('tools/call', { name: 'good' }))).code, ErrorCode.ShuttingDown);
+    assert.is((await errorResponse(caller.modern('tools/call', { name: 'good' }))).code, ErrorCode.ShuttingDown);
   }
-  assert.is((await errorOf(late.send('initialize', opening('2025-06-18')))).code, ErrorCode.ShuttingDown);
+  assert.is((await errorResponse(late.send('initialize', opening('2025-06-18')))).code, ErrorCode.ShuttingDown);
   await clock.advance(2_999);
   assert.is(await isDone(closed), false);
   release();
@@ -69,7 +70,9 @@ test('in-flight requests are answered before it stops, and new ones get -31003, 
 test('when the grace time is over, what is still in flight is aborted and answered with -31003', async () => {
   const { server, clock, signals, release } = waiting();
   const caller = await client(server, '2025-06-18');
-  const answers = [caller.call('wait'), caller.modern('tools/call', { name: 'wait' })].map(errorOf);
+  const answers = [caller.call('wait'), caller.modern('tools/call', { name: 'wait' })].map((call) =>
+    errorResponse(call),
+  );
   await settled();
   const closed = server.close('maintenance');
   await clock.advance(2_999);
@@ -102,7 +105,7 @@ test('with nothing in flight it closes at once, without any time passing', async
 test('close resolves once, is idempotent, and keeps the first reason', async () => {
   const { server, clock } = waiting();
   const caller = await client(server);
-  const answer = errorOf(caller.call('wait'));
+  const answer = errorResponse(caller.call('wait'));
   await settled();
   const order: string[] = [];
   const first = server.close('first').then(() => order.push('first'));
@@ -247,7 +250,7 @@ test('a client that has ended its input gets its answers, then its connection en
   release();
   assert.equal((await answer).content, [{ type: 'text', text: 'waited' }]);
   await left;
-  const never = errorOf(stuck.call('wait'));
+  const never = errorResponse(stuck.call('wait'));
   await settled();
   const gone = stuck.close();
   await clock.advance(3_000);
@@ -261,7 +264,7 @@ test('a client that has ended its input gets its answers, then its connection en
 test('the inspector sees the server drain, stop and be gone, and its connections with it', async () => {
   const { server, clock } = waiting();
   const caller = await client(server, '2025-06-18');
-  const answer = errorOf(caller.call('wait'));
+  const answer = errorResponse(caller.call('wait'));
   await settled();
   const seen: string[] = [];
   const gone: string[] = [];

@@ -24,6 +24,7 @@ import {
 } from '../../../../src/index.ts';
 import { connect, ErrorResponse, SimulatedClock, settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
+import { assertRejects } from '../../../harness/results.ts';
 import { TestStore } from '../../../harness/test-store.ts';
 import { accept, Modern } from '../../asking/support.ts';
 
@@ -491,15 +492,6 @@ test('rejects options that are wrong, by their names', async () => {
   const none = createServer({ name: 's', version: '1' });
   await assertRejects(none.audit(), /this server has no audit/);
 });
-
-async function assertRejects(promise: Promise<unknown>, expected: RegExp): Promise<void> {
-  const error = await promise.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  assert.ok(error instanceof Error);
-  assert.match(error.message, expected);
-}
 
 test('a file: lines of JSON that only its owner reads, rotated, continued after a cut line', async () => {
   const path = join(folder, 'deep', 'audit.jsonl');

@@ -13,12 +13,19 @@ import {
   type Server,
   type ServerOptions,
 } from '../../../../src/index.ts';
-import { connect, ErrorResponse, SimulatedClock, settled, type TestClient } from '../../../../src/testing/testing.ts';
+import {
+  connect,
+  type ErrorResponse,
+  SimulatedClock,
+  settled,
+  type TestClient,
+} from '../../../../src/testing/testing.ts';
 import { modern } from '../../../core/http/modern.ts';
 import { serving } from '../../../core/http/session.ts';
 import { ask } from '../../../core/http/support.ts';
 import { suite } from '../../../harness/door.ts';
 import { assertFigure } from '../../../harness/pace.ts';
+import { errorResponse } from '../../../harness/results.ts';
 import { atScale } from '../../../harness/scale.ts';
 
 const test = suite('rules');
@@ -66,17 +73,6 @@ function ruled(options: Partial<ServerOptions> = {}): Ruled {
   };
 }
 
-/** The error of a request. */
-async function errorOf(answer: Promise<unknown>): Promise<ErrorResponse> {
-  try {
-    await answer;
-  } catch (error) {
-    if (error instanceof ErrorResponse) return error;
-    throw error;
-  }
-  throw new Error('expected an error, got a result');
-}
-
 const call = (client: TestClient, name: string, args: JsonObject = {}): Promise<JsonObject> =>
   client.modern('tools/call', { name, arguments: args });
 
@@ -87,13 +83,15 @@ test('a rule decides by the arguments, and its scopes are demanded with those of
   server.authorize(large).authorize(({ auth }) => auth?.principal !== 'eve' || { deny: 'eve is suspended' });
   const client = await as(['orders']);
   await call(client, 'refund', { amount: 5 });
-  const { code, data } = await errorOf(call(client, 'refund', { amount: 500 }));
+  const { code, data } = await errorResponse(call(client, 'refund', { amount: 500 }));
   assert.is(code, ErrorCode.Forbidden);
   assert.equal(data, { scope: 'orders orders:large' });
-  assert.equal((await errorOf(call(await as(), 'refund', { amount: 500 }))).data, { scope: 'orders orders:large' });
+  assert.equal((await errorResponse(call(await as(), 'refund', { amount: 500 }))).data, {
+    scope: 'orders orders:large',
+  });
   await call(await as(['orders', 'orders:large']), 'refund', { amount: 500 });
   assert.equal(ran, ['refund 5', 'refund 500']);
-  const eve = await errorOf(call(await as(['orders'], 'eve'), 'look'));
+  const eve = await errorResponse(call(await as(['orders'], 'eve'), 'look'));
   assert.is(eve.code, ErrorCode.Forbidden);
   assert.not.match(eve.message, /suspended/);
   await close();
@@ -103,10 +101,10 @@ test('a reason is for the operator: once in ten seconds', async () => {
   const { server, lines, clock, connect: as, close } = ruled();
   server.authorize(() => ({ deny: 'the office is closed' }));
   const client = await as();
-  for (let turn = 0; turn < 5; turn += 1) await errorOf(call(client, 'look'));
+  for (let turn = 0; turn < 5; turn += 1) await errorResponse(call(client, 'look'));
   assert.is(lines.filter((line) => line.includes('the office is closed')).length, 1);
   await clock.advance(10_000);
-  await errorOf(call(client, 'look'));
+  await errorResponse(call(client, 'look'));
   assert.is(lines.filter((line) => line.includes('the office is closed')).length, 2);
   await close();
 });
@@ -166,7 +164,7 @@ for (const [title, rule] of WRONG)
     const { server, ran, lines, clock, connect: as, close } = ruled();
     server.authorize(rule);
     const client = await as(['orders']);
-    const failing = errorOf(call(client, 'look'));
+    const failing = errorResponse(call(client, 'look'));
     const listing = client.modern('tools/list');
     await settled();
     await clock.advance(1_000);
@@ -200,7 +198,7 @@ test('G-05: a hidden element has the answer of a name that is not registered, in
   const session = await as(['orders']);
   await session.initialize('2025-11-25');
   const same = async (send: (client: string) => Promise<unknown>, hidden: string, unknown: string) => {
-    const [first, second] = [await errorOf(send(hidden)), await errorOf(send(unknown))];
+    const [first, second] = [await errorResponse(send(hidden)), await errorResponse(send(unknown))];
     const text = (error: ErrorResponse, name: string) =>
       JSON.stringify([error.code, error.message, error.data]).replaceAll(name, 'NAME');
     assert.is(text(first, hidden), text(second, unknown));
@@ -260,7 +258,7 @@ test('G-05: a hidden name takes as long as an unknown one', async () => {
   for (let round = 0; round < rounds; round += 1)
     for (const name of ['refund', 'made_up'] as const) {
       const before = performance.now();
-      await errorOf(call(client, name));
+      await errorResponse(call(client, name));
       times[name].push(performance.now() - before);
     }
   const median = (all: number[]): number => all.sort((a, b) => a - b)[all.length >> 1] ?? 0;
@@ -333,8 +331,8 @@ test('the rules decide again about a request that a middleware has changed', asy
   );
   server.use('resources/read', (each, _ctx, next) => next({ ...each, params: { uri: 'orders://9' } }));
   const client = await as(['orders']);
-  assert.equal((await errorOf(call(client, 'refund', { amount: 5 }))).data, { scope: 'orders orders:large' });
-  assert.match((await errorOf(client.modern('resources/read', { uri: 'orders://7' }))).message, /not found/);
+  assert.equal((await errorResponse(call(client, 'refund', { amount: 5 }))).data, { scope: 'orders orders:large' });
+  assert.match((await errorResponse(client.modern('resources/read', { uri: 'orders://7' }))).message, /not found/);
   assert.equal(ran, []);
   await close();
 });
@@ -348,7 +346,7 @@ test('G-05: a middleware that changes the arguments it has received, in place, g
   });
   const client = await as(['orders']);
   await call(client, 'refund', { amount: 4 });
-  assert.is((await errorOf(call(client, 'refund', { amount: 5 }))).code, ErrorCode.Forbidden);
+  assert.is((await errorResponse(call(client, 'refund', { amount: 5 }))).code, ErrorCode.Forbidden);
   assert.equal(ran, ['refund 4']);
   await close();
 });
@@ -395,7 +393,7 @@ test('S-92: a rule sees the arguments of a completion: the resolved ones and the
       () => ask('id', 'in place', 'own'),
       () => ask('id', 'changed', 'own'),
     ])
-      assert.is((await errorOf(asked())).code, ErrorCode.Forbidden);
+      assert.is((await errorResponse(asked())).code, ErrorCode.Forbidden);
   }
   assert.equal(completed, ['own 1', ' own', 'own 1', ' own']);
   await close();
@@ -412,7 +410,7 @@ test('G-05: another spelling of a URI gets past no rule', async () => {
   const client = await as();
   const denied = ['orders://9', 'orders://%39', 'files://a%2Fb', 'files://a%2fb', 'files://%61%2f%62'];
   for (const uri of denied)
-    assert.is((await errorOf(client.modern('resources/read', { uri }))).code, ErrorCode.Forbidden, uri);
+    assert.is((await errorResponse(client.modern('resources/read', { uri }))).code, ErrorCode.Forbidden, uri);
   await client.modern('resources/read', { uri: 'orders://%3' }).catch(() => {});
   await client.modern('resources/read', { uri: 'files://a%2Fc' });
   assert.equal(read, ['a/c']);
@@ -428,9 +426,9 @@ test('allow of an element decides about that element only, and rules come before
   );
   server.tool('strict', { input: z.object({ a: z.number() }), allow: () => false }, () => 'never');
   const [staff, other] = [await as(['staff']), await as()];
-  assert.is((await errorOf(call(other, 'secret'))).code, ErrorCode.InvalidParams);
+  assert.is((await errorResponse(call(other, 'secret'))).code, ErrorCode.InvalidParams);
   assert.equal((await call(staff, 'secret')).isError, undefined);
-  assert.is((await errorOf(call(other, 'strict', { a: 'no number' }))).code, ErrorCode.Forbidden);
+  assert.is((await errorResponse(call(other, 'strict', { a: 'no number' }))).code, ErrorCode.Forbidden);
   const names = async (client: TestClient) => (await client.tools()).map(({ name }) => name);
   assert.equal(await names(staff), ['refund', 'look', 'secret', 'strict']);
   assert.equal(await names(other), ['refund', 'look', 'strict']);
@@ -452,7 +450,7 @@ test('G-04: the answers of a model need the scopes of the call that they continu
   const textOf = ({ content }: JsonObject): string => JSON.stringify(content).replaceAll('\\"', '"');
   let asked = await call(full, 'pizza');
   for (let question = 0; question < 2; question += 1) {
-    assert.equal((await errorOf(answer(less, asked))).data, { scope: 'orders' });
+    assert.equal((await errorResponse(answer(less, asked))).data, { scope: 'orders' });
     // To another principal the id is unknown.
     assert.match(textOf(await answer(other, asked)), /No call waits/);
     assert.is(ran.length, question);
@@ -488,9 +486,9 @@ test('each denial is counted once by its cause, and recorded in the audit with t
   server.authorize(({ element }) => element.name !== 'look' || { deny: 'closed on Sundays' });
   server.authorize(({ element }) => element.name !== 'review' || { hidden: true });
   const client = await as(['other']);
-  await errorOf(call(client, 'refund', { amount: 1 }));
-  await errorOf(call(client, 'look'));
-  await errorOf(client.modern('prompts/get', { name: 'review' }));
+  await errorResponse(call(client, 'refund', { amount: 1 }));
+  await errorResponse(call(client, 'look'));
+  await errorResponse(client.modern('prompts/get', { name: 'review' }));
   await settled();
   assert.equal(
     records

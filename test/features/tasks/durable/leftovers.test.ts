@@ -3,7 +3,8 @@ import * as assert from 'uvu/assert';
 import { isObject } from '../../../../src/core/protocol/json.ts';
 import { settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
-import { accept, errorOf } from '../../asking/support.ts';
+import { errorResponse } from '../../../harness/results.ts';
+import { accept } from '../../asking/support.ts';
 import { gate, idOf, NAME } from '../support.ts';
 import { call, Disk, start } from './support.ts';
 
@@ -44,7 +45,7 @@ test('a handler that runs on although its question gave way takes one of maxRunn
   // The first gives way, and does not heed its signal.
   await call(client, 'stubborn');
   await settled();
-  assert.match((await errorOf(call(client, 'other'))).message, '1 handlers of this connection still run');
+  assert.match((await errorResponse(call(client, 'other'))).message, '1 handlers of this connection still run');
   go.open();
   await settled();
   await call(client, 'other');

@@ -4,8 +4,8 @@ import type { JsonObject } from '../../../../src/core/protocol/json.ts';
 import type { Server } from '../../../../src/index.ts';
 import { settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
-import { textOf } from '../../../harness/results.ts';
-import { accept, errorOf } from '../../asking/support.ts';
+import { errorResponse, textOf } from '../../../harness/results.ts';
+import { accept } from '../../asking/support.ts';
 import { NAME } from '../support.ts';
 import { call, Disk, type Process, start } from './support.ts';
 
@@ -111,7 +111,7 @@ test('S-12: a state that was answered runs nothing after a restart: an older one
   one.kill();
   const two = await start(disk, shop(w));
   const { runs } = w;
-  const refused = await errorOf(bring(two, first, BO));
+  const refused = await errorResponse(bring(two, first, BO));
   assert.is(refused.code, -32602);
   assert.match(refused.message, 'already answered');
   // Its answer may not have reached the client: it is said again, and nothing runs.
@@ -181,7 +181,7 @@ test('R-18: on a full disk the answer is an error, and the same state brings the
   const one = await start(disk, shop(w));
   const second = stateOf(await bring(one, stateOf(await call(one.modern(), 'buy')), ANA));
   one.store.full = true;
-  assert.is((await errorOf(bring(one, second, BO, 'elicit-2'))).code, -32603);
+  assert.is((await errorResponse(bring(one, second, BO, 'elicit-2'))).code, -32603);
   one.store.full = false;
   assert.is(textOf(await bring(one, second, BO, 'elicit-2')), 'Ana, Bo: charge 1');
   assert.is(w.runs, 1);

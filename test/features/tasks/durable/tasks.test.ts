@@ -5,8 +5,7 @@ import type { Feature } from '../../../../src/core/server/feature.ts';
 import type { Server } from '../../../../src/index.ts';
 import { SimulatedClock, settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
-import { textOf } from '../../../harness/results.ts';
-import { errorOf } from '../../asking/support.ts';
+import { errorResponse, textOf } from '../../../harness/results.ts';
 import { accept, gate, idOf, inside, keysOf, NAME, pending } from '../support.ts';
 import { Disk, start } from './support.ts';
 
@@ -80,7 +79,7 @@ test('R-29: an ended task keeps its status and its result in every process', asy
   await again.update(fine, { elicit: ANA });
   assert.is(await again.status(fine), 'completed');
   // To others there is none.
-  assert.is((await errorOf(two.modern('eve').get(fine))).code, -32602);
+  assert.is((await errorResponse(two.modern('eve').get(fine))).code, -32602);
   await two.server.close();
 });
 
@@ -213,9 +212,9 @@ test('R-18: while the disk is full no task starts and requests to a task are rej
   const id = await client.start('ask');
   await settled();
   one.store.full = true;
-  assert.is((await errorOf(client.call('work'))).code, -32603);
+  assert.is((await errorResponse(client.call('work'))).code, -32603);
   assert.is(ran, 0);
-  const refused = await errorOf(client.update(id, { elicit: ANA }));
+  const refused = await errorResponse(client.update(id, { elicit: ANA }));
   assert.is(refused.code, -32603);
   assert.match(refused.message, 'the disk is full');
   assert.is(await client.status(id), 'input_required');
@@ -309,10 +308,10 @@ test('its time to live continues over a restart and the time in between; then th
   one.kill();
   await clock.advance(6_000);
   const two = await start(disk, offer, { taskTtlMs: 10_000 }, clock);
-  assert.is((await errorOf(two.modern().get(first))).code, -32602);
+  assert.is((await errorResponse(two.modern().get(first))).code, -32602);
   assert.is(await two.modern().status(second), 'completed');
   await clock.advance(4_000);
-  assert.is((await errorOf(two.modern().get(second))).code, -32602);
+  assert.is((await errorResponse(two.modern().get(second))).code, -32602);
   await clock.advance(60_000);
   assert.equal(await two.store.list({ kind: 'task', limit: 10 }), []);
   assert.equal(await two.store.list({ kind: 'question', limit: 10 }), []);
@@ -336,7 +335,7 @@ test('tasks that were restored count, keep their places in the list, and a curso
   const legacy = await two.legacy('ana');
   assert.equal(idsOf(page), ids.slice(0, 2));
   assert.equal(idsOf(await legacy.send('tasks/list', { cursor: String(page.nextCursor) })), ids.slice(2));
-  assert.is((await errorOf(two.modern('ana').call('work'))).code, -31001);
+  assert.is((await errorResponse(two.modern('ana').call('work'))).code, -31001);
   await two.server.close();
 });
 
