@@ -89,6 +89,7 @@ const LATE: Readonly<Record<string, readonly string[]>> = {
     'core/kernel/telemetry/guarded-telemetry',
   ],
   skills: ['features/skills'],
+  state: ['features/state'],
   // Steps by XState: a supervisor takes its first step at the first crash of its actor.
   supervision: ['core/kernel/step-machine', '../machines/supervisor'],
   stores: ['features/postgres', 'features/sqlite'],

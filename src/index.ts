@@ -29,6 +29,7 @@ export type {
 export { CannotAsk, Unanswered } from './core/execution/input-errors.ts';
 export type * from './core/execution/questions.ts';
 export { type CallGate, type RequestGate, type RunGate, STAGES, type Stage } from './core/execution/stages.ts';
+export type * from './core/execution/state.ts';
 export { type HttpTransport, http } from './core/http/http.ts';
 export type {
   AuthenticatedCaller,
@@ -107,6 +108,7 @@ export {
   type DeadLetter,
   type JournalEvent,
   type ListQuery,
+  type SnapshotSwap,
   Store,
   type StoreAnswer,
   type Stored,
@@ -162,6 +164,8 @@ export { createServer, isServer, type Server } from './features/server/server.ts
 export type { RegisteredSkills, SkillProblem, SkillsOptions } from './features/skills/skills-options.ts';
 export { sqlite } from './features/sqlite/sqlite.ts';
 export type { SqliteOptions } from './features/sqlite/sqlite-options.ts';
+export { type DefinedState, defineState } from './features/state/define-state.ts';
+export { StateError, type StateFault } from './features/state/state-error.ts';
 export type { Poisoned } from './features/workers/poison-calls.ts';
 export type { Supervised } from './features/workers/supervised.ts';
 export type { WatchdogOption } from './features/workers/watchdog-option.ts';

@@ -25,6 +25,7 @@ import { PROCESS } from './process.ts';
 import { SESSIONS } from './sessions.ts';
 import { SIMULATION } from './simulation.ts';
 import { SKILLS_OF_SERVER } from './skills.ts';
+import { STATE } from './state.ts';
 import { STORE } from './store.ts';
 import { SUPERVISION } from './supervision.ts';
 import { TASKS } from './tasks.ts';
@@ -62,5 +63,6 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...TELEMETRY,
   ...AUTHORIZATION,
   ...TOOL_LIMITS,
+  ...STATE,
   ...APP_FAULTS,
 ];

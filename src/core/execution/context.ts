@@ -6,6 +6,7 @@ import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Era, Revision } from '../protocol/revisions.ts';
 import type { ClientCapabilities, Implementation, LogLevel } from '../protocol/types.ts';
 import type { Asking } from './questions.ts';
+import type { CallerState } from './state.ts';
 
 /** Sends log messages to the client that called, at or above its log level. Data is any JSON value. */
 export interface Log {
@@ -70,6 +71,13 @@ export interface Context extends Asking {
   readonly elapsedMs: number;
   /** The `_meta` of the request, unchanged (trace context and similar data). */
   readonly meta: JsonObject;
+  /**
+   * Values of the caller that outlive the call: of its principal, or of its session if it is anonymous. With a durable store they
+   * outlive the process, and each node has the same. See docs/state.md.
+   *
+   * @example const visits = await ctx.state.update('visits', (n) => (typeof n === 'number' ? n + 1 : 1));
+   */
+  readonly state: CallerState;
   /**
    * Runs `fn` once for this request and records its result. Another call with the same name returns the recorded result,
    * also if the request runs again because the process that asked the client has ended; the result is then a JSON copy. With

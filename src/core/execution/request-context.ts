@@ -14,6 +14,7 @@ import { notifyAborted } from '../requests/active-request.ts';
 import type { Context, Log } from './context.ts';
 import type { ToolImplementation } from './execution.ts';
 import type { Asking } from './questions.ts';
+import type { CallerState } from './state.ts';
 
 /** The part of a context that a feature makes when a handler first needs it: the questions to the client, and the steps. */
 export interface ContextExtension {
@@ -27,6 +28,8 @@ export interface ContextExtension {
 export interface ContextHost {
   readonly clock: Clock;
   extendContext(context: RequestContext): ContextExtension;
+  /** Makes the state of the caller of a request. */
+  stateOf(request: RequestView): CallerState;
 }
 
 /** The way in which a handler runs. Another process may continue a call that is a task or may become one, even if it has asked nothing. */
@@ -131,6 +134,7 @@ export class RequestContext implements Context {
   #closeStream: Context['closeStream'] | undefined;
   #log: Log | undefined;
   #extension: ContextExtension | undefined;
+  #state: CallerState | undefined;
   /** Milliseconds of running time until the handler last began to wait for its client. */
   #ran = 0;
   /** The time at which it last continued; undefined while it waits. */
@@ -316,6 +320,11 @@ export class RequestContext implements Context {
   get closeStream(): Context['closeStream'] {
     this.#closeStream ??= makeCloseStream(() => this.#request);
     return this.#closeStream;
+  }
+
+  get state(): CallerState {
+    this.#state ??= this.#host.stateOf(this.#first);
+    return this.#state;
   }
 
   get step(): Context['step'] {

@@ -147,6 +147,18 @@ export interface Limits {
    * idempotency keys of one handle (with any store).
    */
   readonly maxRepliesPerSession: number;
+  /** Maximum number of scopes of state (`ctx.state`): principals and sessions that have some. */
+  readonly maxStates: number;
+  /** Maximum number of keys in one scope of state. */
+  readonly maxStateKeys: number;
+  /** Longest key of state, in bytes of UTF-8. */
+  readonly maxStateKeyBytes: number;
+  /** Longest value of state, in bytes of JSON. */
+  readonly maxStateValueBytes: number;
+  /** Maximum number of bytes of all keys and values in one scope of state. */
+  readonly maxStateBytes: number;
+  /** Milliseconds until a scope of state is deleted that is not used. */
+  readonly stateIdleMs: number;
   /** With a durable store: milliseconds until an idle HTTP session hibernates. Its next request restores it. */
   readonly sessionSleepMs: number;
 }
@@ -213,13 +225,19 @@ export const DEFAULT_LIMITS: Limits = {
   gatherMs: 10,
   replyTtlMs: 600_000,
   maxRepliesPerSession: 256,
+  maxStates: 10_000,
+  maxStateKeys: 1_000,
+  maxStateKeyBytes: 256,
+  maxStateValueBytes: 65_536,
+  maxStateBytes: 256 * 1024,
+  stateIdleMs: 90 * 86_400_000,
   sessionSleepMs: 60_000,
 };
 
 const ROWS: option.Rows<Limits> = {
   ...option.ofDefaults(DEFAULT_LIMITS),
   ...option.each(
-    ['handleTtlMs', 'handleIdleMs', 'handleAnonymousTtlMs', 'handleRememberMs', 'replyTtlMs'],
+    ['handleTtlMs', 'handleIdleMs', 'handleAnonymousTtlMs', 'handleRememberMs', 'replyTtlMs', 'stateIdleMs'],
     option.lifetime,
   ),
   anonymousPercent: option.percent,

@@ -11,6 +11,8 @@ export interface Quotas {
   readonly watches: Quota;
   /** Connections to the servers of mounts. */
   readonly upstreamConnections: Quota;
+  /** Scopes of the state of callers. */
+  readonly scopes: Quota;
   /** Bytes of everything that clients make the server hold. */
   readonly retained: Quota;
   /** Called if a transport authenticates clients: anonymous clients are then limited to their share. */
@@ -38,6 +40,7 @@ export function quotasOf(limits: Limits): Quotas {
       max: limits.maxUpstreamConnections,
       option: 'limits.maxUpstreamConnections',
     }),
+    scopes: new Quota({ what: 'scopes of state', max: limits.maxStates, option: 'limits.maxStates', anonymous }),
     retained: quota('bytes in memory', 'maxRetainedBytes', 'maxRetainedBytesPerPrincipal'),
     authenticates() {
       anonymous.percent = limits.anonymousPercent;

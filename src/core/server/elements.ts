@@ -53,6 +53,8 @@ type Attached<I> = Pick<Mailbox<Extract<ExecutorMail<I, never>, { type: 'attach'
 export interface ElementHooks extends ContextHost {
   /** Makes the part of a handler's context that asks its client. */
   extendContext: ContextHost['extendContext'];
+  /** Makes the state of a caller. */
+  stateOf: ContextHost['stateOf'];
   /** Makes the handler of a tool that is a statechart, or that runs in a thread. */
   machineHandler: Parameters<typeof compileTool>[2];
   threadHandler: Parameters<typeof compileTool>[3];
@@ -111,6 +113,9 @@ export function openElements(host: ElementsHost): Elements {
     clock: system.clock,
     extendContext: () => {
       throw new Error('no feature asks clients and records steps: list one that does');
+    },
+    stateOf: () => {
+      throw new Error('no feature keeps state of callers: list one that does');
     },
     machineHandler: without('machine'),
     threadHandler: without('cpu'),

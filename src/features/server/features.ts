@@ -11,10 +11,11 @@ import { limits } from '../guard/limits/limits.feature.ts';
 import { machines } from '../machines/machines.feature.ts';
 import { middleware } from '../middleware/middleware.feature.ts';
 import { skills } from '../skills/skills.feature.ts';
+import { state } from '../state/state.feature.ts';
 import { tasks } from '../tasks/tasks.feature.ts';
 import { workers } from '../workers/workers.feature.ts';
 
 export const FEATURES: readonly Feature[] = [
-  ...[cluster, workers, audit, asking, apps, skills, machines, tasks, limits, authorization, durability],
+  ...[cluster, workers, audit, state, asking, apps, skills, machines, tasks, limits, authorization, durability],
   ...[middleware, mounts],
 ];

@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AnyStateMachine } from 'xstate';
+import type { State } from '../../core/execution/state.ts';
 import { MountedTransport } from '../../core/http/mount.ts';
 import { systemClock } from '../../core/kernel/clock.ts';
 import type { InspectionListener } from '../../core/kernel/inspection/records.ts';
@@ -62,6 +63,7 @@ import type { Middleware, RequestMethodName } from '../middleware/middleware.ts'
 import { MiddlewareLinks } from '../middleware/middleware-links.ts';
 import { skills } from '../skills/skills.feature.ts';
 import type { RegisteredSkills, SkillsOptions } from '../skills/skills-options.ts';
+import { state } from '../state/state.feature.ts';
 import type { Supervised } from '../workers/supervised.ts';
 import { workers } from '../workers/workers.feature.ts';
 import { FEATURES } from './features.ts';
@@ -328,6 +330,18 @@ export class Server {
   mount(server: Server, options?: MountOptions): Promise<Mount>;
   mount(...given: MountArguments): Promise<Mount> {
     return this.#service(mounts).mount(given);
+  }
+
+  /**
+   * The state of a principal, as `ctx.state` has it in the calls of that principal: for code outside of a call, such as the
+   * deletion of an account. The server must listen. See docs/state.md.
+   *
+   * @param principal as `ctx.principal` has it
+   * @throws {StateError} `no caller` for `anonymous`, which is everybody
+   * @example await server.stateOf('user-4711').clear();
+   */
+  stateOf(principal: string): State {
+    return this.#service(state).of(principal);
   }
 
   /**

@@ -23,6 +23,7 @@ export class ThreadContext implements Context {
   readonly sample = asksNothing;
   readonly roots = asksNothing;
   readonly ask = asksNothing;
+  readonly state = NO_STATE;
   readonly log: Log;
   readonly #send: (mail: ThreadMail) => void;
   readonly #elapsed: number;
@@ -104,6 +105,21 @@ export class ThreadContext implements Context {
   abort(reason: string): void {
     this.#abort.abort(new Error(reason));
   }
+}
+
+/** State is read and written by the main thread. */
+const NO_STATE: Context['state'] = {
+  scope: undefined,
+  session: undefined,
+  ...{ get: hasNoState, set: hasNoState, delete: hasNoState, update: hasNoState, list: hasNoState, clear: hasNoState },
+};
+
+function hasNoState(): Promise<never> {
+  return Promise.reject(
+    new Error(
+      'a tool that runs in a thread (cpu) has no ctx.state: omit cpu, read what it needs and start your own thread for the long computation, or let another tool store the result',
+    ),
+  );
 }
 
 function asksNothing(): Promise<never> {

@@ -97,6 +97,7 @@ const USES: Readonly<Record<string, string>> = {
   limits: "server.tool('t', { limits: { perDay: 9 } }, () => 1);",
   machines: "server.machine('m', require('xstate').createMachine({ on: { a: {} } }), { events: { a: true } });",
   middleware: 'server.use((call, ctx, next) => next());',
+  state: "server.stateOf('ada');",
   tasks: "server.tool('t', { task: 'allowed' }, () => 1);",
   templates: "server.resource('a://{id}', () => '');",
   workers: "server.tool('t', { cpu: new URL('file:///a.mjs') });",

@@ -78,6 +78,7 @@ const USES: Readonly<Record<string, readonly string[]>> = {
   // A machine has a manual.
   skills: ['asking', 'charts', 'machines'],
   sqlite: [],
+  state: [],
   tasks: ['asking', 'cluster'],
   telemetry: [],
   workers: ['discovery'],

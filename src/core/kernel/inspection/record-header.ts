@@ -17,7 +17,8 @@ export type ActorKind =
   | 'task'
   | 'client'
   | 'mount'
-  | 'audit';
+  | 'audit'
+  | 'state';
 
 /**
  * A record's sequence number, its time in milliseconds of the server's clock, and its cause: the record that led to it,

@@ -1,0 +1,30 @@
+/** State: a small durable key-value store for each principal and each session, `ctx.state`. */
+import type { State } from '../../core/execution/state.ts';
+import { Lazy } from '../../core/kernel/lazy.ts';
+import type { Feature } from '../../core/server/feature.ts';
+import { callerState, type StateOptions, stateOfPrincipal } from './caller-state.ts';
+import { StateScopes } from './state-scopes.ts';
+
+export interface StateService {
+  /** The state of a principal, also outside of its calls. @throws {StateError} for `anonymous` */
+  of(principal: string): State;
+}
+
+export const state: Feature<StateService> = {
+  name: 'state',
+  open(core) {
+    const options = new Lazy((): StateOptions => ({ scopes: new StateScopes(core), limits: core.limits }));
+    core.elements.stateOf = (request) => callerState(options.value, request);
+    return {
+      service: { of: (principal) => stateOfPrincipal(options.value, principal) },
+      async restore() {
+        const { store } = core;
+        // Sessions of other processes may have state that this one deletes at their end.
+        if (store.durable && (store.nodes || (await store.list({ kind: 'state', limit: 1 })).length > 0))
+          options.value.scopes.followSessions();
+      },
+      facts: () => (options.created ? { 'scopes of state in use': options.created.scopes.size } : {}),
+      stop: () => options.created?.scopes.stop(),
+    };
+  },
+};

@@ -1,0 +1,107 @@
+/** State that outlives processes and is that of several nodes: nothing that was acknowledged is lost, and no concurrent change. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { createServer, http, memory, postgres, type Server, sqlite } from '../../../src/index.ts';
+import { startable } from '../../harness/compiled.ts';
+import { conclusive, suite } from '../../harness/door.ts';
+import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
+import { until } from '../../harness/wait.ts';
+import { compareWithModel, faultOf } from './support.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'troupe-state-'));
+const KEYS = ['a', 'b', 'c', 'd'];
+const increased = (n: unknown): number => (typeof n === 'number' ? n + 1 : 1);
+
+const test = suite('durable state');
+const programs: ChildProcess[] = [];
+test.after(() => {
+  for (const program of programs) program.kill('SIGKILL');
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('R-54: an acknowledged change is there after kill -9, and one that was not acknowledged is whole or absent', async () => {
+  const [path, acks] = [join(folder, 'killed.db'), join(folder, 'acks')];
+  const lines = (): readonly string[] => (existsSync(acks) ? readFileSync(acks, 'utf8').split('\n').slice(0, -1) : []);
+  let least = 0;
+  for (let kill = 1; kill <= 3; kill += 1) {
+    const program = spawn(process.execPath, [startable('test/fixtures/state/counting.ts'), path, acks], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    programs.push(program);
+    const before = lines().length;
+    await until(() => lines().length >= before + 40 * kill);
+    program.kill('SIGKILL');
+    await once(program, 'exit');
+    const acknowledged = new Map(lines().map((line) => line.split(' ') as [string, string]));
+    const server = createServer({ name: 'reading', version: '1.0.0', store: sqlite(path) });
+    await server.listen(memory().transport);
+    const state = server.stateOf('ada');
+    for (const key of KEYS) {
+      const n = Number(await state.get(key));
+      const known = Number(acknowledged.get(key));
+      conclusive(() => assert.ok(n === known || n === known + 1, `${key}: ${n}, acknowledged ${known}`));
+    }
+    assert.ok(lines().length > least);
+    least = lines().length;
+    await server.close();
+  }
+});
+
+const nodes = postgresSuite('state of several nodes');
+let database: Postgres;
+const servers: Server[] = [];
+nodes.before(async () => {
+  database = await startPostgres({ fsync: false });
+});
+nodes.after(async () => {
+  for (const server of servers) await server.close();
+  await database.stop();
+});
+
+async function start(url: string): Promise<Server> {
+  const server = createServer({
+    ...{ name: 'counting', version: '1.0.0', store: postgres(url), log: () => {} },
+    cluster: { listen: '127.0.0.1:0', secret: 'a secret that all nodes of this test share' },
+  });
+  servers.push(server);
+  await server.listen(http({ port: 0 }));
+  return server;
+}
+
+nodes(
+  'R-55: changes of one value at two nodes at once lose nothing, and each node reads what the other has stored',
+  async () => {
+    const url = await database.database();
+    const [one, two] = [await start(url), await start(url)];
+    const [here, there] = [one.stateOf('ada'), two.stateOf('ada')];
+    const TIMES = 60;
+    const results: unknown[] = [];
+    const count = async (state: typeof here): Promise<void> => {
+      for (let time = 0; time < TIMES; time += 1) results.push(await state.update('n', increased));
+    };
+    await Promise.all([count(here), count(here), count(there), count(there)]);
+    conclusive(() => {
+      assert.is(new Set(results).size, 4 * TIMES);
+      assert.is(Math.max(...results.map(Number)), 4 * TIMES);
+    });
+    await Promise.all([here.set('x', 1), there.set('y', 2)]);
+    assert.equal(
+      (await here.list()).map(({ key }) => key),
+      ['n', 'x', 'y'],
+    );
+    await there.clear();
+    assert.is(await here.get('n'), undefined);
+    await two.close();
+    assert.is(await here.update('n', increased), 1);
+    assert.match(await faultOf(there.get('n')), /^store: /);
+  },
+);
+
+nodes('a node that shares a database does what a map does', async () => {
+  const node = await start(await database.database());
+  for (let seed = 1; seed <= 2; seed += 1) await compareWithModel(node.stateOf(`user ${seed}`), seed, 250);
+});
