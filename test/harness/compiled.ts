@@ -24,7 +24,13 @@ const PROGRAMS = join(root, 'dist/compiled-programs');
 /** The environment variable that says that the library is built from these sources. */
 const BUNDLED = 'TROUPE_TEST_BUNDLED';
 const FOLDERS = ['apps', 'bench', 'examples', 'inspector', 'machines', 'src', 'test'];
-const FILES = ['build/bundle.ts', 'build/declarations.ts', 'build/entries.ts', 'build/page-build.ts'];
+const FILES = [
+  'build/bundle.ts',
+  'build/declarations.ts',
+  'build/docs-list.ts',
+  'build/entries.ts',
+  'build/page-build.ts',
+];
 const OPTIONS = {
   tsconfig: false,
   target: 'node20',

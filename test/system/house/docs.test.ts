@@ -4,14 +4,22 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
+import {
+  anchorsOf,
+  fileOf,
+  GROUPS,
+  linksOf,
+  llmsText,
+  REPOSITORY,
+  readmeWithList,
+  ships,
+} from '../../../build/docs-list.ts';
 import { compileProgram, startable } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 import { SCALE } from '../../harness/scale.ts';
-import { anchorsOf, GROUPS, llmsText, readmeWithList, ships } from './docs-list.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
 const test = suite('docs');
-const REPOSITORY = 'https://github.com/troupe-mcp/troupe/';
 /** Full: each program is a process of its own. Quick: most of them share one, because loading the package takes two thirds of the time. */
 const OWN_PROCESS = SCALE === 'quick' ? /\bstdio\(|\bprocess\.(?:argv|exit|on|once|stdin)\b/ : /^/;
 const ONE_AFTER_ANOTHER = join(root, 'test/fixtures/one-after-another.mjs');
@@ -130,25 +138,9 @@ test('the architecture names files that exist, and every actor', () => {
   );
 });
 
-/** The links of a page outside of its code, and the files of its pictures. */
-function linksOf(page: string): string[] {
-  const prose = read(page)
-    .replace(/^```[\s\S]*?^```/gm, '')
-    .replace(/`[^`\n]*`/g, '');
-  return [...prose.matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset)="([^"]+)"/g)].map(([, link, file]) => link ?? file ?? '');
-}
-
-/** The file of this repository to which a link leads, or undefined for an address elsewhere. */
-function fileOf(page: string, link: string): string | undefined {
-  const [target = ''] = link.split('#');
-  if (target.startsWith(REPOSITORY)) return target.slice(REPOSITORY.length).replace(/^(?:blob|tree|raw)\/main\//, '');
-  if (/^[a-z]+:/.test(target)) return undefined;
-  return target === '' ? page : join(dirname(page), target);
-}
-
 test('every link to a file leads to one, and every anchor to a heading', () => {
   const wrong = pages.flatMap((page) =>
-    linksOf(page)
+    linksOf(read(page))
       .filter((link) => {
         const file = fileOf(page, link);
         const [, anchor] = link.split('#');
@@ -168,7 +160,7 @@ test('the anchors of a page are those that GitHub gives to its headings', () => 
 
 test('a page in the package links to what is not in it by its address on GitHub', () => {
   for (const page of pages.filter(ships))
-    for (const link of linksOf(page)) {
+    for (const link of linksOf(read(page))) {
       const file = fileOf(page, link);
       if (file === undefined || link.startsWith(REPOSITORY)) continue;
       // The tables of promises name their tests, which are read with a clone of the repository.

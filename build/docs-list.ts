@@ -1,11 +1,11 @@
 /** Writes the list of pages into README.md and llms.txt, from docs/pages.json. Run it with npm run docs:list. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { z } from 'zod';
 
-const root = fileURLToPath(new URL('../../..', import.meta.url));
-const REPOSITORY = 'https://github.com/troupe-mcp/troupe';
+const root = fileURLToPath(new URL('..', import.meta.url));
+export const REPOSITORY = 'https://github.com/troupe-mcp/troupe';
 const RAW = 'https://raw.githubusercontent.com/troupe-mcp/troupe/main';
 /** The writer replaces the text between the two. */
 const BLOCK = /(<!-- npm run docs:list writes what follows -->\n)[\s\S]*?(<!-- end -->)/;
@@ -65,20 +65,39 @@ export function llmsText(): string {
   return `# Troupe\n\n> ${about}\n\n${start}\n\n${sections.join('\n')}\n## Optional\n\n${list(optional)}`;
 }
 
-/** The anchors that GitHub and the site give to the headings of a page: lower case, dashes for spaces, no other signs. */
+/** The anchor that GitHub and the site give to a heading: lower case, dashes for spaces, no other signs. */
+export function slugOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}_ -]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+/** The anchors of a page. The second heading with the same words ends with "-1". */
 export function anchorsOf(page: string): string[] {
   const seen = new Map<string, number>();
   const headings = page.replace(/^```[\s\S]*?^```/gm, '').matchAll(/^#{1,6} (.*)$/gm);
   return [...headings].map(([, heading = '']) => {
-    const text = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').trim();
-    const slug = text
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}_ -]/gu, '')
-      .replaceAll(' ', '-');
+    const slug = slugOf(heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').trim());
     const earlier = seen.get(slug) ?? 0;
     seen.set(slug, earlier + 1);
     return earlier === 0 ? slug : `${slug}-${earlier}`;
   });
+}
+
+/** The links of a page outside of its code, and the files of its pictures. */
+export function linksOf(text: string): string[] {
+  const prose = text.replace(/^```[\s\S]*?^```/gm, '').replace(/`[^`\n]*`/g, '');
+  return [...prose.matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset)="([^"]+)"/g)].map(([, link, file]) => link ?? file ?? '');
+}
+
+/** The file of this repository to which a link leads, or undefined for an address elsewhere. */
+export function fileOf(page: string, link: string): string | undefined {
+  const [target = ''] = link.split('#');
+  if (target.startsWith(`${REPOSITORY}/`))
+    return target.slice(REPOSITORY.length + 1).replace(/^(?:blob|tree|raw)\/main\//, '');
+  if (/^[a-z]+:/.test(target)) return undefined;
+  return target === '' ? page : join(dirname(page), target);
 }
 
 function linkTo(file: string): string {
