@@ -200,7 +200,7 @@ test('over one stream a question belongs to its task, to the only call, or to th
   await client.close();
 });
 
-test('on a stream of several callers a question reaches its caller or no caller, and calls take turns after one that was uncertain', async () => {
+test('S-95 on a stream of several callers a question reaches its caller or no caller, and calls take turns after one that was uncertain', async () => {
   const server = new Played('stream', 'legacy');
   const client = await server.open({ elicitation: {}, roots: {} }, false);
   const relay = (name: string, signal?: AbortSignal): Promise<JsonObject> =>

@@ -54,7 +54,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
     id: 'U-09',
     test: UPSTREAMS,
     in: 'MountActor.#restored',
-    find: 'this.#offer(stored);',
+    find: 'this.#offer(stored.judged);',
     replace: '',
     why: 'a catalogue is offered only after its upstream has answered',
     built: true,

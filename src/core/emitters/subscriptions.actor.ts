@@ -1,5 +1,6 @@
 /** The subscriptions actor: records which client listens to which changes, in either era, and notifies the clients. */
 
+import { callOwnerOf } from '../execution/request-context.ts';
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../kernel/actor.ts';
 import { type Pace, type Timer, TimeSlice } from '../kernel/clock.ts';
 import type { Quota, Reservation } from '../kernel/quota.ts';
@@ -57,8 +58,8 @@ interface CollectedChange {
   readonly change: Change;
   /** Listeners that join later do not receive it. */
   readonly number: number;
-  /** The one session that the change concerns; undefined if it concerns all listeners. */
-  readonly only: Session | undefined;
+  /** The one session that the change concerns, or the key of the one owner of calls; undefined if it concerns all listeners. */
+  readonly only: Session | string | undefined;
 }
 
 class Subscriptions implements Behaviour<SubscriptionsMail> {
@@ -128,6 +129,8 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
         return this.#waitNoMore(mail.watch);
       case 'session changed':
         return this.#collect(mail.change, mail.session);
+      case 'owner changed':
+        return this.#collect(mail.change, mail.owner);
       case 'flush':
         this.#timer = undefined;
         this.#release();
@@ -326,10 +329,10 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
     }
   }
 
-  /** @param only the one session that the change concerns */
-  #collect(change: Change, only?: Session): void {
+  /** @param only the one session that the change concerns, or the key of the one owner of calls */
+  #collect(change: Change, only?: Session | string): void {
     if (this.#closing) return;
-    const key = only ? `${only.address} ${topicOf(change)}` : topicOf(change);
+    const key = only ? `${typeof only === 'string' ? only : only.address} ${topicOf(change)}` : topicOf(change);
     this.#collecting.set(key, { change, number: this.#next(), only });
     this.#timer ??= this.#options.system.clock.after(this.#options.gatherMs, () => this.#self.send({ type: 'flush' }));
   }
@@ -337,7 +340,8 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
   /** Ends the coalescing time and starts sending. */
   #release(): void {
     for (const [key, { change, number, only }] of this.#collecting) {
-      if (only) this.#fanOut.add(key, new Map([[only, number]]), change, number);
+      if (typeof only === 'string') this.#fanOut.add(key, this.#listenersOf(only, change), change, number);
+      else if (only) this.#fanOut.add(key, new Map([[only, number]]), change, number);
       else {
         this.#fanOut.add(`sessions: ${key}`, this.#sessionsFor(change), change, number);
         this.#fanOut.add(`subscriptions: ${key}`, this.#listening.listeners(key), change, number);
@@ -345,6 +349,12 @@ class Subscriptions implements Behaviour<SubscriptionsMail> {
       }
     }
     this.#collecting.clear();
+  }
+
+  /** The subscriptions of one owner of calls that listen for a change. */
+  #listenersOf(owner: string, change: Change): Listeners<RequestView> {
+    const listeners = this.#listening.listeners(topicOf(change));
+    return new Map([...listeners].filter(([request]) => callOwnerOf(request).key === owner));
   }
 
   /** Notifies as many listeners as one slice has time for. The rest follow in later turns of the event loop. */

@@ -11,6 +11,7 @@ import type {
   Tool,
 } from '../protocol/types.ts';
 import type { Auth } from './auth.ts';
+import type { RequestView } from './request-view.ts';
 
 /** The element that a request uses. */
 export interface GuardedElement {
@@ -99,6 +100,8 @@ export interface ElementAccess {
   readonly scopes: readonly string[];
   readonly allow: AuthorizationRule | undefined;
   readonly machine?: GuardedElement['machine'];
+  /** True if the element does not exist for the caller of a request. Asked before any rule. */
+  hiddenFrom?(request: RequestView): boolean;
   /** More scopes, which depend on the arguments of a call. */
   demands?(args: JsonObject): readonly string[];
 }

@@ -24,6 +24,8 @@ export interface Element<D> {
   readonly untrusted?: true | undefined;
   /** The element comes from a list of another server, which shared caches may keep (`public`), or may not. */
   readonly ofUpstream?: 'public' | 'private' | undefined;
+  /** Its source announces it to the callers from which it is not hidden, and it is no change of the list of others. */
+  readonly owned?: true | undefined;
   /** The rank of its source, a whole number: lists have the elements of ranked sources last, in this order, each as its source lists them. */
   readonly rank?: number | undefined;
   /** The app that shows the results of a tool; true: a page of its own. */

@@ -23,6 +23,8 @@ export type SubscriptionsMail =
   | Change
   /** A change that concerns only one session: one of its tasks, or a change that it may have missed. */
   | { readonly type: 'session changed'; readonly session: Mailbox<SessionMail>; readonly change: Change }
+  /** A list has changed for one owner of calls without a session, by its key. */
+  | { readonly type: 'owner changed'; readonly owner: string; readonly change: Change }
   /** A call begins or ends waiting for changes of a resource. */
   | { readonly type: 'watch' | 'watch ended'; readonly watch: ResourceWatch }
   /** The coalescing time is over. */

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { ListView } from '../messages/authorization-rule.ts';
-import type { Element, ElementOffer, Listed, Registered } from '../messages/registry-messages.ts';
+import type { Element, ElementOffer, Registered } from '../messages/registry-messages.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 
 interface Placed<D> {
@@ -166,8 +166,7 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     }
     const before = this.all().filter((element) => element.source === source);
     const looked = this.#visible(source);
-    const isListed = ({ listed }: { readonly listed: Listed | undefined }): boolean =>
-      listed === undefined || listed === 'views';
+    const ruled = this.#rules(source);
     for (const { key, enabled } of before) if (!keys.has(key)) this.#drop(key, source, enabled);
     for (const [index, offer] of offers.entries()) {
       let placed = this.#placed.get(offer.key);
@@ -182,7 +181,8 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     this.#sort(offers.some(({ rank }) => rank !== undefined));
     const gone = [...before.map(({ ref }) => ref), ...yielded];
     const looks = this.#visible(source);
-    if (isDeepStrictEqual(looked, looks)) return { ok: true, gone };
+    const rules = this.#rules(source);
+    if (isDeepStrictEqual(looked, looks) && isDeepStrictEqual(ruled, rules)) return { ok: true, gone };
     return this.#changed(gone, !isDeepStrictEqual(looked.filter(isListed), looks.filter(isListed)));
   }
 
@@ -225,9 +225,14 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
   #visible(source: string) {
     return [...this.#placed.values()]
       .filter(({ element }) => element.source === source)
-      .map(({ ordinal, element: { definition, enabled, listed, ofUpstream } }) => {
-        return { ordinal, definition, enabled, listed, ofUpstream };
+      .map(({ ordinal, element: { definition, enabled, listed, ofUpstream, owned } }) => {
+        return { ordinal, definition, enabled, listed, ofUpstream, owned };
       });
+  }
+
+  /** The rules of the elements of one source: views of lists are remembered as of a version. */
+  #rules(source: string) {
+    return this.all().flatMap(({ source: from, key, access }) => (from === source && access ? [[key, access]] : []));
   }
 
   /** The elements of a ranked source have their places among those of others, whichever are registered first. */
@@ -285,6 +290,11 @@ export class Catalogue<D> implements ReadableCatalogue<D> {
     if (isKnown && (suffix ?? '') === suffixOf(view)) return ordinal;
     throw new ProtocolError(ErrorCode.InvalidParams, 'params.cursor: unknown cursor. Start again without one.');
   }
+}
+
+/** True for an element whose change all callers see in a list. */
+function isListed({ listed, owned }: Pick<Element<unknown>, 'listed' | 'owned'>): boolean {
+  return !owned && (listed === undefined || listed === 'views');
 }
 
 /** An element of another server yields its name to the program: an upstream must not be able to fail a registration. */

@@ -44,6 +44,8 @@ export interface Compiled<D, I> {
   /** See {@link Element}. */
   readonly ofUpstream?: 'public' | 'private' | undefined;
   /** See {@link Element}. */
+  readonly owned?: true | undefined;
+  /** See {@link Element}. */
   readonly rank?: number | undefined;
   /** The app that shows the results of a tool; true: a page of its own. */
   readonly opens?: string | true | undefined;

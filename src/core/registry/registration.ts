@@ -104,11 +104,12 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
       opener,
       untrusted,
       ofUpstream,
+      owned,
       rank,
     } = options.compile(definition);
     const ref = options.nextRef();
     options.offered(implementation, { listed, opens });
-    if (access && (access.allow || access.demands || access.scopes.length > 0)) options.guarded();
+    if (access && (access.allow || access.hiddenFrom || access.demands || access.scopes.length > 0)) options.guarded();
     for (const executor of executors) executor.send({ type: 'attach', ref, implementation });
     written.set(ref, definition);
     return {
@@ -121,6 +122,7 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
       opener,
       untrusted,
       ofUpstream,
+      owned,
       rank,
       source: source ?? catalogue.all().find((element) => element.key === key)?.source ?? 'code',
     };

@@ -2,21 +2,24 @@
  * The actor of a mount: lists its upstream, stores the catalogue, and offers it in the registries. Its chart decides what is
  * offered and when the upstream is listed; calls step no chart.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { type MountEvent, mountMachine } from '../../../machines/mount.ts';
 import { ClientError } from '../../client/client-errors.ts';
 import type { ConnectedClient } from '../../client/connected-client.ts';
 import type { Changes } from '../../client/server-changes.ts';
+import type { CallOwner } from '../../core/execution/request-context.ts';
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../../core/kernel/actor.ts';
 import { pathOf } from '../../core/kernel/charts/paths.ts';
-import type { Timer } from '../../core/kernel/clock.ts';
+import { type Timer, within } from '../../core/kernel/clock.ts';
 import type { Charted, Facts } from '../../core/kernel/inspection/records.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
 import { initial, stepMachine } from '../../core/kernel/step-machine.ts';
+import type { ListKind } from '../../core/messages/change-notices.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { SubscriptionsMail } from '../../core/messages/subscription-messages.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
 import type { Store } from '../../core/store/store.ts';
-import { CatalogueRecord, type StoredCatalogue } from './catalogue-record.ts';
+import { CatalogueRecord } from './catalogue-record.ts';
 import type { MountSettings } from './mount-options.ts';
 import {
   type AnnouncedCapabilities,
@@ -26,6 +29,7 @@ import {
 } from './mounted-elements.ts';
 import type { SkillsOfMounts } from './mounted-skills.ts';
 import type { NameClaims } from './name-claims.ts';
+import { OwnerViews, type ViewedCatalogue } from './owner-views.ts';
 import { type JudgedCatalogue, PinGuard } from './pin-guard.ts';
 import { FilePins, StoredPins } from './pin-record.ts';
 import type { ReplaceableUpstream } from './replaceable-upstream.ts';
@@ -41,11 +45,21 @@ export type MountMail =
   | { readonly type: 'start'; readonly store: Store; readonly expects: boolean; readonly reply: Waiter }
   /** The only client of the server is there. */
   | { readonly type: 'client' }
-  | { readonly type: 'restored'; readonly stored: (Omit<StoredCatalogue, 'catalogue'> & JudgedCatalogue) | undefined }
+  | {
+      readonly type: 'restored';
+      readonly stored: { readonly at: number; readonly judged: ViewedAndJudged } | undefined;
+    }
   /** A listing has ended. Listings are counted: the outcome of one that took too long is dropped. */
-  | { readonly type: 'listed'; readonly listing: number; readonly catalogue: JudgedCatalogue }
+  | { readonly type: 'listed'; readonly listing: number; readonly catalogue: ViewedAndJudged }
   | { readonly type: 'failed'; readonly listing: number; readonly error: unknown }
-  | { readonly type: 'changed' }
+  /** The upstream has changed. `client`: the connection of an owner that reports it. */
+  | { readonly type: 'changed'; readonly client?: ConnectedClient | undefined }
+  /** The connection of an owner was listed; undefined: it could not be. */
+  | {
+      readonly type: 'owner listed';
+      readonly client: ConnectedClient;
+      readonly catalogue: UpstreamCatalogue | undefined;
+    }
   | { readonly type: 'due' }
   /** Resolves with the end of the current listing, or of the next one. */
   | { readonly type: 'refresh'; readonly reply: Waiter }
@@ -54,11 +68,19 @@ export type MountMail =
   /** Clients begin or cease to watch a resource, by its offered URI. */
   | { readonly type: 'listened' | 'unlistened'; readonly uri: string }
   | { readonly type: 'approve'; readonly element: string | undefined; readonly reply: Waiter<readonly string[]> }
-  /** The catalogue was compared with other pins; `moved`: it is that of another upstream. */
-  | { readonly type: 'judged' | 'moved'; readonly judged: JudgedCatalogue; readonly done: () => void }
+  /** The catalogue was compared with other pins, or with other views of owners; `moved`: it is that of another upstream. */
+  | { readonly type: 'judged' | 'moved'; readonly judged: ViewedAndJudged; readonly done: () => void }
   /** Other options, or another upstream, which was listed. */
   | { readonly type: 'change'; readonly change: ChangedMount; readonly reply: Waiter }
   | { readonly type: 'close'; readonly reply: Waiter };
+
+/** A catalogue with the views of owners, and the part of it that may be offered. */
+interface ViewedAndJudged extends JudgedCatalogue, ViewedCatalogue {
+  /** The catalogue of the mount's own connection, as the upstream sent it. */
+  readonly shared: UpstreamCatalogue;
+  /** The version of the views. */
+  readonly version: number;
+}
 
 /** A change that was checked, and another upstream with its first catalogue. */
 interface ChangedMount {
@@ -138,7 +160,12 @@ class MountActor implements Behaviour<MountMail> {
   #changes: { readonly client: ConnectedClient; readonly changes: Changes } | undefined;
 
   /** The changes that connections to a legacy upstream report: it may announce what a call changes only there. */
-  readonly #changesOfOwners = new Map<ConnectedClient, Changes>();
+  readonly #changesOfOwners = new Map<ConnectedClient, { readonly owner: CallOwner; readonly changes: Changes }>();
+  readonly #views = new OwnerViews();
+  /** The connections of owners that have reported a change, and were not listed since. */
+  readonly #changed = new Set<ConnectedClient>();
+  /** The lists of owners that differ from those before, to announce when they are offered. */
+  #unannounced: { readonly owner: CallOwner; readonly lists: readonly ListKind[] }[] = [];
 
   constructor(options: MountActorOptions, self: Mailbox<MountMail>) {
     const { name, targetKey, system, settings, gatherMs } = options;
@@ -151,14 +178,17 @@ class MountActor implements Behaviour<MountMail> {
       updated: (uri) => options.subscriptions.send({ type: 'resource updated', uri: this.#elements.offeredUri(uri) }),
     });
     options.upstream.follow({
-      opened: (client) => {
+      opened: (client, owner) => {
         this.#watched.opened(client);
-        if (!this.#closed) this.#changesOfOwners.set(client, this.#listChanges(client));
+        if (!this.#closed) this.#changesOfOwners.set(client, { owner, changes: this.#listChanges(client, client) });
       },
       closed: (client) => {
         this.#watched.closed(client);
-        this.#changesOfOwners.get(client)?.end();
+        this.#changesOfOwners.get(client)?.changes.end();
+        if (this.#catalogue) this.#noteView(client, this.#catalogue);
         this.#changesOfOwners.delete(client);
+        this.#changed.delete(client);
+        if (this.#views.delete(client) && !this.#closed) void this.#judgeAgain();
       },
     });
     this.#record = new CatalogueRecord({ mount: name, targetKey, clock: system.clock, file: settings.catalogueFile });
@@ -208,9 +238,14 @@ class MountActor implements Behaviour<MountMail> {
         if (mail.listing !== this.#listings) return;
         this.#failed(mail.error);
         this.#step({ type: 'failed', at: system.clock.date(), jitter: this.#options.random() });
+        this.#listOwners();
         return this.#offerSignIn(mail.error);
-      case 'client':
       case 'changed':
+        if (mail.client) this.#changed.add(mail.client);
+        return this.#step({ type: 'changed' });
+      case 'owner listed':
+        return this.#ownerListed(mail.client, mail.catalogue);
+      case 'client':
       case 'due':
         return this.#step(mail);
       case 'refresh':
@@ -233,7 +268,7 @@ class MountActor implements Behaviour<MountMail> {
         return this.#approve(mail.element, mail.reply);
       case 'judged':
         // A later catalogue was compared with the same pins, or later ones.
-        if (mail.judged.catalogue === this.#catalogue && !this.#closed) this.#offer(mail.judged);
+        if (mail.judged.shared === this.#catalogue && !this.#closed) this.#offer(mail.judged);
         return mail.done();
       case 'moved':
         if (!this.#closed) this.#listed(mail.judged, 'moved');
@@ -279,10 +314,9 @@ class MountActor implements Behaviour<MountMail> {
   #restore(store: Store): void {
     const { name, system } = this.#options;
     this.#store = store;
-    const guard = this.#guarded();
     const restored = async (): Promise<void> => {
       const stored = await this.#record.read(store);
-      const judged = stored && { at: stored.at, ...(await guard.judge(stored.catalogue)) };
+      const judged = stored && { at: stored.at, judged: await this.#judged(stored.catalogue) };
       this.#self.send({ type: 'restored', stored: judged });
     };
     restored().catch((error: unknown) => {
@@ -292,13 +326,13 @@ class MountActor implements Behaviour<MountMail> {
     });
   }
 
-  #restored(stored: (Omit<StoredCatalogue, 'catalogue'> & JudgedCatalogue) | undefined): void {
+  #restored(stored: { readonly at: number; readonly judged: ViewedAndJudged } | undefined): void {
     this.#restoring?.resolve();
     // The mount may be closed, or another upstream may have taken its place.
     if (!this.#snapshot.matches('restoring')) return;
     if (!stored) return this.#step({ type: 'nothing stored' });
-    this.#options.upstream.current.expect(stored.catalogue.era);
-    this.#offer(stored);
+    this.#options.upstream.current.expect(stored.judged.shared.era);
+    this.#offer(stored.judged);
     this.#step({ type: 'stored', at: stored.at });
     for (const waiter of this.#first.splice(0)) waiter.resolve();
   }
@@ -318,11 +352,18 @@ class MountActor implements Behaviour<MountMail> {
         this.#follow(client);
         return listUpstream(client, settings.maxListBytes, settings.listMs);
       })
-      .then((catalogue) => this.#guarded().judge(catalogue))
+      .then((catalogue) => this.#judged(catalogue))
       .then((catalogue) => this.#self.send({ type: 'listed', listing, catalogue }), failed);
   }
 
-  #listed(judged: JudgedCatalogue, type: 'listed' | 'moved'): void {
+  /** Compares a catalogue with the pins, together with what owners have beyond it. */
+  async #judged(shared: UpstreamCatalogue): Promise<ViewedAndJudged> {
+    const { version } = this.#views;
+    const viewed = this.#views.over(shared);
+    return { shared, version, ...viewed, ...(await this.#guarded().judge(viewed.whole)) };
+  }
+
+  #listed(judged: ViewedAndJudged, type: 'listed' | 'moved'): void {
     const { settings, system } = this.#options;
     const before = this.#catalogue;
     this.#late?.cancel();
@@ -332,8 +373,11 @@ class MountActor implements Behaviour<MountMail> {
     const longestMs = Math.ceil(settings.staleMs / RENEWALS);
     const freshMs = this.#changes ? freshMsOf(this.#changes.client, longestMs) : longestMs;
     this.#step({ type, at, freshMs });
-    this.#record.write({ at, catalogue: withCertainEra(judged.catalogue, before) });
+    this.#record.write({ at, catalogue: withCertainEra(judged.shared, before) });
     this.#watched.listed();
+    if (before && !isDeepStrictEqual(before, judged.shared))
+      for (const client of this.#views.clients) this.#changed.add(client);
+    this.#listOwners();
     for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.resolve();
   }
 
@@ -367,12 +411,74 @@ class MountActor implements Behaviour<MountMail> {
     if (error instanceof ClientError && error.challenge) this.#elements.offerSignIn(this.#self);
   }
 
-  #offer({ catalogue, offered, problems }: JudgedCatalogue): void {
-    this.#catalogue = catalogue;
-    this.#elements.offer(offered, problems);
+  #offer({ shared, offered, problems, version, views }: ViewedAndJudged): void {
+    this.#catalogue = shared;
+    this.#elements.offer(offered, problems, views);
+    // The views have changed while the catalogue was compared with the pins.
+    if (version !== this.#views.version) void this.#judgeAgain();
+    else for (const { owner, lists } of this.#unannounced.splice(0)) this.#announce(owner, lists);
     for (const uri of [...this.#unknown]) {
       this.#unknown.delete(uri);
       this.#listens(uri, true);
+    }
+  }
+
+  // Owners
+
+  /** Lists the connections of owners that have reported a change. The mount is listed first: a change may be one for all. */
+  #listOwners(): void {
+    const { settings, system } = this.#options;
+    if (!this.#catalogue) return;
+    for (const client of this.#changed) {
+      const listed = (catalogue?: UpstreamCatalogue): void =>
+        this.#self.send({ type: 'owner listed', client, catalogue });
+      const late = (): Error => new Error(`not listed within ${settings.listMs} ms. The option is listMs`);
+      const listing = listUpstream(client, settings.maxListBytes, settings.listMs);
+      // Its next change, or call, shows whether the connection is there.
+      within(listing, system.clock, settings.listMs, late).then(listed, () => listed());
+    }
+    this.#changed.clear();
+  }
+
+  #ownerListed(client: ConnectedClient, catalogue: UpstreamCatalogue | undefined): void {
+    const { name, settings, system } = this.#options;
+    const shared = this.#catalogue;
+    const owner = this.#changesOfOwners.get(client)?.owner;
+    // The connection has ended meanwhile, or a change has come that leads to another listing.
+    if (!catalogue || !shared || !owner || this.#closed) return;
+    if (!this.#noteView(client, catalogue)) return;
+    try {
+      this.#views.set(client, owner, catalogue, settings.maxListBytes);
+    } catch (error) {
+      system.log('warning', `mount "${name}": ${messageOf(error)}`, errorFields('mount', error));
+    }
+    void this.#judgeAgain();
+  }
+
+  /** @returns false if an owner sees the same lists as before */
+  #noteView(client: ConnectedClient, now: UpstreamCatalogue): boolean {
+    const owner = this.#changesOfOwners.get(client)?.owner;
+    const lists = this.#catalogue ? this.#views.changes(client, this.#catalogue, now) : [];
+    if (!owner || lists.length === 0) return false;
+    this.#unannounced.push({ owner, lists });
+    return true;
+  }
+
+  /** Offers the catalogue with the views of owners as they are now. */
+  async #judgeAgain(): Promise<void> {
+    if (!this.#catalogue) return;
+    const judged = await this.#judged(this.#catalogue);
+    this.#self.send({ type: 'judged', judged, done() {} });
+  }
+
+  #announce({ key, session }: CallOwner, lists: readonly ListKind[]): void {
+    for (const what of lists) {
+      const change = { type: 'list changed', what } as const;
+      this.#options.subscriptions.send(
+        session
+          ? { type: 'session changed', session: session.mailbox, change }
+          : { type: 'owner changed', owner: key, change },
+      );
     }
   }
 
@@ -401,8 +507,8 @@ class MountActor implements Behaviour<MountMail> {
       return approved.reject(new Error(`mount "${this.#options.name}": nothing to approve: no catalogue is known`));
     const guard = this.#guarded();
     const approve = async (): Promise<void> => {
-      const changes = await guard.approve(catalogue, element);
-      const judged = await guard.judge(catalogue);
+      const changes = await guard.approve(this.#views.over(catalogue).whole, element);
+      const judged = await this.#judged(catalogue);
       this.#self.send({ type: 'judged', judged, done: () => approved.resolve(changes) });
     };
     approve().catch((error: unknown) =>
@@ -431,13 +537,15 @@ class MountActor implements Behaviour<MountMail> {
       if (this.#store) this.#record.open(this.#store);
       this.#follow(moved.client);
       this.#watched.subscribeAgain();
+      this.#views.clear();
+      this.#changed.clear();
       this.#catalogue = moved.catalogue;
     }
     const catalogue = this.#catalogue;
     if (!catalogue) return done.resolve();
-    void this.#guarded()
-      .judge(catalogue)
-      .then((judged) => this.#self.send({ type: moved ? 'moved' : 'judged', judged, done: () => done.resolve() }));
+    void this.#judged(catalogue).then((judged) =>
+      this.#self.send({ type: moved ? 'moved' : 'judged', judged, done: () => done.resolve() }),
+    );
   }
 
   /** Follows the connection of the catalogue. */
@@ -447,8 +555,12 @@ class MountActor implements Behaviour<MountMail> {
     this.#changes = { client, changes: this.#listChanges(client) };
   }
 
-  /** Receives the changes of lists that a connection reports. */
-  #listChanges(client: ConnectedClient): Changes {
+  /**
+   * Receives the changes of lists that a connection reports.
+   *
+   * @param owned the same connection if it is that of an owner
+   */
+  #listChanges(client: ConnectedClient, owned?: ConnectedClient): Changes {
     const { tools, prompts, resources } = client.server.capabilities;
     const announces = (capability: unknown): boolean => isObject(capability) && capability.listChanged === true;
     const changes = client.changes({
@@ -457,7 +569,7 @@ class MountActor implements Behaviour<MountMail> {
       resourceList: announces(resources),
     });
     const follow = async (): Promise<void> => {
-      for await (const _ of changes) this.#self.send({ type: 'changed' });
+      for await (const _ of changes) this.#self.send({ type: 'changed', client: owned });
     };
     // A server without subscriptions is listed again after a while.
     follow().catch(() => {});
@@ -481,7 +593,7 @@ class MountActor implements Behaviour<MountMail> {
     this.#listings += 1;
     this.#changes?.changes.end();
     this.#changes = undefined;
-    for (const changes of this.#changesOfOwners.values()) changes.end();
+    for (const { changes } of this.#changesOfOwners.values()) changes.end();
     this.#changesOfOwners.clear();
     this.#watched.close();
     for (const waiter of [...this.#first.splice(0), ...this.#waiters.splice(0)]) waiter.reject(this.#closedError());

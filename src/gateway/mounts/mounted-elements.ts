@@ -14,7 +14,7 @@ import { listViewOf, ownerOfCall, prolong } from '../../core/execution/request-c
 import { jsonLength } from '../../core/execution/size.ts';
 import type { LogFields, RuntimeLog } from '../../core/kernel/operator-log.ts';
 import { throttledLog } from '../../core/kernel/throttled-log.ts';
-import type { ListView } from '../../core/messages/authorization-rule.ts';
+import type { ElementAccess, ListView } from '../../core/messages/authorization-rule.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import { settingsIn, VIEWS_EXTENSION } from '../../core/protocol/extensions.ts';
 import { isJsonObject, isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
@@ -37,6 +37,7 @@ import type { Claimant, ClaimedKind, NameClaims } from './name-claims.ts';
 import { OfferedNames } from './names.ts';
 import { withoutOwnMeta } from './own-meta.ts';
 import { OwnedRoots } from './owned-roots.ts';
+import type { ElementView, ViewedCatalogue } from './owner-views.ts';
 import type { PageNames } from './page-names.ts';
 import { isPageUri, withTranslation } from './translated-page.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
@@ -100,6 +101,7 @@ interface OfferedElements {
 
 const OFFERED = ['tools', 'resources', 'prompts', 'completions'] as const;
 const LISTS = { tool: 'tools', prompt: 'prompts', resource: 'resources' } as const;
+const NO_VIEWS: ViewedCatalogue['views'] = { tool: new Map(), prompt: new Map(), resource: new Map() };
 const NO_CLAIMS: MountedClaims = { tool: new Map(), prompt: new Map(), resource: new Map() };
 const MOUNT_EVENT: LogFields = { event: 'mount' };
 /** An upstream checks the arguments itself. */
@@ -126,6 +128,7 @@ export class MountedElements implements Claimant {
   #problems: readonly string[] = [];
   #reported = '';
   #isPublic: UpstreamCatalogue['isPublic'];
+  #views: ViewedCatalogue['views'] = NO_VIEWS;
   /** The name in URIs; false if they stay as they are. */
   #space: string | false;
 
@@ -159,8 +162,10 @@ export class MountedElements implements Claimant {
    * Offers a catalogue in place of the one before. Clients are notified only of lists that differ.
    *
    * @param unapproved its differences from what is approved, to report with the other problems
+   * @param views of its elements that do not exist for all callers
    */
-  offer(catalogue: UpstreamCatalogue, unapproved: readonly string[] = []): void {
+  offer(catalogue: UpstreamCatalogue, unapproved: readonly string[] = [], views = NO_VIEWS): void {
+    this.#views = views;
     const problems = [...unapproved, ...(catalogue.problems ?? [])];
     this.#announce(catalogue.capabilities);
     const completes = catalogue.capabilities.completions !== undefined;
@@ -344,7 +349,7 @@ export class MountedElements implements Claimant {
   }
 
   /** The elements whose names are not taken by the program or an earlier mount. */
-  #free<C extends object>(
+  #free<C extends { readonly owned?: true | undefined }>(
     kind: ClaimedKind,
     claimed: ReadonlyMap<string, C>,
     registered: ReadableCatalogue<unknown>,
@@ -366,7 +371,17 @@ export class MountedElements implements Claimant {
           `${kind} "${key}" is left out: it is already registered (by ${source}). Choose another prefix, or rename it`,
         );
     }
-    return free;
+    // Elements of owners come last: they change no place in the lists of others.
+    return [...free.filter(({ owned }) => !owned), ...free.filter(({ owned }) => owned)];
+  }
+
+  /** The rules of an element by its name upstream, and the callers that it exists for. */
+  #accessOf(kind: ClaimedKind, name: string): { readonly access: ElementAccess | undefined; readonly owned?: true } {
+    const access = accessOf(this.#options.settings);
+    const view: ElementView | undefined = this.#views[kind].get(name);
+    if (!view) return { access };
+    const { hiddenFrom, owned } = view;
+    return { access: { scopes: [], allow: undefined, ...access, hiddenFrom }, ...(owned && { owned }) };
   }
 
   #tool(tool: JsonObject & Tool, capabilities: JsonObject): MountedTool | undefined {
@@ -380,7 +395,7 @@ export class MountedElements implements Claimant {
     const tasks = tasksOf(tool, capabilities);
     return {
       key: name,
-      access: accessOf(settings),
+      ...this.#accessOf('tool', tool.name),
       ...(settings.trust ? {} : { untrusted: true }),
       ...(!isFor(tool, 'model') ? { listed: 'views' } : settings.expose === 'search' ? { listed: 'search' } : {}),
       definition: {
@@ -421,7 +436,7 @@ export class MountedElements implements Claimant {
     const names = (prompt.arguments ?? []).map((argument) => argument.name);
     return {
       key: name,
-      access: accessOf(this.#options.settings),
+      ...this.#accessOf('prompt', prompt.name),
       definition: { ...rewriteUris(this.#space, prompt), ...this.#named(prompt, name) },
       implementation: {
         label: `prompt "${name}"`,
@@ -445,7 +460,7 @@ export class MountedElements implements Claimant {
     const ref = { type: 'ref/resource', uri: upstream };
     return {
       key,
-      access: accessOf(this.#options.settings),
+      ...this.#accessOf('resource', upstream),
       // A client without views gets the list that it would get without pages.
       ...(isPageUri(upstream) && resource.mimeType === PAGE_TYPE ? { listed: 'views' } : {}),
       definition: rewriteUris(this.#space, resource),

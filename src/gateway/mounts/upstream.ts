@@ -23,7 +23,7 @@ import { offeredPage } from './uris.ts';
 
 /** Follows the connections on which calls run. */
 export interface ConnectionFollower {
-  opened(client: ConnectedClient): void;
+  opened(client: ConnectedClient, owner: CallOwner): void;
   closed(client: ConnectedClient): void;
 }
 
@@ -214,7 +214,8 @@ export class Upstream {
   follow(follower: ConnectionFollower): void {
     this.#follower = follower;
     for (const link of this.#links)
-      if (link.client?.server.era === 'legacy' && !this.#isOnly(link)) follower.opened(link.client);
+      if (link.client && link.owner && link.client.server.era === 'legacy' && !this.#isOnly(link))
+        follower.opened(link.client, link.owner);
   }
 
   /** Keeps the roots of an owner that is one client, for a legacy upstream that asks for them outside of a call. */
@@ -341,8 +342,8 @@ export class Upstream {
         }
         client.pageCompleted = (id) =>
           link.owner?.session?.mailbox.send({ type: 'page completed', elicitationId: offeredPage(name, id) });
-        if (link !== this.#shared && link.usedAt !== REMOVED && client.server.era === 'legacy' && !this.#isOnly(link))
-          this.#follower?.opened(client);
+        if (link.owner && link.usedAt !== REMOVED && client.server.era === 'legacy' && !this.#isOnly(link))
+          this.#follower?.opened(client, link.owner);
       },
       () => {
         if (this.#shared === link) this.#shared = undefined;

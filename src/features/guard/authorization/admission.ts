@@ -70,6 +70,7 @@ interface RuledElement {
   readonly key: string;
   readonly element: GuardedElement;
   readonly allow: AuthorizationRule | undefined;
+  readonly hiddenFrom: ElementAccess['hiddenFrom'];
 }
 
 /** Every element of a list, in order, if the server has rules; otherwise those with a rule of their own. */
@@ -388,6 +389,10 @@ export class Admission implements RequestAdmission {
     const access = element?.access;
     if (this.#rules.length === 0 && !access) return undefined;
     const verdict = new RuleVerdict(request.auth?.scopes ?? NO_SCOPES);
+    if (access?.hiddenFrom?.(request)) {
+      verdict.hidden = true;
+      return verdict;
+    }
     verdict.demandOf(access, args);
     const waiting = this.#ask(request, { kind, name, element, arguments: args, uri }, access, verdict);
     if (!waiting) return verdict;
@@ -518,7 +523,7 @@ export class Admission implements RequestAdmission {
       if (view) return view;
     }
     const remember = (view: ListView): ListView => {
-      if (auth && !ctx.readsRequest && failures === 0)
+      if (auth && remembers && !ctx.readsRequest && failures === 0)
         this.#remembered[list].set(auth, { elements, at: now, text: view.text });
       return view;
     };
@@ -526,12 +531,21 @@ export class Admission implements RequestAdmission {
     const hidden: string[] = [];
     let waiting: Promise<void>[] | undefined;
     let failures = 0;
+    let remembers = true;
     // One incident for the list: a rule that fails, fails for each of its elements.
     const failed = (error: unknown): void => {
       if (failures === 0) this.#options.system.incident(`an authorization rule (${method})`, error);
       failures += 1;
     };
-    for (const { key, element, allow } of elements) {
+    for (const { key, element, allow, hiddenFrom } of elements) {
+      if (hiddenFrom) {
+        // Another request with the same token may be one of another owner.
+        remembers = false;
+        if (hiddenFrom(request)) {
+          hidden.push(key);
+          continue;
+        }
+      }
       const call = { method, element, arguments: NO_ARGUMENTS, uri: undefined, auth, principal };
       let hides = false;
       for (let place = allow ? -1 : 0; place < this.#rules.length; place += 1) {
@@ -578,9 +592,9 @@ export class Admission implements RequestAdmission {
       // A page is listed as its tool is.
       const tool = element.opener === undefined ? undefined : this.#options.catalogues.tools.get(element.opener);
       const ruled: Element<Definition> = tool ?? element;
-      const allow = ruled.access?.allow;
-      if (!element.enabled || (this.#rules.length === 0 && !allow)) return [];
-      return [{ key: element.key, element: guardedElement(kindOf(ruled), ruled.key, ruled), allow }];
+      const { allow, hiddenFrom } = ruled.access ?? {};
+      if (!element.enabled || (this.#rules.length === 0 && !allow && !hiddenFrom)) return [];
+      return [{ key: element.key, element: guardedElement(kindOf(ruled), ruled.key, ruled), allow, hiddenFrom }];
     });
     this.#ruled.set(list, { version, rules: this.#rules.length, elements });
     return elements;
