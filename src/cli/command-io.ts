@@ -14,6 +14,8 @@ export interface CommandIo {
   readonly stdout: Writable & { readonly isTTY?: boolean };
   readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
   readonly env: Environment;
+  /** Sets a variable for the program that the command loads. */
+  setVariable(name: string, value: string): void;
   /** The directory of relative paths. */
   readonly cwd: string;
   readonly clock: Clock;
@@ -45,6 +47,7 @@ export function processIo(): CommandIo {
       return process.stderr;
     },
     env: process.env,
+    setVariable: (name, value) => void Object.assign(process.env, { [name]: value }),
     cwd: process.cwd(),
     clock: systemClock,
     reserveStdout() {

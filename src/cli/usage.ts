@@ -54,11 +54,11 @@ export const USAGE = `Usage: troupe <command>
 
   troupe init [DIR]
       create a small project: a server, its test, package.json
-  troupe run FILE|DIR [-- ARGS]
+  troupe run [FILE|DIR] [-- ARGS]
       serve FILE, or all modules in DIR, on stdio; restart after a crash
-  troupe dev FILE|DIR [--http PORT] [--socket PATH] [-- ARGS]
+  troupe dev [FILE|DIR] [--http PORT] [--socket PATH] [-- ARGS]
       the same, and reload when a module changes
-  troupe serve FILE|DIR [--http PORT] [--socket PATH] [-- ARGS]
+  troupe serve [FILE|DIR] [--http PORT] [--socket PATH] [-- ARGS]
       serve many clients from one process, over HTTP or a socket
   troupe attach PATH
       connect stdio to a server on a socket
@@ -109,6 +109,8 @@ export const TARGETS = `FILE is a .ts, .mts, .js, .mjs or .cjs module. It can
     export default createServer({…}),
   - export tools, resources and prompts: defineTool(…) and its siblings, a tool
     class, or a function with a schema.
+Without FILE, it is server.ts, server.mts, server.js or server.mjs of this
+directory, one of these in src, or "main" of package.json.
 DIR is a directory. If its server.* or index.* exports a server, that server is
 served; otherwise all modules in DIR are served together.
 ARGS are passed to FILE as process.argv.slice(2).`;

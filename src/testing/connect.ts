@@ -1,8 +1,8 @@
 /** Connects test clients to a server inside the process. */
 
 import { describe, isObject } from '../core/protocol/json.ts';
+import { checkCaller } from '../core/transports/check-caller.ts';
 import { type MemoryClient, memory } from '../core/transports/memory.ts';
-import { checkCaller } from '../core/transports/stream-connection.ts';
 import type { Server } from '../features/server/server.ts';
 import { TestClient, type TestClientOptions } from './test-client.ts';
 import type { Wire } from './wire.ts';

@@ -48,6 +48,7 @@ export class Running extends Agent {
     this.#stdin.isTTY = terminal;
     const stdout = new Printer(terminal, (text) => this.printed(text));
     const { argv } = process;
+    const set = new Map<string, string | undefined>();
     let exit = (_ = 0): void => {};
     const exited = new Promise<number>((resolve) => {
       exit = (code = 0) => resolve(code);
@@ -57,6 +58,10 @@ export class Running extends Agent {
       stdout,
       stderr: new Printer(terminal, (text) => this.printedError(text)),
       env: process.env,
+      setVariable: (name, value) => {
+        if (!set.has(name)) set.set(name, process.env[name]);
+        process.env[name] = value;
+      },
       cwd: process.cwd(),
       clock: systemClock,
       reserveStdout: () => async (text) => void stdout.write(text),
@@ -71,6 +76,9 @@ export class Running extends Agent {
       // The next server of the test listens itself.
       launchedBy(undefined);
       process.argv = argv;
+      for (const [name, value] of set)
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
       this.awake();
       return code;
     });

@@ -6,6 +6,7 @@ import { commandFile } from '../../core/kernel/package-files.ts';
 import { isWindows } from '../../core/transports/socket-path.ts';
 import { isModule, MODULE_KINDS } from '../../features/discovery/module-files.ts';
 import { absolutePath, type CommandIo, type Environment } from '../command-io.ts';
+import type { LocalCaller } from '../serving/caller-option.ts';
 import { UsageError } from '../usage.ts';
 
 export interface CallTarget {
@@ -30,6 +31,7 @@ const FILE_PATIENCE = { connectMs: 60_000, probeMs: 30_000, eras: 'modern' } as 
  *
  * @param rest the words after `--`: a command, and its arguments
  * @param headers HTTP headers as `Name: value`
+ * @param caller who calls a program that is started
  * @throws {UsageError}
  */
 export function readCallTarget(
@@ -38,10 +40,12 @@ export function readCallTarget(
   rest: readonly string[],
   headers: readonly string[],
   io: Pick<CommandIo, 'cwd' | 'env'>,
+  caller?: LocalCaller,
 ): CallTarget {
   const [program, ...args] = rest;
   if (program !== undefined) {
     needsUrl(command, headers);
+    needsProgram(command, caller);
     const target = { command: program, args, env: environment(io.env) };
     return { target, name: rest.join(' '), url: undefined, patience: COMMAND_PATIENCE, words: positionals };
   }
@@ -49,6 +53,7 @@ export function readCallTarget(
   if (given === undefined)
     throw new UsageError(`troupe ${command}: expected URL, FILE, DIR, SOCKET or -- COMMAND, got none`);
   if (/^https?:\/\//i.test(given)) {
+    needsProgram(command, caller);
     if (!URL.canParse(given)) throw new UsageError(`troupe ${command}: expected a URL, got ${given}`);
     const url = new URL(given);
     const target = { url, headers: readHeaders(command, headers) };
@@ -57,8 +62,10 @@ export function readCallTarget(
   needsUrl(command, headers);
   const path = absolutePath(io, given);
   const found = statSync(path, { throwIfNoEntry: false });
-  if (found?.isSocket() || (isWindows && given.startsWith('\\\\')))
+  if (found?.isSocket() || (isWindows && given.startsWith('\\\\'))) {
+    needsProgram(command, caller);
     return { target: { socket: found ? path : given }, name: given, url: undefined, patience: {}, words };
+  }
   if (!found)
     throw new UsageError(
       `troupe ${command}: expected URL, FILE, DIR, SOCKET or -- COMMAND, got ${given}: no such file or directory`,
@@ -70,7 +77,7 @@ export function readCallTarget(
   const main = commandFile();
   const target = {
     command: process.execPath,
-    args: [...process.execArgv, main, 'run', realpathSync(path), '--no-supervisor'],
+    args: [...process.execArgv, main, 'run', realpathSync(path), '--no-supervisor', ...callerArguments(caller)],
     env: environment(io.env),
   };
   return { target, name: given, url: undefined, patience: FILE_PATIENCE, words };
@@ -84,6 +91,21 @@ export function nameOfAddress({ origin, pathname }: URL): string {
 /** @throws {UsageError} for headers of a target that is not reached over HTTP */
 function needsUrl(command: string, headers: readonly string[]): void {
   if (headers.length > 0) throw new UsageError(`troupe ${command}: --header needs a URL as TARGET`);
+}
+
+/** @throws {UsageError} for a caller of a server that is not started, which decides itself who calls */
+function needsProgram(command: string, caller: LocalCaller | undefined): void {
+  if (caller)
+    throw new UsageError(
+      `troupe ${command}: --principal and --scopes need FILE or DIR as TARGET: any other server decides itself who calls`,
+    );
+}
+
+function callerArguments({ principal, scopes }: LocalCaller = {}): readonly string[] {
+  return [
+    ...(principal === undefined ? [] : [`--principal=${principal}`]),
+    ...(scopes ? [`--scopes=${scopes.join(',')}`] : []),
+  ];
 }
 
 function readHeaders(command: string, headers: readonly string[]): Record<string, string> {

@@ -15,6 +15,7 @@ import { ServerOutput } from '../call/server-output.ts';
 import { TerminalForms } from '../call/terminal-forms.ts';
 import { absolutePath, type CommandIo, type ExitCode } from '../command-io.ts';
 import { type CommandLine, readOptions, wholeNumber } from '../command-options.ts';
+import { CALLER_OPTIONS, readCaller } from '../serving/caller-option.ts';
 import { print, say, UsageError } from '../usage.ts';
 
 const OPTIONS = {
@@ -28,6 +29,7 @@ const OPTIONS = {
   timeout: 'MS',
   era: 'legacy|modern',
   data: 'DIR',
+  ...CALLER_OPTIONS,
   'no-open': '',
 };
 
@@ -60,6 +62,9 @@ KEY:=JSON passes JSON as it is.
                          restarts the time
   --era legacy|modern    do not ask the server which revisions it speaks
   --data DIR             directory of the stored tokens
+  --principal NAME       who calls FILE or DIR ("local user"), to try its rules
+  --scopes LIST          the scopes of that caller, separated by commas (all
+                         of them for "local user", none for another NAME)
   --no-open              show the page to sign in, but open no browser
 
 What a program that is started writes on stderr is passed on, dimmed on a terminal.
@@ -77,7 +82,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   if (!line) return print(io, HELP);
   const { values, lists, positionals, rest } = line;
   const json = values.json !== undefined;
-  const target = readCallTarget('call', positionals, rest, lists.header ?? [], io);
+  const target = readCallTarget('call', positionals, rest, lists.header ?? [], io, readCaller('call', values));
   const request = readRequest(line, target.words);
   const answers = readWords('troupe call: --answer', lists.answer ?? []);
   const interactive = hasTerminal(io);

@@ -5,7 +5,9 @@ import type { CommandIo, ExitCode } from '../command-io.ts';
 import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { chooseLog, readOptions } from '../command-options.ts';
 import { Reloader } from '../reload/reloader.ts';
+import { CALLER_HELP, CALLER_OPTIONS, readCaller } from '../serving/caller-option.ts';
 import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
+import { ENV_HELP, ENV_OPTION, readEnvBeside } from '../serving/env-file.ts';
 import { INSPECTING, readInspecting } from '../serving/inspecting-options.ts';
 import { watchLoop } from '../serving/loop-watch.ts';
 import { chosenStore } from '../serving/served-store.ts';
@@ -16,6 +18,8 @@ import { print, say, TARGETS } from '../usage.ts';
 const OPTIONS = {
   ...ENDPOINTS,
   ...STORE_OPTIONS,
+  ...CALLER_OPTIONS,
+  ...ENV_OPTION,
   ...LOG_OPTION,
   coverage: '',
   ...INSPECTING,
@@ -24,7 +28,7 @@ const OPTIONS = {
   open: '',
 };
 
-const HELP = `Usage: troupe dev FILE|DIR [--http [HOST:]PORT] [--socket PATH] [--coverage] [-- ARGS]
+const HELP = `Usage: troupe dev [FILE|DIR] [--http [HOST:]PORT] [--socket PATH] [--coverage] [-- ARGS]
 
 Serves one client on stdin and stdout, or many clients over HTTP or a socket,
 and reloads the program when one of its modules changes. Clients stay connected
@@ -40,6 +44,8 @@ and calls it. Its URL, with the token that it needs, is printed on stderr.
   --socket PATH          serve on a socket instead of stdio
   --metrics [HOST:]PORT  serve metrics for Prometheus at /metrics of this port
 ${STORE_HELP}
+${CALLER_HELP}
+${ENV_HELP}
 ${LOG_HELP}
   --open                 open the inspector in the browser
   --no-inspect           do not open the inspector
@@ -62,9 +68,11 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const target = line && readTarget('dev', [...line.positionals, '--', ...line.rest], io);
   if (!target) return print(io, HELP);
   passArguments(target, line.rest);
+  readEnvBeside('dev', target, line.values, io).apply();
   const { coverage } = line.values;
+  const caller = readCaller('dev', line.values, line.values.http !== undefined);
   const inspecting = readInspecting('dev', line, true);
-  const endpoints = new Endpoints('dev', line);
+  const endpoints = new Endpoints('dev', line, caller);
   const store = await chosenStore('dev', line.values, io);
   io.reserveStdout();
   const watch = async (server: Server): Promise<void> => {
@@ -75,7 +83,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
     const connect = () => endpoints.connectHelp(server);
     await inspect(server, { ...inspecting, command: 'dev', target: target.path, connect });
   };
-  await new Reloader(target, endpoints, watch, store, io).load();
+  await new Reloader(target, endpoints, watch, { store, caller }, io).load();
   return undefined;
 }
 

@@ -4,7 +4,9 @@ import { EXTENSION, ownFile } from '../../core/kernel/package-files.ts';
 import type { CommandIo, ExitCode } from '../command-io.ts';
 import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { chooseLog, readAddress, readOptions } from '../command-options.ts';
+import { CALLER_HELP, CALLER_OPTIONS, readCaller } from '../serving/caller-option.ts';
 import { CLUSTER_HELP, CLUSTER_OPTIONS, readCluster } from '../serving/cluster-option.ts';
+import { ENV_HELP, ENV_OPTION, readEnvBeside } from '../serving/env-file.ts';
 import { INSPECTING, INSPECTING_HELP, readInspecting } from '../serving/inspecting-options.ts';
 import { STORE_HELP, STORE_OPTIONS, storeUrl } from '../serving/store-option.ts';
 import { passArguments, readTarget } from '../serving/target.ts';
@@ -17,6 +19,8 @@ const OPTIONS = {
   ...CLUSTER_OPTIONS,
   'no-supervisor': '',
   metrics: '[HOST:]PORT',
+  ...CALLER_OPTIONS,
+  ...ENV_OPTION,
   ...LOG_OPTION,
   ...INSPECTING,
 };
@@ -24,7 +28,7 @@ const OPTIONS = {
 /** The length of the inspector's random token, in bytes. */
 const TOKEN_BYTES = 32;
 
-const HELP = `Usage: troupe run FILE|DIR [--data DIR] [--no-supervisor] [--inspect] [--record FILE] [-- ARGS]
+const HELP = `Usage: troupe run [FILE|DIR] [--data DIR] [--no-supervisor] [--inspect] [--record FILE] [-- ARGS]
 
 Serves one client on stdin and stdout. A supervisor process holds these pipes;
 the server runs in a worker process behind it. If the server crashes, the
@@ -36,6 +40,8 @@ ${CLUSTER_HELP}
   --metrics [HOST:]PORT  serve metrics for Prometheus at /metrics of this port;
                          HOST defaults to 127.0.0.1
   --no-supervisor        serve in this process, without restarts
+${CALLER_HELP}
+${ENV_HELP}
 ${LOG_HELP}
 ${INSPECTING_HELP}
                          The inspector's URL and the recording continue after
@@ -52,8 +58,9 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   if (!target) return print(io, HELP);
   const { data, store, cluster, 'cluster-secret-file': secretFile, metrics, 'no-supervisor': alone } = line.values;
   // The worker expands the variables: its arguments show the text as it was written.
-  storeUrl('run', line.values, io.env);
-  readCluster('run', line.values, undefined, io.env);
+  const { env } = readEnvBeside('run', target, line.values, io);
+  storeUrl('run', line.values, env);
+  readCluster('run', line.values, undefined, env);
   if (io.stdin.isTTY && io.stdout.isTTY) {
     const { connectLines } = await import('../setup/connect-lines.ts');
     io.stderr.write(connectLines(target.path, line.rest));
@@ -67,6 +74,8 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
       'cluster-secret-file': secretFile,
       json,
       inspecting: readInspecting('run', line),
+      caller: readCaller('run', line.values),
+      'no-env-file': line.values['no-env-file'],
     },
     metrics: metrics === undefined ? undefined : readAddress('troupe run: --metrics', metrics, '9464'),
   };

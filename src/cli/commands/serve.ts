@@ -12,6 +12,7 @@ import { FleetMember, fleetIdentity } from '../fleet/fleet-member.ts';
 import type { NodeIdentity } from '../fleet/fleet-messages.ts';
 import { CLUSTER_HELP, CLUSTER_OPTIONS, type ClusterChoice, readCluster } from '../serving/cluster-option.ts';
 import { ENDPOINTS, ENDPOINTS_HELP, Endpoints } from '../serving/endpoints.ts';
+import { ENV_HELP, ENV_OPTION, readEnvBeside } from '../serving/env-file.ts';
 import { readHttpAddress } from '../serving/http-address.ts';
 import { INSPECTING, INSPECTING_HELP, type Inspecting, readInspecting } from '../serving/inspecting-options.ts';
 import { watchLoop } from '../serving/loop-watch.ts';
@@ -28,11 +29,12 @@ const OPTIONS = {
   nodes: 'N',
   ...STORE_OPTIONS,
   ...CLUSTER_OPTIONS,
+  ...ENV_OPTION,
   ...LOG_OPTION,
   ...INSPECTING,
 };
 
-const HELP = `Usage: troupe serve FILE|DIR [--http [HOST:]PORT] [--socket PATH] [--nodes N] [-- ARGS]
+const HELP = `Usage: troupe serve [FILE|DIR] [--http [HOST:]PORT] [--socket PATH] [--nodes N] [-- ARGS]
 
 Serves many clients over HTTP, on a socket, or both. One process serves them and
 is not restarted after a crash. With --nodes, several processes serve one port,
@@ -47,6 +49,7 @@ ${ENDPOINTS_HELP}
                          the other with the new version of the program
 ${STORE_HELP}
 ${CLUSTER_HELP}
+${ENV_HELP}
 ${LOG_HELP}
 ${INSPECTING_HELP}
 
@@ -75,7 +78,10 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const target = line && readTarget('serve', [...line.positionals, '--', ...line.rest], io);
   if (!target) return print(io, HELP);
   const identity = fleetIdentity();
-  if (line.values.nodes !== undefined && !identity) return serveNodes(args, line, json, io);
+  const variables = readEnvBeside('serve', target, line.values, io);
+  // Each node reads the file itself, so that the next version of the program gets its variables.
+  if (line.values.nodes !== undefined && !identity) return serveNodes(args, line, json, variables);
+  variables.apply();
   const inspecting = inspectingOf(readInspecting('serve', line), identity);
   const watch = async (server: Server): Promise<void> => {
     if (!inspecting.inspect && inspecting.record === undefined) return;
@@ -109,7 +115,7 @@ async function serveNodes(
   args: readonly string[],
   line: CommandLine,
   json: boolean,
-  { env }: CommandIo,
+  { env }: Pick<CommandIo, 'env'>,
 ): Promise<undefined> {
   const { nodes, socket, data, metrics } = line.values;
   const count = wholeNumber('serve', 'nodes', nodes, 1, MAX_NODES);

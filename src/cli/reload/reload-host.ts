@@ -4,13 +4,14 @@ import type { InspectionRecord } from '../../core/kernel/inspection/records.ts';
 import { stderrLog } from '../../core/kernel/operator-log.ts';
 import type { Registration } from '../../core/registry/registration.ts';
 import type { ServerOptions } from '../../core/server/options.ts';
-import { stdio } from '../../core/transports/stdio.ts';
 import type { Transport } from '../../core/transports/transport.ts';
 import { entryPath } from '../../features/apps/app-page.ts';
 import { type LoadedModules, offer, withdrawAll } from '../../features/discovery/discover.ts';
 import { createServer, type Server } from '../../features/server/server.ts';
 import { commandLog } from '../command-log.ts';
+import type { LocalCaller } from '../serving/caller-option.ts';
 import type { Endpoints } from '../serving/endpoints.ts';
+import { servedOn } from '../serving/served-transports.ts';
 
 /** The source name of the program's own registrations. */
 const PROGRAM = 'the program';
@@ -56,6 +57,7 @@ export class ReloadHost {
   readonly #ready: Promise<void>;
   readonly #endpoints: Endpoints;
   readonly #serves: (server: Server) => void;
+  readonly #caller: LocalCaller | undefined;
   #drains = false;
   #unfollow: (() => void) | undefined;
 
@@ -64,13 +66,16 @@ export class ReloadHost {
    * @param endpoints those of the command; the transports of the program, or stdio, if it has none
    * @param onServer receives the server before it listens
    * @param serves is called once, when the server listens without stdio, whose transport handles signals itself
+   * @param caller the client on stdio
    */
   constructor(
     options: ServerOptions,
     endpoints: Endpoints,
     onServer: (server: Server) => Promise<void>,
     serves: (server: Server) => void = () => {},
+    caller?: LocalCaller,
   ) {
+    this.#caller = caller;
     this.#options = options;
     this.#endpoints = endpoints;
     this.#serves = serves;
@@ -86,7 +91,7 @@ export class ReloadHost {
   /** Opens each transport whose name is not open yet. @param own the transports that the program opens */
   async open(own: readonly Transport[]): Promise<void> {
     const endpoints = this.#endpoints;
-    if (endpoints.none) return this.#listen(own.length > 0 ? own : [stdio()]);
+    if (endpoints.none) return this.#listen(servedOn(own, this.#caller));
     const isFirst = this.#opened.size === 0;
     await this.#listen(endpoints.transports(this.#server, own));
     if (isFirst) endpoints.announce(this.#server);

@@ -13,6 +13,7 @@ import { findModules, isBelow, isFoundModule, isModule, isPrivate } from '../../
 import { isServer, type Server } from '../../features/server/server.ts';
 import type { CommandIo } from '../command-io.ts';
 import { commandLog } from '../command-log.ts';
+import type { LocalCaller } from '../serving/caller-option.ts';
 import type { Endpoints } from '../serving/endpoints.ts';
 import { identityOf, startTarget, waitFor } from '../serving/program.ts';
 import { drainOnSignal } from '../serving/stop-signals.ts';
@@ -51,6 +52,7 @@ export class Reloader {
   });
   readonly #endpoints: Endpoints;
   readonly #onServer: (server: Server) => Promise<void>;
+  readonly #caller: LocalCaller | undefined;
   readonly #io: CommandIo;
   /** Removes the listeners of the process. */
   readonly #unlisten: () => void;
@@ -58,15 +60,16 @@ export class Reloader {
   /**
    * @param endpoints where the host's server listens
    * @param onServer receives the host's server before it listens; that server outlives every load
-   * @param store for servers without a store of their own
+   * @param chosen the store for servers without a store of their own, and the client on stdio
    */
   constructor(
     target: Target,
     endpoints: Endpoints,
     onServer: (server: Server) => Promise<void>,
-    store: Store | undefined,
+    { store, caller }: { readonly store: Store | undefined; readonly caller: LocalCaller | undefined },
     io: CommandIo,
   ) {
+    this.#caller = caller;
     this.#io = io;
     this.#target = target;
     this.#endpoints = endpoints;
@@ -173,9 +176,8 @@ export class Reloader {
   }
 
   #newHost(options: ServerOptions): ReloadHost {
-    return new ReloadHost(options, this.#endpoints, this.#onServer, (server) =>
-      drainOnSignal(this.#io, server, () => this.#close()),
-    );
+    const serves = (server: Server): void => drainOnSignal(this.#io, server, () => this.#close());
+    return new ReloadHost(options, this.#endpoints, this.#onServer, serves, this.#caller);
   }
 
   #close(): void {

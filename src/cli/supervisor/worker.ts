@@ -6,17 +6,19 @@ import { systemClock } from '../../core/kernel/clock.ts';
 import { DEFAULT_LIMITS } from '../../core/kernel/limits.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import type { PreviousProcess } from '../../core/server/launcher.ts';
-import { stdio } from '../../core/transports/stdio.ts';
 import { reserveStdout } from '../../core/transports/stdout-guard.ts';
 import type { Transport } from '../../core/transports/transport.ts';
 import type { Server } from '../../features/server/server.ts';
 import { type CommandIo, type ExitCode, endProcess, processIo } from '../command-io.ts';
 import { logAsJson } from '../command-log.ts';
+import type { LocalCaller } from '../serving/caller-option.ts';
 import { type ClusterValues, readCluster } from '../serving/cluster-option.ts';
+import { readEnvBeside } from '../serving/env-file.ts';
 import type { InspectorAddress } from '../serving/inspecting.ts';
 import type { Inspecting } from '../serving/inspecting-options.ts';
 import { hardLimit, loadBlockedCalls, watchLoop } from '../serving/loop-watch.ts';
 import { chosenStore } from '../serving/served-store.ts';
+import { servedOn } from '../serving/served-transports.ts';
 import { serveTarget } from '../serving/serving.ts';
 import { drainOnSignal, endDrained } from '../serving/stop-signals.ts';
 import type { StoreOptions } from '../serving/store-option.ts';
@@ -40,12 +42,18 @@ export interface WorkerServer extends StoreOptions, ClusterValues {
   readonly inspecting: Inspecting;
   /** The address of the metrics of the first server that listens. */
   readonly metrics?: MetricsAddress | undefined;
+  /** The client on stdio; undefined for the one that the program names. */
+  readonly caller?: LocalCaller | undefined;
+  /** Present if `.env` beside the program is not read. */
+  readonly 'no-env-file'?: string | undefined;
 }
 
 /** Serves until the client disconnects. @throws {UsageError} if the store cannot be made */
 export async function serveWorker(work: WorkerServer, io: CommandIo): Promise<ExitCode> {
-  const { target, data, json, inspecting, metrics } = work;
+  const { target, data, json, inspecting, metrics, caller } = work;
   if (json) logAsJson();
+  // Each worker reads it again: a new version of the program may need other variables.
+  readEnvBeside('run', target, { 'no-env-file': work['no-env-file'] }, io).apply();
   const store = await chosenStore('run', work, io);
   // From here on stdout carries only the protocol, also while the program loads.
   reserveStdout();
@@ -70,7 +78,7 @@ export async function serveWorker(work: WorkerServer, io: CommandIo): Promise<Ex
     listen(server, transports) {
       const before = serving.get(server);
       if (before) return before;
-      const opened = open(server, transports, supervisor, watch).then(() => {
+      const opened = open(server, servedOn(transports, caller), supervisor, watch).then(() => {
         watchLoop(server, blocked, supervisor !== undefined);
         if (metrics && serving.keys().next().value === server) void serveMetrics(server, metrics);
         supervisor?.serves(server, transports);
@@ -115,7 +123,7 @@ async function open(
 ): Promise<void> {
   await supervisor?.gate();
   await watch(server);
-  await server.listen(...(transports.length > 0 ? transports : [stdio()]));
+  await server.listen(...transports);
 }
 
 /** Never throws: an agent must not lose its server because another process has the port. */

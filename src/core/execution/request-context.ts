@@ -1,13 +1,13 @@
 /** The context of one request: creates each expensive member on first use, and follows the request that carries its handler. */
 
 import { type Clock, LONGEST_TIMER_MS } from '../kernel/clock.ts';
-import { ANONYMOUS } from '../kernel/quota.ts';
 import type { Auth } from '../messages/auth.ts';
 import type { ListView } from '../messages/authorization-rule.ts';
 import type { ClientFacts, SessionFacts } from '../messages/client-facts.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { describe, isJsonObject, type JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import { ANONYMOUS } from '../protocol/principals.ts';
 import { type ClientCapabilities, LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
 import { showsViews } from '../protocol/views.ts';
 import { notifyAborted } from '../requests/active-request.ts';

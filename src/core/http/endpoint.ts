@@ -1,11 +1,12 @@
 /** The MCP endpoint: checks HTTP requests and routes each to its connection. */
 
-import { ANONYMOUS, Quota } from '../kernel/quota.ts';
+import { Quota } from '../kernel/quota.ts';
 import type { Denial } from '../kernel/telemetry/metrics.ts';
 import type { Auth } from '../messages/auth.ts';
 import { ErrorCode, type ErrorCodeValue } from '../protocol/errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import { ANONYMOUS } from '../protocol/principals.ts';
 import { type Readiness, type ReturnAddress, readinessDocument, type TransportHost } from '../transports/transport.ts';
 import type { EndpointNodes } from './forwarded-request.ts';
 import { HostGuard, type HostRefusal, isLoopback, networkOf } from './host-guard.ts';

@@ -1,8 +1,8 @@
 /** Authenticates HTTP requests, and words the challenges for requests that lack credentials or scopes. */
 
-import { ANONYMOUS, LOCAL } from '../kernel/quota.ts';
 import { type Auth, authOf } from '../messages/auth.ts';
 import { describe, isJsonObject, isObject, isWellFormed, type JsonObject } from '../protocol/json.ts';
+import { ANONYMOUS, LOCAL } from '../protocol/principals.ts';
 import { areScopes, problemOfScopes } from '../protocol/scopes.ts';
 
 /** The part of a request that an authenticator receives. */

@@ -1,5 +1,5 @@
 /** The route to which an authorization server redirects the browser of a person who has signed in at an upstream. */
-import { ANONYMOUS } from '../kernel/quota.ts';
+import { ANONYMOUS } from '../protocol/principals.ts';
 import type { ReturnAddress, ReturnPage, SignInReturns, TransportHost } from '../transports/transport.ts';
 import type { AuthenticationRequest } from './http-authenticator.ts';
 import type { SignInOptions } from './http-options.ts';

@@ -1,14 +1,6 @@
 /** Counts what clients hold against limits: for each principal, for anonymous clients together, and in total. */
 
-/** The principal of unauthenticated clients. They share it, so it has no limit per principal. */
-export const ANONYMOUS = 'anonymous';
-
-/**
- * The default principal of a client over stdio or a socket: the user of this process, whom the operating system has
- * authenticated. No limit per principal applies, because all clients on the machine are this user. The name does not
- * contain the user id, so that data stays reachable on another machine; `http.authenticate` may not return it.
- */
-export const LOCAL = 'local user';
+import { ANONYMOUS, LOCAL } from '../protocol/principals.ts';
 
 /** True if the limit per principal applies to each session of this principal instead. */
 function limitsSessions(principal: string): boolean {

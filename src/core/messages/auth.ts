@@ -1,5 +1,7 @@
 /** The authenticated caller of a request, as rules and handlers see it. */
+
 import { isObject, type JsonObject } from '../protocol/json.ts';
+import { LOCAL } from '../protocol/principals.ts';
 
 /** The authenticated caller of a request (`ctx.auth`). Frozen; never contains the token. */
 export interface Auth {
@@ -9,7 +11,10 @@ export interface Auth {
   readonly issuer?: string;
   readonly subject?: string;
   readonly clientId?: string;
-  /** The granted scopes with all that they imply, so that a membership test decides. */
+  /**
+   * The granted scopes with all that they imply, so that `scopes.includes(…)` decides. Those of the local user are `['*']`, which
+   * includes every scope, unless the transport names others.
+   */
   readonly scopes: readonly string[];
   /** The claims of the token. Empty if the authenticator knows none. */
   readonly claims: JsonObject;
@@ -25,13 +30,31 @@ export function isAuth(value: unknown): value is Auth {
 }
 
 const NO_SCOPES: readonly string[] = Object.freeze([]);
+/** The scopes of the local user: the person who runs the server could change it, too. No token can contain it for another principal. */
+const EVERY = '*';
+// Not enumerable: a thread receives a copy of what is, and a function has none.
+const EVERY_SCOPE: readonly string[] = Object.freeze(Object.defineProperty([EVERY], 'includes', { value: () => true }));
 const NO_CLAIMS: JsonObject = Object.freeze({});
 
-/** Creates what is known of a caller that a transport names without a token. */
+/**
+ * Creates what is known of a caller that a transport names without a token.
+ *
+ * @param scopes default: every scope for the local user, none for others
+ */
 export function authOf(
   principal: string,
-  scopes: readonly string[] = NO_SCOPES,
+  scopes?: readonly string[],
   more: Pick<Auth, 'claims' | 'expiresAt'> = { claims: NO_CLAIMS },
 ): Auth {
-  return Object.freeze({ ...more, principal, scopes: Object.freeze([...scopes]) });
+  return Object.freeze({ ...more, principal, scopes: grantedTo(principal, scopes) });
+}
+
+/** Restores a caller that was stored: text does not carry what the scopes of the local user include. */
+export function restoredAuth(auth: Auth): Auth {
+  return Object.freeze({ ...auth, scopes: grantedTo(auth.principal, auth.scopes) });
+}
+
+function grantedTo(principal: string, scopes: readonly string[] | undefined): readonly string[] {
+  if (principal === LOCAL && (scopes === undefined || (scopes.length === 1 && scopes[0] === EVERY))) return EVERY_SCOPE;
+  return scopes === undefined ? NO_SCOPES : Object.freeze([...scopes]);
 }

@@ -5,7 +5,6 @@
 
 import type { OpenedSession, SessionOpener } from '../codec/inbound/inbound.ts';
 import { type Clock, eachInSlices, inSlices } from '../kernel/clock.ts';
-import { ANONYMOUS } from '../kernel/quota.ts';
 import { randomId } from '../kernel/random-id.ts';
 import type { Quotas } from '../kernel/server-quotas.ts';
 import { authOf } from '../messages/auth.ts';
@@ -16,6 +15,7 @@ import type { SessionState } from '../messages/session-messages.ts';
 import { isOfCells } from '../protocol/cell.ts';
 import type { Dialect } from '../protocol/dialects/index.ts';
 import type { Initialize } from '../protocol/operations.ts';
+import { ANONYMOUS } from '../protocol/principals.ts';
 import { Connection, type ConnectionServices, type SessionPersistence } from './connection.ts';
 import { OpenSessions } from './open-sessions.ts';
 import type { SessionRepository } from './session-repository.ts';

@@ -5,8 +5,9 @@
 import { createServer, type Socket } from 'node:net';
 import { eachInSlices } from '../kernel/clock.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
+import { checkCaller } from './check-caller.ts';
 import { bind, isWindows } from './socket-path.ts';
-import { checkCaller, StreamConnection } from './stream-connection.ts';
+import { StreamConnection } from './stream-connection.ts';
 import type { Transport, TransportHost } from './transport.ts';
 
 /** Milliseconds for the peer to close its side after everything was sent. */
@@ -24,7 +25,7 @@ export interface SocketOptions {
   readonly ownsProcess?: boolean | undefined;
   /** The principal of every client, as for `stdio()`. Default `local user`. */
   readonly principal?: string | undefined;
-  /** The scopes of that principal. Default: none. */
+  /** The scopes of that principal. Default: every scope for `local user`, none for another name. */
   readonly scopes?: readonly string[] | undefined;
   /** Receives the number of connected clients whenever it changes. */
   readonly onCount?: ((connected: number) => void) | undefined;

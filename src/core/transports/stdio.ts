@@ -1,10 +1,11 @@
 /** The stdio transport: one connection over stdin and stdout, and a process that ends when its client disconnects. */
 import type { Readable, Writable } from 'node:stream';
 import { MessageChannel } from 'node:worker_threads';
+import { checkCaller } from './check-caller.ts';
 import { watchParent } from './parent-watch.ts';
 import { watchSignals } from './signals.ts';
 import { guardStdout, type StdoutGuard } from './stdout-guard.ts';
-import { checkCaller, StreamConnection } from './stream-connection.ts';
+import { StreamConnection } from './stream-connection.ts';
 import type { Transport, TransportHost } from './transport.ts';
 
 /** Milliseconds after closing the connection that the author's code may still use before the process exits. */
@@ -37,7 +38,7 @@ export interface StdioOptions {
    * returns for the same user, if the server also serves HTTP or shares its store with such a server.
    */
   readonly principal?: string;
-  /** The scopes of that principal, for the rules of the server. Default: none. */
+  /** The scopes of that principal, for the rules of the server. Default: every scope for `local user`, none for another name. */
   readonly scopes?: readonly string[];
 }
 

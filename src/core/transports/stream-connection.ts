@@ -4,10 +4,8 @@
  */
 import { Buffer } from 'node:buffer';
 import type { Readable, Writable } from 'node:stream';
-import { ANONYMOUS, LOCAL } from '../kernel/quota.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
-import { describe } from '../protocol/json.ts';
-import { problemOfScopes } from '../protocol/scopes.ts';
+import { LOCAL } from '../protocol/principals.ts';
 import { LineWriter, type WriteBatch } from './line-writer.ts';
 import { LineReader } from './lines.ts';
 import { RelayedClient } from './relayed-client.ts';
@@ -22,7 +20,7 @@ export interface StreamConnectionOptions {
   readonly session?: string | undefined;
   /** The principal of its requests. Default: {@link LOCAL}. */
   readonly principal?: string | undefined;
-  /** The scopes of that principal. Default: none. */
+  /** The scopes of that principal. Default: every scope for `local user`, none for another name. */
   readonly scopes?: readonly string[] | undefined;
   readonly input: Readable;
   /** The name of the input in reasons and in the log: `stdin`. */
@@ -242,14 +240,4 @@ function keepAlive(stream: Readable, alive: boolean): void {
   const name = alive ? 'ref' : 'unref';
   const method: unknown = Reflect.get(stream, name);
   if (typeof method === 'function') Reflect.apply(method, stream, []);
-}
-
-/** @throws {TypeError} for a principal that cannot own anything, or for scopes that are none */
-export function checkCaller(where: string, principal: unknown, scopes: unknown): void {
-  const problem = scopes === undefined ? undefined : problemOfScopes(scopes);
-  if (problem !== undefined) throw new TypeError(`${where}: scopes: ${problem}`);
-  if (principal === undefined || (typeof principal === 'string' && principal !== '' && principal !== ANONYMOUS)) return;
-  throw new TypeError(
-    `${where}: principal: expected the name of a user, such as "ada", got ${principal === ANONYMOUS ? `"${ANONYMOUS}", which owns nothing. Leave the option out for the local user` : describe(principal)}`,
-  );
 }

@@ -2,10 +2,10 @@
 
 import { failed } from '../../core/execution/tool-result.ts';
 import type { Ids } from '../../core/kernel/ids.ts';
-import { ANONYMOUS } from '../../core/kernel/quota.ts';
 import type { ClientFacts } from '../../core/messages/client-facts.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
+import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import type { CallToolResult } from '../../core/protocol/types.ts';
 import { ANSWER_TOOL, answeredInstance } from '../../core/protocol/views.ts';
 import { respond } from '../../core/requests/active-request.ts';

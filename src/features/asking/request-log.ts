@@ -5,7 +5,7 @@
 import type { ActorSystem } from '../../core/kernel/actor-system.ts';
 import type { Limits } from '../../core/kernel/limits.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
-import { type Auth, isAuth } from '../../core/messages/auth.ts';
+import { type Auth, authOf, isAuth } from '../../core/messages/auth.ts';
 import type { RecordedReply } from '../../core/messages/client-input.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import { isOutcome, type Outcome } from '../../core/messages/results.ts';
@@ -294,11 +294,15 @@ export interface StoredCall {
   readonly replies: Readonly<Record<string, unknown>>;
 }
 
+function isMoreThanNamed({ principal, scopes, claims }: Auth): boolean {
+  return scopes.join(' ') !== authOf(principal).scopes.join(' ') || Object.keys(claims).length > 0;
+}
+
 /** Returns the data to run a call again, of a call without replies. */
 export function callOf({ id, client, operation, meta, auth }: RequestView): object {
   const { dialect, principal, capabilities, info } = client;
   const args = operation.method === 'tools/call' ? operation.arguments : {};
-  const known = auth && (auth.scopes.length > 0 || Object.keys(auth.claims).length > 0) ? auth : undefined;
+  const known = auth && isMoreThanNamed(auth) ? auth : undefined;
   const { revision } = dialect;
   return { arguments: args, revision, principal, capabilities, info, meta, id, auth: known, replies: {} };
 }

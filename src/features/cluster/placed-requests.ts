@@ -1,11 +1,11 @@
 /** Finds the cell whose owner must serve a request: that of the session, task, handle, question or key that it names. */
 
-import { ANONYMOUS, LOCAL } from '../../core/kernel/quota.ts';
 import type { RequestPlacement } from '../../core/messages/request-placement.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import { cellIn } from '../../core/protocol/cell.ts';
 import { META } from '../../core/protocol/meta.ts';
 import type { CallTool } from '../../core/protocol/operations.ts';
+import { ANONYMOUS, LOCAL } from '../../core/protocol/principals.ts';
 import { ANSWER_TOOL, shownResource } from '../../core/protocol/views.ts';
 import type { Catalogues } from '../../core/server/elements.ts';
 import { isRepeatable } from '../durability/reply-cache.ts';

@@ -1,7 +1,7 @@
 /** The data that a server holds about each handle, whether or not its instance is in memory: owner, lifetime, status. */
 
 import type { Limits } from '../../core/kernel/limits.ts';
-import { ANONYMOUS } from '../../core/kernel/quota.ts';
+import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import type { ActorRow } from '../../core/store/store.ts';
 import type { Footprint } from './footprint.ts';
 import type { HandleCourse, HandleStatus } from './handle-messages.ts';

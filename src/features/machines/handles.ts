@@ -2,9 +2,9 @@
 import { durationOf } from '../../core/kernel/charts/chart.ts';
 import { isoOf, steadyDate, timersOf } from '../../core/kernel/clock.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
-import { ANONYMOUS } from '../../core/kernel/quota.ts';
 import { heapBytes } from '../../core/protocol/heap.ts';
 import { messageOf } from '../../core/protocol/json.ts';
+import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import { warnOfUntestedXState } from '../../core/registry/xstate-copy.ts';
 import { running } from '../../core/requests/running.ts';
 import type { Write } from '../../core/store/store.ts';

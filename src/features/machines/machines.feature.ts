@@ -1,7 +1,7 @@
 /** Machines: statecharts of the program, as tools and behind handles that outlive their clients. */
 import type { Context } from '../../core/execution/context.ts';
 import { Lazy } from '../../core/kernel/lazy.ts';
-import { ANONYMOUS } from '../../core/kernel/quota.ts';
+import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import type { AnyTool } from '../../core/registry/define.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 import { warnOfUntestedXState } from '../../core/registry/xstate-copy.ts';

@@ -2,10 +2,10 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { networkOf, plainAddress } from '../../core/http/host-guard.ts';
 import type { Authentication, AuthenticationRequest, HttpAuthenticator } from '../../core/http/http-authenticator.ts';
-import { ANONYMOUS } from '../../core/kernel/quota.ts';
 import { type TokenBucket, TokenBuckets } from '../../core/kernel/token-bucket.ts';
 import { authOf } from '../../core/messages/auth.ts';
 import { isJsonObject, type JsonObject } from '../../core/protocol/json.ts';
+import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import { isModernRevision } from '../../core/protocol/revisions.ts';
 import type { TokenVerdict } from './access-token.ts';
 import { DpopProofs, PROOF_ALGORITHMS } from './dpop-proofs.ts';

@@ -1,8 +1,8 @@
 /** The methods of state: make operations of calls, and run them on a scope. */
 import type { CallerState, State, StateKey, StateWriteOptions } from '../../core/execution/state.ts';
-import { ANONYMOUS } from '../../core/kernel/quota.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import { describe } from '../../core/protocol/json.ts';
+import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import type { ScopeDocument, ScopeLimits } from './scope-document.ts';
 import { StateError } from './state-error.ts';
 import type { ScopeOwner } from './state-messages.ts';

@@ -1,8 +1,9 @@
 /** The scopes of state in use by this process: finds or creates the actor of each, counts all scopes, and ends those of sessions. */
 import type { Actor } from '../../core/kernel/actor.ts';
 import type { Timer } from '../../core/kernel/clock.ts';
-import { ANONYMOUS, type Reservation } from '../../core/kernel/quota.ts';
+import type { Reservation } from '../../core/kernel/quota.ts';
 import { sha256 } from '../../core/kernel/sha256.ts';
+import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import type { Core } from '../../core/server/feature.ts';
 import { RecentNames } from '../../core/sessions/recent-names.ts';
 import type { ActorRow } from '../../core/store/store.ts';

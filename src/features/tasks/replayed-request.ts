@@ -2,14 +2,14 @@
  * Creates the request with which a stored call runs again. Its answer goes to its task, or waits for its client to return.
  */
 
-import { ANONYMOUS } from '../../core/kernel/quota.ts';
-import { authOf } from '../../core/messages/auth.ts';
+import { authOf, restoredAuth } from '../../core/messages/auth.ts';
 import type { RecordedReply } from '../../core/messages/client-input.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import type { Outcome } from '../../core/messages/results.ts';
 import { DIALECTS } from '../../core/protocol/dialects/index.ts';
 import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
 import { readImplementation } from '../../core/protocol/meta.ts';
+import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import { isLegacyRevision, isModernRevision } from '../../core/protocol/revisions.ts';
 import { IncomingRequest, oneOutcome, setRecorded } from '../../core/requests/active-request.ts';
 import type { StoredCall } from '../asking/request-log.ts';
@@ -59,7 +59,7 @@ export function replayRequest(
     undefined,
     call.id,
     0,
-    call.auth ?? (call.principal === ANONYMOUS ? undefined : authOf(call.principal)),
+    call.auth ? restoredAuth(call.auth) : call.principal === ANONYMOUS ? undefined : authOf(call.principal),
   );
   setRecorded(request, recorded);
   return request;

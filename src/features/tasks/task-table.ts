@@ -1,10 +1,11 @@
 /** The tasks of a server by id and by owner, and their quotas. */
 
-import { ANONYMOUS, type Excess } from '../../core/kernel/quota.ts';
+import type { Excess } from '../../core/kernel/quota.ts';
 import type { Quotas } from '../../core/kernel/server-quotas.ts';
 import type { ClientFacts } from '../../core/messages/client-facts.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import type { TaskState } from '../../core/messages/results.ts';
+import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import type { TaskEntry, TaskReservation } from './task-entry.ts';
 import type { TaskRecord } from './task-records.ts';
 

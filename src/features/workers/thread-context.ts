@@ -1,7 +1,9 @@
 /** The context of a handler in a thread: sends messages to the pool. It cannot ask the client for input. */
+
 import { setMaxListeners } from 'node:events';
 import type { Context, Log } from '../../core/execution/context.ts';
 import { systemClock } from '../../core/kernel/clock.ts';
+import { restoredAuth } from '../../core/messages/auth.ts';
 import type { LogLevel } from '../../core/protocol/types.ts';
 import type { CallFacts, ThreadMail, TransferredResult } from './pool-protocol.ts';
 import { decodeResult, encodeError, encodeResult } from './transfer.ts';
@@ -37,7 +39,7 @@ export class ThreadContext implements Context {
     this.client = facts.client;
     this.session = facts.session;
     this.principal = facts.principal;
-    this.auth = facts.auth && Object.freeze(facts.auth);
+    this.auth = facts.auth && restoredAuth(facts.auth);
     this.requestId = facts.requestId;
     this.meta = facts.meta;
     this.#elapsed = facts.elapsedMs;

@@ -3,9 +3,9 @@ import type { Authorization, Challenge } from '../../client/authorization.ts';
 import { type OAuthOptions, oauth, ResourceGrant } from '../../client/oauth/resource-grant.ts';
 import { memoryTokens, type TokenStore } from '../../client/oauth/token-store.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { ANONYMOUS, LOCAL } from '../../core/kernel/quota.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
+import { ANONYMOUS, LOCAL } from '../../core/protocol/principals.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 
 const OF_OAUTH = [

@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
+import { type Auth, authOf, restoredAuth } from '../../../src/core/messages/auth.ts';
 import {
   createServer,
   http,
@@ -104,6 +105,42 @@ test('the author names the principal; a name that owns nothing is an error', asy
     assert.throws(() => stdio({ principal: principal as string }), /^stdio: principal: expected the name of a user/);
     assert.throws(() => socket('x', { principal: principal as string }), /^socket: principal: expected the name/);
   }
+});
+
+for (const [what, options, passes] of [
+  ['the local user', {}, true],
+  ['the local user with the scopes of a transport', { scopes: ['a:b', 'c:d', 'staff'] }, true],
+  ['the local user without a scope, because the transport says so', { scopes: [] }, false],
+  ['the local user with another scope', { scopes: ['other'] }, false],
+  ['a named user without scopes', { principal: 'ada' }, false],
+  ['a named user with the scope *', { principal: 'ada', scopes: ['*'] }, false],
+] as const)
+  test(`S-96 ${what} ${passes ? 'passes' : 'fails'} scopes of an element, of a rule, and of the code of a rule`, async () => {
+    const server = make();
+    server.tool('element', { scopes: ['a:b'] }, () => 'used');
+    server.tool('rule', { allow: () => ({ scopes: ['c:d'] }) }, () => 'used');
+    server.tool('code', { allow: ({ auth }) => auth?.scopes.includes('staff') === true }, () => 'used');
+    server.tool('handler', {}, (_, { auth }) => String(auth?.scopes.includes('any')));
+    const client = await overStdio(server, options);
+    for (const tool of ['element', 'rule', 'code'])
+      if (passes) assert.is(await textOf(client, tool), 'used');
+      else
+        assert.match(
+          String(await client.call(tool).catch((error: unknown) => error)),
+          /lack the scope|rejected|not allowed|forbidden/i,
+        );
+    assert.is(await textOf(client, 'handler'), String(passes && !('scopes' in options)));
+    await server.close();
+  });
+
+test('S-96 the scopes of the local user survive their storage, and those that a transport names do not grow', () => {
+  const stored = (scopes?: readonly string[]): Auth =>
+    restoredAuth(JSON.parse(JSON.stringify(authOf('local user', scopes))));
+  assert.ok(stored().scopes.includes('x'));
+  assert.not.ok(stored([]).scopes.includes('x'));
+  assert.not.ok(stored(['y']).scopes.includes('x'));
+  assert.not.ok(restoredAuth(JSON.parse(JSON.stringify(authOf('ada', ['*'])))).scopes.includes('x'));
+  assert.equal(structuredClone(authOf('local user')).scopes, ['*']);
 });
 
 test('it uses nothing that an anonymous client created in the same store', async () => {

@@ -1,9 +1,9 @@
 /** The audit of a server: its log, its destination, the recording of calls, and the reader of its records. */
 import type { Actor, ActorSystem } from '../../../core/kernel/actor.ts';
 import { isoOf, within } from '../../../core/kernel/clock.ts';
-import { ANONYMOUS } from '../../../core/kernel/quota.ts';
 import type { Mailbox } from '../../../core/messages/mailbox.ts';
 import { describe, isObject } from '../../../core/protocol/json.ts';
+import { ANONYMOUS } from '../../../core/protocol/principals.ts';
 import type { CommitRiders } from '../../../core/store/commit-rider.ts';
 import type { StateKeys } from '../../../core/store/seal.ts';
 import type { Store } from '../../../core/store/store.ts';

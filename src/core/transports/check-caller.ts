@@ -1,0 +1,15 @@
+/** Checks the caller that an option of a transport or of a command names. */
+
+import { describe } from '../protocol/json.ts';
+import { ANONYMOUS } from '../protocol/principals.ts';
+import { problemOfScopes } from '../protocol/scopes.ts';
+
+/** @throws {TypeError} for a principal that cannot own anything, or for scopes that are none */
+export function checkCaller(where: string, principal: unknown, scopes: unknown): void {
+  const problem = scopes === undefined ? undefined : problemOfScopes(scopes);
+  if (problem !== undefined) throw new TypeError(`${where}: scopes: ${problem}`);
+  if (principal === undefined || (typeof principal === 'string' && principal !== '' && principal !== ANONYMOUS)) return;
+  throw new TypeError(
+    `${where}: principal: expected the name of a user, such as "ada", got ${principal === ANONYMOUS ? `"${ANONYMOUS}", which owns nothing. Leave the option out for the local user` : describe(principal)}`,
+  );
+}
