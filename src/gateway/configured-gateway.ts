@@ -9,11 +9,13 @@ import type { OperatorLogLevel } from '../core/kernel/operator-log.ts';
 import { sha256 } from '../core/kernel/sha256.ts';
 import { messageOf } from '../core/protocol/json.ts';
 import { type ConfiguredServer, type GatewayConfiguration, readConfiguration } from './configuration.ts';
+import type { MountRegistration } from './mounts/define-mount.ts';
 import type { Mount, MountOptions, MountTarget } from './mounts/mount-options.ts';
 
 /** The server of a gateway. */
 interface GatewayServer {
   mount(name: string, target: MountTarget, options: MountOptions): Promise<Mount>;
+  readonly mounts: Pick<MountRegistration, 'arrange'>;
 }
 
 export interface GatewayOptions {
@@ -160,6 +162,7 @@ export class Gateway {
 
   #apply({ servers }: GatewayConfiguration): void {
     const wanted = new Map(servers.map((server) => [server.name, server]));
+    this.#options.server.mounts.arrange([...wanted.keys()]);
     for (const [name, place] of this.#places) if (!wanted.has(name)) place.want(undefined);
     for (const server of servers) {
       const place = this.#places.get(server.name) ?? new ServerPlace(server.name, this.#options);

@@ -8,6 +8,7 @@ import { type Client, connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
 import { Gateway } from '../../src/gateway/configured-gateway.ts';
 import { suite } from '../harness/door.ts';
+import { textOf } from '../harness/results.ts';
 import { SCALE } from '../harness/scale.ts';
 
 const test = suite('changes of a configuration');
@@ -115,6 +116,28 @@ test('added servers are mounted, removed ones are withdrawn, and options change 
     await lists(client, []);
     await stage.edit({ y: { socket: 'b' } });
     await lists(client, ['y_slow', 'y_who']);
+  }));
+
+test('lists, and the owner of a name that two servers claim, follow the order of the file after each edit', () =>
+  staged({ a: { socket: 'a' }, c: { socket: 'c' } }, async (stage, client) => {
+    const listed = async (): Promise<string[]> =>
+      (await client.tools({ fresh: true })).map(({ name }) => name).filter((name) => !name.endsWith('slow'));
+    const edit = async (entries: object, expected: readonly string[]): Promise<void> => {
+      await stage.edit(entries);
+      for (let attempt = 0; attempt < 200 && String(await listed()) !== String(expected); attempt += 1)
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      assert.equal(await listed(), expected);
+    };
+    const [a, b, c] = [{ socket: 'a' }, { socket: 'b' }, { socket: 'c' }];
+    assert.equal(await listed(), ['a_who', 'c_who']);
+    await edit({ a, b, c }, ['a_who', 'b_who', 'c_who']);
+    await edit({ c, b, a }, ['c_who', 'b_who', 'a_who']);
+    // The calls of `who` go to the server that comes first now.
+    const named = (socket: string): object => ({ socket, troupe: { rename: { who: 'who' } } });
+    await edit({ b: named('b'), a: named('a') }, ['who']);
+    assert.is(textOf(await client.call('who')), 'b');
+    await edit({ a: named('a'), b: named('b') }, ['who']);
+    assert.is(textOf(await client.call('who')), 'a');
   }));
 
 test('another connection takes the place of the present one when it is ready', () =>

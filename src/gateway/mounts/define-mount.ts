@@ -29,6 +29,8 @@ export interface MountRegistration {
    * @throws {DefinitionError} if a mount of another source has one of the names; nothing is changed then
    */
   replaceSource(source: string, definitions: readonly MountDefinition[]): void;
+  /** Orders mounts as a configuration has them, from now on. Others come after them, in the order in which they were mounted. */
+  arrange(names: readonly string[]): void;
 }
 
 /**

@@ -109,8 +109,6 @@ export interface MountServer {
 
 interface MountActorOptions extends MountServer {
   readonly name: string;
-  /** The place of the mount among all mounts. */
-  readonly rank: number;
   /** Identifies the target: a catalogue of another target is not offered. */
   readonly targetKey: string | undefined;
   readonly settings: MountSettings;

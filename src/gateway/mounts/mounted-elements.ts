@@ -75,8 +75,6 @@ interface OfMount {
 }
 
 interface MountedElementsOptions extends RelayOptions {
-  /** The place of the mount among all mounts: lists have their elements in this order. */
-  readonly rank: number;
   readonly registrations: MountRegistrations;
   readonly capabilities: AnnouncedCapabilities;
   readonly claims: NameClaims;
@@ -364,7 +362,8 @@ export class MountedElements implements Claimant {
         free.push({
           ...element,
           ofUpstream: this.#isPublic?.[LISTS[kind]] ? 'public' : 'private',
-          rank: this.#options.rank,
+          // Lists have the elements of mounts in the order of the mounts.
+          rank: this.#options.claims.rankOf(this.mount),
         });
       else
         problems.push(

@@ -1,6 +1,6 @@
 /**
- * The names that the mounts of one server claim. Of two mounts that claim a name, the one that was mounted first has it, whichever
- * is listed first: a name means the same after each restart.
+ * The names that the mounts of one server claim, in the order of the mounts. Of two mounts that claim a name, the first one has it,
+ * whichever is listed first: a name means the same after each restart.
  */
 
 export type ClaimedKind = 'tool' | 'prompt' | 'resource';
@@ -24,11 +24,30 @@ const KINDS = ['tool', 'prompt', 'resource'] as const;
 export class NameClaims {
   /** The sources of elements whose catalogues have pages. */
   readonly pages = new Set<string>();
-  /** In the order in which they were mounted. */
-  readonly #claimants = new Set<Claimant>();
+  /** In the order of the mounts. */
+  #claimants: readonly Claimant[] = [];
+
+  /** The place of a mount among all, by its name: a whole number. */
+  readonly rankOf: (mount: string) => number;
+
+  constructor(rankOf: NameClaims['rankOf']) {
+    this.rankOf = rankOf;
+  }
 
   add(claimant: Claimant): void {
-    this.#claimants.add(claimant);
+    this.#claimants = this.#sorted([...this.#claimants, claimant]);
+  }
+
+  /** Registers the elements of all mounts again: their order has changed. */
+  arranged(): void {
+    this.#claimants = this.#sorted(this.#claimants);
+    // First those that lose a name: a registry has each name once.
+    for (const claimant of this.#claimants) claimant.register(false);
+    for (const claimant of this.#claimants) claimant.register();
+  }
+
+  #sorted(claimants: readonly Claimant[]): readonly Claimant[] {
+    return [...claimants].sort((one, other) => this.rankOf(one.mount) - this.rankOf(other.mount));
   }
 
   /** The other mount that has a name; undefined if this one does. */
@@ -42,12 +61,12 @@ export class NameClaims {
 
   /** The names that an unknown name of a tool or prompt may mean. */
   meantBy(kind: 'tool' | 'prompt', name: string): readonly string[] {
-    return [...this.#claimants].flatMap((claimant) => claimant.meantBy(kind, name));
+    return this.#claimants.flatMap((claimant) => claimant.meantBy(kind, name));
   }
 
   /** Registers the elements of a mount after its claims have changed, and those of later mounts that gain or lose a name. */
   changed(by: Claimant, before: Claimant['claims']): void {
-    const later = [...this.#claimants].slice([...this.#claimants].indexOf(by) + 1);
+    const later = this.#claimants.slice(this.#claimants.indexOf(by) + 1);
     const affected = later.filter(({ claims }) =>
       KINDS.some((kind) => differ(before[kind], by.claims[kind], claims[kind])),
     );
@@ -58,7 +77,7 @@ export class NameClaims {
   }
 
   remove(claimant: Claimant): void {
-    this.#claimants.delete(claimant);
+    this.#claimants = this.#claimants.filter((each) => each !== claimant);
   }
 }
 

@@ -24,7 +24,7 @@ import type { SignIns } from './sign-ins.ts';
 
 export interface OfferedMountsOptions {
   /** Makes the parts of the server that mounts use; called with the first mount. */
-  host(): Omit<MountHost, 'loadSignIns'>;
+  host(): Omit<MountHost, 'loadSignIns' | 'rankOf'>;
   readonly stages: Pick<Stages, 'fill' | 'empty'>;
   /** True if all open transports serve one client each. */
   oneClient(): boolean;
@@ -39,8 +39,8 @@ export interface OfferedMountsOptions {
 interface Defined {
   readonly definition: MountDefinition;
   readonly source: string;
-  /** Its place in lists, which does not depend on which upstream answers first. */
-  readonly rank: number;
+  /** Counts the mounts before it. */
+  readonly number: number;
   /** Undefined until its code is loaded. */
   mount: OpenMount | undefined;
   removed?: true;
@@ -49,6 +49,8 @@ interface Defined {
 /** The mount was removed before its code was loaded. */
 class Removed extends Error {}
 
+/** More than the entries of a configuration: other mounts come after them. */
+const MOST_ARRANGED = 1_000_000;
 /** The most names in the error of an unknown name. */
 const MOST_HINTS = 3;
 
@@ -60,8 +62,10 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
   readonly #options: OfferedMountsOptions;
   #host: MountHost | undefined;
   readonly #defined = new Map<string, Defined>();
-  /** The rank of the next mount. */
-  #rank = 0;
+  /** The number of the next mount. */
+  #number = 0;
+  /** The names of mounts in the order of a configuration. */
+  #arranged: readonly string[] = [];
   #opened = false;
   readonly #openings = new Openings();
   /** The resources that clients watch, of mounts and others; recorded from the first mount on. */
@@ -228,6 +232,18 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
       );
   }
 
+  arrange(names: readonly string[]): void {
+    if (isDeepStrictEqual(names, this.#arranged)) return;
+    this.#arranged = names;
+    this.#host?.claims?.arranged();
+  }
+
+  /** The place of a mount in lists, which does not depend on which upstream answers first. */
+  readonly #rankOf = (name: string): number => {
+    const place = this.#arranged.indexOf(name);
+    return place === -1 ? MOST_ARRANGED + (this.#defined.get(name)?.number ?? 0) : place;
+  };
+
   #mounts(): readonly OpenMount[] {
     return [...this.#defined.values()].flatMap(({ mount }) => mount ?? []);
   }
@@ -235,7 +251,7 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
   async #define(source: string, definition: MountDefinition): Promise<Mount> {
     const { name } = definition;
     if (this.#defined.has(name)) throw nameTaken(name);
-    const defined: Defined = { definition, source, rank: this.#rank++, mount: undefined };
+    const defined: Defined = { definition, source, number: this.#number++, mount: undefined };
     this.#defined.set(name, defined);
     try {
       return await this.#mount(defined);
@@ -281,7 +297,7 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     const host = this.#host;
     const signIns = signInAddress(target, options) && (await host.loadSignIns());
     const search = options.expose === 'search' ? await this.#loadSearch(this.#host) : undefined;
-    const mount = openMount(name, target, options, host, signIns, defined.rank);
+    const mount = openMount(name, target, options, host, signIns);
     try {
       search?.add(mount.name);
     } catch (error) {
@@ -320,7 +336,11 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     return this.#search;
   }
 
-  async #loadSignIns({ system, keys, returnAddresses }: Omit<MountHost, 'loadSignIns'>): Promise<SignIns> {
+  async #loadSignIns({
+    system,
+    keys,
+    returnAddresses,
+  }: Pick<MountHost, 'system' | 'keys' | 'returnAddresses'>): Promise<SignIns> {
     const { SignIns } = await import('./sign-ins.ts');
     this.#signIns ??= new SignIns({
       clock: system.clock,
@@ -348,7 +368,7 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
       if (seeing) void seeing.then(() => next(mail));
       else next(mail);
     });
-    return { ...host, loadSignIns: () => this.#loadSignIns(host) };
+    return { ...host, rankOf: this.#rankOf, loadSignIns: () => this.#loadSignIns(host) };
   }
 }
 

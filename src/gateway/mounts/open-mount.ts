@@ -34,6 +34,8 @@ export interface MountHost extends MountServer {
   /** The server, as upstreams see their client. */
   readonly name: string;
   readonly version: string;
+  /** The place of a mount among all, by its name: a whole number. */
+  rankOf(mount: string): number;
   /** Made by the first mount. */
   claims?: NameClaims;
   readonly search: SearchHost;
@@ -117,7 +119,6 @@ function addressIn(address: string | URL): URL | undefined {
 
 /**
  * @param signIns needed for a target with a {@link signInAddress}
- * @param rank the place of its elements in lists, among those of other mounts
  * @throws {DefinitionError | TypeError} for an invalid name or option
  */
 export function openMount(
@@ -126,12 +127,11 @@ export function openMount(
   options: MountOptions,
   host: MountHost,
   signIns: SignIns | undefined,
-  rank: number,
 ): OpenMount {
   const name = checkMountName(given);
   const settings = readMountOptions(name, options);
   const { system, registrations, skills, capabilities, gatherMs, subscriptions } = host;
-  host.claims ??= new NameClaims();
+  host.claims ??= new NameClaims(host.rankOf);
   // The problems of a connection are those of its upstream, which can cause any number of them.
   const logProblem = throttledLog(system.log, system.clock);
   const open = (to: MountTarget, settings: MountSettings, signIns: SignIns | undefined): Upstream => {
@@ -158,7 +158,7 @@ export function openMount(
   };
   const upstream = new ReplaceableUpstream(open(target, settings, signIns), system.clock);
   const actor = spawnMount({
-    ...{ system, name, rank, settings, upstream, registrations, skills, capabilities, gatherMs, subscriptions },
+    ...{ system, name, settings, upstream, registrations, skills, capabilities, gatherMs, subscriptions },
     claims: host.claims,
     targetKey: targetKeyOf(target),
     random: () => randomInt(STEPS) / STEPS,
