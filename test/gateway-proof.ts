@@ -1,4 +1,4 @@
-/** `npm run test:gateway-proof`: every client before every upstream through one gateway, as a table; ends with 1 if a cell fails. */
+/** `npm run test:gateway`: every client before every upstream through one gateway, as a table; ends with 1 if a cell fails. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
