@@ -2,12 +2,12 @@
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { type AnyStateMachine, StateMachine } from 'xstate';
+import { fileURLToPath } from 'node:url';
 import { fileOf, GROUPS, REPOSITORY } from '../build/docs-list.ts';
 import { readChart } from '../src/core/kernel/charts/chart.ts';
 import { systemClock } from '../src/core/kernel/clock.ts';
 import { pictureOf } from '../src/features/charts/chart-picture.ts';
+import { loadMachine } from '../test/system/house/machines-page.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = join(root, 'site/pages');
@@ -88,11 +88,8 @@ async function withCharts(text: string): Promise<string> {
 }
 
 async function chartOf(name: string): Promise<string> {
-  const module: Record<string, unknown> = await import(pathToFileURL(join(root, `machines/${name}.ts`)).href);
-  const machine = Object.values(module).find((value): value is AnyStateMachine => value instanceof StateMachine);
-  if (!machine) throw new Error(`machines/${name}.ts: expected it to export a machine`);
   const options = { title: `The statechart ${name}`, active: [], clock: systemClock, waitMs: PICTURE_MS };
-  return pictureOf(readChart(machine), options);
+  return pictureOf(readChart(await loadMachine(name)), options);
 }
 
 /** The README as the first page: its title and first paragraph are the head of the page. */

@@ -18,7 +18,7 @@ export async function machinesPage(): Promise<string> {
   const text = readFileSync(page, 'utf8');
   const names = [...text.matchAll(BLOCK)].map(([, , name = '']) => name);
   const drawn = new Map<string, string>();
-  for (const name of names) drawn.set(name, draw(await load(name)));
+  for (const name of names) drawn.set(name, draw(await loadMachine(name)));
   return text.replace(BLOCK, (_, begin: string, name: string, end: string) => `${begin}${drawn.get(name)}${end}`);
 }
 
@@ -27,7 +27,8 @@ function draw(machine: AnyStateMachine): string {
   return `\n\`\`\`mermaid\n${toMermaid(chart)}\`\`\`\n\n${toTable(chart)}\n`;
 }
 
-async function load(name: string): Promise<AnyStateMachine> {
+/** The machine that machines/NAME.ts exports. @throws {Error} if it exports none */
+export async function loadMachine(name: string): Promise<AnyStateMachine> {
   const module: Record<string, unknown> = await import(moduleUrl(`machines/${name}.ts`));
   const exported = `${name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())}Machine`;
   const machine = module[exported];
