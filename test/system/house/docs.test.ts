@@ -92,11 +92,45 @@ test('every program in the docs runs', async () => {
   assert.is(code, 0, output);
 });
 
+/** Writes the files of a page, whose fences have names, into a folder of their own. */
+function filesOf(page: string): string {
+  const folder = join(root, 'dist/docs', page.replaceAll(/\W/g, '-'));
+  for (const [, name = '', text = ''] of read(page).matchAll(/^```ts (\S+)\n([\s\S]*?)^```/gm)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+test('the files of docs/several-files.md are a server with a test, and a server with a directory', async () => {
+  const folder = filesOf('docs/several-files.md');
+  const check = join(folder, 'both.test.ts');
+  writeFileSync(
+    check,
+    "import './server.test.ts';\nimport assert from 'node:assert/strict';\nimport { connect } from 'troupe/client';\nimport server from './with-directory.ts';\n\nconst client = await connect(server);\nassert.deepEqual((await client.call('add', { a: 1, b: 2 })).structuredContent, { sum: 3 });\nawait client.close();\nawait server.close();\n",
+  );
+  const { code, output } = await run('--import', 'tsx', check);
+  assert.is(code, 0, output);
+  assert.match(output, 'pass 1');
+});
+
+test('the files of docs/secrets.md are a server that needs its variable', async () => {
+  const folder = filesOf('docs/secrets.md');
+  const call = ['dist/lib/cli/main.js', 'call', join(folder, 'server.ts')];
+  const without = await run(...call);
+  assert.match(without.output, 'WEATHER_KEY');
+  assert.is.not(without.code, 0);
+  writeFileSync(join(folder, '.env'), 'WEATHER_KEY=none\n');
+  const { code, output } = await run(...call);
+  assert.is(code, 0, output);
+  assert.match(output, 'forecast');
+});
+
 test('every program in the docs type-checks as strictly as ours', () => {
   const folder = join(root, 'dist/docs');
   writeFileSync(
     join(folder, 'tsconfig.json'),
-    '{ "extends": "../../tsconfig.base.json", "compilerOptions": { "composite": false, "noEmit": true, "declaration": false, "sourceMap": false, "types": ["node"] }, "include": ["*.ts"] }',
+    '{ "extends": "../../tsconfig.base.json", "compilerOptions": { "composite": false, "noEmit": true, "declaration": false, "sourceMap": false, "types": ["node"] }, "include": ["**/*.ts"] }',
   );
   const { status, stdout } = spawnSync(
     process.execPath,
@@ -187,6 +221,54 @@ test('docs/pages.json lists each page once', () => {
     pages.filter((page) => !listed.includes(page) && !inFolders.some((folder) => page.startsWith(folder))),
     ['README.md'],
   );
+});
+
+test('the map of CONTRIBUTING.md names files and decisions that exist, and each room of src', () => {
+  const [, map = ''] = /^## To change X, read Y\n([\s\S]*?)^## /m.exec(read('CONTRIBUTING.md')) ?? [];
+  const paths = [...map.matchAll(/`([\w./-]+\/[\w./-]*)`/g)]
+    .map(([, path = '']) => path)
+    .filter((path) => path !== 'src/');
+  assert.ok(paths.length > 40);
+  assert.equal(
+    paths.filter((path) => !existsSync(join(root, path))),
+    [],
+  );
+  const decisions = readdirSync(join(root, 'docs/adr')).map((file) => Number.parseInt(file, 10));
+  const named = [...map.matchAll(/ADR (\d+(?:, \d+)*)/g)].flatMap(([, list = '']) => list.split(', ').map(Number));
+  assert.equal(
+    named.filter((decision) => !decisions.includes(decision)),
+    [],
+  );
+  const rooms = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  assert.equal(
+    rooms.map(({ name }) => `src/${name}/`).filter((room) => !paths.some((path) => path.startsWith(room))),
+    [],
+  );
+});
+
+/** Milliseconds, bytes, or the number itself. */
+const UNITS = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000, d: 86_400_000, KiB: 1_024, MiB: 1_048_576, '': 1 } as const;
+
+/** The number that a file gives to a constant, to a member, or to the fallback behind a name. */
+function numberIn(file: string, name: string): number {
+  const source = read(file);
+  const value = new RegExp(`(?:const ${name} =|^  ${name}:|${name}\\], ?)[ ]*([\\d_* ]+)`, 'm').exec(source)?.[1];
+  assert.ok(value, `${file}: ${name}`);
+  return value.split('*').reduce((product, factor) => product * Number(factor.replaceAll('_', '')), 1);
+}
+
+test('docs/defaults.md states the numbers of the code', () => {
+  const rows = [
+    ...read('docs/defaults.md').matchAll(/^\| (\d+)(?: (\w+))? \| .* \| (\S+) \| `(\S+)`(?: `(\S+)`)? \|$/gm),
+  ];
+  assert.ok(rows.length >= 28);
+  assert.is(rows.length, read('docs/defaults.md').match(/^\| \d/gm)?.length);
+  for (const [row, count = '', unit = '', option = '', file = '', constant] of rows) {
+    const factor = Object.entries(UNITS).find(([name]) => name === unit)?.[1];
+    assert.ok(factor, row);
+    const name = constant ?? option.replaceAll('`', '').split('.').at(-1) ?? '';
+    assert.is(Number(count) * factor, numberIn(file, name), row);
+  }
 });
 
 test('docs/commands.md names each command', () => {
