@@ -162,6 +162,11 @@ export class UpstreamGrants {
     return this.#make !== undefined;
   }
 
+  /** True if the calls of a principal have the credentials that the catalogue is read with: its connection serves both. */
+  serveLists(principal: string): boolean {
+    return !this.separate || (principal === LOCAL && this.shared instanceof CatalogueGrant);
+  }
+
   /** True if each principal signs in. */
   get personal(): boolean {
     return this.#people !== undefined;

@@ -103,8 +103,9 @@ export class Upstream {
 
   /** The server has one client: its connection serves the catalogue, too. Without effect once another connection does. */
   serves(only: CallOwner): void {
+    const { share, signIn } = this.#options;
     // The lists behind a sign-in may be read with other credentials than those of calls.
-    if (this.#options.share !== 'everyone' && !this.#options.signIn) this.#only ??= only;
+    if (share !== 'everyone' && signIn?.grants.serveLists(only.principal) !== false) this.#only ??= only;
   }
 
   /** The era of the upstream when it was listed last: a connection need not ask for it. */

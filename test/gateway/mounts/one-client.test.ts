@@ -2,12 +2,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createServer, type Server, type ServerOptions, sqlite } from 'troupe';
+import { createServer, http, type Server, type ServerOptions, sqlite } from 'troupe';
 import { type Client, connect } from 'troupe/client';
 import { SimulatedClock } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { MemoryChannel } from '../../../src/client/channels/memory-channel.ts';
 import { openInMemory } from '../../../src/client/in-memory.ts';
+import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { memory } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
 import { speakLegacy } from './asking-server.ts';
@@ -127,3 +128,34 @@ for (const era of ['legacy', 'modern'] as const)
     assert.is(await listed(era), era === 'legacy' ? 'initialize' : 'server/discover');
     await listed(era === 'legacy' ? 'modern' : 'legacy');
   });
+
+for (const eras of ['legacy', 'modern'] as const)
+  for (const era of ['legacy', 'modern'] as const)
+    test(`a ${eras} client and a ${era} upstream over HTTP have one session`, async () => {
+      const shop = createServer({ name: 'shop', version: '1.0.0', log: quiet });
+      if (era === 'legacy') speakLegacy(shop);
+      let sessions = 0;
+      shop.inspect((record) => {
+        if (record.type === 'created' && record.kind === 'session') sessions += 1;
+      });
+      shop.tool('enroll', () => {
+        shop.tool('members', () => 'ada');
+        return 'enrolled';
+      });
+      const door = http({ port: 0 });
+      await shop.listen(door);
+      const host = createServer({ name: 'host', version: '1.0.0', log: quiet });
+      await host.mount('shop', String(door.url));
+      const { transport, connect: open } = memory();
+      await host.listen(Object.assign(transport, { oneClient: true }));
+      const channel = () =>
+        new MemoryChannel({ clock: systemClock, connect: () => Promise.resolve(open({ principal: 'local user' })) });
+      const client = await connect({ name: 'host', channel }, { eras, log: quiet, elicit: () => 'decline' });
+      assert.equal(await names(client), ['shop_enroll']);
+      assert.is((await client.call('shop_enroll')).isError, undefined);
+      for (let attempt = 0; attempt < 500 && (await names(client)).length < 2; attempt += 1)
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      assert.equal(await names(client), ['shop_enroll', 'shop_members']);
+      assert.is(sessions, era === 'legacy' ? 1 : 0);
+      for (const each of [client, host, shop]) await each.close();
+    });

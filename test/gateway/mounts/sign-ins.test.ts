@@ -366,37 +366,45 @@ scene('on loopback without authentication, the person at this machine signs in',
   await client.close();
 });
 
-scene('the user of a local client returns to a loopback port, in a session and without', async (_, gateway) => {
-  for (const eras of ['legacy', 'modern'] as const) {
-    const desk = gateway({ operator: false });
-    await desk.ready;
-    const folder = mkdtempSync(join(tmpdir(), 'troupe-sign-in-'));
-    const path = join(folder, 'desk.sock');
-    await desk.server.listen(socket(path));
-    const client = await connectClient(
-      { socket: path },
-      {
-        eras,
-        elicitUrl: ({ url }) => {
-          const back = String(new URL(url).searchParams.get('redirect_uri'));
-          assert.match(back, /^http:\/\/127\.0\.0\.1:\d+\/oauth\/callback$/);
-          void signedInAt(url).then((query) => fetch(`${back}?${query}`));
-          return 'accept';
+scene(
+  'the user of a local client returns to a loopback port, in a session and without, also as the only client',
+  async (_, gateway) => {
+    for (const [eras, oneClient] of [
+      ['legacy', false],
+      ['modern', false],
+      ['legacy', true],
+      ['modern', true],
+    ] as const) {
+      const desk = gateway({ operator: false });
+      await desk.ready;
+      const folder = mkdtempSync(join(tmpdir(), 'troupe-sign-in-'));
+      const path = join(folder, 'desk.sock');
+      await desk.server.listen(Object.assign(socket(path), { oneClient }));
+      const client = await connectClient(
+        { socket: path },
+        {
+          eras,
+          elicitUrl: ({ url }) => {
+            const back = String(new URL(url).searchParams.get('redirect_uri'));
+            assert.match(back, /^http:\/\/127\.0\.0\.1:\d+\/oauth\/callback$/);
+            void signedInAt(url).then((query) => fetch(`${back}?${query}`));
+            return 'accept';
+          },
         },
-      },
-    );
-    const listed = async (): Promise<readonly string[]> =>
-      (await client.tools({ fresh: true })).map(({ name }) => name).sort();
-    // Without a grant the upstream shows no catalogue.
-    assert.equal(await listed(), ['gh_sign_in']);
-    assert.match(textOf(await client.call('gh_sign_in')), 'Signed in to gh');
-    assert.equal(await listed(), ['gh_admin', 'gh_whoami']);
-    assert.is(textOf(await client.call('gh_whoami')), 'ada');
-    await client.close();
-    await desk.close();
-    rmSync(folder, { recursive: true });
-  }
-});
+      );
+      const listed = async (): Promise<readonly string[]> =>
+        (await client.tools({ fresh: true })).map(({ name }) => name).sort();
+      // Without a grant the upstream shows no catalogue.
+      assert.equal(await listed(), ['gh_sign_in']);
+      assert.match(textOf(await client.call('gh_sign_in')), 'Signed in to gh');
+      assert.equal(await listed(), ['gh_admin', 'gh_whoami']);
+      assert.is(textOf(await client.call('gh_whoami')), 'ada');
+      await client.close();
+      await desk.close();
+      rmSync(folder, { recursive: true });
+    }
+  },
+);
 
 scene('the reason of a failed sign-in reaches the call, and not the page', async (upstream, gateway) => {
   const desk = gateway();
