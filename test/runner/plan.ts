@@ -44,6 +44,8 @@ export interface Job {
   readonly files: readonly string[];
   /** Seconds that the files took when they were last timed: only their order matters. */
   readonly seconds: number;
+  /** Many files share its process, and none of them measures that. */
+  readonly roomy?: boolean;
 }
 
 /** The files below the given files and folders, or all of the scale. @throws Error for a path that does not exist */
@@ -79,7 +81,7 @@ export function jobsOf(files: readonly string[], expected: ReadonlyMap<string, n
     least.files.push(file);
     least.seconds += slow(file);
   }
-  const all = [...alone, ...shared.any, ...shared.measuring];
+  const all = [...alone, ...shared.any.map((job) => ({ ...job, roomy: true })), ...shared.measuring];
   return all.filter((job) => job.files.length > 0).sort((a, b) => b.seconds - a.seconds);
 }
 
