@@ -66,6 +66,7 @@ export type {
 export { ErrorCode, type ErrorCodeValue, ProtocolError, ToolError } from './core/protocol/errors.ts';
 export type { JsonObject, JsonValue } from './core/protocol/json.ts';
 export { type Era, type Revision, SUPPORTED_REVISIONS } from './core/protocol/revisions.ts';
+export type { ServerTypes, UntypedServer } from './core/protocol/server-types.ts';
 export type { ListedSkillFile, SkillEntry } from './core/protocol/skills.ts';
 export type * from './core/protocol/types.ts';
 export { TemplateError } from './core/protocol/uri-template.ts';
@@ -137,12 +138,12 @@ export type { AuditEvent, AuditQuery, AuditRecord } from './features/guard/audit
 export type { CallLimits } from './features/guard/limits/call-limits.ts';
 export {
   defineMachine,
-  type EventSchemas,
   type MachineDefinition,
   type MachineOptions,
 } from './features/machines/define-machine.ts';
 export { fromSteps, type StepsScope } from './features/machines/durable-steps.ts';
 export type { Migrated, OldInstance } from './features/machines/machine-definition.ts';
+export type { EventSchemas, InstanceData } from './features/machines/machine-types.ts';
 export type { MachineRegistration } from './features/machines/registered-machines.ts';
 export type {
   InputRequired,

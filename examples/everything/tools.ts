@@ -189,24 +189,26 @@ function addChanging(server: Server): void {
     () => JSON.stringify(waits),
   );
 
-  const tool = server.tool('dynamic_tool', { description: 'Can be added and removed at run time.' }, () => 'Here now.');
-  const prompt = server.prompt(
-    'dynamic_prompt',
-    { description: 'Can be added and removed at run time.' },
-    () => 'Here now.',
-  );
-  const resource = server.resource(
+  const dynamic = { description: 'Can be added and removed at run time.' };
+  server.tool('dynamic_tool', dynamic, () => 'Here now.');
+  server.prompt('dynamic_prompt', dynamic, () => 'Here now.');
+  server.resource(
     'test://dynamic-resource',
-    { name: 'dynamic-resource', description: 'Can be added and removed at run time.', mimeType: 'text/plain' },
+    { ...dynamic, name: 'dynamic-resource', mimeType: 'text/plain' },
     () => 'Here now.',
   );
-  for (const [kind, element] of Object.entries({ tool, prompt, resource })) {
+  const { tools, prompts, resources } = server;
+  for (const [kind, elements, key] of [
+    ['tool', tools, 'dynamic_tool'],
+    ['prompt', prompts, 'dynamic_prompt'],
+    ['resource', resources, 'test://dynamic-resource'],
+  ] as const) {
     let shown = false;
-    element.disable();
+    elements.disable(key);
     server.tool(`test_trigger_${kind}_change`, { description: `Shows or hides the dynamic ${kind}.` }, () => {
       shown = !shown;
-      if (shown) element.enable();
-      else element.disable();
+      if (shown) elements.enable(key);
+      else elements.disable(key);
       return `The dynamic ${kind} is ${shown ? 'shown' : 'hidden'}.`;
     });
   }

@@ -16,6 +16,7 @@ import type { Challenge } from './authorization.ts';
  * - `too long`: a message exceeds `maxMessageBytes`.
  * - `malformed`: the response does not have the shape that the specification demands.
  * - `overloaded`: the client's own limit is reached, or the server asks to wait.
+ * - `tool error`: the result of the tool is an error (`data` only; `call` returns it).
  * - `error response`: the server responded with a JSON-RPC error; see {@link ErrorResponse}.
  * - `too many rounds`: the server requested input more often than `maxRounds`.
  */
@@ -32,6 +33,7 @@ export type FailureReason =
   | 'too long'
   | 'malformed'
   | 'overloaded'
+  | 'tool error'
   | 'error response'
   | 'too many rounds';
 

@@ -1,6 +1,17 @@
 /** The methods of a client, for programs and for tests: `connect` of `troupe/client` and of `troupe/testing` returns them. */
 import type { InspectionListener } from '../core/kernel/inspection/records.ts';
 import type { JsonObject, JsonValue } from '../core/protocol/json.ts';
+import type {
+  ArgumentsOf,
+  CallArguments,
+  InputOf,
+  KnownUri,
+  NoneKnown,
+  OutputOf,
+  ResultOf,
+  ServerTypes,
+  UntypedServer,
+} from '../core/protocol/server-types.ts';
 import type { SkillEntry } from '../core/protocol/skills.ts';
 import type {
   CallToolResult,
@@ -29,12 +40,108 @@ export interface ListOptions {
   readonly timeoutMs?: number;
 }
 
+/** Tools of a server without types. */
+interface AnyTools {
+  /**
+   * Calls a tool, answers what the server asks, and waits for a task to end. A result with `isError` is returned, not
+   * thrown.
+   *
+   * @example const result = await client.call('search', { q: 'tea' }, { timeoutMs: 10_000 });
+   */
+  call(name: string, args?: JsonObject, options?: CallOptions): Promise<CallToolResult>;
+  /**
+   * Starts a tool call as a task, which outlives the connection.
+   *
+   * @throws {ClientError} if the server ran the call at once, without a task; its result is in `cause`
+   * @example const task = await client.start('report', { year: 2026 }); save(task.id);
+   */
+  start(name: string, args?: JsonObject, options?: CallOptions): Promise<ClientTask>;
+  /**
+   * Calls a tool, and returns the structured content of its result.
+   *
+   * @throws {ClientError} `tool error` with the text of the tool if the result has `isError`, and `malformed` if it has no
+   *   structured content; `cause` is the result. Otherwise as `call`
+   * @example const { hits } = await client.data('search', { q: 'tea' });
+   */
+  data(name: string, args?: JsonObject, options?: CallOptions): Promise<JsonValue>;
+}
+
+/** Tools of a server with types. */
+interface ToolsOf<Tools> {
+  /**
+   * Calls a tool, answers what the server asks, and waits for a task to end. A result with `isError` is returned, not
+   * thrown.
+   *
+   * @example const result = await client.call('search', { q: 'tea' }, { timeoutMs: 10_000 });
+   */
+  call<Name extends keyof Tools & string>(
+    name: Name,
+    ...given: CallArguments<InputOf<Tools[Name]>, CallOptions>
+  ): Promise<ResultOf<Tools[Name]>>;
+  /**
+   * Starts a tool call as a task, which outlives the connection.
+   *
+   * @throws {ClientError} if the server ran the call at once, without a task; its result is in `cause`
+   * @example const task = await client.start('report', { year: 2026 }); save(task.id);
+   */
+  start<Name extends keyof Tools & string>(
+    name: Name,
+    ...given: CallArguments<InputOf<Tools[Name]>, CallOptions>
+  ): Promise<ClientTask>;
+  /**
+   * Calls a tool, and returns the structured content of its result.
+   *
+   * @throws {ClientError} `tool error` with the text of the tool if the result has `isError`, and `malformed` if it has no
+   *   structured content; `cause` is the result. Otherwise as `call`
+   * @example const { hits } = await client.data('search', { q: 'tea' });
+   */
+  data<Name extends keyof Tools & string>(
+    name: Name,
+    ...given: CallArguments<InputOf<Tools[Name]>, CallOptions>
+  ): Promise<Exclude<OutputOf<Tools[Name]>, undefined>>;
+}
+
+/** Prompts of a server without types. */
+interface AnyPrompts {
+  /** Gets a prompt. */
+  prompt(name: string, args?: Readonly<Record<string, string>>, options?: CallOptions): Promise<GetPromptResult>;
+}
+
+/** Prompts of a server with types. */
+interface PromptsOf<Prompts> {
+  /** Gets a prompt. */
+  prompt<Name extends keyof Prompts & string>(
+    name: Name,
+    ...given: CallArguments<ArgumentsOf<Prompts[Name]>, CallOptions>
+  ): Promise<GetPromptResult>;
+}
+
+/** Resources of a server without types. */
+interface AnyResources {
+  /** Reads a resource. */
+  read(uri: string, options?: CallOptions): Promise<ReadResourceResult>;
+}
+
+/** Resources of a server with types. */
+interface ResourcesOf<Resources> {
+  /** Reads a resource. The compiler checks an address that is written in the program. */
+  read<const Uri extends string>(uri: KnownUri<Resources, Uri>, options?: CallOptions): Promise<ReadResourceResult>;
+}
+
 /**
  * A connection to one server, of any revision. It reconnects by itself; a call that may have been carried out is never
  * repeated. Each method that sends a request throws an `ErrorResponse` for a JSON-RPC error of the server, and a `ClientError`
  * with `carriedOut` for every other failure.
+ *
+ * @typeParam Types of the server: `typeof server`'s, or those of a file of `troupe types`. Without them each name is accepted.
  */
-export interface Client {
+export type Client<Types extends ServerTypes = UntypedServer> = Connected &
+  (NoneKnown<Types['tools']> extends true ? AnyTools : ToolsOf<Types['tools']>) &
+  (NoneKnown<Types['prompts']> extends true ? AnyPrompts : PromptsOf<Types['prompts']>) &
+  (NoneKnown<Types['resources']> extends true ? AnyResources : ResourcesOf<Types['resources']>);
+
+/** The methods of each client that do not depend on the types of its server. */
+interface Connected {
   /** The server: name, revision, era, capabilities, instructions. @throws {Error} before the client has connected */
   readonly server: ConnectedServer;
   /** The state of the connection: `ready`, `connecting`, `backingOff`, `suspended`, `closed` and others (docs/client.md). */
@@ -51,35 +158,17 @@ export interface Client {
   /** The entries of all skills (SEP-2640). Reads no file of a skill. */
   skills(options?: ListOptions): Promise<readonly SkillEntry[]>;
 
-  /**
-   * Calls a tool, answers what the server asks, and waits for a task to end. A result with `isError` is returned, not
-   * thrown.
-   *
-   * @example const result = await client.call('search', { q: 'tea' }, { timeoutMs: 10_000 });
-   */
-  call(name: string, args?: JsonObject, options?: CallOptions): Promise<CallToolResult>;
-  /**
-   * Starts a tool call as a task, which outlives the connection.
-   *
-   * @throws {ClientError} if the server ran the call at once, without a task; its result is in `cause`
-   * @example const task = await client.start('report', { year: 2026 }); save(task.id);
-   */
-  start(name: string, args?: JsonObject, options?: CallOptions): Promise<ClientTask>;
   /** A task of an earlier call, of this process or another. Nothing is sent before its first method is called. */
   task(id: string): ClientTask;
-  /** Reads a resource. */
-  read(uri: string, options?: CallOptions): Promise<ReadResourceResult>;
   /**
    * Loads a skill: reads its SKILL.md, and checks size, digest and frontmatter against the entry. Other files are read by
    * the skill when they are needed.
    *
    * @param skill an entry of {@link skills}, or the address of a SKILL.md, for which the server is asked
-   * @throws {ClientError} `malformed` for a file or frontmatter that is not the listed one, and as {@link call}
+   * @throws {ClientError} `malformed` for a file or frontmatter that is not the listed one, and as `call`
    * @example const { instructions } = await client.skill('skill://pdf-processing/SKILL.md');
    */
   skill(skill: string | SkillEntry, options?: CallOptions): Promise<Skill>;
-  /** Gets a prompt. */
-  prompt(name: string, args?: Readonly<Record<string, string>>, options?: CallOptions): Promise<GetPromptResult>;
   /**
    * Completes an argument of a prompt, or a variable of a resource template.
    *

@@ -1,5 +1,6 @@
 /** The client (`troupe/client`): connects to MCP servers of every revision. */
 
+export type { ServerTypes, UntypedServer } from '../core/protocol/server-types.ts';
 export type { ListedSkillFile, SkillEntry } from '../core/protocol/skills.ts';
 export type { Authorization, Challenge } from './authorization.ts';
 export type { Channel, ChannelFailure, ChannelHost, ChannelMail, OutgoingMessage } from './channels/channel.ts';

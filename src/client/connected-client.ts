@@ -260,6 +260,20 @@ export class ConnectedClient implements Client {
     });
   }
 
+  async data(name: string, args: JsonObject = {}, options: CallOptions = {}): Promise<JsonValue> {
+    const result = await this.call(name, args, options);
+    const { content, structuredContent, isError } = result;
+    const text = content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
+    if (isError === true) throw this.#error('tool error', `tools/call ${name}: ${text}`, 'yes', { cause: result });
+    if (structuredContent !== undefined) return structuredContent;
+    throw this.#error(
+      'malformed',
+      `tools/call ${name}: expected structured content, got ${text === '' ? 'none' : `the text "${text.slice(0, 200)}"`}. Use \`call\` for this tool`,
+      'yes',
+      { cause: result },
+    );
+  }
+
   task(id: string): ClientTask {
     return this.#newTask({ id });
   }

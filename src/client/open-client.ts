@@ -6,6 +6,7 @@ import { packageVersion } from '../core/kernel/package-files.ts';
 import { throttledLog } from '../core/kernel/throttled-log.ts';
 import { describe, isObject, messageOf } from '../core/protocol/json.ts';
 import { type Era, isLegacyRevision } from '../core/protocol/revisions.ts';
+import type { TypesOf, UntypedServer } from '../core/protocol/server-types.ts';
 import type { ClientCapabilities } from '../core/protocol/types.ts';
 import { MemoryChannel } from './channels/memory-channel.ts';
 import type { StdioCommand } from './channels/stdio-channel.ts';
@@ -54,6 +55,17 @@ const quietLog: OperatorLog = (level, message) => {
  * const result = await client.call('search', { q: 'tea' });
  * await client.close();
  */
+export function connect<S extends ServerInMemory>(server: S, options?: ConnectOptions): Promise<Client<TypesOf<S>>>;
+/**
+ * Connects to an MCP server of any revision, with the types of the server.
+ *
+ * @typeParam S `typeof server`, or the interface of a file of `troupe types`. Without it each name is accepted
+ * @example const client = await connect<typeof server>('https://mcp.example.com/mcp');
+ */
+export function connect<S extends object = UntypedServer>(
+  target: ConnectTarget | ServerInMemory,
+  options?: ConnectOptions,
+): Promise<Client<TypesOf<S>>>;
 export async function connect(target: ConnectTarget | ServerInMemory, options: ConnectOptions = {}): Promise<Client> {
   return openClient(target, options);
 }

@@ -1,6 +1,8 @@
 /** Connects test clients to a server inside the process. */
 
+import type { Client } from '../client/client-interface.ts';
 import { describe, isObject } from '../core/protocol/json.ts';
+import type { NoneKnown, ServerTypes, TypesOf } from '../core/protocol/server-types.ts';
 import { checkCaller } from '../core/transports/check-caller.ts';
 import { type MemoryClient, memory } from '../core/transports/memory.ts';
 import type { Server } from '../features/server/server.ts';
@@ -26,10 +28,20 @@ export interface ConnectToServerOptions extends TestClientOptions {
  * assert.deepEqual((await client.call('add', { a: 1, b: 2 })).structuredContent, { sum: 3 });
  * await client.close();
  */
+export function connect<S extends Server>(
+  server: S,
+  options?: ConnectToServerOptions,
+): Promise<TestClientOf<TypesOf<S>>>;
 export async function connect(server: Server, { auth, ...options }: ConnectToServerOptions = {}): Promise<TestClient> {
   checkAuth(auth);
   return new TestClient(await openWire(server, auth), options);
 }
+
+/** A client for tests with the types of its server. */
+export type TestClientOf<Types extends ServerTypes> =
+  NoneKnown<Types['tools'] & Types['prompts'] & Types['resources']> extends true
+    ? TestClient
+    : Omit<TestClient, keyof Client> & Client<Types>;
 
 /** @throws {TypeError} for a caller that would be an anonymous one without a warning */
 function checkAuth(auth: unknown): void {

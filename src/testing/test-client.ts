@@ -215,6 +215,10 @@ export class TestClient implements Client {
     return this.#call(`start("${name}")`, (client) => client.start(name, args, options));
   }
 
+  data(name: string, args?: JsonObject, options?: CallOptions): Promise<JsonValue> {
+    return this.#call(`data("${name}")`, (client) => client.data(name, args, options));
+  }
+
   task(id: string): ClientTask {
     return this.#client().client.task(id);
   }

@@ -3,7 +3,7 @@
 export { ClientError, ErrorResponse } from '../client/client-errors.ts';
 export type { Coverage } from '../inspector/model/chart-coverage.ts';
 export { type CoverageWatch, watchCoverage } from '../inspector/stream/coverage-counter.ts';
-export { type ConnectToServerOptions, connect } from './connect.ts';
+export { type ConnectToServerOptions, connect, type TestClientOf } from './connect.ts';
 export { type FakeIssuer, type FakeIssuerOptions, type FakeToken, fakeIssuer } from './fake-issuer.ts';
 export { type PlayOptions, playTranscript } from './player.ts';
 export { SimulatedClock, settled } from './simulated-clock.ts';

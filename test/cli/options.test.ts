@@ -8,11 +8,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
+import { createMachine } from 'xstate';
 import type { SharedHttpOptions } from '../../src/core/http/http-options.ts';
 import { isObject } from '../../src/core/protocol/json.ts';
 import type { ServerOptions } from '../../src/core/server/options.ts';
 import { KeyRing } from '../../src/core/store/seal.ts';
-import { createServer } from '../../src/index.ts';
+import { createServer, defineMachine, definePrompt } from '../../src/index.ts';
+import { connect } from '../../src/testing/testing.ts';
 import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
 import { until } from '../harness/wait.ts';
@@ -26,7 +28,7 @@ const SECRET = 'a secret of this test, long enough';
 
 /** One value for each option. A type, so that a new option is missing here before anything runs. */
 const PROGRAM = `import { appendFileSync } from 'node:fs';
-import { createServer, http, sqlite } from '${TROUPE}';
+import { createServer, defineResource, defineTool, http, sqlite } from '${TROUPE}';
 import { oauth } from '${TROUPE.replace(/index(?=\.\w+$)/, 'oauth')}';
 const here = new URL('.', import.meta.url).pathname;
 let looks = 0;
@@ -75,6 +77,8 @@ export const server = createServer({
     maxExchangesPerPrincipal: 2,
     retryMs: 4_567,
   },
+  tools: [defineTool({ name: 'given', handler: () => 'in a list' })],
+  resources: [defineResource({ uri: 'given://1', handler: () => 'in a list' })],
   keys: ['${SECRET}'],
   askThroughModel: true,
   store: sqlite(here + 'own.db'),
@@ -508,6 +512,31 @@ const CHECKS: { readonly [O in keyof Required<ServerOptions>]: Check } = {
   },
   async features(served) {
     assert.is(textOf(await served.modern('tools/call', { name: 'featured', arguments: {} })), 'by a feature');
+  },
+  async tools(served) {
+    // The executor of this program answers for each tool that the server has.
+    assert.is(textOf(await served.modern('tools/call', { name: 'given', arguments: {} })), 'in a list');
+  },
+  async resources(served) {
+    const { resources } = await served.modern('resources/list');
+    assert.match(JSON.stringify(resources), '"uri":"given://1"');
+  },
+  // `offers` announces prompts of which this program has none.
+  async prompts() {
+    const prompts = [definePrompt({ name: 'given', handler: () => 'in a list' })];
+    const client = await connect(createServer({ name: 'given', version: '1.0.0', prompts }));
+    assert.equal(
+      (await client.prompts()).map(({ name }) => name),
+      ['given'],
+    );
+    await client.close();
+  },
+  async machines() {
+    const chart = createMachine({ initial: 'on', states: { on: { on: { stop: 'off' } }, off: { type: 'final' } } });
+    const machines = [defineMachine({ name: 'given', machine: chart, events: { stop: true } })];
+    const client = await connect(createServer({ name: 'given', version: '1.0.0', machines }));
+    assert.ok((await client.tools()).some(({ name }) => name === 'given_stop'));
+    await client.close();
   },
   async offers(served) {
     const { capabilities } = await served.session('initialize', INITIALIZE);

@@ -49,7 +49,7 @@ test('lists tools, resources, templates, prompts and machines, with definitions,
     },
     () => 1,
   );
-  server.tool('hidden', {}, () => 'x').disable();
+  server.tool('hidden', {}, () => 'x').tools.disable('hidden');
   server.resource('notes://all', { name: 'all', mimeType: 'text/plain' }, () => 'x');
   server.resource('notes://{id}', { name: 'one', complete: { id: () => ['1'] } }, () => 'x');
   server.prompt('review', { arguments: [{ name: 'code', required: true }], complete: { code: () => [] } }, () => 'x');

@@ -29,7 +29,11 @@ const COMPARED: Readonly<Record<keyof ServerOptions, boolean>> = {
   websiteUrl: true,
   instructions: true,
   executors: false,
-  // A development server declares all capabilities.
+  // The elements are offered from each load of the program, and all capabilities are declared.
+  tools: false,
+  resources: false,
+  prompts: false,
+  machines: false,
   offers: false,
   experimental: true,
   extensions: true,
@@ -79,7 +83,8 @@ export class ReloadHost {
     this.#options = options;
     this.#endpoints = endpoints;
     this.#serves = serves;
-    this.#server = createServer({ ...options, offers: ALL_CAPABILITIES });
+    const { tools, resources, prompts, machines, ...others } = options;
+    this.#server = createServer({ ...others, offers: ALL_CAPABILITIES });
     this.#ready = onServer(this.#server);
   }
 

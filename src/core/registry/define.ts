@@ -5,6 +5,7 @@ import type { Envelope } from '../execution/envelope.ts';
 import type { Completer, TaskSupport } from '../execution/execution.ts';
 import type { Guarded } from '../messages/authorization-rule.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
+import type { Typed } from '../protocol/server-types.ts';
 import type {
   Annotations,
   CacheHints,
@@ -19,6 +20,15 @@ import type {
   ToolAnnotations,
 } from '../protocol/types.ts';
 import type { AuthorSchema, Infer, InferInput, MaybeInput, ObjectSchema } from '../schema/schema-types.ts';
+import type {
+  MachineOutput,
+  OnePrompt,
+  OneResource,
+  OneTool,
+  PromptArguments,
+  ReturnedOutput,
+  SchemaOutput,
+} from './offered-types.ts';
 import type { TemplateCompleters, TemplateVariables } from './template-variables.ts';
 
 interface Described extends Guarded {
@@ -221,15 +231,6 @@ export interface PromptOptions<
 
 export type PromptReturn = string | ContentBlock | readonly PromptMessage[] | GetPromptResult;
 
-/** The arguments of a prompt: the type of its schema, or one string for each listed argument. */
-export type PromptArguments<I, A> = [I] extends [AuthorSchema]
-  ? Infer<I>
-  : [A] extends [readonly PromptArgument[]]
-    ? { readonly [N in Extract<A[number], { readonly required: true }>['name']]: string } & {
-        readonly [N in A[number]['name']]?: string;
-      }
-    : Readonly<Record<string, string | undefined>>;
-
 export type PromptHandler<I, A = undefined> = (
   args: PromptArguments<I, A>,
   ctx: Context,
@@ -256,51 +257,69 @@ type DefinedKind = 'tool' | 'resource' | 'prompt' | 'machine' | 'mount';
 
 const KINDS: readonly DefinedKind[] = ['tool', 'resource', 'prompt', 'machine', 'mount'];
 
-export type Defined<K extends DefinedKind, D> = D & { readonly [DEFINED]: K };
+export type Defined<K extends DefinedKind, D, T = unknown> = D & { readonly [DEFINED]: K } & Typed<T>;
 
 /**
- * Defines a tool for `server.discover`, whose calls run a statechart; export the result. See {@link MachineToolOptions}.
+ * Defines a tool, whose calls run a statechart, for `createServer({ tools })` or `server.discover`. See {@link MachineToolOptions}.
  * @example export default defineTool({ name: 'order', input: z.object({ item: z.string() }), machine: orderMachine });
  */
-export function defineTool<const I extends MaybeInput = undefined, M extends AnyStateMachine = AnyStateMachine>(
-  definition: MachineToolDefinition<I, M>,
-): Defined<'tool', MachineToolDefinition<I, M>>;
+export function defineTool<
+  const N extends string,
+  const I extends MaybeInput = undefined,
+  M extends AnyStateMachine = AnyStateMachine,
+>(
+  definition: MachineToolOptions<I, M> & { readonly name: N },
+): Defined<'tool', MachineToolDefinition<I, M>, OneTool<N, I, MachineOutput<M>>>;
 /**
- * Defines a tool for `server.discover`, whose calls run a handler; export the result.
+ * Defines a tool, whose calls run a handler, for `createServer({ tools })` or `server.discover`.
  * @example export default defineTool({ name: 'add', input: z.object({ a: z.number(), b: z.number() }), handler: ({ a, b }) => a + b });
  */
-export function defineTool<const I extends MaybeInput = undefined>(
-  definition: ToolDefinition<I, undefined>,
-): Defined<'tool', ToolDefinition<I, undefined>>;
+export function defineTool<const N extends string, const I extends MaybeInput = undefined, R = unknown>(
+  definition: HandledTool<N, I, R>,
+): Defined<'tool', ToolDefinition<I, undefined>, OneTool<N, I, ReturnedOutput<Awaited<R>>>>;
 /**
- * Defines a tool for `server.discover`, whose results have a schema; export the result.
+ * Defines a tool, whose results have a schema, for `createServer({ tools })` or `server.discover`.
  * @example export default defineTool({ name: 'weigh', output: z.object({ grams: z.number() }), handler: () => ({ grams: 12 }) });
  */
-export function defineTool<const I extends MaybeInput = undefined, const O extends AuthorSchema = AuthorSchema>(
-  definition: ToolDefinition<I, O>,
-): Defined<'tool', ToolDefinition<I, O>>;
+export function defineTool<
+  const N extends string,
+  const I extends MaybeInput = undefined,
+  const O extends AuthorSchema = AuthorSchema,
+>(
+  definition: ToolDefinition<I, O> & { readonly name: N },
+): Defined<'tool', ToolDefinition<I, O>, OneTool<N, I, SchemaOutput<O>>>;
 export function defineTool(definition: AnyTool): Defined<'tool', AnyTool> {
   return { ...definition, [DEFINED]: 'tool' };
 }
 
+/** The definition of a tool without an output schema: the return type of its handler is that of its structured content. */
+interface HandledTool<N extends string, I extends MaybeInput, R> extends ToolOptions<I, undefined> {
+  readonly name: N;
+  readonly cpu?: boolean | undefined;
+  handler(args: Infer<I>, ctx: Context): R;
+}
+
 /**
- * Defines a resource or template; export the result. @example export default defineResource({ uri: 'app://time',
- * handler: () => new Date().toISOString() });
+ * Defines a resource or template, for `createServer({ resources })` or `server.discover`.
+ * @example export default defineResource({ uri: 'app://time', handler: () => new Date().toISOString() });
  */
 export function defineResource<const U extends string>(
   definition: ResourceDefinition<U>,
-): Defined<'resource', ResourceDefinition<U>> {
+): Defined<'resource', ResourceDefinition<U>, OneResource<U>> {
   return { ...definition, [DEFINED]: 'resource' };
 }
 
 /**
- * Defines a prompt; export the result. @example export default definePrompt({ name: 'greet', arguments: [{ name: 'who'
- * }], handler: ({ who }) => `Greet ${who}.` });
+ * Defines a prompt, for `createServer({ prompts })` or `server.discover`.
+ * @example export default definePrompt({ name: 'greet', arguments: [{ name: 'who' }], handler: ({ who }) => `Greet ${who}.` });
  */
 export function definePrompt<
+  const N extends string,
   const I extends MaybeInput = undefined,
   const A extends readonly PromptArgument[] | undefined = undefined,
->(definition: PromptDefinition<I, A>): Defined<'prompt', PromptDefinition<I, A>> {
+>(
+  definition: PromptDefinition<I, A> & { readonly name: N },
+): Defined<'prompt', PromptDefinition<I, A>, OnePrompt<N, I, A>> {
   return { ...definition, [DEFINED]: 'prompt' };
 }
 

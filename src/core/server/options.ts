@@ -9,6 +9,7 @@ import type { Telemetry } from '../kernel/telemetry/telemetry.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
 import * as option from '../protocol/option-rows.ts';
 import type { Implementation } from '../protocol/types.ts';
+import type { AnyPrompt, AnyTool, ResourceDefinition } from '../registry/define.ts';
 import type { Store } from '../store/store.ts';
 
 export interface CoreOptions extends Implementation {
@@ -16,6 +17,12 @@ export interface CoreOptions extends Implementation {
   readonly instructions?: string | undefined;
   /** Your own executors: a replacement, or a function that wraps the default executor. */
   readonly executors?: ExecutionOptions | undefined;
+  /** Tools of `defineTool`. `typeof server` has their types. */
+  readonly tools?: readonly AnyTool[] | undefined;
+  /** Resources and templates of `defineResource`. */
+  readonly resources?: readonly ResourceDefinition[] | undefined;
+  /** Prompts of `definePrompt`. */
+  readonly prompts?: readonly AnyPrompt[] | undefined;
   /** Capabilities to announce although nothing of their kind is registered yet. */
   readonly offers?: readonly ('tools' | 'resources' | 'prompts' | 'completions')[] | undefined;
   /** Non-standard capabilities to announce. */
@@ -86,6 +93,14 @@ const ELSEWHERE = [
   ...(['extensions', 'limits', 'keys', 'http', 'store', 'log', 'clock'] as const),
 ];
 
+/** A list of elements, each of which is checked when it is registered. */
+function elements(define: string): option.Check {
+  return option.expected(
+    `a list of elements of ${define}(…)`,
+    (value) => Array.isArray(value) && value.every(isObject),
+  );
+}
+
 /** Each option of the core, with the values that it accepts. */
 export const CORE_OPTIONS: option.Rows<CoreOptions> = {
   name: option.needed(option.filled),
@@ -94,6 +109,9 @@ export const CORE_OPTIONS: option.Rows<CoreOptions> = {
   askThroughModel: option.flag,
   afterLateError: option.oneOf('serve', 'restart'),
   errors: option.oneOf('message', 'masked'),
+  tools: elements('defineTool'),
+  resources: elements('defineResource'),
+  prompts: elements('definePrompt'),
   telemetry: option.expected(
     'a tracing system such as otel()',
     (value) => isObject(value) && option.isFunction(value.begin) && option.isFunction(value.ask),

@@ -8,9 +8,14 @@ import type { AuthorSchema, Infer, MaybeInput, ObjectSchema } from '../../core/s
 import type { Translations, ViewLabels, ViewWords } from '../apps/view-texts.ts';
 import type { CallLimits } from '../guard/limits/call-limits.ts';
 import type { Migrated, OldInstance } from './machine-definition.ts';
+import type { EventSchemas, OneMachine } from './machine-types.ts';
 
-/** The events that clients may send: the schema of an event's other members by its type, or `true` if it has none. */
-export type EventSchemas = Readonly<Record<string, true | AuthorSchema>>;
+declare module '../../core/server/options.ts' {
+  interface ServerOptions {
+    /** Machines of `defineMachine`. `typeof server` has the types of their tools. */
+    readonly machines?: readonly AnyMachine[] | undefined;
+  }
+}
 
 /** The view of a machine's instances. */
 export interface MachineAppOptions {
@@ -37,6 +42,8 @@ export interface MachineOptions<
   M extends AnyStateMachine = AnyStateMachine,
   I extends MaybeInput = AuthorSchema | undefined,
   E extends EventSchemas = EventSchemas,
+  V = unknown,
+  Single extends boolean = boolean,
 > {
   /** The display name. */
   readonly title?: string | undefined;
@@ -59,7 +66,7 @@ export interface MachineOptions<
   /** The schema of the machine's input, which becomes the arguments of `<name>_create`. Default: any object. */
   readonly input?: (I & ObjectSchema<I>) | undefined;
   /** Returns the JSON data of an instance to show to clients. Default: only its state. */
-  view?(snapshot: SnapshotFrom<M>): unknown;
+  view?(snapshot: SnapshotFrom<M>): V;
   /**
    * The schemas of the data that `view` returns, and of the machine's output. Clients read them in the output schema of the tools;
    * a result that does not fit is an error of its call.
@@ -89,7 +96,7 @@ export interface MachineOptions<
    */
   readonly idleMs?: number | undefined;
   /** Offer one tool `<name>_send` with the event as an argument, instead of one tool for each event. Default false. */
-  readonly single?: boolean | undefined;
+  readonly single?: Single | undefined;
   /** Additional annotations of the tools that change an instance: by event, or `create`, `send`. */
   readonly annotations?: Readonly<Partial<Record<keyof E | 'create' | 'send', ToolAnnotations>>> | undefined;
   /**
@@ -112,7 +119,9 @@ export interface MachineDefinition<
   M extends AnyStateMachine = AnyStateMachine,
   I extends MaybeInput = AuthorSchema | undefined,
   E extends EventSchemas = EventSchemas,
-> extends MachineOptions<M, I, E> {
+  V = unknown,
+  Single extends boolean = boolean,
+> extends MachineOptions<M, I, E, V, Single> {
   /** The prefix of the names of its tools: `<name>_create`, `<name>_<event>`, `<name>_get`, `<name>_list`, `<name>_end`. */
   readonly name: string;
   readonly machine: M & TakesInput<M, Infer<I>>;
@@ -147,15 +156,19 @@ export interface AnyMachine extends Omit<MachineOptions, 'events' | 'view' | 'an
 }
 
 /**
- * Marks a machine that a module exports, so that `server.discover` finds it. Equivalent to `server.machine(name, machine,
- * options)`.
+ * Defines a machine for `createServer({ machines })` or `server.discover`. Equivalent to `server.machine(name, machine, options)`.
  *
  * @example export default defineMachine({ name: 'order', machine: orderMachine, events: { pay: true } });
  */
 export function defineMachine<
+  const N extends string,
   M extends AnyStateMachine,
   const I extends MaybeInput = undefined,
   const E extends EventSchemas = EventSchemas,
->(definition: MachineDefinition<M, I, E>): Defined<'machine', MachineDefinition<M, I, E>> {
+  V = unknown,
+  const Single extends boolean = false,
+>(
+  definition: MachineDefinition<M, I, E, V, Single> & { readonly name: N },
+): Defined<'machine', MachineDefinition<M, I, E>, OneMachine<N, M, I, E, V, Single>> {
   return { ...definition, [DEFINED]: 'machine' };
 }

@@ -97,7 +97,11 @@ export function machineRegistration({
     if (type === 'enable') showManual(found);
     else skills.withdrawManual(name);
   };
+  const enable = (name: string): void => named('enable', name);
+  const disable = (name: string): void => named('disable', name);
   return {
+    enable,
+    disable,
     remove,
     definitions: () => [...offered.values()].map(({ definition }) => definition),
     register(definition) {
@@ -105,12 +109,7 @@ export function machineRegistration({
       const taken = offered.get(name);
       if (taken) throw new DefinitionError(alreadyThere(name, taken.source));
       put(definition, 'code');
-      return {
-        key: name,
-        enable: () => named('enable', name),
-        disable: () => named('disable', name),
-        remove: () => remove(name),
-      };
+      return { key: name, enable: () => enable(name), disable: () => disable(name), remove: () => remove(name) };
     },
     update(definition) {
       const before = offered.get(definition.name);

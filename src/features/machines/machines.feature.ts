@@ -1,6 +1,8 @@
 /** Machines: statecharts of the program, as tools and behind handles that outlive their clients. */
 import type { Context } from '../../core/execution/context.ts';
 import { Lazy } from '../../core/kernel/lazy.ts';
+import { isObject } from '../../core/protocol/json.ts';
+import * as option from '../../core/protocol/option-rows.ts';
 import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import type { AnyTool } from '../../core/registry/define.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
@@ -24,6 +26,12 @@ import type { CompiledTool } from './tools/handle-tools.ts';
 
 export const machines: Feature<MachineRegistration> = {
   name: 'machines',
+  options: {
+    machines: option.expected(
+      'a list of machines of defineMachine(…)',
+      (value) => Array.isArray(value) && value.every(isObject),
+    ),
+  },
   open(core) {
     const { options, system, store, limits, quotas, changes, elements } = core;
     const handles = new Lazy(() => {

@@ -14,6 +14,10 @@ export interface MachineRegistration {
    * `register`, or if no such machine exists
    */
   update(definition: AnyMachine): void;
+  /** Offers a hidden machine again. */
+  enable(name: string): void;
+  /** Hides a machine from lists and calls without removing it. */
+  disable(name: string): void;
   /** Removes a machine. Its instances stay stored but unreachable until they expire. */
   remove(name: string): void;
   /** Replaces all machines of one source, or rejects all of them. */

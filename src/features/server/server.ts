@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AnyStateMachine } from 'xstate';
+import type { Context } from '../../core/execution/context.ts';
 import type { State } from '../../core/execution/state.ts';
 import { MountedTransport } from '../../core/http/mount.ts';
 import { systemClock } from '../../core/kernel/clock.ts';
@@ -10,8 +11,9 @@ import { Lazy } from '../../core/kernel/lazy.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
 import { type MetricsFormat, metricsText } from '../../core/kernel/telemetry/prometheus.ts';
 import type { AuthorizationRule } from '../../core/messages/authorization-rule.ts';
-import { describe, isObject, messageOf } from '../../core/protocol/json.ts';
+import { describe, isObject, type JsonValue, messageOf } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
+import type { ServerTypes, UntypedServer } from '../../core/protocol/server-types.ts';
 import type { Implementation, PromptArgument } from '../../core/protocol/types.ts';
 import type {
   AnyPrompt,
@@ -28,14 +30,18 @@ import type {
   WithoutHandler,
 } from '../../core/registry/define.ts';
 import { checkHandler, checkOptionsOf, DefinitionError, isHandler } from '../../core/registry/definition-checks.ts';
-import { elementLabel, resourceLabel } from '../../core/registry/offers.ts';
 import type {
-  PromptRegistration,
-  RegisteredElement,
-  Registration,
-  ToolRegistration,
-} from '../../core/registry/registration.ts';
-import type { AuthorSchema, Infer, MaybeInput } from '../../core/schema/schema-types.ts';
+  MachineOutput,
+  OnePrompt,
+  OneResource,
+  OneTool,
+  ReturnedOutput,
+  SchemaOutput,
+  TypesIn,
+} from '../../core/registry/offered-types.ts';
+import { elementLabel, resourceLabel } from '../../core/registry/offers.ts';
+import type { PromptRegistration, Registration, ToolRegistration } from '../../core/registry/registration.ts';
+import type { AuthorSchema, Infer, MaybeInput, UnknownArguments } from '../../core/schema/schema-types.ts';
 import { type Feature, featuresIn, optionRows } from '../../core/server/feature.ts';
 import { launcher } from '../../core/server/launcher.ts';
 import type { ServerOptions } from '../../core/server/options.ts';
@@ -55,7 +61,8 @@ import { type Discovered, type DiscoverOptions, discover } from '../discovery/di
 import { audit } from '../guard/audit/audit.feature.ts';
 import type { AuditQuery, AuditRecord } from '../guard/audit/audit-record.ts';
 import { authorization } from '../guard/authorization/authorization.feature.ts';
-import type { AnyMachine, EventSchemas, MachineOptions, TakesInput } from '../machines/define-machine.ts';
+import type { AnyMachine, MachineOptions, TakesInput } from '../machines/define-machine.ts';
+import type { EventSchemas, OneMachine } from '../machines/machine-types.ts';
 import { machines } from '../machines/machines.feature.ts';
 import type { MachineRegistration } from '../machines/registered-machines.ts';
 import { middleware as registered } from '../middleware/middleware.feature.ts';
@@ -83,7 +90,19 @@ const SERVER = Symbol.for('troupe.server');
  * server.tool('greet', { input: z.object({ name: z.string() }) }, ({ name }) => `Hello, ${name}!`);
  * await server.listen(stdio());
  */
-export function createServer(options: ServerOptions): Server {
+export function createServer<
+  const T extends readonly AnyTool[] = [],
+  const P extends readonly AnyPrompt[] = [],
+  const R extends readonly ResourceDefinition[] = [],
+  const M extends readonly AnyMachine[] = [],
+>(
+  options: ServerOptions & {
+    readonly tools?: T | undefined;
+    readonly prompts?: P | undefined;
+    readonly resources?: R | undefined;
+    readonly machines?: M | undefined;
+  },
+): Server<TypesIn<readonly [...T, ...P, ...R, ...M]>> {
   return new Server(options);
 }
 
@@ -92,7 +111,15 @@ export function isServer(value: unknown): value is Server {
   return typeof value === 'object' && value !== null && SERVER in value;
 }
 
-export class Server {
+/**
+ * A server.
+ *
+ * @typeParam Known the types of the elements of which it knows: those of the lists of {@link createServer}, and of a chain of
+ *   `tool`, `prompt`, `resource` and `machine`. `connect<typeof server>(…)` has their names, arguments and results.
+ */
+export class Server<out Known extends ServerTypes = UntypedServer> {
+  /** Types only: no value has it. */
+  declare readonly '~types': Known;
   readonly [SERVER] = true;
   readonly info: Implementation;
   /** The options it was created with. */
@@ -132,6 +159,10 @@ export class Server {
     this.tools = core.elements.tools();
     this.resources = core.elements.resources();
     this.prompts = core.elements.prompts();
+    for (const definition of options.tools ?? []) this.tools.register(definition);
+    for (const definition of options.resources ?? []) this.resources.register(definition);
+    for (const definition of options.prompts ?? []) this.prompts.register(definition);
+    for (const definition of options.machines ?? []) this.machines.register(definition);
   }
 
   get machines(): MachineRegistration {
@@ -151,59 +182,70 @@ export class Server {
   }
 
   /**
-   * Registers a tool.
+   * Registers a tool. Its input and the return type of its handler become a part of the type of the server that it returns,
+   * which is this server.
    * @throws {DefinitionError | SchemaError} if the definition is invalid or the name is taken; the message names the
    *   fix
    * @example server.tool('add', { input: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => a + b);
    */
-  tool<const I extends MaybeInput = undefined>(
-    name: string,
+  tool<const N extends string, const I extends MaybeInput = undefined, R = unknown>(
+    name: N,
     options: ToolOptions<I, undefined>,
-    handler: ToolHandler<I>,
-  ): RegisteredElement;
+    handler: (args: Infer<I>, ctx: Context) => R,
+  ): Server<Known & OneTool<N, I, ReturnedOutput<Awaited<R>>>>;
   /**
    * Registers a tool whose results have a schema, which checks them before they are sent.
    * @throws {DefinitionError | SchemaError} as without a schema of the result
    * @example server.tool('weigh', { output: z.object({ grams: z.number() }) }, () => ({ grams: 12 }));
    */
-  tool<const I extends MaybeInput = undefined, const O extends AuthorSchema = AuthorSchema>(
-    name: string,
+  tool<const N extends string, const I extends MaybeInput = undefined, const O extends AuthorSchema = AuthorSchema>(
+    name: N,
     options: ToolOptions<I, O>,
     handler: ToolHandler<I, O>,
-  ): RegisteredElement;
+  ): Server<Known & OneTool<N, I, SchemaOutput<O>>>;
   /**
    * Registers a tool without parameters and without a description.
    * @throws {DefinitionError} if the name is invalid or taken
    * @example server.tool('ping', () => 'pong');
    */
-  tool(name: string, handler: ToolHandler<undefined>): RegisteredElement;
+  tool<const N extends string, R>(
+    name: N,
+    handler: (args: UnknownArguments, ctx: Context) => R,
+  ): Server<Known & OneTool<N, undefined, ReturnedOutput<Awaited<R>>>>;
   /**
    * Registers a statechart as a tool: a call runs it to its final state, and its output is the result. See {@link
    * MachineToolOptions}.
    * @example server.tool('order', { input: z.object({ item: z.string() }), machine: orderMachine });
    */
-  tool<const I extends MaybeInput = undefined, M extends AnyStateMachine = AnyStateMachine>(
-    name: string,
+  tool<const N extends string, const I extends MaybeInput = undefined, M extends AnyStateMachine = AnyStateMachine>(
+    name: N,
     options: MachineToolOptions<I, M>,
-  ): RegisteredElement;
+  ): Server<Known & OneTool<N, I, MachineOutput<M>>>;
   /**
    * Registers a tool whose handler computes for long and runs in a thread. See {@link ThreadToolOptions}.
    * @example server.tool('primes', { input: z.object({ upTo: z.int() }), cpu: new URL('./primes.ts', import.meta.url) });
    */
-  tool<const I extends MaybeInput = undefined, const O extends AuthorSchema | undefined = undefined>(
-    name: string,
+  tool<
+    const N extends string,
+    const I extends MaybeInput = undefined,
+    const O extends AuthorSchema | undefined = undefined,
+  >(
+    name: N,
     options: ThreadToolOptions<I, O>,
-  ): RegisteredElement;
+  ): Server<Known & OneTool<N, I, [O] extends [AuthorSchema] ? SchemaOutput<O> : JsonValue | undefined>>;
   /** The compiler reports the last overload: this one names the missing handler, machine or module of a call. */
-  tool<T extends object>(name: string, options: T & WithoutHandler<T>): RegisteredElement;
+  tool<T extends object>(name: string, options: T & WithoutHandler<T>): this;
   tool(
     name: string,
     options: Omit<AnyTool, 'name' | 'handler'> | AnyTool['handler'] | string,
     handler?: AnyTool['handler'],
-  ): RegisteredElement {
-    if (isHandler(options) && handler === undefined) return this.tools.register({ name, handler: options });
-    checkOptionsOf(elementLabel('tool', name), options);
-    return this.tools.register({ ...options, name, ...(handler === undefined ? {} : { handler }) });
+  ): object {
+    if (isHandler(options) && handler === undefined) this.tools.register({ name, handler: options });
+    else {
+      checkOptionsOf(elementLabel('tool', name), options);
+      this.tools.register({ ...options, name, ...(handler === undefined ? {} : { handler }) });
+    }
+    return this;
   }
 
   /**
@@ -215,23 +257,31 @@ export class Server {
    * @example server.machine('order', orderMachine, { events: { add_item: z.object({ sku: z.string() }), pay: true } });
    */
   machine<
+    const N extends string,
     M extends AnyStateMachine,
     const I extends MaybeInput = undefined,
     const E extends EventSchemas = EventSchemas,
-  >(name: string, machine: M & TakesInput<M, Infer<I>>, options: MachineOptions<M, I, E>): RegisteredElement;
+    V = unknown,
+    const Single extends boolean = false,
+  >(
+    name: N,
+    machine: M & TakesInput<M, Infer<I>>,
+    options: MachineOptions<M, I, E, V, Single>,
+  ): Server<Known & OneMachine<N, M, I, E, V, Single>>;
   /** Rejects a call without options: the compiler's message names the missing events. */
   machine(
     name: string,
     machine: 'The events are missing. Pass them as the third argument: server.machine(name, machine, { events: { pay: true } })',
-  ): RegisteredElement;
+  ): this;
   machine(
     name: string,
     machine: AnyStateMachine | string,
     options: Omit<AnyMachine, 'name' | 'machine'> = { events: {} },
-  ): RegisteredElement {
+  ): object {
     if (typeof machine === 'string')
       throw new DefinitionError(`machine "${name}": expected a statechart, got ${describe(machine)}`);
-    return this.machines.register({ ...options, name, machine });
+    this.machines.register({ ...options, name, machine });
+    return this;
   }
 
   /**
@@ -241,17 +291,24 @@ export class Server {
    *   fix
    * @example server.resource('notes://{id}', { mimeType: 'text/plain' }, ({ variables: { id } }) => notes.get(id) ?? '');
    */
-  resource<const U extends string>(uri: U, options: ResourceOptions<U>, handler: ResourceHandler<U>): RegisteredElement;
+  resource<const U extends string>(
+    uri: U,
+    options: ResourceOptions<U>,
+    handler: ResourceHandler<U>,
+  ): Server<Known & OneResource<U>>;
   /**
    * Registers a resource without options.
    * @throws {DefinitionError | TemplateError} if the URI is invalid or taken
    * @example server.resource('app://time', () => new Date().toISOString());
    */
-  resource<const U extends string>(uri: U, handler: ResourceHandler<U>): RegisteredElement;
-  resource(uri: string, options: ResourceOptions | ResourceHandler, handler?: ResourceHandler): RegisteredElement {
-    if (isHandler(options) && handler === undefined) return this.resources.register({ uri, handler: options });
-    checkHandler(handler, resourceLabel(uri));
-    return this.resources.register({ ...options, uri, handler });
+  resource<const U extends string>(uri: U, handler: ResourceHandler<U>): Server<Known & OneResource<U>>;
+  resource(uri: string, options: ResourceOptions | ResourceHandler, handler?: ResourceHandler): object {
+    if (isHandler(options) && handler === undefined) this.resources.register({ uri, handler: options });
+    else {
+      checkHandler(handler, resourceLabel(uri));
+      this.resources.register({ ...options, uri, handler });
+    }
+    return this;
   }
 
   /**
@@ -260,27 +317,33 @@ export class Server {
    *   fix
    * @example server.prompt('review', { arguments: [{ name: 'code', required: true }] }, ({ code }) => `Review this:\n${code}`);
    */
-  prompt<const I extends MaybeInput = undefined, const A extends readonly PromptArgument[] | undefined = undefined>(
-    name: string,
-    options: PromptOptions<I, A>,
-    handler: PromptHandler<I, A>,
-  ): RegisteredElement;
+  prompt<
+    const N extends string,
+    const I extends MaybeInput = undefined,
+    const A extends readonly PromptArgument[] | undefined = undefined,
+  >(name: N, options: PromptOptions<I, A>, handler: PromptHandler<I, A>): Server<Known & OnePrompt<N, I, A>>;
   /**
    * Registers a prompt without options.
    * @throws {DefinitionError} if the name is invalid or taken
    * @example server.prompt('standup', () => 'Summarize the commits since yesterday.');
    */
-  prompt(name: string, handler: PromptHandler<undefined>): RegisteredElement;
+  prompt<const N extends string>(
+    name: N,
+    handler: PromptHandler<undefined>,
+  ): Server<Known & OnePrompt<N, undefined, undefined>>;
   prompt(
     name: string,
     options: Omit<AnyPrompt, 'name' | 'handler'> | AnyPrompt['handler'],
     handler?: AnyPrompt['handler'],
-  ): RegisteredElement {
-    if (isHandler(options) && handler === undefined) return this.prompts.register({ name, handler: options });
-    const label = elementLabel('prompt', name);
-    checkOptionsOf(label, options);
-    checkHandler(handler, label);
-    return this.prompts.register({ ...options, name, handler });
+  ): object {
+    if (isHandler(options) && handler === undefined) this.prompts.register({ name, handler: options });
+    else {
+      const label = elementLabel('prompt', name);
+      checkOptionsOf(label, options);
+      checkHandler(handler, label);
+      this.prompts.register({ ...options, name, handler });
+    }
+    return this;
   }
 
   /**

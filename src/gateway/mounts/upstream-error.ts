@@ -21,6 +21,7 @@ const WHY: Readonly<Record<FailureReason, string>> = {
   'too long': 'a message of this call is longer than this gateway accepts (the option is maxMessageBytes)',
   malformed: 'the response of the server cannot be read',
   overloaded: 'the server has too many calls',
+  'tool error': 'the tool returned an error',
   'error response': 'the server rejected the call',
   'too many rounds': 'the server asked for input too often',
 };

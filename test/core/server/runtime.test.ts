@@ -48,19 +48,19 @@ test('nothing is announced to a client that has not said initialized', async () 
   await client.close();
 });
 
-test('a registered element can be disabled, enabled and removed by its handle', async () => {
+test('a registered element can be disabled, enabled and removed by its name', async () => {
   const server = make();
-  const tool = server.tool('echo', {}, () => 'x');
+  server.tool('echo', {}, () => 'x');
   const client = await connect(server);
   await client.initialize();
-  tool.disable();
+  server.tools.disable('echo');
   await client.send('tools/call', { name: 'echo' }).then(
     () => assert.unreachable(),
     (error: { code: number }) => assert.is(error.code, -32602),
   );
-  tool.enable();
+  server.tools.enable('echo');
   assert.equal((await client.call('echo')).content, [{ type: 'text', text: 'x' }]);
-  tool.remove();
+  server.tools.remove('echo');
   assert.equal(await client.send('tools/list'), { tools: [] });
   await client.close();
 });

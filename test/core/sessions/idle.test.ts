@@ -13,7 +13,7 @@ const test = suite('idle sessions');
 async function make() {
   const clock = new SimulatedClock();
   const server = createServer({ name: 'idle', version: '1', clock, limits: { maxSessionsPerPrincipal: 10_000 } });
-  const ping = server.tool('ping', {}, () => 'pong');
+  server.tool('ping', {}, () => 'pong');
   const { transport, connect } = memory();
   await server.listen(transport);
   let received = 0;
@@ -35,7 +35,7 @@ async function make() {
       if (record.type === 'step' && record.actor.startsWith('session/'))
         seen.push(`${record.event.type}: ${pathOf(record.snapshot)}`);
     });
-  return { clock, server, ping, open, watch, seen, received: () => received };
+  return { clock, server, open, watch, seen, received: () => received };
 }
 
 test('a session is idle after five to ten seconds without use, and active with its next message', async () => {
@@ -66,7 +66,7 @@ test('a session in use does not become idle', async () => {
 });
 
 test('an idle session has no timer, and a list that changes does not make it active', async () => {
-  const { clock, server, ping, open, watch, seen, received } = await make();
+  const { clock, server, open, watch, seen, received } = await make();
   await clock.advance(1_000);
   const others = clock.timers;
   open();
@@ -74,7 +74,7 @@ test('an idle session has no timer, and a list that changes does not make it act
   assert.is(clock.timers, others);
   watch();
   const before = received();
-  ping.disable();
+  server.tools.disable('ping');
   await clock.advance(1_000);
   assert.is(received(), before + 1);
   assert.equal(seen, []);

@@ -93,11 +93,11 @@ test('a resource whose members have the names of the result is its value, as one
   const client = as('ada');
   for (const value of [{ changed: false, cards: 1 }, { version: 'mine' }, { value: 1 }, [1, 2], 7, null]) {
     const uri = `team://${JSON.stringify(value).length}`;
-    const { remove } = server.resource(uri, { mimeType: 'application/json' }, () => JSON.stringify(value));
+    server.resource(uri, { mimeType: 'application/json' }, () => JSON.stringify(value));
     const { version, ...rest } = structured(await watch(client, { uri }).result);
     assert.equal(rest, { changed: true, value });
     assert.type(version, 'string');
-    remove();
+    server.resources.remove(uri);
   }
   await server.close();
 });

@@ -436,17 +436,17 @@ test('a definition that cannot be offered is refused, with how to mend it', () =
 test('a machine can be disabled, shown again, and taken back, with all of its tools and resources', () =>
   withShop(async ({ client, server }) => {
     const ada = client('ada');
-    const other = server.machine('other', orderMachine, orderOptions);
+    server.machine('other', orderMachine, orderOptions);
     const names = async (): Promise<number> => {
       const { tools } = await ada.modern('tools/list');
       return Array.isArray(tools) ? tools.length : -1;
     };
     assert.is(await names(), 16);
-    other.disable();
+    server.machines.disable('other');
     assert.is(await names(), 8);
-    other.enable();
+    server.machines.enable('other');
     assert.is(await names(), 16);
-    other.remove();
+    server.machines.remove('other');
     assert.is(await names(), 8);
     assert.equal(
       server.machines.definitions().map(({ name }) => name),

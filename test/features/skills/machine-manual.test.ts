@@ -124,11 +124,11 @@ test('changes with the machine, and is withdrawn with it', async () => {
 
 test('is hidden while its machine is disabled', async () => {
   const { server } = quietServer();
-  const registered = server.machine('order', order, OPTIONS);
+  server.machine('order', order, OPTIONS);
   const client = await connect(server);
-  registered.disable();
+  server.machines.disable('order');
   assert.equal(await listed(client), []);
-  registered.enable();
+  server.machines.enable('order');
   assert.equal(await listed(client), [ADDRESS]);
   await server.close();
 });
