@@ -157,8 +157,10 @@ export interface Limits {
   readonly maxStateValueBytes: number;
   /** Maximum number of bytes of all keys and values in one scope of state. */
   readonly maxStateBytes: number;
-  /** Milliseconds until a scope of state is deleted that is not used. */
+  /** Milliseconds until the state of a principal is deleted that is not used. */
   readonly stateIdleMs: number;
+  /** The same for the state of a session, which otherwise ends with its session. */
+  readonly stateSessionIdleMs: number;
   /** With a durable store: milliseconds until an idle HTTP session hibernates. Its next request restores it. */
   readonly sessionSleepMs: number;
 }
@@ -231,13 +233,22 @@ export const DEFAULT_LIMITS: Limits = {
   maxStateValueBytes: 65_536,
   maxStateBytes: 256 * 1024,
   stateIdleMs: 90 * 86_400_000,
+  stateSessionIdleMs: 86_400_000,
   sessionSleepMs: 60_000,
 };
 
 const ROWS: option.Rows<Limits> = {
   ...option.ofDefaults(DEFAULT_LIMITS),
   ...option.each(
-    ['handleTtlMs', 'handleIdleMs', 'handleAnonymousTtlMs', 'handleRememberMs', 'replyTtlMs', 'stateIdleMs'],
+    [
+      'handleTtlMs',
+      'handleIdleMs',
+      'handleAnonymousTtlMs',
+      'handleRememberMs',
+      'replyTtlMs',
+      'stateIdleMs',
+      'stateSessionIdleMs',
+    ],
     option.lifetime,
   ),
   anonymousPercent: option.percent,

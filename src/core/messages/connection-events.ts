@@ -178,6 +178,8 @@ export interface ConnectionEvents {
   'session.opened': { readonly client: ClientFacts };
   /** A session has ended: it neither serves nor hibernates. */
   'session.ended': { readonly session: string; readonly client: ClientFacts; readonly reason: string };
+  /** A session has expired while only the store had it. Its id is unknown: the event has its actor in the store. */
+  'session.expired': { readonly actor: string; readonly principal: string };
   /** A call ended the process that served it, and became a dead letter of this one. */
   'call.dead': { readonly element: string; readonly incident: string };
   /** A transport has rejected the credentials of a request. */

@@ -22,7 +22,7 @@ import type { CommitRiders } from '../store/commit-rider.ts';
 import { memoryStore } from '../store/memory-store.ts';
 import { meteredStore } from '../store/metered-store.ts';
 import { StateKeys } from '../store/seal.ts';
-import type { Store } from '../store/store.ts';
+import type { ActorRow, Store } from '../store/store.ts';
 import { StorePace } from '../store/store-pace.ts';
 import { Bus } from '../transports/bus.ts';
 import type { Readiness, Transport } from '../transports/transport.ts';
@@ -119,7 +119,8 @@ export function createRuntime(options: ServerOptions, info: Implementation, feat
   // An early feature may decide which part of the store is this process's.
   for (const feature of features) if (feature.opensFirst) openFeature(feature);
   const pace = new StorePace(clock, storage.store);
-  const sessions = openSessionRepository(storage, { system, limits, quotas });
+  const expired = ({ id, principal }: ActorRow): void => bus.emit('session.expired', { actor: id, principal });
+  const sessions = openSessionRepository(storage, { system, limits, quotas, expired });
   const catalogues = createCatalogues();
   const subscriptions = openSubscriptions(core, opened, pace, catalogues);
   const changes = opened.reduce((mailbox, parts) => parts.changes?.(mailbox) ?? mailbox, subscriptions);

@@ -26,6 +26,8 @@ export interface SessionRepositoryOptions {
   readonly limits: Pick<Limits, 'sessionSleepMs' | 'maxRepliesPerSession'>;
   /** Dormant sessions count, too. */
   readonly quotas: Pick<Quotas, 'sessions' | 'retained'>;
+  /** Called when a session has expired that no process had in memory. */
+  expired?(row: ActorRow): void;
 }
 
 /** A stored session that is being restored. */
@@ -107,8 +109,9 @@ export class SessionRepository implements CellHolder {
     for (;;) {
       const rows = await store.list({ kind: 'session', cells, after, limit: PAGE });
       for (const row of rows) {
-        if (row.status !== 'open' || ended(row, now)) continue;
-        this.#hibernates(row, true);
+        if (row.status !== 'open') continue;
+        if (ended(row, now)) this.#options.expired?.(row);
+        else this.#hibernates(row, true);
       }
       after = rows.at(-1);
       if (rows.length < PAGE) break;
@@ -236,6 +239,7 @@ export class SessionRepository implements CellHolder {
   }
 
   #end(dormant: DormantSession): undefined {
+    this.#options.expired?.(dormant.row);
     this.#leaves(dormant, 'close');
   }
 

@@ -18,7 +18,7 @@ export interface ScopeOptions {
   readonly system: ActorSystem;
   readonly store: Store;
   readonly owner: ScopeOwner;
-  readonly limits: ScopeLimits & { readonly stateIdleMs: number };
+  readonly limits: ScopeLimits & { readonly stateIdleMs: number; readonly stateSessionIdleMs: number };
   readonly scopes: ScopeTable;
 }
 
@@ -128,6 +128,11 @@ class StateScope implements Behaviour<ScopeMail> {
     else this.#settle(({ operation }) => operation.reject(error));
   }
 
+  get #idleMs(): number {
+    const { limits, owner } = this.#options;
+    return owner.kind === 'session' ? limits.stateSessionIdleMs : limits.stateIdleMs;
+  }
+
   #operate(operation: StateOperation): void {
     const { maxStateBytes } = this.#options.limits;
     const most = maxStateBytes * MAX_WAITING_TIMES;
@@ -158,7 +163,7 @@ class StateScope implements Behaviour<ScopeMail> {
   }
 
   #loaded(stored: Stored | undefined): void {
-    const { system, limits, scopes, owner } = this.#options;
+    const { system, scopes, owner } = this.#options;
     const now = system.clock.date();
     this.#stored = stored;
     const expired = stored?.actor.expires !== undefined && stored.actor.expires <= now;
@@ -172,7 +177,7 @@ class StateScope implements Behaviour<ScopeMail> {
     this.#run(now);
     const { changes, size, bytes } = this.#document;
     const left = (stored?.actor.expires ?? now) - now;
-    this.#renews = changes === 0 && size > 0 && left < limits.stateIdleMs - limits.stateIdleMs / RENEWED_PART;
+    this.#renews = changes === 0 && size > 0 && left < this.#idleMs - this.#idleMs / RENEWED_PART;
     if (changes === 0 && !this.#renews) return this.#done();
     const excess = scopes.fits(owner, bytes);
     if (excess !== undefined) return this.#full(excess);
@@ -195,9 +200,9 @@ class StateScope implements Behaviour<ScopeMail> {
 
   #store(): void {
     this.#doing = 'store';
-    const { store, owner, limits, system } = this.#options;
+    const { store, owner, system } = this.#options;
     const now = system.clock.date();
-    this.#expires = now + (this.#document.size === 0 ? EMPTY_MS : limits.stateIdleMs);
+    this.#expires = now + (this.#document.size === 0 ? EMPTY_MS : this.#idleMs);
     const actor: ActorRow = {
       ...{ id: owner.id, kind: 'state', name: owner.kind, principal: owner.principal, status: '' },
       ...{ created: this.#stored?.actor.created ?? now, expires: this.#expires },

@@ -20,6 +20,8 @@ const COUNT_MS = 60_000;
 /** Maximum number of scopes in memory while an inspector shows them. */
 const MAX_SHOWN = 1_000;
 
+const OF_SESSIONS = 'state/session/';
+
 /** The number of stored scopes, of anonymous callers and of others. */
 interface Counted {
   anonymous: number;
@@ -33,7 +35,13 @@ export function principalScope(principal: string): ScopeOwner {
 
 /** The scope of a session. Its id is secret, so the store has its hash. */
 export function sessionScope(session: string, principal: string): ScopeOwner {
-  return { id: `state/session/${sha256(session)}`, kind: 'session', principal, session };
+  return { id: `${OF_SESSIONS}${sha256(session)}`, kind: 'session', principal, session };
+}
+
+/** The scope of a session that only the store has: its actor there ends with the same hash. */
+function storedSessionScope(actor: string, principal: string): ScopeOwner {
+  const hash = actor.slice(actor.lastIndexOf('.') + 1);
+  return { id: OF_SESSIONS + hash, kind: 'session', principal, session: hash };
 }
 
 export class StateScopes implements ScopeTable {
@@ -47,7 +55,7 @@ export class StateScopes implements ScopeTable {
   #counted: Counted | undefined;
   #countedAt = 0;
   #counting: Promise<void> | undefined;
-  #unlisten: (() => void) | undefined;
+  #unlisten: readonly (() => void)[] = [];
 
   constructor(core: Core) {
     this.#core = core;
@@ -67,9 +75,12 @@ export class StateScopes implements ScopeTable {
 
   /** Deletes the state of a session when it ends, from now on. */
   followSessions(): void {
-    this.#unlisten ??= this.#core.bus.on('session.ended', ({ session, client }) =>
-      this.#end(session, client.principal),
-    );
+    if (this.#unlisten.length > 0) return;
+    const { bus } = this.#core;
+    this.#unlisten = [
+      bus.on('session.ended', ({ session, client }) => this.#end(sessionScope(session, client.principal))),
+      bus.on('session.expired', ({ actor, principal }) => this.#end(storedSessionScope(actor, principal))),
+    ];
   }
 
   /** Runs an operation on a scope. */
@@ -125,7 +136,7 @@ export class StateScopes implements ScopeTable {
 
   /** The store closes, and rejects what is still on its way. */
   stop(): void {
-    this.#unlisten?.();
+    for (const off of this.#unlisten) off();
     this.#sweep?.cancel();
     for (const { memory } of this.#held.values()) memory.release();
     this.#held.clear();
@@ -143,8 +154,7 @@ export class StateScopes implements ScopeTable {
   }
 
   /** A late call of the session finds it ended. */
-  #end(session: string, principal: string): void {
-    const owner = sessionScope(session, principal);
+  #end(owner: ScopeOwner): void {
     this.#ended.add(owner.id);
     const over = (): void => {};
     this.#core.store.load(owner.id).then((stored) => {

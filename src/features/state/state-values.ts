@@ -147,7 +147,7 @@ export function checkedValue(key: StateKey | string, value: unknown, fault: 'val
 function lostIn(value: unknown, what: string): string | undefined {
   if (value === undefined) return `${what} is undefined, which JSON has not. Use null, or delete(key)`;
   try {
-    return lossyPart(value, what, []) ?? findLostData(value, what);
+    return lossyPart(value, what, []) ?? findLostData(value, what)?.replace('would be sent as', 'would be stored as');
   } catch (error) {
     return `${what} cannot be read: ${messageOf(error)}`;
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { defineState, memoryStore, type Store, StoreError, sqlite } from '../../../src/index.ts';
-import { connect, settled } from '../../../src/testing/testing.ts';
+import { connect, SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { TestStore } from '../../harness/test-store.ts';
 import { compareWithModel, faultOf, stage } from './support.ts';
@@ -79,6 +79,44 @@ test('the state of a session ends with it, also for a handler that still runs', 
   assert.match(await faultOf(state.set('cart', [])), /^ended: /);
   assert.match(await faultOf(state.get('cart')), /^ended: /);
   assert.equal((await disk.load(row?.id ?? ''))?.snapshot?.data, '[]');
+  await server.close();
+});
+
+test('the state of a session that expires while only the store has it is deleted, also before the start of the process', async () => {
+  const disk = new TestStore();
+  const clock = new SimulatedClock();
+  const now = clock.date();
+  for (const [hash, expires] of [
+    ['gone', now - 1],
+    ['late', now + 30_000],
+    ['here', now + 10_000_000],
+  ] as const) {
+    const common = { principal: 'anonymous', created: now - 1_000 };
+    const session = {
+      id: `session/AB.${hash.padEnd(43, '-')}`,
+      kind: 'session',
+      name: '',
+      status: 'open',
+      expires,
+    } as const;
+    const state = { id: `state/session/${hash.padEnd(43, '-')}`, kind: 'state', name: 'session', status: '' } as const;
+    await disk.commit([
+      { type: 'actor', actor: { ...common, ...session } },
+      { type: 'actor', actor: { ...common, ...state, expires: now + 10_000_000 } },
+      { type: 'snapshot', actor: state.id, version: hash, data: '[["a","1",null]]' },
+    ]);
+  }
+  const { server } = stage({ store: disk }, clock);
+  await connect(server);
+  const left = async (): Promise<readonly string[]> => {
+    await settled();
+    const rows = await disk.list({ kind: 'state', limit: 10 });
+    const stored = await Promise.all(rows.map(({ id }) => disk.load(id)));
+    return stored.flatMap((each) => (each?.snapshot?.data === '[]' ? [] : (each?.snapshot?.version ?? [])));
+  };
+  assert.equal(await left(), ['here', 'late']);
+  await clock.advance(61_000);
+  assert.equal(await left(), ['here']);
   await server.close();
 });
 
