@@ -20,9 +20,13 @@ export class ScopeDocument {
   #bytes = 0;
   #changes = 0;
 
-  /** @param values of another document or {@link readDocument} */
-  constructor(values: ReadonlyMap<string, StoredValue> = new Map()) {
-    this.#values = new Map(values);
+  /** The stored data cannot be read, and `clear` replaces it. */
+  readonly #damaged: boolean;
+
+  /** @param values which it takes over */
+  constructor(values = new Map<string, StoredValue>(), damaged = false) {
+    this.#values = values;
+    this.#damaged = damaged;
     for (const [key, value] of values) this.#bytes += bytesOf(key, value);
   }
 
@@ -74,7 +78,7 @@ export class ScopeDocument {
   }
 
   clear(): void {
-    if (this.#values.size > 0) this.#changes += 1;
+    if (this.#values.size > 0 || this.#damaged) this.#changes += 1;
     this.#values.clear();
     this.#bytes = 0;
   }
@@ -86,9 +90,11 @@ export class ScopeDocument {
       .map(([key, value]) => ({ key, bytes: bytesOf(key, value), expires: value.expires }));
   }
 
-  /** The data of the snapshot. */
+  /** The data of the snapshot: a line about each value as JSON, and the texts of the values one after the other. */
   toText(): string {
-    return toText([...this.#values].map(([key, { text, expires }]) => [key, text, expires ?? null]));
+    const values = [...this.#values];
+    const head = toText(values.map(([key, { text, expires }]) => [key, text.length, expires ?? null]));
+    return `${head}\n${values.map(([, { text }]) => text).join('')}`;
   }
 }
 
@@ -103,21 +109,26 @@ function bytesOf(key: string, { bytes }: ValueText): number {
  * @throws {StateError} `stored`
  */
 export function readDocument(data: string, now: number): ScopeDocument {
+  const begin = data.indexOf('\n') + 1;
   let rows: unknown;
   try {
-    rows = fromText(data, 'state');
+    rows = fromText(data.slice(0, begin), 'state');
   } catch (cause) {
     throw damaged(cause);
   }
   if (!Array.isArray(rows)) throw damaged();
   const values = new Map<string, StoredValue>();
+  let at = begin;
   for (const row of rows) {
-    const [key, text, expires]: readonly unknown[] = Array.isArray(row) ? row : [];
-    if (typeof key !== 'string' || typeof text !== 'string') throw damaged();
+    const [key, length, expires]: readonly unknown[] = Array.isArray(row) ? row : [];
+    if (typeof key !== 'string' || typeof length !== 'number' || !(length > 0)) throw damaged();
     if (expires !== null && typeof expires !== 'number') throw damaged();
+    const text = data.slice(at, at + length);
+    at += length;
     if (expires !== null && expires <= now) continue;
     values.set(key, { text, bytes: Buffer.byteLength(text), expires: expires ?? undefined });
   }
+  if (at !== data.length) throw damaged();
   return new ScopeDocument(values);
 }
 

@@ -125,7 +125,7 @@ class StateScope implements Behaviour<ScopeMail> {
   crashed(mail: ScopeMail, error: unknown): void {
     this.#options.system.incident(this.#options.owner.id, error);
     if (mail.type === 'operate') mail.operation.reject(error);
-    else this.#settle(({ operation }) => operation.reject(error));
+    else this.#reject(error);
   }
 
   get #idleMs(): number {
@@ -158,6 +158,7 @@ class StateScope implements Behaviour<ScopeMail> {
 
   #load(): void {
     this.#doing = 'load';
+    this.#outcomes = [];
     const { store, owner } = this.#options;
     this.#tell(store.load(owner.id), (stored) => ({ type: 'loaded', stored }));
   }
@@ -172,7 +173,7 @@ class StateScope implements Behaviour<ScopeMail> {
     } catch (error) {
       const [first] = this.#batch;
       if (!first?.clears) return this.#failed(error);
-      this.#document = new ScopeDocument();
+      this.#document = new ScopeDocument(undefined, true);
     }
     this.#run(now);
     const { changes, size, bytes } = this.#document;
@@ -219,24 +220,22 @@ class StateScope implements Behaviour<ScopeMail> {
     if (this.#renews) return this.#done();
     if (this.#attempts >= ATTEMPTS) {
       const message = `other nodes have changed this scope before each of ${ATTEMPTS} attempts. Nothing was stored. Retry, or change it less often`;
-      return this.#settle((outcome) => settle(outcome, new StateError('conflict', message)));
+      return this.#reject(new StateError('conflict', message));
     }
     this.#doing = 'pause';
     const most = delayAfter(BACK_OFF, this.#attempts);
     this.#options.system.clock.after(randomInt(most + 1), () => this.#self.send({ type: 'again' }));
   }
 
-  /** A limit of all scopes is reached: what only reads has its results. */
+  /** A limit of all scopes is reached. */
   #full(excess: string): void {
     if (this.#renews) return this.#done();
-    this.#settle((outcome) => settle(outcome, new StateError('limit', `${excess}. Nothing was stored`)));
+    this.#reject(new StateError('limit', `${excess}. Nothing was stored`));
   }
 
   #failed(error: unknown): void {
     if (this.#renews && this.#doing === 'store') return this.#done();
-    const failure = this.#failureOf(error);
-    // An operation that only reads has its result although the store has rejected the changes.
-    this.#settle((outcome) => settle(outcome, failure));
+    this.#reject(this.#failureOf(error));
   }
 
   /** Clients may see it, so it does not name the store. */
@@ -255,23 +254,37 @@ class StateScope implements Behaviour<ScopeMail> {
     return new StateError('store', `${what}${where}${fault === 'busy' ? '. Retry' : ''}`, { cause: error });
   }
 
+  /** The changes are stored, or there are none. */
   #done(): void {
-    const { scopes, owner } = this.#options;
+    const { scopes, owner, system } = this.#options;
     if (this.#doing === 'store' && this.#outcomes.length > 0)
       scopes.stored(owner, this.#document.bytes, this.#expires, this.#stored === undefined);
-    this.#settle((outcome) => settle(outcome));
+    if (system.inspection.on) this.#seen = seenOf(this.#document);
+    const outcomes = this.#outcomes;
+    this.#end();
+    for (const outcome of outcomes) settle(outcome);
+    this.#next();
   }
 
-  /** Ends the batch, and begins the next one. */
-  #settle(end: (outcome: Outcome) => void): void {
-    const done = new Set(this.#outcomes.map(({ operation }) => operation));
-    const missing = this.#batch.filter((operation) => !done.has(operation));
-    const outcomes = [
-      ...this.#outcomes,
-      ...missing.map((operation): Outcome => ({ operation, failure: undefined, changed: true })),
-    ];
-    const { inspection } = this.#options.system;
-    if (inspection.on) this.#seen = seenOf(this.#document);
+  /** The changes are not stored: what ran after one of them, and has changed nothing, has seen it, and runs again. */
+  #reject(error: unknown): void {
+    const outcomes = this.#outcomes;
+    const batch = this.#batch;
+    this.#end();
+    if (outcomes.length === 0) for (const operation of batch) operation.reject(error);
+    const again: StateOperation[] = [];
+    let isChanged = false;
+    for (const outcome of outcomes) {
+      if (outcome.changed) outcome.operation.reject(error);
+      else if (isChanged) again.push(outcome.operation);
+      else settle(outcome);
+      isChanged ||= outcome.changed;
+    }
+    this.#waiting = [...again, ...this.#waiting];
+    this.#next();
+  }
+
+  #end(): void {
     this.#batch = [];
     this.#outcomes = [];
     this.#stored = undefined;
@@ -279,10 +292,13 @@ class StateScope implements Behaviour<ScopeMail> {
     this.#document = new ScopeDocument();
     this.#renews = false;
     this.#doing = 'rest';
-    for (const outcome of outcomes) end(outcome);
+  }
+
+  #next(): void {
     if (this.#waiting.length > 0) return this.#begin();
-    if (!inspection.on) return this.#options.scopes.rests(this.#options.owner);
-    this.#rest = this.#options.system.clock.after(REST_MS, () => this.#self.send({ type: 'rest' }));
+    const { system, scopes, owner } = this.#options;
+    if (!system.inspection.on) return scopes.rests(owner);
+    this.#rest = system.clock.after(REST_MS, () => this.#self.send({ type: 'rest' }));
   }
 
   #tell<T>(work: Promise<T>, mail: (value: T) => ScopeMail): void {
@@ -302,9 +318,7 @@ function seenOf(document: ScopeDocument): Facts {
   };
 }
 
-/** @param rejection of what has changed something */
-function settle({ operation, failure, changed }: Outcome, rejection?: unknown): void {
+function settle({ operation, failure }: Outcome): void {
   if (failure) operation.reject(failure.error);
-  else if (changed && rejection !== undefined) operation.reject(rejection);
   else operation.resolve();
 }

@@ -14,6 +14,13 @@ export const state: Feature<StateService> = {
   name: 'state',
   open(core) {
     const options = new Lazy((): StateOptions => ({ scopes: new StateScopes(core), limits: core.limits }));
+    const { quotas, system } = core;
+    system.metrics.gauge(
+      'troupe.state.scopes',
+      '{scope}',
+      'Scopes of state, when they were last counted.',
+      () => quotas.scopes.all,
+    );
     core.elements.stateOf = (request) => callerState(options.value, request);
     return {
       service: { of: (principal) => stateOfPrincipal(options.value, principal) },

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
+import { INTERNALS } from '../../../src/features/server/internals.ts';
 import { defineState, memoryStore, type Store, StoreError, sqlite } from '../../../src/index.ts';
 import { connect, SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
@@ -78,7 +79,7 @@ test('the state of a session ends with it, also for a handler that still runs', 
   await settled();
   assert.match(await faultOf(state.set('cart', [])), /^ended: /);
   assert.match(await faultOf(state.get('cart')), /^ended: /);
-  assert.equal((await disk.load(row?.id ?? ''))?.snapshot?.data, '[]');
+  assert.equal((await disk.load(row?.id ?? ''))?.snapshot?.data, '[]\n');
   await server.close();
 });
 
@@ -103,7 +104,7 @@ test('the state of a session that expires while only the store has it is deleted
     await disk.commit([
       { type: 'actor', actor: { ...common, ...session } },
       { type: 'actor', actor: { ...common, ...state, expires: now + 10_000_000 } },
-      { type: 'snapshot', actor: state.id, version: hash, data: '[["a","1",null]]' },
+      { type: 'snapshot', actor: state.id, version: hash, data: '[["a",1,null]]\n1' },
     ]);
   }
   const { server } = stage({ store: disk }, clock);
@@ -112,7 +113,7 @@ test('the state of a session that expires while only the store has it is deleted
     await settled();
     const rows = await disk.list({ kind: 'state', limit: 10 });
     const stored = await Promise.all(rows.map(({ id }) => disk.load(id)));
-    return stored.flatMap((each) => (each?.snapshot?.data === '[]' ? [] : (each?.snapshot?.version ?? [])));
+    return stored.flatMap((each) => (each?.snapshot?.data === '[]\n' ? [] : (each?.snapshot?.version ?? [])));
   };
   assert.equal(await left(), ['here', 'late']);
   await clock.advance(61_000);
@@ -337,6 +338,122 @@ test('state in a file is there after a restart, and of a principal only', async 
   assert.equal(await (await second.of('ada')).get('a'), { n: 1 });
   assert.is(await (await second.of('eve')).get('a'), undefined);
   await second.server.close();
+});
+
+test('damaged data of a scope is an error that says what to do, and clear() removes it', async () => {
+  const disk = new TestStore();
+  const { server, of } = stage({ store: disk });
+  const state = await of('ada');
+  await state.set('a', { n: 1 });
+  const [row] = await disk.list({ kind: 'state', limit: 1 });
+  const actor = row?.id ?? '';
+  for (const data of [
+    '',
+    '[]',
+    '{}\n',
+    '[["a"]]\n1',
+    '[["a",7,null]]\n1',
+    '[["a",-1,null]]\n',
+    '[["a",1,"x"]]\n1',
+    '[[1,1,null]]\n1',
+  ]) {
+    await disk.commit([{ type: 'snapshot', actor, version: data, data }]);
+    for (const refused of [state.get('a'), state.set('a', 1), state.list()])
+      assert.match(
+        await faultOf(refused),
+        /^stored: .*the stored scope is damaged\. Restore a backup, or clear\(\) it/,
+      );
+  }
+  await disk.commit([{ type: 'snapshot', actor, version: 'x', data: '[["a",2,null]]\n{]' }]);
+  assert.match(await faultOf(state.get('a')), /^stored: .*the value of "a" is damaged\. Set it again, or delete it/);
+  await disk.commit([{ type: 'snapshot', actor, version: 'y', data: 'x' }]);
+  await state.clear();
+  assert.is(await state.get('a'), undefined);
+  await server.close();
+});
+
+test('a change runs again when another node was faster, and fails with all of its attempts', async () => {
+  const disk = new TestStore();
+  const { server, of, clock } = stage({ store: disk });
+  const state = await of('ada');
+  await state.set('n', 1);
+  let others = 3;
+  const ask = disk.ask.bind(disk);
+  disk.ask = async (query) => {
+    if (query.type !== 'swap' || others === 0) return ask(query);
+    others -= 1;
+    const stored = await disk.load(query.swap.actor.id);
+    const n = Number(/\d+$/.exec(stored?.snapshot?.data ?? '')?.[0]) + 10;
+    const snapshot = { version: `other ${others}`, data: `[["n",${String(n).length},null]]\n${n}` };
+    await disk.commit([{ type: 'snapshot', actor: query.swap.actor.id, ...snapshot }]);
+    return ask(query);
+  };
+  let ran = 0;
+  const changed = state.update('n', (n) => {
+    ran += 1;
+    return Number(n) + 1;
+  });
+  const pass = async (): Promise<void> => {
+    for (let wait = 0; wait < 20; wait += 1) {
+      await settled();
+      await clock.advance(100);
+    }
+  };
+  await pass();
+  assert.is(await changed, 32);
+  assert.is(ran, 4);
+  others = 100;
+  // The first one is under way alone, and the others are stored together.
+  const first = faultOf(state.set('n', 0));
+  const [second, read, thrown] = [
+    faultOf(state.set('big', 'x'.repeat(60))),
+    state.list(),
+    faultOf(state.set('other', 'y'.repeat(60))),
+  ];
+  await pass();
+  await pass();
+  for (const failed of [first, second, thrown])
+    assert.match(await failed, /^conflict: .*before each of 16 attempts\. Nothing was stored\. Retry/);
+  // A read after a change that was not stored does not show it.
+  assert.equal(
+    (await read).map(({ key }) => key),
+    ['n'],
+  );
+  others = 0;
+  assert.is(Number(await state.get('n')) % 10, 2);
+  await server.close();
+});
+
+test('a task changes the state of its caller, and the metrics count the scopes', async () => {
+  const { server, contextOf, clock } = stage();
+  server.tool('count', { task: 'required' }, async (_, ctx) => String(await ctx.state.update('n', () => 7)));
+  const client = await connect(server, { auth: { principal: 'ada' } });
+  const task = await client.start('count');
+  await settled();
+  await clock.advance(5_000);
+  assert.match(JSON.stringify(await task.result()), /"7"/);
+  assert.is(await (await contextOf(client)).state.get('n'), 7);
+  assert.match(server.metrics(), /^troupe_state_scopes 1$/m);
+  await server.close();
+});
+
+test('an inspector sees the sizes of a scope, and no value', async () => {
+  const { server, of } = stage();
+  const seen: string[] = [];
+  const off = server.inspect((record) => {
+    if (record.type === 'created' && record.kind === 'state') seen.push(record.actor);
+  });
+  const state = await of('ada');
+  await state.set('cart', 'a secret value');
+  assert.is(new Set(seen).size, 1);
+  const facts = JSON.stringify(server[INTERNALS].inspection.live(seen[0] ?? '')?.facts?.());
+  assert.match(
+    facts,
+    /"scope":"principal","principal":"ada".*"keys":1,"bytes":20,"values":\[\{"key":"cart","bytes":20\}\]/,
+  );
+  assert.not.match(facts, /secret/);
+  off();
+  await server.close();
 });
 
 test('a change that the store rejects is reported without its name, and one whose outcome is unknown says so', async () => {

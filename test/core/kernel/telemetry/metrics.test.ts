@@ -237,11 +237,11 @@ test('docs/observe.md lists every metric, with its attributes', () => {
   const kinds = { read: 'gauge', gauge: 'gauge', counter: 'counter', histogram: 'histogram' };
   const server = shop();
   // Every family has its line: those without a series by their description.
-  const own = ['sessions', 'tasks', 'handles'].map((name) => `troupe.${name} gauge`);
+  const own = ['sessions', 'tasks', 'handles', 'state.scopes'].map((name) => `troupe.${name} gauge`);
   const clustered = ['nodes', 'cells'].map((name) => `troupe.${name} gauge`);
   const counted = new Metrics().all().map(({ description, type }) => `${description.name} ${kinds[type]}`);
   assert.equal(listed.sort(), [...counted, ...own, ...clustered].sort());
-  for (const name of own) assert.match(server.metrics(), `# TYPE ${name.replace('.', '_')}`);
+  for (const name of own) assert.match(server.metrics(), `# TYPE ${name.replaceAll('.', '_')}`);
 });
 
 test('the delay of the event loop is measured once something reads the metrics', async () => {
