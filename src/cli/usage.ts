@@ -66,7 +66,7 @@ export const USAGE = `Usage: troupe <command>
       the same, and start the server if it is not running
   troupe gateway CONFIG [--http PORT] [--socket PATH]
       offer the MCP servers of a configuration as one server
-  troupe install FILE|DIR [--client NAME] [--print]
+  troupe install [FILE|DIR] [--client NAME] [--print]
       add the server to the configuration of MCP clients; uninstall removes it
   troupe build FILE|DIR
       bundle the views of the server, each into one HTML file

@@ -7,14 +7,18 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
+import { parse } from 'yaml';
 import { installedFrom } from '../../src/cli/setup/installed-from.ts';
+import { withTomlTable } from '../../src/cli/setup/toml-edit.ts';
+import { TROUPE as SOURCES } from '../features/discovery/tree.ts';
 import { compiled } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
 import { troupe as command, type Ran } from './in-process.ts';
@@ -122,7 +126,10 @@ test('an entry is added beside the others, and removed again; each change keeps 
   writeFileSync(file, before);
   writeFileSync(join(cwd, 'server.ts'), '');
   writeFileSync(join(cwd, 'package.json'), '{ "name": "@me/notes" }');
-  const installed = await troupe(['install', 'server.ts', '--client', 'cursor', '--yes', '--', '--fast'], cwd);
+  const installed = await troupe(
+    ['install', 'server.ts', '--client', 'cursor', '--yes', '--name', 'notes', '--', '--fast'],
+    cwd,
+  );
   assert.equal([installed.code, installed.err], [0, '']);
   assert.equal(config(file), {
     mcpServers: {
@@ -132,7 +139,7 @@ test('an entry is added beside the others, and removed again; each change keeps 
     theme: 'dark',
   });
   assert.is(readFileSync(`${file}.troupe-backup`, 'utf8'), before);
-  const removed = await troupe(['uninstall', 'server.ts', '--yes'], cwd);
+  const removed = await troupe(['uninstall', 'server.ts', '--yes', '--name', 'notes'], cwd);
   assert.is(removed.code, 0);
   assert.equal(config(file), { mcpServers: { other: { command: 'x' } }, theme: 'dark' });
   assert.ok(existsSync(`${file}.troupe-backup-1`));
@@ -141,7 +148,7 @@ test('an entry is added beside the others, and removed again; each change keeps 
 test('VS Code reads the transport of an entry, in a file of the directory', async () => {
   const cwd = folder();
   writeFileSync(join(cwd, 'tools.ts'), '');
-  await troupe(['install', 'tools.ts', '--client', 'vscode', '--yes'], cwd);
+  await troupe(['install', 'tools.ts', '--client', 'vscode', '--yes', '--name', 'tools'], cwd);
   assert.equal(config(join(cwd, '.vscode/mcp.json')), {
     servers: { tools: { type: 'stdio', command: 'node', args: [MAIN, 'run', join(cwd, 'tools.ts')] } },
   });
@@ -176,7 +183,7 @@ test('a name that a person cannot read, from the package too, is no name of an e
 test('without a terminal nothing is changed unless --yes allows it', async () => {
   const cwd = folder();
   writeFileSync(join(cwd, 'tools.ts'), '');
-  const { code, err } = await troupe(['install', 'tools.ts', '--client', 'cursor'], cwd);
+  const { code, err } = await troupe(['install', 'tools.ts', '--client', 'cursor', '--name', 'tools'], cwd);
   assert.is(code, 2);
   assert.match(err, 'pass --yes, or --print');
   assert.equal(readdirSync(cwd), ['tools.ts']);
@@ -187,11 +194,11 @@ test('a file with comments keeps them, and a file that is not JSON is left alone
   writeFileSync(join(cwd, 'tools.ts'), '');
   mkdirSync(join(cwd, '.cursor'));
   writeFileSync(join(cwd, '.cursor/mcp.json'), '{ // mine\n "mcpServers": {} }');
-  const { code, err } = await troupe(['install', 'tools.ts', '--client', 'cursor', '--yes'], cwd);
+  const { code, err } = await troupe(['install', 'tools.ts', '--client', 'cursor', '--yes', '--name', 'tools'], cwd);
   assert.equal([code, err], [0, '']);
   assert.match(readFileSync(join(cwd, '.cursor/mcp.json'), 'utf8'), /mine[\s\S]*tools\.ts/);
   writeFileSync(join(cwd, '.cursor/mcp.json'), '{ // mine\n "mcpServers": }');
-  const wrong = await troupe(['install', 'tools.ts', '--client', 'cursor', '--yes'], cwd);
+  const wrong = await troupe(['install', 'tools.ts', '--client', 'cursor', '--yes', '--name', 'tools'], cwd);
   assert.is(wrong.code, 1);
   assert.match(wrong.err, 'mcp.json:2:16: expected a value');
   assert.match(readFileSync(join(cwd, '.cursor/mcp.json'), 'utf8'), '"mcpServers": }');
@@ -203,7 +210,7 @@ test('a folder or a pipe in the place of a configuration is left alone, in words
     writeFileSync(join(cwd, 'tools.ts'), '');
     mkdirSync(join(cwd, '.cursor'));
     make(join(cwd, '.cursor/mcp.json'));
-    const { code, err } = await troupe(['install', 'tools.ts', '--client', 'cursor', '--yes'], cwd);
+    const { code, err } = await troupe(['install', 'tools.ts', '--client', 'cursor', '--yes', '--name', 'tools'], cwd);
     assert.is(code, 1);
     assert.match(err, /mcp\.json: expected a file, got a folder, a pipe or a device/);
   }
@@ -212,6 +219,157 @@ test('a folder or a pipe in the place of a configuration is left alone, in words
 function pipe(path: string): void {
   execFileSync('mkfifo', [path]);
 }
+
+for (const [client, file, before, added] of [
+  [
+    'codex',
+    '.codex/config.toml',
+    '# mine\nmodel = "a" # why\n\n[mcp_servers.other]\ncommand = "x"\n\n# last\n[tui]\nnotes = """\n[mcp_servers.tools]\n"""\n',
+    (text: string) =>
+      assert.match(
+        text,
+        /\n\[mcp_servers\.tools\]\ncommand = "node"\nargs = \[".*", "run", ".*tools\.ts"\]\n\n\[mcp_servers\.tools\.env\]\nKEY = "a=\\"b\\""\n$/,
+      ),
+  ],
+  [
+    'goose',
+    '.config/goose/config.yaml',
+    '# mine\nGOOSE_MODE: auto # why\nextensions:\n  other:\n    enabled: true\n',
+    (text: string) =>
+      assert.equal(parse(text).extensions.tools, {
+        ...{ name: 'tools', type: 'stdio', enabled: true, cmd: 'node' },
+        ...{ args: [MAIN, 'run', /- (\/.*tools\.ts)/.exec(text)?.[1]], envs: { KEY: 'a="b"' }, timeout: 300 },
+      }),
+  ],
+  [
+    'gemini',
+    '.gemini/settings.json',
+    '{\n  // mine\n  "mcpServers": {\n    "other": {} // why\n  }\n}\n',
+    (text: string) => assert.match(text, '"tools": {\n      "command": "node",'),
+  ],
+  [
+    'zed',
+    '.config/zed/settings.json',
+    '// mine\n{\n  "theme": "One", // why\n  "context_servers": { "other": {} },\n}\n',
+    (text: string) => assert.match(text, /"tools": \{\s+"command": "node",/),
+  ],
+  [
+    'opencode',
+    '.config/opencode/opencode.jsonc',
+    '{\n  // mine\n  "mcp": {\n    "other": {} // why\n  }\n}\n',
+    (text: string) =>
+      assert.match(
+        text,
+        /"tools": \{\s+"type": "local",\s+"command": \[\s+"node",[^\]]*\],\s+"enabled": true,\s+"environment": \{\s+"KEY": "a=\\"b\\""/,
+      ),
+  ],
+] as const)
+  test(`${client} gets its entry in ${file}, comments and other entries stay, and uninstall restores the file`, async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'tools.ts'), '');
+    mkdirSync(dirname(join(cwd, file)), { recursive: true });
+    writeFileSync(join(cwd, file), before);
+    const change = (command: string, ...more: string[]): Promise<Ran> =>
+      troupe([command, 'tools.ts', '--client', client, '--name', 'tools', '--yes', ...more], cwd);
+    const installed = await change('install', '--env', 'KEY=a="b"');
+    assert.equal([installed.code, installed.err], [0, '']);
+    const text = readFileSync(join(cwd, file), 'utf8');
+    for (const kept of ['mine', 'why', 'other']) assert.match(text, kept);
+    added(text);
+    const replaced = await change('install', '--env', 'KEY=a="b"');
+    assert.match(replaced.out, 'replaced "tools"');
+    assert.is(readFileSync(join(cwd, file), 'utf8'), text);
+    assert.is((await change('uninstall')).code, 0);
+    const after = readFileSync(join(cwd, file), 'utf8');
+    assert.is(after.replace(/\s+/g, ''), before.replace(/\s+/g, ''));
+    assert.match((await change('uninstall')).out, 'No client has an entry "tools"');
+  });
+
+for (const [what, text, message] of [
+  ['an inline table', 'mcp_servers = {}', 'expected the table [mcp_servers.tools], got mcp_servers = …'],
+  ['an inline entry', '[mcp_servers]\ntools = { command = "x" }', 'got mcp_servers.tools = …'],
+  ['a dotted key', 'mcp_servers.tools.command = "x"', 'got mcp_servers.tools.command = …'],
+  ['a text that does not end', 'a = """\n', 'it ends within a string or an array'],
+  ['a string that does not end', 'a = "b\n', 'a string does not end: a = "b'],
+] as const)
+  test(`the file of Codex with ${what} is left alone, in words`, async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'tools.ts'), '');
+    mkdirSync(join(cwd, '.codex'));
+    writeFileSync(join(cwd, '.codex/config.toml'), text);
+    const { code, err } = await troupe(['install', 'tools.ts', '--client', 'codex', '--name', 'tools', '--yes'], cwd);
+    assert.is(code, 1);
+    assert.match(err, message);
+    assert.match(err, 'Correct the file, or add the entry by hand (--print)');
+    assert.is(readFileSync(join(cwd, '.codex/config.toml'), 'utf8'), text);
+  });
+
+for (const [what, text, expected] of [
+  ['another order', '[mcp_servers.tools.env]\nA = "1"\n\n[b]\n\n[mcp_servers."tools"]\ncommand = "y"\n', '[b]'],
+  [
+    'arrays of several lines',
+    'a = [\n  "[mcp_servers.tools]", # [\n]\n[mcp_servers.tools]\nargs = [\n "x",\n]\n# of c\n[c]\n',
+    'a = [\n  "[mcp_servers.tools]", # [\n]\n# of c\n[c]',
+  ],
+  ['lists of tables', '[mcp_servers.tools]\ncommand = "y"\n[[d]]\ne = 1\n', '[[d]]\ne = 1'],
+] as const)
+  test(`a table of TOML is removed from a file with ${what}`, () => {
+    const { text: left, present } = withTomlTable(text, 'mcp_servers', 'tools', undefined);
+    assert.is(present, true);
+    assert.is(left.trim(), expected);
+  });
+
+test('a damaged file of one client does not keep the others from the server', async () => {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'tools.ts'), '');
+  for (const path of ['.cursor', '.gemini']) mkdirSync(join(cwd, path));
+  writeFileSync(join(cwd, '.cursor/mcp.json'), '{ "mcpServers": ');
+  writeFileSync(join(cwd, '.gemini/settings.json'), '');
+  const { code, out, err } = await troupe(['install', 'tools.ts', '--name', 'tools', '--yes'], cwd);
+  assert.is(code, 1);
+  assert.match(err, /mcp\.json:1:\d+: /);
+  assert.match(out, 'settings.json: added "tools"');
+  assert.is(readFileSync(join(cwd, '.cursor/mcp.json'), 'utf8'), '{ "mcpServers": ');
+});
+
+test('the variables of --env-file and --env are in the entry, --env wins, and a new file is for its owner only', async () => {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'tools.ts'), '');
+  writeFileSync(join(cwd, 'vars'), 'A=1\nB="two words"\n');
+  const args = ['install', 'tools.ts', '--client', 'claude-code', '--name', 'tools', '--yes'];
+  const { code, out } = await troupe([...args, '--env-file', 'vars', '--env', 'A=x=y', '--dev'], cwd);
+  assert.is(code, 0);
+  assert.match(out, 'has the values of A, B now: do not commit secrets');
+  const env = { A: 'x=y', B: 'two words' };
+  assert.equal(config(join(cwd, '.mcp.json')), {
+    mcpServers: { tools: { command: 'node', args: [MAIN, 'dev', join(cwd, 'tools.ts')], env } },
+  });
+  if (process.platform !== 'win32') assert.is(statSync(join(cwd, '.mcp.json')).mode & 0o777, 0o600);
+  for (const [more, message] of [
+    [['--env', 'secret'], /--env: expected KEY=VALUE, such as API_KEY=abc, got no =/],
+    [['--env', '1=secret'], /got the KEY "1"/],
+    [['--env-file', 'gone'], /--env-file: expected a readable file .*gone: ENOENT/],
+  ] as const) {
+    const refused = await troupe([...args, ...more], cwd);
+    assert.is(refused.code, 2);
+    assert.match(refused.err, message);
+    assert.not.match(refused.err, 'secret');
+  }
+});
+
+test('the name of an entry is that of the server, which is started with its variables; a server that does not start has another', async () => {
+  const cwd = folder();
+  const text = "export default createServer({ name: '@me/' + process.env.NAME, version: '1.0.0' });";
+  writeFileSync(join(cwd, 'tools.mjs'), `import { createServer } from '${SOURCES}';\n${text}`);
+  const named = await troupe(['install', 'tools.mjs', '--client', 'cursor', '--yes', '--env', 'NAME=my shop'], cwd);
+  assert.equal([named.code, named.err], [0, '']);
+  assert.match(named.out, 'added "my-shop"');
+  writeFileSync(join(cwd, 'tools.mjs'), "throw new Error('no key');");
+  const other = await troupe(['install', 'tools.mjs', '--client', 'cursor', '--yes'], cwd);
+  assert.is(other.code, 0);
+  assert.match(other.out, 'added "tools"');
+  assert.match(other.err, /the server does not start yet, so its name is unknown \(--name NAME\).*no key/s);
+});
 
 test('a misspelled client gets a suggestion', async () => {
   const cwd = folder();

@@ -8,6 +8,7 @@ import type { Transport } from '../../core/transports/transport.ts';
 import type { Server } from '../../features/server/server.ts';
 import type { ConnectHelp, ConnectWay } from '../../inspector/frames.ts';
 import { type CommandLine, readAddress } from '../command-options.ts';
+import { plainName } from '../setup/plain-name.ts';
 import { inCommand, say, UsageError } from '../usage.ts';
 import { type HttpAddress, openHttp, readHttpAddress } from './http-address.ts';
 
@@ -148,9 +149,4 @@ function httpWays(name: string, url: string): readonly ConnectWay[] {
     { client: 'Cursor', text: config({ url }), file: '~/.cursor/mcp.json' },
     { client: 'Claude Desktop', text: config(remote), file: 'claude_desktop_config.json' },
   ];
-}
-
-/** Replaces the characters of a name that some clients, or a shell, would reject. */
-function plainName(name: string): string {
-  return name.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '') || 'server';
 }

@@ -3,18 +3,24 @@ import { realpathSync } from 'node:fs';
 import { commandFile } from '../../core/kernel/package-files.ts';
 import type { ConnectHelp } from '../../inspector/frames.ts';
 import { processIo } from '../command-io.ts';
-import { CLIENTS, entryName, entryText, type ServerEntry } from './client-config.ts';
+import { CLIENTS, entryName, entryText, MCP_SERVERS, type ServerEntry } from './client-config.ts';
 
-/** The entry that runs a program with this copy of Troupe. */
-export function entryFor(program: string, rest: readonly string[] = []): ServerEntry {
+/** The entry that runs a program with this copy of Troupe. @param command of Troupe @param env variables that the client sets */
+export function entryFor(
+  program: string,
+  rest: readonly string[] = [],
+  command: 'run' | 'dev' = 'run',
+  env: Readonly<Record<string, string>> = {},
+): ServerEntry {
   const main = realpathSync(commandFile());
-  return { command: 'node', args: [main, 'run', program, ...(rest.length > 0 ? ['--', ...rest] : [])] };
+  const args = [main, command, program, ...(rest.length > 0 ? ['--', ...rest] : [])];
+  return { command: 'node', args, ...(Object.keys(env).length > 0 && { env }) };
 }
 
 /** Tells a person who started a stdio server in a terminal how a client is connected. */
 export function connectLines(program: string, rest: readonly string[]): string {
   const name = entryName(program);
-  const entry = entryText({ member: 'mcpServers' }, name, entryFor(program, rest));
+  const entry = entryText({ form: MCP_SERVERS }, name, entryFor(program, rest));
   return `troupe run: serving MCP on stdin and stdout, for one client. Give a client this entry:
 
 ${entry}
