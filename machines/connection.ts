@@ -24,6 +24,8 @@ export type ConnectionEvent =
   | { type: 'legacy' }
   /** The server does not answer the probe: it is legacy and ignores it, or it is slow. */
   | { type: 'silent' }
+  /** The server answers the probe after `initialize` was sent. */
+  | { type: 'answered late' }
   /** The server rejects `initialize`. */
   | { type: 'rejected' }
   /** The server rejects the revision of the probe and names a common one: the probe is sent again, once. */
@@ -167,7 +169,10 @@ export const connectionMachine = setup({
         },
         guessing: {
           description: '`initialize` waits for its response from a server that was silent',
-          on: { rejected: { target: 'reprobing', description: 'it was slow, and is not legacy' } },
+          on: {
+            rejected: { target: 'reprobing', description: 'it was slow, and is not legacy' },
+            'answered late': { target: '#connection.connecting', description: 'it was slow, and is modern' },
+          },
         },
         initializing: {
           description: '`initialize` waits for its response',

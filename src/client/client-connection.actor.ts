@@ -534,7 +534,8 @@ class ClientConnection implements Behaviour<ClientMail> {
   }
 
   #discovered(result: unknown): void {
-    if (!this.#probing && this.state() !== 'negotiating.guessing') return;
+    if (this.state() === 'negotiating.guessing') return this.#answeredLate(result);
+    if (!this.#probing) return;
     if (!isObject(result) || !Array.isArray(result.supportedVersions)) return this.#legacyServer();
     const versions: readonly unknown[] = result.supportedVersions;
     if (!versions.some(isModernRevision)) {
@@ -543,6 +544,20 @@ class ClientConnection implements Behaviour<ClientMail> {
     }
     const meta = isObject(result._meta) ? result._meta : {};
     this.#ready(this.#describe(LATEST_MODERN, 'modern', result, meta[META.serverInfo]));
+  }
+
+  /**
+   * The server reads `initialize` next, and may then take the whole connection for one of the legacy era: it gets another one, on
+   * which only the probe is sent.
+   */
+  #answeredLate(result: unknown): void {
+    const versions: unknown = isObject(result) ? result.supportedVersions : undefined;
+    if (!Array.isArray(versions) || !versions.some(isModernRevision)) return;
+    this.#retireChannel();
+    const lost = this.#requests.drain();
+    this.#expected = 'modern';
+    this.#step({ type: 'answered late' });
+    this.#lose(lost, { reason: 'closed', message: 'the server is asked again', carriedOut: 'no' });
   }
 
   get #probing(): boolean {

@@ -21,6 +21,11 @@ const test = suite('the client');
 
 const MESSAGES = [{ role: 'user', content: { type: 'text', text: 'add' } }] as const;
 const ERAS = ['legacy', 'modern'] as const;
+const LEGACY_SERVER = {
+  protocolVersion: '2025-11-25',
+  capabilities: { tools: {} },
+  serverInfo: { name: 's', version: '1' },
+};
 type Way = (from: Reachable) => ConnectTarget | Reachable['server'];
 const WAYS: Readonly<Record<string, Way>> = {
   memory: ({ server }) => server,
@@ -365,6 +370,72 @@ test('a local server that is remembered as modern may answer slowly, and stays m
   server.close();
   rmSync(folder, { recursive: true });
 });
+
+for (const initialize of [true, false])
+  test(`a local server that answers the probe late, and ${initialize ? 'accepts' : 'rejects'} initialize, is opened again for the modern era`, async () => {
+    const clock = new SimulatedClock();
+    const sent: string[] = [];
+    let guessed = (): void => {};
+    let asked = (): void => {};
+    const probe = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
+    const both = new Promise<void>((resolve) => {
+      guessed = resolve;
+    });
+    const discovered = { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: {}, ttlMs: 0 };
+    let read: (() => void) | undefined;
+    const channel = (): Channel => {
+      const waiting: (() => void)[] = [];
+      let answer: (message: object) => void = () => {};
+      return {
+        kind: 'stream',
+        open(host) {
+          if (sent.length > 0) sent.push('');
+          answer = (message) =>
+            host.send({ type: 'text', text: JSON.stringify({ jsonrpc: '2.0', ...message }), about: undefined });
+          host.send({ type: 'opened' });
+        },
+        send({ text }) {
+          const { id, method, params } = JSON.parse(text);
+          sent.push(`${method} ${Object(params)._meta?.['io.modelcontextprotocol/protocolVersion'] ?? ''}`.trim());
+          const respond = (): void => {
+            if (method === 'server/discover') answer({ id, result: discovered });
+            else if (method === 'initialize' && !initialize) answer({ id, error: { code: -32601, message: 'no' } });
+            else if (method === 'initialize') answer({ id, result: { ...LEGACY_SERVER } });
+            else if (id !== undefined) answer({ id, result: { resultType: 'complete', content: [] } });
+          };
+          if (read === undefined) waiting.push(respond);
+          else respond();
+          if (method === 'server/discover') asked();
+          if (method !== 'initialize') return;
+          read = () => {
+            for (const each of waiting.splice(0)) each();
+          };
+          guessed();
+        },
+        abandon() {},
+        answered() {},
+        async close() {},
+      };
+    };
+    const connecting = connect({ channel, name: 'slow' }, { clock, log() {} });
+    await probe;
+    await clock.advance(3_000);
+    await both;
+    read?.();
+    const client = await connecting;
+    assert.is(client.server.era, 'modern');
+    await client.call('work');
+    assert.equal(sent, [
+      'server/discover 2026-07-28',
+      'initialize',
+      '',
+      'server/discover 2026-07-28',
+      'tools/call 2026-07-28',
+    ]);
+    await client.close();
+  });
 
 for (const eras of ['auto', 'legacy', 'modern'] as const)
   test(`a server that asks to try again later is not taken for one of the other era (eras: ${eras})`, async () => {

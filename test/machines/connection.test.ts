@@ -25,6 +25,7 @@ const EVENTS: readonly ConnectionEvent[] = [
   { type: 'opened', era: 'modern' },
   { type: 'legacy' },
   { type: 'silent' },
+  { type: 'answered late' },
   { type: 'rejected' },
   { type: 'other revision' },
   { type: 'probe killed' },

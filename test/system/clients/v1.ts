@@ -30,13 +30,18 @@ export function connectV1Sse(served: Served, revision: LegacyRevision): Promise<
   return connected(new SSEClientTransport(wire.url, { fetch: wire.fetch }), wire);
 }
 
-/** @param goodbye what the client is to say before it closes */
+/**
+ * @param goodbye what the client is to say before it closes
+ * @param prepare what it declares and answers, before it connects
+ */
 export async function connected<W extends Wire>(
   transport: StdioClientTransport | StreamableHTTPClientTransport | SSEClientTransport,
   wire: W,
   goodbye: () => Promise<void> = async () => {},
+  prepare: (client: Client) => void = () => {},
 ): Promise<OfficialClient<W>> {
   const client = new Client({ name: 'official-v1', version: '1.32' });
+  prepare(client);
   const heard: Loose[] = [];
   client.fallbackNotificationHandler = async (notification) => void heard.push(notification);
   let agreed = '';

@@ -31,12 +31,16 @@ export function connectV2Http(served: Served, negotiation: Negotiation): Promise
   return connected(transport, wire, negotiation, () => transport.terminateSession());
 }
 
-/** @param goodbye what the client is to say before it closes */
-async function connected<W extends Wire>(
+/**
+ * @param goodbye what the client is to say before it closes
+ * @param prepare what it declares and answers, before it connects
+ */
+export async function connected<W extends Wire>(
   transport: StdioClientTransport | StreamableHTTPClientTransport,
   wire: W,
   negotiation: Negotiation,
   goodbye: () => Promise<void> = async () => {},
+  prepare: (client: Client) => void = () => {},
 ): Promise<OfficialClient<W>> {
   const client = new Client(
     { name: 'official-v2', version: '2.4' },
@@ -45,6 +49,7 @@ async function connected<W extends Wire>(
       ...(isLegacy(negotiation) ? { supportedProtocolVersions: [negotiation.initialize] } : {}),
     },
   );
+  prepare(client);
   const heard: Loose[] = [];
   client.fallbackNotificationHandler = async (notification) => void heard.push(notification);
   await client.connect(transport);
