@@ -7,7 +7,6 @@ import type { ClientFacts, SessionFacts } from '../messages/client-facts.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { describe, isJsonObject, type JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
-import { ANONYMOUS } from '../protocol/principals.ts';
 import { type ClientCapabilities, LOG_LEVELS, type LogLevel } from '../protocol/types.ts';
 import { showsViews } from '../protocol/views.ts';
 import { notifyAborted } from '../requests/active-request.ts';
@@ -50,7 +49,7 @@ export interface CallOwner {
   readonly principal: string;
   /** Its session; undefined for a modern client. */
   readonly session: SessionFacts | undefined;
-  /** Callers who neither sign in nor have sessions are one owner, and several clients. */
+  /** Several clients may be this owner: those of a principal without sessions. */
   readonly several: boolean;
 }
 
@@ -83,7 +82,7 @@ export function callOwnerOf(
   const of = { capabilities, principal, session };
   // A connection that is not shared belongs to one client.
   if (!exchange) return { ...of, key: requests.address, several: false };
-  return { ...of, key: `principal/${principal}`, several: principal === ANONYMOUS };
+  return { ...of, key: `principal/${principal}`, several: true };
 }
 
 /** Returns the client on whose behalf a handler makes calls elsewhere. */

@@ -188,6 +188,22 @@ test('a tool that a login adds is held until it is approved, as any other', asyn
   await close();
 });
 
+test('a tool that a login adds is found and called by its owner only where tools are found by search', async () => {
+  const { connect, close } = await stage(logsIn, { expose: 'search' });
+  const [ada, bob] = [await connect('legacy'), await connect('legacy')];
+  const through = async (client: Client, name: string, args: object): Promise<string> =>
+    textOf(await client.call(name, { ...args })).trim();
+  const found = (client: Client): Promise<string> => through(client, 'find_tools', { query: 'secret for members' });
+  const called = (client: Client): Promise<string> =>
+    through(client, 'call_tool', { name: 'shop_secret' }).catch(String);
+  assert.is(await through(ada, 'call_tool', { name: 'shop_login' }), 'welcome');
+  await until(async () => (await found(ada)).includes('shop_secret'));
+  assert.not.match(await found(bob), 'shop_secret');
+  assert.is(await called(ada), 'the secret');
+  assert.match(await called(bob), 'find_tools has no tool "shop_secret"');
+  await close();
+});
+
 test('a tool that a login adds ends with the process that has it', async () => {
   const { connect, made, close } = await stage(logsIn);
   const ada = await connect('legacy');
