@@ -2,8 +2,9 @@
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { isObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
-import { type Clock, createServer, type Limits, type Server } from '../../../src/index.ts';
+import type { Clock, Limits, Server } from '../../../src/index.ts';
 import { SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
+import { loggedServer } from '../../harness/memory.ts';
 
 export interface Stage {
   readonly server: Server;
@@ -13,15 +14,8 @@ export interface Stage {
 
 /** Offers the tool `good`, and the resources `doc://1` and `doc://{id}`; no prompts. */
 export function stage(limits: Partial<Limits> = {}, time?: Clock): Stage {
-  const told: string[] = [];
   const clock = new SimulatedClock();
-  const server = createServer({
-    name: 'changing',
-    version: '1.0.0',
-    clock: time ?? clock,
-    limits,
-    log: (level, message) => void told.push(`${level}: ${message}`),
-  });
+  const { server, logged: told } = loggedServer({ name: 'changing', clock: time ?? clock, limits });
   offer(server);
   return { server, clock, told };
 }

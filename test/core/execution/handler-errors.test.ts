@@ -16,6 +16,7 @@ import { connect, ErrorResponse, type TestClient, type TestClientOptions } from 
 import { Tree } from '../../features/discovery/tree.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
+import { loggedServer } from '../../harness/memory.ts';
 
 const test = suite('errors of handlers');
 const heavy = new URL(moduleUrl('test/fixtures/supervision/heavy.ts'));
@@ -37,13 +38,7 @@ interface Stage {
 }
 
 async function stage(options: Partial<ServerOptions> = {}, as: TestClientOptions = {}): Promise<Stage> {
-  const log: string[] = [];
-  const server = createServer({
-    name: 'errors',
-    version: '1.0.0',
-    log: (level, message) => void log.push(`${level}: ${message}`),
-    ...options,
-  });
+  const { server, logged: log } = loggedServer({ name: 'errors', ...options });
   for (const [name, fail] of [
     ['secret', secret],
     ['told', forModel],

@@ -2,16 +2,10 @@
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { text as textOf } from 'node:stream/consumers';
 import { z } from 'zod';
-import {
-  type Context,
-  createServer,
-  type HttpOptions,
-  http,
-  type Server,
-  type ServerOptions,
-} from '../../../src/index.ts';
+import { type Context, type HttpOptions, http, type Server, type ServerOptions } from '../../../src/index.ts';
 import { type PendingArrival, wait } from '../../../src/testing/arrivals.ts';
-import { SimulatedClock } from '../../../src/testing/testing.ts';
+import type { SimulatedClock } from '../../../src/testing/testing.ts';
+import { timedServer } from '../../harness/memory.ts';
 import { HANG_MS } from '../../harness/wait.ts';
 import { EventReader, type Message } from './sse.ts';
 
@@ -56,13 +50,12 @@ export async function serveHttp(
   define: (server: Server) => void = () => {},
 ): Promise<Stage> {
   const { server: serverOptions, ...httpOptions } = options;
-  const told: string[] = [];
-  const clock = new SimulatedClock();
-  const server = createServer({
-    name: 'http',
-    version: '1.0.0',
+  const {
+    server,
     clock,
-    log: (level, message) => void told.push(`${level}: ${message}`),
+    logged: told,
+  } = timedServer({
+    name: 'http',
     ...serverOptions,
   });
   const calls = new Meeting<HeldCall>();

@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createServer, type Server, type SocketOptions, socket } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
+import { loggedServer } from '../../harness/memory.ts';
 
 const test = suite('socket');
 const posix = process.platform !== 'win32';
@@ -104,12 +105,7 @@ interface Stage {
 }
 
 async function stage(options: SocketOptions = {}, path = freshPath()): Promise<Stage> {
-  const told: string[] = [];
-  const server = createServer({
-    name: 'socket',
-    version: '1.0.0',
-    log: (level, message) => void told.push(`${level}: ${message}`),
-  });
+  const { server, logged: told } = loggedServer({ name: 'socket' });
   let release = (): void => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;

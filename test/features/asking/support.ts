@@ -2,8 +2,9 @@
 
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
-import { createServer, type Server, type ServerOptions } from '../../../src/index.ts';
+import type { Server, ServerOptions } from '../../../src/index.ts';
 import { connect, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
+import { loggedServer } from '../../harness/memory.ts';
 
 export const SECRET = 'a secret that is long enough to be one of this server';
 /** What a client declares that can be asked anything. */
@@ -17,15 +18,7 @@ export interface Stage {
 }
 
 export function stage(options: Partial<ServerOptions> = {}, clock = new SimulatedClock()): Stage {
-  const told: string[] = [];
-  const server = createServer({
-    name: 'asking',
-    version: '1.0.0',
-    clock,
-    keys: [SECRET],
-    log: (level, message) => void told.push(`${level}: ${message}`),
-    ...options,
-  });
+  const { server, logged: told } = loggedServer({ name: 'asking', clock, keys: [SECRET], ...options });
   return { server, clock, told };
 }
 

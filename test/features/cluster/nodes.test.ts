@@ -9,11 +9,12 @@ import { isObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../../src/core/protocol/task-params.ts';
 import { sharesOf } from '../../../src/features/cluster/shares.ts';
-import { createServer, http, type Server } from '../../../src/index.ts';
+import { http, type Server } from '../../../src/index.ts';
 import { call, send } from '../../core/http/modern.ts';
 import { type Answer, ask, type Message, openSession, type Session } from '../../core/http/support.ts';
 import { compiled } from '../../harness/compiled.ts';
 import { conclusive, suite, timeLimit } from '../../harness/door.ts';
+import { loggedServer } from '../../harness/memory.ts';
 import { MemoryDatabase, type MemoryProcess } from '../../harness/memory-nodes.ts';
 import { until } from '../../harness/wait.ts';
 import { orderMachine, orderOptions } from '../machines/shop.ts';
@@ -41,13 +42,11 @@ test.after(async () => {
 
 async function start(database: MemoryDatabase, name: string, spread?: 'session'): Promise<Node> {
   const process = database.process(name);
-  const told: string[] = [];
   const ran: string[] = [];
   const ends: (() => void)[] = [];
-  const server = createServer({
+  const { server, logged: told } = loggedServer({
     ...{ name: 'shop', version: '1.0.0', store: process.store },
     cluster: { listen: '127.0.0.1:0', secret: SECRET, spread },
-    log: (level, message) => void told.push(`${level}: ${message}`),
     limits: { graceMs: 1_000 },
   });
   server.machine('order', orderMachine, orderOptions);

@@ -1,8 +1,9 @@
 /** Discovery: what loads is served, what does not is reported, and loading again replaces what the same files offered. */
 import * as assert from 'uvu/assert';
-import { createServer, type Server } from '../../../src/index.ts';
+import type { Server } from '../../../src/index.ts';
 import { connect, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { loggedServer } from '../../harness/memory.ts';
 import { TROUPE, Tree, toolModule } from './tree.ts';
 
 const test = suite('discovery');
@@ -13,13 +14,7 @@ interface Stage {
 }
 
 function stage(): Stage {
-  const log: string[] = [];
-  const server = createServer({
-    name: 'discovery',
-    version: '1.0.0',
-    offers: ['tools', 'resources', 'prompts'],
-    log: (level, message) => void log.push(`${level}: ${message}`),
-  });
+  const { server, logged: log } = loggedServer({ name: 'discovery', offers: ['tools', 'resources', 'prompts'] });
   return { server, log };
 }
 

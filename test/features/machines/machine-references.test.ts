@@ -16,6 +16,7 @@ import {
 } from 'xstate';
 import { createServer, elicit, type ServerOptions } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
+import { loggedServer } from '../../harness/memory.ts';
 
 const test = suite('the references of a machine');
 
@@ -24,13 +25,7 @@ const SOON = Object({ delay: 'soon' });
 const EVENTS = { events: { go: true } } as const;
 
 function register(machine: AnyStateMachine, options: object = EVENTS, more: Partial<ServerOptions> = {}) {
-  const log: string[] = [];
-  const server = createServer({
-    name: 'm',
-    version: '1.0.0',
-    log: (level, message) => void log.push(`${level}: ${message}`),
-    ...more,
-  });
+  const { server, logged: log } = loggedServer({ name: 'm', ...more });
   let error: unknown;
   try {
     Reflect.apply(server.machine, server, ['m', machine, options]);

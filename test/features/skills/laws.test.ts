@@ -4,9 +4,10 @@ import { dirname } from 'node:path';
 import fc from 'fast-check';
 import * as assert from 'uvu/assert';
 import { suite } from '../../harness/door.ts';
+import { loggedServer } from '../../harness/memory.ts';
 import { atScale } from '../../harness/scale.ts';
 import { Tree } from '../discovery/tree.ts';
-import { officialHost, quietServer, readAll } from './support.ts';
+import { officialHost, readAll } from './support.ts';
 
 const test = suite('skills (laws)');
 
@@ -102,7 +103,7 @@ test('the official host accepts each entry, finds its frontmatter, and verifies 
         files += Number(put(tree, `${name}/SKILL.md`, manifestOf(name, made)));
         for (const [file, bytes] of Object.entries(made.files)) files += Number(put(tree, `${name}/${file}`, bytes));
       }
-      const { server, logged } = quietServer();
+      const { server, logged } = loggedServer();
       await server.skills(tree.path, { watch: false, strict: true });
       const host = await officialHost(server, '2026-07-28');
       assert.is(await readAll(host), files);

@@ -6,7 +6,8 @@ import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import { ErrorCode, elicitWith, type Server } from '../../../src/index.ts';
 import { connect, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { officialHost, quietServer, readAll } from './support.ts';
+import { loggedServer } from '../../harness/memory.ts';
+import { officialHost, readAll } from './support.ts';
 
 const test = suite('manuals of machines');
 
@@ -48,7 +49,7 @@ const OPTIONS = {
 const ADDRESS = 'skill://shop/order/SKILL.md';
 
 function served(options: object = {}): Server {
-  const { server } = quietServer();
+  const { server } = loggedServer({ name: 'shop' });
   server.machine('order', order, { ...OPTIONS, ...options });
   return server;
 }
@@ -123,7 +124,7 @@ test('changes with the machine, and is withdrawn with it', async () => {
 });
 
 test('is hidden while its machine is disabled', async () => {
-  const { server } = quietServer();
+  const { server } = loggedServer({ name: 'shop' });
   server.machine('order', order, OPTIONS);
   const client = await connect(server);
   server.machines.disable('order');
@@ -143,7 +144,7 @@ test('needs the scopes of its machine', async () => {
 });
 
 test('its name is made of the names of the server and of the machine', async () => {
-  const { server } = quietServer({ name: 'Shop № 1 (Tea)' });
+  const { server } = loggedServer({ name: 'Shop № 1 (Tea)' });
   server.machine('Tea_Order.v2', order, OPTIONS);
   const client = await connect(server);
   assert.equal(await listed(client), ['skill://shop-1-tea/tea-order-v2/SKILL.md']);
@@ -155,7 +156,7 @@ test('its name is made of the names of the server and of the machine', async () 
 });
 
 test('a server whose machines have no manual has no skills', async () => {
-  const { server } = quietServer();
+  const { server } = loggedServer({ name: 'shop' });
   server.machine('order', order, { ...OPTIONS, skill: undefined });
   const client = await connect(server);
   assert.not('extensions' in Object((await client.modern('server/discover')).capabilities));

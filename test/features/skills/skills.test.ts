@@ -9,8 +9,9 @@ import { readBytes, scanSkills } from '../../../src/features/skills/skill-scan.t
 import { ErrorCode } from '../../../src/index.ts';
 import { connect, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { loggedServer } from '../../harness/memory.ts';
 import type { Tree } from '../discovery/tree.ts';
-import { officialHost, quietServer, readAll, skillFile, skillTree } from './support.ts';
+import { officialHost, readAll, skillFile, skillTree } from './support.ts';
 
 const test = suite('skills');
 
@@ -60,7 +61,7 @@ async function children(client: TestClient, uri: string): Promise<readonly strin
 }
 
 test('a server without skills has none of their methods, and does not announce them', async () => {
-  const { server } = quietServer();
+  const { server } = loggedServer();
   server.resource('app://one', () => 'one');
   const client = await connect(server);
   assert.not('extensions' in Object((await client.modern('server/discover')).capabilities));
@@ -74,7 +75,7 @@ test('a server without skills has none of their methods, and does not announce t
 
 test('lists the skills of a folder in every revision, with every file, once', async () => {
   const tree = skillTree(FILES);
-  const { server, logged } = quietServer();
+  const { server, logged } = loggedServer();
   const { skills, problems } = await server.skills(tree.path, { watch: false });
   assert.equal(skills, [
     { name: 'sheet', uri: 'skill://office/sheet/SKILL.md' },
@@ -111,7 +112,7 @@ test('lists the skills of a folder in every revision, with every file, once', as
 });
 
 test('only SKILL.md is in the list of resources, with the name and description of its frontmatter', async () => {
-  const { server } = quietServer();
+  const { server } = loggedServer();
   await server.skills(skillTree(FILES).path, { watch: false });
   const client = await connect(server);
   const { resources } = await client.modern('resources/list');
@@ -128,7 +129,7 @@ test('only SKILL.md is in the list of resources, with the name and description o
 
 test('lists directories page by page, and rejects what is no directory', async () => {
   const tree = skillTree({ ...FILES, 'pdf/z.md': 'z' });
-  const { server } = quietServer({ limits: { pageSize: 2 } });
+  const { server } = loggedServer({ limits: { pageSize: 2 } });
   await server.skills(tree.path, { watch: false });
   const client = await connect(server);
   const send = asked(client);
@@ -166,7 +167,7 @@ test('S-60: serves nothing that is no file of a skill, and makes no path of an a
   const tree = skillTree({ ...FILES, 'secret.txt': 'secret' });
   symlinkSync(tree.at('secret.txt'), tree.at('pdf/link.txt'));
   symlinkSync(tree.path, tree.at('pdf/loop'));
-  const { server } = quietServer();
+  const { server } = loggedServer();
   await server.skills(tree.path, { watch: false });
   const client = await connect(server);
   const { skill } = await client.modern('skills/get', { uri: 'skill://pdf/SKILL.md' });
@@ -197,7 +198,7 @@ for (const revision of ['2025-11-25', '2026-07-28'] as const)
     writeFileSync(tree.at('pdf/picture.png'), Buffer.from([0x89, 0x50, 0, 0xff]));
     // Bytes that a decoder may lose.
     writeFileSync(tree.at('pdf/mark.txt'), Buffer.from('\uFEFFmark\r\n'));
-    const { server } = quietServer();
+    const { server } = loggedServer();
     await server.skills(tree.path, { watch: false });
     const host = await officialHost(server, revision);
     assert.ok(host.skills.supported && host.skills.directoryRead);
@@ -217,7 +218,7 @@ for (const revision of ['2025-11-25', '2026-07-28'] as const)
 
 test('S-61: a read returns the bytes of the current entry, whichever file has changed', async () => {
   const tree = skillTree(FILES);
-  const { server, logged } = quietServer();
+  const { server, logged } = loggedServer();
   await server.skills(tree.path, { watch: false });
   const client = await connect(server);
   const read = async (uri: string): Promise<string> =>
@@ -247,7 +248,7 @@ test('S-61: a read returns the bytes of the current entry, whichever file has ch
 
 test('S-60: a link in the place of a file is not followed', async () => {
   const tree = skillTree({ ...FILES, 'secret.txt': '# Forms\r\n' });
-  const { server } = quietServer();
+  const { server } = loggedServer();
   await server.skills(tree.path, { watch: false });
   const client = await connect(server);
   unlinkSync(tree.at('pdf/references/FORMS.md'));
@@ -351,7 +352,7 @@ for (const [what, text, message] of INVALID)
   test(`a SKILL.md with ${what} is left out and reported with its line; the other skills are served`, async () => {
     const tree = skillTree({ 'fill/SKILL.md': skillFile('fill'), 'pdf/x.md': 'x' });
     writeFileSync(tree.at('pdf/SKILL.md'), text);
-    const { server, logged } = quietServer();
+    const { server, logged } = loggedServer();
     const { problems, skills } = await server.skills(tree.path, { watch: false });
     assert.equal(skills, [{ name: 'fill', uri: 'skill://fill/SKILL.md' }]);
     assert.is(problems.length, 1);
@@ -363,7 +364,7 @@ for (const [what, text, message] of INVALID)
     const client = await connect(server);
     assert.match(await refusal(client.modern('resources/read', { uri: 'skill://pdf/x.md' })), /not found/);
     await server.close();
-    const strict = quietServer().server;
+    const strict = loggedServer().server;
     assert.match(await refusal(strict.skills(tree.path, { watch: false, strict: true })), message);
     // The program has handled the error.
     await connect(strict);
@@ -372,10 +373,10 @@ for (const [what, text, message] of INVALID)
 
 test('a server does not listen without a folder that its program does not await', async () => {
   const tree = skillTree({ 'pdf/SKILL.md': 'nothing' });
-  const { server } = quietServer();
+  const { server } = loggedServer();
   void server.skills(tree.path, { watch: false, strict: true });
   assert.match(await refusal(connect(server)), /pdf\/SKILL\.md:1: expected a first line/);
-  const missing = quietServer().server;
+  const missing = loggedServer().server;
   void missing.skills(tree.at('none'));
   assert.match(await refusal(connect(missing)), /expected a folder, found nothing/);
 });
@@ -391,7 +392,7 @@ test('a skill with too many files or bytes, or a name that hosts reject, is left
     'good/SKILL.md': skillFile('good'),
   });
   writeFileSync(tree.at('large/a.bin'), Buffer.alloc(16_777_217));
-  const { server, logged } = quietServer();
+  const { server, logged } = loggedServer();
   const { skills } = await server.skills(tree.path, { watch: false });
   assert.equal(
     skills.map(({ name }) => name),
@@ -430,7 +431,7 @@ test('skills in folders of each other share their files, and each checks the nam
 
 test('several folders, prefixes, and a folder that is a skill itself; an address that is taken is left out', async () => {
   const tree = skillTree({ 'one/pdf/SKILL.md': skillFile('pdf'), 'two/pdf/SKILL.md': skillFile('pdf') });
-  const { server, logged } = quietServer();
+  const { server, logged } = loggedServer();
   await server.skills(tree.at('one'), { watch: false });
   await server.skills(tree.at('two'), { watch: false, prefix: 'acme/office' });
   await server.skills(tree.at('two/pdf'), { watch: false, prefix: 'solo' });
@@ -455,7 +456,7 @@ test('several folders, prefixes, and a folder that is a skill itself; an address
 
 test('rejects a folder that is not there, and invalid options', async () => {
   const tree = skillTree(FILES);
-  const { server } = quietServer();
+  const { server } = loggedServer();
   const fails = async (path: string | URL, options: object, message: RegExp): Promise<void> =>
     assert.match(await refusal(server.skills(path, options)), message);
   await fails(tree.at('none'), {}, /none: expected a folder, found nothing/);
@@ -473,7 +474,7 @@ test('rejects a folder that is not there, and invalid options', async () => {
 
 test('a change of a file reaches clients: new skills, new descriptions, and files that they watch', async () => {
   const tree = skillTree(FILES);
-  const { server } = quietServer({ limits: { gatherMs: 1 } });
+  const { server } = loggedServer({ limits: { gatherMs: 1 } });
   const registered = await server.skills(tree.path);
   const client = await connect(server);
   await client.initialize('2025-11-25');
@@ -506,7 +507,7 @@ test('a change of a file reaches clients: new skills, new descriptions, and file
 
 test('reload reads a folder that is not watched; the list of resources changes only with a name or a description', async () => {
   const tree = skillTree(FILES);
-  const { server } = quietServer({ limits: { gatherMs: 1 } });
+  const { server } = loggedServer({ limits: { gatherMs: 1 } });
   const registered = await server.skills(tree.path, { watch: false });
   const changed: unknown[] = [];
   server.inspect((record) => {
@@ -533,7 +534,7 @@ test('reload reads a folder that is not watched; the list of resources changes o
 
 test('caching hints are those of the folders: the shortest time, and private if one is', async () => {
   const tree = skillTree({ 'one/pdf/SKILL.md': skillFile('pdf'), 'two/fill/SKILL.md': skillFile('fill') });
-  const { server } = quietServer({ listTtlMs: 60_000 });
+  const { server } = loggedServer({ listTtlMs: 60_000 });
   await server.skills(tree.at('one'), { watch: false, ttlMs: 5_000, cacheScope: 'public' });
   await server.skills(tree.at('two'), { watch: false, cacheScope: 'private' });
   const send = asked(await connect(server));
@@ -552,7 +553,7 @@ test('caching hints are those of the folders: the shortest time, and private if 
 
 test('S-62: scopes and rules decide about skills, their files and their directories', async () => {
   const tree = skillTree(FILES);
-  const { server } = quietServer();
+  const { server } = loggedServer();
   await server.skills(tree.at('pdf'), { watch: false, scopes: ['forms'] });
   await server.skills(tree.at('office'), {
     watch: false,
@@ -587,7 +588,7 @@ test('S-62: scopes and rules decide about skills, their files and their director
 });
 
 test('middleware sees the requests about skills, and may answer them', async () => {
-  const { server } = quietServer();
+  const { server } = loggedServer();
   await server.skills(skillTree(FILES).path, { watch: false });
   const seen: string[] = [];
   server.use(async (call, _ctx, next) => {

@@ -1,7 +1,7 @@
 /** Folders of skills, and the official host of skills as their reader. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills';
-import { createServer, type Server, type ServerOptions } from '../../../src/index.ts';
+import type { Server } from '../../../src/index.ts';
 import { Tree } from '../discovery/tree.ts';
 
 /** The text of a SKILL.md. */
@@ -12,21 +12,6 @@ export function skillFile(name: string, description = `Does ${name}`, more = '')
 /** A folder with these skills: the text of each file by its path. */
 export function skillTree(files: Readonly<Record<string, string>>): Tree {
   return new Tree(files);
-}
-
-/** A server, and what it logs. */
-export function quietServer(options: Partial<ServerOptions> = {}): {
-  readonly server: Server;
-  readonly logged: string[];
-} {
-  const logged: string[] = [];
-  const server = createServer({
-    name: 'shop',
-    version: '1.0.0',
-    log: (level, message) => void logged.push(`${level}: ${message}`),
-    ...options,
-  });
-  return { server, logged };
 }
 
 export interface Host {

@@ -3,8 +3,9 @@ import * as z from 'zod';
 import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { META } from '../../../src/core/protocol/meta.ts';
 import { TASKS_EXTENSION } from '../../../src/core/protocol/task-params.ts';
-import { createServer, type Limits, memory, type Server } from '../../../src/index.ts';
-import { SimulatedClock, settled, TestClient } from '../../../src/testing/testing.ts';
+import { type Limits, memory, type Server } from '../../../src/index.ts';
+import { type SimulatedClock, settled, TestClient } from '../../../src/testing/testing.ts';
+import { timedServer } from '../../harness/memory.ts';
 import { textOf } from '../../harness/results.ts';
 import { wireChecker } from '../../harness/wire.ts';
 
@@ -37,14 +38,13 @@ export interface Stage {
 }
 
 export async function stage(limits: Partial<Limits> = {}): Promise<Stage> {
-  const told: string[] = [];
-  const clock = new SimulatedClock();
-  const server = createServer({
-    name: 'tasks',
-    version: '1.0.0',
+  const {
+    server,
     clock,
+    logged: told,
+  } = timedServer({
+    name: 'tasks',
     limits,
-    log: (level, message) => void told.push(`${level}: ${message}`),
   });
   const { transport, connect } = memory();
   await server.listen(transport);

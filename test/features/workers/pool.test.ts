@@ -2,10 +2,11 @@
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
-import { createServer, ErrorCode, type Server, type ServerOptions } from '../../../src/index.ts';
+import { ErrorCode, type Server, type ServerOptions } from '../../../src/index.ts';
 import { connect, type TestClient } from '../../../src/testing/testing.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
+import { loggedServer } from '../../harness/memory.ts';
 import { assertFigure } from '../../harness/pace.ts';
 import { errorResponse } from '../../harness/results.ts';
 import { atScale, PROOF } from '../../harness/scale.ts';
@@ -21,13 +22,7 @@ interface Stage {
 }
 
 async function stage(options: Partial<ServerOptions> = {}, timeoutMs = 20_000): Promise<Stage> {
-  const told: string[] = [];
-  const server = createServer({
-    name: 'threads',
-    version: '1.0.0',
-    log: (level, message) => void told.push(`${level}: ${message}`),
-    ...options,
-  });
+  const { server, logged: told } = loggedServer({ name: 'threads', ...options });
   server.tool('heavy', { input: z.object({ what: z.string() }), cpu: heavy, timeoutMs });
   server.tool('other', { input: z.object({ what: z.string() }), cpu: heavy });
   server.tool('light', {}, () => 'here');

@@ -10,6 +10,7 @@ import { startWatchdog } from '../../../src/features/workers/watchdog.ts';
 import { createServer } from '../../../src/index.ts';
 import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { loggedServer } from '../../harness/memory.ts';
 import { assertFigure } from '../../harness/pace.ts';
 import { elapse, until } from '../../harness/wait.ts';
 import { Hosted } from './hosted.ts';
@@ -23,13 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), 'troupe-watchdog-'));
 test.after(() => rmSync(folder, { recursive: true }));
 
 test('R-13: a handler that blocks the loop beyond the soft limit is logged, with its tool and where it is', async () => {
-  const told: string[] = [];
-  const server = createServer({
-    name: 'soft',
-    version: '1.0.0',
-    watchdog: { softMs: 150 },
-    log: (level, message) => void told.push(`${level}: ${message}`),
-  });
+  const { server, logged: told } = loggedServer({ name: 'soft', watchdog: { softMs: 150 } });
   server.tool('block', {}, async () => {
     await Promise.resolve();
     spinHere(700);

@@ -3,8 +3,9 @@ import type { Server, ServerOptions } from 'troupe';
 import { connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
 import type { Tree } from '../../features/discovery/tree.ts';
-import { officialHost, quietServer, readAll, skillFile, skillTree } from '../../features/skills/support.ts';
+import { officialHost, readAll, skillFile, skillTree } from '../../features/skills/support.ts';
 import { suite } from '../../harness/door.ts';
+import { loggedServer } from '../../harness/memory.ts';
 import { until } from '../../harness/wait.ts';
 
 const test = suite('skills of mounts');
@@ -16,7 +17,7 @@ interface Team {
 
 /** A server with the skill `greeting`. */
 async function team(name: string, words: string, options: Partial<ServerOptions> = {}): Promise<Team> {
-  const { server } = quietServer({ name, ...options });
+  const { server } = loggedServer({ name, ...options });
   const tree = skillTree({ 'greeting/SKILL.md': skillFile('greeting', words), 'greeting/references/WORDS.md': words });
   await server.skills(tree.path, { watch: false });
   return { server, tree };
@@ -28,7 +29,7 @@ async function closeAll(...servers: readonly Server[]): Promise<void> {
 
 test('clients list the skills of all upstreams and read their files, each with the address of its mount', async () => {
   const [one, two] = [await team('one', 'Hello'), await team('two', 'Bonjour')];
-  const { server: gateway } = quietServer();
+  const { server: gateway } = loggedServer();
   await gateway.skills(skillTree({ 'own/SKILL.md': skillFile('own') }).path);
   for (const { server } of [one, two]) await gateway.mount(server);
   const client = await connect(gateway);
@@ -46,7 +47,7 @@ test('clients list the skills of all upstreams and read their files, each with t
 
 test('the official client verifies every file, in both eras, and reads directories', async () => {
   const { server } = await team('one', 'Hello');
-  const { server: gateway } = quietServer();
+  const { server: gateway } = loggedServer();
   await gateway.mount('up', server);
   for (const revision of ['2025-11-25', '2026-07-28'] as const) {
     const host = await officialHost(gateway, revision);
@@ -63,7 +64,7 @@ test('the official client verifies every file, in both eras, and reads directori
 
 test('skills follow the lists of their upstream, and go with the mount', async () => {
   const { server } = await team('one', 'Hello');
-  const { server: gateway } = quietServer();
+  const { server: gateway } = loggedServer();
   const mount = await gateway.mount('up', server);
   const client = await connect(gateway);
   const names = async (): Promise<string[]> => (await client.skills({ fresh: true })).map(({ uri }) => uri);
@@ -78,7 +79,7 @@ test('skills follow the lists of their upstream, and go with the mount', async (
 
 test('a rule of the mount hides its skills from a caller', async () => {
   const { server } = await team('one', 'Hello');
-  const { server: gateway } = quietServer();
+  const { server: gateway } = loggedServer();
   await gateway.mount('up', server, { allow: () => ({ hidden: true }) });
   const client = await connect(gateway);
   assert.equal(await client.skills(), []);
@@ -88,7 +89,7 @@ test('a rule of the mount hides its skills from a caller', async () => {
 
 test('without a prefix, an address belongs to the first mount', async () => {
   const [one, two] = [await team('one', 'Hello'), await team('two', 'Bonjour')];
-  const { server: gateway } = quietServer();
+  const { server: gateway } = loggedServer();
   for (const { server } of [one, two]) await gateway.mount(server, { prefix: false });
   const client = await connect(gateway);
   assert.equal(
@@ -102,7 +103,7 @@ test('without a prefix, an address belongs to the first mount', async () => {
 });
 
 test('a server that announces skills and does not list them offers everything else, with a line in the log', async () => {
-  const { server: gateway, logged } = quietServer();
+  const { server: gateway, logged } = loggedServer();
   const { server } = await team('one', 'Hello');
   server.tool('add', {}, () => '3');
   server.use('skills/list', () => {

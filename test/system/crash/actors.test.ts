@@ -4,20 +4,21 @@ import { memory } from '../../../src/core/transports/memory.ts';
 import { createServer, ErrorCode, type InspectionRecord } from '../../../src/index.ts';
 import { connect, SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { timedServer } from '../../harness/memory.ts';
 import { errorResponse } from '../../harness/results.ts';
-import { client, stage } from './support.ts';
+import { client } from './support.ts';
 
 const test = suite('actors that fail');
 
 /** A server whose instructions cannot be read while `broken` says so. */
-function unreadable(): { server: ReturnType<typeof createServer>; told: string[]; state: { broken: boolean } } {
-  const told: string[] = [];
+function unreadable(): { server: ReturnType<typeof createServer>; logged: string[]; state: { broken: boolean } } {
+  const logged: string[] = [];
   const state = { broken: false };
   const options = {
     name: 'x',
     version: '1',
     limits: { graceMs: 1 },
-    log: (_: string, line: string) => void told.push(line),
+    log: (_: string, line: string) => void logged.push(line),
   };
   const server = createServer(
     Object.defineProperty(options, 'instructions', {
@@ -28,11 +29,11 @@ function unreadable(): { server: ReturnType<typeof createServer>; told: string[]
     }),
   );
   state.broken = true;
-  return { server, told, state };
+  return { server, logged, state };
 }
 
 test('a session that fails closes, its request is answered, and the client may initialize again', async () => {
-  const { server, told, state } = unreadable();
+  const { server, logged, state } = unreadable();
   const ended: string[] = [];
   server.tool('wait', {}, (_, ctx) => new Promise((resolve) => ctx.signal.addEventListener('abort', resolve)));
   server.tool('good', {}, () => 'good');
@@ -44,7 +45,7 @@ test('a session that fails closes, its request is answered, and the client may i
   const error = await errorResponse(caller.initialize('2025-06-18'));
   assert.is(error.code, ErrorCode.InternalError);
   assert.not.match(error.message, 'secret');
-  assert.is(told.length, 1);
+  assert.is(logged.length, 1);
   const crashed = records.find((record) => record.type === 'crashed');
   assert.ok(crashed?.type === 'crashed' && crashed.actor.startsWith('session/') && crashed.quarantined);
   assert.ok(records.some((record) => record.type === 'gone' && record.actor === crashed.actor));
@@ -60,11 +61,11 @@ test('a session that fails closes, its request is answered, and the client may i
 });
 
 test('the server actor is never quarantined: it answers what fails, and can still close', async () => {
-  const { server, told, state } = unreadable();
+  const { server, logged, state } = unreadable();
   const caller = await client(server);
   for (let time = 0; time < 6; time += 1)
     assert.is((await errorResponse(caller.modern('server/discover'))).code, ErrorCode.InternalError);
-  assert.is(told.length, 6);
+  assert.is(logged.length, 6);
   state.broken = false;
   assert.is((await caller.modern('server/discover')).instructions, 'Read me.');
   await server.close();
@@ -83,7 +84,7 @@ test('an in-flight table that fails answers for it, serves the next, and quarant
       return clock.after(ms, callback);
     },
   };
-  const { server, told } = stage({ clock: faulty, limits: { timeoutMs: 777 } });
+  const { server, logged } = timedServer({ clock: faulty, limits: { timeoutMs: 777 } });
   server.tool('good', {}, () => 'good');
   const caller = await client(server);
   const other = await client(server);
@@ -95,9 +96,9 @@ test('an in-flight table that fails answers for it, serves the next, and quarant
   broken = 3;
   for (let time = 0; time < 3; time += 1) assert.is((await errorResponse(good())).code, ErrorCode.InternalError);
   broken = 0;
-  assert.is(told.length, 4);
+  assert.is(logged.length, 4);
   assert.is((await errorResponse(good())).code, ErrorCode.InternalError);
-  assert.match(told.at(-1) ?? '', 'crashed too often and was quarantined');
+  assert.match(logged.at(-1) ?? '', 'crashed too often and was quarantined');
   assert.equal((await other.call('good')).content, [{ type: 'text', text: 'good' }]);
   assert.not.match(caller.messages.map(({ text }) => text).join(), 'secret');
   const closed = server.close();
@@ -106,7 +107,7 @@ test('an in-flight table that fails answers for it, serves the next, and quarant
 });
 
 test('an emitter that fails ends its connection, and no other', async () => {
-  const { server, told, clock } = stage();
+  const { server, logged, clock } = timedServer();
   const aborted: string[] = [];
   server.tool('wait', {}, (_, ctx) => {
     const waiting = new Promise((resolve) => ctx.signal.addEventListener('abort', resolve));
@@ -132,13 +133,13 @@ test('an emitter that fails ends its connection, and no other', async () => {
   assert.match(String(await underWay), 'the connection is closed');
   await settled();
   assert.equal(aborted, ['2025-06-18']);
-  assert.is(told.filter((line) => line.includes('secret')).length, 1);
+  assert.is(logged.filter((line) => line.includes('secret')).length, 1);
   assert.equal((await other.call('good')).content, [{ type: 'text', text: 'good' }]);
   await other.close();
 });
 
 test('a listener on the bus that throws silences no other listener, and the operator is notified', async () => {
-  const { server, told } = stage();
+  const { server, logged } = timedServer();
   server.tool('good', {}, () => 'good');
   const heard: string[] = [];
   const events = [
@@ -164,12 +165,12 @@ test('a listener on the bus that throws silences no other listener, and the oper
   assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
   await caller.close();
   assert.equal([...new Set(heard)].sort(), [...events].sort());
-  assert.is(told.length, heard.length);
-  assert.match(told[0] ?? '', /in connection\.opened: Error: deaf to connection\.opened/);
+  assert.is(logged.length, heard.length);
+  assert.match(logged[0] ?? '', /in connection\.opened: Error: deaf to connection\.opened/);
 });
 
 test('a listener of inspect that throws receives nothing more, the others do, and the operator is notified', async () => {
-  const { server, told } = stage();
+  const { server, logged } = timedServer();
   server.tool('good', {}, () => 'good');
   let calls = 0;
   const records: InspectionRecord[] = [];
@@ -183,13 +184,13 @@ test('a listener of inspect that throws receives nothing more, the others do, an
   assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
   assert.is(calls, before);
   assert.ok(records.some((record) => record.type === 'wire' && record.direction === 'out'));
-  assert.is(told.length, 1);
-  assert.match(told[0] ?? '', 'blind');
+  assert.is(logged.length, 1);
+  assert.match(logged[0] ?? '', 'blind');
   await caller.close();
 });
 
 test('a client that vanishes has its requests aborted; nothing is sent for them, and no other client notices', async () => {
-  const { server, told } = stage();
+  const { server, logged } = timedServer();
   const aborted: string[] = [];
   server.tool('wait', {}, (_, ctx) => {
     const waiting = new Promise((resolve) => ctx.signal.addEventListener('abort', resolve));
@@ -219,7 +220,7 @@ test('a client that vanishes has its requests aborted; nothing is sent for them,
   await settled();
   assert.equal(aborted, ['AbortError: client disconnected', 'AbortError: client disconnected']);
   assert.equal(got, []);
-  assert.is(told.filter((line) => line.includes('thrown at nobody')).length, told.length);
+  assert.is(logged.filter((line) => line.includes('thrown at nobody')).length, logged.length);
   assert.equal((await other.call('good')).content, [{ type: 'text', text: 'good' }]);
   await other.close();
 });

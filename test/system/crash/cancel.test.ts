@@ -5,11 +5,12 @@ import { memory } from '../../../src/core/transports/memory.ts';
 import { type Context, createServer, ErrorCode } from '../../../src/index.ts';
 import { connect, SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { timedServer } from '../../harness/memory.ts';
 import { errorResponse } from '../../harness/results.ts';
 import { random } from '../../harness/scale.ts';
 import { busy, Conversation } from '../fuzz/conversation.ts';
 import { opening, SELF } from '../fuzz/messages.ts';
-import { client, stage } from './support.ts';
+import { client } from './support.ts';
 
 const RUNS = random(250);
 const TIMEOUT_MS = 100;
@@ -63,9 +64,9 @@ class Scene {
     version: '1',
     clock: this.clock,
     limits: { timeoutMs: TIMEOUT_MS },
-    log: (_, message) => void this.told.push(message),
+    log: (_, message) => void this.logged.push(message),
   });
-  readonly told: string[] = [];
+  readonly logged: string[] = [];
   readonly #held: Held[] = [];
   #conversation: Conversation | undefined;
 
@@ -175,7 +176,7 @@ async function play(session: '2025-03-26' | '2025-06-18' | undefined, steps: rea
   conversation.model.finished();
   // A handler that fails is logged.
   assert.equal(
-    scene.told.filter((line) => !/^incident \S+ in tool "[^"]*": Error: failed/.test(line)),
+    scene.logged.filter((line) => !/^incident \S+ in tool "[^"]*": Error: failed/.test(line)),
     [],
   );
 }
@@ -194,7 +195,7 @@ for (const revision of ['2025-06-18', undefined]) {
   const asked = (name: string) => (revision ? { name } : { name, _meta: SELF });
 
   test(`a cancel aborts the signal with the client's reason, frees the place, and nothing more is sent (${era})`, async () => {
-    const { server } = stage({ limits: { maxInFlight: 1 } });
+    const { server } = timedServer({ limits: { maxInFlight: 1 } });
     const reasons: unknown[] = [];
     server.tool('wait', {}, async (_, ctx) => {
       await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve));
@@ -218,7 +219,7 @@ for (const revision of ['2025-06-18', undefined]) {
   });
 
   test(`a tool that cancels itself gets no answer, and the next call does (${era})`, async () => {
-    const { server } = stage();
+    const { server } = timedServer();
     const aborted: boolean[] = [];
     for (const name of ['sync', 'async'])
       server.tool(name, {}, (_, ctx) => {
@@ -244,7 +245,7 @@ for (const revision of ['2025-06-18', undefined]) {
 }
 
 test('a cancel for what is unknown, answered, or no id at all is ignored', async () => {
-  const { server, told } = stage();
+  const { server, logged } = timedServer();
   server.tool('good', {}, () => 'good');
   const caller = await client(server, '2025-06-18');
   await caller.call('good');
@@ -254,7 +255,7 @@ test('a cancel for what is unknown, answered, or no id at all is ignored', async
   caller.raw('{"jsonrpc":"2.0","method":"notifications/cancelled","params":[1]}');
   await settled();
   assert.equal(caller.rest(), []);
-  assert.equal(told, []);
+  assert.equal(logged, []);
   assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
   await caller.close();
 });

@@ -1,16 +1,17 @@
-/** Handlers that fail: whatever they throw, whenever, the request is answered, nothing that was not meant for the client is told, and the next call works. */
+/** Handlers that fail: whatever they throw, whenever, the request is answered, nothing that was not meant for the client is logged, and the next call works. */
 import * as assert from 'uvu/assert';
 import { ErrorCode, ProtocolError } from '../../../src/index.ts';
 import { settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { timedServer } from '../../harness/memory.ts';
 import { errorResponse } from '../../harness/results.ts';
-import { client, stage, states, THROWN } from './support.ts';
+import { client, states, THROWN } from './support.ts';
 
 const test = suite('handlers that fail');
 
 for (const [what, make, words] of THROWN) {
   test(`a tool that throws ${what} fails in words that the model can read`, async () => {
-    const { server, told } = stage();
+    const { server, logged } = timedServer();
     server.tool('sync', {}, () => {
       throw make();
     });
@@ -34,12 +35,12 @@ for (const [what, make, words] of THROWN) {
       await caller.close();
     }
     // Each with its stack: see test/core/execution/handler-errors.test.ts.
-    assert.is(told.length, 6);
-    for (const line of told) assert.match(line, /incident \S+ in tool "(sync|async|late)": /);
+    assert.is(logged.length, 6);
+    for (const line of logged) assert.match(line, /incident \S+ in tool "(sync|async|late)": /);
   });
 
   test(`a reader, a prompt and a completer that throw ${what} answer -32603 and tell only the operator`, async () => {
-    const { server, told } = stage();
+    const { server, logged } = timedServer();
     const fail = (): never => {
       throw make();
     };
@@ -64,30 +65,30 @@ for (const [what, make, words] of THROWN) {
         assert.is(error.code, ErrorCode.InternalError);
         assert.is(error.data, undefined);
         const incident = /^Internal error \(incident ([\w-]+); the server's log has the details\)$/.exec(error.message);
-        assert.is(told.filter((line) => line.includes(`incident ${incident?.[1]} in `)).length, 1, error.message);
+        assert.is(logged.filter((line) => line.includes(`incident ${incident?.[1]} in `)).length, 1, error.message);
       }
     }
-    assert.is(told.length, 8);
+    assert.is(logged.length, 8);
     assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
     await caller.close();
   });
 }
 
 test('a ProtocolError whose data JSON cannot hold is answered with -32603', async () => {
-  const { server, told } = stage();
+  const { server, logged } = timedServer();
   server.tool('odd', {}, () => {
     throw new ProtocolError(ErrorCode.InvalidParams, 'look at the data', { big: 1n } as never);
   });
   server.tool('good', {}, () => 'good');
   const caller = await client(server, '2025-06-18');
   assert.is((await errorResponse(caller.call('odd'))).code, ErrorCode.InternalError);
-  assert.is(told.length, 1);
+  assert.is(logged.length, 1);
   assert.equal((await caller.call('good')).content, [{ type: 'text', text: 'good' }]);
   await caller.close();
 });
 
 test('a handler that never returns is answered with -31002 at its deadline, its signal is aborted and its place is free', async () => {
-  const { server, clock } = stage({ limits: { timeoutMs: 1_000, maxInFlight: 1 } });
+  const { server, clock } = timedServer({ limits: { timeoutMs: 1_000, maxInFlight: 1 } });
   const aborted: unknown[] = [];
   const late: ((value: string) => void)[] = [];
   const hang = (_: unknown, { signal }: { signal: AbortSignal }): Promise<string> => {
@@ -133,7 +134,7 @@ test('a handler that never returns is answered with -31002 at its deadline, its 
 });
 
 test('a handler that has logged or reported what JSON cannot hold keeps its answer and its connection', async () => {
-  const { server, told } = stage();
+  const { server, logged } = timedServer();
   const cycle: unknown[] = [];
   cycle.push(cycle);
   const odd = [
@@ -169,7 +170,7 @@ test('a handler that has logged or reported what JSON cannot hold keeps its answ
   assert.equal((await caller.call('log')).content, [{ type: 'text', text: 'logged' }]);
   assert.is(caller.notifications.length, odd.length + 1);
   assert.not.match(JSON.stringify(caller.notifications), 'secret');
-  assert.is(told.length, 3);
+  assert.is(logged.length, 3);
   const reported = await caller.send('tools/call', { name: 'report', _meta: { progressToken: 1 } });
   const [block] = reported.content as [{ text: string }];
   assert.is(block.text.split('\n').length, 5);
@@ -180,7 +181,7 @@ test('a handler that has logged or reported what JSON cannot hold keeps its answ
 });
 
 test('a tool may register, change and remove elements while it runs, itself too', async () => {
-  const { server, told } = stage();
+  const { server, logged } = timedServer();
   server.tool('grow', {}, () => {
     server.tool('grown', {}, () => 'grown');
     server.resource('grown://1', {}, () => 'grown');
@@ -206,14 +207,14 @@ test('a tool may register, change and remove elements while it runs, itself too'
   const refused = await caller.call('twice');
   assert.is(refused.isError, true);
   assert.match(JSON.stringify(refused.content), 'is already registered');
-  assert.match(told.pop() ?? '', 'is already registered');
+  assert.match(logged.pop() ?? '', 'is already registered');
   assert.equal((await caller.call('grown')).content, [{ type: 'text', text: 'grown' }]);
-  assert.equal(told, []);
+  assert.equal(logged, []);
   await caller.close();
 });
 
 test('a log of the author that throws harms no request', async () => {
-  const { server } = stage({
+  const { server } = timedServer({
     log() {
       throw new Error('the disk is full');
     },

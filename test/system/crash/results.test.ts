@@ -4,9 +4,10 @@ import { isObject } from '../../../src/core/protocol/json.ts';
 import { createServer, ErrorCode, type ServerOptions } from '../../../src/index.ts';
 import { connect, ErrorResponse, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { timedServer } from '../../harness/memory.ts';
 import { errorResponse } from '../../harness/results.ts';
 import { busy } from '../fuzz/conversation.ts';
-import { client, stage } from './support.ts';
+import { client } from './support.ts';
 
 const test = suite('hostile results');
 
@@ -100,7 +101,7 @@ async function good(caller: TestClient): Promise<void> {
 
 for (const [what, make] of Object.entries(UNWRITABLE)) {
   test(`${what} is answered with -32603, and the log has the reason`, async () => {
-    const { server, told } = stage();
+    const { server, logged } = timedServer();
     server.tool('sync', {}, make);
     server.tool('async', {}, async () => make());
     server.tool('checked', { output: { type: 'object' } }, make as () => object);
@@ -108,9 +109,9 @@ for (const [what, make] of Object.entries(UNWRITABLE)) {
     for (const revision of ['2024-11-05', '2025-06-18', undefined]) {
       const caller = await client(server, revision);
       for (const name of ['sync', 'async', 'checked']) {
-        const before = told.length;
+        const before = logged.length;
         const answer = await caller.call(name).catch((error: unknown) => error);
-        assert.is(told.length, before + 1);
+        assert.is(logged.length, before + 1);
         // A check of the output may find it before it is written: then it is the tool's failure, which the model reads.
         if (name === 'checked' && isObject(answer) && answer.isError === true) continue;
         if (!(answer instanceof ErrorResponse)) return assert.unreachable(`${name} gave ${JSON.stringify(answer)}`);
@@ -125,7 +126,7 @@ for (const [what, make] of Object.entries(UNWRITABLE)) {
 
 for (const [what, make] of Object.entries(FAILURES)) {
   test(`a tool that returns ${what} has failed, in words for the model and for the operator`, async () => {
-    const { server, told } = stage();
+    const { server, logged } = timedServer();
     server.tool('sync', {}, make);
     server.tool('async', {}, async () => make());
     server.tool('checked', { output: { type: 'object' } }, make as () => object);
@@ -139,18 +140,18 @@ for (const [what, make] of Object.entries(FAILURES)) {
           JSON.stringify(content),
           /expected the tool to return|has no JSON form|would be sent as \{\}|no JSON today/,
         );
-        assert.match(told.pop() ?? '', `tool "${name}"`);
+        assert.match(logged.pop() ?? '', `tool "${name}"`);
       }
       await good(caller);
       await caller.close();
     }
-    assert.equal(told, []);
+    assert.equal(logged, []);
   });
 }
 
 for (const [what, make] of Object.entries(UNTOUCHABLE)) {
   test(`${what} is answered once, and the next message works, however often`, async () => {
-    const { server } = stage();
+    const { server } = timedServer();
     server.tool('sync', {}, make);
     server.tool('async', {}, async () => make());
     server.tool('checked', { output: { type: 'object' } }, make as () => object);
@@ -171,7 +172,7 @@ for (const [what, make] of Object.entries(UNTOUCHABLE)) {
 
 for (const [what, make] of Object.entries(ODD)) {
   (what === '200,000 rows' ? test.full : test)(`${what} leaves as one valid answer`, async () => {
-    const { server } = stage();
+    const { server } = timedServer();
     server.tool('sync', {}, make);
     server.tool('async', {}, async () => make());
     server.tool('good', {}, () => 'good');
@@ -189,7 +190,7 @@ for (const [what, make] of Object.entries(ODD)) {
 }
 
 test('a result that knows its own JSON is shown as that', async () => {
-  const { server } = stage();
+  const { server } = timedServer();
   const when = new Date(0);
   server.tool('date', {}, () => when);
   server.tool('dated', { output: { type: 'object', required: ['when'] } }, () => lying({ when }));
@@ -202,7 +203,7 @@ test('a result that knows its own JSON is shown as that', async () => {
 });
 
 test('contents and messages that JSON makes something else of are answered with -32603', async () => {
-  const { server, told } = stage();
+  const { server, logged } = timedServer();
   const contents = [{ uri: 'odd://1', text: 'x' }];
   const messages = [{ role: 'user' as const, content: { type: 'text' as const, text: 'x' } }];
   server.resource('odd://1', {}, () => ({ contents, ...lying('secret') }));
@@ -221,7 +222,7 @@ test('contents and messages that JSON makes something else of are answered with 
     await good(caller);
     await caller.close();
   }
-  assert.is(told.length, 4);
+  assert.is(logged.length, 4);
 });
 
 function fail(): never {
@@ -235,7 +236,7 @@ function thenable(then: (resolve: (value: unknown) => void) => void): object {
 /** What an executor of the author's may do instead of giving a result. */
 const EXECUTIONS: Readonly<Record<string, () => never>> = {
   throws: fail,
-  'throws what cannot be told': () => {
+  'throws what cannot be logged': () => {
     throw Object.create(null);
   },
   rejects: () => Promise.reject(new Error('secret')) as never,
@@ -261,8 +262,8 @@ for (const [what, execute] of Object.entries(EXECUTIONS)) {
       execute: (...args: never[]) => (broken ? execute() : inner.execute(...args)),
     });
     const executors: ServerOptions['executors'] = { tools: wrap, resources: wrap, prompts: wrap, completions: wrap };
-    const told: string[] = [];
-    const server = createServer({ name: 'x', version: '1', executors, log: (_, line) => void told.push(line) });
+    const logged: string[] = [];
+    const server = createServer({ name: 'x', version: '1', executors, log: (_, line) => void logged.push(line) });
     server.tool('good', {}, () => 'good');
     server.resource('good://1', {}, () => 'good');
     server.prompt('good', { arguments: [{ name: 'x' }], complete: { x: () => ['good'] } }, () => 'good');
@@ -284,7 +285,7 @@ for (const [what, execute] of Object.entries(EXECUTIONS)) {
         }
       }
     }
-    assert.is(told.length, 5 * 2 * requests.length);
+    assert.is(logged.length, 5 * 2 * requests.length);
     assert.equal(busy(server), []);
     broken = false;
     for (const [method, params] of requests) assert.match(JSON.stringify(await legacy.send(method, params)), 'good');

@@ -1,28 +1,8 @@
-/** What the crash suites share: a server whose log is kept, clients whose every message is held to the official schemas, and how an error is told. */
+/** What the crash suites share: clients whose every message is held to the official schemas. */
 
-import { createServer, type Server, type ServerOptions } from '../../../src/index.ts';
-import { connect, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
+import type { Server } from '../../../src/index.ts';
+import { connect, type TestClient } from '../../../src/testing/testing.ts';
 import { wireChecker } from '../../harness/wire.ts';
-
-export interface Stage {
-  readonly server: Server;
-  readonly clock: SimulatedClock;
-  /** What the operator was told. */
-  readonly told: string[];
-}
-
-export function stage(options: Partial<ServerOptions> = {}): Stage {
-  const told: string[] = [];
-  const clock = new SimulatedClock();
-  const server = createServer({
-    name: 'crash',
-    version: '1.0.0',
-    clock,
-    log: (level, message) => void told.push(`${level}: ${message}`),
-    ...options,
-  });
-  return { server, clock, told };
-}
 
 /** A client in a session, or a modern one where no revision is given. */
 export async function client(server: Server, revision?: string): Promise<TestClient> {

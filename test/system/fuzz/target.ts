@@ -3,15 +3,8 @@ import { type } from 'arktype';
 import * as z from 'zod';
 import { isObject, type JsonValue } from '../../../src/core/protocol/json.ts';
 import { memory } from '../../../src/core/transports/memory.ts';
-import {
-  createServer,
-  ErrorCode,
-  type MemoryPeer,
-  ProtocolError,
-  type Server,
-  ToolError,
-  toolResult,
-} from '../../../src/index.ts';
+import { ErrorCode, type MemoryPeer, ProtocolError, type Server, ToolError, toolResult } from '../../../src/index.ts';
+import { loggedServer } from '../../harness/memory.ts';
 import { MESSAGES } from './messages.ts';
 
 /** Longest message of this server, in bytes. Small, so that hostile texts pass it often. */
@@ -31,12 +24,9 @@ export interface Target {
 }
 
 export async function openTarget(): Promise<Target> {
-  const told: string[] = [];
   const waiting = new Set<() => void>();
-  const server = createServer({
+  const { server, logged: told } = loggedServer({
     name: 'fuzzed',
-    version: '1.0.0',
-    log: (level, message) => void told.push(`${level}: ${message}`),
     limits: { maxMessageBytes: MAX_BYTES, maxDepth: MAX_DEPTH, maxBatch: MAX_BATCH, maxInFlight: 3, pageSize: 3 },
   });
   server.tool('echo', { input: z.object({ text: z.string() }) }, async ({ text }) => text);

@@ -3,15 +3,16 @@ import * as assert from 'uvu/assert';
 import { ErrorCode, memory } from '../../../src/index.ts';
 import { connect, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { timedServer } from '../../harness/memory.ts';
 import { errorResponse } from '../../harness/results.ts';
-import { client, stage, states } from '../crash/support.ts';
+import { client, states } from '../crash/support.ts';
 import { opening, SELF } from '../fuzz/messages.ts';
 
 const test = suite('shutdown');
 
 /** A server with a tool that waits until it is let go, and heeds no signal. */
-function waiting(options: Parameters<typeof stage>[0] = {}) {
-  const all = stage({ limits: { graceMs: 3_000 }, ...options });
+function waiting(options: Parameters<typeof timedServer>[0] = {}) {
+  const all = timedServer({ limits: { graceMs: 3_000 }, ...options });
   const held: ((value: string) => void)[] = [];
   const signals: AbortSignal[] = [];
   all.server.tool('wait', {}, (_, ctx) => {
@@ -44,7 +45,7 @@ async function isDone(promise: Promise<unknown>): Promise<boolean> {
 }
 
 test('in-flight requests are answered before it stops, and new ones get -31003, on every connection, new ones too', async () => {
-  const { server, clock, release, told } = waiting();
+  const { server, clock, release, logged } = waiting();
   const busy = await client(server, '2025-06-18');
   const idle = await client(server);
   const answers = [busy.call('wait'), busy.modern('tools/call', { name: 'wait' })];
@@ -64,7 +65,7 @@ test('in-flight requests are answered before it stops, and new ones get -31003, 
   for (const answer of await Promise.all(answers)) assert.equal(answer.content, [{ type: 'text', text: 'waited' }]);
   for (const caller of [busy, idle, late]) assert.is(await caller.closed, 'server closed');
   assert.is(clock.now(), 2_999);
-  assert.equal(told, []);
+  assert.equal(logged, []);
 });
 
 test('when the grace time is over, what is still in flight is aborted and answered with -31003', async () => {
@@ -119,7 +120,7 @@ test('close resolves once, is idempotent, and keeps the first reason', async () 
 });
 
 test('transports that fail to close are logged, and the rest close', async () => {
-  const { server, told } = waiting();
+  const { server, logged } = waiting();
   const closed: string[] = [];
   const transport = (name: string, close: () => Promise<void>) => ({ name, open() {}, close });
   await server.listen(
@@ -134,9 +135,9 @@ test('transports that fail to close are logged, and the rest close', async () =>
   await server.close();
   assert.equal(closed, ['works']);
   assert.is(await caller.closed, 'server closed');
-  assert.is(told.length, 3);
-  assert.match(told[0] ?? '', /^error: incident [\w-]+ in closing a transport: Error: stuck at once/);
-  assert.match(told[1] ?? '', 'stuck later');
+  assert.is(logged.length, 3);
+  assert.match(logged[0] ?? '', /^error: incident [\w-]+ in closing a transport: Error: stuck at once/);
+  assert.match(logged[1] ?? '', 'stuck later');
 });
 
 test('a server that is closed, or never listened, closes at once and opens nothing more', async () => {
@@ -169,7 +170,7 @@ test('a tool may close the server that runs it, and gets its answer out', async 
 });
 
 test('while it drains, progress, logs and cancels pass, and the last cancel lets it stop', async () => {
-  const { server, clock } = stage();
+  const { server, clock } = timedServer();
   server.tool('talk', {}, async (_, ctx) => {
     await new Promise((resolve) => void clock.after(100, () => resolve(0)));
     ctx.progress(1);
@@ -286,7 +287,7 @@ test('the inspector sees the server drain, stop and be gone, and its connections
 });
 
 test('a transport that asks to close twice, and a connection that opens last, change nothing', async () => {
-  const { server, told } = waiting();
+  const { server, logged } = waiting();
   const asked: ((reason: string) => void)[] = [];
   await server.listen({
     name: 'hasty',
@@ -300,5 +301,5 @@ test('a transport that asks to close twice, and a connection that opens last, ch
   for (const ask of asked) ask('and again');
   assert.is(await caller.closed, 'server closed');
   await server.close();
-  assert.equal(told, []);
+  assert.equal(logged, []);
 });
