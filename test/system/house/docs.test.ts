@@ -154,6 +154,47 @@ test('every JSON in the docs is JSON', () => {
   for (const page of pages) for (const block of blocks(page, 'json')) JSON.parse(block);
 });
 
+/** The text of each source file below these folders. */
+function sourcesOf(...folders: readonly string[]): string {
+  return folders
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
+    )
+    .filter((file) => /\.tsx?$/.test(file))
+    .map(read)
+    .join('\n');
+}
+
+/** Names in the words of code of a page: a path of the repository, a limit, an option of a command, a command. */
+const NAMED = [
+  [
+    /^(?:\.\.\/)?((?:src|test|build|bench|examples|machines|inspector|apps)\/[\w./-]*\w)\/?$/,
+    (path: string) => existsSync(join(root, path)),
+  ],
+  [/\blimits\.(\w+)(?!\w*:)/, (limit: string, sources: string) => new RegExp(`\\b${limit}\\b`).test(sources)],
+  [/(?:^|\s)--([a-z][a-z-]+)/, (option: string, sources: string) => sources.includes(option)],
+  [/^(?:npx )?troupe ([a-z]+)/, (command: string) => existsSync(join(root, `src/cli/commands/${command}.ts`))],
+] as const;
+
+test('paths, limits, options and commands that the docs name exist', () => {
+  const sources = `${sourcesOf('src', 'bench', 'build', 'test/runner')}${read('package.json')}`;
+  // An option of node, a style variable of a host, a limit that the page adds itself, and a command that is being written.
+  const others = ['max-old-space-size', 'safe-area-top', 'maxWords', 'types'];
+  const wrong = pages
+    .filter((page) => !page.startsWith('docs/adr/'))
+    .flatMap((page) => {
+      const prose = read(page).replace(/^```[\s\S]*?^```/gm, '');
+      const words = [...prose.matchAll(/`([^`\n]+)`/g)].map(([, word = '']) => word);
+      return words.flatMap((word) =>
+        NAMED.flatMap(([pattern, exists]) => {
+          const name = pattern.exec(word)?.[1];
+          return name === undefined || others.includes(name) || exists(name, sources) ? [] : [`${page}: ${word}`];
+        }),
+      );
+    });
+  assert.equal(wrong, []);
+});
+
 test('the architecture names files that exist, and every actor', () => {
   const text = read('docs/architecture.md');
   const named = [...text.matchAll(/[`\d ]((?:[\w-]+\/)*[\w.-]+\.ts)\b/g)].map(([, path = '']) => path);
