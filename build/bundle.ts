@@ -60,40 +60,56 @@ const worker = group('cli/supervisor/worker');
  */
 const LATE: Readonly<Record<string, readonly string[]>> = {
   apps: ['features/apps'],
-  asking: [
-    'features/asking/asker',
-    'features/asking/form',
-    'features/asking/interactive-mailbox',
-    'features/asking/interactive-request.actor',
-    'features/asking/interactive-request-entry',
-    'features/asking/model-fallback',
-    'features/asking/request-record',
-    'features/asking/request-state',
-    'features/asking/step-log',
-  ],
+  asking: ['features/asking', 'core/store/seal'],
   audit: ['features/guard/audit'],
   authorization: ['features/guard/authorization'],
   cluster: ['features/cluster'],
   discovery: ['features/discovery'],
-  durability: ['features/durability', 'core/sessions/session-record'],
-  http: ['core/http'],
+  durability: [
+    'features/durability/reply-cache',
+    'core/kernel/files',
+    'core/sessions/session-record',
+    'core/store/crash-marker',
+    'core/store/writes',
+  ],
+  http: ['core/http', 'core/requests/mirrored-headers'],
+  inspection: [
+    'core/kernel/charts',
+    'core/kernel/inspection/edges-taken',
+    'core/kernel/inspection/inspected-hops',
+    'core/kernel/inspection/step-recorder',
+    'core/kernel/telemetry/guarded-telemetry',
+  ],
   limits: ['features/guard/limits/limited-calls'],
   machines: ['features/machines', 'core/kernel/inspection/inspected-machine', 'core/registry/xstate-copy'],
   middleware: ['features/middleware'],
   mounts: ['gateway'],
-  problems: ['core/schema/ajv-problems', 'core/schema/problems', 'core/kernel/telemetry/prometheus'],
-  templates: ['core/protocol/uri-template/expand', 'core/protocol/uri-template/match-uri'],
-  inspection: [
-    'core/kernel/inspection/edges-taken',
-    'core/kernel/inspection/step-recorder',
-    'core/kernel/telemetry/guarded-telemetry',
+  problems: [
+    'core/execution/input-errors',
+    'core/execution/lost-data',
+    'core/kernel/authored-stack',
+    'core/kernel/telemetry/prometheus',
+    'core/schema/ajv',
+    'core/schema/ajv-problems',
+    'core/schema/excerpts',
+    'core/schema/problems',
+    'core/schema/wrap',
+  ],
+  // What few clients do: they subscribe, read slowly, or send a message that is too long.
+  rare: [
+    'core/emitters/emitter-queue',
+    'core/protocol/message-envelope',
+    'core/protocol/subscription-filter',
+    'core/requests/open-subscriptions',
+    'core/transports/socket-path',
   ],
   skills: ['features/skills'],
   state: ['features/state'],
+  stores: ['features/postgres', 'features/sqlite'],
   // Steps by XState: a supervisor takes its first step at the first crash of its actor.
   supervision: ['core/kernel/step-machine', '../machines/supervisor'],
-  stores: ['features/postgres', 'features/sqlite'],
-  tasks: ['features/tasks'],
+  tasks: ['features/tasks', 'core/codec/outbound/render-task', 'core/protocol/task-params'],
+  templates: ['grammar', 'expand', 'match-uri'].map((name) => `core/protocol/uri-template/${name}`),
   workers: ['features/workers/pool', 'features/workers/watchdog'],
 };
 
@@ -184,8 +200,12 @@ function literalsIn(node: unknown, found: [number, number][] = []): [number, num
   return found;
 }
 
-/** Spaces that separate nothing: beside these marks, and in front of a line. By the one before `require`, publint finds CommonJS. */
-const SPACES = / ?(=>|===|!==|\?\?|&&|\|\||[=,:?{}])(?: (?!require\())?|^\t+/gm;
+/**
+ * Spaces that separate nothing: beside these marks, between a keyword and its parenthesis, and in front of a line. By the one before
+ * `require`, publint finds CommonJS.
+ */
+const SPACES =
+  /\b(if|for|while|switch|catch) (?=\()| ?(=>|===|!==|\?\?|&&|\|\||>=?|<=?(?! ?!)|(?<!\+ ?)\+(?! ?\+)|[=,:?{}[])(?: (?!require\())?|^\t+/gm;
 
 /** A character that is not ASCII. They stand in literals, because comments are left out. */
 const BEYOND_ASCII = /[^\0-\x7f]/g;
@@ -277,10 +297,10 @@ const condensed: Plugin = {
       let written = '';
       let at = 0;
       for (const [start, end] of literalsIn(this.parse(code)).sort(([a], [b]) => a - b)) {
-        written += code.slice(at, start).replace(SPACES, '$1') + code.slice(start, end);
+        written += code.slice(at, start).replace(SPACES, '$1$2') + code.slice(start, end);
         at = end;
       }
-      file.code = (written + code.slice(at).replace(SPACES, '$1')).replace(BEYOND_ASCII, escaped);
+      file.code = (written + code.slice(at).replace(SPACES, '$1$2')).replace(BEYOND_ASCII, escaped);
     }
   },
 };
@@ -373,7 +393,11 @@ const library = await bundled(
           test: (id) => light.modules.has(id) && (core.modules.has(id) || worker.modules.has(id)),
         },
         // Threads and the client load no server, which each late chunk requires.
-        { name: 'threads', priority: 3, test: (id) => light.modules.has(id) && lateWith.has(id) },
+        {
+          name: (id) => `thread-${lateWith.get(id)}`,
+          priority: 3,
+          test: (id) => light.modules.has(id) && lateWith.has(id),
+        },
         { name: 'clients', priority: 2, test: (id) => client.modules.has(id) && lateWith.has(id) },
         { name: 'actors', priority: 2, test: (id) => client.modules.has(id) && core.modules.has(id) },
         { name: 'core', priority: 1, test: (id) => core.modules.has(id) },

@@ -1,13 +1,14 @@
 /** `troupe serve --http`: all HTTP options of the program apply, and the command line can only restrict them. */
 import * as assert from 'uvu/assert';
 import { openHttp, readHttpAddress, restricted } from '../../src/cli/serving/http-address.ts';
-import { http, isRelocatable, relocate } from '../../src/core/http/http.ts';
+import { http } from '../../src/core/http/http.ts';
 import {
   type HttpOptions,
   resolveHttpOptions,
   type SharedHttpOptions,
   withShared,
 } from '../../src/core/http/http-options.ts';
+import { isRelocatable, relocate } from '../../src/core/http/node-transport.ts';
 import { authOf } from '../../src/core/messages/auth.ts';
 import type { Transport } from '../../src/core/transports/transport.ts';
 import { suite } from '../harness/door.ts';

@@ -142,8 +142,8 @@ export const SESSIONS: readonly BrokenBuild[] = [
     id: 'R-46',
     test: 'test/features/durability/reads.test.ts',
     in: 'leavesNothing',
-    find: 'hints(tool).readOnlyHint === true && !mayBecomeTask',
-    replace: 'hints(tool).readOnlyHint === undefined && !mayBecomeTask',
+    find: 'hintsOf(tool).readOnlyHint === true && !mayBecomeTask',
+    replace: 'hintsOf(tool).readOnlyHint === undefined && !mayBecomeTask',
     why: 'a call of a read-only tool leaves a reply in the store',
   },
   {

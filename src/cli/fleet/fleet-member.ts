@@ -3,8 +3,8 @@
 import { url as inspectorUrl } from 'node:inspector';
 import { Socket } from 'node:net';
 import { hostname } from 'node:os';
-import type { ConnectionReceiver, ConnectionSource } from '../../core/http/http.ts';
 import { type MetricsFormat, type MetricsPages, pagesOf } from '../../core/http/metrics-listener.ts';
+import type { ConnectionReceiver, ConnectionSource } from '../../core/http/node-transport.ts';
 import { systemClock } from '../../core/kernel/clock.ts';
 import { DEFAULT_LIMITS } from '../../core/kernel/limits.ts';
 import { nameNode } from '../../core/kernel/node-name.ts';

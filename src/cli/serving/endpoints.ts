@@ -1,7 +1,7 @@
 /** `--http`, `--socket` and their options: where `troupe serve`, `troupe gateway` and `troupe dev` serve many clients. */
 
-import { type ConnectionSource, type HttpTransport, receiveFrom } from '../../core/http/http.ts';
 import { MetricsListener } from '../../core/http/metrics-listener.ts';
+import { type ConnectionSource, type HttpTransport, receiveFrom } from '../../core/http/node-transport.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
 import { type SocketOptions, socket } from '../../core/transports/socket.ts';
 import type { Transport } from '../../core/transports/transport.ts';

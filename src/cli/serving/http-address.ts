@@ -1,8 +1,9 @@
 /** `--http` and its options: the HTTP address of `troupe serve` and `troupe dev`, and how the command line restricts the program's HTTP options. */
 
 import { isLoopback } from '../../core/http/host-guard.ts';
-import { type HttpTransport, http, isRelocatable, relocate } from '../../core/http/http.ts';
+import { http } from '../../core/http/http.ts';
 import type { HttpOptions, SharedHttpOptions } from '../../core/http/http-options.ts';
+import { type HttpTransport, isRelocatable, relocate } from '../../core/http/node-transport.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import type { Transport } from '../../core/transports/transport.ts';
 import { type CommandLine, readAddress } from '../command-options.ts';

@@ -147,7 +147,10 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     { kind: 'request', eras: LEGACY_ERA, needs: 'logging', served: { by: 'session', read: readSetLevel } },
   ],
   ['notifications/roots/list_changed', { kind: 'notification', eras: LEGACY_ERA }],
-  ['subscriptions/listen', { kind: 'request', eras: MODERN_ERA, served: { by: 'subscriptions', read: readListen } }],
+  [
+    'subscriptions/listen',
+    { kind: 'request', eras: MODERN_ERA, served: { by: 'subscriptions', read: (params) => readListen(params) } },
+  ],
 ]);
 
 /** The methods of one server: those of the core, and those that its features add. */

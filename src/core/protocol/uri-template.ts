@@ -6,8 +6,8 @@ import type { TemplateMatch } from './uri-template/match-uri.ts';
 import { compile, matchPattern } from './uri-template/match-uri.ts';
 
 export type { TemplateValue, TemplateValues } from './uri-template/expand.ts';
-export { TemplateError } from './uri-template/grammar.ts';
 export type { TemplateMatch } from './uri-template/match-uri.ts';
+export { TemplateError } from './uri-template/template-error.ts';
 
 /** A parsed template, for any number of expansions and matches. */
 export interface UriTemplate {

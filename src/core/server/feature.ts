@@ -23,7 +23,7 @@ import type { RequestTargets } from '../requests/request-router.ts';
 import type { ConnectionTableOptions } from '../sessions/connections.ts';
 import type { SessionRepository } from '../sessions/session-repository.ts';
 import type { CommitRiders } from '../store/commit-rider.ts';
-import type { StateKeys } from '../store/seal.ts';
+import type { StateKeys } from '../store/state-keys.ts';
 import type { Store } from '../store/store.ts';
 import type { Bus } from '../transports/bus.ts';
 import type { Transport, UnreadyReason } from '../transports/transport.ts';

@@ -21,7 +21,7 @@ import { openSessionRepository } from '../sessions/session-repository.ts';
 import type { CommitRiders } from '../store/commit-rider.ts';
 import { memoryStore } from '../store/memory-store.ts';
 import { meteredStore } from '../store/metered-store.ts';
-import { StateKeys } from '../store/seal.ts';
+import { StateKeys } from '../store/state-keys.ts';
 import type { ActorRow, Store } from '../store/store.ts';
 import { StorePace } from '../store/store-pace.ts';
 import { Bus } from '../transports/bus.ts';

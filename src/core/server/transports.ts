@@ -100,7 +100,7 @@ export class OpenTransports {
     if (!this.#started) for (const feature of features) feature.started?.();
     this.#started = true;
     server.send({ type: 'started' });
-    this.#preload ??= systemClock.after(PRELOAD_MS, preloadAjv);
+    this.#preload ??= systemClock.after(PRELOAD_MS, () => void preloadAjv());
   }
 
   get #ownsProcess(): boolean {

@@ -4,7 +4,7 @@
  */
 import { randomId } from '../../core/kernel/random-id.ts';
 import { isObject } from '../../core/protocol/json.ts';
-import type { StateKeys } from '../../core/store/seal.ts';
+import type { StateKeys } from '../../core/store/state-keys.ts';
 import { VIEW_META } from './view-meta.ts';
 
 export interface OpenedView {

@@ -1,5 +1,6 @@
 /** Asking: handlers ask their clients for input, and a request that asks may be continued by another process. */
 import type { ToolImplementation } from '../../core/execution/execution.ts';
+import { Lazy } from '../../core/kernel/lazy.ts';
 import { ANSWER_TOOL } from '../../core/protocol/views.ts';
 import type { Feature } from '../../core/server/feature.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
@@ -18,25 +19,43 @@ export const asking: Feature<AskingService> = {
   open(core) {
     const throughModel = core.options.askThroughModel === true;
     const { system, keys, limits, quotas, store, stages, elements } = core;
-    const requestLog = new RequestLog({ system, limits, store });
-    const interactive = new InteractiveRequests({
-      ...{ system, keys, requestLog, limits, quotas },
-      audit: core.service(audit)?.mailbox,
-    });
+    const log = new Lazy(() => new RequestLog({ system, limits, store }));
+    const requests = new Lazy(
+      () =>
+        new InteractiveRequests({
+          ...{ system, keys, limits, quotas },
+          requestLog: log.value,
+          audit: core.service(audit)?.mailbox,
+        }),
+    );
     const modelOf = (implementation: ToolImplementation | undefined): AskerOptions['model'] =>
       implementation && throughModel && elements.catalogues.tools.get(ANSWER_TOOL)
         ? modelFor(implementation)
         : undefined;
     // A task asks through its own requests.
     elements.extendContext = (context) =>
-      new AskingContext(context, interactive, context.mode === 'task' ? undefined : modelOf(context.implementation));
-    stages.fill('resume', (request, _, again) => !interactive.continues(request, again));
-    if (throughModel) stages.fill('answer', (request) => !interactive.answers(request));
+      new AskingContext(context, requests.value, context.mode === 'task' ? undefined : modelOf(context.implementation));
+    stages.fill('resume', (request, _, again) => !request.continues || !requests.value.continues(request, again));
+    if (throughModel) stages.fill('answer', (request) => !requests.value.answers(request));
     return {
-      service: { interactive, requestLog },
-      holdsRequests: interactive,
-      handOver: () => interactive.leave(),
-      finish: (reason) => interactive.stop(reason),
+      service: {
+        get interactive() {
+          return requests.value;
+        },
+        get requestLog() {
+          return log.value;
+        },
+      },
+      holdsRequests: {
+        // The store is read when a client returns.
+        take: async (cells) => cells && requests.value.take(cells),
+        drop: (cells, flush) => requests.value.drop(cells, flush),
+      },
+      handOver() {
+        // Only a durable store has what another process continues.
+        if (store.durable) requests.value.leave();
+      },
+      finish: async (reason) => requests.created?.stop(reason),
     };
   },
 };

@@ -12,7 +12,7 @@ import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { HeldMemory, RequestView } from '../../core/messages/request-view.ts';
 import type { Outcome, Result } from '../../core/messages/results.ts';
 import { heapBytes } from '../../core/protocol/heap.ts';
-import type { StateKeys } from '../../core/store/seal.ts';
+import type { StateKeys } from '../../core/store/state-keys.ts';
 import type { AuditMail } from '../guard/audit/audit-messages.ts';
 import type { HandlerRun, InteractiveRequestMail } from './input-messages.ts';
 import { makeInteractive, rejectingMailbox } from './interactive-mailbox.ts';

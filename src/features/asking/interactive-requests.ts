@@ -15,7 +15,7 @@ import type { HeldMemory, RequestView } from '../../core/messages/request-view.t
 import { isOfCells } from '../../core/protocol/cell.ts';
 import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
 import { setMemory, setRecorded, settleUnsent } from '../../core/requests/active-request.ts';
-import type { StateKeys } from '../../core/store/seal.ts';
+import type { StateKeys } from '../../core/store/state-keys.ts';
 import type { AuditMail } from '../guard/audit/audit-messages.ts';
 import type { HandlerRun, InteractiveRequestMail } from './input-messages.ts';
 import { interactiveOf, makeInteractive, rejectingMailbox } from './interactive-mailbox.ts';

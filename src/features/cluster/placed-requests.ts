@@ -8,7 +8,7 @@ import type { CallTool } from '../../core/protocol/operations.ts';
 import { ANONYMOUS, LOCAL } from '../../core/protocol/principals.ts';
 import { ANSWER_TOOL, shownResource } from '../../core/protocol/views.ts';
 import type { Catalogues } from '../../core/server/elements.ts';
-import { isRepeatable } from '../durability/reply-cache.ts';
+import { isRepeatable } from '../durability/tool-hints.ts';
 
 export interface PlacedRequestsOptions {
   readonly tools: Pick<Catalogues['tools'], 'get'>;

@@ -1,7 +1,8 @@
 /** Durability of calls: a call that is repeated gets the outcome that it had, and runs at most once. */
 import type { Feature } from '../../core/server/feature.ts';
 import { audit } from '../guard/audit/audit.feature.ts';
-import { isRepeatable, ReplyCache } from './reply-cache.ts';
+import { ReplyCache } from './reply-cache.ts';
+import { isRepeatable } from './tool-hints.ts';
 
 export const durability: Feature<undefined> = {
   name: 'durability',

@@ -23,12 +23,7 @@ import { fromText, toText } from '../../core/store/serialize.ts';
 import type { ReplyWrite, Store, Write } from '../../core/store/store.ts';
 import { StoreError } from '../../core/store/store.ts';
 import type { AuditedCalls } from '../guard/audit/audited-calls.ts';
-
-/** A tool whose annotations decide whether a call may be repeated, unless another server claims them. */
-export interface HintedTool {
-  readonly definition: unknown;
-  readonly untrusted?: true | undefined;
-}
+import { type HintedTool, hintsOf, isRepeatable } from './tool-hints.ts';
 
 export interface ReplyCacheOptions {
   readonly store: Store;
@@ -413,23 +408,10 @@ function keyIn({ meta }: RequestView): string | undefined {
   );
 }
 
-function hints({ definition, untrusted }: HintedTool): Readonly<Record<string, unknown>> {
-  const annotations = isObject(definition) && !untrusted ? definition.annotations : undefined;
-  return isObject(annotations) ? annotations : NONE;
-}
-
-const NONE: Readonly<Record<string, never>> = Object.freeze({});
-
 /** The reason why a call does not run: it may have run before, and the store cannot say so. */
 function whyNot({ fault, message }: StoreError): string {
   if (fault !== 'corrupt') return `the server cannot store its outcome: ${message}`;
   return 'the stored data of an earlier call is damaged, and this call may repeat it; ask the operator to restore a backup';
-}
-
-/** True if running the tool twice has the same effect as running it once. */
-export function isRepeatable(tool: HintedTool): boolean {
-  const { readOnlyHint, idempotentHint } = hints(tool);
-  return readOnlyHint === true || idempotentHint === true;
 }
 
 /**
@@ -438,7 +420,7 @@ export function isRepeatable(tool: HintedTool): boolean {
  */
 function leavesNothing(tool: HintedTool | undefined, request: RequestView, operation: CallTool): boolean {
   return (
-    tool === undefined || (hints(tool).readOnlyHint === true && !mayBecomeTask(tool.definition, request, operation))
+    tool === undefined || (hintsOf(tool).readOnlyHint === true && !mayBecomeTask(tool.definition, request, operation))
   );
 }
 

@@ -12,9 +12,10 @@ export const tasks: Feature<TaskTable> = {
   name: 'tasks',
   open(core) {
     const { system, limits, quotas, store, stages, capabilities, subscriptions, elements } = core;
-    const { interactive, requestLog } = core.service(asking);
+    const asked = core.service(asking);
     const table = new Lazy(() => new TaskTable(quotas));
     const opened = new Lazy(() => {
+      const { interactive, requestLog } = asked;
       const created = new Tasks({
         ...{ system, limits, interactive, requestLog, stages, capabilities, subscriptions },
         table: table.value,
@@ -43,8 +44,9 @@ export const tasks: Feature<TaskTable> = {
       watched: { look: (client, id) => table.created?.look(client, id) },
       ...(stored && { holds: stored, started: () => stored.started() }),
       async finish(reason) {
-        await interactive.finished();
-        await opened.created?.stop(reason);
+        if (!opened.created) return;
+        await asked.interactive.finished();
+        await opened.created.stop(reason);
       },
     };
   },

@@ -3,6 +3,7 @@
  */
 import { url as inspectorUrl } from 'node:inspector';
 import type { Worker } from 'node:worker_threads';
+import type { SnapshotFrom } from 'xstate';
 import { supervisorMachine } from '../../../machines/supervisor.ts';
 import { systemClock, type Timer } from '../../core/kernel/clock.ts';
 import { processWide } from '../../core/kernel/global-registry.ts';
@@ -84,7 +85,8 @@ class ProcessWatchdog implements Watchdog {
   #worker: Worker | undefined;
   #beating: Timer | undefined;
   #stopped = false;
-  #supervisor = initial(supervisorMachine, POLICY);
+  /** Undefined until the thread exits for the first time. */
+  #supervisor: SnapshotFrom<typeof supervisorMachine> | undefined;
   #starting: Timer | undefined;
   /** Time of the last log line of each element, and the number of stalls since. */
   readonly #quiet = new Map<string, { readonly since: number; unreported: number }>();
@@ -141,15 +143,17 @@ class ProcessWatchdog implements Watchdog {
   #again(): void {
     if (this.#stopped) return;
     const crash = { type: 'crash', at: systemClock.now() } as const;
-    this.#supervisor = stepMachine(supervisorMachine, this.#supervisor, crash) ?? this.#supervisor;
-    if (this.#supervisor.value === 'quarantined')
+    const before = this.#supervisor ?? initial(supervisorMachine, POLICY);
+    const supervisor = stepMachine(supervisorMachine, before, crash) ?? before;
+    this.#supervisor = supervisor;
+    if (supervisor.value === 'quarantined')
       return this.#options.log(
         'error',
         'the watchdog failed too often and was stopped: the event loop is no longer watched',
         { event: 'blocked' },
       );
-    this.#starting = systemClock.after(this.#supervisor.context.delayMs, () => {
-      this.#supervisor = stepMachine(supervisorMachine, this.#supervisor, { type: 'waited' }) ?? this.#supervisor;
+    this.#starting = systemClock.after(supervisor.context.delayMs, () => {
+      this.#supervisor = stepMachine(supervisorMachine, supervisor, { type: 'waited' }) ?? supervisor;
       this.#start();
     });
   }

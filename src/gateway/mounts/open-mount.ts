@@ -8,7 +8,7 @@ import type { Quota } from '../../core/kernel/quota.ts';
 import { sha256 } from '../../core/kernel/sha256.ts';
 import { throttledLog } from '../../core/kernel/throttled-log.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
-import type { StateKeys } from '../../core/store/seal.ts';
+import type { StateKeys } from '../../core/store/state-keys.ts';
 import type { Store } from '../../core/store/store.ts';
 import type { ReturnAddress } from '../../core/transports/transport.ts';
 import { upstreamOwner } from './call-relay.ts';

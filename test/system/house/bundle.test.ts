@@ -1,9 +1,10 @@
 /** The files, packages and modules of Node that each entry point of the bundle loads, and what loads later (docs/adr/0018, 0064). */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
+import { tmpdir } from 'node:os';
 import { dirname, join, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
@@ -115,7 +116,7 @@ await server.listen(stdio());`,
     assert.equal(loaded.files, CORE);
     assert.equal(loaded.packages, []);
     assert.equal(heavyIn(loaded), []);
-    assert.ok(loaded.bytes <= 400_000, `${loaded.bytes} bytes`);
+    assert.ok(loaded.bytes <= 320_000, `${loaded.bytes} bytes`);
   });
 
   for (const [name, use] of Object.entries(USES))
@@ -206,6 +207,34 @@ await server.listen(stdio());`,
     const loaded = load('command-worker.cjs');
     assert.equal(loaded.files, [...CORE, 'command-worker.cjs'].sort());
     assert.equal(heavyIn(loaded), []);
+  });
+
+  test('the worker of troupe run loads no package, to the result of its first call', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'troupe-bundle-'));
+    try {
+      const program = join(folder, 'server.mjs');
+      const tool =
+        "server.tool('echo', { input: { type: 'object', properties: { text: { type: 'string' } } } }, () => 'a');";
+      writeFileSync(
+        program,
+        `${SERVER.replace('./index.js', pathToFileURL(join(lib, 'index.js')).href)}\n${tool}\nawait server.listen(stdio());`,
+      );
+      const { stdout, stderr } = spawnSync(process.execPath, [join(lib, 'cli/main.js'), 'run', program], {
+        input: CLIENT,
+        encoding: 'utf8',
+        env: { ...process.env, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(REPORT)}` },
+      });
+      assert.match(stdout, /"id":2,"result"/);
+      const reports = stderr.match(/^\{"files".*$/gm) ?? [];
+      const worker = reports.find((report) => report.includes('command-worker'));
+      assert.ok(worker, stderr);
+      assert.equal(
+        Loaded.parse(JSON.parse(worker)).files.filter((file) => file.includes('node_modules')),
+        [],
+      );
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test('the supervisor starts its first worker without node:crypto, node:http and node:worker_threads', () => {

@@ -1,7 +1,7 @@
 /** Expansion of URI templates, all four levels (RFC 6570 section 3). */
 import { describe, isObject } from '../json.ts';
 import type { Expression, Operator, TemplatePart, Variable } from './grammar.ts';
-import { TemplateError } from './grammar.ts';
+import { TemplateError } from './template-error.ts';
 
 /** The value of one variable. An empty list and an empty record count as undefined (RFC 6570 section 2.3). */
 export type TemplateValue = string | readonly string[] | Readonly<Record<string, string>>;

@@ -2,16 +2,12 @@
  * The grammar of URI templates (RFC 6570 section 2): converts template text into parts, or throws an error that
  * suggests a fix.
  */
+import { TemplateError } from './template-error.ts';
 
 /** Maximum length of a template, in UTF-16 code units. */
 const MAX_TEMPLATE_LENGTH = 2048;
 /** Maximum number of expressions (`{…}`) in one template. */
 const MAX_EXPRESSIONS = 32;
-
-/** A malformed template, or values that it cannot expand. The message names the position, the expectation and a fix. */
-export class TemplateError extends Error {
-  override readonly name = 'TemplateError';
-}
 
 /** One row of RFC 6570 appendix A: how an operator writes its values. */
 export interface Operator {

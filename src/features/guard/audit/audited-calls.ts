@@ -9,7 +9,7 @@ import type { RequestView } from '../../../core/messages/request-view.ts';
 import { ErrorCode, isProtocolError, NOT_RECORDED, ProtocolError } from '../../../core/protocol/errors.ts';
 import { isJsonObject, isObject, isThenable, type JsonValue, messageOf } from '../../../core/protocol/json.ts';
 import { ANSWER_TOOL, answeredInstance } from '../../../core/protocol/views.ts';
-import type { StateKeys } from '../../../core/store/seal.ts';
+import type { StateKeys } from '../../../core/store/state-keys.ts';
 import type { AuditedCall, AuditMail } from './audit-messages.ts';
 import type { AuditOptions } from './audit-options.ts';
 import type { AuditEvent } from './audit-record.ts';

@@ -5,7 +5,7 @@ import type { Mailbox } from '../../../core/messages/mailbox.ts';
 import { describe, isObject } from '../../../core/protocol/json.ts';
 import { ANONYMOUS } from '../../../core/protocol/principals.ts';
 import type { CommitRiders } from '../../../core/store/commit-rider.ts';
-import type { StateKeys } from '../../../core/store/seal.ts';
+import type { StateKeys } from '../../../core/store/state-keys.ts';
 import type { Store } from '../../../core/store/store.ts';
 import type { Bus } from '../../../core/transports/bus.ts';
 import { type AuditDestination, AuditFile, readAuditFile } from './audit-file.ts';
