@@ -6,6 +6,7 @@ import type { TraceRecord } from '../../src/inspector/frames.ts';
 import { openInspector, readRecording } from '../../src/inspector/inspector.ts';
 import { connect } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
+import { inSession } from '../harness/memory.ts';
 import { until } from '../harness/wait.ts';
 
 const test = suite('inspector: control');
@@ -176,8 +177,7 @@ test('S-34 an event is sent to a statechart, by its type only', async () => {
 
 test('S-34 a connection is closed, with its session', async () => {
   const { server, control, records, close } = await controlled();
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   const session = (await records()).find((record) => record.type === 'created' && record.kind === 'session');
   assert.ok(session?.type === 'created' && session.connection !== undefined);
   assert.is((await control({ action: 'close', connection: session.connection }))[0], 200);

@@ -3,8 +3,8 @@ import * as assert from 'uvu/assert';
 import type { InspectionRecord } from '../../src/core/kernel/inspection/records.ts';
 import { INTERNALS } from '../../src/features/server/internals.ts';
 import { createServer } from '../../src/index.ts';
-import { connect } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
+import { inSession } from '../harness/memory.ts';
 
 const test = suite('inspector: what is left out');
 
@@ -20,8 +20,7 @@ async function listened(leavesOut?: (seq: number) => boolean) {
     ctx.log.info('later');
     return 'says';
   });
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   const { inspection } = server[INTERNALS];
   const heard: InspectionRecord[] = [];
   const stop = inspection.listen((record) => void heard.push(record), leavesOut);

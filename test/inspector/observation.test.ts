@@ -8,8 +8,9 @@ import { Model } from '../../src/inspector/model/index.ts';
 import { Redactor } from '../../src/inspector/redaction/redact.ts';
 import { FLUSH_MS, LINGER_MS, Observation, type ObservationOptions } from '../../src/inspector/stream/observation.ts';
 import { Viewer } from '../../src/inspector/stream/viewer.ts';
-import { connect, SimulatedClock } from '../../src/testing/testing.ts';
+import { SimulatedClock } from '../../src/testing/testing.ts';
 import { suite } from '../harness/door.ts';
+import { inSession } from '../harness/memory.ts';
 
 const test = suite('inspector: observation');
 
@@ -55,8 +56,7 @@ function view(observation: Observation, options: { since?: number; everything?: 
 }
 
 async function called(server: Server, times: number): Promise<void> {
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   for (let count = 0; count < times; count += 1) await client.call('echo', { count });
   await client.close();
 }
@@ -115,8 +115,7 @@ test('a late viewer receives the living actors, although their first records are
   const { clock, server, observation } = observed({ maxBytes: 30_000 });
   const early = view(observation);
   await called(server, 10);
-  const stays = await connect(server);
-  await stays.initialize();
+  const stays = await inSession(server);
   for (let count = 0; count < 200; count += 1) {
     await stays.call('echo', { count });
     if (count % 10 === 0) await clock.advance(FLUSH_MS);
@@ -135,8 +134,7 @@ test('a late viewer receives the living actors, although their first records are
 
 test('a viewer that connects while a call runs receives its end', async () => {
   const { clock, server, inspection, observation, release } = observed();
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   const call = client.call('hold');
   const { frames } = view(observation);
   const standing = (): void => {
@@ -199,8 +197,7 @@ test('S-32 a viewer that reads slowly costs nothing, and receives its gap and th
 test('S-32 a flood is sent as whole exchanges and a gap, and the states are those of the actors', async () => {
   const { clock, server, observation, inspection, release } = observed({ capacity: 100 });
   const { frames, records } = view(observation);
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   await clock.advance(FLUSH_MS);
   const before = records().length;
   const standing = (): void => {
@@ -249,8 +246,7 @@ for (const busy of [false, true])
       const options = { inspection, clock: starved, redactor: new Redactor(), machines: () => [], capacity: 20 };
       const observation = new Observation(options);
       const { frames, records } = view(observation);
-      const client = await connect(server);
-      await client.initialize();
+      const client = await inSession(server);
       const begin = clock.now();
       for (let round = 0; round < 400; round += 1) {
         for (let count = 0; count < 5; count += 1) await client.call('echo');
@@ -358,8 +354,7 @@ test('S-30 data that a statechart hides is hidden from the first message that br
     }),
     { description: 'A payment', input: { type: 'object' }, events: { charge: { type: 'object' } } },
   );
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   const made = await client.call('payment_create', { card: secret, customer: { email: secret } });
   const handle = /"handle":"([^"]+)"/.exec(JSON.stringify(made.structuredContent))?.[1] ?? '';
   await clock.advance(FLUSH_MS);

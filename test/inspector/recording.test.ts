@@ -14,6 +14,7 @@ import { actorTree, exchangeWaits, flatten, Model, waitsOf } from '../../src/ins
 import { connect, SimulatedClock } from '../../src/testing/testing.ts';
 import { startable } from '../harness/compiled.ts';
 import { suite } from '../harness/door.ts';
+import { inSession } from '../harness/memory.ts';
 import { elapse } from '../harness/wait.ts';
 
 const test = suite('inspector: recording');
@@ -35,8 +36,7 @@ test('S-33 a recording is for its owner only, has no secret, and is a document w
   const { server } = made();
   writeFileSync(file('whole.json'), '{"format":"troupe-recording","version":1,"frames":[]}', { mode: 0o644 });
   await record(server, file('whole.json'));
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   await client.call('echo', { password: 'hunter2-zq7', text: 'seen' });
   await server.close();
   assert.is(statSync(file('whole.json')).mode & 0o777, 0o600);
@@ -98,8 +98,7 @@ test('a recording lists each call once, with its addressee and its deadline, whe
     return 'charged';
   });
   await record(server, file('early.json'));
-  const claude = await connect(server);
-  await claude.initialize();
+  const claude = await inSession(server);
   const goose = await connect(server);
   const meta = {
     'io.modelcontextprotocol/clientInfo': { name: 'goose', version: '1.4.0' },

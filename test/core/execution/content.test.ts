@@ -4,8 +4,8 @@ import * as assert from 'uvu/assert';
 import { resourceContents, sentBlock, sentContents } from '../../../src/core/execution/content.ts';
 import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { audio, createServer, image } from '../../../src/index.ts';
-import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 import { assertFigure } from '../../harness/pace.ts';
 
 const test = suite('content');
@@ -109,8 +109,7 @@ test('every place that sends contents of an author checks them', async () => {
   server.use(async (call, _ctx, next) =>
     call.method === 'tools/call' && call.params.name === 'made' ? { content: [right] } : next(),
   );
-  const client = await connect(server);
-  await client.initialize('2025-11-25');
+  const client = await inSession(server, '2025-11-25');
   const sent = async (method: string, params: JsonObject): Promise<void> => {
     const text = JSON.stringify(await client.send(method, params));
     assert.match(text, 'R0lG', JSON.stringify(params));

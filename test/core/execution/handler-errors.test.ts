@@ -16,7 +16,7 @@ import { connect, ErrorResponse, type TestClient, type TestClientOptions } from 
 import { Tree } from '../../features/discovery/tree.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
-import { loggedServer } from '../../harness/memory.ts';
+import { inSession, loggedServer } from '../../harness/memory.ts';
 
 const test = suite('errors of handlers');
 const heavy = new URL(moduleUrl('test/fixtures/supervision/heavy.ts'));
@@ -187,8 +187,7 @@ test('a reader that returns nothing answers that there is no such resource, with
   const server = createServer({ name: 'errors', version: '1.0.0', log: (_, message) => void log.push(message) });
   server.resource('a://undefined', { name: 'a' }, () => undefined);
   server.resource('a://{+none}', { name: 'b' }, () => null);
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   for (const uri of ['a://undefined', 'a://other'])
     for (const [code, answer] of [
       [-32002, client.send('resources/read', { uri })],

@@ -18,6 +18,7 @@ import {
 } from '../../../src/index.ts';
 import { connect, type ErrorResponse, SimulatedClock, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 
 const test = suite('statecharts as tools');
 
@@ -25,12 +26,6 @@ const ALL: JsonObject = { elicitation: { form: {}, url: {} }, sampling: {}, root
 
 const make = (options: Partial<ServerOptions> = {}) =>
   createServer({ name: 'test', version: '1.0.0', log: () => {}, clock: new SimulatedClock(), ...options });
-
-async function opened(server: ReturnType<typeof make>, capabilities: JsonObject = ALL): Promise<TestClient> {
-  const client = await connect(server);
-  await client.initialize('2025-11-25', capabilities);
-  return client;
-}
 
 /** The next question of the server to the client of a session. */
 async function asked(client: TestClient): Promise<{ id: string; method: string; params: JsonObject }> {
@@ -100,7 +95,7 @@ test('runs to its final state: its input is the checked arguments, its output th
   });
   const numbers = z.object({ a: z.number(), b: z.number().default(2) });
   server.tool('add', { input: numbers, output: z.object({ sum: z.number() }), machine });
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', ALL);
   assert.equal((await client.call('add', { a: 1, more: true })).structuredContent, { sum: 3 });
   assert.match(textOf(await client.call('add', { a: 'one' })), 'Invalid arguments for tool');
   await client.close();
@@ -110,7 +105,7 @@ test('checks the output against the schema of the tool', async () => {
   const server = make();
   const machine = setup({}).createMachine({ initial: 'x', states: { x: { type: 'final' } }, output: { sum: 'three' } });
   server.tool('add', { output: z.object({ sum: z.number() }), machine });
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', ALL);
   const result = await client.call('add');
   assert.is(result.isError, true);
   assert.match(textOf(result), 'own output schema');
@@ -120,7 +115,7 @@ test('checks the output against the schema of the tool', async () => {
 test('asks the client of a session, and continues where it was', async () => {
   const server = make();
   server.tool('order', { input, machine: order });
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', ALL);
   const result = client.call('order', { item: 'coat' });
   const { id, method, params } = await asked(client);
   assert.is(method, 'elicitation/create');
@@ -258,7 +253,7 @@ test('asks for what a machine within the machine invokes, without a name in any 
     output: 'outer',
   });
   server.tool('nested', { machine: outer });
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', ALL);
   const result = client.call('nested');
   const { id, method } = await asked(client);
   assert.is(method, 'roots/list');
@@ -270,7 +265,7 @@ test('asks for what a machine within the machine invokes, without a name in any 
 test('receives in onError that the client cannot be asked', async () => {
   const server = make();
   server.tool('order', { input, machine: order });
-  const client = await opened(server, {});
+  const client = await inSession(server, '2025-11-25', {});
   assert.match(textOf(await client.call('order', { item: 'coat' })), CannotAsk.name);
   await client.close();
 });
@@ -279,7 +274,7 @@ test('receives in onError that no answer came', async () => {
   const clock = new SimulatedClock();
   const server = make({ clock, limits: { askMs: 5_000 } });
   server.tool('order', { input, machine: order });
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', ALL);
   const result = client.call('order', { item: 'coat' });
   await asked(client);
   await clock.advance(5_000);
@@ -321,7 +316,7 @@ test('without onError, fails the call with what the actor threw', async () => {
   server.tool('unasked', {
     machine: setup({ actors: { roots } }).createMachine({ invoke: { src: 'roots' } }),
   });
-  const client = await opened(server, {});
+  const client = await inSession(server, '2025-11-25', {});
   for (const name of ['promise', 'callback', 'action', 'context'])
     assert.equal(await client.call(name), { content: [{ type: 'text', text: 'no stock' }], isError: true }, name);
   assert.match(textOf(await client.call('unasked')), 'does not declare the capability for it (roots)');
@@ -344,7 +339,7 @@ test('is stopped with all its actors when the client cancels', async () => {
   const server = make();
   const { counts, machine } = endless();
   server.tool('endless', { machine });
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', ALL);
   client.raw('{"jsonrpc":"2.0","id":"e","method":"tools/call","params":{"name":"endless"}}');
   await settled();
   assert.is(counts.running, 1);
@@ -360,7 +355,7 @@ test('times out when it never ends', async () => {
   const server = make({ clock });
   const { counts, machine } = endless();
   server.tool('endless', { machine, timeoutMs: 1_000 });
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', ALL);
   const result = client.call('endless').then(
     () => 'it ended',
     (error: ErrorResponse) => error.message,
@@ -382,7 +377,7 @@ test('leaves none of its actors running when it fails', async () => {
       invoke: [{ src: 'ticking' }, { src: 'failing' }],
     }),
   });
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', ALL);
   assert.match(textOf(await client.call('half')), 'no stock');
   assert.is(counts.running, 0);
   await client.close();
@@ -397,7 +392,7 @@ test("keeps the server's time", async () => {
     output: 'over',
   });
   server.tool('wait', { machine });
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', ALL);
   const result = client.call('wait');
   await clock.advance(29_999);
   assert.equal(client.rest(), []);
@@ -409,7 +404,7 @@ test("keeps the server's time", async () => {
 test('runs once for each call, side by side', async () => {
   const server = make();
   server.tool('order', { input, machine: order });
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', ALL);
   const results = [client.call('order', { item: 'coat' }), client.call('order', { item: 'hat' })];
   const [first, second] = [await asked(client), await asked(client)];
   answer(client, second.id, { action: 'accept', content: { size: 'S' } });
@@ -428,7 +423,7 @@ test('is seen by the inspector, with its states', async () => {
     if (!('actor' in record) || record.actor !== 'machine/order/1') return;
     seen.push(`${record.actor} ${record.type} ${record.type === 'state' ? record.state : ''}`.trim());
   });
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', ALL);
   const result = client.call('order', { item: 'coat' });
   answer(client, (await asked(client)).id, { action: 'cancel' });
   await result;
@@ -470,7 +465,7 @@ test('is what a module may export', async () => {
   server.tools.register(defineTool({ name: 'order', input, machine: order }));
   // @ts-expect-error the machine takes an item, which the schema does not give
   defineTool({ name: 'order', input: z.object({ thing: z.string() }), machine: order });
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', ALL);
   const result = client.call('order', { item: 'coat' });
   answer(client, (await asked(client)).id, { action: 'decline' });
   assert.match(textOf(await result), 'declined');
@@ -504,7 +499,7 @@ test('withdraws a question from a session when its state is left', async () => {
   const clock = new SimulatedClock();
   const server = make({ clock });
   server.tool('impatient', { machine: impatient });
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', ALL);
   const result = client.call('impatient');
   const first = await asked(client);
   await clock.advance(60_000);
@@ -554,7 +549,7 @@ test('withdraws what is still asked when the machine ends', async () => {
     output: 'unasked',
   });
   server.tool('brief', { machine });
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', ALL);
   const result = client.call('brief');
   const { id } = await asked(client);
   await clock.advance(60_000);
@@ -566,7 +561,7 @@ test('withdraws what is still asked when the machine ends', async () => {
 test('asks through the model, where that is allowed', async () => {
   const server = make({ askThroughModel: true });
   server.tool('order', { input, machine: order });
-  const client = await opened(server, {});
+  const client = await inSession(server, '2025-11-25', {});
   const text = textOf(await client.call('order', { item: 'coat' }));
   assert.match(text, 'Which size of coat?');
   const id = /\\"id\\":\\"([^\\]+)\\"/.exec(text)?.[1] ?? '';

@@ -3,8 +3,9 @@ import * as assert from 'uvu/assert';
 import { assign, emit, fromPromise, setup } from 'xstate';
 import { z } from 'zod';
 import { createServer, elicitWith, type InspectionRecord, type JsonObject } from '../../../src/index.ts';
-import { connect, SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
+import { SimulatedClock, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 
 const test = suite('inspection records of statecharts');
 
@@ -49,12 +50,6 @@ function make(time = clock()) {
   server.machine('shop', shop, { events: { add: true, pay: true } });
   server.tool('waits', { machine: waits });
   return server;
-}
-
-async function opened(server: ReturnType<typeof make>): Promise<TestClient> {
-  const client = await connect(server);
-  await client.initialize('2025-11-25', { elicitation: {} });
-  return client;
 }
 
 const isRequest = (message: unknown): boolean =>
@@ -122,7 +117,7 @@ function linesOf(seen: readonly InspectionRecord[], below: string, parts: number
 /** A server, a client of it, and whatever it tells from now on. */
 async function watched() {
   const server = make();
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', { elicitation: {} });
   const seen: InspectionRecord[] = [];
   server.inspect((record) => void seen.push(record));
   return { client, seen };
@@ -157,7 +152,7 @@ test('a step is followed back to the line that the client sent', async () => {
 
 test('an event that no state takes is reported as such', async () => {
   const server = make();
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', { elicitation: {} });
   const handle = handleOf(await client.call('shop_create', {}));
   const seen: InspectionRecord[] = [];
   server.inspect((record) => void seen.push(record));
@@ -217,7 +212,7 @@ test('an answer names the line that asked for it', async () => {
 
 test('a late listener also receives the living actors inside of a statechart', async () => {
   const server = make();
-  const client = await opened(server);
+  const client = await inSession(server, '2025-11-25', { elicitation: {} });
   const result = client.call('waits', {});
   const question = await client.next(isRequest, 'a question');
   const seen: InspectionRecord[] = [];

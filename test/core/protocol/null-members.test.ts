@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { createServer, type Server } from '../../../src/index.ts';
 import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 
 const test = suite('members that are null');
 
@@ -36,8 +37,7 @@ const COMMON: readonly (readonly [method: string, withNulls: JsonObject, without
 for (const revision of ['2024-11-05', '2025-06-18', '2025-11-25'])
   test(`a session of ${revision} reads optional members that are null as missing`, async () => {
     const server = served();
-    const client = await connect(server);
-    await client.initialize(revision);
+    const client = await inSession(server, revision);
     for (const [method, withNulls, without] of COMMON) {
       const expected = await client.send(method, without);
       assert.equal(await client.send(method, { ...withNulls, _meta: null }), expected, method);
@@ -63,8 +63,7 @@ test('requests of the modern era read optional members that are null as missing'
 
 test('params that are null are no params, in requests and notifications', async () => {
   const server = served();
-  const client = await connect(server);
-  await client.initialize('2025-11-25');
+  const client = await inSession(server, '2025-11-25');
   client.raw('{"jsonrpc":"2.0","method":"notifications/roots/list_changed","params":null}');
   for (const method of ['ping', 'tools/list']) {
     client.raw(`{"jsonrpc":"2.0","id":"${method}","method":"${method}","params":null}`);
@@ -77,8 +76,7 @@ test('params that are null are no params, in requests and notifications', async 
 
 test('a required member that is null is named in the error', async () => {
   const server = served();
-  const client = await connect(server);
-  await client.initialize('2025-11-25');
+  const client = await inSession(server, '2025-11-25');
   for (const [method, params, expected] of [
     ['tools/call', { name: null }, 'params.name: expected a string, got null'],
     ['resources/read', { uri: null }, 'params.uri: expected a string, got null'],

@@ -8,17 +8,12 @@ import { createServer, envelopeOf, toolResult } from '../../../src/index.ts';
 import { connect, type ErrorResponse, SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 
 const test = suite('conduct');
 
 const make = (options: Partial<Parameters<typeof createServer>[0]> = {}) =>
   createServer({ name: 'test', version: '1.0.0', log: () => {}, ...options });
-
-async function opened(server: ReturnType<typeof make>, revision = '2025-06-18') {
-  const client = await connect(server);
-  await client.initialize(revision);
-  return client;
-}
 
 const refusal = (promise: Promise<unknown>): Promise<ErrorResponse> =>
   promise.then(
@@ -42,7 +37,7 @@ test('a structured result is sent as its output schema gives it: without unknown
   const row = { id: 1, password_hash: 'x' };
   server.tool('row', { output: output as unknown as { type: 'object' } }, () => row);
   server.tool('rows', { output: envelopeOf(z.array(output)) }, () => toolResult({ data: [row] }));
-  const client = await opened(server);
+  const client = await inSession(server, '2025-06-18');
   const { structuredContent, content } = await client.call('row');
   assert.equal(structuredContent, { id: 1, kind: 'user' });
   assert.equal(content, [{ type: 'text', text: '{"id":1,"kind":"user"}' }]);
@@ -62,7 +57,7 @@ test('data that is cut keeps its shape, and says so where the schema cannot hold
   server.tool('all', { output: envelopeOf(z.array(z.object({ id: z.number() })).length(100)) }, () =>
     toolResult({ data: rows }),
   );
-  const client = await opened(server);
+  const client = await inSession(server, '2025-06-18');
   const { data, meta } = (await client.call('page')).structuredContent as {
     data: { total: number; rows: unknown[] };
     meta: { note: string; truncated: boolean };
@@ -82,7 +77,7 @@ test('handlers that do not heed their signal are counted until they end', async 
   const ends: (() => void)[] = [];
   server.tool('deaf', {}, () => new Promise<void>((done) => ends.push(done)));
   server.tool('good', {}, () => 'good');
-  const client = await opened(server);
+  const client = await inSession(server, '2025-06-18');
   for (let id = 100; id < 104; id += 1) {
     client.raw(`{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"deaf"}}`);
     client.notify('notifications/cancelled', { requestId: id });
@@ -157,7 +152,7 @@ test("a prompt's numbers and booleans are read from its strings", async () => {
     { input: z.object({ n: z.number(), on: z.boolean().default(false) }) },
     ({ n, on }) => `${typeof n} ${n + 1} ${on}`,
   );
-  const client = await opened(server);
+  const client = await inSession(server, '2025-06-18');
   const said = async (args: Record<string, string>) =>
     JSON.stringify(await client.send('prompts/get', { name: 'p', arguments: args }));
   assert.match(await said({ n: '41', on: 'true' }), 'number 42 true');
@@ -174,7 +169,7 @@ test('a result that cannot be written names its incident', async () => {
     },
   };
   server.tool('big', {}, () => ({ unwritable }));
-  const client = await opened(server);
+  const client = await inSession(server, '2025-06-18');
   const { code, message } = await refusal(client.call('big'));
   assert.is(code, -32603);
   const [, incident = 'none'] = /incident ([\w-]+)/.exec(message) ?? [];
@@ -187,7 +182,7 @@ test('a value that is no result is reported to the model, and to the operator', 
   const server = make({ log: (_level, message) => void told.push(message) });
   server.tool('map', {}, () => new Map([[1, 2]]));
   server.tool('fn', {}, async () => () => {});
-  const client = await opened(server);
+  const client = await inSession(server, '2025-06-18');
   for (const [name, words] of [
     ['map', /Object\.fromEntries/],
     ['fn', /expected the tool to return a string, data/],
@@ -205,7 +200,7 @@ test('an executor of the author may answer with a promise of its own kind', asyn
   const thenable = { then: (done: (result: object) => void) => done({ content: [{ type: 'text', text: 'later' }] }) };
   const server = make({ executors: { tools: { execute: () => thenable as never } } });
   server.tool('x', {}, () => 'never');
-  const client = await opened(server);
+  const client = await inSession(server, '2025-06-18');
   assert.equal((await client.call('x')).content, [{ type: 'text', text: 'later' }]);
   await client.close();
 });
@@ -217,7 +212,7 @@ test('a handler may take its context apart', async () => {
     log.info('x');
     return `${await step('once', () => 1)} ${signal.aborted}`;
   });
-  const client = await opened(server);
+  const client = await inSession(server, '2025-06-18');
   assert.equal((await client.call('apart')).content, [{ type: 'text', text: '1 false' }]);
   await client.close();
 });
@@ -240,7 +235,7 @@ test('the error for a modern request with a legacy revision describes how to ope
 test('a cursor beyond what was ever given is refused', async () => {
   const server = make();
   server.tool('x', {}, () => 'x');
-  const client = await opened(server);
+  const client = await inSession(server, '2025-06-18');
   assert.is((await refusal(client.send('tools/list', { cursor: 'ozzz' }))).code, -32602);
   await client.close();
 });
@@ -249,7 +244,7 @@ test('close resolves although a handler waits for nothing that keeps the process
   const clock = new SimulatedClock();
   const server = make({ clock });
   server.tool('never', {}, () => new Promise(() => {}));
-  const client = await opened(server);
+  const client = await inSession(server, '2025-06-18');
   client.raw('{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"never"}}');
   const closed = server.close();
   await clock.advance(3_000);

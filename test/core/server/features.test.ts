@@ -7,6 +7,7 @@ import { INTERNALS } from '../../../src/features/server/internals.ts';
 import { createServer, defineMethod, type FeatureMethod, type LimitRows, ProtocolError } from '../../../src/index.ts';
 import { connect, ErrorResponse } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 
 declare module '../../../src/core/kernel/limits.ts' {
   interface Limits {
@@ -203,8 +204,7 @@ test('a modern client repeats the parameter of a method that the row names, as t
 test('a method of a feature belongs to its eras, its extension and its server, and its name is its own', async () => {
   const unknown = async (feature: Feature, message: RegExp): Promise<void> => {
     const server = createServer({ ...INFO, features: [feature] });
-    const client = await connect(server);
-    await client.initialize('2025-11-25');
+    const client = await inSession(server, '2025-11-25');
     const error = await client.send(COUNT, { text: 'x' }).catch((thrown: unknown) => thrown);
     assert.ok(error instanceof ErrorResponse);
     assert.is(error.code, -32601);
@@ -329,8 +329,7 @@ test('one feature of which the core knows nothing adds a method, a stage, an opt
   assert.throws(() => create('de'), /createServer: language: expected en or fr, got de/);
   const server = create('fr');
   server.tool('say', { input: { type: 'object', properties: { text: { type: 'string' } } } }, ({ text }) => `${text}`);
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   assert.equal(await client.send('com.example.words/about'), { language: 'fr', most: 3 });
   assert.match(JSON.stringify(await client.call('say', { text: 'these are three' })), 'these are three');
   const rejected = await client.call('say', { text: 'these are four words' }).catch((error: unknown) => error);

@@ -9,6 +9,7 @@ import {
 } from '../../../src/index.ts';
 import { connect, SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 
 const test = suite('server at runtime');
 
@@ -18,8 +19,7 @@ const make = (options: Partial<Parameters<typeof createServer>[0]> = {}) =>
 test('a burst of changes reaches clients as one list_changed for each kind', async () => {
   const clock = new SimulatedClock();
   const server = make({ clock, offers: ['tools', 'prompts'] });
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   for (let i = 0; i < 20; i += 1) server.tool(`t${i}`, {}, () => 'x');
   server.tools.disable('t0');
   server.tools.remove('t1');
@@ -51,8 +51,7 @@ test('nothing is announced to a client that has not said initialized', async () 
 test('a registered element can be disabled, enabled and removed by its name', async () => {
   const server = make();
   server.tool('echo', {}, () => 'x');
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   server.tools.disable('echo');
   await client.send('tools/call', { name: 'echo' }).then(
     () => assert.unreachable(),
@@ -69,8 +68,7 @@ test('an update changes what is shown and what runs, and nothing of the old is k
   const server = make();
   server.tool('echo', { description: 'old' }, () => 'old');
   server.tools.update({ name: 'echo', description: 'new', handler: () => 'new' });
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   const { tools } = await client.send('tools/list');
   assert.match(JSON.stringify(tools), /"description":"new"/);
   assert.equal((await client.call('echo')).content, [{ type: 'text', text: 'new' }]);
@@ -157,8 +155,7 @@ test('a refused definition leaves nothing behind', async () => {
       { name: 'a', handler: () => 'third' },
     ]),
   );
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   assert.equal((await client.call('a')).content, [{ type: 'text', text: 'first' }]);
   assert.is(server.tools.catalogue.all().length, 1);
   await client.close();
@@ -182,8 +179,7 @@ test('an executor of the author replaces or wraps ours, and gets every argument 
     () => 'ran',
   );
   server.prompt('p', { arguments: [{ name: 'x', required: true }] }, () => 'never');
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   const result = await client.send('tools/call', { name: 'strict', arguments: { a: 1, unknown: { deep: [1] } } });
   assert.equal(seen, [{ a: 1, unknown: { deep: [1] } }]);
   assert.is(result.isError, true);
@@ -201,8 +197,7 @@ test('ctx tells who is asking, in both eras', async () => {
     id: ctx.requestId,
     trace: ctx.meta.traceparent ?? null,
   }));
-  const client = await connect(server);
-  await client.initialize('2025-06-18', { roots: {} });
+  const client = await inSession(server, '2025-06-18', { roots: {} });
   const legacy = (await client.call('who')).structuredContent as {
     client: { revision: string; era: string; capabilities: object };
     session: boolean;
@@ -230,8 +225,7 @@ test('a step runs once for its request and is remembered, failures too', async (
       ctx.step('fail', () => Promise.reject(new Error(`failed ${++runs}`))).catch((error: Error) => error.message);
     return [await once(), await once(), await failing(), await failing()].join();
   });
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   assert.equal((await client.call('steps')).content, [{ type: 'text', text: '1,1,failed 2,failed 2' }]);
   assert.equal((await client.call('steps')).content, [{ type: 'text', text: '3,3,failed 4,failed 4' }]);
   await client.close();
@@ -246,8 +240,7 @@ test('a ProtocolError of a handler reaches the client as it is; another error of
   server.resource('x://secret', {}, () => {
     throw new Error('password=hunter2 in /home/me/secret.ts');
   });
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   const refusal = await client
     .send('tools/call', { name: 'needs' })
     .catch((error: unknown) => error as { code: number; message: string; data: unknown });
@@ -288,8 +281,7 @@ test('a tool with its own time times out by it, and a deadline is put off by pro
     return forever(ctx.signal);
   });
   const timedOut = async (revision: string, name: string): Promise<number> => {
-    const client = await connect(server);
-    await client.initialize(revision);
+    const client = await inSession(server, revision);
     const started = clock.now();
     let ended = 0;
     const call = client.send('tools/call', { name }).then(
@@ -313,8 +305,7 @@ test('a tool with its own time times out by it, and a deadline is put off by pro
 test('inspect shows the way of a request, each step caused by the one before', async () => {
   const server = make();
   server.tool('echo', {}, async () => 'x');
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   const records: InspectionRecord[] = [];
   const stop = server.inspect((record) => records.push(record));
   await client.call('echo');

@@ -3,8 +3,9 @@ import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import type { Server } from '../../../src/index.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
-import { connect, settled, type TestClient } from '../../../src/testing/testing.ts';
+import { settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 import { textOf } from '../../harness/results.ts';
 import { ALL, accept, Modern, type Stage, stage } from './support.ts';
 
@@ -24,8 +25,7 @@ interface Caller {
 
 const eras: Readonly<Record<string, (server: Server) => Promise<Caller>>> = {
   async 'a session'(server) {
-    const client = await connect(server);
-    await client.initialize('2025-11-25', ALL);
+    const client = await inSession(server, '2025-11-25', ALL);
     return { client, call: () => client.send('tools/call', { name: 'it' }) };
   },
   async 'a modern client'(server) {
@@ -364,8 +364,7 @@ test('a message or a root that lacks what its type promises is asked for again',
 test('a response that cannot be read ends its question: the handler waits for no other', async () => {
   const { server } = stage();
   server.tool('greet', {}, async (_, ctx) => (await ctx.elicit(NAME)).status);
-  const client = await connect(server);
-  await client.initialize('2025-11-25', ALL);
+  const client = await inSession(server, '2025-11-25', ALL);
   for (const content of ['{"name":"\\ud800"}', '{"__proto__":1}', '{"name":"a","name":"b"}']) {
     const result = client.call('greet');
     const question = await client.next((each) => isObjectInTest(each) && each.method === 'elicitation/create');
@@ -405,8 +404,7 @@ test('each question of a session has the whole time, also one that is asked whil
     await first;
     return second.status;
   });
-  const client = await connect(server);
-  await client.initialize('2025-11-25', ALL);
+  const client = await inSession(server, '2025-11-25', ALL);
   const result = client.call('two');
   await client.next((each) => isObjectInTest(each) && each.method === 'elicitation/create');
   await clock.advance(9_000);
@@ -433,8 +431,7 @@ test('a message of several blocks is several messages to a client whose revision
     ['2025-06-18', 3],
     ['2025-11-25', 2],
   ] as const) {
-    const client = await connect(server);
-    await client.initialize(revision, ALL);
+    const client = await inSession(server, revision, ALL);
     const result = client.call('say');
     const question = await client.next((each) => isObjectInTest(each) && each.method === 'sampling/createMessage');
     const { id, params } = isObjectInTest(question) ? question : {};

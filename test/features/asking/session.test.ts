@@ -7,6 +7,7 @@ import type { Server } from '../../../src/index.ts';
 import { isObjectInTest } from '../../../src/testing/test-json.ts';
 import { connect, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 import { textOf } from '../../harness/results.ts';
 import { wireChecker } from '../../harness/wire.ts';
 import { ALL, accept, Modern, stage } from './support.ts';
@@ -134,8 +135,7 @@ test('includeContext is sent to clients that support it, and the log says once t
       assert.is(textOf(await modern.retry(name, requestState, { sample: sampled })), 'm');
       return inputRequests.sample?.params ?? {};
     }
-    const client = await connect(server);
-    await client.initialize(revision, { sampling });
+    const client = await inSession(server, revision, { sampling });
     const result = client.call(name);
     const question = await asked(client);
     respond(client, question, sampled);

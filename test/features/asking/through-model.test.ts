@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../../src/core/protocol/json.ts';
 import { connect, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 import { errorResponse, textOf } from '../../harness/results.ts';
 import { ALL, accept, Modern, type Stage, stage } from './support.ts';
 
@@ -43,8 +44,7 @@ function shop(
 }
 
 async function session(server: Stage['server'], capabilities = NONE): Promise<TestClient> {
-  const client = await connect(server);
-  await client.initialize('2025-11-25', capabilities);
+  const client = await inSession(server, '2025-11-25', capabilities);
   return client;
 }
 
@@ -370,8 +370,7 @@ test('a question that a revision cannot show in a form is asked through the mode
     const answer = await ctx.elicit({ message: 'Which colours?', schema });
     return answer.status === 'accepted' ? answer.content.colours.join() : answer.status;
   });
-  const client = await connect(server);
-  await client.initialize('2025-06-18', { elicitation: {} });
+  const client = await inSession(server, '2025-06-18', { elicitation: {} });
   const asked = await client.send('tools/call', { name: 'colours', arguments: {} });
   const answers = { elicit: accept({ colours: ['red', 'blue'] }) };
   const result = await client.send('tools/call', { name: 'troupe_answer', arguments: { id: idIn(asked), answers } });

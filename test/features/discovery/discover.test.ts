@@ -1,9 +1,9 @@
 /** Discovery: what loads is served, what does not is reported, and loading again replaces what the same files offered. */
 import * as assert from 'uvu/assert';
 import type { Server } from '../../../src/index.ts';
-import { connect, type TestClient } from '../../../src/testing/testing.ts';
+import type { TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { loggedServer } from '../../harness/memory.ts';
+import { inSession, loggedServer } from '../../harness/memory.ts';
 import { TROUPE, Tree, toolModule } from './tree.ts';
 
 const test = suite('discovery');
@@ -137,8 +137,7 @@ test('loading again takes what the files say now, also what they import; clients
     'lib/common.js': `exports.word = 'one';`,
   });
   const { server } = stage();
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   await server.discover([tree.at('tools')]);
   assert.equal(await Promise.all(['say', 'plain', 'common'].map((name) => say(client, name))), ['one', 'one', 'one']);
   await client.notification('notifications/tools/list_changed');
@@ -163,8 +162,7 @@ test('loading again takes what the files say now, also what they import; clients
 test('a file that fails when it is loaded again continues to offer its earlier elements, and logs the failure', async () => {
   const tree = new Tree({ 'a.ts': toolModule('a', 'old'), 'b.ts': toolModule('b', 'old') });
   const { server } = stage();
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   await server.discover([tree.path]);
   tree.write('a.ts', 'export const a: = 1;');
   tree.write('b.ts', toolModule('b', 'new'));
@@ -229,8 +227,7 @@ test('modules that are loaded together share what they import; the first time, w
     'tools/count.ts': `import { notes } from '../lib/notes.ts';\nexport const count = () => String(notes.length);\ncount.schema = { type: 'object' };`,
   });
   const { server } = stage();
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   await server.discover([tree.at('tools')]);
   const { notes }: { notes: string[] } = await import(`file://${tree.at('lib/notes.ts')}`);
   notes.push('from the program');

@@ -3,8 +3,9 @@ import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import { readExports } from '../../../src/features/discovery/module-exports.ts';
 import { createServer, defineMachine, definePrompt, defineResource, defineTool } from '../../../src/index.ts';
-import { connect, type TestClient } from '../../../src/testing/testing.ts';
+import type { TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 
 const test = suite('forms of tools');
 
@@ -16,8 +17,7 @@ async function serve(exports: Readonly<Record<string, unknown>>, path = '/tools/
   server.machines.replaceSource(path, machines);
   server.resources.replaceSource(path, resources);
   server.prompts.replaceSource(path, prompts);
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   return client;
 }
 

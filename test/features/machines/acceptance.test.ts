@@ -4,8 +4,8 @@ import { and, createActor, createMachine, not, or, setup, stateIn } from 'xstate
 import { continuesAlone, refusalOf } from '../../../src/features/machines/event-acceptance.ts';
 import { nextEvents } from '../../../src/features/machines/instance-view.ts';
 import { createServer } from '../../../src/index.ts';
-import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 
 const test = suite('handles: acceptance');
 
@@ -122,8 +122,7 @@ test('a state with a timer continues by itself, and a state that only events of 
 test('the answers of the tools list each event once, under the name of its tool', async () => {
   const server = createServer({ name: 'tills', version: '1.0.0' });
   server.machine('till', till, { events: { pay: true, close: true, wait: true, stop: true } });
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   const text = async (tool: string, args: Readonly<Record<string, string>> = {}) => {
     const { content, structuredContent } = Object(await client.call(tool, args));
     return { text: String(content[0].text), handle: String(Object(structuredContent).handle) };

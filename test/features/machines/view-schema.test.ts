@@ -6,8 +6,8 @@ import { readChart } from '../../../src/core/kernel/charts/chart.ts';
 import { compileOutput } from '../../../src/core/schema/compile-schema.ts';
 import { stateSchema } from '../../../src/features/machines/tools/view-schema.ts';
 import { createServer } from '../../../src/index.ts';
-import { connect } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 
 const test = suite('the output schema of a machine');
 
@@ -54,8 +54,7 @@ test('the schemas of view and output are listed, and a result that does not fit 
     view: () => ({ drinks }),
     schemas: { view: z.object({ drinks: z.number() }), output: z.object({ owed: z.number() }) },
   });
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   const tools = await client.tools();
   const { properties } = Object(tools.find(({ name }) => name === 'tab_create')?.outputSchema);
   assert.equal(properties.state, { type: 'string', enum: ['open', 'paid'] });

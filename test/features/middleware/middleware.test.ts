@@ -20,6 +20,7 @@ import {
 } from '../../../src/index.ts';
 import { connect, SimulatedClock, settled, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 import { errorResponse, textOf } from '../../harness/results.ts';
 import { wireChecker } from '../../harness/wire.ts';
 import { accept, Modern } from '../asking/support.ts';
@@ -497,8 +498,7 @@ test('the requests of a batch pass through one by one', async () => {
     seen.push(`${call.params.name} ${ctx.requestId}`);
     return next();
   });
-  const client = await connect(server);
-  await client.initialize('2025-03-26');
+  const client = await inSession(server, '2025-03-26');
   const call = (id: number): JsonObject => ({ jsonrpc: '2.0', id, method: 'tools/call', params: ECHO });
   client.raw(JSON.stringify([call(101), call(102)]));
   const answers = await client.next((message) => Array.isArray(message), 'the batch');

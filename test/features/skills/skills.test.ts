@@ -9,7 +9,7 @@ import { readBytes, scanSkills } from '../../../src/features/skills/skill-scan.t
 import { ErrorCode } from '../../../src/index.ts';
 import { connect, type TestClient } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
-import { loggedServer } from '../../harness/memory.ts';
+import { inSession, loggedServer } from '../../harness/memory.ts';
 import type { Tree } from '../discovery/tree.ts';
 import { officialHost, readAll, skillFile, skillTree } from './support.ts';
 
@@ -476,8 +476,7 @@ test('a change of a file reaches clients: new skills, new descriptions, and file
   const tree = skillTree(FILES);
   const { server } = loggedServer({ limits: { gatherMs: 1 } });
   const registered = await server.skills(tree.path);
-  const client = await connect(server);
-  await client.initialize('2025-11-25');
+  const client = await inSession(server, '2025-11-25');
   const changed = (): Promise<JsonObject> => client.notification('notifications/resources/list_changed');
   const described = changed();
   replace(tree, 'pdf/SKILL.md', skillFile('pdf', 'Reads forms'));

@@ -8,6 +8,7 @@ import { INTERNALS } from '../../../src/features/server/internals.ts';
 import { defineState, memoryStore, type Store, StoreError, sqlite } from '../../../src/index.ts';
 import { connect, SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 import { TestStore } from '../../harness/test-store.ts';
 import { compareWithModel, faultOf, stage } from './support.ts';
 
@@ -69,8 +70,7 @@ test('S-94: each caller sees its own state: a principal everywhere, a session no
 test('the state of a session ends with it, also for a handler that still runs', async () => {
   const disk = new TestStore();
   const { server, contextOf } = stage({ store: disk });
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   const { state } = await contextOf(client);
   await state.set('cart', ['tea']);
   const [row] = await disk.list({ kind: 'state', limit: 10 });

@@ -7,6 +7,7 @@ import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { connect } from 'troupe/testing';
 import * as assert from 'uvu/assert';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 import { until } from '../../harness/wait.ts';
 import { type OrderShop, openShop } from './order-shop.ts';
 
@@ -159,8 +160,7 @@ test('a model reads what a checkout did, whatever its user answers, and few byte
     'did not agree': `checkout: cart → confirming → cart (${question} was answered with agreed: false)`,
     agreed: `checkout: cart → confirming → paying (${question} was answered with agreed: true)`,
   });
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   const tools = await client.tools();
   // 600 and 1,500 tokens: `npm run bench:tokens` counts them.
   const read = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));

@@ -10,14 +10,15 @@ import { memoryStore } from '../../../src/core/store/memory-store.ts';
 import { fromSteps } from '../../../src/features/machines/durable-steps.ts';
 import { HandleError } from '../../../src/features/machines/handle-error.ts';
 import type { Caller, MachineKind } from '../../../src/features/machines/machine-definition.ts';
-import { createServer, ErrorCode, type Limits, type Server } from '../../../src/index.ts';
-import { connect, settled, type TestClient } from '../../../src/testing/testing.ts';
+import { createServer, ErrorCode, type Limits } from '../../../src/index.ts';
+import { settled } from '../../../src/testing/testing.ts';
 import { call as callModern, refused } from '../../core/http/modern.ts';
 import { refusal, serving } from '../../core/http/session.ts';
 import { ask, openSession } from '../../core/http/support.ts';
 import { ALICE, ANYBODY, BOB, disk, stage as handleStage } from '../../features/machines/support.ts';
 import { accept, gate, keysOf, NAME, stage } from '../../features/tasks/support.ts';
 import { suite } from '../../harness/door.ts';
+import { inSession } from '../../harness/memory.ts';
 import { errorResponse, rejection } from '../../harness/results.ts';
 
 const test = suite('retained bytes');
@@ -40,12 +41,6 @@ function introducing(length: number): object {
     method: 'initialize',
     params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x'.repeat(length), version: '1' } },
   };
-}
-
-async function opened(server: Server): Promise<TestClient> {
-  const client = await connect(server);
-  await client.initialize();
-  return client;
 }
 
 test('a quota limits each principal, anonymous clients together, and all; what is released makes room', () => {
@@ -150,9 +145,9 @@ test('S-41: anonymous clients have a share of the sessions where a transport aut
   const limits = { maxSessions: 4, anonymousPercent: 50 };
   await serving(
     async ({ server, url }) => {
-      const first = await opened(server);
-      const second = await opened(server);
-      const refusedClient = await opened(server).then(String, String);
+      const first = await inSession(server);
+      const second = await inSession(server);
+      const refusedClient = await inSession(server).then(String, String);
       assert.match(refusedClient, 'limits.anonymousPercent');
       await openSession(url, '2025-11-25', { authorization: 'ann' });
       await openSession(url, '2025-11-25', { authorization: 'ann' });
@@ -161,7 +156,7 @@ test('S-41: anonymous clients have a share of the sessions where a transport aut
     { authenticate, server: { limits } },
   );
   const server = createServer({ name: 'alone', version: '1.0.0', limits: limits satisfies Partial<Limits> });
-  await Promise.all(Array.from({ length: 4 }, () => opened(server)));
+  await Promise.all(Array.from({ length: 4 }, () => inSession(server)));
   await server.close();
 });
 

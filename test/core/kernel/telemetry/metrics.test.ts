@@ -12,6 +12,7 @@ import { createServer, ProtocolError, type Server, type ServerOptions, sqlite } 
 import { connect, SimulatedClock, settled } from '../../../../src/testing/testing.ts';
 import { accept, Modern } from '../../../features/asking/support.ts';
 import { suite } from '../../../harness/door.ts';
+import { inSession } from '../../../harness/memory.ts';
 import { atScale } from '../../../harness/scale.ts';
 
 const test = suite('metrics');
@@ -83,8 +84,7 @@ test('each request is counted once, with its method, its element and its error, 
 test('durations are those of the clock, and a cancelled request has a duration', async () => {
   const clock = new SimulatedClock();
   const server = shop({ clock });
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   client.raw(JSON.stringify({ jsonrpc: '2.0', id: 'w', method: 'tools/call', params: { name: 'wait' } }));
   await settled();
   assert.is(sample(server, 'troupe_in_flight'), 1);
@@ -118,8 +118,7 @@ test('a question is counted while it is open, and its duration when it is answer
 
 test('a rejection by a limit is counted under the option of the limit', async () => {
   const server = shop({ limits: { maxInFlight: 1 } });
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   client.raw(JSON.stringify({ jsonrpc: '2.0', id: 'w', method: 'tools/call', params: { name: 'wait' } }));
   for (let n = 0; n < 3; n += 1) await client.send('tools/list').catch(() => {});
   assert.is(sample(server, 'troupe_refused_total{troupe_bound="limits.maxInFlight"}'), 3);
@@ -130,8 +129,7 @@ test('a rejection by a limit is counted under the option of the limit', async ()
 test('the commits of a durable store are measured', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'troupe-metrics-'));
   const server = shop({ store: sqlite(join(directory, 'store.db')) });
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   await client.send('tools/call', { name: 'echo', arguments: { say: 'hi' }, _meta: {} });
   await client.close();
   await server.close();
@@ -143,8 +141,7 @@ test('the commits of a durable store are measured', async () => {
 const NAMES = atScale({ quick: 1_000, full: 10_000, proof: 10_000 });
 test(`(G-14) ${NAMES} names that do not exist share one series, and the names of an author are bounded`, async () => {
   const server = shop();
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   const lines = server.metrics().split('\n').length;
   for (let n = 0; n < NAMES; n += 50) {
     const names = Array.from({ length: 50 }, (_, at) => `made-up-${n + at}`);
@@ -172,8 +169,7 @@ test(`(G-14) ${NAMES} names that do not exist share one series, and the names of
 
 test('(G-14) promtool accepts both formats', async () => {
   const server = shop();
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   await client.send('tools/call', { name: 'echo', arguments: { say: 'hi' } });
   await client.send('tools/call', { name: 'nothing' }).catch(() => {});
   const metrics = new Metrics();

@@ -38,6 +38,7 @@ import { connect, SimulatedClock } from '../../../../src/testing/testing.ts';
 import { ALL, accept, Modern } from '../../../features/asking/support.ts';
 import { startable } from '../../../harness/compiled.ts';
 import { suite } from '../../../harness/door.ts';
+import { inSession } from '../../../harness/memory.ts';
 
 const test = suite('OpenTelemetry');
 
@@ -175,8 +176,7 @@ const code = (text: string): JsonObject => ({ 'error.type': text, 'rpc.response.
 
 test('(G-13) initialize, a subscription and a cancelled call have spans, too', async () => {
   const server = shop();
-  const client = await connect(server);
-  await client.initialize('2025-11-25');
+  const client = await inSession(server, '2025-11-25');
   assert.is(spanOf('initialize').attributes['mcp.protocol.version'], '2025-11-25');
   await client.close();
   const modern = await connect(server);
@@ -245,8 +245,7 @@ test('(G-13) a request that a limit, a rule or a missing scope rejects has a spa
   server.tool('scoped', { scopes: ['more'] }, () => 'open');
   server.tool('once', { limits: { perDay: 1 } }, () => 'ran');
   server.tool('wait', (_, { signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', reject)));
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   const call = (name: string): Promise<unknown> => client.send('tools/call', { name, arguments: {} }).catch(() => {});
   for (const name of ['closed', 'scoped', 'once', 'once']) await call(name);
   for (const name of ['closed', 'scoped'])
@@ -305,8 +304,7 @@ test('(G-13) the span that is active when a request arrives is linked if _meta n
 
 test('(G-13) a question of a session is a CLIENT span, whose context the client receives', async () => {
   const server = shop();
-  const client = await connect(server);
-  await client.initialize('2025-11-25', ALL);
+  const client = await inSession(server, '2025-11-25', ALL);
   client.raw(
     JSON.stringify({
       jsonrpc: '2.0',
@@ -504,8 +502,7 @@ test('(G-12) no secret of a request is in a span or in a metric', async () => {
 
 test('metrics are recorded with the attributes of the conventions, and read from what the server counts', async () => {
   const server = shop();
-  const client = await connect(server);
-  await client.initialize('2025-11-25');
+  const client = await inSession(server, '2025-11-25');
   await client.send('tools/call', { name: 'fail' });
   await client.close();
   await server.close();

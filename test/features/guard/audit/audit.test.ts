@@ -24,6 +24,7 @@ import {
 } from '../../../../src/index.ts';
 import { connect, ErrorResponse, SimulatedClock, settled } from '../../../../src/testing/testing.ts';
 import { suite } from '../../../harness/door.ts';
+import { inSession } from '../../../harness/memory.ts';
 import { assertRejects } from '../../../harness/results.ts';
 import { TestStore } from '../../../harness/test-store.ts';
 import { accept, Modern } from '../../asking/support.ts';
@@ -79,8 +80,7 @@ test('a call that ended the process before is recorded as a dead letter', async 
 
 test('records the end of each call that may change something, and no call of a read-only tool', async () => {
   const { server, records } = stage();
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
   await client.send('tools/call', { name: 'pay', arguments: { sum: 3 }, _meta: { traceparent } });
   await client.send('tools/call', { name: 'pay', arguments: { sum: 3 } });
@@ -532,8 +532,7 @@ test('a file that cannot be written: the server does not start', async () => {
 test('the store: server.audit returns the latest records that a query selects, also after a restart', async () => {
   const store = (): ReturnType<typeof sqlite> => sqlite(join(folder, 'audited.db'));
   const { server } = stage({ to: 'store' }, { store: store() });
-  const client = await connect(server);
-  await client.initialize();
+  const client = await inSession(server);
   for (const sum of [1, 2, 3]) await client.send('tools/call', { name: 'pay', arguments: { sum } });
   await client.send('tools/call', { name: 'fail', arguments: {} });
   await server.close();

@@ -29,6 +29,7 @@ import {
 import { connect, ErrorResponse, SimulatedClock, settled, type TestClient } from '../../../../src/testing/testing.ts';
 import { startable } from '../../../harness/compiled.ts';
 import { suite } from '../../../harness/door.ts';
+import { inSession } from '../../../harness/memory.ts';
 import { SCALE } from '../../../harness/scale.ts';
 import { type OtherQuery, TestStore } from '../../../harness/test-store.ts';
 import { wireChecker } from '../../../harness/wire.ts';
@@ -297,8 +298,7 @@ test('G-10 a waiting call leaves the queue when it is cancelled, at its deadline
   const { server, clock, began, open } = gate();
   const client = await connect(server);
   const running = [wait(client, 0), wait(client, 1)];
-  const session = await connect(server);
-  await session.initialize();
+  const session = await inSession(server);
   const failing = wait(client, 2).then(
     () => 'ran',
     (error: unknown) => error,
@@ -395,8 +395,7 @@ test('names what is wrong with limits', () => {
 test('a client that asks for a task gets an error, which it can read in the place of the task', async () => {
   const { server } = stage({ perMinute: 1 });
   server.tool('long', { task: 'allowed', limits: { perMinute: 1 } }, () => 'done');
-  const client = await connect(server);
-  await client.initialize('2025-11-25', { tasks: {} });
+  const client = await inSession(server, '2025-11-25', { tasks: {} });
   const call = () => client.send('tools/call', { name: 'long', arguments: {}, task: {} });
   await call();
   const error = await call().then(
