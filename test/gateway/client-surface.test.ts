@@ -10,6 +10,7 @@ const INTERNALS = [
   'AskedRequest',
   'CallPosition',
   'ClientHost',
+  'ConnectedClient',
   'LoopbackRedirects',
   'NO_SIGN_IN',
   'RelayedRequest',
