@@ -216,8 +216,8 @@ class ClientConnection implements Behaviour<ClientMail> {
   #refusals = 0;
   /** Calls of several callers take turns: the server asks without naming the call. */
   #inTurn = false;
-  /** The time at which the last call that the server could ask about was given up. */
-  #abandonedAt = Number.NEGATIVE_INFINITY;
+  /** The calls of several callers that were given up and not answered, with the time until when the server may ask for them. */
+  readonly #abandoned = new Map<RequestId, number>();
   #channel: Channel | undefined;
   /** Counts channels: mail of an earlier one is dropped. */
   #generation = 0;
@@ -465,7 +465,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   /** Ends the channel, if there is one; mail that it still sends is dropped. */
   #retireChannel(): void {
     this.#generation += 1;
-    this.#abandonedAt = Number.NEGATIVE_INFINITY;
+    this.#abandoned.clear();
     const channel = this.#channel;
     this.#channel = undefined;
     // The server can no longer receive the answers to what it asked.
@@ -1150,7 +1150,10 @@ class ClientConnection implements Behaviour<ClientMail> {
   #abandon(request: OutgoingRequest, why: string): void {
     const channel = this.#channel;
     if (!channel) return;
-    if (mayBeAsked(request)) this.#abandonedAt = this.#options.system.clock.now();
+    if (!this.#options.oneCaller && mayBeAsked(request)) {
+      this.#forgetAbandoned();
+      this.#abandoned.set(request.id, this.#options.system.clock.now() + ABANDONED_MS);
+    }
     // A server need not know yet what a notification is.
     if (isHandshake(request)) return channel.abandon?.(request.id);
     const modern = this.#server?.era === 'modern';
@@ -1253,7 +1256,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     const request = this.#requests.take(id);
     this.#channel?.answered?.(id);
     // Cancelled, timed out, answered twice, or never sent: no caller waits for it.
-    if (!request) return;
+    if (!request) return void this.#abandoned.delete(ownId(id));
     if (error !== undefined) {
       const { code, message, data } = readError(error);
       request.reject(new ErrorResponse(this.#target, code, message, data));
@@ -1336,8 +1339,14 @@ class ClientConnection implements Behaviour<ClientMail> {
   #isCertain({ params }: OutgoingRequest, asked: JsonObject): boolean {
     const task = taskOf(asked);
     if (task !== undefined) return params?.taskId === task;
+    this.#forgetAbandoned();
     const others = this.#requests.values().filter(mayBeAsked).length - 1;
-    return others === 0 && this.#options.system.clock.now() - this.#abandonedAt >= ABANDONED_MS;
+    return others === 0 && this.#abandoned.size === 0;
+  }
+
+  #forgetAbandoned(): void {
+    const now = this.#options.system.clock.now();
+    for (const [id, until] of this.#abandoned) if (until <= now) this.#abandoned.delete(id);
   }
 
   /** The place of a call from which another process continues it. */
