@@ -25,9 +25,9 @@ export const state: Feature<StateService> = {
     return {
       service: { of: (principal) => stateOfPrincipal(options.value, principal) },
       async restore() {
-        const { store } = core;
+        const { store, options: given } = core;
         // Sessions of other processes may have state that this one deletes at their end.
-        if (store.durable && (store.nodes || (await store.list({ kind: 'state', limit: 1 })).length > 0))
+        if (store.durable && (given.cluster || (await store.list({ kind: 'state', limit: 1 })).length > 0))
           options.value.scopes.followSessions();
       },
       facts: () => (options.created ? { 'scopes of state in use': options.created.scopes.size } : {}),
