@@ -27,12 +27,13 @@ for (const { file } of GROUPS.flatMap(({ pages }) => pages)) if (file.endsWith('
 const decisions = readdirSync(join(root, DECISIONS)).filter((name) => name.endsWith('.md'));
 for (const name of decisions) PAGES.set(`${DECISIONS}/${name}`, `adr/${name}`);
 PAGES.set(DECISIONS, 'adr/index.md');
+if (new Set(PAGES.values()).size !== PAGES.size)
+  throw new Error('expected a page of its own for each file of the list');
 
+/** The pages of docs/ are at the root of the site, those of the root of the repository in `project`. */
 function pageOf(file: string): string {
-  return file
-    .replace(/^docs\//, '')
-    .replace(/^(\w+)\/README\.md$/, '$1.md')
-    .toLowerCase();
+  if (file.startsWith('docs/')) return file.slice('docs/'.length).toLowerCase();
+  return file.includes('/') ? file.replace(/^(\w+)\/README\.md$/, '$1.md') : `project/${file.toLowerCase()}`;
 }
 
 /** The address of a file on the site, from another page, or on GitHub. */

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
+import { z } from 'zod';
 import {
   anchorsOf,
   fileOf,
@@ -319,6 +320,22 @@ test('docs/commands.md names each command', () => {
     commands.filter((command) => !text.includes(`\`troupe ${command}`)),
     [],
   );
+});
+
+test('the comparison in the README has the versions that are measured, and the measured figures', () => {
+  const readme = read('README.md');
+  const { dependencies } = z
+    .object({ dependencies: z.record(z.string(), z.string()) })
+    .parse(JSON.parse(read('bench/peers/package.json')));
+  for (const name of ['@modelcontextprotocol/server', 'fastmcp']) assert.match(readme, `[\`${name}\`](`);
+  assert.match(readme, `/v2/) ${dependencies['@modelcontextprotocol/server']} |`);
+  assert.match(readme, `/fastmcp) ${dependencies.fastmcp} |`);
+  const [, troupe = '', official = '', fastmcp = ''] =
+    /^\| calls a second over HTTP, 32 in flight .*\| \*\*([\d,]+)\*\* \| ([\d,]+) \| ([\d,]+) \|$/m.exec(readme) ?? [];
+  const [, measured = ''] = /^### Echo over HTTP\n([\s\S]*?)^### /m.exec(read('docs/performance.md')) ?? [];
+  assert.match(measured, `| troupe | modern | 32 | ${troupe} |`);
+  assert.match(measured, new RegExp(`\\| @modelcontextprotocol/server [\\d.]+ \\| modern \\| 32 \\| ${official} \\|`));
+  assert.match(measured, new RegExp(`\\| fastmcp [\\d.]+ \\| session \\| 32 \\| ${fastmcp} \\|`));
 });
 
 test('the README says actor and statechart only after its first example', () => {
