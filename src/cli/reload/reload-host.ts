@@ -4,12 +4,12 @@ import type { InspectionRecord } from '../../core/kernel/inspection/records.ts';
 import { stderrLog } from '../../core/kernel/operator-log.ts';
 import type { Registration } from '../../core/registry/registration.ts';
 import type { ServerOptions } from '../../core/server/options.ts';
+import type { StdioOptions } from '../../core/transports/stdio.ts';
 import type { Transport } from '../../core/transports/transport.ts';
 import { entryPath } from '../../features/apps/app-page.ts';
 import { type LoadedModules, offer, withdrawAll } from '../../features/discovery/discover.ts';
 import { createServer, type Server } from '../../features/server/server.ts';
 import { commandLog } from '../command-log.ts';
-import type { LocalCaller } from '../serving/caller-option.ts';
 import type { Endpoints } from '../serving/endpoints.ts';
 import { servedOn } from '../serving/served-transports.ts';
 
@@ -61,7 +61,7 @@ export class ReloadHost {
   readonly #ready: Promise<void>;
   readonly #endpoints: Endpoints;
   readonly #serves: (server: Server) => void;
-  readonly #caller: LocalCaller | undefined;
+  readonly #local: StdioOptions | undefined;
   #drains = false;
   #unfollow: (() => void) | undefined;
 
@@ -70,16 +70,16 @@ export class ReloadHost {
    * @param endpoints those of the command; the transports of the program, or stdio, if it has none
    * @param onServer receives the server before it listens
    * @param serves is called once, when the server listens without stdio, whose transport handles signals itself
-   * @param caller the client on stdio
+   * @param local the options of stdio, such as its client
    */
   constructor(
     options: ServerOptions,
     endpoints: Endpoints,
     onServer: (server: Server) => Promise<void>,
     serves: (server: Server) => void = () => {},
-    caller?: LocalCaller,
+    local?: StdioOptions,
   ) {
-    this.#caller = caller;
+    this.#local = local;
     this.#options = options;
     this.#endpoints = endpoints;
     this.#serves = serves;
@@ -96,7 +96,7 @@ export class ReloadHost {
   /** Opens each transport whose name is not open yet. @param own the transports that the program opens */
   async open(own: readonly Transport[]): Promise<void> {
     const endpoints = this.#endpoints;
-    if (endpoints.none) return this.#listen(servedOn(own, this.#caller));
+    if (endpoints.none) return this.#listen(servedOn(own, this.#local));
     const isFirst = this.#opened.size === 0;
     await this.#listen(endpoints.transports(this.#server, own));
     if (isFirst) endpoints.announce(this.#server);

@@ -6,6 +6,7 @@ import { Watch } from '../../core/kernel/files/file-watch.ts';
 import { launchedBy } from '../../core/server/launcher.ts';
 import type { ServerOptions } from '../../core/server/options.ts';
 import type { Store } from '../../core/store/store.ts';
+import type { StdioOptions } from '../../core/transports/stdio.ts';
 import type { Transport } from '../../core/transports/transport.ts';
 import { load } from '../../features/discovery/discover.ts';
 import { loading, nextGeneration, onModule } from '../../features/discovery/generation.ts';
@@ -13,7 +14,6 @@ import { findModules, isBelow, isFoundModule, isModule, isPrivate } from '../../
 import { isServer, type Server } from '../../features/server/server.ts';
 import type { CommandIo } from '../command-io.ts';
 import { commandLog } from '../command-log.ts';
-import type { LocalCaller } from '../serving/caller-option.ts';
 import type { Endpoints } from '../serving/endpoints.ts';
 import { identityOf, startTarget, waitFor } from '../serving/program.ts';
 import { drainOnSignal } from '../serving/stop-signals.ts';
@@ -52,7 +52,7 @@ export class Reloader {
   });
   readonly #endpoints: Endpoints;
   readonly #onServer: (server: Server) => Promise<void>;
-  readonly #caller: LocalCaller | undefined;
+  readonly #local: StdioOptions | undefined;
   readonly #io: CommandIo;
   /** Removes the listeners of the process. */
   readonly #unlisten: () => void;
@@ -60,16 +60,16 @@ export class Reloader {
   /**
    * @param endpoints where the host's server listens
    * @param onServer receives the host's server before it listens; that server outlives every load
-   * @param chosen the store for servers without a store of their own, and the client on stdio
+   * @param chosen the store for servers without a store of their own, and the options of stdio
    */
   constructor(
     target: Target,
     endpoints: Endpoints,
     onServer: (server: Server) => Promise<void>,
-    { store, caller }: { readonly store: Store | undefined; readonly caller: LocalCaller | undefined },
+    { store, local }: { readonly store: Store | undefined; readonly local: StdioOptions | undefined },
     io: CommandIo,
   ) {
-    this.#caller = caller;
+    this.#local = local;
     this.#io = io;
     this.#target = target;
     this.#endpoints = endpoints;
@@ -177,7 +177,7 @@ export class Reloader {
 
   #newHost(options: ServerOptions): ReloadHost {
     const serves = (server: Server): void => drainOnSignal(this.#io, server, () => this.#close());
-    return new ReloadHost(options, this.#endpoints, this.#onServer, serves, this.#caller);
+    return new ReloadHost(options, this.#endpoints, this.#onServer, serves, this.#local);
   }
 
   #close(): void {

@@ -31,6 +31,8 @@ export interface InspectOptions extends Inspecting {
   connect?(): ConnectHelp | undefined;
   /** Receives the port of the inspector. */
   onPort?(port: number): void;
+  /** Receives the address of the page, with its token. */
+  onPage?(url: URL): void;
 }
 
 /**
@@ -86,6 +88,7 @@ async function startInspector(
       `troupe ${command}: inspector at ${inspector.url}${control && command !== 'dev' ? ' (it can control the server)' : ''}`,
     );
   options.onPort?.(Number(port));
+  options.onPage?.(new URL(inspector.url));
   if (options.open) openInBrowser(new URL(inspector.url), () => say(noBrowser(command)));
   await attempt(`troupe ${command}: cannot register the inspector for troupe top`, async () => {
     const { name, version } = server.info;
