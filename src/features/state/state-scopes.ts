@@ -83,6 +83,11 @@ export class StateScopes implements ScopeTable {
     ];
   }
 
+  /** Deletes the state of no further session. */
+  unfollowSessions(): void {
+    for (const off of this.#unlisten) off();
+  }
+
   /** Runs an operation on a scope. */
   operate(owner: ScopeOwner, operation: StateOperation): void {
     if (owner.session !== undefined && this.#ended.has(owner.id))
@@ -136,7 +141,7 @@ export class StateScopes implements ScopeTable {
 
   /** The store closes, and rejects what is still on its way. */
   stop(): void {
-    for (const off of this.#unlisten) off();
+    this.unfollowSessions();
     this.#sweep?.cancel();
     for (const { memory } of this.#held.values()) memory.release();
     this.#held.clear();

@@ -31,6 +31,8 @@ export const state: Feature<StateService> = {
           options.value.scopes.followSessions();
       },
       facts: () => (options.created ? { 'scopes of state in use': options.created.scopes.size } : {}),
+      // From now on, sessions leave with their process, and those in the store live on.
+      handOver: () => options.created?.scopes.unfollowSessions(),
       stop: () => options.created?.scopes.stop(),
     };
   },

@@ -83,6 +83,18 @@ test('the state of a session ends with it, also for a handler that still runs', 
   await server.close();
 });
 
+test('a server that stops leaves the state of its sessions in a durable store', async () => {
+  const disk = new TestStore();
+  const { server, contextOf } = stage({ store: disk });
+  const client = await connect(server);
+  await client.initialize();
+  await (await contextOf(client)).state.set('cart', 1);
+  await server.close();
+  await settled();
+  const [row] = await disk.list({ kind: 'state', limit: 1 });
+  assert.equal((await disk.load(row?.id ?? ''))?.snapshot?.data, '[["cart",1,null]]\n1');
+});
+
 test('the state of a session that expires while only the store has it is deleted, also before the start of the process', async () => {
   const disk = new TestStore();
   const clock = new SimulatedClock();
