@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServedPeer } from './client/peers.ts';
 import { CONTENDERS, type Contender, type ProofClient, type Started } from './gateway/proof/clients.ts';
 import { commandOf, mebibytesOf, processesWith, treeOf } from './gateway/proof/processes.ts';
 import { converse, LEGEND, type Lists } from './gateway/proof/script.ts';
 import { haveUpstreams, upstreams } from './gateway/proof/upstreams.ts';
+import { until } from './harness/wait.ts';
 import type { Served } from './system/clients/http-wire.ts';
 import { command } from './system/clients/wire.ts';
 
@@ -132,13 +132,9 @@ async function open(contender: Contender, file: string): Promise<ProofClient> {
 
 /** The commands of the processes that do not end with their client. */
 async function leftOf(processes: readonly number[]): Promise<readonly string[]> {
-  const began = performance.now();
-  let left = processes;
-  while (left.length > 0 && performance.now() - began < END_MS) {
-    await sleep(100);
-    left = left.filter((pid) => treeOf(pid).length > 0);
-  }
-  return left.map((pid) => `${pid} ${commandOf(pid)}`);
+  const left = (): readonly number[] => processes.filter((pid) => treeOf(pid).length > 0);
+  await until(() => left().length === 0, 'the processes to end', END_MS).catch(() => {});
+  return left().map((pid) => `${pid} ${commandOf(pid)}`);
 }
 
 /** The gateway and its programs. */

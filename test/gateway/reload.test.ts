@@ -10,6 +10,7 @@ import { Gateway } from '../../src/gateway/configured-gateway.ts';
 import { suite } from '../harness/door.ts';
 import { textOf } from '../harness/results.ts';
 import { SCALE } from '../harness/scale.ts';
+import { until } from '../harness/wait.ts';
 
 const test = suite('changes of a configuration');
 
@@ -124,8 +125,10 @@ test('lists, and the owner of a name that two servers claim, follow the order of
       (await client.tools({ fresh: true })).map(({ name }) => name).filter((name) => !name.endsWith('slow'));
     const edit = async (entries: object, expected: readonly string[]): Promise<void> => {
       await stage.edit(entries);
-      for (let attempt = 0; attempt < 200 && String(await listed()) !== String(expected); attempt += 1)
-        await new Promise((resolve) => setTimeout(resolve, 10));
+      await until(
+        async () => String(await listed()) === String(expected),
+        () => `the list ${expected}`,
+      );
       assert.equal(await listed(), expected);
     };
     const [a, b, c] = [{ socket: 'a' }, { socket: 'b' }, { socket: 'c' }];

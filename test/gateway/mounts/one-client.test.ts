@@ -11,6 +11,7 @@ import { openInMemory } from '../../../src/client/in-memory.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { memory } from '../../../src/index.ts';
 import { suite } from '../../harness/door.ts';
+import { until } from '../../harness/wait.ts';
 import { speakLegacy } from './asking-server.ts';
 
 const test = suite('a gateway with one client');
@@ -153,8 +154,7 @@ for (const eras of ['legacy', 'modern'] as const)
       const client = await connect({ name: 'host', channel }, { eras, log: quiet, elicit: () => 'decline' });
       assert.equal(await names(client), ['shop_enroll']);
       assert.is((await client.call('shop_enroll')).isError, undefined);
-      for (let attempt = 0; attempt < 500 && (await names(client)).length < 2; attempt += 1)
-        await new Promise((resolve) => setTimeout(resolve, 10));
+      await until(async () => (await names(client)).length >= 2);
       assert.equal(await names(client), ['shop_enroll', 'shop_members']);
       assert.is(sessions, era === 'legacy' ? 1 : 0);
       for (const each of [client, host, shop]) await each.close();

@@ -12,6 +12,7 @@ import { OwnerViews } from '../../../src/gateway/mounts/owner-views.ts';
 import type { UpstreamCatalogue } from '../../../src/gateway/mounts/upstream-catalogue.ts';
 import { suite } from '../../harness/door.ts';
 import { textOf } from '../../harness/results.ts';
+import { until } from '../../harness/wait.ts';
 import { speakLegacy } from './asking-server.ts';
 
 const test = suite('owners of calls over HTTP');
@@ -122,14 +123,6 @@ function logsIn(server: Server): void {
 
 const names = async (client: Client): Promise<string[]> =>
   (await client.tools({ fresh: true })).map(({ name }) => name).sort();
-
-async function until(passed: () => boolean | Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 500; attempt += 1) {
-    if (await passed()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  assert.unreachable('it did not come about');
-}
 
 for (const eras of ['legacy', 'modern'] as const)
   test(`S-95 a tool that a login adds exists for its owner only, for ${eras} clients`, async () => {

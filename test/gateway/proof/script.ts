@@ -1,4 +1,6 @@
 /** What one client does with one upstream behind the gateway: it calls, reads, is asked, sees progress and cancels. */
+
+import { inTime } from '../../harness/wait.ts';
 import type { Loose } from '../../system/clients/official.ts';
 import type { ProofClient } from './clients.ts';
 import type { Step, Upstream } from './upstreams.ts';
@@ -6,9 +8,6 @@ import type { Step, Upstream } from './upstreams.ts';
 /** The letters of a cell, in the order of the steps. */
 export const LEGEND =
   'T lists and calls a tool, L lists one that it cannot call, R reads a resource, P gets a prompt, Q is asked, G sees progress, C cancels; - the upstream or the client has none; ! fails';
-
-/** Longest that a step may take, in milliseconds. */
-const STEP_MS = 60_000;
 
 /** What the client has listed. */
 export interface Lists {
@@ -40,7 +39,7 @@ export async function converse(client: ProofClient, upstream: Upstream, lists: L
       return;
     }
     try {
-      await within(body());
+      await inTime(body(), 'a step');
       letters += letter;
     } catch (error) {
       letters += '!';
@@ -99,16 +98,4 @@ function expected(result: Loose, { name, expect }: Step): void {
   const text = JSON.stringify(result);
   if (result.isError === true || !expect.test(text))
     throw new Error(`${name}: expected ${expect}, got ${text.slice(0, 500)}`);
-}
-
-async function within(work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`it took longer than ${STEP_MS} ms`)), STEP_MS);
-  });
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
