@@ -1318,11 +1318,11 @@ class ClientConnection implements Behaviour<ClientMail> {
     // A repeat would ask once more.
     if (call) call.repeatable = false;
     const ask = canBeAsked(capabilities) ? call?.ask : undefined;
-    if (!oneCaller && call && ask && call.id !== about) {
+    const certain = !call || !ask || call.id === about || this.#isCertain(call, values);
+    if (!oneCaller && ask && call?.id !== about) {
       // Servers ask for roots when they start, too: their calls need not wait for each other.
       if (method !== 'roots/list') this.#inTurn = true;
-      if (!this.#isCertain(call, values))
-        return this.#self.send({ type: 'reject', id, code: ErrorCode.InternalError, message: UNCERTAIN });
+      if (!certain) return this.#self.send({ type: 'reject', id, code: ErrorCode.InternalError, message: UNCERTAIN });
     }
     const position = call && ask && this.#positionOf(call, id);
     serverRequests.serve(
@@ -1331,7 +1331,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       values,
       call && (nameOf(call) ?? call.method),
       this.#self,
-      ask && ((request, signal) => ask(request, signal, position)),
+      ask && ((request, signal) => ask(certain ? request : { ...request, doubtful: true }, signal, position)),
     );
   }
 

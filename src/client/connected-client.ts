@@ -345,7 +345,7 @@ export class ConnectedClient implements Client {
     return this.#operation(async () => {
       const { method, params, logLevel } = relayed;
       if (logLevel !== undefined && this.server.era === 'legacy') this.#tell({ type: 'log level', level: logLevel });
-      const asking: { ended?: AbortController } = {};
+      const asking: AskingCall = {};
       const ask = relayed.ask && askWhile(asking, relayed.ask.bind(relayed));
       const { capabilities, authorization } = relayed;
       // A further round continues a request that has begun.
@@ -370,6 +370,8 @@ export class ConnectedClient implements Client {
         if (isJsonObject(result)) return result;
         throw this.#malformed(`${method}: expected a result that is an object`);
       } finally {
+        // The call that asks needs the answers, although this one has ended.
+        if (asking.doubtful) await Promise.race([Promise.allSettled(asking.doubtful), whenAborted(relayed.signal)]);
         asking.ended?.abort();
       }
     });
@@ -1006,13 +1008,29 @@ const READS: ReadonlySet<string> = new Set([
   'tools/list',
 ]);
 
+/** A relayed call that is asked something. */
+interface AskingCall {
+  ended?: AbortController;
+  /** The answers to questions that may be those of another call. */
+  doubtful?: Promise<unknown>[];
+}
+
+function whenAborted(signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) resolve();
+    else signal?.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
 /** Answers questions of a call until the call has ended: then the server gets an error for those that are open. */
-function askWhile(call: { ended?: AbortController }, ask: AnswerAsked): AnswerAsked {
+function askWhile(call: AskingCall, ask: AnswerAsked): AnswerAsked {
   return async (request, signal, position) => {
     call.ended ??= new AbortController();
     const ended = call.ended.signal;
+    const answer = ask(request, AbortSignal.any([signal, ended]), position);
+    if (request.doubtful) call.doubtful = [...(call.doubtful ?? []), answer];
     try {
-      return await ask(request, AbortSignal.any([signal, ended]), position);
+      return await answer;
     } catch (error) {
       if (!ended.aborted) throw error;
       throw new ProtocolError(ErrorCode.InvalidRequest, `the call that ${request.method} belongs to has ended`);

@@ -9,6 +9,8 @@ import type { ServerLogMessage, ServerProgress } from './client-options.ts';
 export interface AskedRequest {
   readonly method: string;
   readonly params: JsonObject;
+  /** It may belong to another call of the same caller, which is in flight, too. */
+  readonly doubtful?: true;
 }
 
 /** The place of a call in a legacy session over HTTP, from which another process continues it. */

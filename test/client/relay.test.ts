@@ -264,6 +264,47 @@ test('S-95 on a stream of several callers a question reaches its caller or no ca
   await client.close();
 });
 
+test('a question that may be one of another call is answered although the call that it was given to has ended', async () => {
+  const server = new Played('stream', 'legacy');
+  const client = await server.open({ elicitation: {} });
+  const answers: ((result: JsonObject) => void)[] = [];
+  const outcomes: string[] = [];
+  const relay = (name: string, signal?: AbortSignal): Promise<unknown> =>
+    client.relay({ ...call(name), signal, ask: () => new Promise((resolve) => void answers.push(resolve)) }).then(
+      () => outcomes.push(name),
+      (error: ClientError) => outcomes.push(`${name}: ${error.reason}`),
+    );
+  const abort = new AbortController();
+  const calls = [relay('asks'), relay('newest'), relay('cancelled', abort.signal)];
+  await settled();
+  server.says({ id: server.id('cancelled'), result: {} });
+  await settled();
+  server.says({ id: 70, method: 'elicitation/create', params: FORM });
+  await settled();
+  server.says({ id: server.id('newest'), result: {} });
+  await settled();
+  assert.is(server.answer(70), undefined);
+  answers[0]?.({ action: 'accept' });
+  await settled();
+  assert.equal(server.answer(70)?.result, { action: 'accept' });
+  server.says({ id: server.id('asks'), result: {} });
+  await Promise.all(calls);
+  assert.equal(outcomes, ['cancelled', 'newest', 'asks']);
+  // A caller that gives its call up waits for no answer.
+  const more = [relay('first'), relay('second', abort.signal)];
+  await settled();
+  server.says({ id: 71, method: 'elicitation/create', params: FORM });
+  await settled();
+  server.says({ id: server.id('second'), result: {} });
+  await settled();
+  abort.abort();
+  await more[1];
+  assert.is(outcomes.at(-1), 'second');
+  server.says({ id: server.id('first'), result: {} });
+  await more[0];
+  await client.close();
+});
+
 test('an answer that fails becomes the error that the server gets', async () => {
   const server = new Played('stream', 'legacy');
   const client = await server.open({ sampling: {} });
