@@ -95,19 +95,13 @@ const LATE: Readonly<Record<string, readonly string[]>> = {
     'core/schema/problems',
     'core/schema/wrap',
   ],
-  // What few clients do: they subscribe, read slowly, or send a message that is too long.
-  rare: [
-    'core/emitters/emitter-queue',
-    'core/protocol/message-envelope',
-    'core/protocol/subscription-filter',
-    'core/requests/open-subscriptions',
-    'core/transports/socket-path',
-  ],
   skills: ['features/skills'],
+  sockets: ['core/transports/socket-path'],
   state: ['features/state'],
   stores: ['features/postgres', 'features/sqlite'],
   // Steps by XState: a supervisor takes its first step at the first crash of its actor.
   supervision: ['core/kernel/step-machine', '../machines/supervisor'],
+  subscriptions: ['core/protocol/subscription-filter', 'core/requests/open-subscriptions'],
   tasks: ['features/tasks', 'core/codec/outbound/render-task', 'core/protocol/task-params'],
   templates: ['grammar', 'expand', 'match-uri'].map((name) => `core/protocol/uri-template/${name}`),
   workers: ['features/workers/pool', 'features/workers/watchdog'],

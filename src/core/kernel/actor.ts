@@ -23,6 +23,14 @@ const nothing = (): void => {};
 const DEFAULT_POLICY: RestartPolicy = { restarts: 3, windowMs: 5_000 };
 
 /**
+ * Loads what the first crash of an actor needs. A server of many connections calls it while it is idle: when no file descriptor is
+ * left, nothing more can be loaded.
+ */
+export function prepareSupervision(): void {
+  initial(supervisorMachine, DEFAULT_POLICY);
+}
+
+/**
  * Creates and starts an actor: one turn at a time, in the order in which its messages arrive.
  * @param behave receives the actor's own mailbox, for messages to itself from timers and promises, and `afterwards`,
  *   which it may call only during a turn

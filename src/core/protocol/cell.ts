@@ -18,10 +18,6 @@ const HASH_LENGTH = 43;
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 /** The values of the alphabet's characters by their code; -1 for all other characters. */
 const VALUES = Int8Array.from({ length: 128 }, (_, code) => ALPHABET.indexOf(String.fromCharCode(code)));
-const NAMES: readonly string[] = Array.from(
-  { length: CELLS },
-  (_, cell) => ALPHABET.charAt(cell >> 6) + ALPHABET.charAt(cell & 63),
-);
 
 /**
  * Returns the two characters of a cell: its 12 bits in base64url, highest first.
@@ -30,9 +26,9 @@ const NAMES: readonly string[] = Array.from(
  * @example nameOfCell(65) // 'BB'
  */
 export function nameOfCell(cell: number): string {
-  const name = NAMES[cell];
-  if (name === undefined) throw new RangeError(`cell: expected an integer from 0 to ${CELLS - 1}, got ${cell}`);
-  return name;
+  if (!Number.isInteger(cell) || cell < 0 || cell >= CELLS)
+    throw new RangeError(`cell: expected an integer from 0 to ${CELLS - 1}, got ${cell}`);
+  return ALPHABET.charAt(cell >> 6) + ALPHABET.charAt(cell & 63);
 }
 
 /**
