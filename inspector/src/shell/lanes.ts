@@ -105,6 +105,7 @@ const WAY = [
   'request',
   'ask',
   'task',
+  'state',
   'handle',
   'machine',
   'invoked',

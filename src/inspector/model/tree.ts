@@ -116,9 +116,10 @@ class Tree {
       ...this.#group('upstreams', of('mount')),
       ...this.#byName('handles', of('handle')),
       ...this.#group('tasks', of('task')),
+      ...this.#group('state', of('state'), true),
       ...this.#byName('machines', of('machine', 'invoked')),
       ...this.#hibernating(),
-      ...this.#group('internal', [...of('registry', 'executor', 'subscriptions'), ...this.#machinery], true),
+      ...this.#group('internal', [...of('registry', 'executor', 'subscriptions', 'audit'), ...this.#machinery], true),
     ];
   }
 

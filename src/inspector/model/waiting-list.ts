@@ -96,6 +96,7 @@ const UNLISTED: ReadonlySet<TreeNode['kind']> = new Set([
   'executor',
   'subscriptions',
   'mount',
+  'state',
 ]);
 
 /** The final states of a task (`machines/task.ts`): its actor stays until its lifetime ends. */

@@ -1,5 +1,6 @@
 /** How everything stood at any place of the stream, and which record led to which. */
 import * as assert from 'uvu/assert';
+import type { ActorKind } from '../../../src/inspector/frames.ts';
 import {
   actorTree,
   changes,
@@ -36,6 +37,24 @@ test('the state of an actor without steps is read as the paths of its chart', ()
   const shopping = shop();
   shopping.state('order_1', 'paid.packing & paid.billing');
   assert.equal(shopping.model.actor('order_1')?.standing(LIVE)?.active, ['paid.packing', 'paid.billing']);
+});
+
+/** All kinds: the compiler finds a new one without a row. */
+const KINDS: Readonly<Record<ActorKind, true>> = {
+  ...{ server: true, session: true, requests: true, registry: true, executor: true, emitter: true, request: true },
+  ...{ ask: true, machine: true, handle: true, invoked: true, subscriptions: true, task: true, client: true },
+  ...{ mount: true, audit: true, state: true },
+};
+
+test('an actor of each kind has a place in the tree', () => {
+  const shopping = shop();
+  for (const kind of Object.keys(KINDS))
+    shopping.record({ type: 'created', actor: `lone ${kind}`, kind: kind as ActorKind, label: kind });
+  const places = new Set(flatten(actorTree(shopping.model, LIVE)).map(({ actor }) => actor));
+  assert.equal(
+    Object.keys(KINDS).filter((kind) => !places.has(`lone ${kind}`)),
+    [],
+  );
 });
 
 test('visits are counted for an actor at a place, and for all that a chart governs', () => {
