@@ -76,6 +76,8 @@ export const USAGE = `Usage: troupe <command>
       print a statechart as an SVG picture, as Mermaid or as a table
   troupe call TARGET [TOOL [KEY=VALUE…]]
       list what any MCP server offers, or call one of its tools
+  troupe types TARGET [--out FILE] [--check]
+      write the types of what any MCP server offers, for a typed client
   troupe inspect TARGET [--json]
       open the inspector on a connection to any MCP server, or print all that
       the server offers as JSON
