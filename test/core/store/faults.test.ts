@@ -128,7 +128,8 @@ if ('why' in built) {
         `R-20: a sync takes ${slowMs} ms: ${offered} offered, ack p99 ${ackP99.toFixed(0)} ms, loop p99 ${late} ms\n`,
       );
       assert.ok(ackP99 >= slowMs, line);
-      assert.ok(blocked <= 0.1, line);
+      // The less a thread runs, the less exact is what is left of its time.
+      assert.ok(blocked <= 0.1 + starved, line);
       // Where other programs have the processors, a loop is late too, and a thread cannot follow: there is nothing to learn.
       if (starved <= 0.03) assert.ok(Math.min(...loops) <= 10 && refused === 0, line);
       at.remove();
