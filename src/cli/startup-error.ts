@@ -30,12 +30,20 @@ export function startupError(error: unknown, path?: string): string {
 }
 
 /** The optional packages that Troupe's entry points import, with these entry points. */
-const PEERS: Readonly<Record<string, string>> = { jose: 'troupe/oauth', '@opentelemetry/api': 'troupe/otel' };
+const PEERS: Readonly<Record<string, string>> = {
+  jose: 'troupe/oauth, or fakeIssuer() of troupe/testing,',
+  '@opentelemetry/api': 'troupe/otel',
+};
+
+/** The error of Node for a package that an ES module imports, or a CommonJS module requires. */
+const MISSING =
+  /^Cannot find (?:package '([^'\n]+)' imported from (\S.*)|module '([^'\n]+)'\nRequire stack:\n- (\S.*))/;
 
 /** The message for a program that imports an entry point without the package that it needs. */
 function missingPeer(message: string): string | undefined {
-  const [, name = '', importer = ''] = /^Cannot find package '([^'\n]+)' imported from (\S.*)$/.exec(message) ?? [];
-  const entry = Object.hasOwn(PEERS, name) && importer.startsWith(fileURLToPath(OWN)) ? PEERS[name] : undefined;
+  const [, imported, importer, required, requirer] = MISSING.exec(message) ?? [];
+  const [name = '', by = ''] = [imported ?? required, importer ?? requirer];
+  const entry = Object.hasOwn(PEERS, name) && by.startsWith(fileURLToPath(OWN)) ? PEERS[name] : undefined;
   return entry && `${entry} needs the package ${name}, which is not installed: npm install ${name}`;
 }
 

@@ -995,7 +995,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     const bytes = Buffer.byteLength(text);
     if (bytes > maxMessageBytes) {
       this.#requests.take(request.id);
-      const why = `the request has ${bytes} bytes, more than maxMessageBytes (${maxMessageBytes})`;
+      const why = `the request has ${bytes} bytes, more than maxMessageBytes (${maxMessageBytes}). Send less, or raise this option of the client`;
       return this.#fail(request, 'too long', why, 'no');
     }
     const message: OutgoingMessage = {
@@ -1227,7 +1227,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     const request = id === undefined ? undefined : this.#requests.take(id);
     if (!request) return;
     const { maxMessageBytes } = this.#options.settings;
-    const why = `the response has ${bytes} bytes, more than maxMessageBytes (${maxMessageBytes})`;
+    const why = `the response has ${bytes} bytes, more than maxMessageBytes (${maxMessageBytes}). Ask for less, or raise this option of the client`;
     this.#fail(request, 'too long', why, 'yes');
   }
 

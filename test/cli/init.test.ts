@@ -62,6 +62,8 @@ test('troupe init creates a project with its commands', async () => {
   assert.match(out, 'Created package.json, ');
   assert.match(out, 'npx troupe dev server.ts');
   assert.match(readFileSync(join(cwd, 'my server/package.json'), 'utf8'), '"name": "my-server"');
+  // The variables of a project are often secrets.
+  assert.match(readFileSync(join(cwd, 'my server/.gitignore'), 'utf8'), /^\.env$/m);
 });
 
 test('a new project installs the copy of Troupe that created it', async () => {

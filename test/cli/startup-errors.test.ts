@@ -74,7 +74,11 @@ for (const [title, { args, says, code }] of Object.entries(COMMANDS)) {
 
 /** Programs that throw nothing, and cannot be served all the same. */
 const NOTHING: readonly (readonly [target: string, code: number, line: RegExp])[] = [
-  ['five.mjs', 1, /neither listens nor exports anything/],
+  [
+    'five.mjs',
+    1,
+    /neither listens nor exports anything.*Export the server \(export default server\) or tools, or call server\.listen/,
+  ],
   ['empty.mjs', 1, /neither listens nor exports anything/],
   ['exits.mjs', 7, /cannot serve .*exits\.mjs: it ended its process with code 7 before it listened$/],
   ['nothing', 1, /no module in the directory exports a server, a tool, a resource or a prompt$/],
@@ -180,15 +184,21 @@ test('attach prints in one line why its server fails to start', async () => {
   assert.not.match(cli.err, /^\s+at /m);
 });
 
-test('a missing optional package is named with the command that installs it', () => {
-  const own = fileURLToPath(new URL('oauth.js', OWN));
-  assert.is(
-    startupError(new Error(`Cannot find package 'jose' imported from ${own}`)).replace(/ \(at .*/, ''),
-    'troupe/oauth needs the package jose, which is not installed: npm install jose',
-  );
-  const theirs = "Cannot find package 'jose' imported from /app/server.js";
-  assert.is(startupError(new Error(theirs)).replace(/ \(at .*/, ''), theirs);
-});
+for (const [name, entry, expected] of [
+  ['jose', 'oauth.js', 'troupe/oauth, or fakeIssuer() of troupe/testing, needs the package jose'],
+  ['@opentelemetry/api', 'otel.cjs', 'troupe/otel needs the package @opentelemetry/api'],
+] as const)
+  test(`the missing optional package ${name} is named with the command that installs it`, () => {
+    const own = fileURLToPath(new URL(entry, OWN));
+    const shown = (message: string): string => startupError(new Error(message)).replace(/ \(at .*/, '');
+    const advice = `${expected}, which is not installed: npm install ${name}`;
+    assert.is(shown(`Cannot find package '${name}' imported from ${own}`), advice);
+    assert.is(shown(`Cannot find module '${name}'\nRequire stack:\n- ${own}\n- /app/server.js`), advice);
+    const theirs = `Cannot find package '${name}' imported from /app/server.js`;
+    assert.is(shown(theirs), theirs);
+    const required = `Cannot find module '${name}'\nRequire stack:\n- /app/server.js`;
+    assert.is(shown(required), required.replaceAll('\n', ' '));
+  });
 
 test('any thrown value becomes one line', () => {
   const hostile = Object.defineProperty(new Error('it'), 'stack', {

@@ -97,7 +97,13 @@ export class Reloader {
       page: (source) => this.#views.page(source),
       store: () => store,
     });
-    const idle = (): void => void this.#serveNothing();
+    const idle = (): void => {
+      if (!this.#host && !this.#failed)
+        say(
+          `troupe dev: ${shown(target.path, io.cwd)} neither listens nor exports anything to serve. Export the server (export default server) or tools, or call server.listen(stdio())`,
+        );
+      void this.#serveNothing();
+    };
     process.on('beforeExit', idle);
     this.#unlisten = () => {
       unhear();

@@ -112,7 +112,9 @@ export async function startTarget(
 /** Waits until the program listens. After a second, reports on stderr that it waits. */
 export async function waitFor(listens: Promise<void>, command: string, { path }: Target): Promise<void> {
   const timer = systemClock.after(LISTEN_MS, () =>
-    say(`troupe ${command}: ${path} exports neither a server nor definitions: waiting for it to call server.listen(…)`),
+    say(
+      `troupe ${command}: ${path} exports neither a server nor definitions: waiting for it to call server.listen(…). Or export the server: export default server`,
+    ),
   );
   await listens;
   timer.cancel();

@@ -71,7 +71,9 @@ export async function serveTarget(target: Target, serving: Serving): Promise<Exi
   process.once('exit', exits);
   const served = new AbortController();
   const idle = once(process, 'beforeExit', { signal: served.signal }).then(() => {
-    throw new Error('the program neither listens nor exports anything to serve, and its event loop is empty');
+    throw new Error(
+      'the program neither listens nor exports anything to serve, and its event loop is empty. Export the server (export default server) or tools, or call server.listen(stdio())',
+    );
   });
   // The wait for an empty event loop loses the race.
   idle.catch(() => {});

@@ -39,7 +39,7 @@ export function projectFiles(name: string, troupe: string): Readonly<Record<stri
       undefined,
       2,
     )}\n`,
-    '.gitignore': 'node_modules/\n.data/\n',
+    '.gitignore': 'node_modules/\n.data/\n.env\n',
     'server.ts': lines(
       "import { createServer } from 'troupe';",
       "import { z } from 'zod';",
