@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createServer, http, memory, postgres, type Server, sqlite } from '../../../src/index.ts';
+import { ask, openSession } from '../../core/http/support.ts';
 import { startable } from '../../harness/compiled.ts';
 import { conclusive, suite } from '../../harness/door.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
@@ -62,13 +63,14 @@ nodes.after(async () => {
   await database.stop();
 });
 
-async function start(url: string): Promise<Server> {
+async function start(url: string, transport = http({ port: 0 })): Promise<Server> {
   const server = createServer({
     ...{ name: 'counting', version: '1.0.0', store: postgres(url), log: () => {} },
     cluster: { listen: '127.0.0.1:0', secret: 'a secret that all nodes of this test share' },
   });
+  server.tool('count', async (_, ctx) => `${ctx.state.scope} ${await ctx.state.update('n', increased)}`);
   servers.push(server);
-  await server.listen(http({ port: 0 }));
+  await server.listen(transport);
   return server;
 }
 
@@ -100,6 +102,22 @@ nodes(
     assert.match(await faultOf(there.get('n')), /^store: /);
   },
 );
+
+nodes('the state of a session is there at another node after its node has left', async () => {
+  const url = await database.database();
+  const [first, second] = [http({ port: 0 }), http({ port: 0 })];
+  const one = await start(url, first);
+  const session = await openSession(first.url);
+  const counted = async (at: string, id: number): Promise<string> => {
+    const body = { jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'count', arguments: {} } };
+    return (await ask(at, { headers: session.headers, body })).text();
+  };
+  assert.match(await counted(first.url, 1), 'session 1');
+  await start(url, second);
+  assert.match(await counted(second.url, 2), 'session 2');
+  await one.close();
+  assert.match(await counted(second.url, 3), 'session 3');
+});
 
 nodes('a node that shares a database does what a map does', async () => {
   const node = await start(await database.database());
