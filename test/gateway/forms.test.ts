@@ -1,6 +1,6 @@
 /**
  * Forms of configurations: what the program that a person knows does with each, and what the gateway does. The shapes come from public
- * repositories and documentation of the programs.
+ * repositories and documentation of the programs. `SOURCES` has where each program documents what it does.
  */
 import { homedir } from 'node:os';
 import * as assert from 'uvu/assert';
@@ -40,6 +40,36 @@ interface Form {
   readonly lines?: readonly string[];
 }
 
+/** Where each program of the table documents its configuration: the part of a form in front of its colon. */
+const SOURCES: Readonly<Record<string, string>> = {
+  'Claude Desktop': 'https://modelcontextprotocol.io/docs/develop/connect-local-servers',
+  // Measured, too: an unset variable stays as text (https://microsoft.github.io/apm/reference/mcp-variable-compatibility/).
+  'Claude Code': 'https://code.claude.com/docs/en/mcp',
+  'Claude Code plugin': 'https://code.claude.com/docs/en/mcp',
+  Cursor: 'https://cursor.com/docs/context/mcp',
+  // A repeated name: ECMA-262, JSON.parse. The others: the programs of the members, which docs/gateway.md names.
+  several: 'https://code.visualstudio.com/docs/copilot/reference/mcp-configuration',
+  'VS Code': 'https://code.visualstudio.com/docs/copilot/reference/mcp-configuration',
+  opencode: 'https://opencode.ai/docs/mcp-servers/',
+  Zed: 'https://zed.dev/docs/ai/mcp',
+  'Gemini CLI': 'https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md',
+  'GitHub Copilot':
+    'https://docs.github.com/en/copilot/how-tos/use-copilot-agents/coding-agent/extend-coding-agent-with-mcp',
+  'GitHub Copilot in JetBrains':
+    'https://github.com/github/github-mcp-server/blob/main/docs/installation-guides/install-other-copilot-ides.md',
+  'Codex, as JSON': 'https://developers.openai.com/codex/mcp',
+  Windsurf: 'https://docs.windsurf.com/windsurf/cascade/mcp',
+  Cline: 'https://docs.cline.bot/mcp/configuring-mcp-servers',
+  'Roo Code': 'https://docs.roocode.com/features/mcp/using-mcp-in-roo',
+  Kiro: 'https://kiro.dev/docs/mcp/configuration/',
+  'Goose, as JSON': 'https://block.github.io/goose/docs/getting-started/using-extensions',
+  Amp: 'https://ampcode.com/manual',
+  Continue: 'https://docs.continue.dev/customize/deep-dives/mcp',
+  'Cherry Studio': 'https://docs.cherry-ai.com',
+  Warp: 'https://docs.warp.dev/knowledge-and-collaboration/mcp',
+  Troupe: 'docs/gateway.md',
+};
+
 const FORMS: readonly Form[] = [
   {
     form: 'Claude Desktop: a command',
@@ -55,7 +85,7 @@ const FORMS: readonly Form[] = [
   },
   {
     form: 'Claude Code: type http with headers of variables',
-    home: 'connects; an unset variable fails the file',
+    home: 'connects; an unset variable stays as text, with a warning',
     file: { mcpServers: { a: { type: 'http', url, headers: { Authorization: `Bearer ${variable('TOKEN')}` } } } },
     mounted: [`a: ${url} Authorization: Bearer s3cret`],
   },
@@ -449,6 +479,11 @@ for (const { form, home, file, at = '/p/mcp.json', mounted, lines = [] } of FORM
     for (const [index, line] of lines.entries())
       assert.ok(said[index]?.includes(line), `${said[index]}\nhas no ${line}`);
   });
+
+test('each program of the forms has a source for what it does, and each source a form', () => {
+  const programs = FORMS.map(({ form }) => form.slice(0, form.indexOf(':')));
+  assert.equal([...new Set(programs)].sort(), Object.keys(SOURCES).sort());
+});
 
 test('the inputs that no variable has are named, to be asked for', () => {
   const file = {
