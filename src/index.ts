@@ -72,6 +72,7 @@ export type * from './core/protocol/types.ts';
 export { TemplateError } from './core/protocol/uri-template.ts';
 export type { ReadableCatalogue } from './core/registry/catalogue.ts';
 export {
+  type Defined,
   definePrompt,
   defineResource,
   defineTool,

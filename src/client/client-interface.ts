@@ -41,7 +41,7 @@ export interface ListOptions {
 }
 
 /** Tools of a server without types. */
-interface AnyTools {
+export interface AnyTools {
   /**
    * Calls a tool, answers what the server asks, and waits for a task to end. A result with `isError` is returned, not
    * thrown.
@@ -67,7 +67,7 @@ interface AnyTools {
 }
 
 /** Tools of a server with types. */
-interface ToolsOf<Tools> {
+export interface ToolsOf<Tools> {
   /**
    * Calls a tool, answers what the server asks, and waits for a task to end. A result with `isError` is returned, not
    * thrown.
@@ -102,13 +102,13 @@ interface ToolsOf<Tools> {
 }
 
 /** Prompts of a server without types. */
-interface AnyPrompts {
+export interface AnyPrompts {
   /** Gets a prompt. */
   prompt(name: string, args?: Readonly<Record<string, string>>, options?: CallOptions): Promise<GetPromptResult>;
 }
 
 /** Prompts of a server with types. */
-interface PromptsOf<Prompts> {
+export interface PromptsOf<Prompts> {
   /** Gets a prompt. */
   prompt<Name extends keyof Prompts & string>(
     name: Name,
@@ -117,13 +117,13 @@ interface PromptsOf<Prompts> {
 }
 
 /** Resources of a server without types. */
-interface AnyResources {
+export interface AnyResources {
   /** Reads a resource. */
   read(uri: string, options?: CallOptions): Promise<ReadResourceResult>;
 }
 
 /** Resources of a server with types. */
-interface ResourcesOf<Resources> {
+export interface ResourcesOf<Resources> {
   /** Reads a resource. The compiler checks an address that is written in the program. */
   read<const Uri extends string>(uri: KnownUri<Resources, Uri>, options?: CallOptions): Promise<ReadResourceResult>;
 }
@@ -141,7 +141,7 @@ export type Client<Types extends ServerTypes = UntypedServer> = Connected &
   (NoneKnown<Types['resources']> extends true ? AnyResources : ResourcesOf<Types['resources']>);
 
 /** The methods of each client that do not depend on the types of its server. */
-interface Connected {
+export interface Connected {
   /** The server: name, revision, era, capabilities, instructions. @throws {Error} before the client has connected */
   readonly server: ConnectedServer;
   /** The state of the connection: `ready`, `connecting`, `backingOff`, `suspended`, `closed` and others (docs/client.md). */

@@ -7,7 +7,18 @@ export type { Channel, ChannelFailure, ChannelHost, ChannelMail, OutgoingMessage
 export type { StdioCommand } from './channels/stdio-channel.ts';
 export type { ConnectedServer } from './client-connection.actor.ts';
 export { type CarriedOut, ClientError, ErrorResponse, type FailureReason } from './client-errors.ts';
-export type { Client, CompletionReference, ListOptions } from './client-interface.ts';
+export type {
+  AnyPrompts,
+  AnyResources,
+  AnyTools,
+  Client,
+  CompletionReference,
+  Connected,
+  ListOptions,
+  PromptsOf,
+  ResourcesOf,
+  ToolsOf,
+} from './client-interface.ts';
 export type {
   CallOptions,
   ClientRoot,

@@ -1,5 +1,8 @@
 /** Typed calls: names, arguments and results from the type of a server, and one interface for programs and tests. The compiler checks most of this file. */
+import { toStandardJsonSchema } from '@valibot/to-json-schema';
+import { type } from 'arktype';
 import * as assert from 'uvu/assert';
+import * as v from 'valibot';
 import { assign, setup } from 'xstate';
 import { z } from 'zod';
 import { type Client, ClientError, connect } from '../../src/client/client.ts';
@@ -113,6 +116,8 @@ test('knows names, arguments and results of tools of lists, of a chain and of ma
   holds<Equal<typeof pong.structuredContent, undefined>>();
   const rows = await client.data('rows');
   holds<Equal<(typeof rows)[number]['when'], string>>();
+  const whens: readonly string[] = rows.map(({ when }) => when);
+  assert.is(whens.length, 1);
   assert.equal(rows, [{ id: 1, when: '1970-01-01T00:00:00.000Z' }]);
   const { data = [] } = await client.data('sealed');
   assert.equal(data, [1, 2]);
@@ -185,6 +190,43 @@ test('rejects what the server does not have', () => {
     await client.start('rebuild');
   };
   assert.type(wrong, 'function');
+});
+
+test('infers from valibot, arktype and literal JSON Schema as from zod', async () => {
+  const NUMBERED = { type: 'object', properties: { id: { type: 'integer' } }, required: ['id'] } as const;
+  const server = createServer({
+    ...{ name: 'schemas', version: '1.0.0' },
+    tools: [
+      defineTool({
+        name: 'valibot',
+        input: toStandardJsonSchema(v.object({ n: v.number() })),
+        handler: ({ n }) => ({ n }),
+      }),
+      defineTool({
+        name: 'arktype',
+        input: type({ 's?': 'string' }),
+        output: type({ k: 'number' }),
+        handler: () => ({ k: 1 }),
+      }),
+    ],
+  }).tool('json', { input: NUMBERED }, ({ id }) => [id]);
+  const client = await connect(server);
+  const n: number = (await client.data('valibot', { n: 1 })).n;
+  const k: number = (await client.data('arktype')).k;
+  const ids: readonly number[] = await client.data('json', { id: 1 });
+  assert.equal([n, k, ...ids], [1, 1, 1]);
+  // Never called: the compiler checks the body.
+  const wrong = async (): Promise<void> => {
+    // @ts-expect-error `n` is a number
+    await client.call('valibot', { n: 'x' });
+    // @ts-expect-error `s` is a text
+    await client.call('arktype', { s: 1 });
+    // @ts-expect-error `id` is a number
+    await client.call('json', { id: 'x' });
+  };
+  assert.type(wrong, 'function');
+  await client.close();
+  await server.close();
 });
 
 test('takes the types of a server for another target', async () => {

@@ -92,7 +92,12 @@ export type Sent<T> = unknown extends T
       ? Shown
       : T extends (...given: never) => unknown
         ? never
-        : { readonly [K in keyof T as T[K] extends (...given: never) => unknown ? never : K]: Sent<T[K]> };
+        : T extends readonly unknown[]
+          ? SentList<T>
+          : { readonly [K in keyof T as T[K] extends (...given: never) => unknown ? never : K]: Sent<T[K]> };
+
+/** A list or tuple keeps its form only in a mapped type without `as`. */
+type SentList<T extends readonly unknown[]> = { readonly [K in keyof T]: Sent<T[K]> };
 
 /** A union of types as one type that has the members of all of them. */
 export type AllOf<Union> = (Union extends unknown ? (each: Union) => void : never) extends (all: infer All) => void

@@ -75,11 +75,9 @@ type Instance<M extends AnyStateMachine, E, V> = InstanceData<
 
 type Members<S> = S extends AuthorSchema ? InferInput<S> : unknown;
 
-interface Handled {
-  readonly handle: string;
-}
+type Handled = { readonly handle: string };
 
-interface Repeatable {
+type Repeatable = {
   /** A call with a key runs once, however often it is sent. */
   readonly idempotencyKey?: string;
-}
+};
