@@ -179,8 +179,8 @@ const NAMED = [
 
 test('paths, limits, options and commands that the docs name exist', () => {
   const sources = `${sourcesOf('src', 'bench', 'build', 'test/runner')}${read('package.json')}`;
-  // An option of node, a style variable of a host, a limit that the page adds itself, and a command that is being written.
-  const others = ['max-old-space-size', 'safe-area-top', 'maxWords', 'types'];
+  // An option of node, a style variable of a host, and a limit that the page adds itself.
+  const others = ['max-old-space-size', 'safe-area-top', 'maxWords'];
   const wrong = pages
     .filter((page) => !page.startsWith('docs/adr/'))
     .flatMap((page) => {
