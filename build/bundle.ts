@@ -87,7 +87,6 @@ const LATE: Readonly<Record<string, readonly string[]>> = {
   problems: [
     'core/execution/input-errors',
     'core/execution/lost-data',
-    'core/kernel/authored-stack',
     'core/kernel/telemetry/prometheus',
     'core/schema/ajv',
     'core/schema/ajv-problems',
