@@ -6,6 +6,7 @@ import { createServer, sqlite } from '../../src/index.ts';
 import { connect } from '../../src/testing/testing.ts';
 import { Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
+import { until } from '../harness/wait.ts';
 import { troupe } from './in-process.ts';
 
 const test = suite('troupe audit');
@@ -58,14 +59,17 @@ test('prints the records of a directory of --data, while its server runs and aft
   server.tool('pay', () => 'paid');
   const client = await connect(server);
   await client.modern('tools/call', { name: 'pay', arguments: {} });
-  const events = async (...more: readonly string[]): Promise<unknown> => {
+  const events = async (...more: readonly string[]): Promise<readonly unknown[]> => {
     const { code, out, err } = await run('--data', 'data', '--json', ...more);
     assert.equal([code, err], [0, '']);
     return out.split('\n').flatMap((line) => (line === '' ? [] : JSON.parse(line).event));
   };
+  // The answer to a call does not wait for its record.
+  await until(async () => (await events()).length === 2);
   assert.equal(await events(), ['started', 'call']);
   // The server still owns its store.
   await client.modern('tools/call', { name: 'pay', arguments: {} });
+  await until(async () => (await events()).length === 3);
   assert.equal(await events('--element', 'tool pay'), ['call', 'call']);
   await server.close();
   const files = () => ['troupe.db', 'troupe.db-mark'].map((name) => readFileSync(join(tree.path, 'data', name), 'hex'));
