@@ -38,6 +38,7 @@ export const COMMANDS: readonly CommandStep[] = [
     '…"serverInfo":{"name":"troupe-gateway"…',
   ),
   step('npx troupe uninstall server.ts --yes && cat ~/.cursor/mcp.json', '…removed "tables"…"mcpServers": {…}…'),
+  step('npx troupe types server.ts', '…interface …'),
   step('touch audit.jsonl && npx troupe audit audit.jsonl --since 1h'),
   step('npx troupe build server.ts', '…has no view with an entry'),
   step('npx troupe graph server.ts booking --mermaid', '…held --> confirmed : confirm…'),
