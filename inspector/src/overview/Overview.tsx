@@ -16,8 +16,13 @@ const REFRESH_MS = 1_000;
 
 const Calls = later('The list of calls', async () => (await import('./Calls.tsx')).Calls);
 
-/** Maximum number of servers share their store with no other. */
+/** Most servers share their store with no other. */
 const Nodes = later('The list of nodes', async () => (await import('./Nodes.tsx')).Nodes);
+
+const OwnQuestions = later(
+  'The questions of the server',
+  async () => (await import('./OwnQuestions.tsx')).OwnQuestions,
+);
 
 const Upstreams = later('The list of upstreams', async () => (await import('./Upstreams.tsx')).Upstreams);
 
@@ -65,6 +70,7 @@ export function Overview() {
       {lonely && !help ? (
         <p class="overview-none">No client is connected. The calls of clients will appear here.</p>
       ) : null}
+      {data.hello?.control === true && connection.value.state === 'live' ? <OwnQuestions /> : null}
       <Calls />
       <section aria-labelledby="overview-waiting">
         <header class="overview-head">

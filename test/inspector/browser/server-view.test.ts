@@ -199,6 +199,22 @@ test('calls tools, and shows texts, images, sounds, resources, links and structu
   await page.close();
 });
 
+test('answers a question of its own call on the overview, too', async () => {
+  const page = await openServer(governed);
+  await call(page, 'test_elicitation_sep1330_enums');
+  await page.locator('.question').waitFor();
+  await page.click('#tab-overview');
+  const card = page.locator('.overview .question');
+  await card.getByText('test_elicitation_sep1330_enums').waitFor();
+  await card.getByLabel('Third Choice').check();
+  await card.getByRole('button', { name: 'Accept' }).click();
+  await card.waitFor({ state: 'detached' });
+  await page.click('#tab-server');
+  await result(page, '"titledMulti":["value3"]');
+  assert.equal(browsing.complaints, []);
+  await page.close();
+});
+
 test('answers forms, pages, sampling and roots; shows a task and cancels it; completes a template', async () => {
   const page = await openServer(governed);
   await call(page, 'test_elicitation_sep1330_enums');
