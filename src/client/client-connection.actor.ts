@@ -99,6 +99,8 @@ export type ClientMail =
   | { readonly type: 'asked before'; readonly about: OutgoingRequest; readonly asked: UnansweredRequest }
   | { readonly type: 'due' }
   | { readonly type: 'waited' }
+  /** A request has waited long enough for its turn. */
+  | { readonly type: 'turn' }
   /** Requests that no socket could carry are sent again. */
   | { readonly type: 'again' }
   | { readonly type: 'authorized' }
@@ -192,8 +194,10 @@ const SUSPEND_MS = 60_000;
 const STABLE_MS = 60_000;
 /** Milliseconds for which a server may still ask for a call that its caller has given up. */
 const ABANDONED_MS = 60_000;
-/** In place of the time since which a request waits: it waits for its turn, as long as its caller does. */
+/** In place of the time since which a request waits: it waits for its turn. */
 const TURN = Number.POSITIVE_INFINITY;
+/** Milliseconds that a call waits for its turn. A call that takes longer, or whose user thinks, holds up no other. */
+const TURN_MS = 2_000;
 /** Maximum number of times that one request is sent: after a lost session, a sign-in, or a lost connection if it only reads. */
 const MAX_ATTEMPTS = 4;
 
@@ -210,12 +214,19 @@ class ClientConnection implements Behaviour<ClientMail> {
     stableMs: STABLE_MS,
   });
   /** Requests that wait for the connection or for their turn, in order, with the time since when. */
-  #waiting: { readonly request: OutgoingRequest; readonly since: number; readonly error?: ClientError }[] = [];
+  #waiting: {
+    readonly request: OutgoingRequest;
+    readonly since: number;
+    /** The time at which a request takes its turn beside others. */
+    readonly until?: number;
+    readonly error?: ClientError;
+  }[] = [];
   /** The timer after which requests that no socket could carry are sent again, and how often that has happened in a row. */
   #retryTimer: Timer | undefined;
   #refusals = 0;
   /** Calls of several callers take turns: the server asks without naming the call. */
   #inTurn = false;
+  #turnTimer: Timer | undefined;
   /** The calls of several callers that were given up and not answered, with the time until when the server may ask for them. */
   readonly #abandoned = new Map<RequestId, number>();
   #channel: Channel | undefined;
@@ -347,6 +358,8 @@ class ClientConnection implements Behaviour<ClientMail> {
         return this.#step(mail);
       case 'waited':
         return this.#waited();
+      case 'turn':
+        return this.#takeTurns();
       case 'again':
         this.#retryTimer = undefined;
         return this.#snapshot.hasTag('serving') ? this.#flush() : undefined;
@@ -957,13 +970,33 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#waitTimer = undefined;
     this.#retryTimer?.cancel();
     this.#retryTimer = undefined;
+    this.#turnTimer?.cancel();
+    this.#turnTimer = undefined;
     for (const { request } of this.#waiting.splice(0)) this.#send(request);
   }
 
   /** Sends a request, unless it must wait until the server can ask about no other call. */
   #send(request: OutgoingRequest): void {
-    if (this.#inTurn && mayBeAsked(request) && this.#isAskable) this.#waiting.push({ request, since: TURN });
-    else this.#transmit(request);
+    if (!this.#inTurn || !mayBeAsked(request) || !this.#isAskable) return this.#transmit(request);
+    this.#waiting.push({ request, since: TURN, until: this.#options.system.clock.now() + TURN_MS });
+    this.#awaitTurn(TURN_MS);
+  }
+
+  #awaitTurn(ms: number): void {
+    this.#turnTimer ??= this.#options.system.clock.after(ms, () => this.#self.send({ type: 'turn' }));
+  }
+
+  /** Sends the requests that have waited long enough for their turn. Without a connection they wait for that. */
+  #takeTurns(): void {
+    this.#turnTimer = undefined;
+    if (!this.#snapshot.hasTag('serving')) return;
+    const now = this.#options.system.clock.now();
+    const isDue = ({ until }: { readonly until?: number }): boolean => until !== undefined && until <= now;
+    const due = this.#waiting.filter(isDue);
+    this.#waiting = this.#waiting.filter((each) => !isDue(each));
+    for (const { request } of due) this.#transmit(request);
+    const next = this.#waiting.find(({ until }) => until !== undefined)?.until;
+    if (next !== undefined) this.#awaitTurn(next - now);
   }
 
   /** True if a request is in flight about which a legacy server may ask without naming it. */
@@ -1394,6 +1427,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     const { client, serverRequests } = this.#options;
     this.#waitTimer?.cancel();
     this.#retryTimer?.cancel();
+    this.#turnTimer?.cancel();
     this.#endSignIn();
     serverRequests.close();
     for (const request of this.#requests.drain()) {
@@ -1455,7 +1489,7 @@ class ClientConnection implements Behaviour<ClientMail> {
 
 /** The error for a question that no caller gets. A tool that fails with it shows it to its model. */
 const UNCERTAIN =
-  'several clients use this connection, and it is not certain whose call asks. Call again: the calls take turns from now on, and a call that was cancelled may ask for another minute';
+  'several clients use this connection, and it is not certain whose call asks. Call again when no other call runs: calls now wait up to 2 s for each other, and a call that was cancelled may ask for another minute';
 
 /** True if a legacy server may ask about a request without naming it: what it asks for a task names the task. */
 function mayBeAsked({ ask, params }: OutgoingRequest): boolean {

@@ -222,7 +222,7 @@ test('S-95 on a stream of several callers a question reaches its caller or no ca
   calls.push(relay('c'));
   await settled();
   assert.equal(names(), ['a', 'b', 'c']);
-  assert.match(String(await put(71)), 'Call again: the calls take turns from now on');
+  assert.match(String(await put(71)), 'Call again when no other call runs');
   const given = new AbortController();
   const rejected = relay('d', given.signal).catch((error: ClientError) => error.carriedOut);
   calls.push(relay('e'), relay('f'));
@@ -261,6 +261,34 @@ test('S-95 on a stream of several callers a question reaches its caller or no ca
   assert.is(await put(75), 'last');
   await end('last');
   await last;
+  await client.close();
+});
+
+test('S-95 a call waits two seconds for its turn, so that no open question and no long call holds up the others', async () => {
+  const server = new Played('stream', 'legacy');
+  const client = await server.open({ elicitation: {} }, false);
+  const relay = (name: string): Promise<JsonObject> =>
+    client.relay({ ...call(name), timeoutMs: 600_000, ask: () => new Promise(() => {}) });
+  const names = (): readonly unknown[] => server.of('tools/call').map(({ params }) => params?.name);
+  const calls = [relay('asks')];
+  await settled();
+  server.says({ id: 70, method: 'elicitation/create', params: FORM });
+  await settled();
+  calls.push(relay('second'));
+  await server.clock.advance(1_500);
+  calls.push(relay('third'));
+  await server.clock.advance(499);
+  assert.equal(names(), ['asks']);
+  await server.clock.advance(1);
+  assert.equal(names(), ['asks', 'second']);
+  await server.clock.advance(1_500);
+  assert.equal(names(), ['asks', 'second', 'third']);
+  // What is asked now may be of any of them.
+  server.says({ id: 71, method: 'elicitation/create', params: FORM });
+  await settled();
+  assert.match(String(server.answer(71)?.error?.message), 'not certain whose call asks');
+  for (const name of ['third', 'second', 'asks']) server.says({ id: server.id(name), result: {} });
+  await Promise.all(calls);
   await client.close();
 });
 
