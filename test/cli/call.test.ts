@@ -3,12 +3,22 @@
  * command show how it ends, and that it reads a terminal.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { sqlite } from 'troupe';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
 import { promptArguments, readWords, toolArguments } from '../../src/cli/call/call-arguments.ts';
@@ -17,6 +27,7 @@ import { progressLine } from '../../src/cli/call/progress-bar.ts';
 import { ServerOutput } from '../../src/cli/call/server-output.ts';
 import { TerminalForms } from '../../src/cli/call/terminal-forms.ts';
 import type { FormAnswer } from '../../src/client/client-options.ts';
+import { systemClock } from '../../src/core/kernel/clock.ts';
 import type { JsonObject } from '../../src/core/protocol/json.ts';
 import { signatureOf, typeOf } from '../../src/gateway/tool-signature.ts';
 import { type Reachable, reachable } from '../client/fixture.ts';
@@ -500,6 +511,50 @@ test('FILE is a program that troupe run serves without a supervisor', () => {
   assert.equal([name, words], ['target.mjs', ['env']]);
   const { command: node, args, env } = Object(target);
   assert.equal([node, args.slice(-3), env], [process.execPath, ['run', realpathSync(file), '--no-supervisor'], io.env]);
+  const stateful = readCallTarget('call', ['target.mjs'], [], [], io, { data: 'state' });
+  assert.is(Object(stateful.target).args.at(-1), `--data=${join(root, 'state')}`);
+});
+
+for (const [what, argv, message] of [
+  ['a socket', [() => fixture?.socket ?? '', '--data', 'x'], '--data needs FILE, DIR or a URL as TARGET'],
+  ['a command', ['--data', 'x', '--', 'node'], '--data needs FILE, DIR or a URL as TARGET'],
+] as const)
+  built(`--data of ${what} is rejected, whose state it cannot choose`, async () => {
+    const words = argv.map((word) => (typeof word === 'string' ? word : word()));
+    for (const name of ['call', 'inspect', 'types']) {
+      const { code, err } = await troupe(name, ...words);
+      assert.is(code, 2);
+      assert.match(err, `troupe ${name}: ${message}`);
+    }
+  });
+
+const withState = (...words: readonly string[]) => {
+  writeFileSync(
+    join(root, 'cart.mjs'),
+    `import { createServer, defineState } from '${TROUPE}';
+import { z } from '${import.meta.resolve('zod')}';
+const { lent } = defineState({ lent: z.string() });
+const server = createServer({ name: 'books', version: '1.0.0' });
+server.tool('borrow', {}, async (_, ctx) => { await ctx.state.set(lent, 'dune'); return 'lent'; });
+server.tool('give_back', {}, async (_, ctx) => (await ctx.state.get(lent)) ?? 'nothing');
+export default server;`,
+  );
+  return command(['call', 'cart.mjs', ...words], { cwd: root });
+};
+
+built('two calls of FILE with --data, one after the other, see one state', async () => {
+  assert.equal(await withState('borrow', '--data', 'state'), { code: 0, out: 'lent\n', err: '' });
+  assert.equal(await withState('give_back', '--data', 'state'), { code: 0, out: 'dune\n', err: '' });
+});
+
+built.full('a call of FILE with --data says that another process has the store open', async () => {
+  mkdirSync(join(root, 'held'));
+  const holder = sqlite(join(root, 'held', 'troupe.db'));
+  await holder.open({ clock: systemClock, log() {} });
+  const locked = await withState('give_back', '--data', 'held');
+  await holder.close();
+  assert.is(locked.code, 3, locked.err);
+  assert.match(locked.err, 'another process has the store open');
 });
 
 built('inspect prints everything as one JSON document', async () => {

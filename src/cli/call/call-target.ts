@@ -9,6 +9,14 @@ import { absolutePath, type CommandIo, type Environment } from '../command-io.ts
 import type { LocalCaller } from '../serving/caller-option.ts';
 import { UsageError } from '../usage.ts';
 
+/** Options of a program that the command starts. */
+export interface ProgramOptions {
+  /** The caller, to try the rules of the program. */
+  readonly caller?: LocalCaller | undefined;
+  /** `--data DIR`: the directory of its durable state. For a URL, that of the stored tokens. */
+  readonly data?: string | undefined;
+}
+
 export interface CallTarget {
   readonly target: ConnectTarget;
   /** The target as the person wrote it; of an address without credentials and query, which may be secrets. */
@@ -31,7 +39,7 @@ const FILE_PATIENCE = { connectMs: 60_000, probeMs: 30_000, eras: 'modern' } as 
  *
  * @param rest the words after `--`: a command, and its arguments
  * @param headers HTTP headers as `Name: value`
- * @param caller who calls a program that is started
+ * @param options of a program that is started
  * @throws {UsageError}
  */
 export function readCallTarget(
@@ -40,12 +48,13 @@ export function readCallTarget(
   rest: readonly string[],
   headers: readonly string[],
   io: Pick<CommandIo, 'cwd' | 'env'>,
-  caller?: LocalCaller,
+  options: ProgramOptions = {},
 ): CallTarget {
   const [program, ...args] = rest;
   if (program !== undefined) {
     needsUrl(command, headers);
-    needsProgram(command, caller);
+    needsProgram(command, options);
+    needsState(command, options);
     const target = { command: program, args, env: environment(io.env) };
     return { target, name: rest.join(' '), url: undefined, patience: COMMAND_PATIENCE, words: positionals };
   }
@@ -53,7 +62,7 @@ export function readCallTarget(
   if (given === undefined)
     throw new UsageError(`troupe ${command}: expected URL, FILE, DIR, SOCKET or -- COMMAND, got none`);
   if (/^https?:\/\//i.test(given)) {
-    needsProgram(command, caller);
+    needsProgram(command, options);
     if (!URL.canParse(given)) throw new UsageError(`troupe ${command}: expected a URL, got ${given}`);
     const url = new URL(given);
     const target = { url, headers: readHeaders(command, headers) };
@@ -63,7 +72,8 @@ export function readCallTarget(
   const path = absolutePath(io, given);
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isSocket() || (isWindows && given.startsWith('\\\\'))) {
-    needsProgram(command, caller);
+    needsProgram(command, options);
+    needsState(command, options);
     return { target: { socket: found ? path : given }, name: given, url: undefined, patience: {}, words };
   }
   if (!found)
@@ -77,7 +87,7 @@ export function readCallTarget(
   const main = commandFile();
   const target = {
     command: process.execPath,
-    args: [...process.execArgv, main, 'run', realpathSync(path), '--no-supervisor', ...callerArguments(caller)],
+    args: [...process.execArgv, main, 'run', realpathSync(path), '--no-supervisor', ...programArguments(options, io)],
     env: environment(io.env),
   };
   return { target, name: given, url: undefined, patience: FILE_PATIENCE, words };
@@ -94,15 +104,25 @@ function needsUrl(command: string, headers: readonly string[]): void {
 }
 
 /** @throws {UsageError} for a caller of a server that is not started, which decides itself who calls */
-function needsProgram(command: string, caller: LocalCaller | undefined): void {
+function needsProgram(command: string, { caller }: ProgramOptions): void {
   if (caller)
     throw new UsageError(
       `troupe ${command}: --principal and --scopes need FILE or DIR as TARGET: any other server decides itself who calls`,
     );
 }
 
-function callerArguments({ principal, scopes }: LocalCaller = {}): readonly string[] {
+/** @throws {UsageError} for a directory of a server that is neither started by its file nor signed in to */
+function needsState(command: string, { data }: ProgramOptions): void {
+  if (data !== undefined)
+    throw new UsageError(
+      `troupe ${command}: --data needs FILE, DIR or a URL as TARGET: any other server decides itself where its state is`,
+    );
+}
+
+function programArguments({ caller = {}, data }: ProgramOptions, io: Pick<CommandIo, 'cwd'>): readonly string[] {
+  const { principal, scopes } = caller;
   return [
+    ...(data === undefined ? [] : [`--data=${absolutePath(io, data)}`]),
     ...(principal === undefined ? [] : [`--principal=${principal}`]),
     ...(scopes ? [`--scopes=${scopes.join(',')}`] : []),
   ];

@@ -61,7 +61,9 @@ KEY:=JSON passes JSON as it is.
   --timeout MS           milliseconds until the call times out (60000); progress
                          restarts the time
   --era legacy|modern    do not ask the server which revisions it speaks
-  --data DIR             directory of the stored tokens
+  --data DIR             FILE or DIR: directory for its durable state, which the
+                         next call with this option finds; URL: directory of
+                         the stored tokens
   --principal NAME       who calls FILE or DIR ("local user"), to try its rules
   --scopes LIST          the scopes of that caller, separated by commas (all
                          of them for "local user", none for another NAME)
@@ -82,7 +84,8 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   if (!line) return print(io, HELP);
   const { values, lists, positionals, rest } = line;
   const json = values.json !== undefined;
-  const target = readCallTarget('call', positionals, rest, lists.header ?? [], io, readCaller('call', values));
+  const caller = readCaller('call', values);
+  const target = readCallTarget('call', positionals, rest, lists.header ?? [], io, { caller, data: values.data });
   const request = readRequest(line, target.words);
   const answers = readWords('troupe call: --answer', lists.answer ?? []);
   const interactive = hasTerminal(io);

@@ -36,7 +36,8 @@ of your own program, use troupe dev FILE instead.
 
   --json                 print one JSON document, and open nothing
   --header 'NAME: VALUE' send an HTTP header; may be repeated
-  --data DIR             directory of the stored tokens
+  --data DIR             FILE or DIR: directory for its durable state; URL:
+                         directory of the stored tokens
   --no-open              open no browser
 
 Exit codes: as of troupe call.
@@ -52,7 +53,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const line = readOptions('inspect', args, OPTIONS);
   if (!line) return print(io, HELP);
   const { values, lists, positionals, rest } = line;
-  const target = readCallTarget('inspect', positionals, rest, lists.header ?? [], io);
+  const target = readCallTarget('inspect', positionals, rest, lists.header ?? [], io, { data: values.data });
   if (target.words.length > 0)
     throw new UsageError(`troupe inspect: expected one TARGET, got ${positionals.join(' ')}`);
   tolerateClosedStdout(io);

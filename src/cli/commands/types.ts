@@ -25,7 +25,8 @@ of a configuration, write -- troupe gateway CONFIG.
   --check                write nothing; end with code 1 if FILE is stale
   --name NAME            the name of the interface; default: that of the server
   --header 'NAME: VALUE' send an HTTP header; may be repeated
-  --data DIR             directory of the stored tokens
+  --data DIR             FILE or DIR: directory for its durable state; URL:
+                         directory of the stored tokens
   --no-open              show the page to sign in, but open no browser
 
 Exit codes: 0 written, or FILE is up to date; 1 FILE is stale; otherwise as of
@@ -42,7 +43,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   if (check && out === undefined) throw new UsageError('troupe types: --check needs --out FILE');
   if (name !== undefined && !/^[A-Za-z_$][\w$]*$/.test(name))
     throw new UsageError(`troupe types: --name: expected an identifier such as Shop, got ${name}`);
-  const target = readCallTarget('types', positionals, rest, lists.header ?? [], io);
+  const target = readCallTarget('types', positionals, rest, lists.header ?? [], io, { data: values.data });
   if (target.words.length > 0) throw new UsageError(`troupe types: expected one TARGET, got ${positionals.join(' ')}`);
   const file = out === undefined ? undefined : absolutePath(io, out);
   const before = file === undefined ? undefined : readIfThere(file);
