@@ -201,6 +201,7 @@ async function onTerminal(
     terminal: { input, output },
     answers: readWords('--answer', answers),
     open: false,
+    mistake: (line) => said.push(line),
     say: (line) => said.push(line),
     interrupt() {},
   });
@@ -241,6 +242,16 @@ test('the end of the input declines a form', async () => {
   assert.is((await onTerminal(['1', null])).answer, 'decline');
 });
 
+test('the terminal asks again for a field whose --answer the form rejects, also an optional one', async () => {
+  const answers = ['size=s', 'gift=true', 'count=0', 'mail=a@b', 'tags:=["b"]', 'note=long'];
+  const { answer, said } = await onTerminal(['2', 'yes'], answers);
+  assert.equal(answer, { size: 's', gift: true, count: 2, mail: 'a@b', tags: ['b'], note: 'yes' });
+  assert.equal(said, [
+    'troupe call: --answer count: expected at least 1, got 0',
+    'troupe call: --answer note: expected at most 3 characters, got long',
+  ]);
+});
+
 test('--answer fills the fields that it names, and the terminal asks for the rest', async () => {
   const { answer, shown } = await onTerminal(['1', 'n', ''], ['count=2', 'mail=a@b', 'tags:=["b"]']);
   assert.equal(answer, { size: 's', gift: false, count: 2, mail: 'a@b', tags: ['b'] });
@@ -250,12 +261,13 @@ test('--answer fills the fields that it names, and the terminal asks for the res
   assert.is(nothing, '');
 });
 
-test('a form that --answer does not fill is cancelled, not declined, if there is no terminal', async () => {
+test('a form that --answer does not fill is a mistake, and cancelled, not declined, if there is no terminal', async () => {
   const said: string[] = [];
   const forms = new TerminalForms({
     terminal: undefined,
     answers: readWords('--answer', ['sizes=s']),
     open: false,
+    mistake: (line) => void said.push(line),
     say: (line) => void said.push(line),
     interrupt() {},
   });
@@ -264,7 +276,7 @@ test('a form that --answer does not fill is cancelled, not declined, if there is
   assert.is(await forms.form({ message: 'Which?', requestedSchema }, signal), 'cancel');
   assert.is(await forms.page({ message: 'Pay', url: 'https://a.example' }, signal), 'cancel');
   assert.equal(said, [
-    'troupe call: cancelled the form "Which?": --answer lacks size; it has no field sizes (did you mean size?)',
+    'troupe call: the form "Which?": --answer lacks size; it has no field sizes (did you mean size?)',
     'troupe call: cancelled the page "Pay", because there is no terminal: https://a.example',
   ]);
 });
@@ -280,6 +292,7 @@ test('several questions at once are asked one after the other', async () => {
     terminal: { input, output },
     answers: [],
     open: false,
+    mistake() {},
     say() {},
     interrupt() {},
   });
@@ -296,12 +309,22 @@ const built = suite(
 );
 
 let fixture: Reachable | undefined;
+/** The answers that the tool `order` received. */
+const ordered: string[] = [];
 const root = mkdtempSync(join(tmpdir(), 'call-'));
 built.before(async () => {
   fixture = await reachable((server) => {
     server.tool('fail', {}, () => {
       throw new Error('it broke\x1b[2J\x9b\u202e');
     });
+    server.tool('order', {}, async (_args, ctx) => {
+      const schema = z.object({ count: z.number().min(1), mail: z.string(), note: z.string().max(3).default('') });
+      const answer = await ctx.elicit({ message: 'Your order?', schema });
+      ordered.push(answer.status);
+      return answer.status;
+    });
+    server.tool('nothing', {}, () => ({ content: [] }));
+    server.tool('nothing_failed', {}, () => ({ content: [], isError: true }));
     server.tool('picture', {}, () => ({
       content: [{ type: 'image', mimeType: 'image/png', data: Buffer.from('png').toString('base64') }],
     }));
@@ -398,6 +421,59 @@ built('without a terminal the server cannot ask a form, and --answer answers it'
     'small true\n',
   );
 });
+
+for (const [what, answers, expected] of [
+  ['that the form rejects', ['count=0', 'mail=a'], '--answer count: expected at least 1, got 0'],
+  [
+    'of an optional field that the form rejects',
+    ['count=1', 'mail=a', 'note=long'],
+    '--answer note: expected at most 3',
+  ],
+  ['of another type', ['count=x', 'mail=a'], '--answer count: expected number, got x'],
+  ['without a required one', ['count=1'], '--answer lacks mail'],
+  [
+    'that is misspelled, without the required one',
+    ['count=1', 'mial=a'],
+    '--answer lacks mail; it has no field mial (did you mean mail?)',
+  ],
+] as const)
+  for (const era of ['modern', 'legacy'])
+    built(`an answer ${what} ends the call with code 2 and leaves the question open (${era})`, async () => {
+      ordered.length = 0;
+      const words = answers.flatMap((answer) => ['--answer', answer]);
+      const { code, out, err } = await troupe('call', fixture?.socket ?? '', 'order', ...words, '--era', era);
+      assert.equal({ code, out, ordered }, { code: 2, out: '', ordered: [] });
+      assert.ok(err.startsWith('troupe call: the form "Your order?": '), err);
+      assert.ok(err.includes(expected), err);
+      assert.is(err.trimEnd().split('\n').length, 1, err);
+    });
+
+for (const [what, args, code, out, err] of [
+  [
+    'that no form has',
+    ['ask', '--answer', 'sizes=small'],
+    2,
+    'large false\n',
+    'the field sizes (did you mean size?): expected size, gift',
+  ],
+  ['of a call that asks nothing', ['tags', 'tags=a', '--answer', 'x=1'], 2, 'a\n', 'the field x: it showed no form'],
+  ['of a call that fails', ['fail', '--answer', 'x=1'], 1, '', 'the field x: it showed no form'],
+] as const)
+  built(`an answer ${what} is named on stderr, after the result`, async () => {
+    const result = await troupe('call', url(), ...args);
+    assert.equal({ code: result.code, out: result.out }, { code, out });
+    assert.ok(result.err.includes(`troupe call: --answer: no question of the call has ${err}`), result.err);
+  });
+
+for (const [what, args, expected] of [
+  ['a tool', ['nothing'], { code: 0, out: '', err: 'the result is empty\n' }],
+  ['an error', ['nothing_failed'], { code: 1, out: '', err: 'the result is empty\n' }],
+] as const)
+  built(`an empty result of ${what} is a line on stderr`, async () => {
+    assert.equal(await troupe('call', url(), ...args), expected);
+    const json = await troupe('call', url(), ...args, '--json');
+    assert.equal([json.code, json.err, JSON.parse(json.out).content], [expected.code, '', []]);
+  });
 
 for (const [title, args, code, message] of [
   ['a misspelled tool', ['ad'], 2, 'unknown tool ad (did you mean add?)'],

@@ -84,6 +84,7 @@ async function answered(requestedSchema: JsonObject, words: readonly string[], m
     terminal: undefined,
     answers: answers(words),
     open: false,
+    mistake: (line) => void said.push(line),
     say: (line) => void said.push(line),
     interrupt: () => {},
   });
@@ -237,6 +238,7 @@ test('S-84 a question on a terminal with such a pattern can be answered', async 
     terminal: { input, output },
     answers: [],
     open: false,
+    mistake: () => {},
     say: () => {},
     interrupt: () => {},
   });

@@ -39,6 +39,11 @@ export class ServerOutput {
     if (this.#last.length > LAST_LINES) this.#last.shift();
   };
 
+  /** Prints a note of the command in the same way. */
+  note(text: string): void {
+    this.#write(text);
+  }
+
   /** Passes on the last lines of what the limit has held back. */
   end(): void {
     if (this.#held === 0) return;

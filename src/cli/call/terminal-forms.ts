@@ -16,6 +16,8 @@ export interface TerminalFormsOptions {
   readonly answers: readonly Word[];
   /** Opens pages in the browser. */
   readonly open: boolean;
+  /** `--answer` does not fill a form, and there is no terminal to ask: the call must end. */
+  mistake(text: string): void;
   /** Prints a line on stderr. */
   say(line: string): void;
   /** Ctrl-C on the terminal while a question is open. */
@@ -42,9 +44,21 @@ export class TerminalForms {
   readonly #options: TerminalFormsOptions;
   /** TerminalForms are asked one after the other, also if the server asks several at once. */
   #turn: Promise<unknown> = Promise.resolve();
+  /** The names of the fields of all forms. */
+  readonly #asked = new Set<string>();
 
   constructor(options: TerminalFormsOptions) {
     this.#options = options;
+  }
+
+  /** Describes the answers whose field no form had; undefined if there are none. */
+  get unused(): string | undefined {
+    const keys = [...byKey(this.#options.answers).keys()].filter((key) => !this.#asked.has(key));
+    if (keys.length === 0) return undefined;
+    const fields = [...this.#asked].map((name) => visibleLine(name));
+    const expected = fields.length === 0 ? 'it showed no form' : `expected ${fields.join(', ')}`;
+    const named = keys.map((key) => `${visibleLine(key)}${suggestion(key, fields)}`).join(', ');
+    return `troupe call: --answer: no question of the call has the field ${named}: ${expected}`;
   }
 
   form(form: ElicitationForm, signal: AbortSignal): Promise<FormAnswer> {
@@ -62,8 +76,10 @@ export class TerminalForms {
   }
 
   async #form({ message, requestedSchema }: ElicitationForm, signal: AbortSignal): Promise<FormAnswer> {
-    const { terminal, answers, say } = this.#options;
+    const { terminal, answers, say, mistake } = this.#options;
     const fields = fieldsOf(requestedSchema);
+    for (const { name } of fields) this.#asked.add(name);
+    const rejected = new Map<string, string>();
     const given: Record<string, JsonValue> = {};
     for (const [key, words] of byKey(answers)) {
       const field = fields.find(({ name }) => name === key);
@@ -72,18 +88,23 @@ export class TerminalForms {
       const problem = 'problem' in read ? read.problem : problemOf(read.value, field);
       if ('value' in read && problem === undefined) given[key] = read.value;
       else
-        say(
-          `troupe call: --answer ${visibleLine(key)}: ${problem}${'value' in read ? `, got ${words.map(({ text }) => text).join(', ')}` : ''}`,
+        rejected.set(
+          key,
+          `--answer ${visibleLine(key)}: ${problem}${'value' in read ? `, got ${words.map(({ text }) => text).join(', ')}` : ''}`,
         );
     }
     const open = fields.filter(({ name }) => !Object.hasOwn(given, name));
-    const missing = open.filter(({ required, schema }) => required && schema.default === undefined);
-    if (answers.length > 0 && missing.length === 0) return given;
+    const missing = open.filter(
+      ({ name, required, schema }) => required && schema.default === undefined && !rejected.has(name),
+    );
+    if (answers.length > 0 && missing.length === 0 && rejected.size === 0) return given;
     if (!terminal) {
+      const lacking = missing.length === 0 ? [] : [whyLacking(missing, answers, fields)];
+      mistake(`troupe call: the form "${visibleLine(message)}": ${[...rejected.values(), ...lacking].join('; ')}`);
       // A refusal is the decision of a person.
-      say(`troupe call: cancelled the form "${visibleLine(message)}": ${whyCancelled(missing, answers, fields)}`);
       return 'cancel';
     }
+    for (const problem of rejected.values()) say(`troupe call: ${problem}`);
     const lines = new Lines(terminal.input, terminal.output, () => this.#options.interrupt());
     const abort = (): void => lines.close();
     signal.addEventListener('abort', abort, { once: true });
@@ -364,7 +385,7 @@ function choicesOf({ enum: values, enumNames, oneOf, anyOf }: JsonObject): Field
   );
 }
 
-function whyCancelled(missing: readonly Field[], answers: readonly Word[], fields: readonly Field[]): string {
+function whyLacking(missing: readonly Field[], answers: readonly Word[], fields: readonly Field[]): string {
   const unused = answers.filter(({ key }) => !fields.some(({ name }) => name === key));
   const meant = unused.map(
     ({ key }) =>

@@ -56,7 +56,8 @@ KEY:=JSON passes JSON as it is.
   --read URI             read a resource
   --prompt NAME          get a prompt
   --out DIR              save images, audio and binary resources in DIR
-  --answer KEY=VALUE     answer forms of the server; may be repeated
+  --answer KEY=VALUE     answer forms of the server; may be repeated. An answer
+                         that no form accepts is a wrong argument (code 2)
   --header 'NAME: VALUE' send an HTTP header; may be repeated
   --timeout MS           milliseconds until the call times out (60000); progress
                          restarts the time
@@ -94,11 +95,18 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const bar = new ProgressBar(io.stderr);
   const output = new ServerOutput(io, () => bar.clear());
   const interrupt = new Interrupt('call', io);
+  const ended = new AbortController();
+  let mistaken: UsageError | undefined;
   const questions = new TerminalForms({
     terminal: interactive ? { input: io.stdin, output: io.stderr } : undefined,
     answers,
     open: values['no-open'] === undefined,
     say,
+    // The server gets no answer: a question of an instance stays open.
+    mistake: (text) => {
+      mistaken ??= new UsageError(text);
+      ended.abort(new Error('the answers do not fit the form'));
+    },
     interrupt: () => interrupt.signalled(),
   });
   tolerateClosedStdout(io);
@@ -132,12 +140,19 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
     async (client) => {
       interrupt.cancellable = true;
       const options: CallOptions = {
-        signal: interrupt.signal,
+        signal: AbortSignal.any([interrupt.signal, ended.signal]),
         ...(io.stderr.isTTY === true ? { onProgress: (progress) => bar.show(progress) } : {}),
       };
       try {
-        return await run(client, request, options, { io, json, out: values.out, answering });
+        const note = (text: string): void => output.note(text);
+        const code = await run(client, request, options, { io, json, out: values.out, answering, note });
+        const { unused } = questions;
+        if (code === 0 && unused !== undefined) mistaken ??= new UsageError(unused);
+        else if (unused !== undefined) say(unused);
+        if (mistaken) throw mistaken;
+        return code;
       } catch (error) {
+        if (mistaken) throw mistaken;
         if (!answering) explainQuestion(messageOf(error));
         throw error;
       } finally {
@@ -192,6 +207,9 @@ function readTimeout(timeout: string | undefined): Pick<ConnectOptions, 'timeout
   return { timeoutMs, maxTimeoutMs: Math.max(timeoutMs, MAX_TIMEOUT_MS) };
 }
 
+/** A result without content prints nothing, which looks like a command that did nothing. */
+const EMPTY = 'the result is empty';
+
 /** The form of a result, and its destination. */
 interface Printing {
   readonly io: CommandIo;
@@ -200,6 +218,8 @@ interface Printing {
   readonly out: string | undefined;
   /** The client answers forms. */
   readonly answering: boolean;
+  /** Prints a line about the result on stderr. */
+  note(text: string): void;
 }
 
 /** Says how to answer, where an error names the capability that this client does not declare. */
@@ -213,7 +233,7 @@ async function run(
   client: Client,
   request: Request,
   options: CallOptions,
-  { io, json, out, answering }: Printing,
+  { io, json, out, answering, note }: Printing,
 ): Promise<number> {
   const directory = out === undefined ? undefined : absolutePath(io, out);
   const text = new ResultText({ out: directory, terminal: io.stdout.isTTY === true });
@@ -225,6 +245,7 @@ async function run(
     }
     case 'read': {
       const result = await client.read(request.uri, options);
+      if (!json && result.contents.length === 0) note(EMPTY);
       return print(io, json ? shown(result) : text.ofRead(result));
     }
     case 'prompt': {
@@ -237,6 +258,7 @@ async function run(
           prompts.map(({ name }) => name),
         );
       const result = await client.prompt(prompt.name, promptArguments(prompt, request.words), options);
+      if (!json && result.messages.length === 0) note(EMPTY);
       return print(io, json ? shown(result) : text.ofPrompt(result));
     }
     case 'tool': {
@@ -250,6 +272,7 @@ async function run(
         );
       const result = await client.call(tool.name, toolArguments(tool, request.words, request.args, io.cwd), options);
       const failed = result.isError === true;
+      if (!json && result.content.length === 0 && result.structuredContent === undefined) note(EMPTY);
       if (json) io.stdout.write(shown(result));
       // The text of an error is not the output that a script waits for: people read it, in a terminal or a log.
       else if (failed) io.stderr.write(new ResultText({ out: directory, terminal: true }).ofCall(result));
