@@ -1,8 +1,9 @@
 /** Viewers call a server, where they may: as a client of any revision, within bounds, without secrets, each call with its record. */
+import { PassThrough } from 'node:stream';
 import * as assert from 'uvu/assert';
 import { createMachine } from 'xstate';
 import * as z from 'zod';
-import { createServer, type ServerOptions } from '../../src/index.ts';
+import { createServer, memory, type ServerOptions, stdio, type Transport } from '../../src/index.ts';
 import type { TraceRecord } from '../../src/inspector/frames.ts';
 import { openInspector, readRecording } from '../../src/inspector/inspector.ts';
 import { suite } from '../harness/door.ts';
@@ -204,6 +205,84 @@ test('the handles of a principal are for calls of that principal', async () => {
     const call = await ended(await tool('lamp_get', { handle }, { principal }));
     assert.is(call.isError, fails, principal);
   }
+  await server.close();
+});
+
+const LOCAL_CLIENTS: Readonly<Record<string, readonly [as: object, principal: string, scopes: readonly string[]]>> = {
+  'the local user': [{}, 'local user', ['*']],
+  'a principal with scopes': [{ principal: 'ada', scopes: ['orders:refund'] }, 'ada', ['orders:refund']],
+};
+
+for (const [who, [as, principal, scopes]] of Object.entries(LOCAL_CLIENTS))
+  test(`the page of a stdio server calls as its client, ${who}, and sees the state that this client stored`, async () => {
+    const server = createServer({ name: 'notes', version: '1.0.0', ...quiet });
+    server.tool('note', { input: z.object({ text: z.string() }) }, async ({ text }, ctx) => {
+      await ctx.state.set('note', text);
+      return 'stored';
+    });
+    server.tool('read', {}, async (_, ctx) => String(await ctx.state.get('note')));
+    server.tool('refund', { scopes: ['orders:refund'] }, (_, ctx) => JSON.stringify(ctx.auth?.scopes));
+    // The page is open before the server listens, as under `troupe dev`.
+    const { post, state, tool, ended, text } = await opened(server);
+    const commands: string[] = [];
+    const unlisten = server.inspect((record) => {
+      if (record.type === 'control') commands.push(JSON.stringify(record));
+    });
+    const [input, output] = [new PassThrough(), new PassThrough()];
+    await server.listen(stdio({ input, output, ...as }));
+    const answered = new Promise<string>((resolve) => {
+      let all = '';
+      output.on('data', (chunk) => {
+        all += String(chunk);
+        if (all.includes('"id":2')) resolve(all);
+      });
+    });
+    const clientInfo = { name: 'agent', version: '1' };
+    for (const message of [
+      { id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo } },
+      { method: 'notifications/initialized' },
+      { id: 2, method: 'tools/call', params: { name: 'note', arguments: { text: 'tea' } } },
+    ])
+      input.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+    assert.match(await answered, /stored/);
+    assert.is((await state()).principal, principal);
+    for (const caller of [{}, { revision: '2025-11-25' }, { principal }]) {
+      const [read, refund] = [await tool('read', {}, caller), await tool('refund', {}, caller)];
+      assert.is((await ended(read)).caller.principal, principal);
+      assert.is(await text(read), 'tea');
+      await ended(refund);
+      assert.is(await text(refund), JSON.stringify(scopes));
+    }
+    assert.match((await post({ action: 'call', tool: 'read', arguments: {} }))[1], /"read" answered:.*tea/);
+    // Another principal is one entry away, also the anonymous one.
+    const other = await tool('read', {}, { principal: 'mallory' });
+    await ended(other);
+    assert.is(await text(other), 'undefined');
+    const anonymous = await ended(await tool('read', {}, { principal: 'anonymous' }));
+    assert.ok(anonymous.isError === true || anonymous.status === 'failed');
+    unlisten();
+    assert.match(commands[0] ?? '', new RegExp(`"principal":"${principal}"`));
+    await server.close();
+  });
+
+test('the page of a server without stdio and socket calls as anonymous, also if stdio could not open', async () => {
+  const server = createServer({ name: 'notes', version: '1.0.0', ...quiet });
+  server.tool('who', {}, (_, ctx) => ctx.principal);
+  const { state, tool, ended, text } = await opened(server);
+  const failing: Transport = {
+    ...{ name: 'stdio', everyClient: { principal: 'local user' } },
+    open: () => Promise.reject(new Error('no input')),
+    close: () => Promise.resolve(),
+  };
+  await server.listen(failing).then(
+    () => assert.unreachable(),
+    () => {},
+  );
+  await server.listen(memory().transport);
+  assert.is((await state()).principal, undefined);
+  const who = await tool('who');
+  assert.is((await ended(who)).caller.principal, undefined);
+  assert.is(await text(who), 'anonymous');
   await server.close();
 });
 

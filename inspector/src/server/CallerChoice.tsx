@@ -1,7 +1,7 @@
 /** The client that sends the next call: its revision, its principal, what it can answer, its log level. */
 import type { Answerable } from '../../../src/inspector/calls/call-messages.ts';
 import { known } from '../store/state.ts';
-import { ALL, caller } from './calls.ts';
+import { ALL, caller, calls } from './calls.ts';
 
 const WORDS: { readonly [kind in Answerable]: string } = {
   form: 'forms',
@@ -13,13 +13,14 @@ const LEVELS = ['debug', 'info', 'notice', 'warning', 'error'];
 
 export function CallerChoice() {
   const { revision, principal, answers = ALL, logLevel = 'info' } = caller.value;
+  const usual = calls.value?.principal ?? 'anonymous';
   const revisions = known().catalogue?.revisions ?? [];
   // The calls are those of the connected client, with the options of its connection.
   if (known().hello?.remote === true) return null;
   return (
     <details class="caller">
       <summary>
-        as “inspector” · {revision ?? revisions[0]} · {principal ?? 'anonymous'}
+        as “inspector” · {revision ?? revisions[0]} · {principal ?? usual}
         {answers.length === ALL.length
           ? ''
           : ` · answers ${answers.map((kind) => WORDS[kind]).join(', ') || 'nothing'}`}
@@ -41,11 +42,13 @@ export function CallerChoice() {
             ))}
           </select>
         </label>
-        <label title="Handles and tasks belong to a principal. Without one, the calls are anonymous.">
+        <label
+          title={`Handles, tasks and state belong to a principal. Without an entry, the calls are those of “${usual}”.`}
+        >
           principal
           <input
             value={principal ?? ''}
-            placeholder="anonymous"
+            placeholder={usual}
             onChange={({ currentTarget: { value } }) => {
               const { principal: _, ...rest } = caller.value;
               caller.value = value === '' ? rest : { ...rest, principal: value };

@@ -25,7 +25,7 @@ import { StateKeys } from '../store/state-keys.ts';
 import type { ActorRow, Store } from '../store/store.ts';
 import { StorePace } from '../store/store-pace.ts';
 import { Bus } from '../transports/bus.ts';
-import type { Readiness, Transport } from '../transports/transport.ts';
+import type { NamedClient, Readiness, Transport } from '../transports/transport.ts';
 import { RegisteredCapabilities } from './capabilities.ts';
 import { type Catalogues, createCatalogues, openElements } from './elements.ts';
 import type { Core, Feature, FeatureParts } from './feature.ts';
@@ -47,6 +47,8 @@ export interface Runtime {
   close(reason: string): Promise<void>;
   /** Reports if it serves requests, with the reasons if not. */
   readiness(): Readiness;
+  /** The client on stdio or on a socket; undefined if it serves neither. */
+  localClient(): NamedClient | undefined;
   /** The server as it introduces itself to clients. */
   introduction(): ServerDescription;
   /** The open store. */
@@ -135,6 +137,7 @@ export function createRuntime(options: ServerOptions, info: Implementation, feat
     core,
     readMetrics: () => metrics.read(),
     readiness: transports.readiness,
+    localClient: () => transports.localClient,
     introduction: () => capabilities.describe(),
     openStore: () => storage.open().then(() => storage.store),
     close(reason) {

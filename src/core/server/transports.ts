@@ -10,7 +10,7 @@ import type { ServerMail } from '../messages/server-messages.ts';
 import { preloadAjv } from '../schema/ajv.ts';
 import type { ConnectionTable, OpenConnections } from '../sessions/connections.ts';
 import type { StorePace } from '../store/store-pace.ts';
-import type { Readiness, Transport, TransportHost, UnreadyReason } from '../transports/transport.ts';
+import type { NamedClient, Readiness, Transport, TransportHost, UnreadyReason } from '../transports/transport.ts';
 import type { Core, FeatureParts } from './feature.ts';
 import { launcher } from './launcher.ts';
 import { guardProcess } from './uncaught-errors.ts';
@@ -105,6 +105,13 @@ export class OpenTransports {
       void preloadAjv();
       if (!this.#ownsProcess) prepareSupervision();
     });
+  }
+
+  /** The clients of the first open transport whose clients the operating system has authenticated. */
+  get localClient(): NamedClient | undefined {
+    return this.#options.core.transports.find(
+      (transport) => transport.everyClient !== undefined && !this.#failed.has(transport),
+    )?.everyClient;
   }
 
   get #ownsProcess(): boolean {

@@ -5,10 +5,10 @@
 import { createServer, type Socket } from 'node:net';
 import { eachInSlices } from '../kernel/clock.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
-import { checkCaller } from './check-caller.ts';
+import { namedClient } from './check-caller.ts';
 import { bind, isWindows } from './socket-path.ts';
 import { StreamConnection } from './stream-connection.ts';
-import type { Transport, TransportHost } from './transport.ts';
+import type { NamedClient, Transport, TransportHost } from './transport.ts';
 
 /** Milliseconds for the peer to close its side after everything was sent. */
 const PART_MS = 500;
@@ -47,6 +47,7 @@ export function socket(path: string, options: SocketOptions = {}): Transport {
 class SocketTransport implements Transport {
   readonly name = 'socket';
   readonly ownsProcess: boolean;
+  readonly everyClient: NamedClient;
   readonly #path: string;
   readonly #options: SocketOptions;
   readonly #maxConnections: number;
@@ -61,7 +62,7 @@ class SocketTransport implements Transport {
 
   constructor(path: string, options: SocketOptions) {
     const { maxConnections = 256, ownsProcess = false } = options;
-    checkCaller('socket', options.principal, options.scopes);
+    this.everyClient = namedClient('socket', options);
     if (!Number.isSafeInteger(maxConnections) || maxConnections < 1)
       throw new RangeError(`maxConnections: expected a whole number of at least 1, got ${String(maxConnections)}`);
     this.ownsProcess = ownsProcess;
@@ -132,8 +133,7 @@ class SocketTransport implements Transport {
       input: socket,
       inputName: 'the socket',
       output: socket,
-      principal: this.#options.principal,
-      scopes: this.#options.scopes,
+      client: this.everyClient,
       // The core answers the requests in flight and then ends the connection.
       onEnded() {},
       onClosed: () => {

@@ -1,12 +1,12 @@
 /** The stdio transport: one connection over stdin and stdout, and a process that ends when its client disconnects. */
 import type { Readable, Writable } from 'node:stream';
 import { MessageChannel } from 'node:worker_threads';
-import { checkCaller } from './check-caller.ts';
+import { namedClient } from './check-caller.ts';
 import { watchParent } from './parent-watch.ts';
 import { watchSignals } from './signals.ts';
 import { guardStdout, type StdoutGuard } from './stdout-guard.ts';
 import { StreamConnection } from './stream-connection.ts';
-import type { Transport, TransportHost } from './transport.ts';
+import type { NamedClient, Transport, TransportHost } from './transport.ts';
 
 /** Milliseconds after closing the connection that the author's code may still use before the process exits. */
 const LINGER_MS = 250;
@@ -58,6 +58,7 @@ export function stdio(options: StdioOptions = {}): Transport {
 class Stdio implements Transport {
   readonly name = 'stdio';
   readonly oneClient = true;
+  readonly everyClient: NamedClient;
   readonly #options: StdioOptions;
   #host: TransportHost | undefined;
   #connection: StreamConnection | undefined;
@@ -68,7 +69,7 @@ class Stdio implements Transport {
   #closing: Promise<void> | undefined;
 
   constructor(options: StdioOptions) {
-    checkCaller('stdio', options.principal, options.scopes);
+    this.everyClient = namedClient('stdio', options);
     this.#options = options;
   }
 
@@ -87,8 +88,7 @@ class Stdio implements Transport {
       host,
       transport: this.name,
       session: process.env.TROUPE_SESSION,
-      principal: this.#options.principal,
-      scopes: this.#options.scopes,
+      client: this.everyClient,
       input,
       inputName: 'stdin',
       output,

@@ -9,7 +9,7 @@ import { LOCAL } from '../protocol/principals.ts';
 import { LineWriter, type WriteBatch } from './line-writer.ts';
 import { LineReader } from './lines.ts';
 import { RelayedClient } from './relayed-client.ts';
-import type { TransportHost } from './transport.ts';
+import type { NamedClient, TransportHost } from './transport.ts';
 import { LARGE_LENGTH, serveAlone } from './turn-batch.ts';
 
 export interface StreamConnectionOptions {
@@ -18,10 +18,8 @@ export interface StreamConnectionOptions {
   readonly transport: string;
   /** The id of the session, if a supervisor persists it beyond this process. */
   readonly session?: string | undefined;
-  /** The principal of its requests. Default: {@link LOCAL}. */
-  readonly principal?: string | undefined;
-  /** The scopes of that principal. Default: every scope for `local user`, none for another name. */
-  readonly scopes?: readonly string[] | undefined;
+  /** Default: {@link LOCAL}. */
+  readonly client?: NamedClient;
   readonly input: Readable;
   /** The name of the input in reasons and in the log: `stdin`. */
   readonly inputName: string;
@@ -92,12 +90,11 @@ export class StreamConnection {
 
   /** Publishes 'connection.opened' and begins to read. */
   open(): void {
-    const { host, input, transport, session, principal = LOCAL, scopes } = this.#options;
+    const { host, input, transport, session, client = { principal: LOCAL } } = this.#options;
     host.bus.emit('connection.opened', {
       connection: this.id,
       transport,
-      principal,
-      ...(scopes ? { scopes } : {}),
+      ...client,
       ...(session ? { session } : {}),
     });
     this.#reading = true;

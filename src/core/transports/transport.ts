@@ -93,8 +93,18 @@ export interface TransportHost {
   requestClose(reason: string): void;
 }
 
+/** A client without a token, as its transport names it. */
+export interface NamedClient {
+  /** The principal of its requests. */
+  readonly principal: string;
+  /** The scopes of that principal. Default: every scope for the local user, none for others. */
+  readonly scopes?: readonly string[];
+}
+
 export interface Transport {
   readonly name: string;
+  /** The client of each connection, if the operating system has authenticated it, as on stdio and on a socket. */
+  readonly everyClient?: NamedClient;
   /** The transport owns the process, as stdio does: nothing else in it handles uncaught errors. */
   readonly ownsProcess?: boolean;
   /** The transport serves one client, as stdio does. */

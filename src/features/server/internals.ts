@@ -7,7 +7,7 @@ import type { OperatorLog } from '../../core/kernel/operator-log.ts';
 import type { AuthorizationRule } from '../../core/messages/authorization-rule.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { ServerDescription } from '../../core/messages/results.ts';
-import type { Transport } from '../../core/transports/transport.ts';
+import type { NamedClient, Transport } from '../../core/transports/transport.ts';
 import type { AuditMail } from '../guard/audit/audit-messages.ts';
 import type { MiddlewareLinks } from '../middleware/middleware-links.ts';
 import type { SkillSource } from '../skills/skill-source.ts';
@@ -24,6 +24,8 @@ export interface Internals {
   /** The server as it introduces itself to clients. */
   introduction(): ServerDescription;
   readonly limits: Limits;
+  /** The client on stdio or on a socket; undefined while it serves neither. */
+  localClient(): NamedClient | undefined;
   /** Records what viewers do; undefined without an audit. */
   readonly audit?: Mailbox<AuditMail> | undefined;
   /** The rules of the program, which decide for the server that `troupe dev` keeps across reloads, too. */

@@ -649,7 +649,7 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
 
   /** @internal Access for `troupe/inspector`. */
   get [INTERNALS](): Internals {
-    const { core, introduction } = this.#runtime;
+    const { core, introduction, localClient } = this.#runtime;
     const { log } = core;
     const { inspection } = core.system;
     const rules = () => this.#service(authorization).rules;
@@ -658,6 +658,7 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
       inspection,
       log,
       introduction,
+      localClient,
       limits: core.limits,
       get rules() {
         return rules();

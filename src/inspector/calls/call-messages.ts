@@ -26,7 +26,10 @@ export type Answerable = 'form' | 'url' | 'sampling' | 'roots';
 export interface CallerOptions {
   /** A supported revision. Default: the newest. */
   readonly revision?: string;
-  /** The principal of its requests. Default: anonymous. */
+  /**
+   * The principal of its requests. Default: that of the clients on stdio or on a socket; anonymous if the server serves
+   * neither.
+   */
   readonly principal?: string;
   /** Default: all. */
   readonly answers?: readonly Answerable[];
@@ -96,6 +99,8 @@ export interface CallsState {
   readonly questions: readonly ServerQuestion[];
   /** The newest first. */
   readonly notices: readonly CallNotice[];
+  /** The principal of a call that names none; undefined: anonymous. */
+  readonly principal?: string;
   /** The URIs of the watched resources. */
   readonly watched: readonly string[];
   /** The open sessions, as their servers negotiated them. */

@@ -14,7 +14,7 @@ import { isLegacyRevision } from '../../core/protocol/revisions.ts';
 import { isLogLevel } from '../../core/protocol/types.ts';
 import { parseTemplate } from '../../core/protocol/uri-template.ts';
 import { PAGE_TYPE } from '../../core/protocol/views.ts';
-import { type MemoryPeer, memory } from '../../core/transports/memory.ts';
+import { type MemoryClient, type MemoryPeer, memory } from '../../core/transports/memory.ts';
 import type { Internals } from '../../features/server/internals.ts';
 import type { Plain } from '../frames.ts';
 import { InputError } from '../http/viewer-input.ts';
@@ -66,7 +66,7 @@ export interface ServerCallsOptions {
 }
 
 /** The way to the server: a transport in memory, or a client that is connected already. */
-export type ServerReach = Pick<Internals, 'open'> | ConnectedReach;
+export type ServerReach = Pick<Internals, 'open' | 'localClient'> | ConnectedReach;
 
 /** A client that makes all calls, whatever their {@link CallerOptions}. The caller of the inspector closes it. */
 export interface ConnectedReach {
@@ -114,7 +114,7 @@ export class ServerCalls {
   /** The call whose code runs: its messages on the wire have its record as their cause. */
   readonly #current = new AsyncLocalStorage<{ readonly call: number | undefined; readonly record: number }>();
   readonly #waiting = new Set<() => void>();
-  #transport: Promise<(principal: string | undefined) => MemoryPeer> | undefined;
+  #transport: Promise<(as?: MemoryClient) => MemoryPeer> | undefined;
   #gathering: Timer | undefined;
   #version = 1;
   #last = 0;
@@ -132,11 +132,25 @@ export class ServerCalls {
     });
   }
 
+  /** The options with the principal that they leave out: who has control could call as that client by stdio, too. */
+  named(caller: CallerOptions): CallerOptions {
+    const principal = this.#local?.principal;
+    return principal === undefined ? caller : { principal, ...caller };
+  }
+
+  /** The client on stdio or on a socket; undefined if the server serves neither. */
+  get #local(): MemoryClient | undefined {
+    const { reach } = this.#options;
+    return 'client' in reach ? undefined : reach.localClient();
+  }
+
   // State
 
   state(): CallsState {
+    const principal = this.#local?.principal;
     return {
       version: this.#version,
+      ...(principal === undefined ? {} : { principal }),
       calls: [...this.#entries.values()].reverse().map((entry) => this.#shown(entry)),
       questions: this.#questions.all.map(({ call, params, ...rest }) => ({
         ...rest,
@@ -510,11 +524,13 @@ export class ServerCalls {
     const { revision, principal, answers, logLevel = 'info' } = caller;
     const clock = unheld(inside.clock);
     const peer = await this.#peers(reach);
+    const local = this.#local;
+    const as = principal === undefined ? {} : principal === local?.principal ? local : { principal };
     const legacy = isLegacyRevision(revision);
     return openClient(
       {
         name: 'inspector',
-        channel: () => new MemoryChannel({ clock, connect: async () => this.#recorded(peer(principal)) }),
+        channel: () => new MemoryChannel({ clock, connect: async () => this.#recorded(peer(as)) }),
         ...(legacy ? { revision } : {}),
       },
       {
@@ -539,12 +555,10 @@ export class ServerCalls {
   }
 
   /** One transport serves all sessions. */
-  #peers({ open }: Pick<Internals, 'open'>): Promise<(principal: string | undefined) => MemoryPeer> {
+  #peers({ open }: Pick<Internals, 'open'>): Promise<(as?: MemoryClient) => MemoryPeer> {
     if (!this.#transport) {
       const { transport, connect } = memory();
-      this.#transport = open(transport).then(
-        () => (principal: string | undefined) => connect(principal === undefined ? {} : { principal }),
-      );
+      this.#transport = open(transport).then(() => connect);
       this.#transport.catch(() => {
         this.#transport = undefined;
       });

@@ -38,7 +38,7 @@ export class Controller {
 
   /** @throws {InputError} */
   async run(given: unknown): Promise<CommandOutcome> {
-    const command = readCommand(given);
+    const command = this.#named(readCommand(given));
     const { audit, inspection, log } = this.#options.inside;
     const { action, ...data } = command;
     audit?.send({ type: 'control', action, element: elementOf(command) });
@@ -64,6 +64,11 @@ export class Controller {
     return this.#calls.close();
   }
 
+  /** The record of a call names its principal, also the default. */
+  #named(command: Command): Command {
+    return 'caller' in command ? { ...command, caller: this.#calls.named(command.caller) } : command;
+  }
+
   #run(command: Command, record: number): CommandOutcome | Promise<CommandOutcome> {
     const calls = this.#calls;
     switch (command.action) {
@@ -74,7 +79,7 @@ export class Controller {
       case 'call': {
         // Its caller sees texts only, so it answers nothing that the server asks.
         const request = { kind: 'tool', name: command.tool, arguments: command.arguments } as const;
-        return calls.outcome(calls.start(request, { answers: [] }, record));
+        return calls.outcome(calls.start(request, calls.named({ answers: [] }), record));
       }
       case 'start':
         return { call: calls.start(command.request, command.caller, record) };
