@@ -356,13 +356,15 @@ interface Owned extends CheckedFile {
  * the process. Nothing is written before the file was checked.
  */
 function own(db: Db, { file, path, lock, isNew, mark, before: inspection }: Owning): Owned {
-  const before = existsSync(lock) ? readFileSync(lock, 'utf8').trim() : '';
+  let before = '';
   let checked: CheckedFile = { keys: new KnownKeys(), packs: NO_PACKS, damage: [] };
   const notes: string[] = [];
   let commits = 0;
   try {
     db.pragma('locking_mode=EXCLUSIVE');
     db.run('BEGIN IMMEDIATE');
+    // Only now: the last owner may have closed the file while this process waited for it.
+    before = existsSync(lock) ? readFileSync(lock, 'utf8').trim() : '';
     if (isNew) db.run(SCHEMA);
     commits = commitsIn(db, path);
     if (!isNew) {
