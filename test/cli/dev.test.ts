@@ -203,6 +203,12 @@ test.full(
   },
 );
 
+test.full('a program that ends the process while it loads is named', async () => {
+  const { cli, change } = await open({ 'server.ts': program(LISTENS), 'lib/word.ts': word('one') }, 'server.ts');
+  await change('lib/word.ts', `process.exit(3);\n${word('two')}`, 'ended the process with code 3 while it loaded');
+  assert.is(await cli.exit, 3);
+});
+
 test('the next load replaces a load that never ends', async () => {
   const { tree, cli, change, end } = await here({ [SERVER]: plain(LISTENS), [WORD]: plainWord('one') }, SERVER);
   const hangs = `import { writeFileSync } from 'node:fs';

@@ -156,6 +156,18 @@ test('VS Code reads the transport of an entry, in a file of the directory', asyn
   });
 });
 
+test('--print shows the entry of Goose as YAML that it reads', async () => {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'tools.ts'), '');
+  const { out } = await troupe(
+    ['install', 'tools.ts', '--print', '--client', 'goose', '--name', 'kit', '--env', 'A=b: "c"'],
+    cwd,
+  );
+  const { args, ...rest } = parse(out).extensions.kit;
+  assert.equal(rest, { name: 'kit', type: 'stdio', enabled: true, cmd: 'node', envs: { A: 'b: "c"' }, timeout: 300 });
+  assert.equal(args, [MAIN, 'run', join(cwd, 'tools.ts')]);
+});
+
 test('--print prints the entry, and changes nothing', async () => {
   const cwd = folder();
   writeFileSync(join(cwd, 'tools.ts'), '');

@@ -24,6 +24,7 @@ import { mustBePrivate } from '../../src/features/sqlite/database-file.ts';
 import { sqlite } from '../../src/features/sqlite/sqlite.ts';
 import { FilePins } from '../../src/gateway/mounts/pin-record.ts';
 import { suite } from '../harness/door.ts';
+import { rejection } from '../harness/results.ts';
 
 const test =
   process.platform === 'win32' ? suite('written files', 'Windows has no such modes and links') : suite('written files');
@@ -38,8 +39,8 @@ const modeOf = (path: string): string => (statSync(path).mode & 0o7777).toString
 const client = CLIENTS.find(({ id }) => id === 'claude-code');
 
 /** Adds an entry to the configuration of a client at this path, as `troupe install` does. */
-function install(path: string): void {
-  const change = prepared(path, 'shop');
+async function install(path: string): Promise<void> {
+  const change = await prepared(path, 'shop');
   if (change) applyChange(change);
 }
 
@@ -53,11 +54,11 @@ function prepared(path: string, name: string) {
   );
 }
 
-test('of two commands that change a configuration at once, each entry is written, or its command fails in words', () => {
+test('of two commands that change a configuration at once, each entry is written, or its command fails in words', async () => {
   for (const before of [undefined, '{"mcpServers":{}}']) {
     const path = join(folder, `mcp-${before === undefined}.json`);
     if (before !== undefined) writeFileSync(path, before);
-    const [one, two] = ['one', 'two'].map((name) => prepared(path, name));
+    const [one, two] = await Promise.all(['one', 'two'].map((name) => prepared(path, name)));
     if (!one || !two) throw new Error('expected two changes');
     applyChange(one);
     assert.throws(() => applyChange(two), /has changed since it was read, and was left alone. Run the command again/);
@@ -88,20 +89,20 @@ for (const [what, write] of Object.entries(OF_PEOPLE))
     assert.equal(readdirSync(repository), ['settings.json']);
   });
 
-test('an entry is installed in a file with comments, which stay, and a file that is not JSON is named with the place', () => {
+test('an entry is installed in a file with comments, which stay, and a file that is not JSON is named with the place', async () => {
   const file = join(folder, 'mcp.json');
   writeFileSync(file, '{\n  // mine\n  "mcpServers": { "a": { "command": "a" }, },\n}\n');
-  install(file);
+  await install(file);
   assert.match(readFileSync(file, 'utf8'), /mine[\s\S]*"a"[\s\S]*"shop"/);
   writeFileSync(file, '{\n  "mcpServers": {{}\n}\n');
-  assert.throws(() => install(file), /mcp\.json:2:18: expected the name of a member.*--print/);
+  assert.match((await rejection(install(file))).message, /mcp\.json:2:18: expected the name of a member.*--print/);
 });
 
-test('S-82 a backup has the mode of its file', () => {
+test('S-82 a backup has the mode of its file', async () => {
   const file = join(folder, 'mcp.json');
   writeFileSync(file, '{"mcpServers":{}}');
   chmodSync(file, 0o600);
-  install(file);
+  await install(file);
   for (const name of readdirSync(folder)) assert.is(modeOf(join(folder, name)), '600', name);
 });
 

@@ -83,7 +83,7 @@ export async function change(command: Command, args: readonly string[], io: Comm
   let failures = 0;
   for (const each of chosen) {
     try {
-      const prepared = prepareChange(each, name, command === 'install' ? entry : undefined, io);
+      const prepared = await prepareChange(each, name, command === 'install' ? entry : undefined, io);
       if (!prepared) continue;
       changes += 1;
       const verb = command === 'uninstall' ? 'Remove' : prepared.replaces ? 'Replace' : 'Add';

@@ -56,6 +56,10 @@ export class Reloader {
   readonly #io: CommandIo;
   /** Removes the listeners of the process. */
   readonly #unlisten: () => void;
+  readonly #onExit = (code: number): void =>
+    say(
+      `troupe dev: ${this.#target.path} ended the process with code ${code} while it loaded (process.exit). Start troupe dev again`,
+    );
 
   /**
    * @param endpoints where the host's server listens
@@ -107,6 +111,7 @@ export class Reloader {
     process.on('beforeExit', idle);
     this.#unlisten = () => {
       unhear();
+      process.off('exit', this.#onExit);
       process.off('beforeExit', idle);
     };
     if (target.kind === 'file') this.#module(target.path);
@@ -122,6 +127,7 @@ export class Reloader {
       this.#listens = resolve;
     });
     const stray = catchStrayErrors();
+    process.off('exit', this.#onExit).once('exit', this.#onExit);
     try {
       if (this.#target.kind === 'directory') await this.#read([this.#target.path]);
       loading.program = nextGeneration();
@@ -139,6 +145,7 @@ export class Reloader {
       await this.#serveNothing();
     } finally {
       stray.end();
+      if (current === this.#attempt) process.off('exit', this.#onExit);
       for (const path of Object.keys(cache)) if (!path.includes('/node_modules/')) this.#module(path);
     }
   }

@@ -8,7 +8,7 @@ import { isJsonObject, isObject, type JsonObject, messageOf } from '../../core/p
 import type { CommandIo } from '../command-io.ts';
 import { withEntry } from './json-edit.ts';
 import { type TomlTable, tomlTable, withTomlTable } from './toml-edit.ts';
-import { withYamlEntry } from './yaml-edit.ts';
+import { withYamlEntry, yamlEntry } from './yaml-edit.ts';
 
 /** The directory and the environment that determine the files. */
 type ConfigPlace = Pick<CommandIo, 'cwd' | 'env'>;
@@ -34,7 +34,7 @@ interface ConfigForm {
    *
    * @throws {Error} for a text of another form, with its place if that is known
    */
-  edited(text: string, member: string, name: string, entry: ShapedEntry | undefined): EditedText;
+  edited(text: string, member: string, name: string, entry: ShapedEntry | undefined): EditedText | Promise<EditedText>;
 }
 
 type ShapedEntry = Readonly<
@@ -76,7 +76,7 @@ const toml: Pick<ConfigForm, 'shown' | 'edited'> = {
 };
 
 const yaml: Pick<ConfigForm, 'shown' | 'edited'> = {
-  shown: (member, name, entry) => withYamlEntry('', member, name, plainJson(entry)).text.trimEnd(),
+  shown: (member, name, entry) => yamlEntry(member, name, plainJson(entry)),
   edited: (text, member, name, entry) => withYamlEntry(text, member, name, entry && plainJson(entry)),
 };
 
@@ -275,18 +275,19 @@ export interface ConfigChange {
  *
  * @throws {Error} for a file of another form than the client's, or whose servers are no object
  */
-export function prepareChange(
+export async function prepareChange(
   client: ConfiguredClient,
   name: string,
   entry: ServerEntry | undefined,
   place: ConfigPlace,
-): ConfigChange | undefined {
+): Promise<ConfigChange | undefined> {
   const file = client.file(place);
   if (file === undefined) return undefined;
   const written = readRegular(file);
   const { member } = client.form;
   try {
-    const { text, present } = client.form.edited(written ?? '', member, name, entry && client.form.shaped(entry, name));
+    const shaped = entry && client.form.shaped(entry, name);
+    const { text, present } = await client.form.edited(written ?? '', member, name, shaped);
     if (entry === undefined && !present) return undefined;
     return { file, written, text, replaces: present, mode: entry?.env ? 0o600 : undefined };
   } catch (error) {

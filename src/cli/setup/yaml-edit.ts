@@ -1,5 +1,4 @@
 /** Changes one entry in YAML that people edit: comments and the order of the other members stay. */
-import { isMap, parseDocument } from 'yaml';
 import type { JsonObject } from '../../core/protocol/json.ts';
 
 /**
@@ -9,12 +8,14 @@ import type { JsonObject } from '../../core/protocol/json.ts';
  * @returns the new text, and whether the entry was there
  * @throws {Error} for a text that is not YAML, or whose member is no map
  */
-export function withYamlEntry(
+export async function withYamlEntry(
   text: string,
   member: string,
   name: string,
   entry: JsonObject | undefined,
-): { readonly text: string; readonly present: boolean } {
+): Promise<{ readonly text: string; readonly present: boolean }> {
+  // The page of the inspector shows entries, too, and must not load the package for that.
+  const { isMap, parseDocument } = await import('yaml');
   const document = parseDocument(text);
   const [problem] = document.errors;
   if (problem) throw new Error(problem.message);
@@ -29,4 +30,10 @@ export function withYamlEntry(
   } else if (isEmpty) document.set(member, document.createNode({ [name]: entry }));
   else document.setIn([member, name], document.createNode(entry));
   return { text: document.toString({ lineWidth: 0 }), present };
+}
+
+/** The YAML of a file that contains one entry only: each value in its JSON form, which YAML includes. */
+export function yamlEntry(member: string, name: string, entry: JsonObject): string {
+  const lines = Object.entries(entry).map(([key, value]) => `    ${key}: ${JSON.stringify(value)}`);
+  return [`${member}:`, `  ${JSON.stringify(name)}:`, ...lines].join('\n');
 }
