@@ -160,7 +160,8 @@ export function toToolResult(returned: unknown, policy: ResultPolicy): CallToolR
 
 /** The value that JSON would contain: a Date, for example, is a string and must not be checked as an object. */
 function dataOf(returned: unknown): unknown {
-  if (!isObject(returned) || typeof returned.toJSON !== 'function') return returned;
+  // The `toJSON` of a Buffer lists its bytes as numbers.
+  if (!isObject(returned) || typeof returned.toJSON !== 'function' || returned instanceof Uint8Array) return returned;
   return Reflect.apply(returned.toJSON, returned, ['']);
 }
 

@@ -79,12 +79,14 @@ test('a tool whose result JSON would lose fails with the place, for the model an
   server.tool('whole', {}, () => ({ content: [], structuredContent: { a: 1 }, _meta: { a: 1n } }) as never);
   server.tool('envelope', {}, () => toolResult({ data: [new Set()] }));
   server.tool('declared', { output: { type: 'object' } }, async () => when());
+  server.tool('bytes', {}, () => Buffer.from('abc') as never);
   server.tool('fine', {}, () => ({ at: new Date(0) }));
   const client = await connect(server);
   for (const [name, message] of [
     ['data', 'tool "data": result.structuredContent.items[0].when: a Map would be sent as {}'],
     ['whole', 'tool "whole": result._meta.a: a BigInt has no JSON form'],
     ['envelope', 'tool "envelope": result.structuredContent.data[0]: a Set would be sent as {}'],
+    ['bytes', 'tool "bytes": result.structuredContent: a Buffer has no useful JSON form'],
     ['declared', 'tool "declared": result.structuredContent.items[0].when: a Map would be sent as {}'],
   ] as const) {
     const { isError, content } = await client.call(name, {});
