@@ -1,7 +1,6 @@
 /** Pictures of statecharts: nothing overlaps, whatever the chart, and whichever engine has laid it out. */
 import * as fc from 'fast-check';
 import * as assert from 'uvu/assert';
-import type { AnyStateMachine } from 'xstate';
 import { dagreLayout } from '../../../inspector/src/chart/layout/dagre.ts';
 import { improveWithElk, layoutWithElk } from '../../../inspector/src/chart/layout/elk.ts';
 import { elkHere } from '../../../inspector/src/chart/layout/elk-here.ts';
@@ -12,9 +11,9 @@ import { fit } from '../../../inspector/src/chart/view.ts';
 import { readChart } from '../../../src/core/kernel/charts/chart.ts';
 import { betterIn } from '../../../src/features/charts/placed.ts';
 import { groupsOf, sketch } from '../../../src/features/charts/sketch.ts';
-import { moduleUrl } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 import { atScale, SCALE } from '../../harness/scale.ts';
+import { loadMachine } from '../../system/house/machines-page.ts';
 import { charts, faults, grow, large, measure, packed, parallel, strays } from './charts.ts';
 
 const test = suite('layout');
@@ -64,9 +63,7 @@ for (const [name, engine] of Object.entries({ elk, dagre, grid }))
 
 test('every machine of ours is laid out by elk, both ways', async () => {
   for (const name of SCALE === 'quick' ? (['supervisor'] as const) : MACHINES) {
-    const module: Record<string, unknown> = await import(moduleUrl(`machines/${name}.ts`));
-    const exported = `${name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())}Machine`;
-    const chart = readChart(module[exported] as AnyStateMachine);
+    const chart = readChart(await loadMachine(name));
     // Quick: one direction, which needs one layout.
     for (const direction of SCALE === 'quick' ? (['right'] as const) : (['right', 'down'] as const)) {
       const placed = await layout(chart, measure, direction, [direction === 'down' ? elk : once]);
