@@ -198,6 +198,8 @@ const ABANDONED_MS = 60_000;
 const TURN = Number.POSITIVE_INFINITY;
 /** Milliseconds that a call waits for its turn. A call that takes longer, or whose user thinks, holds up no other. */
 const TURN_MS = 2_000;
+/** Milliseconds after a question of a call in which it may ask another one at the same time. Later it waits for the answer. */
+const ASKS_MS = 1_000;
 /** Maximum number of times that one request is sent: after a lost session, a sign-in, or a lost connection if it only reads. */
 const MAX_ATTEMPTS = 4;
 
@@ -1001,7 +1003,12 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   /** True if a request is in flight about which a legacy server may ask without naming it. */
   get #isAskable(): boolean {
-    return this.#requests.values().some(mayBeAsked);
+    return this.#requests.values().some((request) => mayBeAsked(request) && !this.#isWaiting(request));
+  }
+
+  /** True if the handler of a request waits for its user: what the server asks now is about another request. */
+  #isWaiting({ openQuestions = 0, askedAt = 0 }: OutgoingRequest): boolean {
+    return openQuestions > 0 && askedAt + ASKS_MS <= this.#options.system.clock.now();
   }
 
   #rejectWaiting(error: Error, which: (request: OutgoingRequest) => boolean = () => true): void {
@@ -1364,17 +1371,32 @@ class ClientConnection implements Behaviour<ClientMail> {
       values,
       call && (nameOf(call) ?? call.method),
       this.#self,
-      ask && ((request, signal) => ask(certain ? request : { ...request, doubtful: true }, signal, position)),
+      call &&
+        ask &&
+        ((request, signal) => {
+          call.openQuestions = (call.openQuestions ?? 0) + 1;
+          call.askedAt = this.#options.system.clock.now();
+          return ask(certain ? request : { ...request, doubtful: true }, signal, position).finally(() => {
+            call.openQuestions = (call.openQuestions ?? 1) - 1;
+          });
+        }),
     );
   }
 
   /** True if no other call can be meant than the one that {@link #askedFor} found. */
-  #isCertain({ params }: OutgoingRequest, asked: JsonObject): boolean {
+  #isCertain(call: OutgoingRequest, asked: JsonObject): boolean {
     const task = taskOf(asked);
-    if (task !== undefined) return params?.taskId === task;
+    if (task !== undefined) return call.params?.taskId === task;
     this.#forgetAbandoned();
-    const others = this.#requests.values().filter(mayBeAsked).length - 1;
+    const others = this.#mayAsk().filter((each) => mayBeAsked(each) && each !== call).length;
     return others === 0 && this.#abandoned.size === 0;
+  }
+
+  /** The requests in flight that the server may ask about now: those whose handlers do not wait for an answer, or else all. */
+  #mayAsk(): readonly OutgoingRequest[] {
+    const calls = this.#requests.values();
+    const active = calls.filter((call) => !this.#isWaiting(call));
+    return active.length > 0 ? active : calls;
   }
 
   #forgetAbandoned(): void {
@@ -1390,8 +1412,8 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   /**
    * The call for which a legacy server asks. Over HTTP the stream tells it. Over one stream the task does (2025-11-25 tasks,
-   * "Associating Task-Related Messages"); else it is the only call in flight. Of several that relay questions it is the
-   * newest: all of them have one caller.
+   * "Associating Task-Related Messages"); else it is the only call in flight that does not wait for an answer. Of several that
+   * relay questions it is the newest: all of them have one caller.
    */
   #askedFor(params: JsonObject, about: RequestId | undefined): OutgoingRequest | undefined {
     const named = about === undefined ? undefined : this.#requests.get(about);
@@ -1400,8 +1422,9 @@ class ClientConnection implements Behaviour<ClientMail> {
     const task = taskOf(params);
     const ofTask = task === undefined ? undefined : calls.findLast((call) => call.params?.taskId === task);
     if (ofTask) return ofTask;
-    const [only, second] = calls;
-    return second ? calls.findLast((call) => call.ask !== undefined) : only;
+    const likely = this.#mayAsk();
+    const [only, second] = likely;
+    return second ? likely.findLast((call) => call.ask !== undefined) : only;
   }
 
   /** The listener for a log message: of the call whose stream it is, else of the only call. Relayed calls have other callers. */
