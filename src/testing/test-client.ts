@@ -420,7 +420,7 @@ export class TestClient implements Client {
     return waiting.promise;
   }
 
-  /** The error of a client. The message of one that no response explains shows what was received. */
+  /** Adds what the client received to the message of an error that no response explains. */
   #shown(error: unknown): Error {
     if (error instanceof ClientError && !(error instanceof ErrorResponse))
       error.message = `${error.message}; ${this.#arrived()}`;

@@ -151,7 +151,7 @@ function readAs(key: AnyKey, text: string | undefined): never {
   return (text === undefined ? undefined : checkedValue(key, fromValueText(name, text), 'stored')) as never;
 }
 
-/** A time to live that never ends by itself is none. */
+/** The time at which a value ends; undefined without a time to live. */
 function after(now: number, ttlMs: number | undefined): number | undefined {
   return ttlMs === undefined ? undefined : now + ttlMs;
 }
