@@ -9,7 +9,7 @@ import { isLoopback } from '../../../core/http/host-guard.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { messageOf } from '../../../core/protocol/json.ts';
 
-/** Longest response: metadata and tokens are small. */
+/** The default of the longest response: metadata and tokens are small. */
 const MAX_BYTES = 1_048_576;
 const TIMEOUT_MS = 15_000;
 
@@ -59,6 +59,8 @@ export interface GuardedFetchOptions {
   readonly trusted: readonly [URL, ...URL[]];
   /** Milliseconds for a whole response. Default 15,000. */
   readonly timeoutMs?: number;
+  /** Longest response in bytes. Default 1,048,576. */
+  readonly maxBytes?: number;
 }
 
 /** A `fetch` of GET and POST, without redirects. */
@@ -74,7 +76,8 @@ export interface GuardedInit {
 /**
  * @throws {TypeError} for an address that is not allowed, a response that is too long, and a redirect
  */
-export function guardedFetch({ clock, trusted, timeoutMs = TIMEOUT_MS }: GuardedFetchOptions): GuardedFetch {
+export function guardedFetch(options: GuardedFetchOptions): GuardedFetch {
+  const { clock, trusted, timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES } = options;
   const local = isLoopback(trusted[0].hostname);
   const hosts = new Set(trusted.map(({ hostname }) => hostname));
   return async (address, init = {}) => {
@@ -119,7 +122,7 @@ export function guardedFetch({ clock, trusted, timeoutMs = TIMEOUT_MS }: Guarded
       let begun = false;
       request.on('response', (response) => {
         begun = true;
-        read(response)
+        read(response, maxBytes)
           .then((bytes) => responseOf(response, bytes))
           .then(
             (whole) => {
@@ -199,7 +202,7 @@ function unbracketed(hostname: string): string {
   return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
 }
 
-async function read(response: IncomingMessage): Promise<Buffer> {
+async function read(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   response.on('error', () => {});
   const { statusCode: status = 0 } = response;
   if (status < 200 || status > 599) {
@@ -214,9 +217,9 @@ async function read(response: IncomingMessage): Promise<Buffer> {
     let bytes = 0;
     body.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes > MAX_BYTES) {
+      if (bytes > maxBytes) {
         response.destroy();
-        reject(new TypeError(`expected a response of at most ${MAX_BYTES} bytes, got a longer one`));
+        reject(new TypeError(`expected a response of at most ${maxBytes} bytes, got a longer one`));
       } else chunks.push(chunk);
     });
     body.on('end', () => resolve(Buffer.concat(chunks)));
