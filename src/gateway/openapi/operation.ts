@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/protocol/json.ts';
 import type { CallToolResult, Tool } from '../../core/protocol/types.ts';
 
 /** One operation. */
-export interface Operation {
+export interface ApiOperation {
   /** The tool, as clients list it: its `inputSchema` has no `$ref`, and is cut where it is recursive or too long. */
   readonly tool: Tool & JsonObject;
   /** The exact schema of the arguments, with `$defs`. Arguments are checked against it before they reach the caller. */
@@ -14,7 +14,7 @@ export interface Operation {
   readonly request: OperationRequest;
 }
 
-/** How the request of an operation is made. It has no secret, and is a part of the pin of the tool. */
+/** The request of an operation. It has no secret, and is a part of the pin of the tool. */
 export interface OperationRequest {
   /** In capitals, such as `GET`. */
   readonly method: string;
@@ -74,7 +74,7 @@ export interface SecurityRequirement {
   readonly scopes: readonly string[];
 }
 
-/** What the document says of the successful responses of an operation. Servers may answer otherwise. */
+/** The successful responses that an operation declares. Servers may answer otherwise. */
 export interface OperationResponses {
   /** The media types of all 2xx responses. */
   readonly media: readonly string[];
@@ -105,7 +105,7 @@ export interface OAuthFlow {
 /** A document that was read, and its operations. */
 export interface CompiledDocument {
   readonly info: { readonly title: string; readonly version: string; readonly description?: string };
-  readonly operations: readonly Operation[];
+  readonly operations: readonly ApiOperation[];
   readonly securitySchemes: Readonly<Record<string, SecurityScheme>>;
   /** One sentence for each part of the document that has no effect. */
   readonly warnings: readonly string[];
@@ -125,6 +125,6 @@ export interface OperationCaller {
    * @returns a result with `isError` for a response of 4xx and 5xx
    * @throws {ToolError} if the request was not made, or if it is not known whether it was carried out
    */
-  call(document: CompiledDocument, operation: Operation, args: JsonObject, ctx: Context): Promise<CallToolResult>;
+  call(document: CompiledDocument, operation: ApiOperation, args: JsonObject, ctx: Context): Promise<CallToolResult>;
   close(): Promise<void>;
 }
