@@ -1,7 +1,7 @@
 /** What the docs show is true: each program in them runs, each command exists, each link leads somewhere. */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
@@ -15,6 +15,10 @@ import {
   readmeWithList,
   ships,
 } from '../../../build/docs-list.ts';
+import { connectionMachine } from '../../../machines/connection.ts';
+import { STAGES } from '../../../src/core/execution/stages.ts';
+import { AUDIT_EVENTS } from '../../../src/features/guard/audit/audit-record.ts';
+import { troupe } from '../../cli/in-process.ts';
 import { compileProgram, startable } from '../../harness/compiled.ts';
 import { suite } from '../../harness/door.ts';
 import { SCALE } from '../../harness/scale.ts';
@@ -41,14 +45,43 @@ function blocks(page: string, language: string): string[] {
   );
 }
 
+interface Printed {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+  /** Both. */
+  readonly output: string;
+}
+
 /** Runs a program with its arguments and nothing on stdin, inside the package, so that it imports `troupe` as its readers do. */
-function run(...file: readonly string[]): Promise<{ code: number | null; output: string }> {
+function run(...file: readonly string[]): Promise<Printed> {
   return new Promise((done) => {
     const child = spawn(process.execPath, file, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
-    let output = '';
-    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    child.on('close', (code) => done({ code, output }));
+    let [out, err] = ['', ''];
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    child.on('close', (code) => done({ code, out, err, output: `${out}${err}` }));
+  });
+}
+
+/** The text of each program, by its file: a line before it names the file ({@link ONE_AFTER_ANOTHER}). */
+function byProgram(text: string): Map<string, string> {
+  const [, ...parts] = text.split(/^=== (.*) ===\n/m);
+  return new Map(parts.flatMap((file, index) => (index % 2 === 0 ? [[file, parts[index + 1] ?? '']] : [])));
+}
+
+const squeezed = (text: string): string => text.replaceAll(/[\s'"`]/g, '');
+
+/** The comments behind `console.log(…);` that are not what was printed there; `…` in a comment stands for anything. */
+function notPrinted(program: string, out: string): readonly string[] {
+  let rest = squeezed(out);
+  return [...program.matchAll(/console\.log\(.*\); \/\/ (.*)/g)].flatMap(([, comment = '']) => {
+    for (const part of comment.split('…').map(squeezed)) {
+      const found = rest.indexOf(part);
+      if (found === -1) return [comment];
+      rest = rest.slice(found + part.length);
+    }
+    return [];
   });
 }
 
@@ -68,29 +101,44 @@ for (const [page, example] of [
     assert.is(shown.trim(), file.trim());
   });
 
-test('every program in the docs runs', async () => {
+test('every program in the docs runs, prints what its comments say, and logs no warning', async () => {
   const folder = join(root, 'dist/docs');
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   let count = 0;
   const shared: string[] = [];
+  const wrong: string[] = [];
+  const programs = new Map<string, string>();
+  const check = (file: string, out: string, err: string): void => {
+    const said = [
+      ...notPrinted(programs.get(file) ?? '', out),
+      ...(err.match(/^troupe (?:error|warning): .*/gm) ?? []),
+    ];
+    wrong.push(...said.map((each) => `${basename(file)}: ${each}`));
+  };
   for (const page of pages) {
     for (const [index, program] of blocks(page, 'ts').entries()) {
       const file = join(folder, `${page.replaceAll('/', '-')}-${index}.ts`);
       writeFileSync(file, SCALE === 'quick' ? withCompiled(program) : program);
       count += 1;
       const compiled = await compileProgram(file);
+      programs.set(compiled, program);
       if (!OWN_PROCESS.test(program)) {
         shared.push(compiled);
         continue;
       }
-      const { code, output } = await run(compiled);
+      const { code, output, out, err } = await run(compiled);
       assert.is(code, 0, `${page}, program ${index + 1}:\n${output}`);
+      check(compiled, out, err);
     }
   }
   assert.ok(count >= 8);
-  const { code, output } = await run(ONE_AFTER_ANOTHER, ...shared);
+  const { code, output, out, err } = await run(ONE_AFTER_ANOTHER, ...shared);
   assert.is(code, 0, output);
+  const [printed, logged] = [byProgram(out), byProgram(err)];
+  assert.is(printed.size, shared.length);
+  for (const file of shared) check(file, printed.get(file) ?? '', logged.get(file) ?? '');
+  assert.equal(wrong, []);
 });
 
 /** Writes the files of a page, whose fences have names, into a folder of their own. */
@@ -155,6 +203,28 @@ test('every JSON in the docs is JSON', () => {
   for (const page of pages) for (const block of blocks(page, 'json')) JSON.parse(block);
 });
 
+/** The words of code of a part; those of the first cells of its rows. */
+const CODE = /`([^`]+)`/g;
+const FIRST_CELL = /^\| (`[^|]*`) \|/gm;
+
+/** The members of a union of texts, in a file of src. */
+function unionOf(file: string, name: string): string[] {
+  const [, members = ''] = new RegExp(`export type ${name} =([^;]*);`).exec(read(`src/${file}`)) ?? [];
+  return [...members.matchAll(/'([^']+)'/g)].map(([, member = '']) => member);
+}
+
+/** The types of inspection records. */
+function recordTypes(): string[] {
+  const source = read('src/core/kernel/inspection/records.ts');
+  return [...source.matchAll(/readonly type: '(\w+)'/g)].map(([, type = '']) => type);
+}
+
+/** The names of all metrics. */
+function metrics(): string[] {
+  const named = /(?:(?:\b(?:gauge|counter|duration)|[gG]auge)\(|\bname: )\s*'((?:mcp|troupe)\.[\w.]+)'/g;
+  return [...sourcesOf('src').matchAll(named)].map(([, name = '']) => name);
+}
+
 /** The text of each source file below these folders. */
 function sourcesOf(...folders: readonly string[]): string {
   return folders
@@ -165,6 +235,11 @@ function sourcesOf(...folders: readonly string[]): string {
     .map(read)
     .join('\n');
 }
+
+const proseOf = (page: string): string => read(page).replace(/^```[\s\S]*?^```/gm, '');
+const wordsOfCode = (text: string): string[] => [...text.matchAll(/`([^`\n]+)`/g)].map(([, word = '']) => word);
+/** The pages that say what is. A decision says what was. */
+const present = pages.filter((page) => !page.startsWith('docs/adr/'));
 
 /** Names in the words of code of a page: a path of the repository, a limit, an option of a command, a command. */
 const NAMED = [
@@ -181,19 +256,108 @@ test('paths, limits, options and commands that the docs name exist', () => {
   const sources = `${sourcesOf('src', 'bench', 'build', 'test/runner')}${read('package.json')}`;
   // An option of node, a style variable of a host, and a limit that the page adds itself.
   const others = ['max-old-space-size', 'safe-area-top', 'maxWords'];
-  const wrong = pages
-    .filter((page) => !page.startsWith('docs/adr/'))
-    .flatMap((page) => {
-      const prose = read(page).replace(/^```[\s\S]*?^```/gm, '');
-      const words = [...prose.matchAll(/`([^`\n]+)`/g)].map(([, word = '']) => word);
-      return words.flatMap((word) =>
-        NAMED.flatMap(([pattern, exists]) => {
-          const name = pattern.exec(word)?.[1];
-          return name === undefined || others.includes(name) || exists(name, sources) ? [] : [`${page}: ${word}`];
-        }),
-      );
-    });
+  const wrong = present.flatMap((page) =>
+    wordsOfCode(proseOf(page)).flatMap((word) =>
+      NAMED.flatMap(([pattern, exists]) => {
+        const name = pattern.exec(word)?.[1];
+        return name === undefined || others.includes(name) || exists(name, sources) ? [] : [`${page}: ${word}`];
+      }),
+    ),
+  );
   assert.equal(wrong, []);
+});
+
+/** Names of node, of systemd, of Kubernetes, and of OpenTelemetry. */
+const FOREIGN = [
+  'execSync',
+  'TimeoutStopSec',
+  'terminationGracePeriodSeconds',
+  'httpGet',
+  'NodeSDK',
+  'allowImportingTsExtensions',
+];
+/** They are about other packages, labels on GitHub, and a feature and errors of a program. */
+const OF_OTHERS = /^docs\/(?:from-|author-errors|policies|features)|^CONTRIBUTING/;
+
+test('names and messages that the docs quote are in the sources', () => {
+  const sources = sourcesOf('src', 'machines', 'apps/src', 'inspector/src', 'build', 'bench')
+    .replaceAll(/\$\{[^}]*\}/g, '…')
+    .replaceAll(/['`] \+\n? *['`]/g, '');
+  const names = new Set(sources.match(/\w+/g));
+  const wrong = present
+    .filter((page) => !OF_OTHERS.test(page))
+    .flatMap((page) =>
+      wordsOfCode(proseOf(page))
+        .filter((word) => {
+          const unknown = (word.match(/\b[A-Za-z]+[a-z][A-Z]\w*\b/g) ?? []).filter((name) => !names.has(name));
+          if (unknown.some((name) => !FOREIGN.includes(name) && !read(page).includes(`${name}(`))) return true;
+          // A message: words, and … for what differs.
+          if (
+            !/^[\w…][\w …,.:;'?-]* [\w …,.:;'?-]* [\w …,.:;'?-]*$/.test(word) ||
+            /^(?:np[mx]|node|troupe|kill) /.test(word)
+          )
+            return false;
+          return word.split(/…|\b\d+\b/).some((part) => part.trim().includes(' ') && !sources.includes(part.trim()));
+        })
+        .map((word) => `${page}: ${word}`),
+    );
+  assert.equal(wrong, []);
+});
+
+test('each option that the docs give to a command is one of that command', async () => {
+  const commands = readdirSync(join(root, 'src/cli/commands')).map((file) => file.replace('.ts', ''));
+  const help = new Map<string, string>();
+  for (const command of commands) help.set(command, (await troupe([command, '--help'])).out);
+  const wrong = pages.flatMap((page) =>
+    [...read(page).matchAll(/\btroupe (\w+)([^`|\n]*)/g)].flatMap(([, command = '', rest = '']) => {
+      const [own = ''] = rest.split(/ -- | #/);
+      const options = help.has(command)
+        ? [...own.matchAll(/\s(--[a-z][a-z-]+)/g)].map(([, option = '']) => option)
+        : [];
+      return options
+        .filter((option) => !help.get(command)?.includes(option))
+        .map((option) => `${page}: troupe ${command} ${option}`);
+    }),
+  );
+  assert.equal(wrong, []);
+});
+
+test('each decision that a page, a source or a test names exists', () => {
+  const decisions = readdirSync(join(root, 'docs/adr')).map((file) => Number.parseInt(file, 10));
+  const text = `${pages.map(read).join('\n')}${sourcesOf('src', 'machines', 'test', 'bench', 'build', 'inspector/src')}`;
+  const named = [...text.matchAll(/\bADRs? (\d+(?:(?:, | and )\d+)*)/g)].flatMap(
+    ([, list = '']) => list.match(/\d+/g) ?? [],
+  );
+  assert.ok(named.length > 100);
+  assert.equal(
+    named.filter((decision) => !decisions.includes(Number(decision))),
+    [],
+  );
+});
+
+/** Lists of a page that are lists of the code: the part of the page, an item of it, and the items of the code. */
+const LISTS: readonly (readonly [page: string, part: RegExp, item: RegExp, code: readonly string[]])[] = [
+  ['docs/client.md', /^\| state \| calls \|\n([\s\S]*?)\n\n/m, FIRST_CELL, Object.keys(connectionMachine.states)],
+  [
+    'docs/client.md',
+    /^\| reason \| cause .*\n([\s\S]*?)\n\n/m,
+    FIRST_CELL,
+    unionOf('client/client-errors.ts', 'FailureReason'),
+  ],
+  ['docs/observe.md', /^\| `event` \| (.*) \|$/m, CODE, unionOf('core/kernel/operator-log.ts', 'LogEvent')],
+  ['docs/observe.md', /^\| event \| when \|\n([\s\S]*?)\n\n/m, FIRST_CELL, AUDIT_EVENTS],
+  ['docs/observe.md', /^\| metric \| kind .*\n([\s\S]*?)\n\n/m, FIRST_CELL, metrics()],
+  ['docs/architecture.md', /calls the listener with every record: (.*?)\. Each/, CODE, recordTypes()],
+  ['docs/architecture.md', /^`hold` → (.*)$/m, CODE, Object.keys(STAGES).slice(1)],
+];
+
+test('lists of names in the docs are those of the code', () => {
+  for (const [page, part, item, code] of LISTS) {
+    const [, text = ''] = part.exec(read(page)) ?? [];
+    const names =
+      item === CODE ? wordsOfCode(text) : [...text.matchAll(item)].flatMap(([, cell = '']) => wordsOfCode(cell));
+    assert.equal(names.map((name) => name.replace(/\.\*$/, '')).sort(), [...code].sort(), `${page}: ${part}`);
+  }
 });
 
 test('the architecture names files that exist, and every actor', () => {
@@ -265,7 +429,7 @@ test('docs/pages.json lists each page once', () => {
   );
 });
 
-test('the map of CONTRIBUTING.md names files and decisions that exist, and each room of src', () => {
+test('the map of CONTRIBUTING.md names files that exist, and each room of src', () => {
   const [, map = ''] = /^## To change X, read Y\n([\s\S]*?)^## /m.exec(read('CONTRIBUTING.md')) ?? [];
   const paths = [...map.matchAll(/`([\w./-]+\/[\w./-]*)`/g)]
     .map(([, path = '']) => path)
@@ -273,12 +437,6 @@ test('the map of CONTRIBUTING.md names files and decisions that exist, and each 
   assert.ok(paths.length > 40);
   assert.equal(
     paths.filter((path) => !existsSync(join(root, path))),
-    [],
-  );
-  const decisions = readdirSync(join(root, 'docs/adr')).map((file) => Number.parseInt(file, 10));
-  const named = [...map.matchAll(/ADR (\d+(?:, \d+)*)/g)].flatMap(([, list = '']) => list.split(', ').map(Number));
-  assert.equal(
-    named.filter((decision) => !decisions.includes(decision)),
     [],
   );
   const rooms = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
@@ -311,6 +469,51 @@ test('docs/defaults.md states the numbers of the code', () => {
     const name = constant ?? option.replaceAll('`', '').split('.').at(-1) ?? '';
     assert.is(Number(count) * factor, numberIn(file, name), row);
   }
+});
+
+/** The numbers that options of this name have as defaults. */
+function defaultsOf(): Map<string, Set<number>> {
+  const numbers = new Map<string, Set<number>>();
+  for (const [, name = '', value = ''] of sourcesOf('src').matchAll(/^ {2}(\w+): ([\d_]+(?: \* [\d_]+)*),/gm)) {
+    const product = value.split('*').reduce((all, factor) => all * Number(factor.replaceAll('_', '')), 1);
+    numbers.set(name, (numbers.get(name) ?? new Set()).add(product));
+  }
+  return numbers;
+}
+
+const LONG_UNITS = { ...UNITS, second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+const NUMBER = String.raw`(\d[\d,]*)(?: (ms|s|min|h|d|KiB|MiB|second|minute|hour|day)s?\b)?`;
+const OPTION = String.raw`\`(?:\w+\.)*(\w+)\``;
+
+test('numbers beside the names of options are their defaults', () => {
+  const defaults = defaultsOf();
+  const wrong: string[] = [];
+  let count = 0;
+  const compare = (page: string, text: string, name: string, digits: string, unit = ''): void => {
+    const known = defaults.get(name);
+    const factor = Object.entries(LONG_UNITS).find(([each]) => each === unit)?.[1] ?? 1;
+    if (!known) return;
+    count += 1;
+    if (!known.has(Number(digits.replaceAll(',', '')) * factor)) wrong.push(`${page}: ${text}`);
+  };
+  for (const page of present) {
+    const prose = proseOf(page);
+    // `timeoutMs` (60 s), and: 10 s for a connection (`upstreamWaitMs`).
+    for (const [text, name = '', digits = '', unit] of prose.matchAll(new RegExp(`${OPTION} \\(${NUMBER}\\)`, 'g')))
+      compare(page, text, name, digits, unit);
+    for (const [text, digits = '', unit, name = ''] of prose.matchAll(
+      new RegExp(`${NUMBER}[^.,\`|;()]{0,40}\\(${OPTION}\\)`, 'g'),
+    ))
+      compare(page, text, name, digits, unit);
+    // Rows: options in the first cell, and their defaults in the same order in the second.
+    for (const [row, first = '', second = ''] of prose.matchAll(/^\| (`[^|]*`[^|]*) \| ([^|]*\d[^|]*) \|/gm)) {
+      const numbers = [...second.matchAll(new RegExp(NUMBER, 'g'))];
+      for (const [index, [, name = '']] of [...first.matchAll(new RegExp(OPTION, 'g'))].entries())
+        if (numbers[index]) compare(page, row, name, numbers[index][1] ?? '', numbers[index][2]);
+    }
+  }
+  assert.ok(count > 60, `${count}`);
+  assert.equal(wrong, []);
 });
 
 test('docs/commands.md names each command', () => {
