@@ -28,7 +28,7 @@ import { OWN_ACTIVITY } from './poison-events.ts';
 import { TooLarge } from './serializable.ts';
 import { type Moved, TurnLoop, type TurnLoopOwner } from './turn-loop.ts';
 
-/** Tolerated crashes, in addition to those of an event that is tried twice (RELIABILITY 3.2). */
+/** Tolerated crashes, in addition to those of an event that is tried twice. */
 const RESTARTS = { restarts: 3, windowMs: 10_000 };
 const CRASHES = RESTARTS.restarts + 1;
 const NO_CRASHES = initial(supervisorMachine, RESTARTS);

@@ -14,7 +14,7 @@ export class TooLarge extends NotSerializable {}
 /** XState's marker for a reference to an actor. Data from a client must not contain it (S-02). */
 const REFERENCE = 'xstate$$type';
 
-/** Keys that can reach the prototype of every object (RELIABILITY 2). */
+/** Keys that can reach the prototype of every object. */
 const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype', REFERENCE]);
 
 /** Describes the fault in data from outside before a machine receives it; undefined if there is none. */

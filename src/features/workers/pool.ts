@@ -21,7 +21,7 @@ export interface PoolOptions {
 /** Makes the handler of a tool that runs in a thread. */
 export type ThreadRunner = (label: string, source: ThreadSource) => (args: unknown, ctx: Context) => Promise<unknown>;
 
-/** RELIABILITY 3.2: a tool whose threads crash is quarantined; other tools continue. */
+/** A tool whose threads crash is quarantined; other tools continue. */
 const POLICY = { restarts: 3, windowMs: 5_000 };
 
 type Supervisor = SnapshotFrom<typeof supervisorMachine>;

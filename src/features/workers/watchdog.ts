@@ -45,7 +45,7 @@ const ALOUD_MS = 2_000;
 const BEAT_MS = 50;
 /** Milliseconds for which further stalls of the same element are counted instead of logged. */
 const QUIET_MS = 10_000;
-/** RELIABILITY 3.2: permanent, within its intensity. A process can serve without a watchdog. */
+/** A crashed watchdog is restarted. A process can serve without a watchdog. */
 const POLICY = { restarts: 5, windowMs: 60_000, backOff: { fromMs: 100, toMs: 10_000 } };
 
 /** One watchdog for each process, whichever copy of this package starts it. */

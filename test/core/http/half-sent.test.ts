@@ -157,7 +157,7 @@ test(`S-08: ${SLOW} clients that send a byte now and then delay no other client`
     }
   });
   process.stdout.write(`p99 of a call: ${alone.toFixed(1)} ms alone, ${among.toFixed(1)} ms among 200 slow clients\n`);
-  // 1.2 times is asked for (RELIABILITY.md, S-08); at a millisecond or two, on a busy machine, that is noise.
+  // S-08: the goal is 1.2 times; at a millisecond or two, on a busy machine, that is noise.
   assertFigure(among, 1.2 * alone + 25, 'a call among slow clients');
   await Promise.all(slow.map((raw) => raw.closed()));
 });

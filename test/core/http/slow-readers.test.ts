@@ -18,7 +18,7 @@ const test = suite('slow readers');
 
 const STALL_MS = 30_000;
 const MiB = 2 ** 20;
-/** What one client that reads nothing may cost (RELIABILITY.md, G5). */
+/** What one client that reads nothing may cost. */
 const EACH = 2 * MiB;
 const SLACK = 24 * MiB;
 

@@ -14,7 +14,7 @@ const STORMS = 2;
 const BURST = 3;
 /** So many come back at a time; at 1,000 at once, each would wait for the others. */
 const WIDTH = 50;
-/** Half a second is asked for (RELIABILITY.md, R-05), of a machine that does nothing else. */
+/** the goal is half a second, on a machine that does nothing else. */
 const SLOWEST_MS = 1_000;
 
 class Client {

@@ -322,6 +322,33 @@ test('each option that the docs give to a command is one of that command', async
   assert.equal(wrong, []);
 });
 
+test('decisions that hold name files that exist, and each dependency of the package', () => {
+  const decisions = pages.filter((page) => page.startsWith('docs/adr/') && !/^Superseded by/m.test(read(page)));
+  const [[path, exists]] = NAMED;
+  assert.equal(
+    decisions.flatMap((page) =>
+      wordsOfCode(read(page)).filter((word) => {
+        const name = path.exec(word)?.[1];
+        return name !== undefined && !exists(name);
+      }),
+    ),
+    [],
+  );
+  const { dependencies } = z
+    .object({ dependencies: z.record(z.string(), z.string()) })
+    .parse(JSON.parse(read('package.json')));
+  const text = read('docs/adr/0004-dependencies.md');
+  assert.equal(
+    Object.entries(dependencies).filter(([name, version]) => {
+      const [major] = version.match(/[1-9]\d*/) ?? [];
+      return (
+        name !== 'ajv-formats' && !text.includes(`${name} ${version.startsWith('^0.') ? version.slice(1, 4) : major}`)
+      );
+    }),
+    [],
+  );
+});
+
 test('each decision that a page, a source or a test names exists', () => {
   const decisions = readdirSync(join(root, 'docs/adr')).map((file) => Number.parseInt(file, 10));
   const text = `${pages.map(read).join('\n')}${sourcesOf('src', 'machines', 'test', 'bench', 'build', 'inspector/src')}`;

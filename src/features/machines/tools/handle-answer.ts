@@ -173,7 +173,7 @@ export function answerWithList(
 
 /**
  * Converts a rejected call to a result that the model can act on. A fault that no model can correct becomes an error
- * (RELIABILITY 3.2, R-10, R-18).
+ * (R-10, R-18).
  *
  * @throws {ProtocolError} if the server has no room or cannot persist the call; any other error unchanged
  */
