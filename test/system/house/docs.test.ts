@@ -5,6 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { z } from 'zod';
+import { PARTS } from '../../../bench/series.ts';
 import {
   anchorsOf,
   fileOf,
@@ -541,6 +542,68 @@ test('numbers beside the names of options are their defaults', () => {
   }
   assert.ok(count > 60, `${count}`);
   assert.equal(wrong, []);
+});
+
+/** Counts that a page states: where, and the file, its part and an item of it. */
+const COUNTS: readonly (readonly [page: string, count: RegExp, file: string, part: RegExp, item: RegExp])[] = [
+  ['docs/gateway.md', /\[(\d+) forms\]/, 'test/gateway/forms.test.ts', /[\s\S]*/, /^ {4}form: /gm],
+  [
+    'docs/gateway.md',
+    /forms\]\S* of (\d+) programs/,
+    'test/gateway/forms.test.ts',
+    /^const SOURCES[\s\S]*?^};/m,
+    /^ {2}(?!several|'Claude Code plugin'|Troupe|\/)\S.*/gm,
+  ],
+  [
+    'docs/reliability.md',
+    /`npm test` runs (\d+) worlds/,
+    'test/system/simulation/simulation.test.ts',
+    /const SEEDS = .*/,
+    /(?<=quick: )\d+/g,
+  ],
+  ['docs/security.md', /(\d+) hostile schemas/, 'test/system/security/schemas.test.ts', /HOSTILE\.length, .*/, /\d+/g],
+  [
+    'docs/security.md',
+    /(\d+) kinds of bad tokens/,
+    'test/features/oauth/bad-tokens.test.ts',
+    /^async function badTokens[\s\S]*?^}/m,
+    /^ {4}'.*': /gm,
+  ],
+  [
+    'docs/security.md',
+    /pair of (\d+) hosts/,
+    'test/core/http/guard.test.ts',
+    /^const HOSTS[\s\S]*?^};/m,
+    /^ {2}\S.*: (?:true|false),/gm,
+  ],
+  [
+    'docs/security.md',
+    /hosts and (\d+) origins/,
+    'test/core/http/guard.test.ts',
+    /^const ORIGINS[\s\S]*?^};/m,
+    /^ {2}\S.*: (?:true|false),/gm,
+  ],
+];
+
+test('counts that the docs state of tests are those of the tests', () => {
+  for (const [page, count, file, part, item] of COUNTS) {
+    const found = part.exec(read(file))?.[0].match(item) ?? [];
+    const [only = ''] = found;
+    assert.is(count.exec(read(page))?.[1], found.length === 1 ? only : `${found.length}`, `${page}: ${count}`);
+  }
+});
+
+test('each section of figures in docs/performance.md has a day, and its list of parts is that of the benchmark', () => {
+  const text = read('docs/performance.md');
+  const sections = text.split(/^## /m).slice(1);
+  assert.equal(
+    sections
+      .filter((section) => section.includes('| ') && !/\b2026-\d\d-\d\d\b/.test(section))
+      .map((section) => section.split('\n')[0]),
+    [],
+  );
+  const [, parts = ''] = /`--only PART` measures one part: (.*?)\./.exec(text) ?? [];
+  assert.equal(wordsOfCode(parts), [...PARTS]);
 });
 
 test('docs/commands.md names each command', () => {
