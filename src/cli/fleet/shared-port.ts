@@ -1,9 +1,10 @@
 /** The port of `troupe serve --nodes`: accepts each connection and passes it to the node with the fewest. */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { listenOn } from '../../core/http/listen-on.ts';
 import type { Clock, Timer } from '../../core/kernel/clock.ts';
 
-/** Maximum number of connections that wait to be accepted, and of those that wait for a node. */
-const BACKLOG = 4_096;
+/** Maximum number of connections that wait for a node. */
+const MAX_WAITING = 4_096;
 /** Maximum time in milliseconds that a connection waits for a node. */
 const WAIT_MS = 30_000;
 
@@ -31,25 +32,11 @@ export class SharedPort {
   }
 
   /** @throws {Error} if the address cannot be opened, with a fix */
-  open({ host, port }: { readonly host: string; readonly port: number }): Promise<AddressInfo> {
-    const server = this.#server;
-    return new Promise((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) => {
-        const why =
-          error.code === 'EADDRINUSE'
-            ? `port ${port} is in use. Choose another, or 0 for any free port`
-            : error.message;
-        reject(new Error(`http: cannot listen on ${host}: ${why}`));
-      });
-      server.listen({ host, port, backlog: BACKLOG }, () => {
-        server.removeAllListeners('error');
-        // A lack of file descriptors fails one connection, not the port.
-        server.on('error', () => {});
-        const address = server.address();
-        if (address === null || typeof address === 'string') return reject(new Error('http: the port has no address'));
-        resolve(address);
-      });
-    });
+  async open(address: { readonly host: string; readonly port: number }): Promise<AddressInfo> {
+    const bound = await listenOn(this.#server, 'http', address);
+    // A lack of file descriptors fails one connection, not the port.
+    this.#server.on('error', () => {});
+    return bound;
   }
 
   /** Passes connections to this node from now on. */
@@ -77,7 +64,7 @@ export class SharedPort {
       this.#takers.add(least);
       return least.take(socket);
     }
-    if (this.#waiting.size >= BACKLOG) return void socket.destroy();
+    if (this.#waiting.size >= MAX_WAITING) return void socket.destroy();
     const leave = (): void => {
       this.#waiting.get(socket)?.cancel();
       this.#waiting.delete(socket);

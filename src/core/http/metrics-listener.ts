@@ -7,6 +7,7 @@ import { readinessDocument, type Transport, type TransportHost } from '../transp
 import { limitConnections } from './connection-limit.ts';
 import { isLoopback } from './host-guard.ts';
 import type { MetricsAddress } from './http-options.ts';
+import { listenOn } from './listen-on.ts';
 
 export type { MetricsFormat };
 
@@ -71,28 +72,13 @@ export class MetricsListener implements Transport {
     });
     limitConnections(server, MAX_CONNECTIONS);
     this.#server = server;
-    await this.#listen(server);
+    const { port, host = '127.0.0.1' } = this.#address;
+    const bound = await listenOn(server, 'metrics', { host, port });
+    this.#url = `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}${PATH}`;
     // Reading the metrics of a server must not keep it alive.
     server.unref();
     server.on('connection', (socket) => socket.unref());
     server.on('error', (error) => log(`metrics: ${error.message}`));
-  }
-
-  #listen(server: Server): Promise<void> {
-    const { port, host = '127.0.0.1' } = this.#address;
-    return new Promise((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) => {
-        const why = error.code === 'EADDRINUSE' ? `port ${port} is in use. Choose another` : error.message;
-        reject(new Error(`metrics: cannot listen on ${host}: ${why}`));
-      });
-      server.listen({ port, host }, () => {
-        server.removeAllListeners('error');
-        const address = server.address();
-        const bound = typeof address === 'object' && address ? address.port : port;
-        this.#url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}${PATH}`;
-        resolve();
-      });
-    });
   }
 
   async #answer(pages: MetricsPages, request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -18,6 +18,7 @@ import {
   withShared,
 } from './http-options.ts';
 import { LingeringClose } from './lingering.ts';
+import { listenOn } from './listen-on.ts';
 import { MetricsListener } from './metrics-listener.ts';
 import { NodeRequest } from './node-request.ts';
 
@@ -26,8 +27,6 @@ const HEADERS_MS = 10_000;
 const REQUEST_MS = 30_000;
 /** Interval at which Node checks for clients that exceed the limits. */
 const CHECK_MS = 5_000;
-/** Maximum number of connections that wait to be accepted: many clients reconnect at once when a proxy restarts. */
-const BACKLOG = 4_096;
 /** Maximum length of request line and headers, in bytes on the wire. */
 const MAX_HEADER_BYTES = 16 * 1024;
 /** Milliseconds that clients have to read finished responses when the server closes. */
@@ -226,30 +225,21 @@ export class NodeTransport implements RelocatableTransport, ConnectionReceiver {
     server.on('error', (error) => host.log('error', `http: ${error.message}`));
   }
 
-  #listen(server: Server, { host, port, path }: ResolvedHttpOptions, endpoint: Endpoint): Promise<void> {
+  async #listen(server: Server, address: ResolvedHttpOptions, endpoint: Endpoint): Promise<void> {
     const source = this.#source;
     if (source) {
-      this.#url = urlOf(source.address, path);
+      this.#url = urlOf(source.address, address.path);
       // Node checks the time limits of requests from this event on.
       server.emit('listening');
       source.open(this);
-      return Promise.resolve();
+      return;
     }
-    return new Promise((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) => {
-        void endpoint.close();
-        const why =
-          error.code === 'EADDRINUSE'
-            ? `port ${port} is in use. Choose another, or 0 for any free port`
-            : error.message;
-        reject(new Error(`http: cannot listen on ${host}: ${why}`));
-      });
-      server.listen({ port, host, backlog: BACKLOG }, () => {
-        server.removeAllListeners('error');
-        this.#url = urlOf(addressOf(server), path);
-        resolve();
-      });
-    });
+    try {
+      this.#url = urlOf(await listenOn(server, 'http', address), address.path);
+    } catch (error) {
+      void endpoint.close();
+      throw error;
+    }
   }
 
   #serve(endpoint: Endpoint, request: IncomingMessage, response: ServerResponse, expects: boolean): void {
@@ -345,12 +335,6 @@ function headBytes({ method = '', url = '', rawHeaders }: IncomingMessage): numb
 
 function isSocket(stream: Duplex): stream is Socket {
   return 'bytesRead' in stream && 'destroySoon' in stream;
-}
-
-function addressOf(server: Server): AddressInfo {
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('http: the server has no address');
-  return address;
 }
 
 function urlOf({ address, family, port }: AddressInfo, path: string): string {

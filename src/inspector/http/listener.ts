@@ -1,8 +1,9 @@
 /**
  * The listener of an inspector: a separate HTTP server, reachable only from this machine, that keeps no process alive.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { limitConnections } from '../../core/http/connection-limit.ts';
+import { listenOn } from '../../core/http/listen-on.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { refuseRequest, send } from './http-answer.ts';
 import type { PageFiles } from './page-files.ts';
@@ -50,7 +51,7 @@ export async function listen(options: ListenerOptions): Promise<InspectorListene
     noDelay: true,
   });
   limitConnections(server, MAX_CONNECTIONS);
-  const port = await bind(server, options.port);
+  const { port } = await listenOn(server, 'inspector', { host: HOST, port: options.port, exclusive: true });
   const guard = new TokenGuard(port, options.token);
   server.on('error', (error) => options.log(error.message));
   // An observer must not keep the observed process alive.
@@ -109,18 +110,4 @@ async function answer(
 /** The policy of the page with one origin that it may frame. */
 function framing(origin: string): Readonly<Record<string, string>> {
   return { 'Content-Security-Policy': `${HEADERS['Content-Security-Policy']}; frame-src ${origin}` };
-}
-
-function bind(server: Server, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'EADDRINUSE' ? `port ${port} is in use. Choose another, or none.` : error.message;
-      reject(new Error(`inspector: cannot listen on ${HOST}: ${why}`));
-    });
-    server.listen({ port, host: HOST, exclusive: true }, () => {
-      server.removeAllListeners('error');
-      const address = server.address();
-      resolve(typeof address === 'object' && address ? address.port : port);
-    });
-  });
 }

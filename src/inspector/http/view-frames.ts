@@ -2,8 +2,9 @@
  * The listener of the frames in which the page shows views. It has a port, and so an origin, of its own: a view reaches neither the
  * page of the inspector nor its token.
  */
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import { limitConnections } from '../../core/http/connection-limit.ts';
+import { listenOn } from '../../core/http/listen-on.ts';
 
 const HOST = '127.0.0.1';
 const MAX_CONNECTIONS = 64;
@@ -42,7 +43,8 @@ export async function openViewFrames(page: () => string): Promise<ViewFrames> {
   limitConnections(server, MAX_CONNECTIONS);
   server.unref();
   server.on('connection', (socket) => socket.unref());
-  const origin = `http://${HOST}:${await bind(server)}`;
+  const { port } = await listenOn(server, 'inspector', { host: HOST, port: 0, exclusive: true });
+  const origin = `http://${HOST}:${port}`;
   server.on('request', (request, response) => {
     const [path, query = ''] = (request.url ?? '').split('?', 2);
     const known = path === '/' && request.method === 'GET' && `http://${request.headers.host}` === origin;
@@ -97,14 +99,4 @@ function policyOf(page: string, query: URLSearchParams): string {
     "form-action 'none'",
     `frame-ancestors ${page}`,
   ].join('; ');
-}
-
-function bind(server: Server): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port: 0, host: HOST, exclusive: true }, () => {
-      const address = server.address();
-      resolve(typeof address === 'object' && address ? address.port : 0);
-    });
-  });
 }

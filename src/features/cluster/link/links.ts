@@ -1,5 +1,6 @@
 /** The links of this node to all others: one port that it listens on, and one connection to each. */
 import { connect as connectTcp, type Server } from 'node:net';
+import { listenOn } from '../../../core/http/listen-on.ts';
 import type {
   ForwardedExchange,
   Forwarding,
@@ -96,14 +97,10 @@ export class Links implements LinkPort {
       },
     };
     this.#dial = (own, peer) => new DialedLink(own, peer, dialing);
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', (error) => reject(new Error(`cluster: cannot listen on ${listen}: ${error.message}`)));
-      server.listen({ host, port }, resolve);
-    });
+    const bound = await listenOn(server, 'cluster', { host, port });
     server.on('error', (error) => this.#host.log('error', `link: ${error.message}`));
     this.#server = server;
-    const bound = server.address();
-    this.#address = `${listen.slice(0, listen.lastIndexOf(':'))}:${bound && typeof bound === 'object' ? bound.port : port}`;
+    this.#address = `${listen.slice(0, listen.lastIndexOf(':'))}:${bound.port}`;
     return this.#address;
   }
 
