@@ -41,6 +41,11 @@ test('a secret is not shown', async () => {
   assert.not.match(shown, 's3cret');
 });
 
+test('no arrow key brings a secret back as the answer to the next question', async () => {
+  const { answers } = await asked([{ ...INPUT, password: true }, { ...INPUT, id: 'next' }], 's3cret\n\u001b[A\n');
+  assert.equal(answers, { key: 's3cret', next: '' });
+});
+
 test('an option is chosen by its number or its text, and another answer is asked again', async () => {
   const region = { ...INPUT, id: 'region', options: ['eu', 'us'] };
   const { answers, shown } = await asked(

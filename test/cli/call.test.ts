@@ -29,7 +29,8 @@ import { TerminalForms } from '../../src/cli/call/terminal-forms.ts';
 import type { FormAnswer } from '../../src/client/client-options.ts';
 import { systemClock } from '../../src/core/kernel/clock.ts';
 import type { JsonObject } from '../../src/core/protocol/json.ts';
-import { signatureOf, typeOf } from '../../src/gateway/tool-signature.ts';
+import { typeOf } from '../../src/core/schema/written-types.ts';
+import { signatureOf } from '../../src/gateway/tool-signature.ts';
 import { type Reachable, reachable } from '../client/fixture.ts';
 import { protectedServer } from '../client/protected-server.ts';
 import { suite } from '../harness/door.ts';
@@ -74,10 +75,43 @@ test('a tool is a TypeScript signature', () => {
   assert.match(long, '  tags?: (string | number)[],\n');
   assert.match(long, /node\?: \{ next\?: .*unknown/);
   assert.match(long, '  any?: unknown,\n');
-  assert.is(typeOf({ allOf: [{ type: 'string' }, { $ref: 'https://example.com/schema.json' }] }), 'string & unknown');
-  assert.is(typeOf({ type: 'object', additionalProperties: { type: 'number' } }), 'Record<string, number>');
-  assert.is(typeOf({ type: 'array', items: { const: 1 } }), '1[]');
 });
+
+/** Schemas, and their types on one line. */
+const ON_ONE_LINE: readonly (readonly [schema: unknown, type: string])[] = [
+  [{ allOf: [{ type: 'string' }, { $ref: 'https://example.com/schema.json' }] }, 'string'],
+  [{ type: 'object', additionalProperties: { type: 'number' } }, 'Record<string, number>'],
+  [{ type: 'object', additionalProperties: false }, '{}'],
+  [{ type: 'object' }, 'object'],
+  [{ type: 'array', items: { const: 1 } }, '1[]'],
+  [{ type: 'array', items: { enum: ["it's", 'b & c'] } }, "('it\\'s' | 'b & c')[]"],
+  [{ type: 'array', prefixItems: [{ type: 'string' }], items: false, minItems: 1 }, '[string]'],
+  [{ type: 'string', nullable: true }, 'string | null'],
+  [
+    { enum: Array.from({ length: 14 }, (_, at) => at) },
+    '0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | /* 2 more */ never',
+  ],
+  // An object has the members of its compositions, and is one of its alternatives if it has no members of its own.
+  [
+    {
+      type: 'object',
+      properties: { a: { type: 'string' } },
+      allOf: [{ properties: { b: { type: 'number' } }, required: ['b'] }],
+      anyOf: [{ required: ['a'] }, { required: ['c'] }],
+    },
+    '{ a?: string; b: number }',
+  ],
+  [
+    { type: 'object', anyOf: [{ properties: { a: { type: 'null' } } }, { properties: { b: { type: 'null' } } }] },
+    '{ a?: null } | { b?: null }',
+  ],
+  [{ properties: { next: { $ref: '#' } } }, '{ next?: { next?: { next?: unknown } } }'],
+];
+
+for (const [schema, type] of ON_ONE_LINE)
+  test(`the type of ${JSON.stringify(schema).slice(0, 120)} is ${type.slice(0, 60)}`, () => {
+    assert.is(typeOf(schema), type);
+  });
 
 const TOOL = {
   name: 'order',

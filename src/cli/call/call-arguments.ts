@@ -7,15 +7,9 @@ import { copyNumbers, keepNumber, keepNumbers } from '../../core/protocol/json-t
 import { suggestion } from '../../core/protocol/near-miss.ts';
 import type { Prompt, Tool } from '../../core/protocol/types.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
-import {
-  anyShape,
-  type ObjectShape,
-  promptSignatureOf,
-  resolveReference,
-  shapesOf,
-  signatureOf,
-  typeOf,
-} from '../../gateway/tool-signature.ts';
+import { anyShape, type ObjectShape, resolveReference, shapesOf } from '../../core/schema/object-shapes.ts';
+import { typeOf } from '../../core/schema/written-types.ts';
+import { promptSignatureOf, signatureOf } from '../../gateway/tool-signature.ts';
 import { UsageError } from '../usage.ts';
 
 /** A word `key=value`, or `key:=JSON`. */

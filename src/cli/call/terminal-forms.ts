@@ -1,12 +1,12 @@
 /** Answers the questions of a server: from `--answer`, or field by field on a terminal. */
-import { createInterface } from 'node:readline';
 import { openInBrowser } from '../../client/browser.ts';
 import type { ElicitationForm, ElicitationPage, FormAnswer, PageAnswer } from '../../client/client-options.ts';
 import { isJsonObject, isObject, type JsonObject, type JsonValue } from '../../core/protocol/json.ts';
 import { suggestion } from '../../core/protocol/near-miss.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
 import { matchesWithin } from '../../core/schema/bounded.ts';
-import { resolveReference } from '../../gateway/tool-signature.ts';
+import { resolveReference } from '../../core/schema/object-shapes.ts';
+import { TerminalLines } from '../terminal-lines.ts';
 import { byKey, convert, readValue, type Word } from './call-arguments.ts';
 
 export interface TerminalFormsOptions {
@@ -105,7 +105,7 @@ export class TerminalForms {
       return 'cancel';
     }
     for (const problem of rejected.values()) say(`troupe call: ${problem}`);
-    const lines = new Lines(terminal.input, terminal.output, () => this.#options.interrupt());
+    const lines = new TerminalLines(terminal.input, terminal.output, () => this.#options.interrupt());
     const abort = (): void => lines.close();
     signal.addEventListener('abort', abort, { once: true });
     try {
@@ -132,7 +132,7 @@ export class TerminalForms {
       );
       return 'cancel';
     }
-    const lines = new Lines(terminal.input, terminal.output, () => this.#options.interrupt());
+    const lines = new TerminalLines(terminal.input, terminal.output, () => this.#options.interrupt());
     const abort = (): void => lines.close();
     signal.addEventListener('abort', abort, { once: true });
     try {
@@ -151,55 +151,11 @@ export class TerminalForms {
   }
 }
 
-/** Lines of a person. Lines that are pasted at once answer one question each. */
-class Lines {
-  readonly #interface: ReturnType<typeof createInterface>;
-  readonly #output: NodeJS.WritableStream;
-  readonly #waiting: string[] = [];
-  #closed = false;
-  #wake: (() => void) | undefined;
-
-  constructor(input: NodeJS.ReadableStream, output: NodeJS.WritableStream, interrupt: () => void) {
-    this.#output = output;
-    this.#interface = createInterface({ input, output, terminal: 'isTTY' in output && output.isTTY === true });
-    this.#interface.on('line', (line) => {
-      this.#waiting.push(line);
-      this.#wake?.();
-    });
-    this.#interface.on('SIGINT', interrupt);
-    this.#interface.on('close', () => {
-      this.#closed = true;
-      this.#wake?.();
-    });
-  }
-
-  write(text: string): void {
-    this.#output.write(text);
-  }
-
-  /** @returns undefined at the end of the input */
-  async question(prompt: string): Promise<string | undefined> {
-    if (!this.#closed) {
-      this.#interface.setPrompt(prompt);
-      this.#interface.prompt();
-    }
-    while (this.#waiting.length === 0 && !this.#closed)
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    return this.#waiting.shift();
-  }
-
-  close(): void {
-    this.#interface.close();
-  }
-}
-
 /** The end of the input. */
 const END = Symbol('end of input');
 
 /** Asks for one field until the answer is valid. @returns {@link END} if the input ends */
-async function ask(lines: Lines, field: Field): Promise<JsonValue | undefined | typeof END> {
+async function ask(lines: TerminalLines, field: Field): Promise<JsonValue | undefined | typeof END> {
   for (const [at, { title }] of field.choices.entries()) lines.write(`  ${at + 1}) ${visibleLine(title)}\n`);
   for (;;) {
     const answer = await lines.question(promptOf(field));

@@ -1,10 +1,9 @@
 /** Asks a person at a terminal for the inputs of a configuration (`${input:ID}`), as VS Code does. */
-import { createInterface } from 'node:readline';
-import { Writable } from 'node:stream';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
 import type { ConfiguredInput } from '../../gateway/inputs.ts';
 import { EXIT } from '../call/command-client.ts';
 import type { CommandIo } from '../command-io.ts';
+import { TerminalLines } from '../terminal-lines.ts';
 
 /**
  * Asks for each input. An empty answer is the default, or the first of the options.
@@ -16,32 +15,18 @@ export async function askInputs(
   inputs: readonly ConfiguredInput[],
   { stdin, stderr, exit }: Pick<CommandIo, 'stdin' | 'stderr' | 'exit'>,
 ): Promise<Readonly<Record<string, string>>> {
-  let isSecret = false;
-  // The terminal shows the text that a person types, unless it is a secret.
-  const output = new Writable({
-    write(text, _, done) {
-      if (!isSecret) stderr.write(text);
-      done();
-    },
-  });
-  const lines = createInterface({ input: stdin, output, terminal: stdin.isTTY === true });
-  lines.once('SIGINT', () => exit(EXIT.interrupted));
-  const next = lines[Symbol.asyncIterator]();
+  const lines = new TerminalLines(stdin, stderr, () => exit(EXIT.interrupted));
   const answers: Record<string, string> = {};
   try {
     for (const input of inputs) {
       const { options, password } = input;
-      for (const [at, option] of options.entries()) stderr.write(`  ${at + 1}) ${visibleLine(option)}\n`);
+      for (const [at, option] of options.entries()) lines.write(`  ${at + 1}) ${visibleLine(option)}\n`);
       let answer: string | undefined;
       while (answer === undefined) {
-        stderr.write(promptOf(input));
-        isSecret = password;
-        const { value, done } = await next.next();
-        isSecret = false;
-        if (password) stderr.write('\n');
-        if (done === true) return answers;
-        answer = answerOf(input, value.trim());
-        if (answer === undefined) stderr.write(`  Expected a number from 1 to ${options.length}.\n`);
+        const line = await lines.question(promptOf(input), { secret: password });
+        if (line === undefined) return answers;
+        answer = answerOf(input, line.trim());
+        if (answer === undefined) lines.write(`  Expected a number from 1 to ${options.length}.\n`);
       }
       answers[input.id] = answer;
     }

@@ -1,8 +1,8 @@
 /** Writes the types of a server, from its lists, as a file that `connect<…>(…)` takes. */
 import type { Tool } from '../../core/protocol/types.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
+import { comment, freeName, key, SchemaTypes, typeName } from '../../core/schema/written-types.ts';
 import type { ServerListing } from '../call/server-listing.ts';
-import { comment, freeName, key, SchemaTypes, typeName } from './json-schema-types.ts';
 
 /** The beginning of each written file, by which the command knows it. */
 export const WRITTEN = '/* Written by `troupe types`.';
@@ -23,8 +23,8 @@ export function serverTypesText(
   const own = freeName(typeName(name ?? server.name, 'Server'), taken);
   const declarations: string[] = [];
   const typed = (schema: unknown, prefix: string, writer: 'program' | 'server'): string => {
-    const types = new SchemaTypes(schema, prefix, writer, taken);
-    const text = types.type('      ');
+    const types = new SchemaTypes(schema, { prefix, writer, taken });
+    const text = types.type(schema, '      ');
     declarations.push(...types.declarations);
     return text;
   };

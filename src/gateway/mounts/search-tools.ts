@@ -11,12 +11,13 @@ import type { Element } from '../../core/messages/registry-messages.ts';
 import type { RequestMail } from '../../core/messages/request-messages.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import { isJsonObject, isThenable } from '../../core/protocol/json.ts';
+import { writeExact } from '../../core/protocol/json-text.ts';
 import type { Operation } from '../../core/protocol/operations.ts';
 import type { CallToolResult, Tool } from '../../core/protocol/types.ts';
 import type { AnyTool } from '../../core/registry/define.ts';
 import type { Registration } from '../../core/registry/registration.ts';
 import { hideElement, setOperation } from '../../core/requests/active-request.ts';
-import { parametersOf, schemaText } from '../tool-signature.ts';
+import { memberTypes } from '../../core/schema/written-types.ts';
 import { FIND_TOOL } from './define-mount.ts';
 import { type IndexedTool, ToolIndex } from './tool-index.ts';
 
@@ -197,7 +198,7 @@ export class SearchTools {
 
 /** The name of a tool with its parameters, on one line. */
 function signature(key: string, { inputSchema }: Tool): string {
-  return oneLine(`${key}(${parametersOf(inputSchema).join(', ')})`, MAX_SIGNATURE);
+  return oneLine(`${key}(${memberTypes(inputSchema).join(', ')})`, MAX_SIGNATURE);
 }
 
 /** The whole definition, within the bound of a result. */
@@ -205,8 +206,8 @@ function whole({ name, title, description, inputSchema, outputSchema }: Tool): s
   const parts = [
     `${name}${title === undefined ? '' : ` (${oneLine(title, MAX_LINE)})`}`,
     typeof description === 'string' ? description : '',
-    `Input: ${schemaText(inputSchema)}`,
-    ...(outputSchema ? [`Output: ${schemaText(outputSchema)}`] : []),
+    `Input: ${writeExact(inputSchema)}`,
+    ...(outputSchema ? [`Output: ${writeExact(outputSchema)}`] : []),
   ];
   const all = parts.join('\n');
   return all.length <= 2 * MAX_RESULT ? all : `${all.slice(0, 2 * MAX_RESULT)}…`;

@@ -3,8 +3,8 @@ import { createServer, type ServerOptions } from 'troupe';
 import { connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
+import { memberTypes } from '../../../src/core/schema/written-types.ts';
 import { ToolIndex } from '../../../src/gateway/mounts/tool-index.ts';
-import { parametersOf } from '../../../src/gateway/tool-signature.ts';
 import { suite } from '../../harness/door.ts';
 import { textOf } from '../../harness/results.ts';
 import { MANY_TOOLS, QUERIES } from './many-tools.ts';
@@ -206,7 +206,7 @@ test('a schema that doubles at each level ends in a bounded time, and its signat
     properties: Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`p${at}`, { $ref: '#/$defs/d' }])),
   };
   const inputSchema: JsonObject = { ...doubled, $defs: { d } };
-  assert.ok(parametersOf(inputSchema).join('').length < 100_000);
+  assert.ok(memberTypes(inputSchema).join('').length < 100_000);
   const upstream = server('hostile');
   upstream.tool('many', { description: 'Doubles.', input: inputSchema }, () => '');
   const host = server('host');

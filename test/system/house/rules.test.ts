@@ -206,8 +206,6 @@ test('only the doors turn text into values and values into text', () => {
   inside.push('src/client/oauth/resource-grant.ts', 'src/client/oauth/proof.ts');
   // A source map lies beside the author's code.
   inside.push('src/core/kernel/authored-stack.ts');
-  // A model reads a schema in the middle of a text.
-  inside.push('src/gateway/tool-signature.ts');
   // The names in a page are a part of its text.
   inside.push('src/gateway/mounts/translated-page.ts');
   // Heads and news between nodes are no messages.
