@@ -35,6 +35,7 @@ import {
   LOG_LEVELS,
   type LogLevel,
 } from '../core/protocol/types.ts';
+import { AskableCalls } from './askable-calls.ts';
 import type { Authorization, Challenge } from './authorization.ts';
 import type { Channel, ChannelFailure, ChannelMail, OutgoingMessage } from './channels/channel.ts';
 import { isGone, isLostSession } from './channels/lost-session.ts';
@@ -192,14 +193,6 @@ const BACK_OFF = { fromMs: 500, toMs: 30_000 } as const;
 const REFUSED = { fromMs: 100, toMs: 2_000 } as const;
 const SUSPEND_MS = 60_000;
 const STABLE_MS = 60_000;
-/** Milliseconds for which a server may still ask for a call that its caller has given up. */
-const ABANDONED_MS = 60_000;
-/** In place of the time since which a request waits: it waits for its turn. */
-const TURN = Number.POSITIVE_INFINITY;
-/** Milliseconds that a call waits for its turn. A call that takes longer, or whose user thinks, holds up no other. */
-const TURN_MS = 2_000;
-/** Milliseconds after a question of a call in which it may ask another one at the same time. Later it waits for the answer. */
-const ASKS_MS = 1_000;
 /** Maximum number of times that one request is sent: after a lost session, a sign-in, or a lost connection if it only reads. */
 const MAX_ATTEMPTS = 4;
 
@@ -207,6 +200,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   readonly #options: ClientConnectionOptions;
   readonly #self: Mailbox<ClientMail>;
   readonly #requests: OutgoingRequests;
+  readonly #askable: AskableCalls;
   readonly #modern: ClientCodec;
   readonly #proposed: ProposedRevision;
   #snapshot = initial(connectionMachine, {
@@ -215,22 +209,11 @@ class ClientConnection implements Behaviour<ClientMail> {
     suspendMs: SUSPEND_MS,
     stableMs: STABLE_MS,
   });
-  /** Requests that wait for the connection or for their turn, in order, with the time since when. */
-  #waiting: {
-    readonly request: OutgoingRequest;
-    readonly since: number;
-    /** The time at which a request takes its turn beside others. */
-    readonly until?: number;
-    readonly error?: ClientError;
-  }[] = [];
+  /** Requests that wait for the connection, in order, with the time since when. */
+  #waiting: { readonly request: OutgoingRequest; readonly since: number; readonly error?: ClientError }[] = [];
   /** The timer after which requests that no socket could carry are sent again, and how often that has happened in a row. */
   #retryTimer: Timer | undefined;
   #refusals = 0;
-  /** Calls of several callers take turns: the server asks without naming the call. */
-  #inTurn = false;
-  #turnTimer: Timer | undefined;
-  /** The calls of several callers that were given up and not answered, with the time until when the server may ask for them. */
-  readonly #abandoned = new Map<RequestId, number>();
   #channel: Channel | undefined;
   /** Counts channels: mail of an earlier one is dropped. */
   #generation = 0;
@@ -271,6 +254,9 @@ class ClientConnection implements Behaviour<ClientMail> {
       () => options.serverRequests.size > 0,
       options.reach.firstId ?? 1,
     );
+    this.#askable = new AskableCalls(options.system.clock, this.#requests, options.serverRequests, () =>
+      self.send({ type: 'turn' }),
+    );
   }
 
   /** The server as the caller named it, for errors. */
@@ -294,7 +280,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       server: this.#server === undefined ? this.#target : `${this.#server.name} ${this.#server.version}`,
       revision: this.#server?.revision,
       'in flight': this.#requests.size,
-      waiting: this.#waiting.length,
+      waiting: this.#waiting.length + this.#askable.waiting,
       failures: this.#snapshot.context.failures,
       ...(this.#lastFailure === undefined ? {} : { 'last failure': this.#lastFailure.message }),
       ...(stderr === '' ? {} : { stderr: stderr.slice(-SHOWN_STDERR) }),
@@ -361,7 +347,9 @@ class ClientConnection implements Behaviour<ClientMail> {
       case 'waited':
         return this.#waited();
       case 'turn':
-        return this.#takeTurns();
+        // Without a connection they wait for that.
+        if (this.#snapshot.hasTag('serving')) for (const request of this.#askable.takeDue()) this.#transmit(request);
+        return;
       case 'again':
         this.#retryTimer = undefined;
         return this.#snapshot.hasTag('serving') ? this.#flush() : undefined;
@@ -480,7 +468,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   /** Ends the channel, if there is one; mail that it still sends is dropped. */
   #retireChannel(): void {
     this.#generation += 1;
-    this.#abandoned.clear();
+    this.#askable.forget();
     const channel = this.#channel;
     this.#channel = undefined;
     // The server can no longer receive the answers to what it asked.
@@ -870,7 +858,7 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   #request(request: OutgoingRequest): void {
     const { settings } = this.#options;
-    if (this.#requests.size + this.#waiting.length >= settings.maxInFlight)
+    if (this.#requests.size + this.#waiting.length + this.#askable.waiting >= settings.maxInFlight)
       return this.#fail(
         request,
         'overloaded',
@@ -972,49 +960,20 @@ class ClientConnection implements Behaviour<ClientMail> {
     this.#waitTimer = undefined;
     this.#retryTimer?.cancel();
     this.#retryTimer = undefined;
-    this.#turnTimer?.cancel();
-    this.#turnTimer = undefined;
     for (const { request } of this.#waiting.splice(0)) this.#send(request);
+    for (const request of this.#askable.take()) this.#send(request);
   }
 
   /** Sends a request, unless it must wait until the server can ask about no other call. */
   #send(request: OutgoingRequest): void {
-    if (!this.#inTurn || !mayBeAsked(request) || !this.#isAskable) return this.#transmit(request);
-    this.#waiting.push({ request, since: TURN, until: this.#options.system.clock.now() + TURN_MS });
-    this.#awaitTurn(TURN_MS);
-  }
-
-  #awaitTurn(ms: number): void {
-    this.#turnTimer ??= this.#options.system.clock.after(ms, () => this.#self.send({ type: 'turn' }));
-  }
-
-  /** Sends the requests that have waited long enough for their turn. Without a connection they wait for that. */
-  #takeTurns(): void {
-    this.#turnTimer = undefined;
-    if (!this.#snapshot.hasTag('serving')) return;
-    const now = this.#options.system.clock.now();
-    const isDue = ({ until }: { readonly until?: number }): boolean => until !== undefined && until <= now;
-    const due = this.#waiting.filter(isDue);
-    this.#waiting = this.#waiting.filter((each) => !isDue(each));
-    for (const { request } of due) this.#transmit(request);
-    const next = this.#waiting.find(({ until }) => until !== undefined)?.until;
-    if (next !== undefined) this.#awaitTurn(next - now);
-  }
-
-  /** True if a request is in flight about which a legacy server may ask without naming it. */
-  get #isAskable(): boolean {
-    return this.#requests.values().some((request) => mayBeAsked(request) && !this.#isWaiting(request));
-  }
-
-  /** True if the handler of a request waits for its user: what the server asks now is about another request. */
-  #isWaiting({ openQuestions = 0, askedAt = 0 }: OutgoingRequest): boolean {
-    return openQuestions > 0 && askedAt + ASKS_MS <= this.#options.system.clock.now();
+    if (!this.#askable.wait(request)) this.#transmit(request);
   }
 
   #rejectWaiting(error: Error, which: (request: OutgoingRequest) => boolean = () => true): void {
     const rejected = this.#waiting.filter(({ request }) => which(request));
     this.#waiting = this.#waiting.filter(({ request }) => !which(request));
     for (const { request } of rejected) this.#rejectHonestly(request, error);
+    for (const request of this.#askable.take(which)) this.#rejectHonestly(request, error);
   }
 
   #transmit(request: OutgoingRequest): void {
@@ -1179,6 +1138,7 @@ class ClientConnection implements Behaviour<ClientMail> {
       this.#waiting.splice(waiting, 1);
       return request.reject(error);
     }
+    if (this.#askable.take((each) => each === request).length > 0) return request.reject(error);
     if (this.#requests.get(request.id) !== request) return;
     this.#requests.take(request.id);
     this.#abandon(request, why);
@@ -1190,10 +1150,7 @@ class ClientConnection implements Behaviour<ClientMail> {
   #abandon(request: OutgoingRequest, why: string): void {
     const channel = this.#channel;
     if (!channel) return;
-    if (!this.#options.oneCaller && mayBeAsked(request)) {
-      this.#forgetAbandoned();
-      this.#abandoned.set(request.id, this.#options.system.clock.now() + ABANDONED_MS);
-    }
+    if (!this.#options.oneCaller) this.#askable.abandon(request);
     // A server need not know yet what a notification is.
     if (isHandshake(request)) return channel.abandon?.(request.id);
     const modern = this.#server?.era === 'modern';
@@ -1296,7 +1253,7 @@ class ClientConnection implements Behaviour<ClientMail> {
     const request = this.#requests.take(id);
     this.#channel?.answered?.(id);
     // Cancelled, timed out, answered twice, or never sent: no caller waits for it.
-    if (!request) return void this.#abandoned.delete(ownId(id));
+    if (!request) return this.#askable.answered(ownId(id));
     if (error !== undefined) {
       const { code, message, data } = readError(error);
       request.reject(new ErrorResponse(this.#target, code, message, data));
@@ -1354,14 +1311,14 @@ class ClientConnection implements Behaviour<ClientMail> {
       );
     const values = jsonParams(params);
     const { capabilities, oneCaller, serverRequests } = this.#options;
-    const call = this.#askedFor(values, about);
+    const call = this.#askable.askedFor(values, about);
     // A repeat would ask once more.
     if (call) call.repeatable = false;
     const ask = canBeAsked(capabilities) ? call?.ask : undefined;
-    const certain = !call || !ask || call.id === about || this.#isCertain(call, values);
+    const certain = !call || !ask || call.id === about || this.#askable.isCertain(call, values);
     if (!oneCaller && ask && call?.id !== about) {
       // Servers ask for roots when they start, too: their calls need not wait for each other.
-      if (method !== 'roots/list') this.#inTurn = true;
+      if (method !== 'roots/list') this.#askable.takeTurns();
       if (!certain) return this.#self.send({ type: 'reject', id, code: ErrorCode.InternalError, message: UNCERTAIN });
     }
     const position = call && ask && this.#positionOf(call, id);
@@ -1372,59 +1329,17 @@ class ClientConnection implements Behaviour<ClientMail> {
       call && (nameOf(call) ?? call.method),
       this.#self,
       call &&
-        ask &&
-        ((request, signal) => {
-          call.openQuestions = (call.openQuestions ?? 0) + 1;
-          call.askedAt = this.#options.system.clock.now();
-          return ask(certain ? request : { ...request, doubtful: true }, signal, position).finally(() => {
-            call.openQuestions = (call.openQuestions ?? 1) - 1;
-          });
-        }),
+        ask && {
+          call,
+          ask: (request, signal) => ask(certain ? request : { ...request, doubtful: true }, signal, position),
+        },
     );
-  }
-
-  /** True if no other call can be meant than the one that {@link #askedFor} found. */
-  #isCertain(call: OutgoingRequest, asked: JsonObject): boolean {
-    const task = taskOf(asked);
-    if (task !== undefined) return call.params?.taskId === task;
-    this.#forgetAbandoned();
-    const others = this.#mayAsk().filter((each) => mayBeAsked(each) && each !== call).length;
-    return others === 0 && this.#abandoned.size === 0;
-  }
-
-  /** The requests in flight that the server may ask about now: those whose handlers do not wait for an answer, or else all. */
-  #mayAsk(): readonly OutgoingRequest[] {
-    const calls = this.#requests.values();
-    const active = calls.filter((call) => !this.#isWaiting(call));
-    return active.length > 0 ? active : calls;
-  }
-
-  #forgetAbandoned(): void {
-    const now = this.#options.system.clock.now();
-    for (const [id, until] of this.#abandoned) if (until <= now) this.#abandoned.delete(id);
   }
 
   /** The place of a call from which another process continues it. */
   #positionOf({ id }: OutgoingRequest, asked: RequestId): CallPosition | undefined {
     const at = this.#channel?.position?.(id);
     return at && { ...at, id, asked, revision: this.#server?.revision ?? LATEST_LEGACY };
-  }
-
-  /**
-   * The call for which a legacy server asks. Over HTTP the stream tells it. Over one stream the task does (2025-11-25 tasks,
-   * "Associating Task-Related Messages"); else it is the only call in flight that does not wait for an answer. Of several that
-   * relay questions it is the newest: all of them have one caller.
-   */
-  #askedFor(params: JsonObject, about: RequestId | undefined): OutgoingRequest | undefined {
-    const named = about === undefined ? undefined : this.#requests.get(about);
-    if (named) return named;
-    const calls = this.#requests.values();
-    const task = taskOf(params);
-    const ofTask = task === undefined ? undefined : calls.findLast((call) => call.params?.taskId === task);
-    if (ofTask) return ofTask;
-    const likely = this.#mayAsk();
-    const [only, second] = likely;
-    return second ? likely.findLast((call) => call.ask !== undefined) : only;
   }
 
   /** The listener for a log message: of the call whose stream it is, else of the only call. Relayed calls have other callers. */
@@ -1441,16 +1356,14 @@ class ClientConnection implements Behaviour<ClientMail> {
 
   #settle(): void {
     if (this.#snapshot.value === 'draining' && this.#requests.size === 0) this.#step({ type: 'settled' });
-    const next = this.#waiting.findIndex(({ since }) => since === TURN);
-    if (next === -1 || !this.#snapshot.hasTag('serving') || this.#isAskable) return;
-    for (const { request } of this.#waiting.splice(next, 1)) this.#transmit(request);
+    const next = this.#snapshot.hasTag('serving') ? this.#askable.takeNext() : undefined;
+    if (next) this.#transmit(next);
   }
 
   #close(): void {
     const { client, serverRequests } = this.#options;
     this.#waitTimer?.cancel();
     this.#retryTimer?.cancel();
-    this.#turnTimer?.cancel();
     this.#endSignIn();
     serverRequests.close();
     for (const request of this.#requests.drain()) {
@@ -1513,17 +1426,6 @@ class ClientConnection implements Behaviour<ClientMail> {
 /** The error for a question that no caller gets. A tool that fails with it shows it to its model. */
 const UNCERTAIN =
   'several clients use this connection, and it is not certain whose call asks. Call again when no other call runs: calls now wait up to 2 s for each other, and a call that was cancelled may ask for another minute';
-
-/** True if a legacy server may ask about a request without naming it: what it asks for a task names the task. */
-function mayBeAsked({ ask, params }: OutgoingRequest): boolean {
-  return ask !== undefined && params?.taskId === undefined;
-}
-
-/** The task that a message belongs to (2025-11-25 tasks, "Associating Task-Related Messages"). */
-function taskOf({ _meta: meta }: JsonObject): unknown {
-  const related = isObject(meta) ? meta[META.relatedTask] : undefined;
-  return isObject(related) ? related.taskId : undefined;
-}
 
 /** True if nothing listens at the address, so that the server has received nothing. */
 function isRefused({ carriedOut, cause }: CallFailure): boolean {

@@ -44,9 +44,6 @@ export interface OutgoingRequest {
   sentAt: number;
   /** The time of the clock at which a socket was refused for the first time. */
   refusedSince?: number;
-  /** Questions of the server about this request that are not answered, and the time of the last one. */
-  openQuestions?: number;
-  askedAt?: number;
   /** An earlier attempt may have been carried out. */
   doubtful: boolean;
 }

@@ -59,12 +59,20 @@ export function canBeAsked({ elicitation, roots, sampling }: ClientCapabilities)
   return elicitation !== undefined || roots !== undefined || sampling !== undefined;
 }
 
+interface OpenRequest {
+  readonly abort: AbortController;
+  readonly timer: Timer;
+  /** The call of the client that it is passed on for, and since when. */
+  readonly call: object | undefined;
+  readonly since: number;
+}
+
 export class ServerRequests {
   readonly #answerers: Answerers;
   readonly #clock: Clock;
   readonly #log: OperatorLog;
   /** The open requests of a legacy server, by their ids as the server wrote them. */
-  readonly #open = new Map<RequestId, { readonly abort: AbortController; readonly timer: Timer }>();
+  readonly #open = new Map<RequestId, OpenRequest>();
 
   constructor(answerers: Answerers, clock: Clock, log: OperatorLog) {
     this.#answerers = answerers;
@@ -80,7 +88,8 @@ export class ServerRequests {
   /**
    * Serves one request of a legacy server: its response goes to the mailbox.
    *
-   * @param ask answers in place of the program's functions
+   * @param about the call that it belongs to, for the program's functions
+   * @param passedOn the call that it is passed on for, with what answers it in place of the program's functions
    */
   serve(
     id: RequestId,
@@ -88,7 +97,7 @@ export class ServerRequests {
     params: JsonObject,
     about: string | undefined,
     to: Mailbox<ServerAnswer>,
-    ask?: AnswerAsked,
+    passedOn?: { readonly call: object; readonly ask: AnswerAsked },
   ): void {
     if (method === 'ping') return to.send({ type: 'respond', id, result: {} });
     const reject = (code: number, message: string, data?: JsonValue): void =>
@@ -103,9 +112,9 @@ export class ServerRequests {
       abort.abort(new Error(`no answer within ${ANSWER_MS} ms`));
       reject(ErrorCode.InternalError, 'the client could not answer in time');
     });
-    this.#open.set(id, { abort, timer });
-    const answer = ask
-      ? ask({ method, params }, abort.signal)
+    this.#open.set(id, { abort, timer, call: passedOn?.call, since: this.#clock.now() });
+    const answer = passedOn
+      ? passedOn.ask({ method, params }, abort.signal)
       : this.answer(method, params, { signal: abort.signal, about });
     void answer.then(
       (result) => {
@@ -179,6 +188,13 @@ export class ServerRequests {
       }),
     );
     return Object.fromEntries(answers);
+  }
+
+  /** The time of the clock at which the newest open request was passed on for a call; undefined if none is open. */
+  askedAt(call: object): number | undefined {
+    let newest: number | undefined;
+    for (const open of this.#open.values()) if (open.call === call) newest = Math.max(newest ?? 0, open.since);
+    return newest;
   }
 
   /** The server has cancelled its request. */
