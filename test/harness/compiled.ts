@@ -38,8 +38,11 @@ const OPTIONS = {
   jsx: { runtime: 'automatic', importSource: 'preact' },
 } as const;
 const SOURCE = /\.tsx?$/;
-/** A program that imports the package runs on the sources, not on the last build. */
-const PACKAGE = /^((?:import|export)\b[^"'\n]* from |import )"troupe(?:\/(testing|inspector|oauth|otel))?";$/gm;
+/** A program that imports the package runs on the sources, not on the last build: a class of the one is none of the other. */
+const PACKAGE = new RegExp(
+  `^((?:import|export)\\b[^"'\\n]* from |import )"troupe(?:\\/(${Object.keys(SOURCES).join('|')}))?";$`,
+  'gm',
+);
 
 /**
  * The compiled file of a TypeScript file of this repository; a file in JavaScript is its own.
