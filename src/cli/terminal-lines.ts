@@ -43,7 +43,8 @@ export class TerminalLines {
 
   /** @param secret the answer is not shown @returns undefined at the end of the input */
   async question(prompt: string, { secret = false } = {}): Promise<string | undefined> {
-    if (!this.#closed) {
+    if (this.#closed) this.#output.write(prompt);
+    else {
       this.#interface.setPrompt(prompt);
       this.#interface.prompt();
     }
