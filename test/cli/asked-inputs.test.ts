@@ -42,7 +42,13 @@ test('a secret is not shown', async () => {
 });
 
 test('no arrow key brings a secret back as the answer to the next question', async () => {
-  const { answers } = await asked([{ ...INPUT, password: true }, { ...INPUT, id: 'next' }], 's3cret\n\u001b[A\n');
+  const { answers } = await asked(
+    [
+      { ...INPUT, password: true },
+      { ...INPUT, id: 'next' },
+    ],
+    's3cret\n\u001b[A\n',
+  );
   assert.equal(answers, { key: 's3cret', next: '' });
 });
 
