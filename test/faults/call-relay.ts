@@ -57,7 +57,7 @@ export const CALL_RELAY: readonly BrokenBuild[] = [
   {
     id: 'S-95',
     test: 'test/client/relay.test.ts',
-    in: 'ClientConnection.#isCertain',
+    in: 'AskableCalls.isCertain',
     find: 'return others === 0 &&',
     replace: 'return others >= 0 &&',
     why: 'the question of a process that several clients share goes to the client of the newest call',

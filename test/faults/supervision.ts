@@ -125,9 +125,9 @@ export const SUPERVISION: readonly BrokenBuild[] = [
   {
     id: 'R-21',
     test: 'test/core/server/process.test.ts',
-    in: 'NodeTransport.#listen',
-    find: 'server.listen({ port, host, backlog: BACKLOG }, () => {',
-    replace: 'server.maxConnections = 5; server.listen({ port, host, backlog: BACKLOG }, () => {',
+    in: 'listen-on.ts: listenOn',
+    find: 'server.listen({ host, port, exclusive, backlog: BACKLOG }, () => {',
+    replace: 'server.maxConnections = 5; server.listen({ host, port, exclusive, backlog: BACKLOG }, () => {',
     why: 'connections beyond the limit are cut instead of delayed',
   },
 ];
