@@ -214,6 +214,13 @@ function unionOf(file: string, name: string): string[] {
   return [...members.matchAll(/'([^']+)'/g)].map(([, member = '']) => member);
 }
 
+/** The members of an interface, in a file of src, without those that it extends. */
+function membersOf(file: string, name: string): string[] {
+  const [, members = ''] =
+    new RegExp(`export interface ${name}\\b[\\s\\S]*?\\{\\n([\\s\\S]*?)^\\}`, 'm').exec(read(`src/${file}`)) ?? [];
+  return [...members.matchAll(/^ {2}(?:readonly )?(\w+)\??[:(]/gm)].map(([, member = '']) => member);
+}
+
 /** The types of inspection records. */
 function recordTypes(): string[] {
   const source = read('src/core/kernel/inspection/records.ts');
@@ -363,6 +370,10 @@ test('each decision that a page, a source or a test names exists', () => {
   );
 });
 
+/** The rows of a table of options. */
+const OPTIONS_OF = (title: string): RegExp => new RegExp(`^\\| ${title} \\|.*\\n([\\s\\S]*?)\\n\\n`, 'm');
+const GUARDED = membersOf('core/messages/authorization-rule.ts', 'Guarded');
+
 /** Lists of a page that are lists of the code: the part of the page, an item of it, and the items of the code. */
 const LISTS: readonly (readonly [page: string, part: RegExp, item: RegExp, code: readonly string[]])[] = [
   ['docs/client.md', /^\| state \| calls \|\n([\s\S]*?)\n\n/m, FIRST_CELL, Object.keys(connectionMachine.states)],
@@ -375,6 +386,57 @@ const LISTS: readonly (readonly [page: string, part: RegExp, item: RegExp, code:
   ['docs/observe.md', /^\| `event` \| (.*) \|$/m, CODE, unionOf('core/kernel/operator-log.ts', 'LogEvent')],
   ['docs/observe.md', /^\| event \| when \|\n([\s\S]*?)\n\n/m, FIRST_CELL, AUDIT_EVENTS],
   ['docs/observe.md', /^\| metric \| kind .*\n([\s\S]*?)\n\n/m, FIRST_CELL, metrics()],
+  [
+    'docs/observe.md',
+    OPTIONS_OF('option of `otel`'),
+    FIRST_CELL,
+    membersOf('features/telemetry/otel.ts', 'OtelOptions'),
+  ],
+  [
+    'docs/observe.md',
+    OPTIONS_OF('option'),
+    FIRST_CELL,
+    membersOf('features/guard/audit/audit-options.ts', 'AuditOptions'),
+  ],
+  [
+    'docs/handles.md',
+    OPTIONS_OF('option'),
+    FIRST_CELL,
+    membersOf('features/machines/define-machine.ts', 'MachineOptions'),
+  ],
+  [
+    'docs/apps.md',
+    OPTIONS_OF('option of `app`'),
+    FIRST_CELL,
+    membersOf('features/machines/define-machine.ts', 'MachineAppOptions'),
+  ],
+  [
+    'docs/apps.md',
+    OPTIONS_OF('option of `server.app`'),
+    FIRST_CELL,
+    ['html', 'entry', ...membersOf('features/apps/app-options.ts', 'AppLooks')],
+  ],
+  [
+    'docs/skills.md',
+    OPTIONS_OF('option'),
+    FIRST_CELL,
+    [
+      ...membersOf('features/skills/skills-options.ts', 'SkillsOptions'),
+      ...GUARDED,
+      ...membersOf('core/protocol/types.ts', 'CacheHints'),
+    ],
+  ],
+  [
+    'docs/gateway.md',
+    OPTIONS_OF('option'),
+    FIRST_CELL,
+    [
+      'max…',
+      ...membersOf('gateway/mounts/names.ts', 'NameOptions'),
+      ...membersOf('gateway/mounts/mount-options.ts', 'MountOptions').filter((name) => !name.startsWith('max')),
+      ...GUARDED,
+    ],
+  ],
   ['docs/architecture.md', /calls the listener with every record: (.*?)\. Each/, CODE, recordTypes()],
   ['docs/architecture.md', /^`hold` → (.*)$/m, CODE, Object.keys(STAGES).slice(1)],
 ];
@@ -384,6 +446,7 @@ test('lists of names in the docs are those of the code', () => {
     const [, text = ''] = part.exec(read(page)) ?? [];
     const names =
       item === CODE ? wordsOfCode(text) : [...text.matchAll(item)].flatMap(([, cell = '']) => wordsOfCode(cell));
+    assert.ok(code.length > 1, `${page}: ${part}`);
     assert.equal(names.map((name) => name.replace(/\.\*$/, '')).sort(), [...code].sort(), `${page}: ${part}`);
   }
 });
