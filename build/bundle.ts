@@ -98,8 +98,6 @@ const LATE: Readonly<Record<string, readonly string[]>> = {
   sockets: ['core/transports/socket-path'],
   state: ['features/state'],
   stores: ['features/postgres', 'features/sqlite'],
-  // Steps by XState: a supervisor takes its first step at the first crash of its actor.
-  supervision: ['core/kernel/step-machine', '../machines/supervisor'],
   subscriptions: ['core/protocol/subscription-filter', 'core/requests/open-subscriptions'],
   tasks: ['features/tasks', 'core/codec/outbound/render-task', 'core/protocol/task-params'],
   templates: ['grammar', 'expand', 'match-uri'].map((name) => `core/protocol/uri-template/${name}`),

@@ -1,108 +1,30 @@
-/**
- * The crash policy of an actor: a window of recent crashes, a limit after which the actor is quarantined, and a back-off
- * before each restart. Pure: the time comes with the event.
- */
-import { assign, setup } from 'xstate';
+/** What follows a crash of a part: it goes on, it starts again after a delay, or it is quarantined. Pure. */
+import { Chart } from './chart/chart.ts';
 
-export interface RestartPolicy {
-  /** Tolerated crashes within the window; one more quarantines the actor. At least 0. */
-  readonly restarts: number;
-  /** Length of the window, in milliseconds. */
-  readonly windowMs: number;
-  /** Delay in milliseconds after the first crash of a window, doubled with each further crash up to `toMs`. Default: restart immediately. */
-  readonly backOff?: { readonly fromMs: number; readonly toMs: number };
-}
+export type SupervisorEvent =
+  /** The part crashed, and goes on at once. */
+  | { type: 'crash' }
+  /** The part crashed, and starts again after a delay. */
+  | { type: 'delay' }
+  /** The delay has passed. */
+  | { type: 'waited' }
+  /** The part crashed more often than its policy tolerates. */
+  | { type: 'exceed' }
+  /** An operator releases the part, because the cause of its crashes was fixed. */
+  | { type: 'release' };
 
-/** An actor crashed, at a time in milliseconds. */
-export interface CrashEvent {
-  type: 'crash';
-  at: number;
-}
-
-/** The delay has passed. */
-export interface WaitedEvent {
-  type: 'waited';
-}
-
-/** An operator releases the actor, because the cause of its crashes was fixed. */
-export interface ReleaseEvent {
-  type: 'release';
-}
-
-interface Context extends RestartPolicy {
-  readonly crashes: readonly number[];
-  /** The current delay in milliseconds. */
-  readonly delayMs: number;
-}
-
-export const supervisorMachine = setup({
-  types: {
-    input: {} as RestartPolicy,
-    context: {} as Context,
-    events: {} as CrashEvent | WaitedEvent | ReleaseEvent,
-  },
-  guards: {
-    tooMany: ({ context, event }) => event.type === 'crash' && recent(context, event.at).length >= context.restarts,
-    backsOff: ({ context }) => context.backOff !== undefined,
-  },
-  actions: {
-    recordCrash: assign(({ context, event }) => {
-      if (event.type !== 'crash') return {};
-      const crashes = [...recent(context, event.at), event.at];
-      return { crashes, delayMs: delayOf(context, crashes.length) };
-    }),
-    reset: assign({ crashes: [], delayMs: 0 }),
-  },
-}).createMachine({
+export const supervisorMachine = new Chart<SupervisorEvent, never, 'tolerating' | 'waiting' | 'quarantined'>({
   id: 'supervisor',
-  context: ({ input }) => ({ ...input, crashes: [], delayMs: 0 }),
   initial: 'tolerating',
   states: {
     tolerating: {
       on: {
-        crash: [
-          {
-            guard: 'tooMany',
-            target: 'quarantined',
-            actions: 'recordCrash',
-            description: 'more than `restarts` crashes in the last `windowMs`',
-          },
-          {
-            guard: 'backsOff',
-            target: 'waiting',
-            actions: 'recordCrash',
-            description: 'the policy has a `backOff`',
-          },
-          { actions: 'recordCrash' },
-        ],
+        crash: 'tolerating',
+        delay: { target: 'waiting', description: 'the policy has a `backOff`' },
+        exceed: { target: 'quarantined', description: 'more than `restarts` crashes in the last `windowMs`' },
       },
     },
-    waiting: {
-      on: {
-        crash: [
-          { guard: 'tooMany', target: 'quarantined', actions: 'recordCrash' },
-          { target: 'waiting', actions: 'recordCrash', description: 'with a longer delay' },
-        ],
-        waited: 'tolerating',
-        release: { target: 'tolerating', actions: 'reset' },
-      },
-    },
-    quarantined: {
-      on: {
-        release: {
-          target: 'tolerating',
-          actions: 'reset',
-          description: 'by an operator; resets the crashes',
-        },
-      },
-    },
+    waiting: { on: { waited: 'tolerating', release: 'tolerating', exceed: 'quarantined' } },
+    quarantined: { on: { release: { target: 'tolerating', description: 'by an operator; forgets the crashes' } } },
   },
 });
-
-function recent(context: Context, now: number): readonly number[] {
-  return context.crashes.filter((at) => now - at < context.windowMs);
-}
-
-function delayOf({ backOff }: RestartPolicy, crashes: number): number {
-  return backOff ? Math.min(backOff.toMs, backOff.fromMs * 2 ** (crashes - 1)) : 0;
-}

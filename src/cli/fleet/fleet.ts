@@ -1,14 +1,12 @@
 /** The parent process of `troupe serve --nodes`: starts the nodes, restarts them after a crash, and replaces them one after the other. It does not load the server. */
 import type { AddressInfo } from 'node:net';
-import { constants } from 'node:os';
-import type { SnapshotFrom } from 'xstate';
-import { type RestartPolicy, supervisorMachine } from '../../../machines/supervisor.ts';
 import type { MetricsAddress } from '../../core/http/http-options.ts';
 import { type MetricsFormat, MetricsListener, type ReadinessPage } from '../../core/http/metrics-listener.ts';
-import { type Clock, systemClock, type Timer } from '../../core/kernel/clock.ts';
+import { type Clock, systemClock } from '../../core/kernel/clock.ts';
 import { commandFile } from '../../core/kernel/package-files.ts';
-import { initial, stepMachine } from '../../core/kernel/step-machine.ts';
+import { type RestartPolicy, Restarts } from '../../core/kernel/restarts.ts';
 import { isObject } from '../../core/protocol/json.ts';
+import { onSignals } from '../supervisor/child-exit.ts';
 import { say } from '../usage.ts';
 import { mergeMetrics } from './fleet-metrics.ts';
 import { NodeProcess } from './node-process.ts';
@@ -41,14 +39,12 @@ export interface FleetOptions {
 /** One node: its process, and what follows the end of that. */
 interface Slot {
   readonly name: string;
-  supervisor: SnapshotFrom<typeof supervisorMachine>;
+  readonly crashes: Restarts;
   /** The number of processes so far. */
   generations: number;
   /** The number of restarts after a crash. */
   restarts: number;
   node: NodeProcess | undefined;
-  /** Runs until the next restart. */
-  timer: Timer | undefined;
 }
 
 /** Serves until a signal stops this process, then exits. @throws {Error} if the port cannot be opened, with a fix */
@@ -78,11 +74,10 @@ class Fleet {
     this.#address = address;
     this.#slots = Array.from({ length: options.nodes }, (_, index) => ({
       name: String(index + 1),
-      supervisor: initial(supervisorMachine, POLICY),
+      crashes: new Restarts(POLICY),
       generations: 0,
       restarts: 0,
       node: undefined,
-      timer: undefined,
     }));
   }
 
@@ -158,16 +153,10 @@ class Fleet {
   #crashed(slot: Slot, why: string): void {
     slot.node = undefined;
     if (this.#stopping) return;
-    const now = this.#clock.now();
-    slot.supervisor = stepMachine(supervisorMachine, slot.supervisor, { type: 'crash', at: now }) ?? slot.supervisor;
-    if (slot.supervisor.value === 'quarantined') return this.#parked(slot, why);
-    const { delayMs } = slot.supervisor.context;
+    const delayMs = slot.crashes.restart(this.#clock, () => this.#launch(slot));
+    if (delayMs === undefined) return this.#parked(slot, why);
     say(`troupe serve: node ${slot.name} ${why}: restarting in ${delayMs} ms`, 'error');
     slot.restarts += 1;
-    slot.timer = this.#clock.after(delayMs, () => {
-      slot.supervisor = stepMachine(supervisorMachine, slot.supervisor, { type: 'waited' }) ?? slot.supervisor;
-      this.#launch(slot);
-    });
   }
 
   #parked(slot: Slot, why: string): void {
@@ -176,30 +165,27 @@ class Fleet {
       `troupe serve: node ${slot.name} ${why}: it crashed ${restarts + 1} times within ${windowMs / 1_000} seconds and is not restarted. Send SIGHUP to process ${process.pid} to start it again`,
       'error',
     );
-    if (this.#slots.every(({ supervisor }) => supervisor.value === 'quarantined') && !this.#deploying) {
+    if (this.#slots.every(({ crashes }) => crashes.quarantined) && !this.#deploying) {
       say('troupe serve: no node is left', 'error');
       this.#exit(GAVE_UP);
     }
   }
 
   #watchSignals(): void {
-    const stop = (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): void => {
-      if (this.#stopping) {
+    onSignals(
+      (signal) => void this.#stop(signal),
+      (signal) => {
         for (const node of this.#running) node.kill(`was killed: ${signal} came again`);
-        process.exit(128 + constants.signals[signal]);
-      }
-      void this.#stop(signal);
-    };
-    process.on('SIGTERM', stop).on('SIGINT', stop);
-    // On a terminal, SIGHUP means that the terminal was closed.
-    process.on('SIGHUP', () => (process.stdin.isTTY ? stop('SIGHUP') : void this.#deploy()));
+      },
+      () => void this.#deploy(),
+    );
   }
 
   /** Lets all nodes finish their requests, then exits. */
   async #stop(signal: string): Promise<void> {
     this.#stopping = true;
     say(`troupe serve: shutting down: ${signal}`);
-    for (const { timer } of this.#slots) timer?.cancel();
+    for (const { crashes } of this.#slots) crashes.stop();
     for (const node of this.#running) node.close(signal);
     // The port stays open meanwhile: a balancer learns from /readyz that it must not use it.
     await Promise.all([...this.#running].map(({ ended }) => ended));
@@ -236,8 +222,7 @@ class Fleet {
       }
       if (this.#stopping) return;
       const old = slot.node;
-      slot.timer?.cancel();
-      slot.supervisor = initial(supervisorMachine, POLICY);
+      slot.crashes.release();
       this.#serve(slot, next);
       if (!old) continue;
       this.#port.remove(old);

@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { MetricsFormat } from '../../core/http/metrics-listener.ts';
 import { type Clock, systemClock } from '../../core/kernel/clock.ts';
+import { describeExit, exitOf } from '../supervisor/child-exit.ts';
 import { Heartbeat } from '../supervisor/heartbeat.ts';
 import { processState } from '../supervisor/process-state.ts';
 import { isNodeReport, NODE_VARIABLE, type NodeIdentity, type NodeOrder, type NodeReport } from './fleet-messages.ts';
@@ -81,15 +82,7 @@ export class NodeProcess implements ConnectionTaker {
     });
     const late = clock.after(START_MS, () => this.kill(`did not serve within ${START_MS} ms`));
     void this.ready.then(() => late.cancel());
-    this.ended = new Promise<NodeEnding>((resolve) => {
-      child.once('error', ({ message }) => resolve({ code: null, why: `failed to start (${message})` }));
-      child.once('exit', (code, signal) =>
-        resolve({
-          code,
-          why: this.#failure ?? (signal === null ? `ended with code ${code}` : `was killed by ${signal}`),
-        }),
-      );
-    });
+    this.ended = exitOf(child).then((exit) => ({ code: exit.code, why: describeExit(exit, this.#failure) }));
     void this.ended.then(() => {
       this.#onReady(undefined);
       this.#heartbeat.stop();

@@ -1,12 +1,12 @@
 /** The supervisor process of `troupe run`: holds the agent's pipes and restarts the worker process behind them. It does not load the server. */
-import { constants } from 'node:os';
 import { type Clock, systemClock } from '../../core/kernel/clock.ts';
+import { type RestartPolicy, Restarts } from '../../core/kernel/restarts.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import { watchParent } from '../../core/transports/parent-watch.ts';
 import type { ServerLink } from '../shim/server-link.ts';
 import { Shim } from '../shim/shim.ts';
 import { say } from '../usage.ts';
-import { GaveUp, Restarts } from './restarts.ts';
+import { onSignals } from './child-exit.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
 /** The interval between checks for the parent process, in milliseconds. */
@@ -17,6 +17,9 @@ const START_MS = 30_000;
 
 /** Maximum time in milliseconds for an agent that has closed stdin to read the last output. */
 const FLUSH_MS = 2_000;
+
+/** A worker that crashes more often would crash again. */
+const POLICY: RestartPolicy = { restarts: 3, windowMs: 60_000, backOff: { fromMs: 100, toMs: 60_000 } };
 
 /** The exit code after too many crashes: "internal software error" of sysexits(3). */
 const GAVE_UP = 70;
@@ -41,11 +44,16 @@ export async function supervise(first: WorkerProcess, start: () => WorkerProcess
   return new Supervisor(first, start, systemClock).run();
 }
 
+/** The server crashed too often. */
+class GaveUp extends Error {
+  override readonly name = 'GaveUp';
+}
+
 type SupervisorState =
   | 'serving'
   /** The agent or the parent process has left. */
   | 'leaving'
-  /** A signal has asked this process to stop. A second one stops it at once. */
+  /** A signal has asked this process to stop. */
   | 'stopping';
 
 /** The worker after the current one. */
@@ -61,7 +69,7 @@ const NONE: NextWorker = { state: 'none' };
 class Supervisor {
   readonly #start: () => WorkerProcess;
   readonly #clock: Clock;
-  readonly #restarts: Restarts;
+  readonly #restarts = new Restarts(POLICY);
   readonly #shim: Shim;
   #worker: WorkerProcess | undefined;
   #next: NextWorker;
@@ -71,7 +79,6 @@ class Supervisor {
     this.#start = start;
     this.#clock = clock;
     this.#next = { state: 'waiting', worker: first };
-    this.#restarts = new Restarts({ clock, say: report });
     this.#shim = new Shim({
       input: process.stdin,
       output: process.stdout,
@@ -166,23 +173,42 @@ class Supervisor {
     // A program that fails before it ever served has an error that a restart does not fix. The worker has printed it.
     if (code !== null && !this.#shim.hasServed)
       throw new Ended(`${why} before it could serve: see its output on stderr`, code || 1);
-    await this.#restarts.crashed(refusal === '' ? why : `the server rejected the session (${refusal})`);
+    await this.#delay(refusal === '' ? why : `the server rejected the session (${refusal})`);
+  }
+
+  /** Resolves when another worker may start. @throws {GaveUp} */
+  async #delay(why: string): Promise<void> {
+    const { restarts, windowMs } = POLICY;
+    const within = `within ${windowMs / 1_000} seconds`;
+    // The hold keeps the process alive: the agent may have closed stdin and still wait for responses.
+    const hold = this.#clock.hold();
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const delayMs = this.#restarts.restart(this.#clock, resolve);
+        const { crashes } = this.#restarts;
+        if (delayMs !== undefined) return report(`${why}: restarting (${crashes} of ${restarts} times ${within})`);
+        reject(
+          new GaveUp(`the server crashed ${crashes} times ${within} and will not be restarted. Last crash: ${why}`),
+        );
+      });
+    } finally {
+      hold.cancel();
+    }
   }
 
   #watchSignals(): void {
-    const stop = (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): void => {
-      if (this.#state === 'stopping') {
+    onSignals(
+      () => {
+        this.#state = 'stopping';
+        this.#shim.stop('the server is shutting down');
+        this.#leaveInTime();
+      },
+      () => {
         this.#worker?.kill();
         this.#next.worker?.kill();
-        process.exit(128 + constants.signals[signal]);
-      }
-      this.#state = 'stopping';
-      this.#shim.stop('the server is shutting down');
-      this.#leaveInTime();
-    };
-    process.on('SIGTERM', stop).on('SIGINT', stop);
-    // On a terminal, SIGHUP means that the terminal was closed.
-    process.on('SIGHUP', (signal) => (process.stdin.isTTY ? stop('SIGHUP') : void this.#deploy(signal)));
+      },
+      (signal) => void this.#deploy(signal),
+    );
   }
 
   /** Loads a new worker and replaces the current one with it. The agent keeps its session. */

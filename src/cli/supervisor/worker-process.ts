@@ -4,6 +4,7 @@ import { Duplex, type Readable, type Writable } from 'node:stream';
 import { type Clock, systemClock, type Timer } from '../../core/kernel/clock.ts';
 import type { PreviousProcess } from '../../core/server/launcher.ts';
 import type { OwnProcess, ServerLink } from '../shim/server-link.ts';
+import { describeExit, exitOf } from './child-exit.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { processState } from './process-state.ts';
 
@@ -73,13 +74,6 @@ type WorkerState =
   | { readonly state: 'replaced'; readonly failure: Failure | undefined }
   | { readonly state: 'ended'; readonly itself: boolean; readonly replaced: boolean; readonly failure?: undefined };
 
-interface Exit {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  /** The process failed to start. */
-  readonly error: Error | undefined;
-}
-
 export class WorkerProcess {
   readonly link: ServerLink;
   /** Settles when the process has ended. */
@@ -143,15 +137,11 @@ export class WorkerProcess {
   }
 
   async #endOf(child: ChildProcess): Promise<Ending> {
-    const { code, signal, error } = await new Promise<Exit>((resolve) => {
-      child.once('error', (error) => resolve({ code: null, signal: null, error }));
-      child.once('exit', (code, signal) => resolve({ code, signal, error: undefined }));
-    });
+    const exit = await exitOf(child);
+    const { code, signal } = exit;
     await this.#readControl();
     const { failure } = this.#state;
-    const why = error
-      ? `failed to start (${error.message})`
-      : (failure?.why ?? (signal === null ? `ended with code ${code}` : `was killed by ${signal}`));
+    const why = describeExit(exit, failure?.why);
     const byItself = code === 0 && failure === undefined;
     this.#state = { state: 'ended', itself: byItself, replaced: this.replaced };
     const crashed = failure?.blocked === true || (signal === null ? code !== 0 : FAULTS.has(signal));

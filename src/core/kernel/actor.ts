@@ -1,13 +1,11 @@
 /** The only file that creates actors: a mailbox and a loop of turns around a `receive` function, with a supervisor and inspection. */
-import type { SnapshotFrom } from 'xstate';
-import { type RestartPolicy, supervisorMachine } from '../../../machines/supervisor.ts';
 import type { Mail, Mailbox } from '../messages/mailbox.ts';
 import { messageOf } from '../protocol/json.ts';
 import type { ActorSystem } from './actor-system.ts';
 import type { Actor, ActorIdentity, AfterTurn, Behaviour } from './behaviour.ts';
 import { currentTurn, type Turn } from './current-turn.ts';
 import type { ActorKind, Charted, Facts, LiveRecord, Waits } from './inspection/records.ts';
-import { initial, stepMachine } from './step-machine.ts';
+import { type RestartPolicy, Restarts } from './restarts.ts';
 
 export type { ActorSystem } from './actor-system.ts';
 export type { Actor, ActorIdentity, AfterTurn, Behaviour } from './behaviour.ts';
@@ -21,14 +19,6 @@ interface Due<M> {
 
 const nothing = (): void => {};
 const DEFAULT_POLICY: RestartPolicy = { restarts: 3, windowMs: 5_000 };
-
-/**
- * Loads what the first crash of an actor needs. A server of many connections calls it while it is idle: when no file descriptor is
- * left, nothing more can be loaded.
- */
-export function prepareSupervision(): void {
-  initial(supervisorMachine, DEFAULT_POLICY);
-}
 
 /**
  * Creates and starts an actor: one turn at a time, in the order in which its messages arrive.
@@ -52,7 +42,8 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, Turn, LiveRecord 
   readonly #system: ActorSystem;
   readonly #behaviour: Behaviour<M>;
   #status: 'live' | 'quarantined' | 'stopped' = 'live';
-  #supervisor: SnapshotFrom<typeof supervisorMachine> | undefined;
+  /** Undefined until it crashes. */
+  #restarts: Restarts | undefined;
   /** The message of the current turn. */
   #turn: M | undefined;
   /** Messages that arrived during a turn, the oldest first. Most actors never need it. */
@@ -195,9 +186,8 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, Turn, LiveRecord 
 
   #crash(mail: M, error: unknown): void {
     const { clock, inspection, quarantine } = this.#system;
-    const before = this.#supervisor ?? initial(supervisorMachine, this.#behaviour.policy ?? DEFAULT_POLICY);
-    this.#supervisor = stepMachine(supervisorMachine, before, { type: 'crash', at: clock.now() }) ?? before;
-    if (this.#supervisor.value === 'quarantined' && this.#status === 'live') {
+    this.#restarts ??= new Restarts(this.#behaviour.policy ?? DEFAULT_POLICY);
+    if (!this.#restarts.crashed(clock.now()) && this.#status === 'live') {
       this.#status = 'quarantined';
       quarantine.add(this.address, this.kind, messageOf(error), () => this.#release());
     }
@@ -210,7 +200,7 @@ class Spawned<M extends Mail> implements Actor<M>, Mailbox<M>, Turn, LiveRecord 
   #release(): void {
     if (this.#status !== 'quarantined') return;
     this.#status = 'live';
-    this.#supervisor = undefined;
+    this.#restarts = undefined;
     if (this.#system.inspection.on) this.reportState();
   }
 

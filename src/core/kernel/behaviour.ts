@@ -1,7 +1,7 @@
 /** The behaviour of an actor: how it processes messages and crashes. Types only. */
-import type { RestartPolicy } from '../../../machines/supervisor.ts';
 import type { Mail, Mailbox } from '../messages/mailbox.ts';
 import type { ActorKind, Charted, Facts, Waits } from './inspection/records.ts';
+import type { RestartPolicy } from './restarts.ts';
 
 /** The identity of an actor. */
 export interface ActorIdentity {

@@ -1,10 +1,11 @@
 /**
- * Locates this package's own code: TypeScript below `src`, or bundles below `dist/lib`, where a file's own location is
- * meaningless.
+ * Locates this package's own code, and starts its threads: TypeScript below `src`, or bundles below `dist/lib`, where a file's own
+ * location is meaningless.
  */
 import { createRequire } from 'node:module';
 import { extname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { Worker, type WorkerOptions } from 'node:worker_threads';
 
 /** The URL of the directory that contains the code. */
 export const OWN = new URL('../../', import.meta.url).href;
@@ -15,10 +16,26 @@ export const EXTENSION = extname(import.meta.url);
 /**
  * The URL of a file that is started or loaded by name instead of by an import.
  * @param path below `src`, without extension; `bundle.ts` lists the files
- * @example new Worker(ownFile('features/sqlite/sqlite-worker'));
+ * @example ownFile('features/discovery/inherit')
  */
 export function ownFile(path: string): URL {
   return new URL(`./${path}${EXTENSION}`, OWN);
+}
+
+/**
+ * Starts a thread of this package. From the sources, where a thread of Node 20 does not inherit the TypeScript loader of the process,
+ * the thread registers one itself.
+ *
+ * @param path below `src`, without extension; `bundle.ts` lists the files
+ * @param options without `execArgv`: what the process preloads, and the arguments of the program, are not for the thread
+ * @example startThread('features/sqlite/sqlite-worker', { name: 'troupe store', workerData })
+ */
+export function startThread(path: string, options: Omit<WorkerOptions, 'execArgv' | 'eval'>): Worker {
+  const url = ownFile(path);
+  if (EXTENSION !== '.ts') return new Worker(url, { ...options, execArgv: [] });
+  const loader = pathToFileURL(manifests().resolve('tsx/esm/api'));
+  const start = `import('${loader}').then((tsx) => { tsx.default.register(); return import('${url.href}'); });`;
+  return new Worker(start, { ...options, execArgv: [], eval: true });
 }
 
 /** The path of the command. Its file in the build is named by `package.json`, and its folder says that it is CommonJS. */

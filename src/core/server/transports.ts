@@ -2,7 +2,6 @@
 
 import { idIn } from '../codec/inbound/parse.ts';
 import type { Outbound } from '../codec/outbound/outbound.ts';
-import { prepareSupervision } from '../kernel/actor.ts';
 import { type Clock, systemClock, type Timer, within } from '../kernel/clock.ts';
 import { randomId } from '../kernel/random-id.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
@@ -101,10 +100,7 @@ export class OpenTransports {
     if (!this.#started) for (const feature of features) feature.started?.();
     this.#started = true;
     server.send({ type: 'started' });
-    this.#preload ??= systemClock.after(PRELOAD_MS, () => {
-      void preloadAjv();
-      if (!this.#ownsProcess) prepareSupervision();
-    });
+    this.#preload ??= systemClock.after(PRELOAD_MS, () => void preloadAjv());
   }
 
   /** The clients of the first open transport whose clients the operating system has authenticated. */

@@ -2,11 +2,10 @@
 
 import type { AnyEventObject } from 'xstate';
 import type { HandleLifeEvent } from '../../../machines/handle.ts';
-import { supervisorMachine } from '../../../machines/supervisor.ts';
 import type { Context } from '../../core/execution/context.ts';
 import { pathOf } from '../../core/kernel/charts/paths.ts';
 import { isoOf } from '../../core/kernel/clock.ts';
-import { initial, stepMachine } from '../../core/kernel/step-machine.ts';
+import { Restarts } from '../../core/kernel/restarts.ts';
 import { heapBytes } from '../../core/protocol/heap.ts';
 import { StoreError, type Write } from '../../core/store/store.ts';
 import { type ActivatedFrom, Activation, bytesOf } from './activation.ts';
@@ -29,9 +28,8 @@ import { TooLarge } from './serializable.ts';
 import { type Moved, TurnLoop, type TurnLoopOwner } from './turn-loop.ts';
 
 /** Tolerated crashes, in addition to those of an event that is tried twice. */
-const RESTARTS = { restarts: 3, windowMs: 10_000 };
-const CRASHES = RESTARTS.restarts + 1;
-const NO_CRASHES = initial(supervisorMachine, RESTARTS);
+const POLICY = { restarts: 3, windowMs: 10_000 };
+const CRASHES = POLICY.restarts + 1;
 /** Number of attempts for an event that crashes its instance. */
 const ATTEMPTS = 2;
 
@@ -48,7 +46,8 @@ export class Instance implements TurnLoopOwner {
   /** The courses of the calls that wait for an answer of their client. */
   readonly #courses = new Set<{ course: HandleCourse }>();
   #lastUsed: number;
-  #supervisor = NO_CRASHES;
+  /** Undefined until it crashes. */
+  #restarts: Restarts | undefined;
 
   constructor(entry: HandleRecord, host: InstanceServices) {
     this.entry = entry;
@@ -297,9 +296,8 @@ export class Instance implements TurnLoopOwner {
 
   crashed(events: readonly AnyEventObject[], error: unknown): void {
     const { clock, inspection } = this.#host;
-    const crash = { type: 'crash', at: clock.now() } as const;
-    this.#supervisor = stepMachine(supervisorMachine, this.#supervisor, crash) ?? this.#supervisor;
-    const quarantined = this.#supervisor.matches('quarantined');
+    this.#restarts ??= new Restarts(POLICY);
+    const quarantined = !this.#restarts.crashed(clock.now());
     const mail = events.map(({ type }) => type).join(', ') || 'its start';
     if (inspection.on)
       inspection.record({ type: 'crashed', actor: handleAddress(this.entry), mail, error, quarantined });

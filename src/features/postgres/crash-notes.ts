@@ -1,8 +1,8 @@
 /** The marks of processes that ended themselves during an event, which all processes of a store read. */
 import type { Worker } from 'node:worker_threads';
+import { startThread } from '../../core/kernel/package-files.ts';
 import { SharedMark } from '../../core/store/shared-mark.ts';
 import type { EndedMark, Notes } from '../../core/store/store.ts';
-import { startStoreThread } from '../../core/store/store-thread.ts';
 import { fromColumnText, toColumnText } from './column-text.ts';
 import type { PostgresAddress } from './postgres-address.ts';
 import type { AskReader } from './postgres-reads.ts';
@@ -77,7 +77,7 @@ export class CrashNotes implements Notes {
   /** Only a server with machines needs the thread. */
   #start(): void {
     const start: CrashNoteStart = { url: this.#address.url, schema: this.#schema, shared: this.#mark.shared };
-    this.#thread = startStoreThread('features/postgres/crash-note-thread', 'troupe crash note', start);
+    this.#thread = startThread('features/postgres/crash-note-thread', { name: 'troupe crash note', workerData: start });
     // Without the thread, crashes are not counted.
     this.#thread.on('error', () => process.off('exit', this.#onExit));
     this.#thread.unref();

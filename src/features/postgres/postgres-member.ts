@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Worker } from 'node:worker_threads';
 import { systemClock } from '../../core/kernel/clock.ts';
+import { startThread } from '../../core/kernel/package-files.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import type { Member, MemberEvents, Peer } from '../../core/store/membership.ts';
 import { StoreError } from '../../core/store/store.ts';
-import { startStoreThread } from '../../core/store/store-thread.ts';
 import { type BeatStart, type FromBeat, SHARED, type ToBeat } from './beat-protocol.ts';
 import {
   BEAT_MS,
@@ -194,7 +194,7 @@ export class PostgresMember implements Member {
   async #beat(self: { readonly address: string; readonly version: string }): Promise<void> {
     const { address, schema, joinMs } = this.#seat;
     const start: BeatStart = { ...self, url: address.url, schema, node: this.id, joinMs, shared: this.#shared };
-    const thread = startStoreThread('features/postgres/beat-thread', 'troupe member', start);
+    const thread = startThread('features/postgres/beat-thread', { name: 'troupe member', workerData: start });
     this.#thread = thread;
     await new Promise<void>((joined, refused) => {
       const late = systemClock.after(joinMs + ANSWER_MS + REPORT_MS, () =>

@@ -1,6 +1,8 @@
 /** The server's side of the store's thread: starts it, sends it queries, and restarts it after a crash. */
 import type { Worker } from 'node:worker_threads';
 import { SlicedQueue, systemClock, type Timer } from '../../core/kernel/clock.ts';
+import { startThread } from '../../core/kernel/package-files.ts';
+import { type RestartPolicy, Restarts } from '../../core/kernel/restarts.ts';
 import {
   isChange,
   type QueryType,
@@ -9,7 +11,6 @@ import {
   type StoreFault,
   type StoreHost,
 } from '../../core/store/store.ts';
-import { startStoreThread } from '../../core/store/store-thread.ts';
 import { EndedCalls, FEW_WAITING, refusedBy } from '../../core/store/waiting-calls.ts';
 import { lengthOf } from '../../core/store/writes.ts';
 import type { SqliteOptions } from './sqlite-options.ts';
@@ -36,11 +37,8 @@ interface PendingQuery {
  */
 type State = 'opening' | 'open' | 'reopening' | 'failed' | 'closed';
 
-/** This many failures within this many milliseconds make the store read-only. */
-const MAX_DEATHS = 5;
-const WITHIN_MS = 60_000;
-/** Milliseconds until the restart after the first failure; doubles after each. */
-const BACK_OFF_MS = 100;
+/** One more failure makes the store read-only. */
+const POLICY: RestartPolicy = { restarts: 4, windowMs: 60_000, backOff: { fromMs: 100, toMs: 60_000 } };
 
 /**
  * With this many pending queries a second message goes to the thread before it has answered the first. Fewer queries
@@ -83,9 +81,8 @@ export class StoreThread {
   #inThread = 0;
   /** Turns of the event loop until the next message; 0 if none is scheduled. */
   #turns = 0;
-  readonly #deaths: number[] = [];
+  readonly #restarts = new Restarts(POLICY);
   #lateness: Timer | undefined;
-  #restart: Timer | undefined;
   #why = '';
   /** The device and inode of the file, once it was open. */
   #database: string | undefined;
@@ -138,7 +135,7 @@ export class StoreThread {
     const wasOpen = this.#state === 'open';
     const last = wasOpen ? this.ask({ type: 'close' }).catch(() => {}) : undefined;
     this.#state = 'closed';
-    this.#restart?.cancel();
+    this.#restarts.stop();
     this.#post();
     if (!wasOpen) this.#rejectAll('closed', this.#closed());
     await last;
@@ -171,7 +168,7 @@ export class StoreThread {
       ...{ path: this.#path, options: this.#options, snapshot: this.#snapshot },
       ...{ readOnly: this.#readOnly, database: this.#database },
     };
-    const worker = startStoreThread('features/sqlite/sqlite-worker', 'troupe store', start);
+    const worker = startThread('features/sqlite/sqlite-worker', { name: 'troupe store', workerData: start });
     this.#worker = worker;
     let over = false;
     let gone: () => void = () => {};
@@ -261,20 +258,15 @@ export class StoreThread {
     if (this.#state === 'closed' || this.#state === 'failed') return;
     if (this.#state === 'opening' || this.#readOnly) return this.#giveUp(fault, message);
     this.#state = 'reopening';
-    const now = this.#host.clock.now();
-    this.#deaths.push(now);
-    while (this.#deaths[0] !== undefined && this.#deaths[0] <= now - WITHIN_MS) this.#deaths.shift();
-    const deaths = this.#deaths.length;
-    if (deaths >= MAX_DEATHS) {
-      this.#why = `${this.#path} is read-only after ${deaths} failures in a minute: ${message}. Check its disk, then restart this process`;
+    const delayMs = this.#restarts.restart(this.#host.clock, () => this.#start());
+    if (delayMs === undefined) {
+      this.#why = `${this.#path} is read-only after ${this.#restarts.crashes} failures in a minute: ${message}. Check its disk, then restart this process`;
       this.#host.log('error', this.#why);
       this.#readOnly = true;
       this.#rejectAll('failed', this.#why);
       return this.#start();
     }
-    const wait = BACK_OFF_MS * 2 ** (deaths - 1);
-    this.#host.log('error', `${message}; the store reopens the file in ${wait} ms`);
-    this.#restart = this.#host.clock.after(wait, () => this.#start());
+    this.#host.log('error', `${message}; the store reopens the file in ${delayMs} ms`);
   }
 
   #giveUp(fault: StoreFault, message: string): void {

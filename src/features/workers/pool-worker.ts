@@ -6,11 +6,11 @@ import type { Worker } from 'node:worker_threads';
 import { type PoolWorkerEvent, poolWorkerMachine } from '../../../machines/pool-worker.ts';
 import type { Context } from '../../core/execution/context.ts';
 import type { Clock, Timer } from '../../core/kernel/clock.ts';
+import { startThread } from '../../core/kernel/package-files.ts';
 import { step } from '../../core/kernel/step.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import type { ThreadSource } from '../../core/registry/define.ts';
 import type { PoolMail, ThreadMail, TransferredResult } from './pool-protocol.ts';
-import { startThread } from './start-thread.ts';
 import { decodeResult, encodeError, encodeResult } from './transfer.ts';
 
 export interface PoolCall {
@@ -50,7 +50,7 @@ export class PoolWorker {
   constructor(options: PoolWorkerOptions) {
     this.#options = options;
     // Its output goes to stderr: stdout may belong to the protocol.
-    const worker = startThread('pool-thread', { name: 'troupe cpu', stdout: true });
+    const worker = startThread('features/workers/pool-thread', { name: 'troupe cpu', stdout: true });
     worker.stdout.on('data', (chunk: Uint8Array) => void process.stderr.write(chunk));
     worker.on('message', (mail: ThreadMail) => this.#hear(mail));
     worker.on('error', (error) => {

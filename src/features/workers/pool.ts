@@ -2,11 +2,9 @@
  * The threads for tools that compute for long (`cpu`): bounded in number. A thread whose call exceeds its deadline is
  * terminated, and every call gets a response.
  */
-import type { SnapshotFrom } from 'xstate';
-import { supervisorMachine } from '../../../machines/supervisor.ts';
 import type { Context } from '../../core/execution/context.ts';
 import type { ActorSystem } from '../../core/kernel/actor-system.ts';
-import { initial, stepMachine } from '../../core/kernel/step-machine.ts';
+import { Restarts } from '../../core/kernel/restarts.ts';
 import { ErrorCode, ProtocolError, ToolError } from '../../core/protocol/errors.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import type { ThreadSource } from '../../core/registry/define.ts';
@@ -24,14 +22,12 @@ export type ThreadRunner = (label: string, source: ThreadSource) => (args: unkno
 /** A tool whose threads crash is quarantined; other tools continue. */
 const POLICY = { restarts: 3, windowMs: 5_000 };
 
-type Supervisor = SnapshotFrom<typeof supervisorMachine>;
-
 export class Pool {
   readonly #options: PoolOptions;
   readonly #threads = new Set<PoolWorker>();
   readonly #queue: PoolCall[] = [];
-  /** Supervisors of the tools whose threads have crashed. At most one for each registered tool. */
-  readonly #supervisors = new Map<string, Supervisor>();
+  /** The tools whose threads have crashed. At most one for each registered tool. */
+  readonly #restarts = new Map<string, Restarts>();
   readonly #modules = new Set<string>();
   /** Incremented when a module is registered again: threads that loaded the old module take no further calls. */
   #generation = 0;
@@ -67,7 +63,7 @@ export class Pool {
   #run({ label, source, args, ctx }: Pick<PoolCall, 'label' | 'source' | 'args' | 'ctx'>): Promise<unknown> {
     const { maxCpuQueue, cpuThreads } = this.#options.limits;
     ctx.signal.throwIfAborted();
-    if (this.#supervisors.get(label)?.value === 'quarantined')
+    if (this.#restarts.get(label)?.quarantined)
       throw new ToolError(`${label} crashed its threads too often and is quarantined: the operator can release it`);
     if (this.#ended) throw new Error('the server has stopped');
     if (this.#queue.length >= maxCpuQueue) {
@@ -140,10 +136,9 @@ export class Pool {
     const { clock, quarantine } = this.#options.system;
     // Its executor logs the error.
     reject(new Error(`${label} crashed the thread that it ran in: ${why}`));
-    const before = this.#supervisors.get(label) ?? initial(supervisorMachine, POLICY);
-    const now = stepMachine(supervisorMachine, before, { type: 'crash', at: clock.now() }) ?? before;
-    this.#supervisors.set(label, now);
-    if (now.value !== 'quarantined' || before.value === 'quarantined') return;
-    quarantine.add(`cpu/${label}`, 'executor', why, () => void this.#supervisors.delete(label));
+    const restarts = this.#restarts.get(label) ?? new Restarts(POLICY);
+    this.#restarts.set(label, restarts);
+    if (restarts.quarantined || restarts.crashed(clock.now())) return;
+    quarantine.add(`cpu/${label}`, 'executor', why, () => void this.#restarts.delete(label));
   }
 }

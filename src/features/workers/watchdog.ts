@@ -3,12 +3,11 @@
  */
 import { url as inspectorUrl } from 'node:inspector';
 import type { Worker } from 'node:worker_threads';
-import type { SnapshotFrom } from 'xstate';
-import { supervisorMachine } from '../../../machines/supervisor.ts';
 import { systemClock, type Timer } from '../../core/kernel/clock.ts';
 import { processWide } from '../../core/kernel/global-registry.ts';
 import { errorFields, type RuntimeLog } from '../../core/kernel/operator-log.ts';
-import { initial, stepMachine } from '../../core/kernel/step-machine.ts';
+import { startThread } from '../../core/kernel/package-files.ts';
+import { Restarts } from '../../core/kernel/restarts.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import {
   type Blocked,
@@ -21,7 +20,6 @@ import {
 } from './blocked.ts';
 import { poison } from './poison-calls.ts';
 import { holdSignals } from './stall-probe.ts';
-import { startThread } from './start-thread.ts';
 import type { WatchdogOption } from './watchdog-option.ts';
 
 export interface WatchdogOptions extends WatchdogOption {
@@ -85,9 +83,7 @@ class ProcessWatchdog implements Watchdog {
   #worker: Worker | undefined;
   #beating: Timer | undefined;
   #stopped = false;
-  /** Undefined until the thread exits for the first time. */
-  #supervisor: SnapshotFrom<typeof supervisorMachine> | undefined;
-  #starting: Timer | undefined;
+  readonly #restarts = new Restarts(POLICY);
   /** Time of the last log line of each element, and the number of stalls since. */
   readonly #quiet = new Map<string, { readonly since: number; unreported: number }>();
 
@@ -100,7 +96,7 @@ class ProcessWatchdog implements Watchdog {
   stop(): void {
     this.#stopped = true;
     this.#beating?.cancel();
-    this.#starting?.cancel();
+    this.#restarts.stop();
     void this.#worker?.terminate();
   }
 
@@ -129,32 +125,21 @@ class ProcessWatchdog implements Watchdog {
       record,
       notes: [...marks.markers],
     };
-    const worker = startThread('watchdog-thread', { workerData: data, name: 'troupe watchdog' });
+    const worker = startThread('features/workers/watchdog-thread', { workerData: data, name: 'troupe watchdog' });
     worker.on('message', ({ blocked }: BlockOver) => this.#over(blocked));
     worker.on('error', (error) =>
       this.#options.log('error', `the watchdog failed: ${messageOf(error)}`, errorFields('blocked', error)),
     );
-    worker.on('exit', () => this.#again());
+    worker.on('exit', () => this.#ended());
     // Last, because adding a message listener refs the worker again.
     worker.unref();
     this.#worker = worker;
   }
 
-  #again(): void {
-    if (this.#stopped) return;
-    const crash = { type: 'crash', at: systemClock.now() } as const;
-    const before = this.#supervisor ?? initial(supervisorMachine, POLICY);
-    const supervisor = stepMachine(supervisorMachine, before, crash) ?? before;
-    this.#supervisor = supervisor;
-    if (supervisor.value === 'quarantined')
-      return this.#options.log(
-        'error',
-        'the watchdog failed too often and was stopped: the event loop is no longer watched',
-        { event: 'blocked' },
-      );
-    this.#starting = systemClock.after(supervisor.context.delayMs, () => {
-      this.#supervisor = stepMachine(supervisorMachine, supervisor, { type: 'waited' }) ?? supervisor;
-      this.#start();
+  #ended(): void {
+    if (this.#stopped || this.#restarts.restart(systemClock, () => this.#start()) !== undefined) return;
+    this.#options.log('error', 'the watchdog failed too often and was stopped: the event loop is no longer watched', {
+      event: 'blocked',
     });
   }
 

@@ -1,10 +1,9 @@
 /** Actors that crash again and again: quarantined alone, shown to the operator, released by one. */
 import * as assert from 'uvu/assert';
-import { initialTransition, transition } from 'xstate';
-import { type RestartPolicy, supervisorMachine } from '../../../machines/supervisor.ts';
 import { spawn } from '../../../src/core/kernel/actor.ts';
 import { createActorSystem } from '../../../src/core/kernel/actor-system.ts';
 import type { InspectionRecord } from '../../../src/core/kernel/inspection/records.ts';
+import type { RestartPolicy } from '../../../src/core/kernel/restarts.ts';
 import { SimulatedClock } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 
@@ -78,22 +77,4 @@ test('an actor that stops itself tells no state after it is gone', () => {
   const { actor } = worker(at, 'brief');
   actor.mailbox.send({ type: 'stop' });
   assert.is(records.at(-1)?.type, 'gone');
-});
-
-test('a policy with a back-off waits longer after each crash, and no longer than its most', () => {
-  const policy = { restarts: 6, windowMs: 60_000, backOff: { fromMs: 100, toMs: 1_000 } };
-  let [snapshot] = initialTransition(supervisorMachine, policy);
-  const delays: number[] = [];
-  for (let crash = 0; crash < 6; crash += 1) {
-    [snapshot] = transition(supervisorMachine, snapshot, { type: 'crash', at: crash * 1_000 });
-    assert.is(snapshot.value, 'waiting');
-    delays.push(snapshot.context.delayMs);
-    [snapshot] = transition(supervisorMachine, snapshot, { type: 'waited' });
-    assert.is(snapshot.value, 'tolerating');
-  }
-  assert.equal(delays, [100, 200, 400, 800, 1_000, 1_000]);
-  [snapshot] = transition(supervisorMachine, snapshot, { type: 'crash', at: 7_000 });
-  assert.is(snapshot.value, 'quarantined');
-  [snapshot] = transition(supervisorMachine, snapshot, { type: 'release' });
-  assert.is(snapshot.value, 'tolerating');
 });

@@ -3,9 +3,9 @@ import { readdirSync } from 'node:fs';
 import * as assert from 'uvu/assert';
 import { type AnyMachineSnapshot, initialTransition, transition } from 'xstate';
 import { Chart, type ChartState } from '../../../machines/chart/chart.ts';
+import { connectionMachine } from '../../../machines/connection.ts';
 import { emitterMachine } from '../../../machines/emitter.ts';
 import { handleMachine } from '../../../machines/handle.ts';
-import { supervisorMachine } from '../../../machines/supervisor.ts';
 import { nodesOf, readChart } from '../../../src/core/kernel/charts/chart.ts';
 import { pathOf } from '../../../src/core/kernel/charts/paths.ts';
 import { Inspection } from '../../../src/core/kernel/inspection/inspection.ts';
@@ -102,11 +102,15 @@ test('a path that the chart does not have is an error that names the states that
 });
 
 test('the steps of a chart with context depend on its context', () => {
-  const policy = { restarts: 1, windowMs: 1_000 };
-  const once = stepMachine(supervisorMachine, initial(supervisorMachine, policy), { type: 'crash', at: 0 });
-  assert.is(once?.value, 'tolerating');
-  assert.is(once && stepMachine(supervisorMachine, once, { type: 'crash', at: 2_000 })?.value, 'tolerating');
-  assert.is(once && stepMachine(supervisorMachine, once, { type: 'crash', at: 1 })?.value, 'quarantined');
+  const options = { attempts: 1, backOff: { fromMs: 500, toMs: 30_000 }, suspendMs: 60_000, stableMs: 60_000 };
+  const events = [{ type: 'need' }, { type: 'opened', era: 'legacy' }, { type: 'negotiated', at: 0 }] as const;
+  const ready = events.reduce(
+    (state, event) => stepMachine(connectionMachine, state, event) ?? state,
+    initial(connectionMachine, options),
+  );
+  const lost = (at: number) => stepMachine(connectionMachine, ready, { type: 'gone', at, jitter: 0 })?.value;
+  assert.is(lost(1), 'suspended');
+  assert.is(lost(60_000), 'backingOff');
 });
 
 test('an inspection records each step with its transitions, and an event that no state handles', () => {
