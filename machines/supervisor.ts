@@ -1,8 +1,8 @@
-/** What follows a crash of a part: it goes on, it starts again after a delay, or it is quarantined. Pure. */
+/** The supervisor of a part that may crash: the part continues, starts again after a delay, or is quarantined. Pure. */
 import { Chart } from './chart/chart.ts';
 
 export type SupervisorEvent =
-  /** The part crashed, and goes on at once. */
+  /** The part crashed, and continues at once. */
   | { type: 'crash' }
   /** The part crashed, and starts again after a delay. */
   | { type: 'delay' }

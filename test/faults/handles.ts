@@ -129,9 +129,9 @@ export const HANDLES: readonly BrokenBuild[] = [
   {
     id: 'R-16',
     test: 'test/features/machines/crashes.test.ts',
-    in: 'RESTARTS',
-    find: 'const RESTARTS = { restarts: 3, windowMs: 10_000 };',
-    replace: 'const RESTARTS = { restarts: 30, windowMs: 10_000 };',
+    in: 'instance.actor.ts: POLICY',
+    find: 'const POLICY = { restarts: 3, windowMs: 10_000 };',
+    replace: 'const POLICY = { restarts: 30, windowMs: 10_000 };',
     why: 'a handle that crashes repeatedly is never quarantined',
   },
   {

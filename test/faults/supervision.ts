@@ -110,7 +110,7 @@ export const SUPERVISION: readonly BrokenBuild[] = [
     id: 'R-16',
     test: 'test/features/workers/pool.test.ts',
     in: 'Pool.#run',
-    find: "if (this.#supervisors.get(label)?.value === 'quarantined')",
+    find: 'if (this.#restarts.get(label)?.quarantined)',
     replace: "if (label === '')",
     why: 'a tool that kills its threads runs without a limit',
   },

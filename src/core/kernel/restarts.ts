@@ -35,7 +35,7 @@ export class Restarts {
   }
 
   /**
-   * Records a crash of a part that goes on at once.
+   * Records a crash of a part that continues at once.
    *
    * @param at the time of a clock, in milliseconds
    * @returns false if the part crashed more often than its policy tolerates
@@ -54,6 +54,7 @@ export class Restarts {
     if (!this.#record(clock.now(), 'delay')) return undefined;
     const { backOff = { fromMs: 0, toMs: 0 } } = this.#policy;
     const delayMs = delayAfter(backOff, this.#crashes.length);
+    this.stop();
     this.#timer = clock.after(delayMs, () => {
       this.#take('waited');
       start();

@@ -40,7 +40,7 @@ test('crashes that are further apart than the window do not count', async () => 
   assert.is(started.length, 20);
 });
 
-test('a part without a delay goes on at once, as often as its policy tolerates', () => {
+test('a part without a delay continues at once, as often as its policy tolerates', () => {
   const restarts = new Restarts({ restarts: 1, windowMs: 1_000 });
   assert.is(restarts.crashed(0), true);
   assert.is(restarts.crashed(2_000), true, 'the first crash is too long ago');

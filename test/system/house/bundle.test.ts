@@ -130,11 +130,12 @@ await server.listen(stdio());`,
     const { files, packages } = loadedBy(
       `
 import { createServer, stdio } from './index.js';
-let crashes = -1;
+let crashes;
 const options = { name: 'a', version: '1.0.0', log: () => {} };
-const instructions = { get() { crashes += 1; if (crashes > 0) throw new Error('as asked'); return 'Read me.'; } };
+const instructions = { get() { if (crashes === undefined) return 'Read me.'; crashes += 1; throw new Error('as asked'); } };
 const server = createServer(Object.defineProperty(options, 'instructions', instructions));
-process.on('exit', () => { if (crashes < 1) process.exitCode = 1; });
+crashes = 0;
+process.on('exit', () => { if (crashes === 0) process.exitCode = 1; });
 server.tool('echo', () => 'a');
 await server.listen(stdio());`,
       CLIENT,
@@ -210,7 +211,8 @@ await server.listen(stdio());`,
     assert.ok(required.length > 0);
     assert.equal(
       required.filter((from) => !isBuiltin(from)),
-      [],
+      // The picture of a chart needs it, which this process never draws.
+      ['xstate'],
     );
     const { files, packages } = load('command-attach.cjs');
     assert.not.ok(files.includes('index.cjs'));
@@ -227,7 +229,7 @@ await server.listen(stdio());`,
     assert.equal(heavyIn(loaded), []);
   });
 
-  test('the worker of troupe run loads no package, to the result of its first call', () => {
+  test('the two processes of troupe run load no package, to the result of the first call', () => {
     const folder = mkdtempSync(join(tmpdir(), 'troupe-bundle-'));
     try {
       const program = join(folder, 'server.mjs');
@@ -244,12 +246,12 @@ await server.listen(stdio());`,
       });
       assert.match(stdout, /"id":2,"result"/);
       const reports = stderr.match(/^\{"files".*$/gm) ?? [];
-      const worker = reports.find((report) => report.includes('command-worker'));
-      assert.ok(worker, stderr);
-      assert.equal(
-        Loaded.parse(JSON.parse(worker)).files.filter((file) => file.includes('node_modules')),
-        [],
-      );
+      assert.ok(reports.length === 2 && reports.some((report) => report.includes('command-worker')), stderr);
+      for (const report of reports)
+        assert.equal(
+          Loaded.parse(JSON.parse(report)).files.filter((file) => file.includes('node_modules')),
+          [],
+        );
     } finally {
       rmSync(folder, { recursive: true });
     }
