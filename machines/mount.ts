@@ -52,7 +52,7 @@ interface MountContext extends MountInput {
 }
 
 /** *expecting*: the upstream is listed when the client is there. *listing*: the upstream is being listed. *offering*: a catalogue is offered. *timed*: `due` ends the state after `context.delayMs`. */
-export type MountTag = 'expecting' | 'listing' | 'offering' | 'timed';
+type MountTag = 'expecting' | 'listing' | 'offering' | 'timed';
 
 /** The transitions of a listing that a change did not overtake. */
 const LISTED = { target: '#mount.offering.current', actions: 'noteListing' } as const;

@@ -29,7 +29,7 @@ export type NodeEvent =
   | { type: 'left' };
 
 /** *member*: the node has a seat. *claiming*: it claims its share of the cells. *ready*: it serves requests. *ended*: it joins no more. */
-export type NodeTag = 'member' | 'claiming' | 'ready' | 'ended';
+type NodeTag = 'member' | 'claiming' | 'ready' | 'ended';
 
 export const nodeMachine = new Chart<NodeEvent, NodeTag>({
   id: 'node',

@@ -18,7 +18,7 @@ export type PoolWorkerEvent =
   | { type: 'exit' };
 
 /** *free*: the thread can take a call. *aborted*: its call was aborted and has not ended. *handling*: the handler of its call runs. *ending*: it is being terminated. */
-export type PoolWorkerTag = 'free' | 'aborted' | 'handling' | 'ending';
+type PoolWorkerTag = 'free' | 'aborted' | 'handling' | 'ending';
 
 export const poolWorkerMachine = new Chart<PoolWorkerEvent, PoolWorkerTag>({
   id: 'pool-worker',

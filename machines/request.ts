@@ -18,7 +18,7 @@ export type RequestEvent =
   | { type: 'detach' };
 
 /** *settled*: nothing more is sent for the request. *detached*: its handler still runs, and counts against `maxRunning`. */
-export type RequestTag = 'settled' | 'detached';
+type RequestTag = 'settled' | 'detached';
 
 export const requestMachine = new Chart<RequestEvent, RequestTag>({
   id: 'request',

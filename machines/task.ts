@@ -16,7 +16,7 @@ export type TaskEvent =
   | { type: 'cancel' };
 
 /** As the specification names them. */
-export type TaskState = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
+type TaskState = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
 
 export const taskMachine = new Chart<TaskEvent, 'open', TaskState>({
   id: 'task',

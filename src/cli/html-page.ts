@@ -1,7 +1,7 @@
 /** Makes a page that is one file: its script and style are in it, and its policy allows these two by their hashes, and no request. */
 import { sha256 } from '../core/kernel/sha256.ts';
 
-export interface PageParts {
+interface PageParts {
   readonly title: string;
   readonly script: string;
   readonly style: string;

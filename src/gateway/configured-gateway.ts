@@ -18,7 +18,7 @@ interface GatewayServer {
   readonly mounts: Pick<MountRegistration, 'arrange'>;
 }
 
-export interface GatewayOptions {
+interface GatewayOptions {
   /** The path of the configuration. */
   readonly file: string;
   readonly server: GatewayServer;

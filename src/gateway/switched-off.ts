@@ -2,7 +2,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/protocol/json.ts';
 import { matches } from './mounts/names.ts';
 
-export interface SwitchedOff {
+interface SwitchedOff {
   /** The member that switches off the server; undefined if none does. */
   readonly by: string | undefined;
   /** Patterns of the names of tools. */

@@ -137,7 +137,7 @@ interface InspectedProgram extends Pick<Internals, 'inspection' | 'clock' | 'log
 }
 
 /** The connection that {@link openInspectorOn} shows. */
-export interface InspectedConnection extends ConnectedReach {
+interface InspectedConnection extends ConnectedReach {
   /** The lists of the server. */
   readonly listing: ClientListing;
 }

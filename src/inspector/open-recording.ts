@@ -10,7 +10,7 @@ import { newToken } from './http/token-guard.ts';
 import type { OpenInspector } from './open-inspector.ts';
 import { checkRecording } from './stream/recording.ts';
 
-export interface OpenRecordingOptions {
+interface OpenRecordingOptions {
   /** The port on 127.0.0.1; 0 for any free port. */
   readonly port: number;
   readonly clock: Clock;

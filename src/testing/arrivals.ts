@@ -4,7 +4,7 @@
  */
 
 /** The parameters of a wait. */
-export interface Deadline {
+interface Deadline {
   /** The expected arrival, which ends the sentence "waited 5000 ms for …". */
   readonly what: string;
   /** Milliseconds of real time, whatever the server's clock is, because this limits the test itself. */

@@ -3,7 +3,7 @@ import type { Channel, ChannelHost, OutgoingMessage } from '../client/channels/c
 import type { JsonObject } from '../core/protocol/json.ts';
 
 /** The wire of the test client, as this channel uses it. */
-export interface SharedWire {
+interface SharedWire {
   /** Sends a text, and records it. @throws {Error} if the connection is closed */
   raw(text: string): void;
 }

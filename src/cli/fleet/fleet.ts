@@ -24,7 +24,7 @@ const NO_PROCESS = '{"ready":false,"reasons":["no process"]}';
 /** The exit code once every node is parked: "internal software error" of sysexits(3). */
 const GAVE_UP = 70;
 
-export interface FleetOptions {
+interface FleetOptions {
   /** The number of nodes. */
   readonly nodes: number;
   /** The arguments of `troupe` for each node. */

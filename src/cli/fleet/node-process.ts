@@ -19,7 +19,7 @@ const BUSY_MS = 200;
 /** Maximum time in milliseconds for the metrics of a node. */
 const METRICS_MS = 2_000;
 
-export interface NodeProcessOptions {
+interface NodeProcessOptions {
   /** The module that the process runs, and its arguments. */
   readonly module: string;
   readonly args: readonly string[];
@@ -31,11 +31,11 @@ export interface NodeProcessOptions {
   readonly clock?: Clock;
 }
 
-export type Ready = Extract<NodeReport, { type: 'ready' }>;
-export type NodeMetrics = Extract<NodeReport, { type: 'metrics' }>;
+type Ready = Extract<NodeReport, { type: 'ready' }>;
+type NodeMetrics = Extract<NodeReport, { type: 'metrics' }>;
 
 /** The end of a node process. */
-export interface NodeEnding {
+interface NodeEnding {
   readonly code: number | null;
   /** A description such as `was killed by SIGKILL`. */
   readonly why: string;

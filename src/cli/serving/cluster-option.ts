@@ -30,7 +30,7 @@ export interface ClusterValues {
 }
 
 /** The place of a process among those of one `troupe serve --nodes`, from 0, and the number of its predecessors. */
-export interface FleetPlace {
+interface FleetPlace {
   readonly index: number;
   readonly generation: number;
 }

@@ -21,7 +21,7 @@ const MAX_BYTES = 1_048_576;
 const MAX_SHOWN = 20;
 
 /** The variables of a file, and those of the environment. */
-export interface EnvFile {
+interface EnvFile {
   /** The environment with the variables that it lacked. */
   readonly env: Environment;
   /** Sets these variables for the program, and says on stderr which they are, never their values. */

@@ -21,7 +21,7 @@ export interface InspectorAddress {
 /** Maximum time in milliseconds that a server waits for the inspector and the recording: the file may be a pipe without a reader. */
 const OPEN_MS = 2_000;
 
-export interface InspectOptions extends Inspecting {
+interface InspectOptions extends Inspecting {
   readonly command: string;
   /** The served file or directory. */
   readonly target: string;

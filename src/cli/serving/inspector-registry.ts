@@ -9,7 +9,7 @@ import type { Environment } from '../command-io.ts';
 import { runtimeDirectory } from './runtime-directory.ts';
 
 /** An open inspector. */
-export interface RegisteredInspector {
+interface RegisteredInspector {
   readonly pid: number;
   /** Includes the token, which grants access to the inspector. */
   readonly url: string;

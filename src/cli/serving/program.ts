@@ -52,7 +52,7 @@ function readPackage(file: string): Readonly<Record<string, unknown>> {
 }
 
 /** The result of loading a program's entry module. */
-export type Started =
+type Started =
   /** The program has called `listen`; its module may still be loading. */
   | { readonly kind: 'listens'; readonly loaded: Promise<void> }
   /** The module exports a server that does not listen yet. */
@@ -68,7 +68,7 @@ export type Started =
  * @param listens settles when the program calls `listen`; its module may then never finish loading
  * @throws the error of the module, and {@link DefinitionError} for an export that is an invalid definition
  */
-export async function start(path: string, generation: number, listens: Promise<unknown>): Promise<Started> {
+async function start(path: string, generation: number, listens: Promise<unknown>): Promise<Started> {
   const loading = loadModule(path, generation);
   const exports = await Promise.race([loading, listens.then(() => undefined)]);
   if (!exports) {

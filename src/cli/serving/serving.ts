@@ -13,7 +13,7 @@ import { identityOf, startTarget, waitFor } from './program.ts';
 import { catchStrayErrors } from './stray-errors.ts';
 import type { Target } from './target.ts';
 
-export interface Serving {
+interface Serving {
   /** The command, for messages. */
   readonly command: string;
   /**

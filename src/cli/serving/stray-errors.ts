@@ -1,7 +1,7 @@
 /** Catches errors that a program throws from a timer or an unawaited promise while it starts. Node would print a stack and end the process. */
 import { systemClock } from '../../core/kernel/clock.ts';
 
-export interface StrayErrors {
+interface StrayErrors {
   /** Rejects with the first error. */
   readonly thrown: Promise<never>;
   /** Stops catching errors. */

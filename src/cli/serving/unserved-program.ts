@@ -9,7 +9,7 @@ import type { Target } from './target.ts';
 /** Maximum wait in milliseconds for a program without a wanted export to call `server.listen`. */
 const LISTEN_MS = 1_000;
 
-export interface UnservedProgram {
+interface UnservedProgram {
   readonly servers: readonly Server[];
   /** The exports, with the file and the name of each. */
   readonly exported: readonly (readonly [file: string, name: string, value: unknown])[];

@@ -259,7 +259,7 @@ export function entryText({ form }: Pick<ConfiguredClient, 'form'>, name: string
 }
 
 /** A change of a file, before it is made. */
-export interface ConfigChange {
+interface ConfigChange {
   readonly file: string;
   readonly text: string;
   /** The text of the file when it was read; undefined without one. */

@@ -78,7 +78,7 @@ function isReadable(key: string): boolean {
 }
 
 /** Parses a text. @returns undefined if it is not JSON */
-export function parsed(text: string): unknown {
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -9,7 +9,7 @@ import { ScannedMessage, scanMessages } from './scan.ts';
 import { failure, idKey, notification } from './shim-messages.ts';
 
 /** The handling of a line from the server. */
-export type Verdict =
+type Verdict =
   /** Sends it to the agent. */
   | 'pass'
   /** Sends {@link SessionReplay.replacement} to the agent. */
@@ -28,7 +28,7 @@ type ConnectionState =
   /** The server finishes its running requests. */
   | 'draining';
 
-export interface LostRequests {
+interface LostRequests {
   /** Errors and cancellations for the agent. */
   readonly toAgent: readonly string[];
   /** Requests for the next server. */

@@ -139,7 +139,7 @@ export class SharedServer {
  *
  * @throws {Error} if no directory exists that only this user can write to
  */
-export function defaultPath(file: string, args: readonly string[], env: Environment): string {
+function defaultPath(file: string, args: readonly string[], env: Environment): string {
   const name = hashOf([file, ...args]);
   if (isWindows) return `\\\\.\\pipe\\troupe-${userInfo().username}-${name}`;
   return join(runtimeDirectory(env), `${name}.sock`);

@@ -24,7 +24,7 @@ const RESTARTED = 'The server restarted before it answered. Retry only if runnin
 const ENDED = 'The server ended before it answered, and will not be restarted.';
 
 /** When to connect to a server again. */
-export interface ReconnectPolicy {
+interface ReconnectPolicy {
   /** An attempt to connect failed: resolves when the next may start. @throws {Error} to give up */
   failed(error: unknown): Promise<void>;
   /** A connection was lost after `livedMs` milliseconds: resolves when the next attempt may start. @param refusal why the server rejected the session, or empty @throws {Error} to give up */
@@ -33,7 +33,7 @@ export interface ReconnectPolicy {
   deadline(late: () => void): () => void;
 }
 
-export interface ShimOptions {
+interface ShimOptions {
   readonly input: Readable;
   readonly output: Writable;
   /** Connects to a server. @throws {Error} if that fails */

@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 
-export interface Exit {
+interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   /** The process failed to start. */
@@ -24,7 +24,7 @@ export function describeExit({ code, signal, error }: Exit, failure?: string): s
 }
 
 /** The signals that end a process that supervises others. */
-export type EndSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
+type EndSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
 
 /**
  * Handles the signals of a process that supervises others.

@@ -6,12 +6,12 @@ import type { ProcessState } from './process-state.ts';
 export const HEARTBEAT_MS = 2_000;
 
 /** Time limit in milliseconds for a stopped process (SIGSTOP): an operator may stop it for a moment to inspect it. */
-export const STOPPED_MS = 10_000;
+const STOPPED_MS = 10_000;
 
 /** The allowance beyond twice the watchdog's hard limit, in milliseconds. The watchdog itself waits twice that limit for native code. */
 const SLACK_MS = 10_000;
 
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   readonly clock: Clock;
   /** Sends a beat to the process. The caller passes the answer to {@link Heartbeat.answered}. */
   ask(): void;

@@ -5,7 +5,7 @@ import { HEARTBEAT_MS } from './heartbeat.ts';
 /** The silence before a probe is sent, and the time limit for its response, in milliseconds. */
 const SILENT_MS = 10_000;
 
-export interface ProbeOptions {
+interface ProbeOptions {
   readonly clock: Clock;
   /** True if the agent waits for a response and reads its input. */
   awaits(): boolean;

@@ -10,7 +10,7 @@ const BURST_MS = 10_000;
 /** The maximum number of characters of stray output that a report quotes. */
 const QUOTED = 80;
 
-export interface StrayOutputOptions {
+interface StrayOutputOptions {
   readonly clock: Clock;
   /** Prints a line on stderr. */
   say(line: string): void;

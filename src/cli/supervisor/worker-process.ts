@@ -30,7 +30,7 @@ const SESSION = [Date.now(), process.pid, process.hrtime.bigint(), Math.random()
 const FAULTS: ReadonlySet<string> = new Set(['SIGABRT', 'SIGSEGV', 'SIGBUS', 'SIGILL', 'SIGFPE', 'SIGTRAP', 'SIGSYS']);
 
 /** The inspector's address and the recording: one worker at a time owns them. */
-export interface SharedInspection {
+interface SharedInspection {
   /** The port that the first worker chose; later workers use it again. */
   port: number;
   readonly token: string;
@@ -40,7 +40,7 @@ export interface SharedInspection {
   released: Promise<unknown>;
 }
 
-export interface WorkerOptions {
+interface WorkerOptions {
   /** The arguments of node. */
   readonly command: readonly string[];
   /** Present if the server is inspected or recorded. */
@@ -49,7 +49,7 @@ export interface WorkerOptions {
 }
 
 /** The end of a worker. */
-export interface Ending {
+interface Ending {
   readonly code: number | null;
   /** The program has ended itself with code 0: the supervisor does not restart it. */
   readonly byItself: boolean;

@@ -22,7 +22,7 @@ export class Rejected extends Error {
   override readonly name = 'Rejected';
 }
 
-export interface FrameStreamOptions {
+interface FrameStreamOptions {
   /** The inspector's URL, with the token after the `#`. */
   readonly url: URL;
   /** The newest record that the viewer has. */

@@ -33,7 +33,7 @@ const KEYS: Readonly<Record<string, Key>> = {
 
 export type Key = 'quit' | 'sort' | 'up' | 'down' | 'page up' | 'page down';
 
-export interface TerminalOptions {
+interface TerminalOptions {
   readonly input: ReadStream;
   readonly output: WriteStream;
   pressed(key: Key): void;

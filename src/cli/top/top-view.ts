@@ -34,7 +34,7 @@ export const SORTS = ['tree', 'deadline', 'age', 'name'] as const;
 
 export type Sort = (typeof SORTS)[number];
 
-export interface ViewOptions {
+interface ViewOptions {
   /** The server's time, in milliseconds. */
   readonly now: number;
   readonly columns: number;

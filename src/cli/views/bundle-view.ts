@@ -3,7 +3,7 @@ import { basename, dirname, extname } from 'node:path';
 import { messageOf } from '../../core/protocol/json.ts';
 import { htmlPage } from '../html-page.ts';
 
-export interface BundledView {
+interface BundledView {
   readonly html: string;
   /** The paths of the author's files in the page. */
   readonly files: readonly string[];

@@ -10,7 +10,7 @@ interface Build {
   attempt: number;
 }
 
-export interface ViewBuildsOptions {
+interface ViewBuildsOptions {
   /** Receives the files of a view, whose changes lead to {@link ViewBuilds.changed}. */
   watch(file: string): void;
   /** A page has changed. */

@@ -147,7 +147,7 @@ function dataOf(mail: ResultMail | Ask | Notification): unknown {
 /**
  * The key of a notification that a newer one replaces: same request, list or resource. Logs and responses have no key.
  */
-export function coalescingKey(mail: ResultMail | Ask | Notification): string | undefined {
+function coalescingKey(mail: ResultMail | Ask | Notification): string | undefined {
   switch (mail.type) {
     case 'progress':
       return `progress ${typeof mail.token} ${mail.token}`;

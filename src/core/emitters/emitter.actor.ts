@@ -24,7 +24,7 @@ import { EmitterQueue, type EmitterQueueOptions } from './emitter-queue.ts';
 /** The initial snapshot. Snapshots are immutable, so all emitters share it. */
 const INITIAL = emitterMachine.initial;
 
-export interface EmitterOptions extends EmitterQueueOptions {
+interface EmitterOptions extends EmitterQueueOptions {
   readonly system: ActorSystem;
   readonly connection: ConnectionId;
   readonly outbound: Outbound;

@@ -28,7 +28,7 @@ export interface Execution<Call, Result> {
 }
 
 /** An author's executor: a replacement, or a function that wraps the default executor. */
-export type ExecutionOption<E> = E | ((inner: E) => E);
+type ExecutionOption<E> = E | ((inner: E) => E);
 
 /** True if a call may become a task: never; when it runs long and its client accepts tasks; or always. */
 export type TaskSupport = 'never' | 'allowed' | 'required';

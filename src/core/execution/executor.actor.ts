@@ -13,7 +13,7 @@ import { type Labelled, type RunningElement, running } from '../requests/running
 import type { HandlerErrors } from './handler-errors.ts';
 import type { Stages } from './stages.ts';
 
-export interface ExecutorOptions<I extends Labelled, T, R> {
+interface ExecutorOptions<I extends Labelled, T, R> {
   readonly system: ActorSystem;
   readonly address: string;
   readonly errors: HandlerErrors;

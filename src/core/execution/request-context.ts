@@ -32,7 +32,7 @@ export interface ContextHost {
 }
 
 /** The way in which a handler runs. Another process may continue a call that is a task or may become one, even if it has asked nothing. */
-export type RunMode = 'request' | 'may become a task' | 'task';
+type RunMode = 'request' | 'may become a task' | 'task';
 
 /** Calls back once the request is aborted. A signal with a listener would take a kilobyte for each waiting call. */
 export function whenAborted(ctx: Context, callback: () => void): void {

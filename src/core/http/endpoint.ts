@@ -31,7 +31,7 @@ import { SignInRoute } from './sign-in-route.ts';
 const LATER: ReadonlySet<number> = new Set([429, 503]);
 const RETRY_SOON = { 'retry-after': '1' };
 
-export interface EndpointOptions extends ResolvedHttpOptions {
+interface EndpointOptions extends ResolvedHttpOptions {
   /** True if only this machine can reach the endpoint, as far as is known. */
   readonly loopback: boolean;
   /** True if the endpoint serves every path and leaves health checks to its host. */

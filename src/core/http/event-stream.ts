@@ -26,7 +26,7 @@ export interface ReplayRoom {
 }
 
 /** The state of a stream that continues after a restart. */
-export interface Before {
+interface Before {
   /** Number of its last event. */
   readonly seq: number;
   /** Number of the last event that is known to have been written to a response. */

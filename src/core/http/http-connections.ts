@@ -27,7 +27,7 @@ const LOST =
   'the server restarted while this request ran. The request may or may not have completed; its outcome is unknown';
 
 /** The state of a stream after a given event. */
-export type EndedConnection = 'the rest' | 'no more' | 'unknown';
+type EndedConnection = 'the rest' | 'no more' | 'unknown';
 
 export class HttpConnections implements ExchangeHost, WakingHost, SseStreamHost {
   readonly host: TransportHost;

@@ -36,7 +36,7 @@ const REPLAY_STEP = 4_096;
 /** The prefix of the id of a session's own stream, by which it is found after a restart. No other stream has it. */
 const OWN = '~';
 
-export interface HttpSessionOptions {
+interface HttpSessionOptions {
   /** The secret id, which the client sends with every request. */
   readonly id: string;
   readonly principal: string;

@@ -21,7 +21,7 @@ import {
 import type { LingeringClose } from './lingering.ts';
 import { lengthFault, ReceivedBytes, SMALL_BODY } from './received-bytes.ts';
 
-export interface NodeOptions {
+interface NodeOptions {
   /** Ends the connection if the request is rejected before its body was read. */
   readonly lingering: LingeringClose;
   /** The request of a mounted server: its path and query, from which a framework may have removed a part. */

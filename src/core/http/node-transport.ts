@@ -76,7 +76,7 @@ const RECEIVE = Symbol.for('troupe.http.receive');
  * A transport of `http()` from the view of `troupe serve --http`: the program decides how it serves, the command
  * decides where.
  */
-export interface RelocatableTransport extends HttpTransport {
+interface RelocatableTransport extends HttpTransport {
   /** Replaces its options before it opens. @throws {TypeError | RangeError} for an invalid option */
   [RELOCATE](replace: (given: HttpOptions) => HttpOptions): void;
   /** Sets the source of its connections before it opens: it then opens no port. */

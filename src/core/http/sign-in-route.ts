@@ -8,7 +8,7 @@ const SIGN_IN_PATH = '/oauth/callback';
 /** Milliseconds in which `identify` must decide. */
 const IDENTIFY_MS = 15_000;
 
-export interface SignInRouteOptions {
+interface SignInRouteOptions {
   readonly signIn?: SignInOptions | undefined;
   readonly loopback: boolean;
   readonly authenticates: boolean;

@@ -12,7 +12,7 @@ export interface SseStreamHost {
   gone(stream: SseStream): void;
 }
 
-export interface SseStreamOptions {
+interface SseStreamOptions {
   /** Unguessable: anyone who knows it can act as this client. */
   readonly id: string;
   readonly connection: ConnectionId;

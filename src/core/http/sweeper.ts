@@ -8,7 +8,7 @@ import { authenticates, type ResolvedHttpOptions } from './http-options.ts';
 import type { HttpSession } from './http-session.ts';
 import type { OpenResponse, OpenResponses } from './open-responses.ts';
 
-export interface SweeperOptions {
+interface SweeperOptions {
   readonly host: TransportHost;
   readonly options: ResolvedHttpOptions;
   readonly open: OpenResponses;

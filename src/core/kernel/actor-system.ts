@@ -35,7 +35,7 @@ export interface ActorSystem {
   incident(where: string, error: unknown, request?: RequestView): string;
 }
 
-export interface ActorSystemOptions {
+interface ActorSystemOptions {
   readonly clock: Clock;
   /** Must not throw. */
   readonly log: RuntimeLog;

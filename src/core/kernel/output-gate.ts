@@ -25,7 +25,7 @@ export interface GatedWrites<B> {
 }
 
 /** Receives the reason why output must not leave. */
-export type Refused = (why: string, error: unknown) => void;
+type Refused = (why: string, error: unknown) => void;
 
 interface HeldOutput {
   /** The number of additions that must be durable. */

@@ -4,12 +4,12 @@
  */
 
 /** Number of crashes after which the same work is quarantined. */
-export const MAX_CRASHES = 2;
+const MAX_CRASHES = 2;
 /**
  * Number of deaths of the process after which the same work is quarantined if the cause is unknown, because the process may also
  * have been killed. Three deaths during the same work, without surviving it once in between, are not a coincidence.
  */
-export const MAX_DEATHS = 3;
+const MAX_DEATHS = 3;
 /** Maximum number of remembered works; the oldest are evicted. */
 const MAX_REMEMBERED = 1_000;
 /** Milliseconds until a record expires: the cause may have been fixed by then. */
@@ -26,7 +26,7 @@ export interface PoisonRecord<Facts> {
 }
 
 /** The mark that a process leaves about the work that it was doing. */
-export interface DeathMark {
+interface DeathMark {
   readonly pid: number;
   /** The process, or its watchdog, has ended it itself. */
   readonly ended: boolean;

@@ -13,7 +13,7 @@ export interface AnonymousShare {
   percent: number;
 }
 
-export interface QuotaOptions {
+interface QuotaOptions {
   /** The counted things in the plural, such as `sessions`. */
   readonly what: string;
   readonly max: number;

@@ -4,7 +4,7 @@ import type { ConnectionId } from './connection-events.ts';
 import type { SessionStorage } from './session-storage.ts';
 
 /** A session that is about to be restored. */
-export interface RestorableSession {
+interface RestorableSession {
   readonly dialect: Dialect;
   readonly keeper: SessionStorage;
   /** Opens its connection, which makes it active. */

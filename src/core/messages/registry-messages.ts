@@ -63,6 +63,6 @@ export type RegistryChange<D> =
   | { readonly type: 'announce' };
 
 /** A change, and the mailbox that gets its result. */
-export type RegistrationMail<D> = RegistryChange<D> & { readonly from?: Mailbox<RegisteredMail> };
+type RegistrationMail<D> = RegistryChange<D> & { readonly from?: Mailbox<RegisteredMail> };
 
 export type RegistryMail<D> = RegistrationMail<D> | RequestMail;

@@ -27,7 +27,7 @@ export const META = {
 type Params = Readonly<Record<string, unknown>> | undefined;
 
 /** The description of the client in a modern request, which has no session. */
-export interface SelfDescription {
+interface SelfDescription {
   readonly revision: ModernRevision;
   readonly info: Implementation | undefined;
   readonly capabilities: ClientCapabilities;

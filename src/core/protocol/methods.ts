@@ -42,7 +42,7 @@ export interface RequestMethod {
   readonly named?: string;
 }
 
-export interface NotificationMethod {
+interface NotificationMethod {
   readonly kind: 'notification';
   readonly eras: readonly Era[];
 }

@@ -7,7 +7,7 @@ import { copyNumbers } from './json-text.ts';
 import { META } from './meta.ts';
 
 /** The start and the end of a name in the text of the first block, in UTF-16 code units. */
-export type NamePlace = readonly [start: number, end: number];
+type NamePlace = readonly [start: number, end: number];
 
 /** The most places of one result that are rewritten. */
 const MAX_PLACES = 256;

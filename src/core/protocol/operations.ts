@@ -28,9 +28,9 @@ export interface Initialize {
 
 export type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list' | 'skills/list';
 
-export type List = { readonly method: ListMethod; readonly cursor: string | undefined };
+type List = { readonly method: ListMethod; readonly cursor: string | undefined };
 /** The input of a retried request: the responses to the input requests, and the request state (2026-07-28 MRTR). */
-export interface Input {
+interface Input {
   readonly responses: Readonly<Record<string, unknown>>;
   readonly state: string | undefined;
 }
@@ -43,20 +43,20 @@ export type CallTool = {
   /** The request for a task (2025-11-25), unparsed; other revisions ignore it. */
   readonly task: unknown;
 };
-export type ReadResource = {
+type ReadResource = {
   readonly method: 'resources/read';
   readonly uri: string;
   readonly input: Input | undefined;
 };
-export type Subscribe = { readonly method: 'resources/subscribe' | 'resources/unsubscribe'; readonly uri: string };
-export type GetPrompt = {
+type Subscribe = { readonly method: 'resources/subscribe' | 'resources/unsubscribe'; readonly uri: string };
+type GetPrompt = {
   readonly method: 'prompts/get';
   readonly name: string;
   readonly arguments: Readonly<Record<string, string>>;
   readonly input: Input | undefined;
 };
-export type SetLevel = { readonly method: 'logging/setLevel'; readonly level: LogLevel };
-export type Bare = { readonly method: 'ping' | 'server/discover' };
+type SetLevel = { readonly method: 'logging/setLevel'; readonly level: LogLevel };
+type Bare = { readonly method: 'ping' | 'server/discover' };
 
 /** The operations by their origin. Features of this package add theirs by `declare module`. */
 export interface Operations {
@@ -88,7 +88,7 @@ export function isAddedMethod(name: string): name is AddedMethod {
 }
 
 /** A request of a method that a program has added, with what its reader has made of the params. */
-export interface AddedRequest {
+interface AddedRequest {
   readonly method: AddedMethod;
   readonly params: unknown;
 }

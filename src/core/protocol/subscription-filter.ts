@@ -3,7 +3,7 @@ import { misfit } from './errors.ts';
 import { isObject } from './json.ts';
 
 /** The lists whose changes a client can subscribe to. */
-export type ListName = 'tools' | 'resources' | 'prompts';
+type ListName = 'tools' | 'resources' | 'prompts';
 
 /** The changes that a subscription requests or is granted. */
 export interface SubscriptionFilter {

@@ -91,7 +91,7 @@ export interface ToolOptions<
 export type ToolHandler<I, O = undefined> = (args: Infer<I>, ctx: Context) => ToolReturn<O> | Promise<ToolReturn<O>>;
 
 /** The return value of a tool. With an output schema: data that fits it, or content. Without one: any JSON value. */
-export type ToolReturn<O> = [O] extends [AuthorSchema]
+type ToolReturn<O> = [O] extends [AuthorSchema]
   ? OutputData<O> | ContentBlock | readonly ContentBlock[] | Partial<CallToolResult> | Envelope
   : unknown;
 
@@ -189,7 +189,7 @@ export interface ResourceOptions<U extends string = string> extends Described, C
   readonly complete?: TemplateCompleters<U, Completer> | undefined;
 }
 
-export type ResourceReturn =
+type ResourceReturn =
   | string
   | Uint8Array
   | ResourceContents
@@ -229,7 +229,7 @@ export interface PromptOptions<
   readonly complete?: Readonly<Record<string, Completer>> | undefined;
 }
 
-export type PromptReturn = string | ContentBlock | readonly PromptMessage[] | GetPromptResult;
+type PromptReturn = string | ContentBlock | readonly PromptMessage[] | GetPromptResult;
 
 export type PromptHandler<I, A = undefined> = (
   args: PromptArguments<I, A>,

@@ -77,7 +77,7 @@ export interface RegisteredElement {
   remove(): void;
 }
 
-export interface ElementsOptions<Definition, D, I> {
+interface ElementsOptions<Definition, D, I> {
   readonly registry: Mailbox<RegistryMail<D>>;
   /** All executors that store the implementation. */
   readonly executors: readonly Pick<Mailbox<Extract<ExecutorMail<I, never>, { type: 'attach' | 'detach' }>>, 'send'>[];

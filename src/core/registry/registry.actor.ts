@@ -5,14 +5,13 @@
 
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../kernel/actor.ts';
 import type { Facts } from '../kernel/inspection/records.ts';
-import type { Mailbox } from '../messages/mailbox.ts';
 import type { Registered, RegistryMail } from '../messages/registry-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import { ProtocolError, toWireError } from '../protocol/errors.ts';
 import { respond } from '../requests/active-request.ts';
 import type { Catalogue } from './catalogue.ts';
 
-export interface RegistryOptions<D> {
+interface RegistryOptions<D> {
   readonly system: ActorSystem;
   readonly address: string;
   readonly catalogue: Catalogue<D>;
@@ -100,5 +99,3 @@ class Registry<D> implements Behaviour<RegistryMail<D>> {
     }
   }
 }
-
-export type RegistryMailbox<D> = Mailbox<RegistryMail<D>>;

@@ -32,7 +32,7 @@ type To<T> = Pick<Mailbox<ExecutorMail<never, T>>, 'send'>;
 type Serve = (request: RequestView, afterwards: AfterTurn) => void;
 
 /** Returns the known names that an unknown one may mean, as the end of an error. */
-export type NameHint = (name: string) => string;
+type NameHint = (name: string) => string;
 
 /**
  * @param show the definition of a tool as clients list it
@@ -173,7 +173,7 @@ export function serveResources(
   };
 }
 
-export interface ResolvedResource {
+interface ResolvedResource {
   readonly element: Element<Resource | ResourceTemplate>;
   /** The URI as the program spells it, where a resource has it. */
   readonly uri: string;

@@ -31,7 +31,7 @@ interface RequestLimits {
   readonly maxRunning: number;
 }
 
-export interface RequestsOptions extends OpenSubscriptionsOptions, RequestLimits {
+interface RequestsOptions extends OpenSubscriptionsOptions, RequestLimits {
   readonly system: ActorSystem;
   readonly connection: ConnectionId;
   /** The name of the transport that carries its requests. */

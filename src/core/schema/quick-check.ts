@@ -3,7 +3,7 @@ import { isObject } from '../protocol/json.ts';
 import type { CompiledSchema } from './schema.ts';
 
 /** True if a value certainly fits. */
-export type QuickCheck = (value: unknown) => boolean;
+type QuickCheck = (value: unknown) => boolean;
 
 /** The keywords that decide nothing. */
 const ANNOTATIONS: ReadonlySet<string> = new Set(

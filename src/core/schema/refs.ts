@@ -8,7 +8,7 @@ import { resolveUri, type SchemaNode, type SchemaTree, withoutHash } from './wal
  * Maximum number of subschemas that may apply to one place of a value, counted through references: a chain of doubled references
  * grows as 2^n.
  */
-export const MAX_IN_PLACE = 10_000;
+const MAX_IN_PLACE = 10_000;
 
 /**
  * Links each `$ref` and `$dynamicRef` to its target. Never fetches anything (MCP 2026-07-28 basic, "$ref Resolution").

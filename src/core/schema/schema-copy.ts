@@ -3,7 +3,7 @@ import { describe, isObject, type JsonObject, type JsonValue } from '../protocol
 import { SchemaError } from './schema-error.ts';
 
 /** Largest schema in bytes of its JSON text (an estimate that ignores escapes). */
-export const MAX_SCHEMA_BYTES = 256 * 1024;
+const MAX_SCHEMA_BYTES = 256 * 1024;
 
 /**
  * Deepest nesting of plain JSON in a schema. Thirty-two levels of subschemas use up to 64; `default` and `const` may

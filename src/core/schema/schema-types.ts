@@ -36,7 +36,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
 export type AuthorSchema = StandardSchema | JsonObject;
 
 /** The fields of an object schema without the object, as some libraries for MCP accept them. */
-export type SchemaFields = { readonly [field: string]: { readonly '~standard': unknown } };
+type SchemaFields = { readonly [field: string]: { readonly '~standard': unknown } };
 
 /** The `input` option as its author wrote it. {@link ObjectSchema} rejects fields. */
 export type MaybeInput = AuthorSchema | SchemaFields | undefined;

@@ -17,11 +17,11 @@ import { SchemaError } from './schema-error.ts';
  * Deepest nesting of subschemas below the root, and largest number of subschemas (MCP 2026-07-28 basic,
  * "Composition-Keyword Resource Use").
  */
-export const MAX_DEPTH = 32;
-export const MAX_SUBSCHEMAS = 5_000;
+const MAX_DEPTH = 32;
+const MAX_SUBSCHEMAS = 5_000;
 
 /** The URI of a schema without `$id`. Nothing is ever fetched. */
-export const DOCUMENT = 'schema://document/';
+const DOCUMENT = 'schema://document/';
 
 /** One subschema and its relations to others. */
 export interface SchemaNode {

@@ -23,7 +23,7 @@ const MAX_COMMENT = 200;
 type Schema = Readonly<Record<string, unknown>>;
 
 /** The file in which types are declared. */
-export interface TypesFile {
+interface TypesFile {
   /** The beginning of the names of references, such as `SearchInput`. */
   readonly prefix: string;
   /** The writer of the values: a program may write `undefined` for an absent member, and any object for any value. */

@@ -76,7 +76,7 @@ export interface ElementHooks extends ContextHost {
   readonly resourceReaders: Attached<ResourceImplementation>[];
 }
 
-export interface ElementsHost {
+interface ElementsHost {
   readonly system: ActorSystem;
   readonly options: ServerOptions;
   readonly limits: Limits;

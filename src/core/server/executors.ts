@@ -24,7 +24,7 @@ import type { CallToolResult, CompleteResult, GetPromptResult, ReadResourceResul
 import type { CompletionTarget, PromptTarget, ResourceTarget, ToolTarget } from '../registry/resolve.ts';
 import type { Labelled } from '../requests/running.ts';
 
-export interface ExecutorsOptions {
+interface ExecutorsOptions {
   readonly system: ActorSystem;
   readonly policy: Omit<ToolPolicy, 'thrown'>;
   readonly errors: HandlerErrors;
@@ -34,7 +34,7 @@ export interface ExecutorsOptions {
 }
 
 /** Anything with completions: a prompt or a template. */
-export type CompletableImplementation = Completable & Labelled;
+type CompletableImplementation = Completable & Labelled;
 
 export function spawnExecutors(options: ExecutorsOptions) {
   const { executions, contexts, stages, errors } = options;

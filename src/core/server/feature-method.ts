@@ -45,7 +45,7 @@ export function defineMethod<P>(row: FeatureMethod<P>): FeatureMethod {
 }
 
 /** The parts of a server that the methods of features use. */
-export interface MethodsHost {
+interface MethodsHost {
   readonly system: ActorSystem;
   readonly options: Pick<ServerOptions, 'errors'>;
   readonly stages: Stages;

@@ -12,7 +12,7 @@ import { toWireError } from '../protocol/errors.ts';
 import { misrouted, respond } from '../requests/active-request.ts';
 import type { OpenConnections } from '../sessions/connections.ts';
 
-export interface ServerActorOptions {
+interface ServerActorOptions {
   readonly system: ActorSystem;
   readonly graceMs: number;
   readonly capabilities: Pick<Capabilities, 'describe'>;

@@ -7,13 +7,13 @@ import { messageOf } from '../protocol/json.ts';
 import { type CellOwner, type MeasuredStore, ownedStore } from '../store/metered-store.ts';
 import type { Store } from '../store/store.ts';
 
-export interface StoreLifecycleOptions {
+interface StoreLifecycleOptions {
   readonly system: ActorSystem;
   readonly store: MeasuredStore;
 }
 
 /** The node of a process that shares its store. */
-export interface StoreNode {
+interface StoreNode {
   /** Joins, before the first commit. @throws {StoreError | Error} */
   join(): Promise<void>;
   /** Claims cells, and lets this process take them up. @throws {StoreError} */

@@ -23,7 +23,7 @@ const CLOSE_MS = 30_000;
 /** "Internal software error" of sysexits(3): a supervisor restarts the process. */
 const RESTART_CODE = 70;
 
-export interface OpenTransportsOptions {
+interface OpenTransportsOptions {
   readonly core: Core;
   /** In the order in which they have opened. */
   readonly features: readonly FeatureParts[];

@@ -6,7 +6,7 @@
 import { messageOf, stackOf } from '../protocol/json.ts';
 import { running } from '../requests/running.ts';
 
-export interface GuardedServer {
+interface GuardedServer {
   /**
    * True if this server owns the process (it serves stdio): it then also tolerates exceptions that cannot be attributed
    * to an element.

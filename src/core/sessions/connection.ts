@@ -49,7 +49,7 @@ export interface ConnectionServices {
 }
 
 /** The properties of a connection, besides its id. */
-export interface ConnectionKind {
+interface ConnectionKind {
   /** The name of its transport. */
   readonly transport: string;
   /** The principal of its messages, unless a message names its own. */

@@ -25,7 +25,7 @@ export interface Opening {
   readonly opening: Initialize;
 }
 
-export interface SessionRecordOptions {
+interface SessionRecordOptions {
   readonly store: Store;
   readonly system: ActorSystem;
   /** Key in the store. It does not reveal the secret id. */

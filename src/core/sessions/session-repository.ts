@@ -15,12 +15,12 @@ import { type ActorRow, type Store, StoreError } from '../store/store.ts';
 import { type Opening, readSession, SessionRecord } from './session-record.ts';
 
 /** A store that its users take up data from, once it has opened. */
-export interface SharedStore {
+interface SharedStore {
   readonly store: Store;
   taking(holder: CellHolder): void;
 }
 
-export interface SessionRepositoryOptions {
+interface SessionRepositoryOptions {
   readonly store: Store;
   readonly system: ActorSystem;
   readonly limits: Pick<Limits, 'sessionSleepMs' | 'maxRepliesPerSession'>;
@@ -31,7 +31,7 @@ export interface SessionRepositoryOptions {
 }
 
 /** A stored session that is being restored. */
-export interface FoundSession extends Opening {
+interface FoundSession extends Opening {
   readonly state: SessionState;
   readonly kept: SessionRecord;
   /** True if an earlier process stored the session: it has not been notified of changes since then. */
@@ -56,7 +56,7 @@ interface DormantSession {
 const HIBERNATING = sessionMachine.at('hibernating');
 
 /** The sessions that are not in memory. Their next request restores them. */
-export interface HibernatingSessions {
+interface HibernatingSessions {
   readonly count: number;
   /** The addresses of those that hibernated last, the latest first. */
   readonly some: readonly string[];

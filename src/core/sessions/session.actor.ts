@@ -42,7 +42,7 @@ const NO_USE: readonly SessionMail['type'][] = [
 /** Milliseconds between two checks: a session is idle after one to two of them without use. */
 const CHECK_MS = 5_000;
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly system: ActorSystem;
   /** Known only to its client and to handlers: over HTTP it is the key to the session. */
   readonly id: string;
@@ -64,7 +64,7 @@ export interface SessionOptions {
 }
 
 /** A session, and the description of its client for its requests. */
-export interface OpenSession {
+interface OpenSession {
   readonly actor: Actor<SessionMail>;
   readonly client: ClientFacts;
 }

@@ -34,7 +34,7 @@ const GONE: ReadonlySet<string> = new Set([
  */
 export type WriteBatch = (batch: string, done: (error?: Error | null) => void) => boolean;
 
-export interface LineWriterOptions {
+interface LineWriterOptions {
   readonly output: Writable;
   /** Replaces the `write` of `output`, for example when stdout is guarded. */
   readonly write?: WriteBatch;

@@ -14,7 +14,7 @@ const NO_BYTES = Buffer.alloc(0);
 /** Number of bytes stored from the start of a skipped line. */
 export const HEAD_BYTES = 1_024;
 
-export interface LineReaderOptions {
+interface LineReaderOptions {
   /**
    * Maximum length of a line, in bytes without its newline (a carriage return counts). From 1 to the maximum string
    * length of this Node.

@@ -9,7 +9,7 @@ import { envelopeText } from '../protocol/message-envelope.ts';
 import { HEAD_BYTES } from './lines.ts';
 import type { Transport, TransportHost } from './transport.ts';
 
-export interface MemoryOptions {
+interface MemoryOptions {
   /** Number of texts waiting for a paused peer above which it counts as slow. Default 16; at least 1. */
   readonly slowAfter?: number;
 }

@@ -24,7 +24,7 @@ export const realParent: Parent = {
   },
 };
 
-export interface ParentWatchOptions {
+interface ParentWatchOptions {
   readonly clock: Clock;
   /** Interval of the checks, in milliseconds, 1 to 2^31-1. */
   readonly everyMs: number;

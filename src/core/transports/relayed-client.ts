@@ -3,7 +3,7 @@ import type { ConnectionId } from '../messages/connection-events.ts';
 import { asideOf, isAside, type RelayMail, type RelayReport, readRelayMail } from './relay.ts';
 import type { TransportHost } from './transport.ts';
 
-export interface RelayedClientOptions {
+interface RelayedClientOptions {
   readonly host: TransportHost;
   readonly connection: ConnectionId;
   /** Sends one line to the client, or to its relay. */

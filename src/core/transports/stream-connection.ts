@@ -12,7 +12,7 @@ import { RelayedClient } from './relayed-client.ts';
 import type { NamedClient, TransportHost } from './transport.ts';
 import { LARGE_LENGTH, serveAlone } from './turn-batch.ts';
 
-export interface StreamConnectionOptions {
+interface StreamConnectionOptions {
   readonly host: TransportHost;
   /** The transport's name, for 'connection.opened'. */
   readonly transport: string;

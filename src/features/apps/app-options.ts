@@ -40,7 +40,7 @@ interface BundledPage {
   readonly html?: undefined;
 }
 
-export interface AppLooks {
+interface AppLooks {
   /** The names of tools whose results open the page, besides those with `app: 'name'`. */
   readonly tools?: readonly string[] | undefined;
   /** Origins such as `https://api.example.com`. Neither paths nor `*` are allowed. */

@@ -28,7 +28,7 @@ export interface ServedPage {
   readonly resources: readonly PageResource[];
 }
 
-export interface PageSource {
+interface PageSource {
   /** The name in the address. */
   readonly name: string;
   /** The text that is hashed: it changes with the page. */

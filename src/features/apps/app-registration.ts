@@ -29,7 +29,7 @@ export interface RegisteredApp {
   remove(): void;
 }
 
-export interface AppRegistrationOptions {
+interface AppRegistrationOptions {
   /** The name of the server. */
   readonly server: string;
   readonly pages: OpenedPages;

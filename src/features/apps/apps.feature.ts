@@ -11,7 +11,7 @@ import { ViewKeys } from './view-keys.ts';
 import { watchTool } from './watch-tool.ts';
 import { Watches } from './watches.ts';
 
-export interface Apps {
+interface Apps {
   readonly registration: AppRegistration;
   /** The keys of the pages of instances. */
   readonly keys: ViewKeys;

@@ -12,7 +12,7 @@ const PICTURE_PLACE = '<!--TROUPE-CHART-->';
 
 const templates = new Map<ViewDefinition['kind'], string>();
 
-export interface GeneratedPage<D extends ViewDefinition> {
+interface GeneratedPage<D extends ViewDefinition> {
   /** The name in the address of the page. */
   readonly name: string;
   /** The owner of the page in messages, such as `machine "order"`. */

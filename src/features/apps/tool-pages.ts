@@ -10,7 +10,7 @@ import type { PageResource, ServedPage } from './app-page.ts';
 import { generatedPage, templateOf } from './generated-page.ts';
 import type { ToolPage } from './view-definition.ts';
 
-export interface ToolPagesOptions {
+interface ToolPagesOptions {
   /** The name of the server. */
   readonly server: string;
   readonly catalogue: ReadableCatalogue<Tool>;

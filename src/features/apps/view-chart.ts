@@ -2,7 +2,7 @@
 import type { ChartEdge, ChartNode } from '../../core/kernel/charts/chart-node.ts';
 import { nameIn, own, type ViewTexts } from './view-texts.ts';
 
-export interface ShownEvents {
+interface ShownEvents {
   /** The title of each event that people may send. */
   readonly titles: ReadonlyMap<string, string | undefined>;
   /** The languages of the page. The first is drawn. */
@@ -10,7 +10,7 @@ export interface ShownEvents {
 }
 
 /** A chart as a view draws it, and the same with the longest name of each part, for whose width it is laid out. */
-export interface ViewChart {
+interface ViewChart {
   readonly drawn: ChartNode;
   readonly widest: ChartNode;
 }

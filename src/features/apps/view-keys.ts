@@ -7,7 +7,7 @@ import { isObject } from '../../core/protocol/json.ts';
 import type { StateKeys } from '../../core/store/state-keys.ts';
 import { VIEW_META } from './view-meta.ts';
 
-export interface OpenedView {
+interface OpenedView {
   /** Names the view. */
   readonly id: string;
 }

@@ -4,7 +4,7 @@ import * as option from '../../core/protocol/option-rows.ts';
 import { ENGLISH, LABELS, type ViewLabels, type ViewTexts } from './view-texts.ts';
 
 /** The names of the states and events that have labels. */
-export interface LabelledNames {
+interface LabelledNames {
   readonly states: readonly string[];
   readonly events: readonly string[];
 }

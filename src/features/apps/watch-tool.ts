@@ -16,7 +16,7 @@ import { PendingWatch, type WaitEnd, type Watches } from './watches.ts';
 /** Maximum time in milliseconds that a call waits: hosts end a call after 30 seconds. */
 const MAX_WAIT_MS = 25_000;
 
-export interface WatchToolOptions {
+interface WatchToolOptions {
   readonly clock: Clock;
   readonly reads: ResourceReads;
   readonly watches: Watches;

@@ -10,7 +10,7 @@ import type { SubscriptionsMail } from '../../core/messages/subscription-message
 /** The end of a wait. `replaced`: the same view waits in a newer call. */
 export type WaitEnd = 'changed' | 'over' | 'replaced';
 
-export interface WatchesOptions {
+interface WatchesOptions {
   readonly clock: Clock;
   /** Receives the changes of resources. */
   readonly subscriptions: Mailbox<SubscriptionsMail>;

@@ -9,7 +9,7 @@ import { AskingContext, modelFor } from './asking-context.ts';
 import { InteractiveRequests } from './interactive-requests.ts';
 import { RequestLog } from './request-log.ts';
 
-export interface AskingService {
+interface AskingService {
   readonly interactive: InteractiveRequests;
   readonly requestLog: RequestLog;
 }

@@ -47,7 +47,7 @@ export type Field =
     });
 
 /** The members of a schema, of any type. */
-export type Source = Readonly<Record<string, unknown>>;
+type Source = Readonly<Record<string, unknown>>;
 
 /** Follows the reference of a schema; returns `undefined` if the result is not an object. */
 export type Follow = (schema: unknown) => Source | undefined;

@@ -17,7 +17,7 @@ import { cannotAsk } from './declared-capabilities.ts';
 /** The initial snapshot, shared by all because snapshots are immutable. */
 const INITIAL = inputRequestMachine.initial;
 
-export interface PendingInputOptions {
+interface PendingInputOptions {
   readonly system: ActorSystem;
   /** The request that asks. */
   readonly request: RequestView;

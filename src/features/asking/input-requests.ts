@@ -13,7 +13,7 @@ import { retainedSize } from '../../core/protocol/heap.ts';
 import type { InteractiveRequestMail } from './input-messages.ts';
 import { PendingInput, refuseInput } from './input-request.ts';
 
-export interface PendingInputsOptions {
+interface PendingInputsOptions {
   readonly system: ActorSystem;
   /** Counts the input requests. */
   readonly memory: HeldMemory;

@@ -39,7 +39,7 @@ export interface InteractiveRequestServices {
 }
 
 /** The end of a handler whose request has become a task. */
-export interface TaskEnd {
+interface TaskEnd {
   readonly entry: InteractiveRequestEntry;
   readonly outcome: Outcome;
   /** The inspection record that caused it. */
@@ -51,7 +51,7 @@ export function endTask({ entry, outcome, cause }: TaskEnd): void {
 }
 
 /** The run of a handler that needs input, as its interactive request begins. */
-export interface InteractiveRun {
+interface InteractiveRun {
   /** Its id in sealed states, known only to this server. */
   readonly id: string;
   /** The first request, which is retained as long as the handler. */

@@ -32,7 +32,7 @@ import type { RequestStorage } from './request-record.ts';
 import { openState, type RequestState } from './request-state.ts';
 import { SuspendedRequests } from './suspended.ts';
 
-export interface InteractiveRequestsOptions {
+interface InteractiveRequestsOptions {
   readonly system: ActorSystem;
   /** The keys that seal states. With a durable store they are available once the store is open. */
   readonly keys: StateKeys;

@@ -78,7 +78,7 @@ export function toModel(questions: readonly AskedThroughModel[], id: string, ms:
 }
 
 /** The replies in a model's answers, or a description of the faults for the model to correct. */
-export type ModelAnswerTable =
+type ModelAnswerTable =
   | { readonly ok: true; readonly replies: readonly (readonly [key: string, reply: Reply])[] }
   | { readonly ok: false; readonly problems: readonly string[] };
 

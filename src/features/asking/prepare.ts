@@ -23,7 +23,7 @@ import { cannotAsk } from './declared-capabilities.ts';
 import { compileForm } from './form.ts';
 
 /** An answer, or the reason why the reply is invalid. */
-export type ReadAnswer = { readonly ok: true; readonly answer: unknown } | { readonly ok: false; readonly why: string };
+type ReadAnswer = { readonly ok: true; readonly answer: unknown } | { readonly ok: false; readonly why: string };
 
 export interface Prepared {
   readonly request: InputRequest;

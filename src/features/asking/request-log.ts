@@ -15,7 +15,7 @@ import { fromText, toText } from '../../core/store/serialize.ts';
 import type { Store, Write } from '../../core/store/store.ts';
 import { RequestRecord, type RequestStorage, STEPS } from './request-record.ts';
 
-export interface RequestLogOptions {
+interface RequestLogOptions {
   readonly system: ActorSystem;
   readonly limits: Limits;
   readonly store: Store;

@@ -19,7 +19,7 @@ export interface RequestStorage extends StepStorage {
   saveCheckpoint(checkpoint: string, due: number | undefined): Promise<void>;
 }
 
-export interface RequestRecordOptions {
+interface RequestRecordOptions {
   readonly store: Store;
   readonly limits: Pick<Limits, 'maxSteps' | 'maxStepsLength'>;
   readonly actor: string;

@@ -35,7 +35,7 @@ export interface StepStorage {
   bytesOf(result: StepResult): number;
 }
 
-export interface StepLogOptions {
+interface StepLogOptions {
   /** The results that an earlier run of the work recorded. */
   readonly recorded: JsonObject | undefined;
   /** Undefined where the results end with the process. */
@@ -172,7 +172,7 @@ export interface StepFormat {
   read(event: JournalEvent): { readonly name: string; readonly result: StepResult } | undefined;
 }
 
-export interface StepStreamOptions {
+interface StepStreamOptions {
   readonly store: Store;
   readonly actor: string;
   readonly stream: string;

@@ -26,7 +26,7 @@ const layouts = new WeakMap<ChartNode, Promise<PlacedChart | undefined>>();
 /** The end of the queue: a process has one layout thread at a time. A chart is in the queue at most once. */
 let last: Promise<unknown> = Promise.resolve();
 
-export interface PictureOptions {
+interface PictureOptions {
   readonly title: string;
   /** The paths of the active states, without their parents. */
   readonly active: readonly string[];

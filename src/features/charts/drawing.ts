@@ -6,7 +6,7 @@ import { type Separator, separatorsOf } from './separators.ts';
 import { type EdgeGroup, groupsOf, isFrameless, type NodeRow, walk } from './sketch.ts';
 
 /** Constant for a chart and its layout. */
-export interface Drawing {
+interface Drawing {
   readonly states: readonly { readonly node: ChartNode; readonly box: PlacedNode; readonly region: boolean }[];
   readonly dots: readonly PlacedNode[];
   readonly edges: readonly { readonly group: EdgeGroup; readonly edge: PlacedEdge; readonly within: boolean }[];

@@ -43,7 +43,7 @@ export interface Edge {
   readonly toY: number;
 }
 
-export interface Arranged {
+interface Arranged {
   readonly boxes: readonly Box[];
   readonly edges: readonly Edge[];
   readonly width: number;

@@ -49,7 +49,7 @@ export interface EdgeGroup {
 export const NAME_HEIGHT = 34;
 export const ROW_HEIGHT = 18;
 /** Below the last row. */
-export const FOOT = 9;
+const FOOT = 9;
 export const SIDE = 14;
 export const LABEL_ROW = 18;
 const LABEL_SIDE = 6;

@@ -30,7 +30,7 @@ export interface NodeLinksPort {
   close(): Promise<void>;
 }
 
-export interface ClusterNodeOptions {
+interface ClusterNodeOptions {
   readonly nodes: Nodes;
   readonly links: NodeLinksPort;
   /** The parts of the server that hold the data of cells. */

@@ -11,7 +11,7 @@ import type { ClusterParts } from './node-links.ts';
 import { PlacedRequests } from './placed-requests.ts';
 import { RemoteChanges } from './remote-changes.ts';
 
-export interface ClusterService {
+interface ClusterService {
   /** True if other nodes share the store. */
   readonly shared: boolean;
   /** The cluster as this node sees it; undefined without the option. */

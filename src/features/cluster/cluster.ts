@@ -45,7 +45,7 @@ export class DatabaseClock implements Clock {
   }
 }
 
-export interface ClusterDependencies {
+interface ClusterDependencies {
   readonly nodes: Nodes;
   /** The version of the server. */
   readonly version: string;

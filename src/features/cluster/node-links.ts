@@ -15,7 +15,7 @@ export interface ClusterParts {
   readonly links: NodeLinks;
 }
 
-export interface NodeLinksOptions {
+interface NodeLinksOptions {
   readonly link: LinkOptions;
   /** The places of cells. */
   readonly cells: Pick<NodeEntry, 'cellOf' | 'placeOf' | 'enter' | 'settle'>;

@@ -6,7 +6,7 @@ import { CELLS } from '../../core/protocol/cell.ts';
  * `other`: another node owns it, or none. `taking`: this node owns it, and its data is being read. `here`: this node
  * serves it. `moving`: this node lets go of it. `given`: this node writes nothing more of it, and still owns it.
  */
-export type CellState = 'other' | 'taking' | 'here' | 'moving' | 'given';
+type CellState = 'other' | 'taking' | 'here' | 'moving' | 'given';
 
 export class OwnedCells {
   readonly #states: CellState[] = Array.from({ length: CELLS }, () => 'other');

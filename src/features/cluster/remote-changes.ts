@@ -10,7 +10,7 @@ import type { ListenedResources, RemoteChange } from '../../core/messages/remote
 import type { SubscriptionsMail } from '../../core/messages/subscription-messages.ts';
 import { cellOfUri } from './placed-requests.ts';
 
-export interface RemoteChangesOptions {
+interface RemoteChangesOptions {
   readonly clock: Clock;
   /** Milliseconds for which changes are coalesced. */
   readonly gatherMs: number;

@@ -33,7 +33,7 @@ export interface Discovered {
   readonly failed: readonly Failure[];
 }
 
-export interface Failure {
+interface Failure {
   readonly path: string;
   readonly reason: string;
 }

@@ -30,7 +30,7 @@ export function isBelow(root: string, path: string): boolean {
   return path === root || path.startsWith(root.endsWith(sep) ? root : `${root}${sep}`);
 }
 
-export interface FoundModule {
+interface FoundModule {
   /** Absolute paths, sorted by their bytes, without duplicates. */
   readonly files: readonly string[];
   /** Every directory that was read. */

@@ -7,7 +7,7 @@ import { describeTool } from './described-tool.ts';
  * A function with `schema` (or `input`) and, optionally, other members of a definition: `description`, `title`,
  * `output`, `annotations`…
  */
-export type ToolFunction = ((...args: unknown[]) => unknown) & Readonly<Record<string, unknown>>;
+type ToolFunction = ((...args: unknown[]) => unknown) & Readonly<Record<string, unknown>>;
 
 /** Excludes schemas that are functions, and classes. */
 export function isToolFunction(value: unknown): value is ToolFunction {

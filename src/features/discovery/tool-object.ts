@@ -6,7 +6,7 @@ import type { ToolDefinition } from '../../core/registry/define.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 import { describeTool } from './described-tool.ts';
 
-export interface ToolObject {
+interface ToolObject {
   getName(): unknown;
   getDefinition(): unknown;
   /** If absent, the input schema alone decides. */

@@ -25,7 +25,7 @@ import { StoreError } from '../../core/store/store.ts';
 import type { AuditedCalls } from '../guard/audit/audited-calls.ts';
 import { type HintedTool, hintsOf, isRepeatable } from './tool-hints.ts';
 
-export interface ReplyCacheOptions {
+interface ReplyCacheOptions {
   readonly store: Store;
   readonly system: ActorSystem;
   readonly limits: Pick<Limits, 'replyTtlMs' | 'maxRepliesPerSession'>;

@@ -31,7 +31,7 @@ export type ActivatedFrom =
     };
 
 /** A delay, in milliseconds, and the date at which it ends. */
-export interface RunningDelay {
+interface RunningDelay {
   readonly label: string;
   readonly due: number;
   readonly lasts: number;

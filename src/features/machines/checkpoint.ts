@@ -13,7 +13,7 @@ export interface DueTimer extends Omit<Scheduled, 'key' | 'mark' | 'delay'> {
   readonly due: number;
 }
 
-export interface Checkpoint {
+interface Checkpoint {
   readonly snapshot: JsonObject;
   readonly entries: Readonly<Record<string, number>>;
   readonly timers: readonly DueTimer[];

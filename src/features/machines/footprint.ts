@@ -5,8 +5,8 @@
 import { type Excess, isExcess, type Quota, type Reservation } from '../../core/kernel/quota.ts';
 
 /** Bytes of a hibernating handle, and the additional bytes of one in memory, without its stored data. Measured with Node 20. */
-export const ENTRY_BYTES = 1_600;
-export const AWAKE_BYTES = 4_000;
+const ENTRY_BYTES = 1_600;
+const AWAKE_BYTES = 4_000;
 /** Bytes of an idempotency key, without its reply. */
 export const KEY_BYTES = 400;
 

@@ -2,7 +2,7 @@
 
 import type { HandleView } from './handle-messages.ts';
 
-export type HandleFault =
+type HandleFault =
   /** The handle does not exist or belongs to another principal; the caller cannot distinguish the two. */
   | 'unknown'
   /** Its lifetime is over. */
@@ -18,7 +18,7 @@ export type HandleFault =
   /** The change could not be made durable. */
   | 'storage';
 
-export type HelpfulTool = 'get' | 'list' | 'create';
+type HelpfulTool = 'get' | 'list' | 'create';
 
 export class HandleError extends Error {
   override readonly name = 'HandleError';

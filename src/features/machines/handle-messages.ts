@@ -93,7 +93,7 @@ export interface LiveAsk extends HandleAsk {
   readonly until: string;
 }
 
-export interface LiveTimer {
+interface LiveTimer {
   /** The name of the delay, or its length. */
   readonly label: string;
   /** The date at which it ends, ISO 8601, and its length in milliseconds. */

@@ -74,7 +74,7 @@ export function handleAddress({ name, handle }: Pick<HandleRecord, 'name' | 'han
 }
 
 /** The lifetime of the handles of a machine, from the machine's options and the server's limits. */
-export interface Lifetime {
+interface Lifetime {
   readonly ttlMs: number;
   readonly idleMs: number;
 }

@@ -20,7 +20,7 @@ import { NotSerializable } from './serializable.ts';
 
 type InstanceLogic = ActorLogic<AnyMachineSnapshot, AnyEventObject, unknown>;
 
-export interface HostedMachineDeps {
+interface HostedMachineDeps {
   readonly timers: XStateTimers;
   readonly asking: Invoked;
   /** Absent if steps are recorded for one run only. */
@@ -34,7 +34,7 @@ export interface HostedMachineDeps {
   changed(): void;
 }
 
-export type MachineStart =
+type MachineStart =
   | { readonly input: unknown }
   | { readonly snapshot: JsonObject; readonly entries: Readonly<Record<string, number>> };
 

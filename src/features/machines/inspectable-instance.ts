@@ -10,7 +10,7 @@ import type { InstanceServices } from './instance-services.ts';
 import type { Caller } from './machine-definition.ts';
 
 /** The parts of an instance that the inspector reads and the call that an operator may make. */
-export interface InspectedInstance {
+interface InspectedInstance {
   readonly entry: HandleRecord;
   state(): string;
   call(kind: QueuedKind, caller: Caller): Promise<unknown>;

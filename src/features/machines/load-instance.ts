@@ -6,7 +6,7 @@ import { type HandleRecord, handleAddress } from './handle-record.ts';
 import type { InstanceServices } from './instance-services.ts';
 import { readStored, resume, type StoredInstance } from './restore.ts';
 
-export interface LoadedInstance {
+interface LoadedInstance {
   readonly from: Extract<ActivatedFrom, { readonly stored: unknown }>;
   readonly stored: StoredInstance;
   readonly data: string;

@@ -21,7 +21,7 @@ interface Reference {
 }
 
 /** A delay whose duration does not depend on the context. */
-export interface FixedDelay {
+interface FixedDelay {
   readonly ms: number;
   readonly where: string;
 }

@@ -16,7 +16,7 @@ import type { CompiledTool } from './tools/handle-tools.ts';
 import type { ViewHost } from './tools/machine-app.ts';
 import { compileMachine, type Toolset } from './tools/machine-tools.ts';
 
-export interface MachinesOptions {
+interface MachinesOptions {
   readonly views: ViewHost;
   readonly handles: Handles;
   /** Separate registrations, because generated tools and resources must not be copied to another server. */

@@ -42,7 +42,7 @@ interface Quarantine {
 type EventRecord = PoisonRecord<Quarantine | undefined>;
 
 /** The earlier deaths of the process during an event that an instance is about to process. */
-export interface PoisonHistory {
+interface PoisonHistory {
   readonly deaths: number;
   /** The event must not be processed again. */
   readonly poison: boolean;

@@ -8,14 +8,7 @@ import {
   type StateValue,
 } from 'xstate';
 import { activeNodes } from '../../core/kernel/xstate-internals.ts';
-import {
-  describe,
-  isJsonObject,
-  isObject,
-  type JsonObject,
-  type JsonValue,
-  messageOf,
-} from '../../core/protocol/json.ts';
+import { describe, isJsonObject, isObject, type JsonObject, type JsonValue } from '../../core/protocol/json.ts';
 import { fromText, toText } from '../../core/store/serialize.ts';
 import { acceptedInWords } from './event-acceptance.ts';
 import { HandleError } from './handle-error.ts';
@@ -215,9 +208,4 @@ function isStateOf(node: AnyStateNode, value: StateValue): boolean {
 
 function isEmpty(value: StateValue): boolean {
   return typeof value === 'object' && Object.keys(value).length === 0;
-}
-
-/** The log entry for an instance that cannot be read. */
-export function unreadable(id: string, error: unknown): string {
-  return `${id} cannot be read: ${messageOf(error)}`;
 }

@@ -88,16 +88,6 @@ function keepableItems(items: readonly unknown[], path: string, maxDepth: number
   return copy ?? items;
 }
 
-/** The parts of XState's persisted snapshot that this file reads. */
-export interface Persisted {
-  readonly status: string;
-  readonly value?: unknown;
-  readonly context?: unknown;
-  readonly children?: unknown;
-  readonly output?: unknown;
-  readonly error?: unknown;
-}
-
 /**
  * Converts XState's persisted snapshot to JSON data. The output of a child that has ended is dropped, because its parent has
  * already received it.

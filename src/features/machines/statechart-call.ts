@@ -21,7 +21,7 @@ import type { Effect } from './deferred-effects.ts';
 import type { StepProvider } from './durable-steps.ts';
 import { HostedMachine } from './hosted-machine.ts';
 
-export interface StatechartCallOptions extends ActorSystem {
+interface StatechartCallOptions extends ActorSystem {
   readonly limits: Pick<Limits, 'maxDepth' | 'maxHandleLength'>;
   /** Calls may survive the process: the store is durable. */
   readonly durable: boolean;

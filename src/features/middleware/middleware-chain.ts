@@ -22,7 +22,7 @@ import { madeResult, shownResult } from './request-results.ts';
 /** The outcome of a run when nothing is left to send: the request was passed on, and answers for itself. */
 const PASSED_ON = Symbol('passed on');
 
-export interface MiddlewareChainOptions {
+interface MiddlewareChainOptions {
   readonly contexts: ContextHost;
   readonly errors: HandlerErrors;
   /** Decides about a call that a middleware has changed. */

@@ -7,7 +7,7 @@ import type { Middleware, RequestMethodName } from './middleware.ts';
 import { MiddlewareChain } from './middleware-chain.ts';
 import { MiddlewareLinks } from './middleware-links.ts';
 
-export interface RegisteredMiddleware {
+interface RegisteredMiddleware {
   /** Those of the program: the same object, also when it grows. */
   readonly links: MiddlewareLinks;
   /** Puts a function around the requests of one method, or of all. @throws {TypeError} */

@@ -22,7 +22,7 @@ export type TokenVerdict =
   /** The reason, which the client sees. */
   | { readonly rejected: string };
 
-export interface ClaimsContext {
+interface ClaimsContext {
   readonly settings: ResolvedResourceServer;
   readonly issuer: ResolvedIssuer;
   /**

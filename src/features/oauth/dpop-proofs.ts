@@ -14,7 +14,7 @@ const MAX_ID = 256;
 
 export const PROOF_ALGORITHMS: readonly TokenAlgorithm[] = ['ES256', 'EdDSA', 'PS256', 'RS256'];
 
-export interface ProvenRequest {
+interface ProvenRequest {
   readonly method: string;
   /** Each `DPoP` header of the request. */
   readonly proofs: readonly string[];

@@ -16,7 +16,7 @@ export const RETRY_MS = 5_000;
 /** Maximum number of key ids that are remembered as unknown to the issuer. */
 const MAX_UNKNOWN = 1_000;
 
-export interface IssuerKeysOptions {
+interface IssuerKeysOptions {
   readonly clock: Clock;
   readonly ageMs: number;
   readonly cooldownMs: number;

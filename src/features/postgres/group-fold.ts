@@ -22,7 +22,7 @@ export type FoldedClaim =
   /** An earlier claim of the group is before it, with this reply unless the database has another. */
   | { readonly type: 'lost'; readonly to: string };
 
-export type EventLimits = Pick<PostgresOptions, 'maxStreamEvents' | 'maxActorBytes'>;
+type EventLimits = Pick<PostgresOptions, 'maxStreamEvents' | 'maxActorBytes'>;
 
 export class GroupFold {
   readonly layers: WriteLayer[] = [new WriteLayer()];

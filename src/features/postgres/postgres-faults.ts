@@ -26,7 +26,7 @@ const LOST = /^(?:08...|57P0[1-5]|25006|53300)$/;
 /** Codes of a wrong name, password or right: waiting does not change them. */
 const REFUSED = /^(?:28...|3D000|42501|3F000)$/;
 
-export function sqlStateOf(error: unknown): string | undefined {
+function sqlStateOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined;
   // Node's own codes, such as ECONNREFUSED, are no SQLSTATE.
   return /^[0-9A-Z]{5}$/.test(error.code) ? error.code : undefined;

@@ -30,7 +30,7 @@ const REPORT_MS = 2_000;
 const DATES = 16;
 
 /** The database of a member, and the fence of its store. */
-export interface Seat {
+interface Seat {
   /** Leads to sessions of the database, not through a transaction pooler. */
   readonly address: PostgresAddress;
   readonly schema: string;

@@ -13,7 +13,7 @@ import { ReaderPool } from './reader-pool.ts';
 import type { WriteFence } from './write-fence.ts';
 
 /** The addresses of a store: one for reads, and one for the session that writes. */
-export interface StoreAddresses {
+interface StoreAddresses {
   readonly reads: PostgresAddress;
   readonly session: PostgresAddress;
 }

@@ -9,7 +9,7 @@ export const EVENT_ROW_BYTES = 48;
 /** Maximum number of actors in the cache; all are dropped when there are more. */
 const MAX_ACTORS = 20_000;
 
-export interface StreamHead {
+interface StreamHead {
   last: number;
   purged: number;
   /** Numbers of events and their bytes. After a trim they are estimates, never below the true ones by much. */

@@ -12,12 +12,12 @@ import type {
   TimerRow,
 } from '../../core/store/store.ts';
 
-export interface LayeredEvent extends JournalEvent {
+interface LayeredEvent extends JournalEvent {
   readonly previous: number;
 }
 
 /** The folded writes of one actor. */
-export interface LayeredActor {
+interface LayeredActor {
   row: ActorRow | undefined;
   snapshot: Stored['snapshot'];
   /** Its only write, if it has one. */

@@ -5,7 +5,7 @@ const MAX_LENGTH = 16_384;
 /** Aliases that the frontmatter may resolve: more of them can multiply a small text (YAML 1.2 section 7.1). */
 const MAX_ALIASES = 100;
 
-export interface Frontmatter {
+interface Frontmatter {
   /** The value as JSON would represent it, unless it has a number that JSON cannot represent. */
   readonly frontmatter: unknown;
   /** The text below the frontmatter. */

@@ -12,7 +12,7 @@ import type { SkillRegistry, SkillRegistryParts } from './skill-registry.ts';
 import type { SkillSource } from './skill-source.ts';
 import type { RegisteredSkills, SkillsOptions } from './skills-options.ts';
 
-export interface OfferedSkillsOptions extends Omit<SkillRegistryParts, 'resources'> {
+interface OfferedSkillsOptions extends Omit<SkillRegistryParts, 'resources'> {
   readonly capabilities: RegisteredCapabilities;
   /** The name of the server, which begins the addresses of manuals. */
   readonly server: string;

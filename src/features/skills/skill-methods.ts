@@ -3,10 +3,10 @@ import { BOTH_ERAS, type RequestMethod } from '../../core/protocol/methods.ts';
 import { cursorOf, type Params, readList, textMember } from '../../core/protocol/operations.ts';
 import { SKILLS_EXTENSION } from '../../core/protocol/skills.ts';
 
-export type GetSkill = { readonly method: 'skills/get'; readonly uri: string };
+type GetSkill = { readonly method: 'skills/get'; readonly uri: string };
 
 /** Lists the direct children of a directory. */
-export type ReadDirectory = {
+type ReadDirectory = {
   readonly method: 'resources/directory/read';
   readonly uri: string;
   readonly cursor: string | undefined;

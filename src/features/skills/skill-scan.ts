@@ -11,7 +11,7 @@ import type { ServedFile, ServedSkill } from './skill-source.ts';
 import type { SkillProblem } from './skills-options.ts';
 
 /** A file on the disk, as it was when it was read. */
-export interface ScannedFile extends ServedFile {
+interface ScannedFile extends ServedFile {
   readonly path: string;
   /** Changes with each write to the file. */
   readonly signature: string;
@@ -244,7 +244,7 @@ async function described(
 }
 
 /** The bytes of a file, and its signature from before they were read. */
-export interface FileBytes {
+interface FileBytes {
   readonly bytes: Buffer<ArrayBuffer>;
   readonly signature: string;
 }

@@ -13,7 +13,7 @@ const { O_CREAT, O_NOFOLLOW = 0, O_RDWR } = constants;
 const RECORD = 40;
 
 /** The contents of a mark. */
-export interface Mark {
+interface Mark {
   /** The number of the last acknowledged transaction. */
   readonly commits: number;
   /** The store that it belongs to; undefined if this part is damaged. */

@@ -32,7 +32,7 @@ const PAGES = 500;
 const EMPTY = 20;
 
 /** A job that pauses and continues after other jobs. */
-export const LATER = Symbol('later');
+const LATER = Symbol('later');
 
 interface Sweep {
   after: readonly [number, string];

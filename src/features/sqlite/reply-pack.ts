@@ -15,7 +15,7 @@ export interface PackedReply {
 }
 
 /** A pack as it is stored. The keys are stored twice, so that damaged replies are known by their names. */
-export interface PackColumns {
+interface PackColumns {
   readonly keys: Uint8Array;
   readonly data: Uint8Array;
 }

@@ -27,7 +27,7 @@ type AnyKey = StateKey | string;
 type Change = (value: never) => unknown;
 
 /** The state of one scope. Its methods need no `this`, because handlers destructure. */
-export class ScopeState implements State {
+class ScopeState implements State {
   readonly #options: StateOptions;
   readonly #owner: ScopeOwner | undefined;
 

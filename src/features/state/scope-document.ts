@@ -9,7 +9,7 @@ export interface ScopeLimits {
   readonly maxStateBytes: number;
 }
 
-export interface StoredValue extends ValueText {
+interface StoredValue extends ValueText {
   /** Milliseconds since 1970; undefined if it has no time of its own. */
   readonly expires: number | undefined;
 }

@@ -14,7 +14,7 @@ import { readDocument, ScopeDocument, type ScopeLimits } from './scope-document.
 import { StateError } from './state-error.ts';
 import type { ScopeMail, ScopeOwner, StateOperation } from './state-messages.ts';
 
-export interface ScopeOptions {
+interface ScopeOptions {
   readonly system: ActorSystem;
   readonly store: Store;
   readonly owner: ScopeOwner;

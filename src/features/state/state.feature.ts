@@ -5,7 +5,7 @@ import type { Feature } from '../../core/server/feature.ts';
 import { callerState, type StateOptions, stateOfPrincipal } from './caller-state.ts';
 import { StateScopes } from './state-scopes.ts';
 
-export interface StateService {
+interface StateService {
   /** The state of a principal, also outside of its calls. @throws {StateError} for `anonymous` */
   of(principal: string): State;
 }

@@ -12,7 +12,7 @@ export type CallMode =
 const REQUEST: CallMode = { as: 'request' };
 const LATER: CallMode = { as: 'request, then task' };
 
-export interface TaskOffer {
+interface TaskOffer {
   readonly support: TaskSupport;
   readonly tool: string;
   /** Maximum lifetime of a task, in milliseconds. */

@@ -14,7 +14,7 @@ import { replayRequest } from './replayed-request.ts';
 import type { TaskRecovery } from './task-recovery.ts';
 import type { TaskTable } from './task-table.ts';
 
-export interface DelayedCallsOptions {
+interface DelayedCallsOptions {
   readonly system: ActorSystem;
   readonly limits: Pick<Limits, 'maxParked' | 'maxTasks'>;
   readonly requestLog: RequestLog;

@@ -14,7 +14,7 @@ export type OneTask =
       readonly responses: Readonly<Record<string, unknown>>;
     };
 
-export type ListTasks = { readonly method: 'tasks/list'; readonly cursor: string | undefined };
+type ListTasks = { readonly method: 'tasks/list'; readonly cursor: string | undefined };
 
 declare module '../../core/protocol/operations.ts' {
   interface Operations {

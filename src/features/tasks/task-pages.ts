@@ -6,7 +6,7 @@ import { actorOfTask, idOfTask, type StoredTask, type TaskRecords } from './task
 import type { TaskTable } from './task-table.ts';
 
 /** A page that a client has asked for. */
-export interface PageQuery {
+interface PageQuery {
   /** The owner whose tasks the client may use. */
   readonly owner: string;
   readonly cursor: string | undefined;
@@ -35,7 +35,7 @@ export function taskPage(table: TaskTable, { owner, cursor, size, has }: PageQue
 }
 
 /** The tasks of a node, and those of all nodes. */
-export interface SharedTasks {
+interface SharedTasks {
   readonly table: TaskTable;
   readonly records: TaskRecords;
   readonly pollMs: number;

@@ -36,7 +36,7 @@ export interface TaskRecord {
   readonly needed: readonly string[];
 }
 
-export interface TaskRecordsOptions {
+interface TaskRecordsOptions {
   readonly system: ActorSystem;
   readonly store: Store;
   readonly requestLog: RequestLog;

@@ -11,7 +11,7 @@ import { replayRequest } from './replayed-request.ts';
 import type { StatusAtCrash, TaskEntry } from './task-entry.ts';
 import { expiryOf, type TaskRecords } from './task-records.ts';
 
-export interface TaskRecoveryOptions {
+interface TaskRecoveryOptions {
   readonly records: TaskRecords;
   readonly requestLog: RequestLog;
   readonly interactive: InteractiveRequests;

@@ -28,7 +28,7 @@ import { TaskWaiters } from './task-waiters.ts';
 const INITIAL = taskMachine.initial;
 
 /** The abort reason of the handler's signal. */
-export class TaskCancelled extends Error {
+class TaskCancelled extends Error {
   override readonly name = 'AbortError';
 }
 

@@ -39,7 +39,7 @@ import { TaskRecovery } from './task-recovery.ts';
 import type { TaskSnapshot } from './task-snapshot.ts';
 import { ownerOf, type TaskTable } from './task-table.ts';
 
-export interface TasksOptions {
+interface TasksOptions {
   readonly system: ActorSystem;
   readonly limits: Limits;
   readonly interactive: InteractiveRequests;

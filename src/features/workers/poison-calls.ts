@@ -30,7 +30,7 @@ export interface Poisoned {
 /** The facts of a call beside its counts. */
 type CallFacts = Pick<Poisoned, 'element' | 'incident' | 'stack'>;
 
-export class PoisonCalls {
+class PoisonCalls {
   readonly #records = new PoisonRegistry<CallFacts>(() => systemClock.date());
   #file: string | undefined;
 

@@ -22,7 +22,7 @@ export interface PoolCall {
   reject(error: unknown): void;
 }
 
-export interface PoolWorkerOptions {
+interface PoolWorkerOptions {
   readonly clock: Clock;
   /** Called when the thread can take another call. */
   freed(): void;

@@ -10,14 +10,14 @@ import { messageOf } from '../../core/protocol/json.ts';
 import type { ThreadSource } from '../../core/registry/define.ts';
 import { type PoolCall, PoolWorker } from './pool-worker.ts';
 
-export interface PoolOptions {
+interface PoolOptions {
   readonly system: ActorSystem;
   /** Maximum number of threads, and of calls that wait for a thread. */
   readonly limits: { readonly cpuThreads: number; readonly maxCpuQueue: number };
 }
 
 /** Makes the handler of a tool that runs in a thread. */
-export type ThreadRunner = (label: string, source: ThreadSource) => (args: unknown, ctx: Context) => Promise<unknown>;
+type ThreadRunner = (label: string, source: ThreadSource) => (args: unknown, ctx: Context) => Promise<unknown>;
 
 /** A tool whose threads crash is quarantined; other tools continue. */
 const POLICY = { restarts: 3, windowMs: 5_000 };

@@ -10,7 +10,7 @@ import type { Culprit } from './blocked.ts';
  * One server's view of the running code, without the stack. Must not throw or change anything: it runs in the middle of
  * other code.
  */
-export type StallProbe = () => Omit<Culprit, 'stack'> | undefined;
+type StallProbe = () => Omit<Culprit, 'stack'> | undefined;
 
 /** The key for `Symbol.for`. */
 const NAME = 'troupe.blocked';

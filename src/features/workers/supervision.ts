@@ -16,7 +16,7 @@ import { endsMark, startWatchdog, type Watchdog } from './watchdog.ts';
 import type { WatchdogOption } from './watchdog-option.ts';
 
 /** Another part that quarantines what ended the process, such as events of instances. */
-export interface Quarantines {
+interface Quarantines {
   quarantined(): readonly (Omit<Poisoned, 'element' | 'attempts' | 'stack'> & {
     readonly what: string;
     readonly deaths: number;
@@ -25,7 +25,7 @@ export interface Quarantines {
   release(incident: string): boolean;
 }
 
-export interface SupervisionOptions {
+interface SupervisionOptions {
   readonly system: ActorSystem;
   readonly bus: Bus;
   readonly store: Store;

@@ -15,7 +15,7 @@ declare module '../../core/server/options.ts' {
 }
 
 /** The thresholds of the watchdog, in milliseconds. */
-export interface WatchdogLimits {
+interface WatchdogLimits {
   /** Milliseconds after which a blocked event loop is logged, with the running element and its stack. Default 200. */
   readonly softMs?: number | undefined;
   /**

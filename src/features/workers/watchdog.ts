@@ -22,7 +22,7 @@ import { poison } from './poison-calls.ts';
 import { holdSignals } from './stall-probe.ts';
 import type { WatchdogOption } from './watchdog-option.ts';
 
-export interface WatchdogOptions extends WatchdogOption {
+interface WatchdogOptions extends WatchdogOption {
   log: RuntimeLog;
   /** Milliseconds of a stall after which a signal ends the process at once, as without a listener. Default: never. */
   readonly releaseMs?: number | undefined;
@@ -37,7 +37,7 @@ export interface Watchdog {
   marks(marker: MarkerPlace): void;
 }
 
-export const SOFT_MS = 200;
+const SOFT_MS = 200;
 /** Milliseconds after which a stall is reported on stderr. */
 const ALOUD_MS = 2_000;
 const BEAT_MS = 50;

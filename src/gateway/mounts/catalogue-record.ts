@@ -9,7 +9,7 @@ import { fromText, toText } from '../../core/store/serialize.ts';
 import type { ActorRow, Store } from '../../core/store/store.ts';
 import { readCatalogue, type UpstreamCatalogue } from './upstream-catalogue.ts';
 
-export interface StoredCatalogue {
+interface StoredCatalogue {
   /** The time of its listing, in milliseconds since 1970. */
   readonly at: number;
   readonly catalogue: UpstreamCatalogue;

@@ -4,7 +4,7 @@ import { describe } from '../../core/protocol/json.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 
 /** The longest name that a mount offers: several hosts accept no longer one. */
-export const LONGEST_NAME = 64;
+const LONGEST_NAME = 64;
 
 const MOUNT_NAME = /^[a-z][a-z0-9-]{0,23}$/;
 const PREFIX = /^[A-Za-z0-9_.-]{1,32}$/;

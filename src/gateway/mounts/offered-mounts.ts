@@ -22,7 +22,7 @@ import type { MountHost, OpenMount } from './open-mount.ts';
 import type { SearchTools } from './search-tools.ts';
 import type { SignIns } from './sign-ins.ts';
 
-export interface OfferedMountsOptions {
+interface OfferedMountsOptions {
   /** Makes the parts of the server that mounts use; called with the first mount. */
   host(): Omit<MountHost, 'loadSignIns' | 'rankOf'>;
   readonly stages: Pick<Stages, 'fill' | 'empty'>;

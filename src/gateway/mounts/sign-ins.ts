@@ -22,7 +22,7 @@ import { checkpointsOf } from '../../features/asking/asking-context.ts';
 import { SignInNeeded, type UpstreamAuth, UpstreamGrants } from './upstream-grants.ts';
 
 /** The upstream demands a sign-in that the caller has not made. The message says what to do. */
-export class SignInRequired extends ToolError {
+class SignInRequired extends ToolError {
   constructor(upstream: string, message: string, cause?: unknown) {
     super(`${upstream}: ${message}`, cause === undefined ? {} : { cause });
   }

@@ -86,7 +86,7 @@ interface IndexedDocument {
 }
 
 /** The tools that a search has found. */
-export interface Found {
+interface Found {
   readonly tools: readonly IndexedTool[];
   /** The number of all that match, also those beyond the limit. */
   readonly matches: number;

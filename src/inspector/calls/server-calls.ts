@@ -58,7 +58,7 @@ const MAX_WAITING = 32;
 /** Bounds of a request, and of the parameters of a question, as the page shows them. */
 const SHOWN: Bounds = { depth: 24, members: 500, text: 8_000, all: 64_000 };
 
-export interface ServerCallsOptions {
+interface ServerCallsOptions {
   readonly inside: Pick<Internals, 'clock' | 'inspection' | 'log'>;
   readonly reach: ServerReach;
   readonly redactor: Redactor;

@@ -14,7 +14,7 @@ const MAX_QUESTIONS = 64;
 const QUESTION_MS = 3_600_000;
 const ALL_ANSWERS = ['form', 'url', 'sampling', 'roots'] as const;
 
-export interface OpenQuestion {
+interface OpenQuestion {
   readonly id: number;
   readonly kind: Answerable;
   readonly call: number | undefined;
@@ -27,7 +27,7 @@ interface PendingQuestion extends OpenQuestion {
 }
 
 /** The calls of viewers, as the questions need them. */
-export interface QuestionedCalls {
+interface QuestionedCalls {
   /** The call whose handler asks. */
   callOf(about: string | undefined): number | undefined;
   changed(): void;

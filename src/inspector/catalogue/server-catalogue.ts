@@ -44,7 +44,7 @@ export interface CatalogueSource {
   readonly machines: Pick<Server['machines'], 'definitions'>;
 }
 
-export interface CatalogueOptions {
+interface CatalogueOptions {
   readonly server: CatalogueSource;
   /** The revisions of its connections, newest first. Default: all that Troupe supports. */
   readonly revisions?: readonly string[];

@@ -17,7 +17,7 @@ import type { PageFiles } from './page-files.ts';
 import { InputError, readActor, readActors, readViewer, readViewerEvent } from './viewer-input.ts';
 import { openStream } from './viewer-stream.ts';
 
-export interface InspectorRoutesOptions {
+interface InspectorRoutesOptions {
   readonly observation: Observation;
   readonly viewers: Viewers;
   readonly files: PageFiles;

@@ -24,7 +24,7 @@ export interface ApiRoutes {
   serve(request: IncomingMessage, response: ServerResponse, path: string, query: string): Promise<void>;
 }
 
-export interface ListenerOptions {
+interface ListenerOptions {
   readonly port: number;
   readonly token: string;
   readonly clock: Clock;

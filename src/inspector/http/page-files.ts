@@ -8,7 +8,7 @@ import { brotliDecompress } from 'node:zlib';
 import { packageFile } from '../../core/kernel/package-files.ts';
 import { sha256 } from '../../core/kernel/sha256.ts';
 
-export interface PageFile {
+interface PageFile {
   readonly body: Uint8Array;
   readonly type: string;
   readonly etag: string;

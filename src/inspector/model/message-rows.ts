@@ -27,7 +27,7 @@ export const CLIENT = 'client';
 export const UPSTREAM = 'upstream ';
 
 /** Facts from outside of a record: its sender, the actor of a connection, and the lifetimes of actors. */
-export interface Around {
+interface Around {
   /** The sender of the causing record. */
   readonly sender: string | undefined;
   door(connection: string): string;

@@ -38,7 +38,7 @@ export interface SecretFinder {
 
 type Shown = { [key: string]: Plain };
 
-export interface PlainOptions {
+interface PlainOptions {
   readonly bounds?: Bounds;
   /** The value was parsed from JSON. */
   readonly parsed?: boolean;

@@ -98,7 +98,7 @@ const ELEMENT = /(<([A-Za-z_][\w.:-]{0,63})(?:\s[^<>]{0,500})?>)[^<]+/g;
 const ARGUMENT = /((?:^|[\s"'])--?([A-Za-z][\w-]{0,63})[ \t]{1,4})("[^"]*"?|'[^']*'?|[^\s"'-][^\s"']*)/g;
 
 /** The options of a redactor: parts of names, patterns of values, and complete names. */
-export interface Secrets {
+interface Secrets {
   readonly keys: readonly string[];
   readonly values: readonly RegExp[];
   readonly names: { has(name: string): boolean; readonly size: number };

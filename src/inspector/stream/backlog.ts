@@ -8,7 +8,7 @@ import { jsonTextOf } from '../inspector-json.ts';
 import { Baseline, isOfTree } from './baseline.ts';
 
 /** One frame for all viewers. */
-export interface BacklogEntry {
+interface BacklogEntry {
   /** JSON in UTF-8. */
   readonly text: Buffer;
   /** The sequence number of its last record. */

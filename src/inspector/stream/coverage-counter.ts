@@ -186,7 +186,7 @@ function nameOf({ chart }: Counted): string {
 }
 
 /** A table of the visits, followed by the names of everything unvisited. */
-export function coverageText(all: readonly Coverage[]): string {
+function coverageText(all: readonly Coverage[]): string {
   if (all.length === 0) return 'no machine is offered, and none has run';
   const columns = [
     ['machine', ...all.map(({ name }) => name)],

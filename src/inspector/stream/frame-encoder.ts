@@ -24,7 +24,7 @@ const SMALL: Bounds = { ...BOUNDS, text: 500, all: 4_000 };
 /** XState's id of a machine without an id. */
 const NO_ID = '(machine)';
 
-export interface FrameEncoderOptions {
+interface FrameEncoderOptions {
   readonly redactor: Redactor;
   /** True if a viewer wants to see the context of that actor's statechart. */
   wants(actor: string): boolean;

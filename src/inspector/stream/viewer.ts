@@ -15,7 +15,7 @@ export interface Sink {
   end(): void;
 }
 
-export interface ViewerOptions {
+interface ViewerOptions {
   readonly observation: Observation;
   readonly sink: Sink;
   hello(): HelloFrame;
@@ -26,7 +26,7 @@ export interface ViewerOptions {
 }
 
 /** Maximum number of actors in a viewer's focus. */
-export const MAX_FOCUS = 8;
+const MAX_FOCUS = 8;
 /** Number of records of a frame that is built for one viewer. */
 const CHUNK = 200;
 

@@ -9,7 +9,7 @@ export interface StreamSink extends Sink {
   alive(): void;
 }
 
-export interface ViewersOptions {
+interface ViewersOptions {
   readonly observation: Observation;
   readonly clock: Clock;
   readonly max: number;

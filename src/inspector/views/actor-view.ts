@@ -7,7 +7,7 @@ import { plainMembers, plainOf } from '../redaction/plain-data.ts';
 import type { Redactor } from '../redaction/redact.ts';
 import { nextOf } from './what-if.ts';
 
-export interface ViewContext {
+interface ViewContext {
   readonly seq: number;
   readonly at: number;
   readonly redactor: Redactor;

@@ -32,7 +32,7 @@ const MAX_LIVING = 1_000;
 /** Maximum number of actors whose last recorded waits are stored, to omit repetitions. */
 const MAX_RECORDED = 2_000;
 
-export interface ActorViewsOptions {
+interface ActorViewsOptions {
   readonly clock: Clock;
   watchers(): Iterable<Watcher>;
   /** The view of an actor; undefined if no live actor has that address. */

@@ -15,7 +15,7 @@ import { type Command, readCommand } from './read-command.ts';
 /** Maximum number of logged characters of a command. */
 const MAX_LOGGED = 500;
 
-export interface ControllerOptions {
+interface ControllerOptions {
   readonly inside: Pick<Internals, 'clock' | 'inspection' | 'log' | 'audit'>;
   readonly reach: ServerReach;
   readonly redactor: Redactor;
@@ -25,7 +25,7 @@ export interface ControllerOptions {
 }
 
 /** The outcome of a command: a text for people, or data for the page. */
-export type CommandOutcome = string | { readonly [name: string]: unknown };
+type CommandOutcome = string | { readonly [name: string]: unknown };
 
 export class Controller {
   readonly #options: ControllerOptions;

@@ -55,7 +55,7 @@ export interface SessionOpener {
   openSession(opening: Initialize, dialect: Dialect, exchange: Exchange | undefined): OpenedSession;
 }
 
-export interface InboundSettings extends ParseLimits {
+interface InboundSettings extends ParseLimits {
   readonly connection: string;
   readonly system: ActorSystem;
   readonly requests: Mailbox<RequestsMail>;

@@ -16,9 +16,9 @@ export interface ParseLimits {
 }
 
 /** Decides whether there is room for a message of so many bytes in memory. @returns the reason if there is none */
-export type MessageRoom = (bytes: number) => string | undefined;
+type MessageRoom = (bytes: number) => string | undefined;
 
-export type Parsed =
+type Parsed =
   /** `bytes`: approximate memory of the value. */
   | { readonly ok: true; readonly value: unknown; readonly bytes: number }
   /**

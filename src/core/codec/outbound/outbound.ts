@@ -32,7 +32,7 @@ interface PageText {
  * Called with a response (its id) or log data that cannot be serialized, so that an operator can fix the handler.
  * @returns the incident's id
  */
-export type Unwritable = (id: RequestId | undefined, error: unknown) => string;
+type Unwritable = (id: RequestId | undefined, error: unknown) => string;
 
 export class Outbound {
   readonly #info: Implementation;

@@ -3,7 +3,7 @@ import { type AnyEventObject, type AnyMachineSnapshot, and } from 'xstate';
 import { messageOf } from '../../protocol/json.ts';
 
 /** The result of a guard, or the error that it threw. */
-export type GuardResult = { readonly allows: boolean } | { readonly threw: string };
+type GuardResult = { readonly allows: boolean } | { readonly threw: string };
 
 /** Evaluates a guard of any form. XState's own `and` accepts all forms, and its member `check` evaluates them. */
 export function guardResult(guard: unknown, snapshot: AnyMachineSnapshot, event: AnyEventObject): GuardResult {

@@ -9,7 +9,7 @@ const QUIET_MS = 50;
 /** The polling interval if the system cannot watch a directory, in milliseconds. */
 const POLL_MS = 500;
 
-export interface WatchOptions {
+interface WatchOptions {
   /** True if a change of this path is relevant. */
   matters(path: string): boolean;
   onChange(paths: ReadonlySet<string>): void;

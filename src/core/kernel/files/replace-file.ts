@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-export interface ReplaceOptions {
+interface ReplaceOptions {
   /** The mode of a file that does not exist yet, before the umask. Default 0666. */
   readonly mode?: number;
   /**
@@ -63,7 +63,7 @@ export function replaceFile(path: string, contents: string | Uint8Array, options
 }
 
 /** The file that a path leads to, which need not exist. @throws {Error} for a circle of links */
-export function linkedFile(path: string): string {
+function linkedFile(path: string): string {
   let at = path;
   for (let links = 0; lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink(); links += 1) {
     if (links >= MAX_LINKS) throw new Error(`${path}: more than ${MAX_LINKS} symbolic links in a row`);

@@ -6,7 +6,7 @@ import type { Inspection } from './inspection.ts';
 import type { Facts, LiveRecord } from './records.ts';
 import { runningDelays, watchSystem } from './xstate-system.ts';
 
-export interface RunOfMachine {
+interface RunOfMachine {
   readonly actor: AnyActorRef;
   readonly address: string;
   /** The tool's name. */

@@ -51,7 +51,7 @@ interface OperationSeries {
 }
 
 /** Finds out if a tool or a prompt of this name exists. */
-export interface KnownNames {
+interface KnownNames {
   tool(name: string): boolean;
   prompt(name: string): boolean;
 }

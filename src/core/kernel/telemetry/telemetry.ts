@@ -27,7 +27,7 @@ export interface SeenRequest extends Carrier {
   readonly http: SeenHttp | undefined;
 }
 
-export interface SeenHttp {
+interface SeenHttp {
   /** The value of a header, by its name in lower case. */
   header(name: string): string | undefined;
   /** Its version, such as `1.1`. */

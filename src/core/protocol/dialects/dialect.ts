@@ -6,7 +6,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { Era, Revision } from '../revisions.ts';
 
 /** The objects whose members depend on the revision. */
-export interface Shown {
+interface Shown {
   readonly implementation: readonly string[];
   readonly capabilities: readonly string[];
   readonly tool: readonly string[];

@@ -12,7 +12,7 @@ import { MAX_NEWS_BYTES } from './news-queue.ts';
 /** Maximum number of bytes of exchanges that are being received on all links. */
 const MAX_RECEIVING = 64 * 1024 * 1024;
 
-export interface AcceptedLinkOptions {
+interface AcceptedLinkOptions {
   /** The node that has proved itself. */
   readonly from: string;
   readonly stream: Duplex;

@@ -56,7 +56,7 @@ export interface LinkRecords {
   broken(): void;
 }
 
-export interface LinkChannelOptions {
+interface LinkChannelOptions {
   readonly stream: Duplex;
   /** Undefined over TLS: texts are not signed. */
   readonly sends: LinkSignature | undefined;

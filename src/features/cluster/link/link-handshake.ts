@@ -2,7 +2,7 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** The node that opened the connection, or the node that accepted it. */
-export type LinkRole = 'dialer' | 'listener';
+type LinkRole = 'dialer' | 'listener';
 
 /** The ids of both nodes, and a nonce of each. */
 export interface LinkTerms {

@@ -22,7 +22,7 @@ const MAX_LINKS = 256;
 /** REFUSED_STREAM (RFC 9113 section 7). */
 const REFUSED = 7;
 
-export interface LinkListenerOptions {
+interface LinkListenerOptions {
   readonly secret: string;
   /** True over TLS: what arrives is not signed. */
   readonly secure: boolean;

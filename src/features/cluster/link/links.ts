@@ -14,7 +14,7 @@ import type { AcceptedLinks } from './link-listener.ts';
 import type { LinkListener, LinkPeer } from './link-port.ts';
 
 /** The certificate of a node, and the authority that has signed those of all nodes and no others (PEM). */
-export interface LinkTls {
+interface LinkTls {
   readonly key: string | Uint8Array;
   readonly cert: string | Uint8Array;
   readonly ca: string | Uint8Array;
@@ -29,7 +29,7 @@ export interface LinkOptions {
   readonly tls?: LinkTls | undefined;
 }
 
-export interface LinkHost {
+interface LinkHost {
   readonly clock: Clock;
   readonly maxMessageBytes: number;
   /** The most exchanges on one link, `http.maxExchanges`. */

@@ -20,7 +20,7 @@ export interface AuditDestination {
   close(): Promise<void>;
 }
 
-export interface AuditFileOptions {
+interface AuditFileOptions {
   readonly clock: Clock;
   /** True: a record is stored when the disk has it. False: when the operating system has it. */
   readonly sync: boolean;

@@ -11,7 +11,7 @@ import type { AuditDestination } from './audit-file.ts';
 import type { AuditCaller, AuditedCall, AuditMail, AuditStored } from './audit-messages.ts';
 import type { AuditEvent, AuditRecord } from './audit-record.ts';
 
-export interface AuditLogOptions {
+interface AuditLogOptions {
   readonly system: ActorSystem;
   readonly events: ReadonlySet<AuditEvent>;
   readonly destination: AuditDestination;

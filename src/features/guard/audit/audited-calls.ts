@@ -14,7 +14,7 @@ import type { AuditedCall, AuditMail } from './audit-messages.ts';
 import type { AuditOptions } from './audit-options.ts';
 import type { AuditEvent } from './audit-record.ts';
 
-export interface AuditedCallsOptions extends Pick<AuditOptions, 'include' | 'redact'> {
+interface AuditedCallsOptions extends Pick<AuditOptions, 'include' | 'redact'> {
   readonly log: Mailbox<AuditMail>;
   readonly clock: Clock;
   readonly keys: StateKeys;

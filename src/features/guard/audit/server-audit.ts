@@ -23,7 +23,7 @@ import {
 import { AuditRows, readAuditRows, type StoredEvents } from './audit-rows.ts';
 import { AuditedCalls } from './audited-calls.ts';
 
-export interface AuditServices {
+interface AuditServices {
   readonly system: ActorSystem;
   /** Its events about sessions and rejected requests are audited. */
   readonly bus: Bus;

@@ -41,7 +41,7 @@ const RULE_MS = 1_000;
 /** Milliseconds for which a caller's view of a list is remembered. Each call is decided on its own. */
 const VIEW_MS = 1_000;
 
-export interface AdmissionOptions {
+interface AdmissionOptions {
   readonly system: ActorSystem;
   readonly bus: ConnectionEventEmitter;
   readonly catalogues: {

@@ -47,7 +47,7 @@ export interface CompiledLimits {
   readonly cost: ((args: unknown) => number) | undefined;
 }
 
-export interface Rate {
+interface Rate {
   readonly perSecond: number;
   readonly burst: number;
   /** The limit in words, such as `at most 10 a minute`. */

@@ -15,7 +15,7 @@ const BATCH = 1_000;
 /** Milliseconds for which the use of a day stays in the store after its end. */
 const SLACK_MS = 3_600_000;
 
-export interface DailyUseOptions {
+interface DailyUseOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: RuntimeLog;

@@ -19,7 +19,7 @@ import type { AuditMail } from '../audit/audit-messages.ts';
 import type { CompiledLimits } from './call-limits.ts';
 import { type DailyUse, DailyUses } from './daily-use.ts';
 
-export interface LimitedCallsOptions {
+interface LimitedCallsOptions {
   readonly clock: Clock;
   readonly store: Store;
   /** Quota in bytes; the entries of principals count. */
@@ -32,7 +32,7 @@ export interface LimitedCallsOptions {
 }
 
 /** A call of a tool with limits. */
-export interface LimitedCall {
+interface LimitedCall {
   readonly request: RequestView;
   readonly tool: string;
   readonly limits: CompiledLimits;

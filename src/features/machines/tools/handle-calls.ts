@@ -21,7 +21,7 @@ export type HandlesPort = Pick<Handles, 'create' | 'send' | 'get' | 'list' | 'en
 
 export type Call<Args> = (args: Args, ctx: Context) => Promise<CallToolResult>;
 
-export interface Calls {
+interface Calls {
   readonly create: Call<Called>;
   /** Returns the handler that sends one event. */
   send(type: string): Call<Called>;

@@ -50,7 +50,7 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-export interface GuardedFetchOptions {
+interface GuardedFetchOptions {
   readonly clock: Clock;
   /**
    * The addresses that the program itself named. Their hosts may be private. If the first is on this machine, it may name
@@ -66,7 +66,7 @@ export interface GuardedFetchOptions {
 /** A `fetch` of GET and POST, without redirects. */
 export type GuardedFetch = (url: string, init?: GuardedInit) => Promise<Response>;
 
-export interface GuardedInit {
+interface GuardedInit {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;

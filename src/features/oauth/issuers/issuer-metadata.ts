@@ -42,7 +42,7 @@ export async function findIssuer(
 }
 
 /** A place without a usable document. */
-export interface Miss {
+interface Miss {
   readonly place: string;
   readonly why: string;
   /** The place cannot be reached, or fails: it may have a document at another time. */
