@@ -11,7 +11,7 @@ import type {
   ToolImplementation,
 } from '../execution/execution.ts';
 import type { ElementAccess, Guarded } from '../messages/authorization-rule.ts';
-import type { Listed } from '../messages/registry-messages.ts';
+import type { Element, Listed } from '../messages/registry-messages.ts';
 import { describe, isObject, type JsonObject } from '../protocol/json.ts';
 import type { Check } from '../protocol/option-rows.ts';
 import type { Prompt, PromptArgument, Resource, ResourceTemplate, Tool } from '../protocol/types.ts';
@@ -31,26 +31,9 @@ import { checkHandler, checkMembers, DefinitionError, MEMBERS } from './definiti
 import { threadSource } from './thread-module.ts';
 import { foreignCopy } from './xstate-copy.ts';
 
-export interface Compiled<D, I> {
-  readonly key: string;
-  readonly definition: D;
+/** An element as its registration compiled it: its registry gives it a source and a reference. */
+export interface Compiled<D, I> extends Omit<Element<D>, 'ref' | 'source' | 'enabled'> {
   readonly implementation: I;
-  /** Decides who may use it; undefined if everyone may. */
-  readonly access?: ElementAccess | undefined;
-  /** The clients that find it in a list; undefined: all. */
-  readonly listed?: Listed | undefined;
-  /** See {@link Element}. */
-  readonly untrusted?: true | undefined;
-  /** See {@link Element}. */
-  readonly ofUpstream?: 'public' | 'private' | undefined;
-  /** See {@link Element}. */
-  readonly owned?: true | undefined;
-  /** See {@link Element}. */
-  readonly rank?: number | undefined;
-  /** The app that shows the results of a tool; true: a page of its own. */
-  readonly opens?: string | true | undefined;
-  /** The tool whose rules decide about a page. */
-  readonly opener?: string | undefined;
 }
 
 /** An option of tools that a feature adds to {@link ToolOptions} and to {@link ToolImplementation}. */

@@ -1,7 +1,7 @@
 /** One legacy session in a durable store: writes and reads its row, its snapshot and the events of its streams. */
 
 import type { ActorSystem } from '../kernel/actor-system.ts';
-import { OutputGate } from '../kernel/output-gate.ts';
+import { type GatedWrites, OutputGate } from '../kernel/output-gate.ts';
 import type { SessionState } from '../messages/session-messages.ts';
 import type { SessionStorage, StoredEvent, StoredEventKind } from '../messages/session-storage.ts';
 import { DIALECTS, type Dialect } from '../protocol/dialects/index.ts';
@@ -12,7 +12,6 @@ import { isLogLevel } from '../protocol/types.ts';
 import { fromText, toText } from '../store/serialize.ts';
 import { type ActorRow, type Store, type Stored, StoreError, type Write } from '../store/store.ts';
 import { RecentNames } from './recent-names.ts';
-import { isState, SessionWrites } from './session-writes.ts';
 
 /** Version of the snapshot. Other versions are not read. */
 const VERSION = '1';
@@ -40,6 +39,61 @@ interface SessionRecordOptions {
   /** Called when the session leaves memory. This row can restore it. */
   slept(row: ActorRow): void;
   ended(): void;
+}
+
+/** The writes of one session between two commits: its latest row and snapshot, and everything else in order. */
+class SessionWrites implements GatedWrites<readonly Write[]> {
+  readonly #store: Store;
+  readonly #actor: string;
+  #batch: Write[] = [];
+  /** The latest snapshot and row that are not yet in a batch. Each replaces its predecessor. */
+  readonly #latest = new Map<'snapshot' | 'actor', Write>();
+  /** True after a disk error: the batch may or may not be durable. */
+  #unknown = false;
+
+  /** @param actor owns these events and snapshots */
+  constructor(store: Store, actor: string) {
+    this.#store = store;
+    this.#actor = actor;
+  }
+
+  put(write: Write): void {
+    if (isState(write)) this.#latest.set(write.type, write);
+    else this.#batch.push(write);
+  }
+
+  take(): readonly Write[] {
+    const batch = [...this.#latest.values(), ...this.#batch];
+    this.#latest.clear();
+    this.#batch = [];
+    return batch;
+  }
+
+  commit(batch: readonly Write[]): Promise<void> {
+    if (!this.#unknown) return this.#store.commit(batch);
+    return this.#unkept(batch).then((left) => this.#store.commit(left));
+  }
+
+  durable(): void {
+    this.#unknown = false;
+  }
+
+  /** Puts the batch in front of the next one. */
+  rejected(batch: readonly Write[], error: unknown): 'retry' | 'close' {
+    const fault = error instanceof StoreError ? error.fault : 'failed';
+    if (fault === 'closed') return 'close';
+    this.#unknown ||= fault === 'failed';
+    for (const write of batch) if (isState(write) && !this.#latest.has(write.type)) this.#latest.set(write.type, write);
+    this.#batch = [...batch.filter((write) => !isState(write)), ...this.#batch];
+    return 'retry';
+  }
+
+  /** The part of a batch that is not durable, if the outcome of its commit is unknown. */
+  async #unkept(batch: readonly Write[]): Promise<readonly Write[]> {
+    const rows = await this.#store.streams(this.#actor);
+    const last = new Map(rows.map((row) => [row.stream, row.last]));
+    return batch.filter((write) => write.type !== 'event' || write.seq > (last.get(write.stream) ?? 0));
+  }
 }
 
 export class SessionRecord implements SessionStorage {
@@ -172,6 +226,11 @@ export class SessionRecord implements SessionStorage {
     this.add({ type: 'actor', actor: row });
     return row;
   }
+}
+
+/** Narrows a write to one of the session's state: its row or its snapshot. */
+function isState(write: Write): write is Extract<Write, { type: 'snapshot' | 'actor' }> {
+  return write.type === 'snapshot' || write.type === 'actor';
 }
 
 /** @throws {StoreError} if the data is not a session, or has an unknown version */

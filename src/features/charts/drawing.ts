@@ -2,8 +2,15 @@
 import type { ChartNode } from '../../core/kernel/charts/chart-node.ts';
 import { contains, middleOf } from './line-path.ts';
 import { isDot, type PlacedChart, type PlacedEdge, type PlacedNode } from './placed.ts';
-import { type Separator, separatorsOf } from './separators.ts';
 import { type EdgeGroup, groupsOf, isFrameless, type NodeRow, walk } from './sketch.ts';
+
+/** A dashed line between two regions of a parallel state. */
+interface Separator {
+  readonly x: number;
+  readonly y: number;
+  readonly toX: number;
+  readonly toY: number;
+}
 
 /** Constant for a chart and its layout. */
 interface Drawing {
@@ -45,6 +52,24 @@ export function drawingOf(chart: ChartNode, placed: PlacedChart): Drawing {
     }),
     separators,
   };
+}
+
+/** Undefined: the regions do not fill the state in columns or rows, and keep their frames. */
+function separatorsOf(regions: readonly PlacedNode[]): readonly Separator[] | undefined {
+  const across = [...regions].sort((a, b) => a.x - b.x);
+  const down = [...regions].sort((a, b) => a.y - b.y);
+  if (touch(across, ({ x, width }) => [x, x + width]))
+    return across.slice(1).map(({ x, y, height }) => ({ x: x + 0.5, y, toX: x + 0.5, toY: y + height }));
+  if (touch(down, ({ y, height }) => [y, y + height]))
+    return down.slice(1).map(({ x, y, width }) => ({ x, y: y + 0.5, toX: x + width, toY: y + 0.5 }));
+  return undefined;
+}
+
+function touch(regions: readonly PlacedNode[], ends: (region: PlacedNode) => readonly [number, number]): boolean {
+  return regions.every((region, index) => {
+    const before = regions[index - 1];
+    return before === undefined || ends(before)[1] === ends(region)[0];
+  });
 }
 
 /** Signs of ten pixels each: invoked actors, entry and exit actions, and internal transitions. */

@@ -3,32 +3,20 @@ import { describe, isJsonObject, isObject, type JsonObject } from '../../core/pr
 import { SUPPORTED_REVISIONS } from '../../core/protocol/revisions.ts';
 import { isLogLevel, LOG_LEVELS } from '../../core/protocol/types.ts';
 import { parseTemplate } from '../../core/protocol/uri-template.ts';
-import type { Answerable, CallerOptions, CallRequest, QuestionAnswer, ViewMethod } from '../calls/call-messages.ts';
+import type {
+  Answerable,
+  CallerOptions,
+  CallRequest,
+  Control,
+  QuestionAnswer,
+  ViewMethod,
+} from '../calls/call-messages.ts';
 import { type AnyEvent, InputError, readViewerEvent } from '../http/viewer-input.ts';
 
+/** A valid command. */
 export type Command =
-  | { readonly action: 'send'; readonly actor: string; readonly event: AnyEvent }
-  | { readonly action: 'call'; readonly tool: string; readonly arguments: JsonObject }
-  | { readonly action: 'close'; readonly connection: string }
-  | { readonly action: 'start'; readonly request: CallRequest; readonly caller: CallerOptions }
-  | { readonly action: 'again' | 'cancel'; readonly call: number }
-  | { readonly action: 'answer'; readonly question: number; readonly answer: QuestionAnswer }
-  | {
-      readonly action: 'complete';
-      readonly reference: { readonly prompt: string } | { readonly resource: string };
-      readonly argument: { readonly name: string; readonly value: string };
-      readonly known: Readonly<Record<string, string>>;
-      readonly caller: CallerOptions;
-    }
-  | { readonly action: 'watch'; readonly uri: string; readonly caller: CallerOptions }
-  | { readonly action: 'unwatch'; readonly uri: string }
-  | {
-      readonly action: 'view';
-      readonly method: ViewMethod;
-      readonly params: JsonObject;
-      readonly caller: CallerOptions;
-    }
-  | { readonly action: 'forget' };
+  | Exclude<Control, { readonly action: 'send' }>
+  | { readonly action: 'send'; readonly actor: string; readonly event: AnyEvent };
 
 type Members = Readonly<Record<string, unknown>>;
 
