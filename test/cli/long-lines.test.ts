@@ -12,7 +12,7 @@ import * as assert from 'uvu/assert';
 import type { ServerLink } from '../../src/cli/shim/server-link.ts';
 import { Shim } from '../../src/cli/shim/shim.ts';
 import { suite } from '../harness/door.ts';
-import { atScale } from '../harness/scale.ts';
+import { atScale, SCALE } from '../harness/scale.ts';
 import { Cli, isBuilt } from './cli.ts';
 
 const all = suite('long lines');
@@ -103,6 +103,7 @@ test(
 );
 
 test('R-34: a line of the server that is too long is dropped, and its request gets an error', async () => {
+  const limit = atScale({ quick: 1, full: 64, proof: 64 }) * MB;
   const [input, output, fromServer, toServer] = Array.from({ length: 4 }, () => new PassThrough());
   assert.ok(input && output && fromServer && toServer);
   let over = (): void => {};
@@ -123,6 +124,7 @@ test('R-34: a line of the server that is too long is dropped, and its request ge
     dial: () => Promise.resolve(link),
     retryPolicy: { failed: () => Promise.resolve(), lost: () => Promise.resolve(), deadline: () => () => {} },
     say: (line) => void said.push(line),
+    ...(SCALE === 'quick' ? { maxLineBytes: limit } : {}),
   });
   const ran = shim.run();
   input.write('{"jsonrpc":"2.0","id":1,"method":"tools/call"}\n{"jsonrpc":"2.0","id":2,"method":"tools/call"}\n');
@@ -131,12 +133,13 @@ test('R-34: a line of the server that is too long is dropped, and its request ge
   output.setEncoding('utf8').on('data', (text: string) => void heard.push(...text.trim().split('\n')));
   fromServer.write('{"jsonrpc":"2.0","id":1,"result":{"x":"');
   const piece = Buffer.alloc(MB, 'x');
-  for (let count = 0; count < 65; count += 1) if (!fromServer.write(piece)) await once(fromServer, 'drain');
+  for (let count = 0; count <= limit / MB; count += 1) if (!fromServer.write(piece)) await once(fromServer, 'drain');
   fromServer.write('"}}\n{"jsonrpc":"2.0","id":2,"result":{}}\n');
   while (heard.length < 2) await once(output, 'data');
   const [first, second] = heard.map((line) => JSON.parse(line));
   assert.is(first.id, 1);
-  assert.match(first.error.message, /68157\d+ bytes long, and the limit is 67108864/);
+  const { length } = `{"jsonrpc":"2.0","id":1,"result":{"x":""}}`;
+  assert.match(first.error.message, `${limit + MB + length} bytes long, and the limit is ${limit}`);
   assert.equal(second, { jsonrpc: '2.0', id: 2, result: {} });
   assert.match(said.join(), 'dropped a line from the server');
   // Both are answered: nothing is answered again when the server has gone.

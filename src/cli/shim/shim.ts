@@ -9,7 +9,7 @@ import { StrayOutput } from '../supervisor/stray-output.ts';
 import type { ServerLink } from './server-link.ts';
 import { SessionReplay } from './session-replay.ts';
 
-/** The longest line that passes from a server, in bytes. It also limits lines of the agent if the server reports no limit. */
+/** The default of {@link ShimOptions.maxLineBytes}. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 /** Number of characters that may wait for a server before the shim stops reading from the agent. */
@@ -41,6 +41,8 @@ interface ShimOptions {
   readonly retryPolicy: ReconnectPolicy;
   /** Default: the system clock. */
   readonly clock?: Clock;
+  /** The longest line that passes from a server, in bytes. It also limits lines of the agent if the server reports no limit. Default: 64 MiB. */
+  readonly maxLineBytes?: number;
   /** Prints a line on stderr. */
   say(line: string): void;
 }
@@ -79,6 +81,7 @@ type Agent =
  */
 export class Shim {
   readonly #options: ShimOptions;
+  readonly #maxLineBytes: number;
   readonly #session = new SessionReplay();
   readonly #fromAgent: LineReader;
   /** A server has reported its limit for lines. A later server may report another. */
@@ -97,8 +100,9 @@ export class Shim {
 
   constructor(options: ShimOptions) {
     this.#options = options;
+    this.#maxLineBytes = options.maxLineBytes ?? MAX_LINE_BYTES;
     this.#fromAgent = new LineReader({
-      maxBytes: MAX_LINE_BYTES,
+      maxBytes: this.#maxLineBytes,
       onLine: (line) => this.#line(line),
       // The server rejects the line, because the error depends on the agent's revision.
       onUnreadable: (reason, bytes, head) => this.#line(asideOf({ type: 'unreadable', reason, bytes, head })),
@@ -264,7 +268,7 @@ export class Shim {
     let problem: unknown;
     let over = false;
     const reader = new LineReader({
-      maxBytes: MAX_LINE_BYTES,
+      maxBytes: this.#maxLineBytes,
       onLine: (line) => {
         const message = over ? undefined : output.messageIn(line);
         if (message === undefined) return;
@@ -354,7 +358,7 @@ export class Shim {
     const verdict = this.#session.received(line);
     if (verdict === 'refused') return false;
     // A server reports its limit before its first message, or never.
-    if (!this.#limited) this.#limit(MAX_LINE_BYTES);
+    if (!this.#limited) this.#limit(this.#maxLineBytes);
     this.#unread = undefined;
     if (verdict === 'pass') this.#out.push(line);
     else if (verdict === 'replaced') this.#out.push(this.#session.replacement);
@@ -378,7 +382,7 @@ export class Shim {
   #skipped(reason: 'too long' | 'not UTF-8', bytes: number, head: string): void {
     const why =
       reason === 'too long'
-        ? `it is ${bytes} bytes long, and the limit is ${MAX_LINE_BYTES}`
+        ? `it is ${bytes} bytes long, and the limit is ${this.#maxLineBytes}`
         : `its ${bytes} bytes are not UTF-8`;
     this.#options.say(`dropped a line from the server: ${why}`);
     this.#out.push(...this.#session.skipped(head, `The server's response was dropped: ${why}.`));
