@@ -83,7 +83,11 @@ export async function compileProgram(source: string): Promise<string> {
 export async function compile(): Promise<void> {
   const sources = sourceFiles();
   startOverAfterAChangeOfThisFile();
-  const stale = sources.filter(({ source, out }) => modified(out) !== modified(source));
+  // A build that is broken on purpose is not bundled.
+  const bundled = process.env.TROUPE_PROMISE === undefined && isBuilt(LIBRARY);
+  const stale = sources.filter(
+    ({ source, out }) => modified(out) !== modified(source) || (!bundled && out === COMMAND && commandIsBundled()),
+  );
   const outputs = new Set(sources.map(({ out }) => out));
   for (const path of filesBelow(OUT)) if (path.endsWith('.js') && !outputs.has(path)) rmSync(path);
   if (stale.length > 0) {
@@ -94,10 +98,19 @@ export async function compile(): Promise<void> {
     }
   }
   delete process.env[BUNDLED];
-  // A build that is broken on purpose is not bundled.
-  if (process.env.TROUPE_PROMISE !== undefined || !isBuilt(LIBRARY)) return;
+  if (!bundled) return;
   process.env[BUNDLED] = '1';
+  if (!commandIsBundled()) write(COMMAND, BUNDLED_COMMAND, modified(SOURCE_OF_COMMAND) ?? 0);
   writePrograms([...outputs]);
+}
+
+const SOURCE_OF_COMMAND = join(root, 'src/cli/main.ts');
+/** The command that commands of the tests start: it runs the bundled library, like each program. */
+const COMMAND = compiled(SOURCE_OF_COMMAND);
+const BUNDLED_COMMAND = `import ${JSON.stringify(pathToFileURL(join(root, 'dist/lib/cli/main.js')).href)};\n`;
+
+function commandIsBundled(): boolean {
+  return existsSync(COMMAND) && readFileSync(COMMAND, 'utf8') === BUNDLED_COMMAND;
 }
 
 /** The programs that tests start. */

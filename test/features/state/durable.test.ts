@@ -10,11 +10,17 @@ import { ask, openSession } from '../../core/http/support.ts';
 import { startable } from '../../harness/compiled.ts';
 import { conclusive, suite } from '../../harness/door.ts';
 import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
+import { atScale } from '../../harness/scale.ts';
 import { until } from '../../harness/wait.ts';
 import { compareWithModel, faultOf } from './support.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'troupe-state-'));
 const KEYS = ['a', 'b', 'c', 'd'];
+const KILLS = atScale({ quick: 2, full: 3, proof: 3 });
+/** Changes of one value in each of four lanes at once. */
+const TIMES = atScale({ quick: 15, full: 60, proof: 60 });
+/** Operations on each user that are compared with a map. */
+const OPERATIONS = atScale({ quick: 120, full: 250, proof: 250 });
 const increased = (n: unknown): number => (typeof n === 'number' ? n + 1 : 1);
 
 const test = suite('durable state');
@@ -28,7 +34,7 @@ test('R-54: an acknowledged change is there after kill -9, and one that was not 
   const [path, acks] = [join(folder, 'killed.db'), join(folder, 'acks')];
   const lines = (): readonly string[] => (existsSync(acks) ? readFileSync(acks, 'utf8').split('\n').slice(0, -1) : []);
   let least = 0;
-  for (let kill = 1; kill <= 3; kill += 1) {
+  for (let kill = 1; kill <= KILLS; kill += 1) {
     const program = spawn(process.execPath, [startable('test/fixtures/state/counting.ts'), path, acks], {
       stdio: ['ignore', 'ignore', 'inherit'],
     });
@@ -80,7 +86,6 @@ nodes(
     const url = await database.database();
     const [one, two] = [await start(url), await start(url)];
     const [here, there] = [one.stateOf('ada'), two.stateOf('ada')];
-    const TIMES = 60;
     const results: unknown[] = [];
     const count = async (state: typeof here): Promise<void> => {
       for (let time = 0; time < TIMES; time += 1) results.push(await state.update('n', increased));
@@ -121,5 +126,5 @@ nodes('the state of a session is there at another node after its node has left',
 
 nodes('a node that shares a database does what a map does', async () => {
   const node = await start(await database.database());
-  for (let seed = 1; seed <= 2; seed += 1) await compareWithModel(node.stateOf(`user ${seed}`), seed, 250);
+  for (let seed = 1; seed <= 2; seed += 1) await compareWithModel(node.stateOf(`user ${seed}`), seed, OPERATIONS);
 });

@@ -9,6 +9,7 @@ import { defineState, memoryStore, type Store, StoreError, sqlite } from '../../
 import { connect, SimulatedClock, settled } from '../../../src/testing/testing.ts';
 import { suite } from '../../harness/door.ts';
 import { inSession } from '../../harness/memory.ts';
+import { times } from '../../harness/scale.ts';
 import { TestStore } from '../../harness/test-store.ts';
 import { compareWithModel, faultOf, stage } from './support.ts';
 
@@ -25,7 +26,8 @@ const STORES: Readonly<Record<string, () => Store>> = {
 for (const [name, make] of Object.entries(STORES)) {
   test(`${name}: operations in flight at once take effect in the order of their calls`, async () => {
     const { server, of } = stage({ store: make() });
-    for (let seed = 1; seed <= 8; seed += 1) await compareWithModel(await of(`user ${seed}`), seed, 250);
+    for (let seed = 1; seed <= times(8, { quick: 2 }); seed += 1)
+      await compareWithModel(await of(`user ${seed}`), seed, 250);
     await server.close();
   });
 }
