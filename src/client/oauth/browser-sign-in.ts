@@ -1,5 +1,5 @@
 /** Lets a person sign in: opens the browser, and receives its redirect on a loopback port (RFC 8252 section 7.3). */
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type Clock, within } from '../../core/kernel/clock.ts';
 import type { ReturnPage } from '../../core/transports/transport.ts';
 import { openInBrowser } from '../browser.ts';
@@ -32,6 +32,7 @@ interface BrowserSignInOptions extends SignInTime {
 }
 
 const PATH = '/oauth/callback';
+const MAX_FORM_LENGTH = 65_536;
 export const NO_SIGN_IN = 'This page belongs to no sign-in that waits here. Please start again from the program.';
 // The page shows nothing of the request, so that no link can write into it.
 const PAGE = (text: string): string =>
@@ -55,8 +56,14 @@ export interface LoopbackRedirects {
   close(): void;
 }
 
-/** Opens the loopback port. Its number is part of the redirect address, so the port comes first. */
-export function loopbackRedirects(receive: (url: URL) => ReturnPage | Promise<ReturnPage>): Promise<LoopbackRedirects> {
+/**
+ * Opens the loopback port. Its number is part of the redirect address, so the port comes first.
+ *
+ * @param receive gets the address, and the body of a form
+ */
+export function loopbackRedirects(
+  receive: (url: URL, form: string | undefined) => ReturnPage | Promise<ReturnPage>,
+): Promise<LoopbackRedirects> {
   return new Promise((resolve, reject) => {
     let base = 'http://127.0.0.1';
     const server: Server = createServer((request, response) => {
@@ -65,9 +72,11 @@ export function loopbackRedirects(receive: (url: URL) => ReturnPage | Promise<Re
       };
       if (!URL.canParse(request.url ?? '/', base)) return show(signInPage(400, 'This is no address.'));
       const url = new URL(request.url ?? '/', base);
-      if (url.pathname !== PATH || request.method !== 'GET') return show(signInPage(404, 'There is no such page.'));
-      Promise.resolve(url)
-        .then(receive)
+      const isForm = request.method === 'POST';
+      if (url.pathname !== PATH || !(isForm || request.method === 'GET'))
+        return show(signInPage(404, 'There is no such page.'));
+      Promise.resolve(isForm ? formOf(request) : undefined)
+        .then((form) => receive(url, form))
         .then(show, () => show(signInPage(503, 'The sign-in cannot be finished now. Load this page again later.')));
     });
     server.on('error', reject);
@@ -78,6 +87,16 @@ export function loopbackRedirects(receive: (url: URL) => ReturnPage | Promise<Re
       resolve({ redirectUrl: `${base}${PATH}`, close: () => void server.close() });
     });
   });
+}
+
+/** The body of a form. @throws {RangeError} for a longer one */
+async function formOf(request: IncomingMessage): Promise<string> {
+  let form = '';
+  for await (const chunk of request.setEncoding('utf8')) {
+    form += String(chunk);
+    if (form.length > MAX_FORM_LENGTH) throw new RangeError(`form: expected at most ${MAX_FORM_LENGTH} characters`);
+  }
+  return form;
 }
 
 export async function browserSignIn({ clock, show, open, timeoutMs }: BrowserSignInOptions): Promise<SignIn> {

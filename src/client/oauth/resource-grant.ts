@@ -73,6 +73,20 @@ export interface OAuthOptions {
   show?(address: string): void;
 }
 
+/**
+ * Finds the authorization server of a resource that is no MCP server: nothing is discovered at the resource, and tokens are requested
+ * without naming it.
+ */
+export type KnownAuthorizationServer = (
+  fetch: GuardedFetch,
+  signal: AbortSignal,
+) => AuthorizationServer | Promise<AuthorizationServer>;
+
+/** The options of a grant whose authorization server may be known. */
+export interface GrantOptions extends OAuthOptions {
+  readonly authorizationServer?: KnownAuthorizationServer | undefined;
+}
+
 /** A grant of one resource, as it is stored. */
 interface Grant {
   readonly issuer: string;
@@ -110,8 +124,8 @@ interface Demand {
 /** The way to a token that satisfies a demand. */
 interface Plan {
   readonly server: AuthorizationServer;
-  /** The value for `resource` (RFC 8707). */
-  readonly target: string;
+  /** The value for `resource` (RFC 8707); undefined for a server that need not know it. */
+  readonly target: string | undefined;
   readonly scopes: readonly string[];
   readonly metadata: string | undefined;
   /** The token is bound to a key (DPoP). */
@@ -158,7 +172,7 @@ const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
  * const auth = oauth({ grant: 'client_credentials', clientId: 'nightly', clientSecret: process.env.SECRET });
  */
 export function oauth(options: OAuthOptions = {}): Authorization {
-  const shared = { ...options, tokens: options.tokens ?? memoryTokens() };
+  const shared: GrantOptions = { ...options, tokens: options.tokens ?? memoryTokens() };
   const resources = new Map<string, ResourceGrant>();
   const of = (url: URL): ResourceGrant => {
     const key = `${url.origin}${url.pathname}`;
@@ -198,7 +212,7 @@ export function signOut(server: string | URL, options: OAuthOptions): Promise<Si
 export class ResourceGrant implements Authorization {
   readonly #server: URL;
   readonly #key: string;
-  readonly #options: OAuthOptions;
+  readonly #options: GrantOptions;
   readonly #clock: Clock;
   readonly #tokens: TokenStore;
   readonly #request: GuardedFetch;
@@ -222,7 +236,7 @@ export class ResourceGrant implements Authorization {
    * @param options as for {@link oauth}; those that open a browser have no effect on {@link begin}
    * @param key names the grant in the store of tokens: the resource, and the person if there are several
    */
-  constructor(server: URL, options: OAuthOptions, key = `${server.origin}${server.pathname}`) {
+  constructor(server: URL, options: GrantOptions, key = `${server.origin}${server.pathname}`) {
     this.#server = server;
     this.#key = key;
     this.#options = options;
@@ -431,7 +445,7 @@ export class ResourceGrant implements Authorization {
     if (!exchange && !assertion && grant !== 'client_credentials') return this.#signInPerson(plan, signal);
     const { server, target, scopes, metadata } = plan;
     const key = await this.#keyFor(plan);
-    const common = { resource: target, ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }) };
+    const common = { ...resourceParameter(target), ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }) };
     const asserted = async () => ({ ...common, assertion: (await assertion?.call(this.#options)) ?? '' });
     const registration = await this.#ownClient(server);
     const response = exchange
@@ -444,13 +458,17 @@ export class ResourceGrant implements Authorization {
 
   /** Finds the authorization server and the scopes for a token. @throws {Error} */
   async #plan({ status, params, wantsProof }: Demand, signal: AbortSignal): Promise<Plan> {
-    const { scopes: wanted = [], dpop = 'auto' } = this.#options;
-    const resource = await findResource(this.#request, this.#server, params.resource_metadata, signal);
+    const { scopes: wanted = [], dpop = 'auto', authorizationServer } = this.#options;
+    const known = await authorizationServer?.(this.#request, signal);
+    const resource = known
+      ? undefined
+      : await findResource(this.#request, this.#server, params.resource_metadata, signal);
     const named = resource?.issuers.find((issuer) => issuer === this.#options.issuer) ?? resource?.issuers[0];
     const server =
-      resource === undefined || named === undefined
+      known ??
+      (resource === undefined || named === undefined
         ? await originIssuer(this.#request, this.#server, signal)
-        : await findIssuer(this.#request, named, { signal, slash: 'optional' });
+        : await findIssuer(this.#request, named, { signal, slash: 'optional' }));
     this.#checkEndpoints(server);
     const before = this.#grant;
     // The scope of the challenge, else all that the resource supports, else none (2026-07-28 authorization, "Scope Selection Strategy").
@@ -462,7 +480,7 @@ export class ResourceGrant implements Authorization {
       );
     return {
       server,
-      target: resource?.resource ?? canonical(this.#server),
+      target: known ? undefined : (resource?.resource ?? canonical(this.#server)),
       scopes: [...new Set([...previous, ...demanded, ...wanted])],
       metadata: params.resource_metadata,
       proof: dpop === true || (dpop === 'auto' && (wantsProof || resource?.dpopRequired === true)),
@@ -545,7 +563,7 @@ export class ResourceGrant implements Authorization {
       code_challenge: await oauth4webapi.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
       state,
-      resource: target,
+      ...resourceParameter(target),
       ...(scope === '' ? {} : { scope }),
       // OpenID Connect grants offline access only with consent (OIDC Core section 11).
       ...(offline ? { prompt: 'consent' } : {}),
@@ -569,7 +587,7 @@ export class ResourceGrant implements Authorization {
         server,
         client,
         await oauth4webapi.authorizationCodeGrantRequest(server, client, auth, callback, redirectUrl, verifier, {
-          additionalParameters: { resource: target },
+          additionalParameters: resourceParameter(target),
           ...this.#http(oauth4webapi, signal, handle),
         }),
       ),
@@ -627,7 +645,7 @@ export class ResourceGrant implements Authorization {
   async #exchange(
     server: AuthorizationServer,
     registration: Registration,
-    common: { readonly resource: string; readonly scope?: string },
+    common: { readonly resource?: string; readonly scope?: string },
     { tokenEndpoint, clientId, idToken }: NonNullable<OAuthOptions['exchange']>,
     key: ProofKey | undefined,
     signal: AbortSignal,
@@ -636,7 +654,7 @@ export class ResourceGrant implements Authorization {
       grant_type: TOKEN_EXCHANGE,
       requested_token_type: 'urn:ietf:params:oauth:token-type:id-jag',
       audience: server.issuer,
-      resource: common.resource,
+      ...resourceParameter(common.resource),
       subject_token: await idToken(),
       subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
       client_id: clientId,
@@ -809,13 +827,16 @@ export class ResourceGrant implements Authorization {
     const signal = AbortSignal.timeout(SIGN_IN_MS);
     let used: Registration | undefined;
     try {
-      const resource = await findResource(this.#request, this.#server, named, signal, metadata);
+      const known = await this.#options.authorizationServer?.(this.#request, signal);
+      const resource = known ? undefined : await findResource(this.#request, this.#server, named, signal, metadata);
       if (resource && resource.issuers.length > 0 && !resource.issuers.includes(grant.issuer)) return false;
       // A refresh token is sent to no other server than the one that issued it.
       const own = new URL(grant.issuer).origin === this.#server.origin && !resource?.issuers.length;
-      const server = own
-        ? await originIssuer(this.#request, this.#server, signal)
-        : await findIssuer(this.#request, grant.issuer, { signal, slash: 'optional' });
+      const server =
+        known ??
+        (own
+          ? await originIssuer(this.#request, this.#server, signal)
+          : await findIssuer(this.#request, grant.issuer, { signal, slash: 'optional' }));
       if (server.issuer !== grant.issuer) return false;
       const registration = grant.client ?? (await this.#registrationFor(server));
       if (!registration) return false;
@@ -827,7 +848,7 @@ export class ResourceGrant implements Authorization {
           server,
           client,
           await oauth4webapi.refreshTokenGrantRequest(server, client, auth, refreshToken, {
-            additionalParameters: { resource: resource?.resource ?? canonical(this.#server) },
+            additionalParameters: known ? {} : { resource: resource?.resource ?? canonical(this.#server) },
             ...this.#http(oauth4webapi, signal, handle),
           }),
         ),
@@ -923,6 +944,10 @@ function clientOf({ clientId }: Registration): OAuthClient {
   return { client_id: clientId };
 }
 
+function resourceParameter(target: string | undefined): { readonly resource?: string } {
+  return target === undefined ? {} : { resource: target };
+}
+
 /** Credentials in a header (RFC 6749 section 2.3.1). */
 function basic(secret: string): ClientAuth {
   return (_server, client, _body, headers) => {
@@ -997,7 +1022,8 @@ function isPending(value: unknown): value is PendingSignIn {
     isRegistration(value.registration) &&
     Array.isArray(value.scopes) &&
     typeof value.until === 'number' &&
-    [value.target, value.redirectUrl, value.state, value.verifier, value.url].every((each) => typeof each === 'string')
+    (value.target === undefined || typeof value.target === 'string') &&
+    [value.redirectUrl, value.state, value.verifier, value.url].every((each) => typeof each === 'string')
   );
 }
 

@@ -1,5 +1,6 @@
 /** The result envelope: one shape for the results of all tools: `data`, `meta`, `error`. */
 import { isObject, type JsonObject } from '../protocol/json.ts';
+import { copyNumbers } from '../protocol/json-text.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import type { AuthorSchema } from '../schema/schema-types.ts';
 import { wrapSchema } from '../schema/wrap.ts';
@@ -115,7 +116,7 @@ export function wasCut({ _meta: meta }: CallToolResult): boolean {
   return isObject(ours) && ours.truncated === true;
 }
 
-interface Cut {
+export interface CutValue {
   readonly value: unknown;
   /** The remaining part, such as `the first 12 of 5000 rows`; absent if nothing was cut. */
   readonly kept?: string;
@@ -126,19 +127,19 @@ interface Cut {
  *
  * @param max most characters of JSON for the value
  */
-function truncate(value: unknown, max: number): Cut {
+export function truncate(value: unknown, max: number): CutValue {
   if (jsonLength(value, max) <= max) return { value };
   if (typeof value === 'string') return cutText(value, max);
   if (Array.isArray(value)) return cutRows(value, max);
   return isObject(value) ? cutMembers(value, max) : { value };
 }
 
-function cutText(text: string, max: number): Cut {
+function cutText(text: string, max: number): CutValue {
   const length = Math.max(0, max - 2);
   return { value: text.slice(0, length), kept: `the first ${length} of ${text.length} characters` };
 }
 
-function cutRows(rows: readonly unknown[], max: number): Cut {
+function cutRows(rows: readonly unknown[], max: number): CutValue {
   let room = max - 2;
   let count = 0;
   for (const row of rows) {
@@ -147,7 +148,7 @@ function cutRows(rows: readonly unknown[], max: number): Cut {
     count += 1;
   }
   const kept = `the first ${Math.max(count, 1)} of ${rows.length} rows`;
-  if (count > 0) return { value: rows.slice(0, count), kept };
+  if (count > 0) return { value: copyNumbers(rows, rows.slice(0, count)), kept };
   // Not even one row fits: a part of the first row is more useful than nothing.
   const first = truncate(rows[0], Math.max(0, max - 2));
   return { value: [first.value], kept: first.kept === undefined ? kept : `${kept}, and of it ${first.kept}` };
@@ -156,8 +157,8 @@ function cutRows(rows: readonly unknown[], max: number): Cut {
 /**
  * Truncates the largest member, then the next largest, until the object fits. Removing a member would change the shape.
  */
-function cutMembers(object: Readonly<Record<string, unknown>>, max: number): Cut {
-  const whole: Record<string, unknown> = { ...object };
+function cutMembers(object: Readonly<Record<string, unknown>>, max: number): CutValue {
+  const whole: Record<string, unknown> = copyNumbers(object, { ...object });
   const kept: string[] = [];
   const bySize = Object.entries(object)
     .map(([name, member]) => ({ name, member, length: jsonLength(member) }))
@@ -177,5 +178,5 @@ function cutMembers(object: Readonly<Record<string, unknown>>, max: number): Cut
   let count = entries.length;
   for (; count > 0 && over > 0; count -= 1) over -= jsonLength(Object.fromEntries(entries.slice(count - 1, count))) - 1;
   kept.push(`the first ${count} of ${entries.length} members`);
-  return { value: Object.fromEntries(entries.slice(0, count)), kept: kept.join('; ') };
+  return { value: copyNumbers(object, Object.fromEntries(entries.slice(0, count))), kept: kept.join('; ') };
 }

@@ -42,6 +42,8 @@ const CLOSED: HostRefusal = { status: 503, message: 'this server is closed' };
 const UNDECIDED: HostRefusal = { status: 503, message: 'the server cannot authenticate requests. Retry later' };
 /** Of an endpoint that is not open yet, or drains. */
 const NOT_READY: Readiness = { ready: false, reasons: ['draining'] };
+/** Longest body of a form. */
+const MAX_FORM_BYTES = 65_536;
 const DOCUMENT_METHODS = 'GET, HEAD, OPTIONS';
 /** Milliseconds in which an authenticator must decide. */
 const DECISION_MS = 15_000;
@@ -154,13 +156,15 @@ export class Endpoint implements RouteAnswers {
     const health = !here && (asked === '/healthz' || asked === '/readyz');
     // A probe that uses the address of a process need not know its names: Kubernetes sends the address of the pod.
     const address = health ? request.localAddress : undefined;
-    const refusal = this.#guard.check(request.header('host'), request.header('origin'), address);
+    const returns = (mounted || !here) && asked === this.#signIns.path;
+    const origin = request.header('origin');
+    const ownForm = returns && this.#signIns.isOwnOrigin(origin);
+    const refusal = this.#guard.check(request.header('host'), ownForm ? undefined : origin, address);
     if (refusal) return this.refuse(request, refusal);
     if (health) return this.#health(request, asked);
     const document = this.#authenticator?.documents.get(asked);
     if (document) return this.#document(request, document);
-    if ((mounted || !here) && asked === this.#signIns.path)
-      return this.#returned(request, at === -1 ? '' : url.slice(at + 1));
+    if (returns) return this.#returned(request, at === -1 ? '' : url.slice(at + 1));
     const old = mounted ? asked.endsWith('/sse') : asked === this.#ssePath;
     if (!here && !old)
       return this.refuse(request, {
@@ -223,13 +227,20 @@ export class Endpoint implements RouteAnswers {
     return this.#signIns.address(own);
   }
 
-  /** Serves a browser that returns from a sign-in at an upstream. */
+  /** Serves a browser that returns from a sign-in at an upstream, or that shows a form. */
   #returned(request: HttpRequest, query: string): void {
-    if (request.method !== 'GET') return this.#wrongMethod(request, 'GET');
+    const { method } = request;
+    if (method !== 'GET' && method !== 'POST') return this.#wrongMethod(request, 'GET or POST', 'GET, POST');
     const host = this.#open?.host;
     if (!host || this.#closed) return this.refuse(request, CLOSED, ErrorCode.ShuttingDown);
-    void this.#signIns.page(described(request, query), host.signIns, host).then(({ status, headers, text }) => {
-      if (!request.response.gone) request.response.send(status, headers, text);
+    const show = (form: string | undefined): void =>
+      void this.#signIns.page(described(request, query), host.signIns, host, form).then(({ status, headers, text }) => {
+        if (!request.response.gone) request.response.send(status, headers, text);
+      });
+    if (method === 'GET') return show(undefined);
+    request.body({ maxMessageBytes: MAX_FORM_BYTES, retained: host.retained }, ANONYMOUS, (body) => {
+      if ('text' in body) show(body.text);
+      else this.refuse(request, { status: 400, message: `form: expected at most ${MAX_FORM_BYTES} bytes of UTF-8` });
     });
   }
 

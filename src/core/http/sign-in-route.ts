@@ -1,4 +1,4 @@
-/** The route to which an authorization server redirects the browser of a person who has signed in at an upstream. */
+/** The route for browsers of people: an authorization server redirects them here after a sign-in, and they enter keys of APIs here. */
 import { ANONYMOUS } from '../protocol/principals.ts';
 import type { ReturnAddress, ReturnPage, SignInReturns, TransportHost } from '../transports/transport.ts';
 import type { AuthenticationRequest } from './http-authenticator.ts';
@@ -30,6 +30,11 @@ export class SignInRoute {
     this.path = open ? (signIn?.url === undefined ? SIGN_IN_PATH : new URL(signIn.url).pathname) : undefined;
   }
 
+  /** True for a form of a page of this route: a browser sends its origin, which no list need contain. */
+  isOwnOrigin(origin: string | undefined): boolean {
+    return origin !== undefined && this.#signIn?.url !== undefined && new URL(this.#signIn.url).origin === origin;
+  }
+
   /** @param own the address of the endpoint, once it is known */
   address(own: string | undefined): ReturnAddress | undefined {
     if (this.path === undefined) return undefined;
@@ -41,17 +46,19 @@ export class SignInRoute {
    * The page for a browser that was redirected here. Never rejects.
    *
    * @param returns of the server; undefined: nothing of it needs a sign-in
+   * @param form the body of a POST
    */
   async page(
     request: AuthenticationRequest,
     returns: SignInReturns | undefined,
     { bus, clock }: Pick<TransportHost, 'bus' | 'clock'>,
+    form: string | undefined,
   ): Promise<ReturnPage> {
     const gone = plain(404, 'No sign-in waits here.\n');
     if (!returns) return gone;
     try {
       const person = this.#local ? ANONYMOUS : await this.#identified(request, clock);
-      return await returns.receive(request.query, person);
+      return await returns.receive(request.query, person, form);
     } catch (error) {
       bus.emit('fault', { where: 'http.signIn', error });
       return plain(503, 'The server cannot finish the sign-in now. Load this page again later.\n');

@@ -20,6 +20,8 @@ export const META = {
   retryAfterMs: 'io.troupe/retry-after-ms',
   /** Of the result of a call that a mounted server did not answer: the reason, and whether the call was carried out. */
   upstreamFailure: 'io.troupe/upstream-failure',
+  /** Of the result of an operation of an API: the status and other facts of its response. */
+  http: 'io.troupe/http',
   /** Of a call: its client offers the tools of this server under other names. Of a result: the places of names in its text. */
   names: 'io.troupe/names',
 } as const;

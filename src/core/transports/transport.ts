@@ -35,15 +35,16 @@ export interface ReturnPage {
   readonly text: string;
 }
 
-/** The sign-ins of people at upstreams that wait for the browser of the person. */
+/** The sign-ins of people at upstreams, and the forms for their keys, that wait for the browser of the person. */
 export interface SignInReturns {
   /**
-   * Ends the sign-in to which a redirect belongs.
+   * Ends the sign-in to which a redirect belongs, or shows or receives a form.
    *
    * @param query of the address that the browser was redirected to
    * @param person the principal of the person, as the transport knows it; undefined if it does not
+   * @param form the body of a POST
    */
-  receive(query: string, person: string | undefined): Promise<ReturnPage>;
+  receive(query: string, person: string | undefined, form?: string): Promise<ReturnPage>;
 }
 
 /** The address of a transport for browsers that return from a sign-in. */

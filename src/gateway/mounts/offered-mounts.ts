@@ -340,9 +340,14 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     system,
     keys,
     returnAddresses,
-  }: Pick<MountHost, 'system' | 'keys' | 'returnAddresses'>): Promise<SignIns> {
-    const { SignIns } = await import('./sign-ins.ts');
+    store,
+  }: Pick<MountHost, 'system' | 'keys' | 'returnAddresses' | 'store'>): Promise<SignIns> {
+    const [{ SignIns }, { SealedVault }] = await Promise.all([
+      import('./sign-ins.ts'),
+      import('../../core/store/vault.ts'),
+    ]);
     this.#signIns ??= new SignIns({
+      vault: new SealedVault(store, keys),
       clock: system.clock,
       log: (level, message) => system.log(level, message, { event: 'mount' }),
       keys,

@@ -1,4 +1,4 @@
-/** The sign-ins of people at upstreams: asks the caller to open a page, receives the browser, and repeats the call. */
+/** The sign-ins of people at upstreams, and the keys that they enter: asks the caller to open a page, receives the browser, and repeats the call. */
 import type { Authorization, Challenge } from '../../client/authorization.ts';
 import { ClientError } from '../../client/client-errors.ts';
 import {
@@ -7,7 +7,7 @@ import {
   NO_SIGN_IN,
   signInPage,
 } from '../../client/oauth/browser-sign-in.ts';
-import { type ResourceGrant, SignInOver } from '../../client/oauth/resource-grant.ts';
+import { type KnownAuthorizationServer, type ResourceGrant, SignInOver } from '../../client/oauth/resource-grant.ts';
 import type { Context } from '../../core/execution/context.ts';
 import { CannotAsk } from '../../core/execution/input-errors.ts';
 import { prolong } from '../../core/execution/request-context.ts';
@@ -17,8 +17,10 @@ import { isObject, type JsonObject, messageOf } from '../../core/protocol/json.t
 import { ANONYMOUS, LOCAL } from '../../core/protocol/principals.ts';
 import { digest } from '../../core/store/seal.ts';
 import type { StateKeys } from '../../core/store/state-keys.ts';
+import type { Vault } from '../../core/store/vault.ts';
 import type { ReturnAddress, ReturnPage, SignInReturns } from '../../core/transports/transport.ts';
 import { checkpointsOf } from '../../features/asking/asking-context.ts';
+import { KeyPages, type NeededKey, purposeOf } from './key-page.ts';
 import { SignInNeeded, type UpstreamAuth, UpstreamGrants } from './upstream-grants.ts';
 
 /** The upstream demands a sign-in that the caller has not made. The message says what to do. */
@@ -47,6 +49,8 @@ export interface UpstreamSignIn {
 
 interface SignInsOptions {
   readonly keys: StateKeys;
+  /** Stores the keys of people. */
+  readonly vault: Vault;
   readonly clock: Clock;
   log(level: 'info' | 'warning', message: string): void;
   /** The addresses of open transports for browsers. */
@@ -55,6 +59,8 @@ interface SignInsOptions {
 
 /** Maximum number of sign-ins of one call: the first, and steps up to more rights (2025-11-25 authorization, "Step-Up Authorization Flow"). */
 const MAX_SIGN_INS = 3;
+/** Milliseconds for a person to enter a key. */
+const KEY_MS = 300_000;
 /** Maximum number of attempts of one call with a new token each. */
 const MAX_ATTEMPTS = 4;
 /** Milliseconds between two looks for a sign-in that another process may have received. */
@@ -69,6 +75,31 @@ const SIGNED_IN = 'signed in';
 const BEGUN = 'sign-in ';
 const ENDED = 'signed in ';
 
+/** A page that the caller is asked to open. */
+interface PageQuestion {
+  readonly mount: string;
+  /** The name of the question, before its mark. */
+  readonly name: string;
+  /** The same in each run of the call. */
+  readonly mark: string;
+  readonly message: string;
+  readonly url: URL;
+  /** The error of a caller who declines, and of one who cannot be asked. */
+  readonly declined: string;
+  readonly unasked: string;
+  finished(): Promise<void>;
+}
+
+/** The wait of a call whose caller has opened a page. */
+interface PersonWait {
+  /** Milliseconds since 1970. */
+  readonly until: number;
+  /** True if the person has finished, at any process. */
+  over(): Promise<boolean>;
+  /** The error after that time. */
+  readonly late: string;
+}
+
 interface State {
   readonly mount: string;
   readonly resource: string;
@@ -79,29 +110,39 @@ export class SignIns implements SignInReturns {
   readonly #options: SignInsOptions;
   /** By mount; a mount whose target was replaced has several for a while. */
   readonly #upstreams = new Map<string, Set<UpstreamGrants>>();
-  /** The calls that wait for a browser, by mount and principal. */
+  /** The calls that wait for a browser, by mount or purpose, and principal. */
   readonly #waiting = new Map<string, Set<AbortController>>();
   /** Failed sign-ins whose callers have not accepted the question yet, by mount and principal. */
   readonly #failed = new Map<string, Error>();
   readonly #closing = new AbortController();
+  readonly #keyPages: KeyPages;
   #loopback: Promise<LoopbackRedirects> | undefined;
 
   constructor(options: SignInsOptions) {
     this.#options = options;
+    this.#keyPages = new KeyPages({
+      ...options,
+      stored: (needed, principal) => this.#wake(keyOf(purposeOf(needed), principal), undefined),
+    });
   }
 
-  /** @throws {DefinitionError} for an invalid option */
-  open(mount: string, url: URL, auth: Exclude<UpstreamAuth, false>): UpstreamSignIn {
-    const grants = new UpstreamGrants({ mount, url, auth, clock: this.#options.clock });
+  /**
+   * @param authorizationServer of the upstream, if it is known
+   * @throws {DefinitionError} for an invalid option
+   */
+  open(
+    mount: string,
+    url: URL,
+    auth: Exclude<UpstreamAuth, false>,
+    authorizationServer?: KnownAuthorizationServer,
+  ): UpstreamSignIn {
+    const grants = new UpstreamGrants({ mount, url, auth, clock: this.#options.clock, authorizationServer });
     const ofMount = this.#upstreams.get(mount) ?? new Set();
     this.#upstreams.set(mount, ofMount.add(grants));
     return {
       grants,
       run: (ctx, work) => this.#run(ctx, mount, grants, work),
-      pending: (steps) =>
-        Object.keys(steps).some(
-          (step) => step.startsWith(BEGUN) && steps[`${ENDED}${step.slice(BEGUN.length)}`] === undefined,
-        ),
+      pending: isAsking,
       close: () => {
         ofMount.delete(grants);
         if (ofMount.size === 0 && this.#upstreams.get(mount) === ofMount) this.#upstreams.delete(mount);
@@ -113,6 +154,53 @@ export class SignIns implements SignInReturns {
     this.#closing.abort();
     this.#upstreams.clear();
     void this.#loopback?.then((redirects) => redirects.close());
+  }
+
+  /**
+   * The key of the caller. Asks for it on a page if it is not stored.
+   *
+   * @param refused the key that the API has just rejected: it is deleted, and asked for again
+   * @throws {SignInRequired} if the caller does not enter one, or cannot
+   */
+  async key(ctx: Context, needed: NeededKey, refused?: string): Promise<string> {
+    const { vault } = this.#options;
+    const { principal } = ctx;
+    const purpose = purposeOf(needed);
+    const stored = await vault.get(principal, purpose);
+    if (stored !== undefined && stored !== refused) return stored;
+    if (stored !== undefined) await vault.delete(principal, purpose);
+    await this.#askKey(ctx, needed, refused);
+    const entered = await vault.get(principal, purpose);
+    if (entered === undefined)
+      throw new SignInRequired(needed.mount, 'the key that was entered is gone. Repeat the call');
+    return entered;
+  }
+
+  async #askKey(ctx: Context, needed: NeededKey, refused: string | undefined): Promise<void> {
+    const { clock, vault } = this.#options;
+    const { mount, scheme, kind, api } = needed;
+    const { principal } = ctx;
+    const until = clock.date() + KEY_MS;
+    const url = this.#keyPages.address(await this.#address(mount, principal, 'a key'), needed, principal, until);
+    const again = refused === undefined ? '' : ' The API rejected the one before.';
+    const what = kind === 'key' ? `your key (${scheme})` : `your name and password (${scheme})`;
+    const purpose = purposeOf(needed);
+    await this.#askToOpen(ctx, {
+      // A repeated run of the handler asks for the same key under the same name.
+      mark: digest([purpose, refused ?? '']).slice(0, 8),
+      name: `key for ${mount}`,
+      message: `[${mount}] Enter ${what} for ${api} on this page, so that this call can use ${mount} for you.${again}`,
+      url,
+      declined: `the API needs ${what}, which was declined`,
+      unasked: `the API needs ${what}. Ask the user to open this address in a browser, then repeat the call`,
+      mount,
+      finished: () =>
+        this.#wait(ctx, mount, keyOf(purpose, principal), {
+          until,
+          over: async () => (await vault.get(principal, purpose)) !== undefined,
+          late: 'nobody entered the key in time',
+        }),
+    });
   }
 
   async #run<T>(
@@ -141,9 +229,12 @@ export class SignIns implements SignInReturns {
     }
   }
 
-  async receive(query: string, person: string | undefined): Promise<ReturnPage> {
+  async receive(query: string, person: string | undefined, form?: string): Promise<ReturnPage> {
     const { keys, log } = this.#options;
     const url = new URL(`http://127.0.0.1/?${query}`);
+    const page = await this.#keyPages.page(url, person, form);
+    if (page) return page;
+    if (form !== undefined) return signInPage(400, NO_SIGN_IN);
     const opened = keys.ring.open(url.searchParams.get('state') ?? '', SCOPE);
     const state = opened.ok ? opened.payload : undefined;
     const grants = isState(state)
@@ -168,17 +259,17 @@ export class SignIns implements SignInReturns {
       await grant.finish(url, this.#closing.signal);
     } catch (error) {
       if (error instanceof SignInOver) return signInPage(400, NO_SIGN_IN);
-      this.#wake(mount, principal, this.#failure(mount, 'the sign-in failed: ', error));
+      this.#wake(keyOf(mount, principal), this.#failure(mount, 'the sign-in failed: ', error));
       return signInPage(400, 'The sign-in failed. The program shows the reason. You can close this page.');
     }
     await grants?.offerForCatalogue(principal);
-    this.#wake(mount, principal, undefined);
+    this.#wake(keyOf(mount, principal), undefined);
     return signInPage(200, 'Signed in. You can close this page.');
   }
 
   async #ask(ctx: Context, mount: string, grant: ResourceGrant, challenge: Challenge): Promise<void> {
     const { principal } = ctx;
-    const redirectUrl = await this.#redirectUrl(mount, principal);
+    const redirectUrl = await this.#address(mount, principal, 'a sign-in');
     let url: URL;
     try {
       url = await grant.begin(
@@ -190,38 +281,55 @@ export class SignIns implements SignInReturns {
     } catch (error) {
       throw this.#failure(mount, 'the sign-in cannot begin: ', error);
     }
-    // A repeated run of the handler asks for the same page under the same name.
-    const mark = digest(url.searchParams.get('state') ?? '').slice(0, 8);
-    const name = `sign in to ${mount} ${mark}`;
+    await this.#askToOpen(ctx, {
+      // A repeated run of the handler asks for the same page under the same name.
+      mark: digest(url.searchParams.get('state') ?? '').slice(0, 8),
+      name: `sign in to ${mount}`,
+      message: `[${mount}] Sign in at ${url.host}, so that this call can use ${mount} for you.`,
+      url,
+      declined: 'the upstream demands a sign-in, which was declined',
+      unasked: 'the upstream demands a sign-in. Ask the user to open this address in a browser, then repeat the call',
+      mount,
+      finished: () => this.#finished(ctx, mount, grant),
+    });
+  }
+
+  /** Asks the caller to open a page, and waits until they have done there what the call needs. */
+  async #askToOpen(ctx: Context, page: PageQuestion): Promise<void> {
+    const { mark, message, mount, url } = page;
+    const name = `${page.name} ${mark}`;
     // Only such a call can run again.
     const resumable = checkpointsOf(ctx) !== undefined;
     if (resumable) await ctx.step(`${BEGUN}${mark}`, () => true);
-    const message = `[${mount}] Sign in at ${url.host}, so that this call can use ${mount} for you.`;
     try {
       const { [name]: answer } = await ctx.ask({ [name]: { elicitUrl: { message, url: url.href } } });
-      if (answer?.status !== 'accepted')
-        throw new SignInRequired(mount, 'the upstream demands a sign-in, which was declined');
+      if (answer?.status !== 'accepted') throw new SignInRequired(mount, page.declined);
     } catch (error) {
       if (!(error instanceof CannotAsk)) throw error;
-      throw new SignInRequired(
-        mount,
-        `the upstream demands a sign-in. Ask the user to open this address in a browser, then repeat the call: ${url.href}`,
-        error,
-      );
+      throw new SignInRequired(mount, `${page.unasked}: ${url.href}`, error);
     }
-    await this.#finished(ctx, mount, grant);
+    await page.finished();
     if (resumable) await ctx.step(`${ENDED}${mark}`, () => true);
   }
 
   /** Waits until the browser of the person has returned, here or at another process. */
   async #finished(ctx: Context, mount: string, grant: ResourceGrant): Promise<void> {
-    const { clock } = this.#options;
     const key = keyOf(mount, ctx.principal);
     const until = await grant.waitsUntil();
     const failed = this.#failed.get(key);
     this.#failed.delete(key);
     if (failed) throw failed;
     if (until === undefined) return;
+    await this.#wait(ctx, mount, key, {
+      until,
+      over: async () => (await grant.waitsUntil()) === undefined,
+      late: 'nobody finished the sign-in in time',
+    });
+  }
+
+  /** Waits until a browser wakes the call here, or another process has received one. */
+  async #wait(ctx: Context, mount: string, key: string, { until, over, late }: PersonWait): Promise<void> {
+    const { clock } = this.#options;
     const restore = prolong(ctx, Math.max(0, until - clock.date()) + MARGIN_MS);
     const woken = new AbortController();
     const either = AbortSignal.any([ctx.signal, woken.signal]);
@@ -229,13 +337,11 @@ export class SignIns implements SignInReturns {
     this.#waiting.set(key, waiting.add(woken));
     try {
       for (;;) {
-        await pause(clock, LOOK_MS, either);
         if (ctx.signal.aborted) throw new Error('the call was cancelled');
         if (woken.signal.aborted) return woken.signal.reason === SIGNED_IN ? undefined : woken.signal.throwIfAborted();
-        const waits = await grant.waitsUntil();
-        if (waits === undefined && !woken.signal.aborted) return;
-        if (waits !== undefined && waits <= clock.date())
-          throw new SignInRequired(mount, 'nobody finished the sign-in in time');
+        if ((await over()) && !woken.signal.aborted) return;
+        if (!woken.signal.aborted && until <= clock.date()) throw new SignInRequired(mount, late);
+        await pause(clock, LOOK_MS, either);
       }
     } finally {
       waiting.delete(woken);
@@ -244,8 +350,7 @@ export class SignIns implements SignInReturns {
     }
   }
 
-  #wake(mount: string, principal: string, failure: Error | undefined): void {
-    const key = keyOf(mount, principal);
+  #wake(key: string, failure: Error | undefined): void {
     const waiting = this.#waiting.get(key);
     this.#failed.delete(key);
     if (waiting) for (const each of waiting) each.abort(failure ?? SIGNED_IN);
@@ -255,10 +360,14 @@ export class SignIns implements SignInReturns {
     }
   }
 
-  /** The address at which the browser of this principal returns, and is known to be theirs. */
-  async #redirectUrl(mount: string, principal: string): Promise<string> {
+  /**
+   * The address at which the browser of this principal returns, and is known to be theirs.
+   *
+   * @param what the upstream demands
+   */
+  async #address(mount: string, principal: string, what: string): Promise<string> {
     if (principal === LOCAL) {
-      this.#loopback ??= loopbackRedirects((url) => this.receive(url.search.slice(1), LOCAL));
+      this.#loopback ??= loopbackRedirects((url, form) => this.receive(url.search.slice(1), LOCAL, form));
       return (await this.#loopback).redirectUrl;
     }
     const identifies = principal !== ANONYMOUS;
@@ -267,8 +376,8 @@ export class SignIns implements SignInReturns {
     throw new SignInRequired(
       mount,
       identifies
-        ? 'the upstream demands a sign-in, and this server cannot tell whose browser returns from it. Its operator must set http.signIn with `url` and `identify`'
-        : 'the upstream demands a sign-in, and this server does not know its callers. Its operator must authenticate them, and set http.signIn',
+        ? `the upstream demands ${what}, and this server cannot tell whose browser returns from it. Its operator must set http.signIn with \`url\` and \`identify\``
+        : `the upstream demands ${what}, and this server does not know its callers. Its operator must authenticate them, and set http.signIn`,
     );
   }
 
@@ -295,6 +404,13 @@ export class SignIns implements SignInReturns {
   }
 }
 
+/** True if an earlier run of a call, with these steps, ended while its caller was asked to open a page: nothing was sent. */
+export function isAsking(steps: JsonObject): boolean {
+  return Object.keys(steps).some(
+    (step) => step.startsWith(BEGUN) && steps[`${ENDED}${step.slice(BEGUN.length)}`] === undefined,
+  );
+}
+
 /**
  * The text without the addresses that errors of connections contain: URLs, IP addresses, and the host after a code of the
  * operating system.
@@ -305,8 +421,8 @@ function withoutAddresses(text: string): string {
     .replace(/[^\s()"',]*(?:\/\/|\d\.\d+\.\d+\.\d|::|:\d)[^\s()"',]*|\S+(?= has no address)/g, '…');
 }
 
-function keyOf(mount: string, principal: string): string {
-  return `${mount} ${principal}`;
+function keyOf(what: string, principal: string): string {
+  return `${what} ${principal}`;
 }
 
 function isState(value: unknown): value is State {

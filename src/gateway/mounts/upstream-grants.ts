@@ -1,6 +1,11 @@
 /** The grants of one upstream: one for each principal, or one for all calls, and the one that its catalogue is read with. */
 import type { Authorization, Challenge } from '../../client/authorization.ts';
-import { type OAuthOptions, oauth, ResourceGrant } from '../../client/oauth/resource-grant.ts';
+import {
+  type KnownAuthorizationServer,
+  type OAuthOptions,
+  oauth,
+  ResourceGrant,
+} from '../../client/oauth/resource-grant.ts';
 import { memoryTokens, type TokenStore } from '../../client/oauth/token-store.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { isObject } from '../../core/protocol/json.ts';
@@ -76,6 +81,8 @@ interface UpstreamGrantsOptions {
   readonly url: URL;
   readonly auth: Exclude<UpstreamAuth, false>;
   readonly clock: Clock;
+  /** Undefined: it is discovered at the upstream. */
+  readonly authorizationServer?: KnownAuthorizationServer | undefined;
 }
 
 export class UpstreamGrants {
@@ -91,7 +98,7 @@ export class UpstreamGrants {
   readonly #open: boolean = false;
 
   /** @throws {DefinitionError} for an invalid option */
-  constructor({ mount, auth, clock, url }: UpstreamGrantsOptions) {
+  constructor({ mount, auth, clock, url, authorizationServer }: UpstreamGrantsOptions) {
     this.url = url;
     if (isAuthorization(auth)) {
       this.shared = auth;
@@ -104,7 +111,7 @@ export class UpstreamGrants {
     }
     checkOAuth(mount, auth);
     const { exchange, catalogue = 'operator', tokens = memoryTokens(), ...rest } = auth;
-    const options = { ...rest, clock, tokens, interactive: false };
+    const options = { ...rest, clock, tokens, interactive: false, authorizationServer };
     if (!exchange && (auth.assertion || auth.grant === 'client_credentials')) {
       this.shared = oauth(options);
       return;
@@ -183,7 +190,8 @@ export class UpstreamGrants {
    * several people reads its catalogue with that one, if it exists.
    */
   #key(principal: string | undefined): string {
-    const resource = `${this.url.origin}${this.url.pathname}`;
+    // The schemes of one API differ in their fragments.
+    const resource = `${this.url.origin}${this.url.pathname}${this.url.hash}`;
     return principal === undefined || principal === LOCAL ? resource : `${resource} ${principal}`;
   }
 }

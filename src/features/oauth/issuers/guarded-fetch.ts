@@ -59,8 +59,10 @@ interface GuardedFetchOptions {
   readonly trusted: readonly [URL, ...URL[]];
   /** Milliseconds for a whole response. Default 15,000. */
   readonly timeoutMs?: number;
-  /** Longest response in bytes. Default 1,048,576. */
+  /** Longest response in bytes, decoded. Default 1,048,576. */
   readonly maxBytes?: number;
+  /** True if plain http is allowed for the trusted addresses: the program named them so. Default: on this machine only. */
+  readonly plain?: boolean;
 }
 
 /** A `fetch` of GET and POST, without redirects. */
@@ -69,39 +71,79 @@ export type GuardedFetch = (url: string, init?: GuardedInit) => Promise<Response
 interface GuardedInit {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Bytes are sent as they are, anything else as its text. */
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The reason for which a fetch has no response. */
+export type FetchFault = 'unreachable' | 'closed' | 'timed out' | 'cancelled' | 'too long' | 'malformed';
+
+/** A fetch without a response. */
+export class FetchFailed extends TypeError {
+  readonly fault: FetchFault;
+  /** True if the connection was open, so that the server may have read the request. */
+  readonly sent: boolean;
+
+  constructor(message: string, fault: FetchFault, sent: boolean, cause?: unknown) {
+    super(message, { cause });
+    this.fault = fault;
+    this.sent = sent;
+  }
+}
+
+/** A response that the reader does not accept. */
+class ResponseRejected extends TypeError {
+  readonly fault: FetchFault;
+
+  constructor(fault: FetchFault, message: string) {
+    super(message);
+    this.fault = fault;
+  }
+}
+
 /**
- * @throws {TypeError} for an address that is not allowed, a response that is too long, and a redirect
+ * @throws {AddressRejected} for an address that is not allowed
+ * @throws {FetchFailed} for a response that does not come, or is too long
  */
-export function guardedFetch(options: GuardedFetchOptions): GuardedFetch {
-  const { clock, trusted, timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES } = options;
+export function guardedFetch({
+  clock,
+  trusted,
+  timeoutMs = TIMEOUT_MS,
+  maxBytes = MAX_BYTES,
+  plain = false,
+}: GuardedFetchOptions): GuardedFetch {
   const local = isLoopback(trusted[0].hostname);
   const hosts = new Set(trusted.map(({ hostname }) => hostname));
   return async (address, init = {}) => {
     const url = new URL(address);
     const named = hosts.has(url.hostname);
-    checkAddress(url, local, named);
+    checkAddress(url, local, named, plain);
     const { request: start } = url.protocol === 'https:' ? await import('node:https') : await import('node:http');
-    if (init.signal?.aborted) throw new TypeError(`${url.origin}${url.pathname}: cancelled`);
+    const place = `${url.origin}${url.pathname}`;
+    if (init.signal?.aborted) throw new FetchFailed(`${place}: cancelled`, 'cancelled', false);
     return new Promise((resolve, reject) => {
-      const fail = (reason: string, cause?: unknown): void => {
+      let sent = false;
+      const fail = (fault: FetchFault, reason: string, cause?: unknown): void => {
         done();
-        const Kind = cause instanceof AddressRejected ? AddressRejected : TypeError;
-        reject(new Kind(`${url.origin}${url.pathname}: ${reason}`, { cause }));
+        const message = `${place}: ${reason}`;
+        reject(
+          cause instanceof AddressRejected
+            ? new AddressRejected(message, { cause })
+            : new FetchFailed(message, fault, sent, cause),
+        );
       };
       const done = (): void => {
         late.cancel();
         init.signal?.removeEventListener('abort', abort);
       };
-      const end = (reason: string): void => {
+      const end = (fault: FetchFault, reason: string): void => {
         // Its own timer settles the fetch: a request whose socket Node has dropped reports nothing.
-        fail(reason);
+        fail(fault, reason);
         request.destroy();
       };
-      const body = init.body === undefined || init.body === null ? undefined : String(init.body);
+      const { body: given } = init;
+      const body = given === undefined || given === null ? undefined : Buffer.isBuffer(given) ? given : String(given);
       const request = start({
         protocol: url.protocol,
         hostname: unbracketed(url.hostname),
@@ -116,12 +158,18 @@ export function guardedFetch(options: GuardedFetchOptions): GuardedFetch {
         agent: false,
         ...(named ? {} : { lookup: checkedLookup(local) }),
       });
-      const late = clock.after(timeoutMs, () => end(`no complete response within ${timeoutMs} ms`));
-      const abort = (): void => end('cancelled');
+      const late = clock.after(timeoutMs, () => end('timed out', `no complete response within ${timeoutMs} ms`));
+      const abort = (): void => end('cancelled', 'cancelled');
       init.signal?.addEventListener('abort', abort, { once: true });
       let begun = false;
+      request.on('socket', (socket) =>
+        socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
+          sent = true;
+        }),
+      );
       request.on('response', (response) => {
         begun = true;
+        sent = true;
         read(response, maxBytes)
           .then((bytes) => responseOf(response, bytes))
           .then(
@@ -129,13 +177,14 @@ export function guardedFetch(options: GuardedFetchOptions): GuardedFetch {
               done();
               resolve(whole);
             },
-            (error: unknown) => fail(messageOf(error), error),
+            (error: unknown) =>
+              fail(error instanceof ResponseRejected ? error.fault : 'closed', messageOf(error), error),
           );
       });
-      request.on('error', (error) => fail(error.message, error));
+      request.on('error', (error) => fail(sent ? 'closed' : 'unreachable', error.message, error));
       // Node drops the socket of a response of 101, and reports neither a response nor an error.
       request.on('close', () => {
-        if (!begun) fail('the server closed the connection without a response');
+        if (!begun) fail('closed', 'the server closed the connection without a response');
       });
       request.end(body);
     });
@@ -151,12 +200,13 @@ export class AddressRejected extends TypeError {
  * @param named whether the program itself named the host
  * @throws {TypeError} for an address that a server must not name
  */
-function checkAddress(url: URL, local: boolean, named: boolean): void {
+function checkAddress(url: URL, local: boolean, named: boolean, plain: boolean): void {
   // Only addresses of servers have an origin: `file:` and `javascript:` have none.
   const place = url.origin === 'null' ? url.protocol : url.origin;
   if (url.username !== '' || url.password !== '')
     throw new AddressRejected(`${place}: credentials in an address are not allowed`);
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && local && isLoopback(url.hostname)))
+  const isPlain = url.protocol === 'http:' && ((local && isLoopback(url.hostname)) || (plain && named));
+  if (url.protocol !== 'https:' && !isPlain)
     throw new AddressRejected(
       `${place}${url.pathname}: expected an https address. Plain http is allowed on this machine only`,
     );
@@ -207,7 +257,7 @@ async function read(response: IncomingMessage, maxBytes: number): Promise<Buffer
   const { statusCode: status = 0 } = response;
   if (status < 200 || status > 599) {
     response.destroy();
-    throw new TypeError(`expected a status from 200 to 599, got ${status}`);
+    throw new ResponseRejected('malformed', `expected a status from 200 to 599, got ${status}`);
   }
   // Documents are rarely encoded, and zlib takes milliseconds to load.
   const encoded = response.headers['content-encoding'] !== undefined;
@@ -219,7 +269,7 @@ async function read(response: IncomingMessage, maxBytes: number): Promise<Buffer
       bytes += chunk.length;
       if (bytes > maxBytes) {
         response.destroy();
-        reject(new TypeError(`expected a response of at most ${maxBytes} bytes, got a longer one`));
+        reject(new ResponseRejected('too long', `expected a response of at most ${maxBytes} bytes, got a longer one`));
       } else chunks.push(chunk);
     });
     body.on('end', () => resolve(Buffer.concat(chunks)));
