@@ -11,6 +11,7 @@ const INTERNALS = [
   'CallPosition',
   'ClientHost',
   'ConnectedClient',
+  'KnownAuthorizationServer',
   'LoopbackRedirects',
   'NO_SIGN_IN',
   'RelayedRequest',

@@ -58,7 +58,7 @@ const TEMPORARY: ReadonlySet<number> = new Set([502, 503, 504]);
 
 export class ApiConnection {
   readonly #options: ApiConnectionOptions;
-  readonly #fetch: GuardedFetch;
+  readonly #request: GuardedFetch;
   /** The time of the clock until which the API takes no more requests of a client. */
   readonly #pausedUntil = new Map<string, number>();
   readonly #validated = new ValidatedResponses();
@@ -67,7 +67,7 @@ export class ApiConnection {
     const { clock, trusted, maxBytes } = options;
     this.#options = options;
     // The deadline of the call is that of its tool, which aborts the signal.
-    this.#fetch = guardedFetch({ clock, trusted, maxBytes, plain: true, timeoutMs: LONGEST_TIMER_MS });
+    this.#request = guardedFetch({ clock, trusted, maxBytes, plain: true, timeoutMs: LONGEST_TIMER_MS });
   }
 
   /**
@@ -171,7 +171,7 @@ export class ApiConnection {
     url: URL,
     headers: Readonly<Record<string, string>>,
   ): Promise<ApiResponse> {
-    const response = await this.#fetch(url.href, { method, headers, body, signal });
+    const response = await this.#request(url.href, { method, headers, body, signal });
     return {
       status: response.status,
       headers: response.headers,
