@@ -64,6 +64,7 @@ export interface ApiStageOptions extends Partial<Omit<OperationCallerOptions, 's
 
 export interface ApiStage {
   readonly server: Server;
+  readonly signIns: SignIns;
   /** What the operator was told. */
   readonly told: readonly string[];
   call(args?: JsonObject, meta?: JsonObject): Promise<CallToolResult>;
@@ -116,7 +117,7 @@ export async function apiStage(api: string, options: ApiStageOptions = {}): Prom
   await server.listen(transport);
   const clients = new Map<string, TestClient>();
   const clientOf = (principal = 'local user'): TestClient => {
-    const client = clients.get(principal) ?? new TestClient(connect(principal === 'local user' ? {} : { principal }));
+    const client = clients.get(principal) ?? new TestClient(connect({ principal }));
     clients.set(principal, client);
     return client;
   };
@@ -131,6 +132,7 @@ export async function apiStage(api: string, options: ApiStageOptions = {}): Prom
     );
   return {
     server,
+    signIns,
     told,
     connect: clientOf,
     send,
