@@ -42,7 +42,25 @@ export function parameterOf(
   };
 }
 
-/** SentSecrets in memory, as they are. */
+/** A document of one operation, the tool `use`. */
+export function documentOf(
+  request: OperationRequest,
+  more: Partial<CompiledDocument> = {},
+  defaults: JsonObject = {},
+): CompiledDocument {
+  const operation: ApiOperation = {
+    tool: { name: 'use', inputSchema: { type: 'object' } },
+    checked: {},
+    defaults,
+    request,
+  };
+  return {
+    ...{ info: { title: 'Pets', version: '1' }, operations: [operation], securitySchemes: {} },
+    ...{ warnings: [], skipped: [], webhooks: 0, ...more },
+  };
+}
+
+/** Secrets in memory, as they are. */
 export function memoryVault(): Vault & { readonly entries: Map<string, string> } {
   const entries = new Map<string, string>();
   return {
@@ -92,27 +110,16 @@ export async function apiStage(api: string, options: ApiStageOptions = {}): Prom
   const keys = new StateKeys([SECRET]);
   const signIns = new SignIns({ keys, vault, clock: time, log, addresses: () => [] });
   const base = `${api}/v1`;
-  const operation: ApiOperation = {
-    tool: { name: 'use', inputSchema: { type: 'object' } },
-    checked: {},
-    defaults,
-    request: requestOf({ base, ...request }),
-  };
-  const document: CompiledDocument = {
-    info: { title: 'Pets', version: '1' },
-    operations: [operation],
-    securitySchemes: schemes,
-    warnings: [],
-    skipped: [],
-    webhooks: 0,
-  };
+  const document = documentOf(requestOf({ base, ...request }), { securitySchemes: schemes }, defaults);
+  const [operation] = document.operations;
   const caller = openOperationCaller({
     ...{ mount: 'pets', clock: time, log, signIns, trusted: [new URL(base)], maxResultLength: 50_000 },
     ...rest,
   });
-  server.tool('use', { input: { type: 'object' }, task: 'allowed' }, (args: unknown, ctx) =>
-    caller.call(document, operation, args as JsonObject, ctx),
-  );
+  server.tool('use', { input: { type: 'object' }, task: 'allowed' }, (args: unknown, ctx) => {
+    if (!operation) throw new Error('expected an operation');
+    return caller.call(document, operation, args as JsonObject, ctx);
+  });
   const { transport, connect } = memory();
   await server.listen(transport);
   const clients = new Map<string, TestClient>();
