@@ -70,8 +70,12 @@ function successResult(call: AnsweredCall, response: ApiResponse): CallToolResul
   if (!isText(type) && !isUtf8(body)) return unshown(call, response, type, 'no text, image or sound');
   const text = call.secrets.removedFrom(textOf(response));
   const data = dataIn(text, type);
-  return data === undefined ? textResult(call, response, text) : dataResult(call, response, data.value);
+  const result = data === undefined ? textResult(call, response, text) : dataResult(call, response, data.value);
+  if (!text.includes('\ufffd') || isUtf8(body)) return result;
+  return { ...result, content: [...result.content, { type: 'text', text: DAMAGED }] };
 }
+
+const DAMAGED = 'The response has bytes that are no text in its charset. Each is shown as U+FFFD.';
 
 function dataResult(call: AnsweredCall, response: ApiResponse, value: JsonValue): CallToolResult {
   const { maxResultLength } = call;

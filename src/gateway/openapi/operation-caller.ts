@@ -24,7 +24,7 @@ import { type AnsweredCall, apiResult } from './api-result.ts';
 import { inlineText } from './argument-text.ts';
 import type { ApiOperation, CompiledDocument, OperationCaller, OperationRequest } from './operation.ts';
 import { requestAddress } from './request-address.ts';
-import { requestBody, type UploadedFile } from './request-body.ts';
+import { requestBody } from './request-body.ts';
 import { NO_SECRETS } from './sent-secrets.ts';
 
 export interface OperationCallerOptions {
@@ -46,8 +46,6 @@ export interface OperationCallerOptions {
   readonly maxResponseBytes?: number | undefined;
   /** Longest data of a result, in characters of JSON (`limits.maxResultLength`). */
   readonly maxResultLength: number;
-  /** Reads a resource of this server as the caller of a call, for an upload. @throws for one that the caller cannot read */
-  readResource?(uri: string, ctx: Context): Promise<UploadedFile>;
 }
 
 const MAX_RESPONSE_BYTES = 8_388_608;
@@ -156,7 +154,7 @@ class OperationCall {
     const url = requestAddress(mount, request, this.#args);
     const key = await this.#idempotencyKey();
     const headers = this.#headers(key);
-    const body = await requestBody(mount, request.body, this.#args, (uri) => this.#file(uri));
+    const body = requestBody(mount, request.body, this.#args);
     const repeatable = this.#reads || key !== undefined;
     const typed = body ? { ...headers, 'content-type': body.type } : headers;
     let secrets: AppliedCredentials['secrets'] | undefined;
@@ -252,22 +250,6 @@ class OperationCall {
     if (typeof given === 'string')
       return digest([this.#parts.mount, this.#ctx.principal, this.tool, given]).slice(0, 36);
     return this.#resumable ? this.#ctx.step(STEP.key, () => randomUUID()) : randomUUID();
-  }
-
-  async #file(uri: string): Promise<UploadedFile> {
-    const { mount, readResource } = this.#parts;
-    const refused = (cause?: unknown): ToolError =>
-      new ToolError(
-        `${mount}: the resource ${uri.slice(0, 200)} cannot be read for this call. Nothing was sent. Pass the file as { data: base64 }`,
-        cause === undefined ? {} : { cause },
-      );
-    if (!readResource) throw refused();
-    try {
-      return await readResource(uri, this.#ctx);
-    } catch (error) {
-      if (this.#ctx.signal.aborted) throw error;
-      throw refused(error);
-    }
   }
 
   /**

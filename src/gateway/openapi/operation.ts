@@ -58,7 +58,7 @@ export interface OperationBody {
   readonly kind: 'json' | 'form' | 'multipart' | 'text' | 'binary';
   /** The encoding of members of a form or of parts, by their names (OpenAPI 3.1, "Encoding Object"). */
   readonly encoding: Readonly<Record<string, BodyEncoding>>;
-  /** The members of a multipart body that are files, or lists of files: `{ data, type?, name? }` or `{ uri }`. A body of the kind `binary` is such a file itself. */
+  /** The members of a multipart body that are files, or lists of files: `{ data, type?, name? }`. A body of the kind `binary` is such a file itself. */
   readonly files: readonly string[];
 }
 

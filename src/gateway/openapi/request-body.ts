@@ -5,8 +5,8 @@ import { describe, isJsonObject, type JsonObject, type JsonValue } from '../../c
 import { isJsonList, memberJson, queryPairs, scalarText } from './argument-text.ts';
 import type { BodyEncoding, OperationBody } from './operation.ts';
 
-/** The bytes of a file, with what is known of it. */
-export interface UploadedFile {
+/** The bytes of a file, with its type and name as the caller states them. */
+interface UploadedFile {
   readonly bytes: Buffer;
   readonly type?: string | undefined;
   readonly name?: string | undefined;
@@ -16,9 +16,6 @@ export interface RequestBody {
   readonly type: string;
   readonly bytes: Buffer;
 }
-
-/** Reads a resource that the caller may read. @throws for a resource that there is not */
-export type ReadFile = (uri: string) => Promise<UploadedFile>;
 
 /** Longest file, and longest body of parts, in bytes. */
 export const MAX_FILE_BYTES = 8_388_608;
@@ -30,16 +27,10 @@ const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:;\s*[\w-]+=[\w.-]+)*$/;
  * Builds the body.
  *
  * @param mount its name, for errors
- * @param read reads the resources that files name
  * @returns undefined without an argument `body`
- * @throws {ToolError} for a file that cannot be read, or is too long
+ * @throws {ToolError} for a file that is no base64, or is too long
  */
-export async function requestBody(
-  mount: string,
-  body: OperationBody | undefined,
-  args: JsonObject,
-  read: ReadFile,
-): Promise<RequestBody | undefined> {
+export function requestBody(mount: string, body: OperationBody | undefined, args: JsonObject): RequestBody | undefined {
   const value = args.body;
   if (!body || value === undefined) return undefined;
   const { type, kind } = body;
@@ -49,11 +40,11 @@ export async function requestBody(
     case 'form':
       return { type, bytes: Buffer.from(formText(mount, body, value)) };
     case 'multipart':
-      return partsOf(mount, body, value, read);
+      return partsOf(mount, body, value);
     case 'text':
       return { type, bytes: Buffer.from(scalarText(args, 'body', value)) };
     case 'binary': {
-      const file = await fileOf(mount, 'body', value, read);
+      const file = fileOf(mount, 'body', value);
       return {
         type: type.includes('*') ? (mediaTypeOf(file.type) ?? 'application/octet-stream') : type,
         bytes: file.bytes,
@@ -93,7 +84,7 @@ function isJsonType(type: string): boolean {
 }
 
 /** `multipart/form-data` (RFC 7578): one part for each value, and for each element of a list. */
-async function partsOf(mount: string, body: OperationBody, value: JsonValue, read: ReadFile): Promise<RequestBody> {
+function partsOf(mount: string, body: OperationBody, value: JsonValue): RequestBody {
   const members = membersOf(mount, value);
   // Random, so that no value contains it.
   const boundary = `troupe-${randomBytes(18).toString('base64url')}`;
@@ -113,7 +104,7 @@ async function partsOf(mount: string, body: OperationBody, value: JsonValue, rea
     for (const [index, item] of items.entries()) {
       const disposition = `--${boundary}\r\nContent-Disposition: form-data; name="${quotable(name)}"`;
       if (body.files.includes(name)) {
-        const file = await fileOf(mount, `body.${name}`, item, read);
+        const file = fileOf(mount, `body.${name}`, item);
         const type = mediaTypeOf(file.type ?? body.encoding[name]?.contentType) ?? 'application/octet-stream';
         const head = `${disposition}; filename="${quotable(file.name ?? name)}"\r\nContent-Type: ${type}\r\n\r\n`;
         add(head, file.bytes, '\r\n');
@@ -142,22 +133,16 @@ function quotable(name: string): string {
   return name.toWellFormed().replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 }
 
-/** The bytes of a file: `{ data: base64, type?, name? }`, or `{ uri }` of a resource that the caller can read. */
-async function fileOf(mount: string, where: string, value: JsonValue, read: ReadFile): Promise<UploadedFile> {
-  const { data, uri, type, name } = isJsonObject(value) ? value : {};
-  const more = {
-    ...(typeof type === 'string' && { type }),
-    ...(typeof name === 'string' && { name }),
-  };
-  let file: UploadedFile | undefined;
-  if (typeof data === 'string' && BASE64.test(data)) file = { bytes: Buffer.from(data, 'base64'), ...more };
-  else if (typeof uri === 'string') file = { ...(await read(uri)), ...more };
-  if (!file)
+/** The bytes of a file: `{ data: base64, type?, name? }`. A path of this machine is none. */
+function fileOf(mount: string, where: string, value: JsonValue): UploadedFile {
+  const { data, type, name } = isJsonObject(value) ? value : {};
+  if (typeof data !== 'string' || !BASE64.test(data))
     throw new ToolError(
-      `${mount}: the argument "${where}": expected a file as { data: base64, type?, name? } or { uri } of a resource of this server, got ${describe(value)}. Nothing was sent`,
+      `${mount}: the argument "${where}": expected a file as { data: base64, type?, name? }, got ${describe(value)}. Nothing was sent`,
     );
-  if (file.bytes.length > MAX_FILE_BYTES) throw tooLong(mount, where, file.bytes.length);
-  return file;
+  const bytes = Buffer.from(data, 'base64');
+  if (bytes.length > MAX_FILE_BYTES) throw tooLong(mount, where, bytes.length);
+  return { bytes, ...(typeof type === 'string' && { type }), ...(typeof name === 'string' && { name }) };
 }
 
 function tooLong(mount: string, where: string, length: number): ToolError {

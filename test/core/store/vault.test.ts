@@ -33,7 +33,7 @@ test('a secret belongs to a person and a purpose, can be replaced and deleted', 
   await store.close();
 });
 
-test('a secret outlives the process, opens with its key only, and is readable in no file', async () => {
+test('S-113: a secret outlives the process, opens with its key only, and is readable in no file', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'vault-'));
   const open = (): Promise<Store> => opened(sqlite(join(folder, 'store.db')));
   const first = await open();

@@ -149,7 +149,7 @@ test('a call with effects does not wait for Retry-After', async () => {
   await api.close();
 });
 
-test('a read follows three redirects within its origin, and none to another one', async () => {
+test('S-111: a read follows three redirects within its origin, and none to another one', async () => {
   const other = await rawServer(() => response(200, {}, 'other'));
   const api = await rawServer(({ path }) => {
     if (path === '/away') return response(302, { location: `${other.url}/x` });
@@ -187,7 +187,7 @@ const PRIVATE = [
 ];
 
 for (const address of PRIVATE)
-  test(`a request to ${address} is not made for an operator who has named another address`, async () => {
+  test(`S-111: a request to ${address} is not made for an operator who has named another address`, async () => {
     const error = await rejection(connectionTo('https://api.example.com').send(request(address)), ClientError);
     assert.equal([error.reason, error.carriedOut], ['refused', 'no']);
     assert.not.match(error.message, 'secret');

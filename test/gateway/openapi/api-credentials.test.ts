@@ -250,7 +250,7 @@ test('nothing is asked for with auth: false, or where the operation may be calle
 });
 
 /** Requests for the page of another person, and forms that it did not send: status, and whether a key is stored. */
-test('the page stores nothing for another person, without its mark, after its time, or for a changed address', () => {
+test('S-113: the page stores nothing for another person, without its mark, after its time, or for a changed address', () => {
   const vault = memoryVault();
   return withApi({ vault, request: { security: needs(['Header']) } }, async (desk) => {
     const { url } = await asked(desk);
@@ -318,7 +318,7 @@ const SECRETS: readonly (readonly [scheme: string, auth: ApiStageOptions['auth']
 
 for (const [scheme, auth, texts] of SECRETS)
   for (const place of ['data', 'text', 'error', 'denied', 'away', 'cut', 'nobody'])
-    test(`the credential of ${scheme || 'a header'} is in no result, log, question, message or record of a call with ${place}`, async () => {
+    test(`S-112: the credential of ${scheme || 'a header'} is in no result, log, question, message or record of a call with ${place}`, async () => {
       const seen: string[] = [];
       const api = await rawServer((request, socket) => {
         if (place === 'cut') setImmediate(() => socket.destroy());

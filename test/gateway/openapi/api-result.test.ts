@@ -74,6 +74,13 @@ for (const [why, answer, structured, text] of DATA)
     assert.is(result.text, text);
   });
 
+test('bytes that are no text are shown as such, and said to be', async () => {
+  const body = Buffer.concat([Buffer.from('{"name":"M'), Buffer.from([0xf6]), Buffer.from('we"}')]);
+  const result = await resultOf([200, JSON_TYPE, body]);
+  assert.equal(result.structuredContent, { name: 'M\ufffdwe' });
+  assert.match(result.text, 'The response has bytes that are no text in its charset. Each is shown as U+FFFD.');
+});
+
 test('images and sounds are content up to 1 MiB, and other bytes are named', async () => {
   const [image] = (await resultOf([200, { 'content-type': 'image/png' }, Buffer.from([1, 2])]))
     .content as readonly JsonObject[];
@@ -254,7 +261,7 @@ for (const [method, status, location, words] of REDIRECTS)
     assert.match(result.text, words);
   });
 
-test('a header argument reaches the API, and one that belongs to the connection or to credentials does not', async () => {
+test('S-114: a header argument reaches the API, and one that belongs to the connection or to credentials does not', async () => {
   const api = await rawServer(() => response(200, JSON_TYPE, '{}'));
   const names = ['X-Trace', 'Host', 'Cookie', 'Authorization', 'Content-Length', 'Transfer-Encoding', 'Connection'];
   const desk = await apiStage(api.url, {

@@ -67,7 +67,7 @@ test('numbers beyond 2^53 keep their digits at each place', () => {
         assert.match(JSON.stringify(queryPairs(name, { ...layout, style, json }, args, name)), '9007199254740993');
 });
 
-test('a reserved character that stays never ends the value, or begins another parameter', () => {
+test('S-114: a reserved character that stays never ends the value, or begins another parameter', () => {
   for (let time = 0; time < times(5_000, { quick: 300 }); time += 1) {
     const value = oddText();
     const query = queryOf(value, { allowReserved: true });

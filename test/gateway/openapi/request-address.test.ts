@@ -57,7 +57,7 @@ const PATHS: readonly (readonly [why: string, value: JsonValue, sent: string | u
 ];
 
 for (const [why, value, sent] of PATHS)
-  test(`a path value that is ${why} ${sent === undefined ? 'is refused' : 'is one segment of the path'}`, () => {
+  test(`S-110, CVE-2026-32871: a path value that is ${why} ${sent === undefined ? 'is refused' : 'is one segment of the path'}`, () => {
     if (sent === undefined)
       assert.throws(() => addressOf('/pets/{id}', { id: value }), /^pets: .* Nothing was sent\. Pass/);
     else assert.is(addressOf('/pets/{id}', { id: value }), `${BASE}${sent}`);
