@@ -23,7 +23,7 @@ const CHECK_MS = 5_000;
  */
 export function startupError(error: unknown, path?: string): string {
   if (!(error instanceof Error)) return oneLine(messageOf(error));
-  const message = missingPeer(messageOf(error)) ?? messageOf(error);
+  const message = missingPackage(messageOf(error)) ?? messageOf(error);
   const text = oneLine(PLAIN.has(error.name) ? message : `${error.name}: ${message}`);
   const location = locationIn(stackOf(error)) ?? (error instanceof SyntaxError ? findSyntaxError(path) : undefined);
   return location === undefined || text.includes(location) ? text : `${text} (at ${location})`;
@@ -39,12 +39,18 @@ const PEERS: Readonly<Record<string, string>> = {
 const MISSING =
   /^Cannot find (?:package '([^'\n]+)' imported from (\S.*)|module '([^'\n]+)'\nRequire stack:\n- (\S.*))/;
 
-/** The message for a program that imports an entry point without the package that it needs. */
-function missingPeer(message: string): string | undefined {
-  const [, imported, importer, required, requirer] = MISSING.exec(message) ?? [];
+/** The name of a package, with its scope. */
+const PACKAGE = /^(?:@[a-z0-9._-]+\/)?[a-z0-9][a-z0-9._-]*$/;
+
+/** The message for a program that imports a package which is not installed, or an entry point of Troupe that needs one. */
+function missingPackage(message: string): string | undefined {
+  const [found, imported, importer, required, requirer] = MISSING.exec(message) ?? [];
   const [name = '', by = ''] = [imported ?? required, importer ?? requirer];
   const entry = Object.hasOwn(PEERS, name) && by.startsWith(fileURLToPath(OWN)) ? PEERS[name] : undefined;
-  return entry && `${entry} needs the package ${name}, which is not installed: npm install ${name}`;
+  if (entry) return `${entry} needs the package ${name}, which is not installed: npm install ${name}`;
+  // The program requires a module by its path, or by an alias of its bundler.
+  if (found === undefined || !PACKAGE.test(name)) return undefined;
+  return `${message}. If it is a package, install it: npm install ${name}`;
 }
 
 function oneLine(text: string): string {

@@ -80,6 +80,8 @@ const NOTHING: readonly (readonly [target: string, code: number, line: RegExp])[
     /neither listens nor exports anything.*Export the server \(export default server\) or tools, or call server\.listen/,
   ],
   ['empty.mjs', 1, /neither listens nor exports anything/],
+  ['makes.mjs', 1, /It exports the function "default", which is no tool\. If it creates the server, call it/],
+  ['never.mjs', 1, /its module never finishes: a top-level await waits for something that cannot happen/],
   ['exits.mjs', 7, /cannot serve .*exits\.mjs: it ended its process with code 7 before it listened$/],
   ['nothing', 1, /no module in the directory exports a server, a tool, a resource or a prompt$/],
   ['gone.mjs', 2, /there is no such file or directory \(see troupe --help\)$|gone\.mjs.* \(see troupe --help\)$/],
@@ -91,6 +93,8 @@ for (const args of [['run'], ['run', '--no-supervisor'], ['serve', '--socket', '
       'package.json': FILES['package.json'],
       'five.mjs': 'export default 5;\n',
       'empty.mjs': '\n',
+      'makes.mjs': 'export default () => 5;\n',
+      'never.mjs': 'await new Promise(() => {});\n',
       'exits.mjs': 'process.exit(7);\n',
       'nothing/notes.txt': 'no module\n',
     });
@@ -195,9 +199,12 @@ for (const [name, entry, expected] of [
     assert.is(shown(`Cannot find package '${name}' imported from ${own}`), advice);
     assert.is(shown(`Cannot find module '${name}'\nRequire stack:\n- ${own}\n- /app/server.js`), advice);
     const theirs = `Cannot find package '${name}' imported from /app/server.js`;
-    assert.is(shown(theirs), theirs);
+    const install = `. If it is a package, install it: npm install ${name}`;
+    assert.is(shown(theirs), theirs + install);
     const required = `Cannot find module '${name}'\nRequire stack:\n- /app/server.js`;
-    assert.is(shown(required), required.replaceAll('\n', ' '));
+    assert.is(shown(required), required.replaceAll('\n', ' ') + install);
+    const path = `Cannot find module '/app/${name}.js' imported from /app/server.js`;
+    assert.is(shown(path), path);
   });
 
 test('any thrown value becomes one line', () => {

@@ -260,6 +260,17 @@ test('a port without a server is unreachable, and nothing was carried out', asyn
   assert.is(error.carriedOut, 'no');
 });
 
+test('https in place of http is named, without the words of OpenSSL', async () => {
+  const fixture = await reachable();
+  const error = await clientError(connect(fixture.url.replace('http:', 'https:')));
+  assert.is(error.reason, 'unreachable');
+  assert.match(
+    error.message,
+    /cannot be reached: no TLS is spoken there\. Write http: in place of https: in its address$/,
+  );
+  await fixture.close();
+});
+
 test('an address that is no MCP server is reported as one', async () => {
   const fixture = await reachable();
   const error = await clientError(connect(new URL('/nothing', fixture.url)));

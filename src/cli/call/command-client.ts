@@ -141,7 +141,7 @@ function reportClientError(
     case 'forbidden':
       // Without a challenge, the server does not say that a sign-in would help: a key may be missing, or the Host be wrong.
       if (!interactive && target.url !== undefined && error.challenge?.header !== undefined)
-        say(`Sign in first: troupe login ${target.name}`);
+        say(adviceFor(error.challenge.header, error.reason, target.name));
       return EXIT.notSignedIn;
     case 'unreachable':
     case 'refused':
@@ -152,6 +152,20 @@ function reportClientError(
     default:
       return connected ? EXIT.failed : EXIT.noConnection;
   }
+}
+
+/** What a person can do about credentials that do not suffice. @param challenge the value of `WWW-Authenticate` */
+function adviceFor(challenge: string, reason: 'unauthorized' | 'forbidden', target: string): string {
+  // A server without metadata has no authorization server that a sign-in could use (RFC 9728).
+  const signsIn = /\bresource_metadata=/.test(challenge);
+  if (reason === 'unauthorized')
+    return signsIn
+      ? `Sign in first: troupe login ${target}`
+      : "Pass the credentials that the server expects, such as --header 'authorization: Bearer …'";
+  const [, scope = 'another scope'] = /\bscope="([^"]*)"/.exec(challenge) ?? [];
+  return signsIn
+    ? `Sign in again, to be granted ${visibleLine(scope)}: troupe login ${target}`
+    : `Pass credentials that have ${visibleLine(scope)}`;
 }
 
 /** Keeps the lines of a program's stderr apart, and removes control characters. */

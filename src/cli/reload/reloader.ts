@@ -10,12 +10,13 @@ import type { StdioOptions } from '../../core/transports/stdio.ts';
 import type { Transport } from '../../core/transports/transport.ts';
 import { load } from '../../features/discovery/discover.ts';
 import { loading, nextGeneration, onModule } from '../../features/discovery/generation.ts';
+import type { Exports } from '../../features/discovery/load-module.ts';
 import { findModules, isBelow, isFoundModule, isModule, isPrivate } from '../../features/discovery/module-files.ts';
 import { isServer, type Server } from '../../features/server/server.ts';
 import type { CommandIo } from '../command-io.ts';
 import { commandLog } from '../command-log.ts';
 import type { Endpoints } from '../serving/endpoints.ts';
-import { identityOf, startTarget, waitFor } from '../serving/program.ts';
+import { identityOf, reasonForNothing, startTarget, waitFor } from '../serving/program.ts';
 import { drainOnSignal } from '../serving/stop-signals.ts';
 import { catchStrayErrors } from '../serving/stray-errors.ts';
 import type { Target } from '../serving/target.ts';
@@ -43,6 +44,8 @@ export class Reloader {
   /** Counts loads: a load is abandoned when the next one starts. */
   #attempt = 0;
   #failed = false;
+  /** What the loaded module exports, if it is nothing that can be served; undefined while it loads. */
+  #exports: Exports | undefined;
   /** Settles when the program's transports are open. */
   #opening: Promise<void> | undefined;
   #listens: () => void = () => {};
@@ -103,9 +106,7 @@ export class Reloader {
     });
     const idle = (): void => {
       if (!this.#host && !this.#failed)
-        say(
-          `troupe dev: ${shown(target.path, io.cwd)} neither listens nor exports anything to serve. Export the server (export default server) or tools, or call server.listen(stdio())`,
-        );
+        say(`troupe dev: cannot serve ${shown(target.path, io.cwd)}: ${reasonForNothing(this.#exports)}`);
       void this.#serveNothing();
     };
     process.on('beforeExit', idle);
@@ -123,6 +124,7 @@ export class Reloader {
     const current = this.#attempt;
     const began = systemClock.now();
     const before = this.#host?.versions();
+    this.#exports = undefined;
     const listens = new Promise<void>((resolve) => {
       this.#listens = resolve;
     });
@@ -165,6 +167,7 @@ export class Reloader {
       return false;
     }
     if (started?.kind === 'nothing') {
+      this.#exports = started.exports;
       await waitFor(listens, 'dev', this.#target);
       return false;
     }

@@ -60,7 +60,7 @@ type Started =
   /** The module exports tools, resources or prompts. */
   | { readonly kind: 'offers' }
   /** None of these: the program may still call `listen` later. */
-  | { readonly kind: 'nothing' };
+  | { readonly kind: 'nothing'; readonly exports: Exports };
 
 /**
  * Loads a program's entry module.
@@ -84,7 +84,7 @@ async function start(path: string, generation: number, listens: Promise<unknown>
     await readExports(exports, path);
     return { kind: 'offers' };
   } catch (error) {
-    if (error instanceof NothingOffered) return { kind: 'nothing' };
+    if (error instanceof NothingOffered) return { kind: 'nothing', exports };
     throw error;
   }
 }
@@ -107,6 +107,22 @@ export async function startTarget(
     if (started.kind === 'nothing' && basename(entry).startsWith('server.')) return started;
   }
   return undefined;
+}
+
+/**
+ * Says why a program serves nothing although its event loop is empty.
+ *
+ * @param exports those of its module; undefined while the module loads
+ */
+export function reasonForNothing(exports: Exports | undefined): string {
+  if (exports === undefined)
+    return 'its module never finishes: a top-level await waits for something that cannot happen, because the event loop is empty';
+  const [made] = Object.entries(exports).find(([, value]) => typeof value === 'function') ?? [];
+  const advice =
+    made === undefined
+      ? 'Export the server (export default server) or tools, or call server.listen(stdio())'
+      : `It exports the function "${made}", which is no tool. If it creates the server, call it: export default createServer({ … })`;
+  return `it neither listens nor exports anything to serve, and its event loop is empty. ${advice}`;
 }
 
 /** Waits until the program listens. After a second, reports on stderr that it waits. */

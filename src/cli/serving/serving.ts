@@ -4,12 +4,13 @@ import { systemClock } from '../../core/kernel/clock.ts';
 import { launchedBy, type PreviousProcess } from '../../core/server/launcher.ts';
 import type { Store } from '../../core/store/store.ts';
 import type { Transport } from '../../core/transports/transport.ts';
+import type { Exports } from '../../features/discovery/load-module.ts';
 import { createServer, isServer, type Server } from '../../features/server/server.ts';
 import type { ExitCode } from '../command-io.ts';
 import { commandLog } from '../command-log.ts';
 import { reportFailure, say } from '../usage.ts';
 import type { ClusterChoice } from './cluster-option.ts';
-import { identityOf, startTarget, waitFor } from './program.ts';
+import { identityOf, reasonForNothing, startTarget, waitFor } from './program.ts';
 import { catchStrayErrors } from './stray-errors.ts';
 import type { Target } from './target.ts';
 
@@ -70,15 +71,20 @@ export async function serveTarget(target: Target, serving: Serving): Promise<Exi
     );
   process.once('exit', exits);
   const served = new AbortController();
+  let exports: Exports | undefined;
   const idle = once(process, 'beforeExit', { signal: served.signal }).then(() => {
-    throw new Error(
-      'the program neither listens nor exports anything to serve, and its event loop is empty. Export the server (export default server) or tools, or call server.listen(stdio())',
-    );
+    throw new Error(reasonForNothing(exports));
   });
   // The wait for an empty event loop loses the race.
   idle.catch(() => {});
   try {
-    await Promise.race([serve(target, listens, { ...serving, listen }), idle, stray.thrown]);
+    await Promise.race([
+      serve(target, listens, { ...serving, listen }, (found) => {
+        exports = found;
+      }),
+      idle,
+      stray.thrown,
+    ]);
     return undefined;
   } catch (error) {
     const code = reportFailure(`troupe ${serving.command}: cannot serve ${target.path}`, error, target.path);
@@ -91,7 +97,12 @@ export async function serveTarget(target: Target, serving: Serving): Promise<Exi
   }
 }
 
-async function serve(target: Target, listens: Promise<void>, { command, listen }: Serving): Promise<void> {
+async function serve(
+  target: Target,
+  listens: Promise<void>,
+  { command, listen }: Serving,
+  onNothing: (exports: Exports) => void,
+): Promise<void> {
   const started = await startTarget(target, 0, listens);
   switch (started?.kind) {
     case 'listens':
@@ -99,6 +110,7 @@ async function serve(target: Target, listens: Promise<void>, { command, listen }
     case 'exports':
       return listen(started.server, []);
     case 'nothing':
+      onNothing(started.exports);
       return waitFor(listens, command, target);
     default:
       return listen(await discovered(target), []);

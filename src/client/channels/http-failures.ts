@@ -1,5 +1,6 @@
 /** The failures of requests over HTTP: statuses, bodies that are no messages, and streams that end early. */
 import type { Clock } from '../../core/kernel/clock.ts';
+import { isObject } from '../../core/protocol/json.ts';
 import type { CallFailure, CarriedOut } from '../client-errors.ts';
 import type { ChannelFailure } from './channel.ts';
 import type { OriginResponse } from './http-origin.ts';
@@ -94,10 +95,22 @@ export function notMcp(status: number, type: string, text: string): CallFailure 
   };
 }
 
-/** The beginning of a text as the end of a sentence; empty without one. */
+/** The beginning of a body, or the message of its JSON-RPC error, as the end of a sentence; empty without one. */
 export function excerpt(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim();
+  const line = (errorMessageIn(text) ?? text).replace(/\s+/g, ' ').trim();
   return line === '' ? '' : `: "${line.length > 160 ? `${line.slice(0, 160)}…` : line}"`;
+}
+
+function errorMessageIn(text: string): string | undefined {
+  if (!/^\s*\{/.test(text)) return undefined;
+  try {
+    const body: unknown = JSON.parse(text);
+    return isObject(body) && isObject(body.error) && typeof body.error.message === 'string'
+      ? body.error.message
+      : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** `Retry-After` in milliseconds: seconds, or a date (RFC 9110 section 10.2.3). */

@@ -359,9 +359,13 @@ function carriedOutBy(error: Error, request: ClientRequest): CarriedOut {
   return NOT_SENT.has(code) || syscall === 'connect' || syscall === 'getaddrinfo' || shaking ? 'no' : 'unknown';
 }
 
+/** The words of OpenSSL, which also name its source file, for a server that answers without TLS. */
+const NO_TLS = /:wrong version number:/;
+
 function unreachable(error: unknown, carriedOut: CarriedOut): CallFailure {
-  const text =
+  const said =
     error instanceof Error ? error.message || ('code' in error ? String(error.code) : error.name) : String(error);
+  const text = NO_TLS.test(said) ? 'no TLS is spoken there. Write http: in place of https: in its address' : said;
   return carriedOut === 'no'
     ? { reason: 'unreachable', message: `cannot be reached: ${text}`, carriedOut, cause: error }
     : { reason: 'closed', message: `the connection broke before the response: ${text}`, carriedOut, cause: error };

@@ -51,8 +51,11 @@ function toPromptResult(returned: unknown, { prompt, implementation }: PromptCal
   if (isMessages(returned)) return { ...described, messages: returned.map(sentMessage) };
   if (isObject(returned) && isMessages(returned.messages))
     return { ...described, ...returned, messages: returned.messages.map(sentMessage) };
+  const messages: unknown = isObject(returned) ? (returned.messages ?? returned) : returned;
+  const roles = Array.isArray(messages) ? messages.flatMap((item) => (isObject(item) ? [item.role] : [])) : [];
+  const other = roles.find((role) => role !== 'user' && role !== 'assistant');
   throw new TypeError(
-    `prompt "${prompt.name}": expected the handler to return a string, a content block, or messages ({ role, content }), got ${describe(returned)}`,
+    `prompt "${prompt.name}": expected the handler to return a string, a content block, or messages ({ role, content }) of the role "user" or "assistant", got ${other === undefined ? describe(returned) : `the role ${describe(other)}`}`,
   );
 }
 

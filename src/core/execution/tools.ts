@@ -148,6 +148,10 @@ export function toToolResult(returned: unknown, policy: ResultPolicy): CallToolR
   if (Array.isArray(returned) && returned.length > 0 && returned.every(isContentBlock))
     return { content: returned.map(sentBlock) };
   if (isWholeResult(returned)) return { ...returned, content: returned.content?.map(sentBlock) ?? [] };
+  if (!policy.structured) {
+    const problem = problemOfResult(returned);
+    if (problem !== undefined) throw new TypeError(problem);
+  }
   const data = dataOf(returned);
   if (data === null && !policy.structured) return { content: [] };
   if (typeof data === 'string' && !policy.structured) return { content: [{ type: 'text', text: data }] };
@@ -177,6 +181,32 @@ function isWholeResult(
   return (
     content === undefined && 'structuredContent' in value && Object.keys(value).every((key) => RESULT_MEMBERS.has(key))
   );
+}
+
+/** What is wrong with a value that resembles a whole result and is none: as data it would be a success that nobody means. */
+function problemOfResult(value: unknown): string | undefined {
+  if (!isObject(value)) return undefined;
+  const other = Object.keys(value).find((key) => !RESULT_MEMBERS.has(key));
+  if (value.isError === true)
+    return other === undefined && value.content === undefined
+      ? 'expected "content" beside "isError", such as [text(message)]. Or throw a ToolError(message)'
+      : other === undefined
+        ? problemOfContent(value.content)
+        : `expected only "content", "structuredContent" and "_meta" beside "isError", got "${other}". Or throw a ToolError(message)`;
+  return other === undefined ? problemOfContent(value.content) : undefined;
+}
+
+/** What is wrong with the blocks of a whole result; undefined for other lists, which are data. */
+function problemOfContent(content: unknown): string | undefined {
+  if (!Array.isArray(content) || !content.every((block) => isObject(block) && typeof block.type === 'string'))
+    return undefined;
+  const wrong = content.findIndex((block) => !isContentBlock(block));
+  if (wrong === -1) return undefined;
+  return `content[${wrong}]: expected a block such as text(…), image(…), audio(…), link(…) or embedded(…), got the type "${content[wrong].type}" with ${
+    Object.keys(content[wrong])
+      .filter((key) => key !== 'type')
+      .join(', ') || 'nothing'
+  }`;
 }
 
 /** Checks the top level only; serialization finds invalid values below. */

@@ -106,7 +106,7 @@ export function challengeOf(authenticator: HttpAuthenticator, scopes: readonly s
 export const REJECTED = {
   status: 401,
   headers: { 'www-authenticate': 'Bearer' },
-  message: 'authentication failed: expected valid credentials (Authorization), got none',
+  message: 'authentication failed: expected credentials that this server accepts (Authorization)',
 } as const satisfies Authentication;
 
 /** The rejection of a caller whose name has half of a surrogate pair: no store, log or address can carry it. */

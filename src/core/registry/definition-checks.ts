@@ -5,6 +5,7 @@
 
 import { LONGEST_TIMER_MS } from '../kernel/clock.ts';
 import { describe, isObject } from '../protocol/json.ts';
+import { suggestion } from '../protocol/near-miss.ts';
 import * as option from '../protocol/option-rows.ts';
 import { problemOfScopes } from '../protocol/scopes.ts';
 
@@ -123,12 +124,24 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   rateLimit: 'limits',
 };
 
-/** @throws {DefinitionError} if a member has the wrong type, or is called differently here */
+/** The members that other code checks, or that Troupe sets itself. */
+const UNCHECKED = ['name', 'handler', 'input', 'output', 'uri', 'listed', 'live', 'opener', 'machine'];
+
+/** An unknown member of this length that resembles a known one is a misspelling. Definitions of classes may have others. */
+const MISSPELLED_LENGTH = 5;
+
+/** @throws {DefinitionError} if a member has the wrong type, is called differently here, or is misspelled */
 export function checkMembers(checks: Checks, label: string, definition: object): void {
   const given: Readonly<Record<string, unknown>> = { ...definition };
   for (const [theirs, ours] of Object.entries(OTHERWISE)) {
     if (given[theirs] !== undefined)
       throw new DefinitionError(`${label}: ${theirs}: this member is called "${ours}" here`);
+  }
+  const known = [...UNCHECKED, ...Object.keys(checks)];
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined || name.length < MISSPELLED_LENGTH || known.includes(name)) continue;
+    const meant = suggestion(name, known);
+    if (meant !== '') throw new DefinitionError(`${label}: ${name}: no such option${meant}`);
   }
   option.checkSome(`${label}: `, given, checks, DefinitionError);
 }

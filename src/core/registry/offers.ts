@@ -162,8 +162,15 @@ export function compilePrompt(definition: AnyPrompt): Compiled<Prompt, PromptImp
   };
 }
 
-/** @throws {DefinitionError} if the URI has no scheme */
+/** A variable as routers of HTTP write it. */
+const ROUTED = /(\/):([A-Za-z]\w*)/g;
+
+/** @throws {DefinitionError} if the URI has no scheme, or a variable that is none */
 export function resourceLabel(uri: unknown): string {
+  if (typeof uri === 'string' && uri.search(ROUTED) !== -1)
+    throw new DefinitionError(
+      `resource "${uri}": a variable of a template stands in braces (RFC 6570): ${uri.replace(ROUTED, '$1{$2}')}`,
+    );
   if (typeof uri === 'string' && /^[A-Za-z][A-Za-z0-9+.-]*:/.test(uri)) return `resource "${uri}"`;
   throw new DefinitionError(
     `resource ${typeof uri === 'string' ? `"${uri}"` : describe(uri)}: expected a uri with a scheme (RFC 3986), such as "app://settings" or "file:///{+path}"`,

@@ -13,6 +13,7 @@ import type { NamedClient, Readiness, Transport, TransportHost, UnreadyReason } 
 import type { Core, FeatureParts } from './feature.ts';
 import { launcher } from './launcher.ts';
 import { guardProcess } from './uncaught-errors.ts';
+import { created, used } from './unserved.ts';
 
 /** Milliseconds after the first transport has opened until ajv loads: a client has then listed the tools, and not called one. */
 const PRELOAD_MS = 500;
@@ -54,6 +55,7 @@ export class OpenTransports {
 
   constructor(options: OpenTransportsOptions) {
     this.#options = options;
+    created(options.core.options.name);
     this.#stopped = new Promise((resolve) => {
       this.#resolveStopped = resolve;
     });
@@ -76,10 +78,11 @@ export class OpenTransports {
     if (this.#unready)
       throw new Error(`this server is closed and cannot open a transport (${transport.name}): create another server`);
     for (const feature of features) feature.check?.();
+    used();
     this.#unguard ??= guardProcess({
       ownsProcess: () => this.#ownsProcess,
       caught: (label, error) => {
-        core.system.incident(`${label ?? 'an unknown element'}, which threw after it had answered`, error);
+        core.system.incident(`${label ?? 'an unknown element'}, in code that it does not await`, error);
         if (options.afterLateError === 'restart' && this.#ownsProcess) this.#restart();
       },
     });
@@ -144,19 +147,20 @@ export class OpenTransports {
     return host;
   }
 
-  /** A handler threw after it had answered: drains the server, so that the process ends and its supervisor restarts it. */
+  /** Code that no handler awaits threw: drains the server, so that the process ends and its supervisor restarts it. */
   #restart(): void {
     if (this.#restarting) return;
     this.#restarting = true;
     // stdio and the command line end the process with this code once everything is closed.
     process.exitCode = RESTART_CODE;
-    void this.#drain('a handler threw after it had answered').then(() => process.exit(RESTART_CODE));
+    void this.#drain('code that no handler awaits threw').then(() => process.exit(RESTART_CODE));
   }
 
   /** Closes the server once balancers know that it is not ready. Until then it serves every request. */
   close(reason: string): Promise<void> {
     if (this.#unready) return this.#stopped;
     this.#unready = true;
+    used();
     const { core } = this.#options;
     const { transports } = core;
     const delayMs = Math.max(0, ...transports.map((transport) => transport.drainDelayMs ?? 0));

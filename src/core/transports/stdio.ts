@@ -1,4 +1,5 @@
 /** The stdio transport: one connection over stdin and stdout, and a process that ends when its client disconnects. */
+import { basename } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { MessageChannel } from 'node:worker_threads';
 import { namedClient } from './check-caller.ts';
@@ -42,6 +43,14 @@ export interface StdioOptions {
   readonly scopes?: readonly string[];
 }
 
+/** The names of files that `node --test` runs. */
+const TEST_FILE = /(?:^|[.\-_])test(?:[-_].*)?\.[cm]?[jt]s$/;
+
+/** True in a process of `node --test`, and false in a server that a test starts, which inherits the variable. */
+function isTestFile(): boolean {
+  return process.env.NODE_TEST_CONTEXT !== undefined && TEST_FILE.test(basename(process.argv[1] ?? ''));
+}
+
 /**
  * Serves one client over stdin and stdout (MCP basic/transports/stdio).
  *
@@ -80,6 +89,10 @@ class Stdio implements Transport {
   open(host: TransportHost): void {
     if (this.#host || this.#closing)
       throw new Error('this stdio transport was already opened. It serves one client, once. Call stdio() for another');
+    if (this.#isReal() && isTestFile())
+      throw new Error(
+        'stdio: this process runs tests, whose results go to stdout. Export the server in place of server.listen(stdio()): export default server. troupe run and troupe dev serve an exported server',
+      );
     const { input = process.stdin, output = process.stdout, signals, parentCheckMs } = this.#options;
     if (output === process.stdout) this.#guard = guardStdout();
     this.#host = host;

@@ -81,6 +81,10 @@ export class StepLog {
    * may have happened.
    */
   readonly step = <T>(name: string, fn: () => T | Promise<T>): Promise<T> => {
+    if (typeof name !== 'string' || typeof fn !== 'function')
+      throw new TypeError(
+        `step: expected the name of the step and a function, such as ctx.step('pay', () => pay(order)), got ${describe(name)} and ${describe(fn)}`,
+      );
     const known = this.#steps.get(name);
     // The author promises by the name that the step is the same, and therefore its type.
     if (known) return known as Promise<T>;

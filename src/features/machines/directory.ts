@@ -57,7 +57,10 @@ export class HandleDirectory implements InstanceDirectory {
   #nextToActivate = 0;
   /** Number of instances that are being loaded without a call. */
   #activating = 0;
-  #timers: Timer[] = [];
+  /** The next check for expired handles. */
+  #expiry: Timer | undefined;
+  /** The next check for instances that nobody uses; undefined while all rest. */
+  #rest: Timer | undefined;
   #phase: 'restoring' | 'open' | 'stopped' = 'restoring';
 
   constructor(services: Omit<InstanceServices, 'directory'>) {
@@ -144,7 +147,7 @@ export class HandleDirectory implements InstanceDirectory {
   #add(entry: HandleRecord): void {
     this.#entries.set(entry.id, entry);
     this.#host.quotas.handles.add(entry.principal);
-    this.#startSweeps();
+    this.#expireLater();
   }
 
   leftMemory(entry: HandleRecord): void {
@@ -302,7 +305,8 @@ export class HandleDirectory implements InstanceDirectory {
 
   async stop(): Promise<void> {
     this.#phase = 'stopped';
-    for (const timer of this.#timers) timer.cancel();
+    this.#expiry?.cancel();
+    this.#rest?.cancel();
     this.#timerQueue.stop();
     await Promise.all(
       [...this.#loaded.values()].map(async (instance) => {
@@ -385,6 +389,7 @@ export class HandleDirectory implements InstanceDirectory {
     this.#loaded.delete(instance.entry);
     this.#rested.delete(instance.entry);
     this.#loaded.set(instance.entry, instance);
+    this.#restLater();
     if (this.#loaded.size <= this.#host.limits.maxAwakeHandles) return;
     let examined = 0;
     for (const oldest of this.#loaded.values()) {
@@ -450,19 +455,25 @@ export class HandleDirectory implements InstanceDirectory {
       );
   }
 
-  /** Starts the periodic checks for hibernation and expiry while there are handles. */
-  #startSweeps(): void {
-    if (this.#timers.length > 0 || this.#phase === 'stopped') return;
-    this.#every(this.#host.limits.handleRestMs / 2, () => this.#hibernateUnused());
-    this.#every(EXPIRY_MS, () => this.#expireAll());
+  /** Checks for expired handles, and again while the directory is open. */
+  #expireLater(): void {
+    if (this.#phase === 'stopped') return;
+    this.#expiry ??= this.#host.clock.after(EXPIRY_MS, () => {
+      this.#expiry = undefined;
+      this.#expireAll();
+      this.#expireLater();
+    });
   }
 
-  #every(ms: number, run: () => void): void {
-    const again = (): void => {
-      run();
-      if (this.#phase !== 'stopped') this.#timers[place] = this.#host.clock.after(ms, again);
-    };
-    const place = this.#timers.push(this.#host.clock.after(ms, again)) - 1;
+  /** Checks for instances that nobody uses, and again while an instance is in memory: a test that waits for days runs no check. */
+  #restLater(): void {
+    if (this.#phase === 'stopped' || this.#loaded.size === 0) return;
+    const { clock, limits } = this.#host;
+    this.#rest ??= clock.after(limits.handleRestMs / 2, () => {
+      this.#rest = undefined;
+      this.#hibernateUnused();
+      this.#restLater();
+    });
   }
 
   #tooMany({ option, message }: Excess): HandleError {

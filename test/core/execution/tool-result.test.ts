@@ -54,6 +54,19 @@ test('a whole result stays as it is', () => {
   assert.equal(toToolResult({ structuredContent: { a: 1 } }, policy), { structuredContent: { a: 1 }, content: [] });
 });
 
+test('a value that is nearly a whole result is rejected, because it would be a success that nobody means', () => {
+  const rows: readonly (readonly [value: unknown, message: RegExp])[] = [
+    [{ isError: true, message: 'down' }, /beside "isError", got "message"\. Or throw a ToolError/],
+    [{ isError: true }, /expected "content" beside "isError"/],
+    [{ content: [{ type: 'txt', text: 'a' }] }, /content\[0\]: expected a block.* got the type "txt" with text/],
+    [{ content: [text('a'), { type: 'image' }], isError: true }, /content\[1\].* got the type "image" with nothing/],
+  ];
+  for (const [value, message] of rows) {
+    assert.throws(() => toToolResult(value, policy), message);
+    assert.equal(toToolResult(value, { ...policy, structured: true }), { content: [], structuredContent: value });
+  }
+});
+
 test('a value that JSON cannot hold is rejected', () => {
   for (const wrong of [() => {}, Symbol('x'), 10n])
     assert.throws(() => toToolResult(wrong, policy), /expected the tool to return a string/);

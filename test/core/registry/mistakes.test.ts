@@ -189,6 +189,22 @@ test('names the fix at run time', () => {
       'resource "docs": expected a uri with a scheme (RFC 3986), such as "app://settings" or "file:///{+path}"',
     ],
     [
+      'resource',
+      ['doc://:id', handler],
+      'resource "doc://:id": a variable of a template stands in braces (RFC 6570): doc://{id}',
+    ],
+    ['tool', ['h', { desciption: 'x' }, handler], 'tool "h": desciption: no such option (did you mean description?)'],
+    [
+      'resource',
+      ['doc://x', { tittle: 'x' }, handler],
+      'resource "doc://x": tittle: no such option (did you mean title?)',
+    ],
+    [
+      'machine',
+      ['m', machine, { events: { pay: true }, migrat: handler }],
+      'machine "m": migrat: no such option (did you mean migrate?)',
+    ],
+    [
       'machine',
       ['m', machine],
       'machine "m": events: expected at least one event that clients may send, got none. Write those of the machine that a client may send: events: { pay: true }, with a schema in place of true for an event that has data',

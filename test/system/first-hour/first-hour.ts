@@ -14,6 +14,8 @@ export class FirstHour {
   /** The empty folder. */
   readonly folder: string;
   readonly shell: Shell;
+  /** The variables of its commands, beside PATH. */
+  readonly env: Readonly<Record<string, string>>;
   readonly #scratch: string;
   readonly #registry: Registry | undefined;
 
@@ -24,11 +26,12 @@ export class FirstHour {
     const home = { HOME: join(scratch, 'home'), XDG_RUNTIME_DIR: join(scratch, 'run'), TMPDIR: join(scratch, 'tmp') };
     for (const path of [...Object.values(home), this.folder]) mkdirSync(path, { mode: 0o700 });
     const npm = { npm_config_cache: join(scratch, 'cache'), npm_config_update_notifier: 'false' };
-    this.shell = new Shell(this.folder, {
+    this.env = {
       ...home,
       ...npm,
       ...(registry ? { npm_config_registry: registry.url } : { npm_config_offline: 'true' }),
-    });
+    };
+    this.shell = new Shell(this.folder, this.env);
   }
 
   /** With a registry on loopback, from which npm installs the packed Troupe. */
