@@ -51,6 +51,15 @@ export function readMessages(text: string, about?: RequestId, repaired?: () => v
   return [incoming];
 }
 
+/** The message of a JSON-RPC error, also of one that names no request; undefined for other texts. */
+export function errorMessageIn(text: string): string | undefined {
+  if (!text.startsWith('{')) return undefined;
+  const parsed = parseText(text, { maxDepth: MAX_DEPTH });
+  if (!parsed.ok || !isObject(parsed.value) || !isObject(parsed.value.error)) return undefined;
+  const { message } = parsed.value.error;
+  return typeof message === 'string' ? message : undefined;
+}
+
 /** The id that a response answers, read from its envelope; undefined for other messages. */
 export function answeredBy(envelope: string): RequestId | undefined {
   const read = messageEnvelopeOf(envelope);

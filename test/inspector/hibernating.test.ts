@@ -53,6 +53,10 @@ test('a viewer of a new process sees the handles and sessions that only the stor
     const { structuredContent } = await client.modern('tools/call', { name: 'door_create', arguments: {} });
     handles.push(String(Object(structuredContent).handle));
   }
+  // An instance that has ended waits for nothing.
+  const last = await client.modern('tools/call', { name: 'door_create', arguments: {} });
+  const { handle } = Object(last.structuredContent);
+  await client.modern('tools/call', { name: 'door_end', arguments: { handle } });
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'claude', version: '1' } };
   const opened = await first.fetch(
     new Request('http://doors.example/mcp', {

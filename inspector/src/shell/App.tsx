@@ -31,7 +31,7 @@ export function App() {
   // The view of the timeline has every row: the strip would be a second one.
   const strip = tab.value !== 'timeline';
   return (
-    <div class={`page${wide ? ' wide' : ''}`} style={paneStyle()}>
+    <div class={`page${wide ? ' wide' : ''}${nothing ? ' unselected' : ''}`} style={paneStyle()}>
       <Header />
       <main class="panes">
         <nav class="pane actors" aria-label="actors" hidden={collapsed.value.left}>

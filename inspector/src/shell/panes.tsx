@@ -15,17 +15,22 @@ const PANES: readonly Pane[] = ['left', 'right', 'bottom'];
 
 export const sizes = signal<Readonly<Record<Pane, number>>>(read());
 
+/** On a phone the view has the whole width: the actors lie above it while they are shown, and the detail below it. */
+export const NARROW = '(max-width: 700px)';
+const narrow = matchMedia(NARROW).matches;
+
 /** The panes that the reader has collapsed. */
 export const collapsed = signal<Readonly<Record<Pane, boolean>>>({
-  left: recall('collapsed.left') === 'yes',
+  left: recall('collapsed.left') === 'yes' || narrow,
   right: recall('collapsed.right') === 'yes',
-  bottom: recall('collapsed.bottom') === 'yes',
+  bottom: recall('collapsed.bottom') === 'yes' || narrow,
 });
 
 export function toggleCollapsed(pane: Pane): void {
   const next = !collapsed.value[pane];
   collapsed.value = { ...collapsed.value, [pane]: next };
-  remember(`collapsed.${pane}`, next ? 'yes' : 'no');
+  // A phone has less room than the desk of the same reader.
+  if (!narrow) remember(`collapsed.${pane}`, next ? 'yes' : 'no');
 }
 
 /** The style of the page: the sizes of the panes. A collapsed pane takes no space. */

@@ -154,7 +154,7 @@ function reportClientError(
   }
 }
 
-/** What a person can do about credentials that do not suffice. @param challenge the value of `WWW-Authenticate` */
+/** Advises a person whose credentials do not suffice. @param challenge the value of `WWW-Authenticate` */
 function adviceFor(challenge: string, reason: 'unauthorized' | 'forbidden', target: string): string {
   // A server without metadata has no authorization server that a sign-in could use (RFC 9728).
   const signsIn = /\bresource_metadata=/.test(challenge);

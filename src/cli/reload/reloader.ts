@@ -44,7 +44,7 @@ export class Reloader {
   /** Counts loads: a load is abandoned when the next one starts. */
   #attempt = 0;
   #failed = false;
-  /** What the loaded module exports, if it is nothing that can be served; undefined while it loads. */
+  /** The exports of a loaded module that offers nothing; undefined while it loads. */
   #exports: Exports | undefined;
   /** Settles when the program's transports are open. */
   #opening: Promise<void> | undefined;

@@ -1,6 +1,6 @@
 /** The failures of requests over HTTP: statuses, bodies that are no messages, and streams that end early. */
 import type { Clock } from '../../core/kernel/clock.ts';
-import { isObject } from '../../core/protocol/json.ts';
+import { errorMessageIn } from '../client-codec.ts';
 import type { CallFailure, CarriedOut } from '../client-errors.ts';
 import type { ChannelFailure } from './channel.ts';
 import type { OriginResponse } from './http-origin.ts';
@@ -56,7 +56,7 @@ export function rejectionOf(response: OriginResponse, text: string, inSession: b
   if (status === 403)
     return {
       reason: 'forbidden',
-      message: `the server rejected the request with HTTP 403${explained}. The token, the Origin or the Host is not allowed there`,
+      message: `the server rejected the request with HTTP 403${explained === '' ? '. The token, the Origin or the Host is not allowed there' : explained}`,
       carriedOut: 'no',
     };
   return rejected(response, text, now);
@@ -99,18 +99,6 @@ export function notMcp(status: number, type: string, text: string): CallFailure 
 export function excerpt(text: string): string {
   const line = (errorMessageIn(text) ?? text).replace(/\s+/g, ' ').trim();
   return line === '' ? '' : `: "${line.length > 160 ? `${line.slice(0, 160)}…` : line}"`;
-}
-
-function errorMessageIn(text: string): string | undefined {
-  if (!/^\s*\{/.test(text)) return undefined;
-  try {
-    const body: unknown = JSON.parse(text);
-    return isObject(body) && isObject(body.error) && typeof body.error.message === 'string'
-      ? body.error.message
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** `Retry-After` in milliseconds: seconds, or a date (RFC 9110 section 10.2.3). */

@@ -183,7 +183,7 @@ function isWholeResult(
   );
 }
 
-/** What is wrong with a value that resembles a whole result and is none: as data it would be a success that nobody means. */
+/** Describes the fault of a value that resembles a whole result and is none. As data, it would be a success by mistake. */
 function problemOfResult(value: unknown): string | undefined {
   if (!isObject(value)) return undefined;
   const other = Object.keys(value).find((key) => !RESULT_MEMBERS.has(key));
@@ -196,7 +196,7 @@ function problemOfResult(value: unknown): string | undefined {
   return other === undefined ? problemOfContent(value.content) : undefined;
 }
 
-/** What is wrong with the blocks of a whole result; undefined for other lists, which are data. */
+/** Describes the fault in the blocks of a whole result; undefined for other lists, which are data. */
 function problemOfContent(content: unknown): string | undefined {
   if (!Array.isArray(content) || !content.every((block) => isObject(block) && typeof block.type === 'string'))
     return undefined;

@@ -12,7 +12,7 @@ export function created(name: string): void {
   if (began) return;
   began = true;
   unserved = name;
-  // The event loop is empty, and nobody has called process.exit.
+  // The event loop is empty. After process.exit there is no such event.
   if (isMainThread) process.once('beforeExit', report);
 }
 

@@ -59,7 +59,7 @@ export class HandleDirectory implements InstanceDirectory {
   #activating = 0;
   /** The next check for expired handles. */
   #expiry: Timer | undefined;
-  /** The next check for instances that nobody uses; undefined while all rest. */
+  /** The next check for unused instances; undefined while all rest. */
   #rest: Timer | undefined;
   #phase: 'restoring' | 'open' | 'stopped' = 'restoring';
 
@@ -75,15 +75,19 @@ export class HandleDirectory implements InstanceDirectory {
   }
 
   hibernating(): HibernatingHandle {
-    const some = [...this.#rested].reverse().map(handleAddress);
+    // An instance that has ended waits for nothing.
+    const waits = ({ status }: HandleRecord): boolean => status === 'active';
+    const some = [...this.#rested].filter(waits).reverse().map(handleAddress);
     let examined = 0;
+    let ended = 0;
     for (const entry of this.#entries.values()) {
       examined += 1;
       if (examined > MOST_LISTED_EXAMINED || some.length === MOST_LISTED) break;
       const rests = !this.#loaded.has(entry) && !this.#expired.has(entry);
-      if (rests && !this.#rested.has(entry)) some.push(handleAddress(entry));
+      if (rests && !waits(entry)) ended += 1;
+      else if (rests && !this.#rested.has(entry)) some.push(handleAddress(entry));
     }
-    return { count: Math.max(0, this.#entries.size - this.#expired.size - this.#loaded.size), some };
+    return { count: Math.max(0, this.#entries.size - this.#expired.size - this.#loaded.size - ended), some };
   }
 
   entry(id: string): HandleRecord | undefined {
@@ -465,7 +469,7 @@ export class HandleDirectory implements InstanceDirectory {
     });
   }
 
-  /** Checks for instances that nobody uses, and again while an instance is in memory: a test that waits for days runs no check. */
+  /** Checks for unused instances, and again while an instance is in memory: a test that waits for days runs no check. */
   #restLater(): void {
     if (this.#phase === 'stopped' || this.#loaded.size === 0) return;
     const { clock, limits } = this.#host;

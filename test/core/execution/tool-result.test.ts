@@ -54,7 +54,7 @@ test('a whole result stays as it is', () => {
   assert.equal(toToolResult({ structuredContent: { a: 1 } }, policy), { structuredContent: { a: 1 }, content: [] });
 });
 
-test('a value that is nearly a whole result is rejected, because it would be a success that nobody means', () => {
+test('rejects a value that is nearly a whole result', () => {
   const rows: readonly (readonly [value: unknown, message: RegExp])[] = [
     [{ isError: true, message: 'down' }, /beside "isError", got "message"\. Or throw a ToolError/],
     [{ isError: true }, /expected "content" beside "isError"/],

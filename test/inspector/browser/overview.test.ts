@@ -61,6 +61,24 @@ test('the page opens with it: who waits, for what, for whom, until when and why,
   await page.close();
 });
 
+test('on a phone the view has the whole width, with the actors above it on demand and the detail below it', async () => {
+  const width = 390;
+  const page = await browsing.page({ width, height: 844 });
+  await page.goto(shop.url);
+  await page.waitForSelector('.waiting-table .row-button');
+  const widthOf = async (pane: string): Promise<number> =>
+    (await page.locator(`.pane.${pane}`).boundingBox())?.width ?? 0;
+  assert.is(await page.evaluate('document.documentElement.scrollWidth'), width);
+  assert.equal([await widthOf('middle'), await widthOf('actors')], [width, 0]);
+  await page.locator('.waiting-table .row-button').first().click();
+  await page.waitForSelector('.detail h2');
+  assert.equal([await widthOf('middle'), await widthOf('detail')], [width, width]);
+  await page.click('button[aria-label="Show the actors"]');
+  await page.locator('.pane.actors').waitFor({ state: 'visible' });
+  assert.equal([await widthOf('middle'), await widthOf('actors')], [width, 320]);
+  await page.close();
+});
+
 test.full('the logo leads home, and the table is moved through with the keys', async () => {
   const page = await browsing.page();
   await page.goto(shop.url);

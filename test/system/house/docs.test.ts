@@ -285,7 +285,7 @@ const FOREIGN = [
   'allowImportingTsExtensions',
 ];
 /** They are about other packages, labels on GitHub, and a feature and errors of a program. */
-const OF_OTHERS = /^docs\/(?:from-|author-errors|policies|features)|^CONTRIBUTING/;
+const OF_OTHERS = /^docs\/(?:from-|author-errors|mistakes|policies|features)|^CONTRIBUTING/;
 
 test('names and messages that the docs quote are in the sources', () => {
   const sources = sourcesOf('src', 'machines', 'apps/src', 'inspector/src', 'build', 'bench')
