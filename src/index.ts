@@ -173,3 +173,5 @@ export type { Supervised } from './features/workers/supervised.ts';
 export type { WatchdogOption } from './features/workers/watchdog-option.ts';
 export { defineMount, type MountDefinition, type MountRegistration } from './gateway/mounts/define-mount.ts';
 export type { Mount, MountChange, MountOptions, MountTarget } from './gateway/mounts/mount-options.ts';
+export type { OpenApiOptions } from './gateway/openapi/openapi-settings.ts';
+export { openapi } from './gateway/openapi/openapi-target.ts';

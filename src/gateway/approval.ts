@@ -1,6 +1,5 @@
 /** Compares the definitions of configured servers with the lock file, for people, and writes what they approve. */
 
-import type { ConnectedClient } from '../client/connected-client.ts';
 import { editableJson } from '../core/codec/commented-json.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/protocol/json.ts';
 import { copyNumbers } from '../core/protocol/json-text.ts';
@@ -8,7 +7,15 @@ import { suggestion } from '../core/protocol/near-miss.ts';
 import type { ConfiguredServer } from './configuration.ts';
 import { lockFileOf } from './configured-gateway.ts';
 import { FilePins } from './mounts/pin-record.ts';
-import { approvePins, compareWithPins, describePinChange, type PinChange, type Pins, pinsOf } from './mounts/pins.ts';
+import {
+  approvePins,
+  compareWithPins,
+  describePinChange,
+  type PinChange,
+  type PinnableDefinitions,
+  type Pins,
+  pinsOf,
+} from './mounts/pins.ts';
 
 /** The definitions of a server today, and their differences from its pins. */
 interface ComparedServer {
@@ -19,18 +26,16 @@ interface ComparedServer {
 }
 
 /**
- * Lists a server, and compares it with the lock file of a configuration.
+ * Compares the definitions of a server with the lock file of a configuration.
  *
- * @throws {ClientError} if it cannot be listed
  * @throws {Error} if the lock file cannot be read
  */
 export async function compareServer(
   file: string,
   { name }: ConfiguredServer,
-  client: ConnectedClient,
+  definitions: PinnableDefinitions,
 ): Promise<ComparedServer> {
-  const [tools, prompts] = await Promise.all([client.tools({ fresh: true }), client.prompts({ fresh: true })]);
-  const now = pinsOf({ tools, prompts });
+  const now = pinsOf(definitions);
   const pins = await new FilePins(lockFileOf(file), name).read();
   return { now, pins, changes: compareWithPins(pins ?? { tools: [], prompts: [] }, now) };
 }

@@ -54,7 +54,7 @@ export const KNOWN_MEMBERS: ReadonlySet<string> = new Set([
 /** Programs write these as an empty text when there is none. */
 const MAY_BE_EMPTY: ReadonlySet<string> = new Set(['command', 'url', 'cwd', 'envFile']);
 /** A server has one of these. */
-const TARGETS: ReadonlySet<string> = new Set(['command', 'url', 'socket']);
+const TARGETS: ReadonlySet<string> = new Set(['command', 'url', 'socket', 'openapi']);
 const SECOND_MS = 1_000;
 /** The longest time in seconds that Roo Code and Cline accept. */
 const LONGEST_S = 3_600;

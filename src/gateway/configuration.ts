@@ -21,11 +21,12 @@ import { type ConfiguredInput, inputsIn, undescribed } from './inputs.ts';
 import { CONFIGURABLE, type MountOptions } from './mounts/mount-options.ts';
 import { matches } from './mounts/names.ts';
 import type { UpstreamOAuth } from './mounts/upstream-grants.ts';
+import { CONFIGURABLE_API, type OpenApiOptions } from './openapi/openapi-settings.ts';
 import { switchedOff } from './switched-off.ts';
 import { expandHome, expandVariables, type VariableSource, variableOf } from './variables.ts';
 
 /** A server that the gateway can connect to. */
-type ConfiguredTarget =
+type ConnectableTarget =
   | {
       readonly command: string;
       readonly args: readonly string[];
@@ -35,13 +36,20 @@ type ConfiguredTarget =
   | { readonly url: string; readonly headers: Readonly<Record<string, string>> }
   | { readonly socket: string };
 
+/** An API. */
+interface ApiTarget {
+  /** The path or the address of its OpenAPI document. */
+  readonly openapi: string;
+  readonly api: OpenApiOptions;
+}
+
 /** One entry of the configuration. */
 export interface ConfiguredServer {
   /** The name of the mount. */
   readonly name: string;
   /** The name in the configuration. */
   readonly key: string;
-  readonly target: ConfiguredTarget;
+  readonly target: ConnectableTarget | ApiTarget;
   /** The target as the configuration has it: variables are not replaced, so that no secret is shown. */
   readonly shown: string;
   readonly options: ConfiguredOptions;
@@ -219,8 +227,9 @@ class ConfigurationReader {
       this.#disabled.push(name);
       return undefined;
     }
-    this.#unknown(path, given);
     this.#lookUpInputs(given);
+    if (given.openapi !== undefined) return this.#api(path, key, name, given, hidden);
+    this.#unknown(path, given);
     for (const [member, note] of notes) this.#report([...path, member], note, undefined);
     const written = this.#target(path, entry);
     const target = this.#withFile(path, entry, this.#expanded(path, written));
@@ -240,6 +249,61 @@ class ConfigurationReader {
     };
   }
 
+  /**
+   * An entry with an OpenAPI document. No other program has such entries, so a wrong member turns it off, as one of `troupe` does:
+   * without `readOnly`, it would offer more than its author wants.
+   *
+   * @throws {FieldProblem}
+   */
+  #api(
+    path: readonly string[],
+    key: string,
+    name: string,
+    given: JsonObject,
+    hidden: readonly string[],
+  ): ConfiguredServer {
+    checkMembers(given, path, API);
+    const { openapi, baseUrl, headers, auth, troupe, ...others } = given;
+    const written = String(openapi);
+    const replaced = this.#replaced(written, [...path, 'openapi']);
+    const isAddress = /^https?:\/\//i.test(replaced);
+    const api: JsonObject = {
+      ...Object.fromEntries(Object.entries(others).filter(([member]) => Object.hasOwn(CONFIGURABLE_API, member))),
+      ...(isText(baseUrl) && { baseUrl: this.#replaced(baseUrl, [...path, 'baseUrl']) }),
+      ...(isTexts(headers) && {
+        headers: Object.fromEntries(
+          Object.entries(headers).map(([member, value]) => [
+            member,
+            this.#replaced(value, [...path, 'headers', member], true),
+          ]),
+        ),
+      }),
+      ...(auth !== undefined && { auth: this.#credentials(auth, [...path, 'auth']) }),
+    };
+    checkMembers(api, path, { ...CONFIGURABLE_API, auth: option.anything });
+    const target = { openapi: isAddress ? replaced : this.#resolved(written, [...path, 'openapi']), api };
+    const own = read(given, path, 'troupe', isJsonObject, 'an object') ?? {};
+    if (own.auth !== undefined)
+      throw new FieldProblem([...path, 'troupe', 'auth'], 'an entry with openapi has auth beside openapi');
+    const all: JsonObject = { ...own, ...limited({}, own, hidden) };
+    const digests = { target: digest({ openapi: target.openapi, ...api }), options: digest(all) };
+    checkOptions(all, [...path, 'troupe']);
+    return { name, key, target, shown: `OpenAPI ${written}`, options: all, digests };
+  }
+
+  /** Replaces the variables of credentials. A secret can only be a variable. @throws {FieldProblem} */
+  #credentials(value: JsonValue, path: readonly string[]): JsonValue {
+    if (!isJsonObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([member, each]) => {
+        const at = [...path, member];
+        if (typeof each !== 'string') return [member, this.#credentials(each ?? null, at)];
+        if (SECRETS.has(member) && !isVariable(each)) throw new FieldProblem(at, NO_SECRETS);
+        return [member, this.#replaced(each, at)];
+      }),
+    );
+  }
+
   #unknown(path: readonly string[], entry: JsonObject): void {
     for (const member of Object.keys(entry))
       if (!KNOWN_MEMBERS.has(member))
@@ -247,7 +311,7 @@ class ConfigurationReader {
   }
 
   /** The target with its variables as they are written. */
-  #target(path: readonly string[], entry: JsonObject): ConfiguredTarget {
+  #target(path: readonly string[], entry: JsonObject): ConnectableTarget {
     const present = (['command', 'url', 'socket'] as const).filter((way) => entry[way] !== undefined);
     const named = typeof entry.type === 'string' ? wayOf(entry.type) : undefined;
     const ways = present.length > 1 && named !== undefined && present.includes(named) ? [named] : present;
@@ -323,7 +387,7 @@ class ConfigurationReader {
     return input.fallback;
   }
 
-  #expanded(path: readonly string[], target: ConfiguredTarget): ConfiguredTarget {
+  #expanded(path: readonly string[], target: ConnectableTarget): ConnectableTarget {
     const text = (value: string, ...at: readonly string[]): string => this.#replaced(value, [...path, ...at]);
     const all = (values: Readonly<Record<string, string>>, member: string): Record<string, string> =>
       Object.fromEntries(
@@ -351,7 +415,7 @@ class ConfigurationReader {
   }
 
   /** Adds the variables of `envFile`, as VS Code does: those of `env` have precedence. @throws {FieldProblem} */
-  #withFile(path: readonly string[], entry: JsonObject, target: ConfiguredTarget): ConfiguredTarget {
+  #withFile(path: readonly string[], entry: JsonObject, target: ConnectableTarget): ConnectableTarget {
     const written = read(entry, path, 'envFile', isNonEmpty, 'a string that is not empty');
     if (written === undefined || !('command' in target)) return target;
     const at = [...path, 'envFile'];
@@ -369,7 +433,7 @@ class ConfigurationReader {
   }
 
   /** Replaces the variables of `auth`. A secret can only be a variable. @throws {FieldProblem} */
-  #authorized(options: JsonObject, path: readonly string[], target: ConfiguredTarget): JsonObject {
+  #authorized(options: JsonObject, path: readonly string[], target: ConnectableTarget): JsonObject {
     const { auth } = options;
     if (!isJsonObject(auth)) return options;
     const at = [...path, 'auth'];
@@ -377,8 +441,7 @@ class ConfigurationReader {
     checkMembers(auth, at, AUTH);
     const expanded = Object.entries(auth).map(([name, value]) => {
       if (typeof value !== 'string') return [name, value];
-      if (SECRETS.has(name) && !/^\$\{[^{}]+\}$/.test(value))
-        throw new FieldProblem([...at, name], `expected a variable such as \${NAME}: a configuration has no secrets`);
+      if (SECRETS.has(name) && !isVariable(value)) throw new FieldProblem([...at, name], NO_SECRETS);
       return [name, this.#replaced(value, [...at, name])];
     });
     return { ...options, auth: Object.fromEntries(expanded) };
@@ -570,7 +633,23 @@ const AUTH: option.Rows<ConfiguredAuth> = {
   signInMs: option.duration,
   catalogue: option.oneOf('operator', 'anyone'),
 };
-const SECRETS: ReadonlySet<string> = new Set(['clientSecret', 'privateKey']);
+const SECRETS: ReadonlySet<string> = new Set(['clientSecret', 'privateKey', 'token', 'password']);
+const NO_SECRETS = `expected a variable such as \${NAME}: a configuration has no secrets`;
+
+/** The members of an entry with an OpenAPI document. */
+const API: Readonly<Record<string, option.Check>> = {
+  openapi: unempty,
+  ...CONFIGURABLE_API,
+  // Its address may have variables, which are replaced before it is checked.
+  baseUrl: unempty,
+  auth: option.expected('false or an object', (value) => value === false || isJsonObject(value)),
+  troupe: option.object,
+  ...option.each(['disabled', 'description', '$schema', 'comment', '_comment', '//'], option.anything),
+};
+
+function isVariable(value: string): boolean {
+  return /^\$\{[^{}]+\}$/.test(value);
+}
 
 const OPTIONS: option.Rows<ConfiguredOptions> = {
   ...CONFIGURABLE,
@@ -653,7 +732,7 @@ function variablesOf(given: Readonly<Record<string, string | number | boolean | 
 }
 
 /** The target as a person reads it in a log: a command with all of its arguments, as a shell would need them. */
-function shownTarget(target: ConfiguredTarget): string {
+function shownTarget(target: ConnectableTarget): string {
   if ('url' in target) return target.url;
   if ('socket' in target) return `socket ${target.socket}`;
   const { command, args, env } = target;

@@ -11,6 +11,9 @@ import { messageOf } from '../core/protocol/json.ts';
 import { type ConfiguredServer, type GatewayConfiguration, readConfiguration } from './configuration.ts';
 import type { MountRegistration } from './mounts/define-mount.ts';
 import type { Mount, MountOptions, MountTarget } from './mounts/mount-options.ts';
+import { isHeaderAuth, isOAuth } from './openapi/api-auth.ts';
+import type { OpenApiOptions } from './openapi/openapi-settings.ts';
+import { openapi } from './openapi/openapi-target.ts';
 
 /** The server of a gateway. */
 interface GatewayServer {
@@ -53,8 +56,19 @@ function isSame(one: ConfiguredServer | undefined, other: ConfiguredServer | und
 }
 
 /** The target of a mount. Its name has no values of variables, which may be secrets: errors and logs show it. */
-function targetOf({ target, shown }: ConfiguredServer): MountTarget {
+function targetOf({ target, shown }: ConfiguredServer, tokens: TokenStore | undefined): MountTarget {
+  if ('openapi' in target) return openapi(target.openapi, withTokens(target.api, tokens));
   return 'socket' in target ? target : { ...target, name: shown };
+}
+
+/** The options of an API, whose sign-ins are kept with the others. */
+function withTokens({ auth, ...options }: OpenApiOptions, tokens: TokenStore | undefined): OpenApiOptions {
+  if (typeof auth !== 'object' || isHeaderAuth(auth)) return { ...options, ...(auth !== undefined && { auth }) };
+  const credentials = Object.entries(auth).map(([scheme, each]) => [
+    scheme,
+    isOAuth(each) && tokens ? { ...each, tokens } : each,
+  ]);
+  return { ...options, auth: Object.fromEntries(credentials) };
 }
 
 /** True if people sign in at a server, or the gateway does: its entry has an address, and no credentials of its own. */
@@ -267,7 +281,7 @@ class ServerPlace {
       ...(signsIn(wanted) ? { auth: { ...auth, ...(tokens && { tokens }) } } : auth === false ? { auth } : {}),
     };
     if (!now) {
-      const mount = await this.#options.server.mount(this.#name, targetOf(wanted), options);
+      const mount = await this.#options.server.mount(this.#name, targetOf(wanted, tokens), options);
       this.#mount = { mount, of: wanted };
       // A failed listing is reported by the mount, which lists again.
       if (this.#listens) mount.ready().catch(() => {});
@@ -275,7 +289,11 @@ class ServerPlace {
     }
     const moved = wanted.digests.target !== now.of.digests.target;
     if (moved) this.#say('info', `changes to ${wanted.shown}`);
-    await now.mount.change({ options, ...(moved ? { target: targetOf(wanted) } : {}), signal: this.#overtaken.signal });
+    await now.mount.change({
+      options,
+      ...(moved ? { target: targetOf(wanted, tokens) } : {}),
+      signal: this.#overtaken.signal,
+    });
     this.#mount = { mount: now.mount, of: wanted };
     this.#say('info', moved ? `changed to ${wanted.shown}` : 'has other options');
   }

@@ -21,7 +21,7 @@ function inShort({ name, target, options }: ConfiguredServer): string {
       ? [target.command, ...target.args, ...Object.entries(target.env).map(([key, value]) => `${key}=${value}`)]
       : 'url' in target
         ? [target.url, ...Object.entries(target.headers).map(([key, value]) => `${key}: ${value}`)]
-        : [`socket ${target.socket}`];
+        : ['socket' in target ? `socket ${target.socket}` : `openapi ${target.openapi}`];
   const { only, except } = options;
   const tools = [...(only ? [`only ${only.join()}`] : []), ...(except ? [`without ${except.join()}`] : [])];
   return [`${name}:`, ...to, ...tools].join(' ');

@@ -5,6 +5,7 @@ import type { ConnectOptions, ConnectTarget } from '../../client/client-options.
 import { commandFile } from '../../core/kernel/package-files.ts';
 import { isWindows } from '../../core/transports/socket-path.ts';
 import { isModule, MODULE_KINDS } from '../../features/discovery/module-files.ts';
+import type { OpenApiOptions } from '../../gateway/openapi/openapi-settings.ts';
 import { absolutePath, type CommandIo, type Environment } from '../command-io.ts';
 import type { LocalCaller } from '../serving/caller-option.ts';
 import { UsageError } from '../usage.ts';
@@ -15,10 +16,24 @@ export interface ProgramOptions {
   readonly caller?: LocalCaller | undefined;
   /** `--data DIR`: the directory of its durable state. For a URL, that of the stored tokens. */
   readonly data?: string | undefined;
+  /** `--openapi`: TARGET is a document, whatever its name is. */
+  readonly openapi?: string | undefined;
+  /** `--base-url URL` of an API. */
+  readonly baseUrl?: string | undefined;
+}
+
+/** The names of OpenAPI documents. A server of MCP may have any other address. */
+const DOCUMENT = /\.(?:json|ya?ml)$/i;
+
+/** An API: its commands are those of a server that mounts it. */
+export interface ApiTarget {
+  /** The path or the address of its OpenAPI document. */
+  readonly openapi: string;
+  readonly api: OpenApiOptions;
 }
 
 export interface CallTarget {
-  readonly target: ConnectTarget;
+  readonly target: ConnectTarget | ApiTarget;
   /** The target as the person wrote it; of an address without credentials and query, which may be secrets. */
   readonly name: string;
   /** The address of a server that is reached over HTTP. */
@@ -51,6 +66,12 @@ export function readCallTarget(
   options: ProgramOptions = {},
 ): CallTarget {
   const [program, ...args] = rest;
+  const [first = ''] = positionals;
+  const address = /^https?:\/\//i.test(first) && URL.canParse(first) ? new URL(first) : undefined;
+  if (program === undefined && (options.openapi !== undefined || DOCUMENT.test(address?.pathname ?? first)))
+    return readDocumentTarget(command, positionals, headers, io, options);
+  if (options.openapi !== undefined || options.baseUrl !== undefined)
+    throw new UsageError(`troupe ${command}: --openapi and --base-url need an OpenAPI document as TARGET`);
   if (program !== undefined) {
     needsUrl(command, headers);
     needsProgram(command, options);
@@ -91,6 +112,29 @@ export function readCallTarget(
     env: environment(io.env),
   };
   return { target, name: given, url: undefined, patience: FILE_PATIENCE, words };
+}
+
+/** @throws {UsageError} */
+function readDocumentTarget(
+  command: string,
+  [given = '', ...words]: readonly string[],
+  headers: readonly string[],
+  io: Pick<CommandIo, 'cwd'>,
+  options: ProgramOptions,
+): CallTarget {
+  needsProgram(command, options);
+  needsState(command, options);
+  const { baseUrl } = options;
+  if (given === '') throw new UsageError(`troupe ${command}: expected an OpenAPI document, got none`);
+  if (baseUrl !== undefined && !URL.canParse(baseUrl))
+    throw new UsageError(`troupe ${command}: --base-url: expected a URL, got ${baseUrl}`);
+  const address = /^https?:\/\//i.test(given) ? new URL(given) : undefined;
+  const path = address ? given : absolutePath(io, given);
+  if (!address && !statSync(path, { throwIfNoEntry: false })?.isFile())
+    throw new UsageError(`troupe ${command}: expected an OpenAPI document, got ${given}: no such file`);
+  const api = { headers: readHeaders(command, headers), ...(baseUrl !== undefined && { baseUrl }) };
+  const name = address ? nameOfAddress(address) : given;
+  return { target: { openapi: path, api }, name, url: undefined, patience: {}, words };
 }
 
 /** The address of a server as the terminal and the logs of a CI may show it. */

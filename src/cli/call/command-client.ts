@@ -11,6 +11,7 @@ import { visibleLine } from '../../core/protocol/visible-text.ts';
 import type { CommandIo } from '../command-io.ts';
 import { say } from '../usage.ts';
 import type { CallTarget } from './call-target.ts';
+import type { OpenedApi } from './opened-api.ts';
 import { tokenFile } from './state-directory.ts';
 
 /** The exit codes of the commands that connect. Code 2 is a {@link UsageError}. */
@@ -76,8 +77,10 @@ export async function withClient(
 ): Promise<number> {
   const { command, target } = options;
   let client: ConnectedClient | undefined;
+  let api: OpenedApi | undefined;
   try {
-    client = await openClient(targetOf(options, interrupt), {
+    api = await openApi(target.target);
+    client = await openClient(api ?? targetOf(options, interrupt), {
       name: 'troupe',
       title: `troupe ${command}`,
       ...target.patience,
@@ -89,13 +92,22 @@ export async function withClient(
     return reportClientError(options, error, client !== undefined, interrupt);
   } finally {
     await client?.close();
+    await api?.close();
   }
+}
+
+/** The server of an API. @returns undefined for a server of MCP */
+async function openApi(target: CallTarget['target']): Promise<OpenedApi | undefined> {
+  if (typeof target !== 'object' || !('openapi' in target)) return undefined;
+  const { openedApi } = await import('./opened-api.ts');
+  return openedApi(target);
 }
 
 function targetOf(
   { io, target: { target, url }, data, open, interactive, stderr }: CommandClientOptions,
   interrupt: Interrupt,
 ): ConnectTarget {
+  if (typeof target === 'object' && 'openapi' in target) throw new TypeError('expected a server of MCP, got an API');
   if (stderr && typeof target === 'object' && 'command' in target) return { ...target, stderr };
   if (url === undefined || typeof target !== 'object' || !('url' in target)) return target;
   const headers = target.headers ?? {};

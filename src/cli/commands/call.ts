@@ -29,6 +29,8 @@ const OPTIONS = {
   timeout: 'MS',
   era: 'legacy|modern',
   data: 'DIR',
+  openapi: '',
+  'base-url': 'URL',
   ...CALLER_OPTIONS,
   'no-open': '',
 };
@@ -45,6 +47,8 @@ TARGET is one of
   URL                    a server over HTTP, of any revision
   FILE, DIR              a program, as for troupe run; it is started for the call
   SOCKET                 the path of a socket (troupe serve --socket)
+  DOCUMENT               an OpenAPI document, a file or a URL that ends in .json,
+                         .yaml or .yml: its operations are tools
   -- COMMAND [ARGS…]     a program that speaks MCP on stdio, such as
                          -- npx -y some-server; no TARGET stands before it
 
@@ -65,6 +69,8 @@ KEY:=JSON passes JSON as it is.
   --data DIR             FILE or DIR: directory for its durable state, which the
                          next call with this option finds; URL: directory of
                          the stored tokens
+  --openapi              TARGET is an OpenAPI document, whatever its name is
+  --base-url URL         DOCUMENT: the address of the API, in place of its servers
   --principal NAME       who calls FILE or DIR ("local user"), to try its rules
   --scopes LIST          the scopes of that caller, separated by commas (all
                          of them for "local user", none for another NAME)
@@ -86,7 +92,9 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const { values, lists, positionals, rest } = line;
   const json = values.json !== undefined;
   const caller = readCaller('call', values);
-  const target = readCallTarget('call', positionals, rest, lists.header ?? [], io, { caller, data: values.data });
+  const target = readCallTarget('call', positionals, rest, lists.header ?? [], io, {
+    ...{ caller, data: values.data, openapi: values.openapi, baseUrl: values['base-url'] },
+  });
   const request = readRequest(line, target.words);
   const answers = readWords('troupe call: --answer', lists.answer ?? []);
   const interactive = hasTerminal(io);

@@ -4,7 +4,9 @@ import type { ConnectedClient } from '../../client/connected-client.ts';
 import { fileTokens } from '../../client/oauth/file-tokens.ts';
 import { isLoopback } from '../../core/http/host-guard.ts';
 import { packageVersion } from '../../core/kernel/package-files.ts';
+import { messageOf } from '../../core/protocol/json.ts';
 import { suggestion } from '../../core/protocol/near-miss.ts';
+import { visibleLine } from '../../core/protocol/visible-text.ts';
 import { stdio } from '../../core/transports/stdio.ts';
 import { reserveStdout } from '../../core/transports/stdout-guard.ts';
 import { createServer } from '../../features/server/server.ts';
@@ -15,6 +17,7 @@ import {
   readConfiguration,
 } from '../../gateway/configuration.ts';
 import { Gateway } from '../../gateway/configured-gateway.ts';
+import type { PinnableDefinitions } from '../../gateway/mounts/pins.ts';
 import { type CallTarget, COMMAND_PATIENCE } from '../call/call-target.ts';
 import { catalogueDirectory, tokenFile } from '../call/state-directory.ts';
 import { absolutePath, type CommandIo, type ExitCode } from '../command-io.ts';
@@ -130,8 +133,8 @@ async function judge(
   for (const server of chosen) {
     const { name } = server;
     const show = (text: string): void => void print(io, `${name}: ${text}\n`);
-    const work = async (client: ConnectedClient): Promise<number> => {
-      const compared = await compareServer(file, server, client);
+    const judged = async (definitions: PinnableDefinitions): Promise<number> => {
+      const compared = await compareServer(file, server, definitions);
       if (approve !== undefined) {
         const approved = await approveServer(file, server, compared, element);
         show(approved.length === 0 ? 'nothing to approve' : 'approved');
@@ -141,8 +144,22 @@ async function judge(
       for (const change of compared.changes) show(linesOfChange(change).join('\n'));
       return compared.changes.length === 0 ? 0 : EXIT.failed;
     };
+    const { target } = server;
+    if ('openapi' in target) {
+      const { documentDefinitions } = await import('../../gateway/openapi/document-definitions.ts');
+      code ||= await documentDefinitions(target.openapi, target.api, server.options).then(judged, (error: unknown) => {
+        say(`troupe gateway: ${name}: ${visibleLine(messageOf(error))}`, 'error');
+        return EXIT.noConnection;
+      });
+      continue;
+    }
+    const work = async (client: ConnectedClient): Promise<number> => {
+      const [tools, prompts] = await Promise.all([client.tools({ fresh: true }), client.prompts({ fresh: true })]);
+      return judged({ tools, prompts });
+    };
+    const callTarget = callTargetOf(target, server.shown);
     const reached = await withClient(
-      { io, command: 'gateway', target: callTargetOf(server), data, open: true, interactive: false, connect: {} },
+      { io, command: 'gateway', target: callTarget, data, open: true, interactive: false, connect: {} },
       interrupt,
       work,
     );
@@ -220,7 +237,10 @@ function warnOfStrangers(values: CommandLine['values']): void {
 }
 
 /** The target of a command that connects once. */
-function callTargetOf({ target, shown }: ConfiguredServer): CallTarget {
+function callTargetOf(
+  target: Exclude<ConfiguredServer['target'], { readonly openapi: string }>,
+  shown: string,
+): CallTarget {
   const url = 'url' in target ? new URL(target.url) : undefined;
   return {
     target: 'socket' in target ? target : { ...target, name: shown },

@@ -17,7 +17,7 @@ import type { CommandIo, ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
 import { noBrowser, print, say, UsageError } from '../usage.ts';
 
-const OPTIONS = { json: '', header: "'NAME: VALUE'…", data: 'DIR', 'no-open': '' };
+const OPTIONS = { json: '', header: "'NAME: VALUE'…", data: 'DIR', openapi: '', 'base-url': 'URL', 'no-open': '' };
 
 const HELP = `Usage: troupe inspect TARGET [--json]
        troupe inspect [--json] -- COMMAND [ARGS…]
@@ -31,13 +31,15 @@ whenever you press Enter. Ctrl-C ends it.
 With --json, prints everything that the server offers as one JSON document:
 server, capabilities, tools, resources, templates and prompts.
 
-TARGET is a URL, FILE, DIR or SOCKET (see troupe call --help). To see the actors
+TARGET is a URL, FILE, DIR, SOCKET or DOCUMENT (see troupe call --help). To see the actors
 of your own program, use troupe dev FILE instead.
 
   --json                 print one JSON document, and open nothing
   --header 'NAME: VALUE' send an HTTP header; may be repeated
   --data DIR             FILE or DIR: directory for its durable state; URL:
                          directory of the stored tokens
+  --openapi              TARGET is an OpenAPI document, whatever its name is
+  --base-url URL         DOCUMENT: the address of the API, in place of its servers
   --no-open              open no browser
 
 Exit codes: as of troupe call.
@@ -53,7 +55,9 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const line = readOptions('inspect', args, OPTIONS);
   if (!line) return print(io, HELP);
   const { values, lists, positionals, rest } = line;
-  const target = readCallTarget('inspect', positionals, rest, lists.header ?? [], io, { data: values.data });
+  const target = readCallTarget('inspect', positionals, rest, lists.header ?? [], io, {
+    ...{ data: values.data, openapi: values.openapi, baseUrl: values['base-url'] },
+  });
   if (target.words.length > 0)
     throw new UsageError(`troupe inspect: expected one TARGET, got ${positionals.join(' ')}`);
   tolerateClosedStdout(io);

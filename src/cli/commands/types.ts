@@ -9,7 +9,16 @@ import { readOptions } from '../command-options.ts';
 import { serverTypesText, WRITTEN } from '../types/server-types-file.ts';
 import { print, say, UsageError } from '../usage.ts';
 
-const OPTIONS = { out: 'FILE', check: '', name: 'NAME', header: "'NAME: VALUE'…", data: 'DIR', 'no-open': '' };
+const OPTIONS = {
+  out: 'FILE',
+  check: '',
+  name: 'NAME',
+  header: "'NAME: VALUE'…",
+  data: 'DIR',
+  openapi: '',
+  'base-url': 'URL',
+  'no-open': '',
+};
 
 const HELP = `Usage: troupe types TARGET [--out FILE] [--check] [--name NAME]
        troupe types [--out FILE] [--check] [--name NAME] -- COMMAND [ARGS…]
@@ -18,7 +27,7 @@ Connects to an MCP server and writes an interface with the types of its tools,
 prompts and resources, from their JSON Schemas. A client has them with
 connect<import('./shop.types.ts').Shop>('https://shop.example.com/mcp').
 
-TARGET is a URL, FILE, DIR or SOCKET (see troupe call --help). For the servers
+TARGET is a URL, FILE, DIR, SOCKET or DOCUMENT (see troupe call --help). For the servers
 of a configuration, write -- troupe gateway CONFIG.
 
   --out FILE             write FILE, such as shop.types.ts; default: stdout
@@ -27,6 +36,8 @@ of a configuration, write -- troupe gateway CONFIG.
   --header 'NAME: VALUE' send an HTTP header; may be repeated
   --data DIR             FILE or DIR: directory for its durable state; URL:
                          directory of the stored tokens
+  --openapi              TARGET is an OpenAPI document, whatever its name is
+  --base-url URL         DOCUMENT: the address of the API, in place of its servers
   --no-open              show the page to sign in, but open no browser
 
 Exit codes: 0 written, or FILE is up to date; 1 FILE is stale; otherwise as of
@@ -43,7 +54,9 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   if (check && out === undefined) throw new UsageError('troupe types: --check needs --out FILE');
   if (name !== undefined && !/^[A-Za-z_$][\w$]*$/.test(name))
     throw new UsageError(`troupe types: --name: expected an identifier such as Shop, got ${name}`);
-  const target = readCallTarget('types', positionals, rest, lists.header ?? [], io, { data: values.data });
+  const target = readCallTarget('types', positionals, rest, lists.header ?? [], io, {
+    ...{ data: values.data, openapi: values.openapi, baseUrl: values['base-url'] },
+  });
   if (target.words.length > 0) throw new UsageError(`troupe types: expected one TARGET, got ${positionals.join(' ')}`);
   const file = out === undefined ? undefined : absolutePath(io, out);
   const before = file === undefined ? undefined : readIfThere(file);

@@ -5,11 +5,12 @@ import type { Guarded } from '../../core/messages/authorization-rule.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 import { type CallLimits, problemOfLimits } from '../../features/guard/limits/call-limits.ts';
+import type { DirectTarget } from './direct-target.ts';
 import type { NameOptions } from './names.ts';
 import type { UpstreamAuth } from './upstream-grants.ts';
 
-/** A server to mount: what `connect` accepts, or a `Server` of `createServer`. */
-export type MountTarget = ConnectTarget | ServerInMemory;
+/** A server to mount: what `connect` accepts, a `Server` of `createServer`, or an API (`openapi()`). */
+export type MountTarget = ConnectTarget | ServerInMemory | DirectTarget;
 
 /** Options of one mount. Durations are in milliseconds. */
 export interface MountOptions extends NameOptions, Guarded {
@@ -30,7 +31,8 @@ export interface MountOptions extends NameOptions, Guarded {
   /** Deadline of a call, a read, a prompt and a completion. Default: that of the server, `limits.timeoutMs`. */
   readonly timeoutMs?: number | undefined;
   /**
-   * `search`: no list contains the tools; `find_tools` finds them, and `call_tool` calls them (docs/gateway.md). Default `all`.
+   * `search`: no list contains the tools; `find_tools` finds them, and `call_tool` calls them (docs/gateway.md). Default
+   * `all`; of an OpenAPI document with more than 100 operations `search`.
    */
   readonly expose?: 'all' | 'search' | undefined;
   /** Checks the arguments of calls against the input schema before they are sent. Default false: the upstream checks them. */

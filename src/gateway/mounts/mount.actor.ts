@@ -89,7 +89,8 @@ interface ChangedMount {
     | {
         readonly upstream: Upstream;
         readonly targetKey: string | undefined;
-        readonly client: ConnectedClient;
+        /** Undefined for a direct upstream. */
+        readonly client: ConnectedClient | undefined;
         readonly catalogue: UpstreamCatalogue;
       }
     | undefined;
@@ -114,6 +115,8 @@ interface MountActorOptions extends MountServer {
   readonly settings: MountSettings;
   readonly upstream: ReplaceableUpstream;
   readonly claims: NameClaims;
+  /** Shows the tools by search alone, or not any more. */
+  showBySearch(shown: boolean): Promise<void>;
   /** 0 to 1, for back-off. */
   readonly random: () => number;
 }
@@ -343,13 +346,15 @@ class MountActor implements Behaviour<MountMail> {
     this.#late = system.clock.after(settings.listMs, () =>
       failed(new Error(`mount "${name}": not listed within ${settings.listMs} ms. The option is listMs`)),
     );
-    upstream.current
-      .catalogue()
-      .then((client) => {
-        // First: a change during the listing must not be missed.
-        this.#follow(client);
-        return listUpstream(client, settings.maxListBytes, settings.listMs);
-      })
+    const { direct } = upstream.current;
+    const listed = direct
+      ? direct.list(() => this.#self.send({ type: 'changed' }))
+      : upstream.current.catalogue().then((client) => {
+          // First: a change during the listing must not be missed.
+          this.#follow(client);
+          return listUpstream(client, settings.maxListBytes, settings.listMs);
+        });
+    listed
       .then((catalogue) => this.#judged(catalogue))
       .then((catalogue) => this.#self.send({ type: 'listed', listing, catalogue }), failed);
   }
@@ -358,6 +363,8 @@ class MountActor implements Behaviour<MountMail> {
   async #judged(shared: UpstreamCatalogue): Promise<ViewedAndJudged> {
     const { version } = this.#views;
     const viewed = this.#views.over(shared);
+    const { expose } = this.#options.settings;
+    if (expose === undefined) await this.#options.showBySearch(shared.expose === 'search');
     return { shared, version, ...viewed, ...(await this.#guarded().judge(viewed.whole)) };
   }
 
@@ -369,7 +376,12 @@ class MountActor implements Behaviour<MountMail> {
     const at = system.clock.date();
     this.#failure = undefined;
     const longestMs = Math.ceil(settings.staleMs / RENEWALS);
-    const freshMs = this.#changes ? freshMsOf(this.#changes.client, longestMs) : longestMs;
+    const { direct } = this.#options.upstream.current;
+    const freshMs = direct
+      ? Math.min(direct.refreshMs, longestMs)
+      : this.#changes
+        ? freshMsOf(this.#changes.client, longestMs)
+        : longestMs;
     this.#step({ type, at, freshMs });
     this.#record.write({ at, catalogue: withCertainEra(judged.shared, before) });
     this.#watched.listed();
@@ -396,6 +408,8 @@ class MountActor implements Behaviour<MountMail> {
   }
 
   #listens(uri: string, begins: boolean): void {
+    // It has no resources.
+    if (this.#options.upstream.current.direct) return;
     const upstream = this.#elements.upstreamUri(uri);
     if (upstream !== undefined) return begins ? this.#watched.watch(upstream) : this.#watched.unwatch(upstream);
     // With `prefix: false`, a later catalogue may have the resource.
@@ -521,11 +535,11 @@ class MountActor implements Behaviour<MountMail> {
     }
     const { name, system, upstream } = this.#options;
     const { clock } = system;
-    this.#elements.configure(settings);
     this.#options = { ...this.#options, settings, targetKey: moved ? moved.targetKey : this.#options.targetKey };
     if (settings.pins !== this.#guard?.mode) this.#guard = undefined;
+    if (moved) upstream.replace(moved.upstream);
+    this.#elements.configure(settings);
     if (moved) {
-      upstream.replace(moved.upstream);
       // The result of a listing of the earlier upstream is dropped.
       this.#listings += 1;
       this.#late?.cancel();
@@ -533,7 +547,8 @@ class MountActor implements Behaviour<MountMail> {
         ...{ mount: name, targetKey: moved.targetKey, clock, file: settings.catalogueFile },
       });
       if (this.#store) this.#record.open(this.#store);
-      this.#follow(moved.client);
+      if (moved.client) this.#follow(moved.client);
+      else this.#unfollow();
       this.#watched.subscribeAgain();
       this.#views.clear();
       this.#changed.clear();
@@ -549,8 +564,13 @@ class MountActor implements Behaviour<MountMail> {
   /** Follows the connection of the catalogue. */
   #follow(client: ConnectedClient): void {
     if (this.#changes?.client === client) return;
-    this.#changes?.changes.end();
+    this.#unfollow();
     this.#changes = { client, changes: this.#listChanges(client) };
+  }
+
+  #unfollow(): void {
+    this.#changes?.changes.end();
+    this.#changes = undefined;
   }
 
   /**
@@ -589,8 +609,7 @@ class MountActor implements Behaviour<MountMail> {
     this.#restoring?.resolve();
     this.#late?.cancel();
     this.#listings += 1;
-    this.#changes?.changes.end();
-    this.#changes = undefined;
+    this.#unfollow();
     for (const { changes } of this.#changesOfOwners.values()) changes.end();
     this.#changesOfOwners.clear();
     this.#watched.close();

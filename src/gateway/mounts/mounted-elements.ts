@@ -126,6 +126,8 @@ export class MountedElements implements Claimant {
   #problems: readonly string[] = [];
   #reported = '';
   #isPublic: UpstreamCatalogue['isPublic'];
+  /** The option of the mount, or what its upstream advises. */
+  #expose: MountSettings['expose'];
   #views: ViewedCatalogue['views'] = NO_VIEWS;
   /** The name in URIs; false if they stay as they are. */
   #space: string | false;
@@ -135,7 +137,7 @@ export class MountedElements implements Claimant {
     this.#options = options;
     const { mount, settings } = options;
     this.#source = `mount ${mount}`;
-    this.#names = new OfferedNames(mount, settings);
+    this.#names = this.#namesOf(settings);
     this.#space = settings.prefix === false ? false : mount;
     options.claims.add(this);
     this.#limits = compileLimits(settings.limits);
@@ -145,11 +147,23 @@ export class MountedElements implements Claimant {
   /** Takes other options. They apply to the next catalogue. @throws {DefinitionError} for invalid names */
   configure(settings: MountSettings): void {
     const { mount, settings: before } = this.#options;
-    this.#names = new OfferedNames(mount, settings);
+    this.#names = this.#namesOf(settings);
     this.#space = settings.prefix === false ? false : mount;
     if (!isDeepStrictEqual(settings.limits, before.limits)) this.#limits = compileLimits(settings.limits);
     this.#options = { ...this.#options, settings };
     this.#roots = new OwnedRoots();
+  }
+
+  /** A direct upstream has chosen its tools itself: its filters know more than names. */
+  #namesOf(settings: MountSettings): OfferedNames {
+    const { mount, upstream } = this.#options;
+    const { prefix, rename } = settings;
+    return new OfferedNames(
+      mount,
+      upstream.current.direct
+        ? { ...(prefix !== undefined && { prefix }), ...(rename !== undefined && { rename }) }
+        : settings,
+    );
   }
 
   get mount(): string {
@@ -164,13 +178,14 @@ export class MountedElements implements Claimant {
    */
   offer(catalogue: UpstreamCatalogue, unapproved: readonly string[] = [], views = NO_VIEWS): void {
     this.#views = views;
+    this.#expose = this.#options.settings.expose ?? catalogue.expose;
     const problems = [...unapproved, ...(catalogue.problems ?? [])];
     this.#announce(catalogue.capabilities);
     const completes = catalogue.capabilities.completions !== undefined;
     const before = this.claims;
     this.claims = {
       tool: this.#compiled('tool', catalogue.tools, problems, (tool) =>
-        isTool(tool) ? this.#tool(tool, catalogue.capabilities) : undefined,
+        isTool(tool) ? this.#tool(tool, catalogue) : undefined,
       ),
       prompt: this.#compiled('prompt', catalogue.prompts, problems, (prompt) =>
         isPrompt(prompt) ? this.#prompt(prompt, completes) : undefined,
@@ -383,8 +398,9 @@ export class MountedElements implements Claimant {
     return { access: { scopes: [], allow: undefined, ...access, hiddenFrom }, ...(owned && { owned }) };
   }
 
-  #tool(tool: JsonObject & Tool, capabilities: JsonObject): MountedTool | undefined {
-    const { settings } = this.#options;
+  #tool(tool: JsonObject & Tool, { capabilities, requests }: UpstreamCatalogue): MountedTool | undefined {
+    const { settings, upstream } = this.#options;
+    const { direct } = upstream.current;
     const name = this.#names.offered(tool.name);
     if (name === undefined) return undefined;
     // `execution` says how the upstream runs a call. This server can wait for a task of it, or offer one.
@@ -395,8 +411,8 @@ export class MountedElements implements Claimant {
     return {
       key: name,
       ...this.#accessOf('tool', tool.name),
-      ...(settings.trust ? {} : { untrusted: true }),
-      ...(!isFor(tool, 'model') ? { listed: 'views' } : settings.expose === 'search' ? { listed: 'search' } : {}),
+      ...(settings.trust || direct ? {} : { untrusted: true }),
+      ...(!isFor(tool, 'model') ? { listed: 'views' } : this.#expose === 'search' ? { listed: 'search' } : {}),
       definition: {
         ...definition,
         ...(tasks !== 'never' && { execution: { taskSupport: 'optional' } }),
@@ -406,10 +422,16 @@ export class MountedElements implements Claimant {
         name,
         tasks === 'never' ? tasks : 'allowed',
         (args, ctx) => {
-          const params = { name: tool.name, arguments: isJsonObject(args) ? args : {} };
+          const given = isJsonObject(args) ? args : {};
+          if (direct) return direct.call(tool.name, given, requests?.[tool.name], ctx);
+          const params = { name: tool.name, arguments: given };
           return this.#call(ctx, name, { method: 'tools/call', params, repeatable, tasks, offered: this.#offeredTool });
         },
-        settings.validate ? compileInput(tool.inputSchema, `tool "${name}": inputSchema`) : UNCHECKED,
+        direct
+          ? direct.inputOf(tool.name)
+          : settings.validate
+            ? compileInput(tool.inputSchema, `tool "${name}": inputSchema`)
+            : UNCHECKED,
       ),
     };
   }

@@ -32,6 +32,7 @@ export const mounts: Feature<OfferedMounts> = {
             },
             subscriptions: changes,
             connections: quotas.upstreamConnections,
+            maxResultLength: limits.maxResultLength,
             skills: core.service(skills),
             registrations: {
               tools: elements.compiledTools<MountedTool>(),

@@ -24,7 +24,7 @@ import type { SignIns } from './sign-ins.ts';
 
 interface OfferedMountsOptions {
   /** Makes the parts of the server that mounts use; called with the first mount. */
-  host(): Omit<MountHost, 'loadSignIns' | 'rankOf'>;
+  host(): Omit<MountHost, 'loadSignIns' | 'rankOf' | 'showBySearch'>;
   readonly stages: Pick<Stages, 'fill' | 'empty'>;
   /** True if all open transports serve one client each. */
   oneClient(): boolean;
@@ -72,6 +72,8 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
   readonly #listened = new Set<string>();
   #code: Promise<typeof import('./open-mount.ts')> | undefined;
   #search: Promise<SearchTools> | undefined;
+  /** The mounts without the option `expose` whose tools only a search shows. */
+  readonly #searched = new Set<string>();
   /** Mounts that are withdrawn, or have calls in flight. */
   readonly #closing = new Set<OpenMount>();
   #signIns: SignIns | undefined;
@@ -278,6 +280,7 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
     defined.removed = true;
     if (!mount) return;
     this.#closing.add(mount);
+    this.#searched.delete(mount.name);
     (await this.#search)?.remove(mount.name);
     await mount.drain();
     this.#closing.delete(mount);
@@ -318,7 +321,7 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
       refresh: () => (this.#isServedElsewhere ? Promise.resolve() : mount.refresh()),
       approve: (element) => mount.approve(element),
       change: async (change) => {
-        const searched = (): boolean => mount.settings.expose === 'search';
+        const searched = (): boolean => mount.settings.expose === 'search' || this.#searched.has(mount.name);
         if (change.options.expose === 'search' && !searched()) (await this.#loadSearch(host)).add(mount.name);
         try {
           await mount.change(change);
@@ -328,6 +331,23 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
       },
       close: () => this.#remove(defined),
     };
+  }
+
+  /** Shows the tools of a mount without the option `expose` by search alone, or not any more. */
+  async #showBySearch(mount: string, shown: boolean): Promise<void> {
+    if (!this.#host || shown === this.#searched.has(mount)) return;
+    if (shown) {
+      this.#searched.add(mount);
+      try {
+        (await this.#loadSearch(this.#host)).add(mount);
+      } catch (error) {
+        this.#searched.delete(mount);
+        throw error;
+      }
+    } else {
+      this.#searched.delete(mount);
+      (await this.#search)?.remove(mount);
+    }
   }
 
   /** The tools with which the tools of mounts are found. Their code is loaded with the first mount that exposes by search. */
@@ -373,7 +393,12 @@ export class OfferedMounts implements ListenedResources, MountRegistration {
       if (seeing) void seeing.then(() => next(mail));
       else next(mail);
     });
-    return { ...host, rankOf: this.#rankOf, loadSignIns: () => this.#loadSignIns(host) };
+    return {
+      ...host,
+      rankOf: this.#rankOf,
+      loadSignIns: () => this.#loadSignIns(host),
+      showBySearch: (mount, shown) => this.#showBySearch(mount, shown),
+    };
   }
 }
 

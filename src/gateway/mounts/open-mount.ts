@@ -8,10 +8,12 @@ import type { Quota } from '../../core/kernel/quota.ts';
 import { sha256 } from '../../core/kernel/sha256.ts';
 import { throttledLog } from '../../core/kernel/throttled-log.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
+import * as option from '../../core/protocol/option-rows.ts';
 import type { StateKeys } from '../../core/store/state-keys.ts';
 import type { Store } from '../../core/store/store.ts';
 import type { ReturnAddress } from '../../core/transports/transport.ts';
 import { upstreamOwner } from './call-relay.ts';
+import { isDirect } from './direct-target.ts';
 import { type MountMail, type MountServer, spawnMount } from './mount.actor.ts';
 import {
   type Mount,
@@ -39,6 +41,10 @@ export interface MountHost extends MountServer {
   /** Made by the first mount. */
   claims?: NameClaims;
   readonly search: SearchHost;
+  /** Shows the tools of a mount by search alone, or not any more. Explicit options do that without it. */
+  showBySearch(mount: string, shown: boolean): Promise<void>;
+  /** Longest data of a result, in characters of JSON. */
+  readonly maxResultLength: number;
   /** Counts the connections to all upstreams. */
   readonly connections: Quota;
   /** Opens the store. */
@@ -106,7 +112,7 @@ const MOUNT_EVENT: LogFields = { event: 'mount' };
  * @returns undefined for a target without an address, or with credentials of its own
  */
 export function signInAddress(target: MountTarget, { auth }: MountOptions): URL | undefined {
-  if (auth === false || isServerInMemory(target)) return undefined;
+  if (auth === false || isServerInMemory(target) || isDirect(target)) return undefined;
   if (typeof target === 'string' || target instanceof URL) return addressIn(target);
   if (!isObject(target) || !('url' in target) || target.auth !== undefined) return undefined;
   const credentials = Object.keys(target.headers ?? {}).some((name) => name.toLowerCase() === 'authorization');
@@ -129,7 +135,7 @@ export function openMount(
   signIns: SignIns | undefined,
 ): OpenMount {
   const name = checkMountName(given);
-  const settings = readMountOptions(name, options);
+  const settings = settingsOf(name, target, options);
   const { system, registrations, skills, capabilities, gatherMs, subscriptions } = host;
   host.claims ??= new NameClaims(host.rankOf);
   // The problems of a connection are those of its upstream, which can cause any number of them.
@@ -141,7 +147,15 @@ export function openMount(
       ...settings,
       signIn: address && signIns?.open(name, address, settings.auth || {}),
       name,
-      target: to,
+      ...(isDirect(to)
+        ? {
+            target: undefined,
+            direct: to.open({
+              ...{ mount: name, clock: system.clock, log: system.log, settings, maxResultLength: host.maxResultLength },
+              loadSignIns: () => host.loadSignIns(),
+            }),
+          }
+        : { target: to }),
       host: { system, parent: `mount/${name}` },
       quota: host.connections,
       connect: {
@@ -159,6 +173,7 @@ export function openMount(
   const upstream = new ReplaceableUpstream(open(target, settings, signIns), system.clock);
   const actor = spawnMount({
     ...{ system, name, settings, upstream, registrations, skills, capabilities, gatherMs, subscriptions },
+    showBySearch: (shown: boolean) => host.showBySearch(name, shown),
     claims: host.claims,
     targetKey: targetKeyOf(target),
     random: () => randomInt(STEPS) / STEPS,
@@ -180,11 +195,17 @@ export function openMount(
   const reach = async (to: MountTarget, next: MountSettings, signal: AbortSignal | undefined) => {
     const other = open(to, next, signInAddress(to, next) && (await host.loadSignIns()));
     if (upstream.only) other.serves(upstream.only);
+    const { direct } = other;
     try {
-      const listing = other.catalogue().then(async (client) => ({
-        ...{ upstream: other, targetKey: targetKeyOf(to), client },
-        catalogue: await listUpstream(client, next.maxListBytes, next.listMs),
-      }));
+      const listed = direct
+        ? direct
+            .list(() => actor.mailbox.send({ type: 'changed' }))
+            .then((catalogue) => ({ client: undefined, catalogue }))
+        : other.catalogue().then(async (client) => ({
+            client,
+            catalogue: await listUpstream(client, next.maxListBytes, next.listMs),
+          }));
+      const listing = listed.then((found) => ({ upstream: other, targetKey: targetKeyOf(to), ...found }));
       const ms = next.connectMs + next.listMs;
       const late = (): Error => new Error(`not listed within ${ms} ms (connectMs and listMs)`);
       return await within(listing, system.clock, ms, late, signal, () => new Error('another change came first'));
@@ -235,9 +256,13 @@ export function openMount(
     released: (ownerKey) => upstream.released(ownerKey),
     approve: (element) => start().then(() => ask((reply) => ({ type: 'approve', element, reply }))),
     async change({ options: other, target: to, signal }) {
-      const next = readMountOptions(name, other);
+      const next = settingsOf(name, to ?? present.target, other);
       await start();
-      const moves = to !== undefined || OF_CONNECTIONS.some((option) => next[option] !== present.settings[option]);
+      // A direct upstream reads all options.
+      const moves =
+        to !== undefined ||
+        isDirect(present.target) ||
+        OF_CONNECTIONS.some((option) => next[option] !== present.settings[option]);
       const moved = moves ? await reach(to ?? present.target, next, signal) : undefined;
       await ask((reply) => ({ type: 'change', change: { settings: next, moved }, reply }));
       present.settings = next;
@@ -259,9 +284,15 @@ export function openMount(
   };
 }
 
+/** The options with their defaults. Nothing but this server checks the arguments for a direct upstream. */
+function settingsOf(name: string, target: MountTarget, options: MountOptions): MountSettings {
+  return readMountOptions(name, isDirect(target) ? { validate: true, ...option.withoutUndefined(options) } : options);
+}
+
 /** Identifies a target without its secrets. Undefined for a server in this process, which lists at once. */
 function targetKeyOf(target: MountTarget): string | undefined {
   if (isServerInMemory(target)) return undefined;
+  if (isDirect(target)) return target.key;
   if (typeof target === 'string' || target instanceof URL) return digest(['url', String(target)]);
   if ('url' in target) return digest(['url', String(target.url)]);
   if ('command' in target) return digest(['command', target.command, ...(target.args ?? []), target.cwd ?? '']);

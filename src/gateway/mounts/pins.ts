@@ -20,9 +20,11 @@ export interface Pins {
 }
 
 /** The definitions of one upstream, as it sent them. */
-interface PinnableDefinitions {
+export interface PinnableDefinitions {
   readonly tools: readonly unknown[];
   readonly prompts: readonly unknown[];
+  /** The request that a call of each tool makes, if it is known here. */
+  readonly requests?: Readonly<Record<string, JsonObject>> | undefined;
 }
 
 interface PinPlace {
@@ -51,9 +53,16 @@ export function pinOf(definition: JsonObject): Pin {
   return { name: String(definition.name), sha256: digest(members), definition: members };
 }
 
-/** Pins all definitions of an upstream. Of two definitions of one name, the first counts. */
-export function pinsOf({ tools, prompts }: PinnableDefinitions): Pins {
-  return { tools: sortedPins(tools), prompts: sortedPins(prompts) };
+/**
+ * Pins all definitions of an upstream. Of two definitions of one name, the first counts. The pin of a tool has its request, which may
+ * change while the tool looks as before.
+ */
+export function pinsOf({ tools, prompts, requests = {} }: PinnableDefinitions): Pins {
+  const whole = tools.map((tool) => {
+    const request = isJsonObject(tool) && typeof tool.name === 'string' ? requests[tool.name] : undefined;
+    return isJsonObject(tool) && request ? { ...tool, request } : tool;
+  });
+  return { tools: sortedPins(whole), prompts: sortedPins(prompts) };
 }
 
 function sortedPins(definitions: readonly unknown[]): readonly Pin[] {

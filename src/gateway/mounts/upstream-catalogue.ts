@@ -14,6 +14,10 @@ export interface UpstreamCatalogue {
   readonly templates: readonly ResourceTemplate[];
   readonly prompts: readonly Prompt[];
   readonly skills: readonly SkillEntry[];
+  /** The requests that a direct upstream makes for calls of its tools, by their names: parts of their pins. */
+  readonly requests?: Readonly<Record<string, JsonObject>> | undefined;
+  /** The tools are too many for a list. The option of the mount has precedence. */
+  readonly expose?: 'search' | undefined;
   /** One sentence for each list that the upstream announces and does not return. */
   readonly problems?: readonly string[];
   /** The era and the version of the server. Its next version may speak another era. */
@@ -100,7 +104,25 @@ export function readCatalogue(value: unknown): UpstreamCatalogue | undefined {
   const shared = Object.fromEntries(LISTS.map((list) => [list, isPublic[list] === true]));
   const era = value.era === 'legacy' || value.era === 'modern' ? value.era : undefined;
   const version = typeof value.version === 'string' ? value.version : undefined;
-  return { capabilities, tools, resources, templates, prompts, skills, era, version, isPublic: shared };
+  const requests = isObject(value.requests)
+    ? Object.fromEntries(
+        Object.entries(value.requests).filter((entry): entry is [string, JsonObject] => isJsonObject(entry[1])),
+      )
+    : undefined;
+  const expose = value.expose === 'search' ? value.expose : undefined;
+  return {
+    capabilities,
+    tools,
+    resources,
+    templates,
+    prompts,
+    skills,
+    requests,
+    expose,
+    era,
+    version,
+    isPublic: shared,
+  };
 }
 
 /** The client has checked the definitions when it listed them. */

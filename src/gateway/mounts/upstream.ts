@@ -18,6 +18,7 @@ import { ANONYMOUS } from '../../core/protocol/principals.ts';
 import type { Era } from '../../core/protocol/revisions.ts';
 import type { ClientCapabilities } from '../../core/protocol/types.ts';
 import { PAGE_TYPE } from '../../core/protocol/views.ts';
+import type { DirectUpstream } from './direct-target.ts';
 import type { MountSettings } from './mount-options.ts';
 import type { UpstreamSignIn } from './sign-ins.ts';
 import { offeredPage } from './uris.ts';
@@ -35,7 +36,9 @@ export interface UpstreamOptions
   > {
   /** The name of the mount. */
   readonly name: string;
-  readonly target: ConnectTarget | ServerInMemory;
+  /** Undefined for a direct upstream, which has no connections. */
+  readonly target: ConnectTarget | ServerInMemory | undefined;
+  readonly direct?: DirectUpstream | undefined;
   readonly connect: ConnectOptions;
   /** The sign-ins at an upstream with an address. */
   readonly signIn?: UpstreamSignIn | undefined;
@@ -92,8 +95,14 @@ export class Upstream {
   /** `idle`, `closed`, or the state of the shared connection (docs/client.md, "Connections"). */
   get state(): string {
     if (this.#closed) return 'closed';
+    if (this.direct) return this.direct.state;
     const link = this.#shared ?? this.#owned.get(this.#only?.key ?? '')?.[0];
     return link?.client?.state ?? (link ? 'connecting' : 'idle');
+  }
+
+  /** The upstream itself, if it answers without MCP. Nothing else of this object is used then, except its end. */
+  get direct(): DirectUpstream | undefined {
+    return this.#options.direct;
   }
 
   /** The number of connections. */
@@ -249,7 +258,7 @@ export class Upstream {
     this.#roots.clear();
     this.#shared = undefined;
     for (const link of links) this.#end(link, drainMs);
-    await Promise.all(this.#closing);
+    await Promise.all([...this.#closing, this.direct?.close()]);
   }
 
   // Owners
@@ -300,6 +309,7 @@ export class Upstream {
   #open(owner: CallOwner | undefined, capabilities: ClientCapabilities, resumes?: CallPosition): Link {
     const room = this.#makeRoom(owner);
     const { name, quota, target, connect, host, maxUpstreamInFlight, signIn, upstreamWaitMs } = this.#options;
+    if (target === undefined) throw this.#error('unreachable', 'it has no connections');
     const auth = (owner && signIn?.grants.of(owner.principal)) ?? signIn?.grants.shared;
     const slot = quota.reserve(owner?.principal ?? name);
     if (isExcess(slot)) throw this.#error('overloaded', slot.message);

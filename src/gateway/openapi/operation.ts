@@ -107,6 +107,8 @@ export interface CompiledDocument {
   readonly info: { readonly title: string; readonly version: string; readonly description?: string };
   readonly operations: readonly ApiOperation[];
   readonly securitySchemes: Readonly<Record<string, SecurityScheme>>;
+  /** The origins that the operator names: only their hosts may have private addresses. */
+  readonly trusted: readonly string[];
   /** One sentence for each part of the document that has no effect. */
   readonly warnings: readonly string[];
   /** The operations that are not offered although nothing filters them, each with the reason. */
