@@ -9,6 +9,8 @@ import { guardedFetch } from '../../features/oauth/issuers/guarded-fetch.ts';
 
 /** Longest document in bytes, its files included. */
 const MAX_BYTES = 33_554_432;
+/** Longest YAML in characters: its parser takes a second for some megabytes, and nothing else runs meanwhile. */
+const MAX_YAML = 10_485_760;
 const MAX_NESTING = 64;
 /** Aliases of YAML that may be resolved: more of them can multiply a small text. */
 const MAX_ALIASES = 100;
@@ -85,10 +87,10 @@ async function fetchDocument(
   known: SourceDocument | undefined,
 ): Promise<SourceDocument> {
   const name = `${url.origin}${url.pathname}`;
-  const fetch = guardedFetch({ clock, trusted: [url], timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES });
+  const load = guardedFetch({ clock, trusted: [url], timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES });
   let response: Response;
   try {
-    response = await fetch(url.href, {
+    response = await load(url.href, {
       headers: {
         accept: 'application/openapi+json, application/json, application/yaml;q=0.9, */*;q=0.5',
         ...(known?.etag !== undefined && { 'if-none-match': known.etag }),
@@ -202,6 +204,8 @@ async function parseText(text: string, name: string): Promise<ParsedText> {
 }
 
 async function parseYaml(text: string, name: string, jsonProblem: unknown): Promise<unknown> {
+  if (text.length > MAX_YAML)
+    throw new DocumentError(`${name}: expected YAML of at most ${MAX_YAML} characters. Convert the document to JSON`);
   const { parseDocument } = await import('yaml');
   // As OpenAPI requires: the types of JSON only (OpenAPI 3.1, "Format").
   const document = parseDocument(text, { version: '1.2', schema: 'core', logLevel: 'silent', prettyErrors: true });

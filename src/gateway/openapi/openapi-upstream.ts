@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Context } from '../../core/execution/context.ts';
 import { Watch } from '../../core/kernel/files/file-watch.ts';
 import { ToolError } from '../../core/protocol/errors.ts';
-import type { JsonObject } from '../../core/protocol/json.ts';
+import { type JsonObject, messageOf } from '../../core/protocol/json.ts';
 import type { CallToolResult } from '../../core/protocol/types.ts';
 import { compileInput } from '../../core/schema/compile-schema.ts';
 import type { Checked, CompiledSchema } from '../../core/schema/schema.ts';
@@ -78,8 +78,8 @@ export class OpenApiUpstream {
 
   /** Checks the arguments of a tool. Those of a tool that the document does not have any more are for the call to reject. */
   async check(tool: string, value: unknown): Promise<Checked<unknown>> {
-    const { operations } = await this.#compiled();
-    const operation = operations.get(tool);
+    // A document that cannot be read is the error of the call.
+    const operation = (await this.#compiled().catch(() => undefined))?.operations.get(tool);
     if (!operation || this.#host.settings.validate === false) return { ok: true, value };
     const checked = await this.#inputOf(tool, operation).check(value);
     // The arguments as they came: the check may have added defaults of the document, which are not sent.
@@ -91,7 +91,9 @@ export class OpenApiUpstream {
    * @throws {ToolError} if the operation has changed since
    */
   async call(tool: string, args: JsonObject, request: JsonObject | undefined, ctx: Context): Promise<CallToolResult> {
-    const { document, operations } = await this.#compiled();
+    const { document, operations } = await this.#compiled().catch((error: unknown) => {
+      throw new ToolError(`${this.#host.mount}: ${messageOf(error)}. The call was not carried out`, { cause: error });
+    });
     const operation = operations.get(tool);
     if (!operation || !isDeepStrictEqual(pinnedRequest(operation, document), request)) {
       this.#changed();
@@ -106,7 +108,7 @@ export class OpenApiUpstream {
   async close(): Promise<void> {
     this.#closed = true;
     this.#watch.close();
-    await (await this.#caller?.caller)?.close();
+    await closed(this.#caller?.caller);
   }
 
   #compiled(): Promise<Present> {
@@ -180,7 +182,7 @@ export class OpenApiUpstream {
   #callerOf({ trusted }: CompiledDocument): Promise<OperationCaller> {
     const before = this.#caller;
     if (before && isDeepStrictEqual(before.trusted, trusted)) return before.caller;
-    void before?.caller.then((caller) => caller.close());
+    void closed(before?.caller);
     const { mount, clock, log, maxResultLength, loadSignIns } = this.#host;
     const { auth, headers, async, maxResponseBytes } = this.#options;
     const [first, ...others] = trusted.map((origin) => new URL(origin));
@@ -192,6 +194,18 @@ export class OpenApiUpstream {
       }),
     );
     this.#caller = { trusted, caller };
+    // The next call tries again.
+    caller.catch(() => {
+      if (this.#caller?.caller === caller) this.#caller = undefined;
+    });
     return caller;
   }
+}
+
+/** Closes a caller, if there is one. */
+async function closed(opening: Promise<OperationCaller> | undefined): Promise<void> {
+  await opening?.then(
+    (caller) => caller.close(),
+    () => {},
+  );
 }

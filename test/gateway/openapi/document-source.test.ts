@@ -138,6 +138,7 @@ for (const [title, source, expected] of [
 for (const [title, text, expected] of [
   ['is neither JSON nor YAML', '{ "a": ', 'expected JSON or YAML'],
   ['is a list', '[]', 'expected an OpenAPI document, got array of 0'],
+  ['is long, and no JSON', `# ${'x'.repeat(10_485_760)}`, 'Convert the document to JSON'],
   ['is empty', '', 'expected an OpenAPI document'],
   [
     'multiplies itself by aliases',

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type Mount, type MountOptions, type OpenApiOptions, openapi, type Server } from 'troupe';
 import { type Client, connect } from 'troupe/client';
 import * as assert from 'uvu/assert';
+import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { isJsonObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { Tree } from '../../features/discovery/tree.ts';
 import { suite } from '../../harness/door.ts';
@@ -232,6 +233,54 @@ test('operations that are left out are reported', () =>
       }),
     },
   ));
+
+test('a stored catalogue is offered before the document is read, and its calls wait for the document', async () => {
+  const tree = new Tree();
+  const options = { catalogueFile: tree.at('catalogue.json') };
+  const api = await apiServer();
+  const target = openapi(`${api.url}/openapi.json`);
+  const open = async (): Promise<readonly [Server, Mount, Client]> => {
+    const host = createServer({ name: 'host', version: '1.0.0', log: () => {} });
+    const mount = await host.mount('pets', target, options);
+    return [host, mount, await connect(host)];
+  };
+  const [first, listed, client] = await open();
+  await listed.ready();
+  await client.close();
+  await first.close();
+  api.document = {};
+  const [second, , again] = await open();
+  assert.is((await names(again)).length, 3);
+  assert.match(await textOf(again, 'pets_listPets'), 'expected an OpenAPI document');
+  api.document = petsDocument();
+  assert.match(await textOf(again, 'pets_listPets'), 'GET /pets');
+  await again.close();
+  await second.close();
+  await api.close();
+});
+
+test('a call makes the request that was offered, or none', async () => {
+  const api = await apiServer();
+  const upstream = openapi(`${api.url}/openapi.json`).open({
+    ...{ mount: 'pets', clock: systemClock, log: () => {}, maxResultLength: 1_000 },
+    settings: { validate: true, maxListed: 100 },
+    loadSignIns: () => Promise.reject(new Error('nobody signs in')),
+  });
+  const { requests = {} } = await upstream.list(() => {});
+  const call = (request: JsonObject | undefined): Promise<string> =>
+    upstream.call('listPets', {}, request, Object.create(null)).then(
+      () => 'it was made',
+      (error: unknown) => String(error),
+    );
+  assert.match(
+    await call({ ...requests.listPets, path: '/other' }),
+    'has changed, and so has this tool. The call was not carried out',
+  );
+  assert.match(await call(undefined), 'has changed, and so has this tool');
+  assert.match(await call(requests.listPets), 'nobody signs in');
+  await upstream.close();
+  await api.close();
+});
 
 for (const [title, options, expected] of [
   ['an unknown option', { readonly: true }, 'openapi: '],
