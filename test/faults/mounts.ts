@@ -117,7 +117,7 @@ export const MOUNT_FAULTS: readonly BrokenBuild[] = [
     id: 'S-73',
     test: MOUNTS,
     in: 'MountedElements.#tool',
-    find: '...(settings.trust ? {} : { untrusted: true }),',
+    find: '...(settings.trust || direct ? {} : { untrusted: true }),',
     replace: '',
     why: 'a claim of a mounted server lets a call run twice',
     built: true,
