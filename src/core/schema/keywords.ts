@@ -28,7 +28,7 @@ const isType = (value: unknown): boolean =>
 const isList = (value: unknown): boolean => Array.isArray(value) && value.length > 0;
 
 /** True if every peer can compile the pattern: JSON Schema patterns are Unicode regular expressions. */
-function isPattern(value: unknown): boolean {
+export function isPattern(value: unknown): boolean {
   if (typeof value !== 'string') return false;
   try {
     new RegExp(value, 'u');
