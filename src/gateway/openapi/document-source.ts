@@ -4,7 +4,6 @@ import { dirname, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { describe, isJsonObject, type JsonObject, type JsonValue, messageOf } from '../../core/protocol/json.ts';
-import { readExact } from '../../core/protocol/json-text.ts';
 import { guardedFetch } from '../../features/oauth/issuers/guarded-fetch.ts';
 
 /** Longest document in bytes, its files included. */
@@ -192,7 +191,7 @@ async function parseText(text: string, name: string): Promise<ParsedText> {
   let value: unknown;
   if (/^\s*[{[]/.test(given)) {
     try {
-      value = readExact(given);
+      value = JSON.parse(given);
     } catch (error) {
       // A YAML document may begin with a brace, too.
       value = await parseYaml(given, name, error);
