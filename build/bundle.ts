@@ -60,6 +60,7 @@ const worker = group('cli/supervisor/worker');
  */
 const LATE: Readonly<Record<string, readonly string[]>> = {
   apps: ['features/apps'],
+  approvals: ['features/approvals', '../machines/approval'],
   asking: ['features/asking', 'core/store/seal'],
   audit: ['features/guard/audit'],
   authorization: ['features/guard/authorization'],

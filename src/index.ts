@@ -62,6 +62,7 @@ export type {
   AuthorizationRule,
   Guarded,
   GuardedElement,
+  RuleName,
 } from './core/messages/authorization-rule.ts';
 export { ErrorCode, type ErrorCodeValue, ProtocolError, ToolError } from './core/protocol/errors.ts';
 export type { JsonObject, JsonValue } from './core/protocol/json.ts';
@@ -127,6 +128,20 @@ export { type MemoryClient, type MemoryPeer, memory } from './core/transports/me
 export { type SocketOptions, socket } from './core/transports/socket.ts';
 export { type StdioOptions, stdio } from './core/transports/stdio.ts';
 export type { Readiness, Transport, TransportHost, UnreadyReason } from './core/transports/transport.ts';
+export { ApprovalError, type ApprovalFault } from './features/approvals/approval-error.ts';
+export type {
+  Approval,
+  ApprovalBy,
+  ApprovalDecision,
+  ApprovalGrant,
+  ApprovalListener,
+  ApprovalPolicy,
+  ApprovalQuery,
+  Approvals,
+  Approver,
+  GivenApproval,
+  RememberPolicy,
+} from './features/approvals/approvals.ts';
 export type { AppDefinition, AppOptions, AppOrigins, AppPermission } from './features/apps/app-options.ts';
 export type { AppRegistration, RegisteredApp } from './features/apps/app-registration.ts';
 export type { ViewLabels, ViewTexts, ViewWords } from './features/apps/view-texts.ts';

@@ -33,6 +33,7 @@ import { oauth } from '${TROUPE.replace(/index(?=\.\w+$)/, 'oauth')}';
 const here = new URL('.', import.meta.url).pathname;
 let looks = 0;
 let traced = 0;
+let approval = 'none';
 const clock = {
   now: () => { looks += 1; return performance.now(); },
   date: () => Date.now(),
@@ -88,6 +89,7 @@ export const server = createServer({
   audit: { to: here + 'audit.jsonl' },
   log: (level, message) => appendFileSync(here + 'log.txt', level + ': ' + message + '\\n'),
   telemetry: { begin: () => void (traced += 1), ask: () => undefined, session() {} },
+  onApproval: ({ state }) => void (approval = state),
   features: [
     {
       name: 'of the program',
@@ -101,6 +103,8 @@ export const server = createServer({
   clock,
 });
 server.tool('featured', {}, () => 'by no feature');
+server.tool('held', { approve: { by: { scope: 'ops' } } }, () => 'held');
+server.tool('approval', {}, () => approval);
 server.tool('plain', {}, () => 'not executed');
 server.tool('looks', {}, () => String(looks));
 server.tool('fail', {}, () => { throw new Error('disk full'); });
@@ -509,6 +513,10 @@ const CHECKS: { readonly [O in keyof Required<ServerOptions>]: Check } = {
   },
   async executors(served) {
     assert.is(textOf(await served.modern('tools/call', { name: 'plain', arguments: {} })), 'executed');
+  },
+  async onApproval(served) {
+    await served.modern('tools/call', { name: 'held', arguments: {} });
+    assert.is(textOf(await served.modern('tools/call', { name: 'approval', arguments: {} })), 'asked');
   },
   async features(served) {
     assert.is(textOf(await served.modern('tools/call', { name: 'featured', arguments: {} })), 'by a feature');

@@ -1,5 +1,6 @@
 /** All broken builds: a reliability test counts only if it finds its own. */
 
+import { APPROVALS } from './approvals.ts';
 import { APP_FAULTS } from './apps.ts';
 import { AUDIT } from './audit.ts';
 import { AUTHORIZATION } from './authorization.ts';
@@ -64,5 +65,6 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   ...AUTHORIZATION,
   ...TOOL_LIMITS,
   ...STATE,
+  ...APPROVALS,
   ...APP_FAULTS,
 ];

@@ -50,6 +50,7 @@ const COMPARED: Readonly<Record<keyof ServerOptions, boolean>> = {
   audit: true,
   telemetry: false,
   log: false,
+  onApproval: false,
   features: false,
   clock: false,
 };

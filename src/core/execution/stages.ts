@@ -5,6 +5,7 @@
 import type { RequestMail } from '../messages/request-messages.ts';
 import type { RequestView } from '../messages/request-view.ts';
 import type { CallToolResult } from '../protocol/types.ts';
+import type { Context } from './context.ts';
 import type { ToolCall } from './execution.ts';
 
 /** The stages of a request, from the in-flight table that accepts it to its handler. `resolve` and `run` are the core's own. */
@@ -23,6 +24,7 @@ export const STAGES = {
   limit: 'counts the call against the limits of its tool',
   record: 'records the start and the end of the call for the audit',
   mode: 'decides whether the call runs as a task',
+  approve: 'holds the call until it is approved',
   run: 'the executor runs the handler',
 } as const;
 
@@ -49,6 +51,14 @@ export type RunGate = (request: RequestView, label: string, again: () => void) =
 export type CallGate = (run: ToolRun, next: () => CallOutcome) => CallOutcome;
 export type CallOutcome = CallToolResult | Promise<CallToolResult>;
 
+/**
+ * Runs the handler of a call, or answers in its place. It can ask the client of the call.
+ *
+ * @param next `first`: the gate knows that no earlier run of the call has reached the handler
+ * @throws {ProtocolError}
+ */
+export type HandlerGate = (call: ToolCall, ctx: Context, next: (run?: 'first') => CallOutcome) => CallOutcome;
+
 /** The kind of gate at each stage. */
 interface Gates extends Readonly<Record<Stage, unknown>> {
   hold: RequestGate;
@@ -64,18 +74,21 @@ interface Gates extends Readonly<Record<Stage, unknown>> {
   limit: CallGate;
   record: CallGate;
   mode: CallGate;
+  approve: HandlerGate;
 }
 
 /** The gates of one server. They are put together when a stage is filled, not for each request. */
 export class Stages {
   readonly #gates: { readonly [S in Stage]: Gates[S][] } = {
     ...{ hold: [], find: [], admit: [], found: [], replay: [], middleware: [] },
-    ...{ resume: [], answer: [], quarantine: [], limit: [], record: [], mode: [] },
+    ...{ resume: [], answer: [], quarantine: [], limit: [], record: [], mode: [], approve: [] },
   };
   /** Passes a request to the actor that serves it. */
   readonly #serve: (mail: RequestMail) => void;
   readonly #failed: (mail: RequestMail, error: unknown) => void;
   #enter: (mail: RequestMail) => void;
+  /** The gates around handlers: none of them costs a call nothing. */
+  readonly handlers: readonly HandlerGate[] = this.#gates.approve;
   #runs: readonly RunGate[] = [];
   #calls: readonly CallGate[] = [];
 
@@ -136,6 +149,14 @@ export class Stages {
     const gates = this.#calls;
     if (gates.length === 0) return handler(run);
     const enter = (place: number): CallOutcome => gates[place]?.(run, () => enter(place + 1)) ?? handler(run);
+    return enter(0);
+  }
+
+  /** Runs the handler of a call within the gates around it, also for a call that is a task or runs again. */
+  handle(call: ToolCall, ctx: Context, handler: (run?: 'first') => CallOutcome): CallOutcome {
+    const gates = this.handlers;
+    const enter = (place: number, run?: 'first'): CallOutcome =>
+      gates[place]?.(call, ctx, (known) => enter(place + 1, known ?? run)) ?? handler(run);
     return enter(0);
   }
 }

@@ -226,7 +226,7 @@ export function steadyDate(clock: Clock): () => number {
 }
 
 /** Runs `callback` once, after any number of milliseconds, including more than one timer can wait. */
-function afterAny(clock: Clock, ms: number, callback: () => void): Timer {
+export function afterAny(clock: Clock, ms: number, callback: () => void): Timer {
   const due = clock.now() + ms;
   const wait = (): Timer => {
     const left = Math.max(0, due - clock.now());

@@ -161,6 +161,15 @@ export interface Limits {
   readonly stateIdleMs: number;
   /** The same for the state of a session, which otherwise ends with its session. */
   readonly stateSessionIdleMs: number;
+  /** Maximum number of open approvals: of one principal, and in all. */
+  readonly maxApprovalsPerPrincipal: number;
+  readonly maxApprovals: number;
+  /** Milliseconds in which somebody other than the caller must decide about a call, unless the policy has its own time. */
+  readonly approvalMs: number;
+  /** Milliseconds after a denial in which an identical call is rejected without a question. */
+  readonly approvalDeniedMs: number;
+  /** Milliseconds for which a decided approval stays in the store. */
+  readonly approvalKeptMs: number;
   /** With a durable store: milliseconds until an idle HTTP session hibernates. Its next request restores it. */
   readonly sessionSleepMs: number;
 }
@@ -234,6 +243,11 @@ export const DEFAULT_LIMITS: Limits = {
   maxStateBytes: 256 * 1024,
   stateIdleMs: 90 * 86_400_000,
   stateSessionIdleMs: 86_400_000,
+  maxApprovalsPerPrincipal: 100,
+  maxApprovals: 10_000,
+  approvalMs: 86_400_000,
+  approvalDeniedMs: 600_000,
+  approvalKeptMs: 86_400_000,
   sessionSleepMs: 60_000,
 };
 
@@ -248,6 +262,7 @@ const ROWS: option.Rows<Limits> = {
       'replyTtlMs',
       'stateIdleMs',
       'stateSessionIdleMs',
+      'approvalKeptMs',
     ],
     option.lifetime,
   ),

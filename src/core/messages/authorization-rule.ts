@@ -65,6 +65,10 @@ export interface AuthorizationContext {
   readonly signal: AbortSignal;
 }
 
+/** The results of rules that features add, by their member. */
+// biome-ignore lint/suspicious/noEmptyInterface: each feature declares its own results here (`declare module`).
+export interface AddedDecisions {}
+
 /**
  * The result of a rule. `true`: this rule has no objection. `{ scopes }`: allowed with these scopes, which are demanded
  * in one challenge with all others. `{ deny }` or `false`: rejected; the reason is for the operator. `{ hidden }`: the
@@ -74,7 +78,8 @@ export type AuthorizationDecision =
   | boolean
   | { readonly scopes: readonly string[] }
   | { readonly deny: string }
-  | { readonly hidden: true };
+  | { readonly hidden: true }
+  | AddedDecisions[keyof AddedDecisions];
 
 /**
  * Decides about one use of one element. Every rule must agree. A rule that throws, returns anything else, or takes
@@ -86,6 +91,26 @@ export type AuthorizationRule = (
   call: AuthorizationCall,
   ctx: AuthorizationContext,
 ) => AuthorizationDecision | Promise<AuthorizationDecision>;
+
+/** The name and the version of a rule, for people and for what must change with the rule. */
+export interface RuleName {
+  /** 1 to 100 characters. Default: the name of the function. */
+  readonly name?: string | undefined;
+  /** 1 to 100 characters. Raise it when the rule decides otherwise about what people have decided by it. */
+  readonly version?: string | undefined;
+}
+
+/** A rule about every element. */
+export interface NamedRule extends RuleName {
+  readonly rule: AuthorizationRule;
+}
+
+/** A result of a rule that a feature reads: the call runs once its condition is met. */
+export interface RuleCondition {
+  /** The value that the feature has read. */
+  readonly value: unknown;
+  readonly rule: RuleName;
+}
 
 /** The options of an element that decide who may use it. */
 export interface Guarded {

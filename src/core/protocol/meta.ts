@@ -22,6 +22,8 @@ export const META = {
   upstreamFailure: 'io.troupe/upstream-failure',
   /** Of the result of an operation of an API: the status and other facts of its response. */
   http: 'io.troupe/http',
+  /** Of the result of a call that waits for its approval, or was not approved: the approval. */
+  approval: 'io.troupe/approval',
   /** Of a call: its client offers the tools of this server under other names. Of a result: the places of names in its text. */
   names: 'io.troupe/names',
 } as const;

@@ -64,7 +64,12 @@ export interface ElementHooks extends ContextHost {
   readonly checksTool: ((definition: AnyTool) => void)[];
   readonly offeredTool: ((implementation: ToolImplementation, offer: Offer) => void)[];
   readonly offeredResource: ((implementation: ResourceImplementation, offer: Offer) => void)[];
-  /** Called when an element with rules is offered. */
+  /**
+   * The results of rules that features add, by their member, such as `approve`: each reads one. What it returns is a condition of
+   * the request. @throws {TypeError} for an invalid result, which rejects the request
+   */
+  readonly decisions: Map<string, (given: unknown) => unknown>;
+  /** Called when an element with rules is offered, or a rule about every element is added. */
   readonly guarded: (() => void)[];
   /** Called when the list of tools has changed. */
   readonly toolsChanged: (() => void)[];
@@ -93,7 +98,7 @@ export interface Elements extends ElementHooks {
   readonly registries: Readonly<Record<'tools' | 'resources' | 'prompts', RequestTarget>>;
   /** The registry of tools, for mail beside registrations. */
   readonly toolRegistry: Mailbox<RegistryMail<Tool>>;
-  /** Runs calls of tools, within no gates. */
+  /** Runs calls of tools, within the gates around their handlers. */
   readonly calling: ToolExecution;
   /** Reads resources for calls of other methods. */
   readonly reading: ResourceExecution;
@@ -123,6 +128,7 @@ export function openElements(host: ElementsHost): Elements {
     checksTool: [],
     offeredTool: [],
     offeredResource: [],
+    decisions: new Map(),
     guarded: [],
     toolsChanged: [],
     shownTool: (tool) => tool,

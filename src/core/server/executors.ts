@@ -8,12 +8,13 @@ import {
   type PromptImplementation,
   type ResourceExecution,
   type ResourceImplementation,
+  type ToolExecution,
   type ToolImplementation,
 } from '../execution/execution.ts';
 import { spawnExecutor } from '../execution/executor.actor.ts';
 import type { HandlerErrors } from '../execution/handler-errors.ts';
 import { promptExecution } from '../execution/prompts.ts';
-import { type ContextHost, RequestContext } from '../execution/request-context.ts';
+import { type ContextHost, RequestContext, requestContextOf } from '../execution/request-context.ts';
 import { resourceExecution } from '../execution/resources.ts';
 import type { Stages, ToolRun } from '../execution/stages.ts';
 import { type ToolPolicy, toolExecution } from '../execution/tools.ts';
@@ -38,17 +39,25 @@ type CompletableImplementation = Completable & Labelled;
 
 export function spawnExecutors(options: ExecutorsOptions) {
   const { executions, contexts, stages, errors } = options;
-  const tools = chooseExecution(executions.tools, toolExecution({ ...options.policy, thrown: errors.ofTool }));
+  const inner = chooseExecution(executions.tools, toolExecution({ ...options.policy, thrown: errors.ofTool }));
+  const tools: ToolExecution = {
+    execute(call, ctx) {
+      if (stages.handlers.length === 0 && call.implementation.rerun !== false) return inner.execute(call, ctx);
+      return stages.handle(call, ctx, (run) => {
+        if (run !== 'first' && call.implementation.rerun === false && requestContextOf(ctx).earlier !== undefined)
+          throw notAgain(call.tool.name);
+        return inner.execute(call, ctx);
+      });
+    },
+  };
   const call = ({ request, call }: ToolRun) => {
-    const { implementation } = call;
-    if (request.recorded?.id !== undefined && implementation.rerun === false) throw notAgain(call.tool.name);
-    return tools.execute(call, new RequestContext(request, contexts, implementation));
+    return tools.execute(call, new RequestContext(request, contexts, call.implementation));
   };
   const resources: ResourceExecution = chooseExecution(executions.resources, resourceExecution());
   const prompts = chooseExecution(executions.prompts, promptExecution());
   const completions = chooseExecution(executions.completions, completionExecution());
   return {
-    /** Runs calls of tools, within no gates. */
+    /** Runs calls of tools, within the gates around their handlers. */
     calling: tools,
     /** Reads resources for calls of other methods. */
     reading: resources,

@@ -7,6 +7,8 @@ const KINDS: Readonly<Record<StoredKind, true>> = {
   task: true,
   question: true,
   state: true,
+  approval: true,
+  grant: true,
   server: true,
 };
 

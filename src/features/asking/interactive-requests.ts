@@ -163,6 +163,12 @@ export class InteractiveRequests implements CellHolder {
     }
   }
 
+  /** The number of times that a call has asked its client so far. */
+  roundOf(request: RequestView): number {
+    const interactive = interactiveOf(request);
+    return (interactive && this.identityOf(interactive)?.round) ?? request.recorded?.round ?? 0;
+  }
+
   /** The request has become a task, which now persists its records. */
   tasked(interactiveRequest: Mailbox<InteractiveRequestMail>): void {
     const live = this.#services.entries.get(this.#ids.get(interactiveRequest) ?? '');

@@ -1,6 +1,7 @@
 /** The features of a server, in the order in which they open. They stop in the reverse order. */
 import type { Feature } from '../../core/server/feature.ts';
 import { mounts } from '../../gateway/mounts/mounts.feature.ts';
+import { approvals } from '../approvals/approvals.feature.ts';
 import { apps } from '../apps/apps.feature.ts';
 import { asking } from '../asking/asking.feature.ts';
 import { cluster } from '../cluster/cluster.feature.ts';
@@ -17,5 +18,5 @@ import { workers } from '../workers/workers.feature.ts';
 
 export const FEATURES: readonly Feature[] = [
   ...[cluster, workers, audit, state, asking, apps, skills, machines, tasks, limits, authorization, durability],
-  ...[middleware, mounts],
+  ...[approvals, middleware, mounts],
 ];

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/kernel/clock.ts';
 import type { Inspection } from '../../core/kernel/inspection/inspection.ts';
 import type { Limits } from '../../core/kernel/limits.ts';
 import type { OperatorLog } from '../../core/kernel/operator-log.ts';
-import type { AuthorizationRule } from '../../core/messages/authorization-rule.ts';
+import type { NamedRule } from '../../core/messages/authorization-rule.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
 import type { ServerDescription } from '../../core/messages/results.ts';
 import type { NamedClient, Transport } from '../../core/transports/transport.ts';
@@ -29,7 +29,7 @@ export interface Internals {
   /** Records what viewers do; undefined without an audit. */
   readonly audit?: Mailbox<AuditMail> | undefined;
   /** The rules of the program, which decide for the server that `troupe dev` keeps across reloads, too. */
-  readonly rules: AuthorizationRule[];
+  readonly rules: NamedRule[];
   /** The middleware of the program, by the same rule. */
   readonly middleware: MiddlewareLinks;
   /** The folders of skills of the program, by the same rule. */

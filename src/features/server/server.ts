@@ -10,7 +10,7 @@ import type { InspectionListener } from '../../core/kernel/inspection/records.ts
 import { Lazy } from '../../core/kernel/lazy.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
 import { type MetricsFormat, metricsText } from '../../core/kernel/telemetry/prometheus.ts';
-import type { AuthorizationRule } from '../../core/messages/authorization-rule.ts';
+import type { AuthorizationRule, RuleName } from '../../core/messages/authorization-rule.ts';
 import { describe, isObject, type JsonValue, messageOf } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 import type { ServerTypes, UntypedServer } from '../../core/protocol/server-types.ts';
@@ -51,6 +51,8 @@ import type { Readiness, Transport } from '../../core/transports/transport.ts';
 import type { MountArguments, MountRegistration } from '../../gateway/mounts/define-mount.ts';
 import type { Mount, MountOptions, MountTarget } from '../../gateway/mounts/mount-options.ts';
 import { mounts } from '../../gateway/mounts/mounts.feature.ts';
+import { approvals } from '../approvals/approvals.feature.ts';
+import type { Approvals } from '../approvals/approvals.ts';
 import type { AppOptions } from '../apps/app-options.ts';
 import type { AppRegistration, RegisteredApp } from '../apps/app-registration.ts';
 import { apps } from '../apps/apps.feature.ts';
@@ -494,14 +496,31 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
    * Adds a rule about every use of every element, in either era and on every transport. All rules must agree; they run
    * before middleware, before anything is stored, and before a response begins. See docs/guard.md.
    *
+   * @param about the name of the rule for people, and its version: an approval that a rule demands is void when they change
    * @throws {TypeError} if the rule is no function
    * @example server.authorize(({ element, auth }) => !element.name.startsWith('admin_') || { scopes: ['admin'] });
    */
-  authorize(rule: AuthorizationRule): this {
+  authorize(rule: AuthorizationRule, about: RuleName = {}): this {
     if (typeof rule !== 'function')
       throw new TypeError(`server.authorize: expected a function (call, ctx), got ${describe(rule)}`);
-    this.#service(authorization).authorize(rule);
+    option.check('server.authorize: ', about, RULE_NAME);
+    this.#service(authorization).authorize({
+      rule,
+      name: about.name ?? (rule.name || undefined),
+      version: about.version,
+    });
     return this;
+  }
+
+  /**
+   * The approvals of calls: what waits for people, and their decisions. The server must listen. See docs/approvals.md.
+   *
+   * @example
+   * for (const { id, text } of await server.approvals.list()) console.error(id, text);
+   * await server.approvals.decide(id, { approver: { principal: 'ada', scopes: ['ops'] }, decision: 'approve' });
+   */
+  get approvals(): Approvals {
+    return this.#service(approvals);
   }
 
   /**
@@ -677,6 +696,14 @@ export class Server<out Known extends ServerTypes = UntypedServer> {
     };
   }
 }
+
+const RULE_NAME: option.Rows<RuleName> = option.each(
+  ['name', 'version'],
+  option.expected(
+    'a string of 1 to 100 characters',
+    (value) => typeof value === 'string' && value.length >= 1 && value.length <= 100,
+  ),
+);
 
 function readInfo({ name, version, title, description, icons, websiteUrl }: ServerOptions): Implementation {
   return {

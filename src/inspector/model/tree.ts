@@ -116,6 +116,7 @@ class Tree {
       ...this.#group('upstreams', of('mount')),
       ...this.#byName('handles', of('handle')),
       ...this.#group('tasks', of('task')),
+      ...this.#group('approvals', of('approval')),
       ...this.#group('state', of('state'), true),
       ...this.#byName('machines', of('machine', 'invoked')),
       ...this.#hibernating(),

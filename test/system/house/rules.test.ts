@@ -61,6 +61,7 @@ test('the core imports no feature, and its rooms import only those below them', 
 /** The features that each feature uses besides the core. The list of the package uses all of them. */
 const USES: Readonly<Record<string, readonly string[]>> = {
   apps: ['asking'],
+  approvals: ['asking', 'cluster', 'guard/audit', 'guard/authorization'],
   asking: ['guard/audit'],
   charts: [],
   cluster: ['asking', 'durability'],

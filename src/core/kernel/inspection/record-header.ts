@@ -18,7 +18,8 @@ export type ActorKind =
   | 'client'
   | 'mount'
   | 'audit'
-  | 'state';
+  | 'state'
+  | 'approval';
 
 /**
  * A record's sequence number, its time in milliseconds of the server's clock, and its cause: the record that led to it,

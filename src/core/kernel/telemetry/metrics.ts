@@ -105,7 +105,7 @@ export class Metrics {
     '{request}',
     'Requests forwarded to the owners of their cells.',
   );
-  readonly #read: ReadGauge[] = [];
+  readonly #read: Instrument[] = [];
   /** By method, and by the name of the tool or the prompt; the name is empty for other methods. */
   readonly #series = new Map<string, Map<string, OperationSeries>>();
   readonly #asks = new Map<string, OperationSeries>();
@@ -131,6 +131,13 @@ export class Metrics {
   /** Adds a gauge whose value is read with the metrics. */
   gauge(name: string, unit: string, help: string, read: () => number): void {
     this.#read.push(new ReadGauge({ name, unit, help }, read));
+  }
+
+  /** Adds a counter. @returns counts one more with a label */
+  counter(name: string, unit: string, help: string, label: string): (value: string) => void {
+    const sum = counter(name, unit, help);
+    this.#read.push(sum);
+    return (value) => sum.count(label, value);
   }
 
   /** Calls a function each time before the metrics are read. */

@@ -126,6 +126,14 @@ class AuditLog implements Behaviour<AuditMail> {
         const { question, from, outcome } = mail;
         return this.#event({ event: 'answered', ...about(mail), question, from, outcome });
       }
+      case 'approval': {
+        const { outcome, approval, binding, rule, approver, via } = mail;
+        return this.#event({
+          ...{ event: 'approval', ...about(mail), outcome, approval, binding, rule: shortened(rule, MAX_ELEMENT) },
+          ...(approver === undefined ? {} : { approver }),
+          ...(via === undefined ? {} : { via }),
+        });
+      }
       case 'dead letter':
         return this.#event({ event: 'dead letter', element: mail.element, incident: mail.incident });
       case 'control': {

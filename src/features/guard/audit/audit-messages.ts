@@ -75,6 +75,19 @@ export type AuditMail =
       readonly from: 'client' | 'model';
       readonly outcome: 'accepted' | 'declined' | 'cancelled' | 'answered' | 'error';
     })
+  /** An approval has entered a state. */
+  | (AboutRequest & {
+      readonly type: 'approval';
+      readonly outcome: string;
+      /** Its id, and the digest of everything that it is about. */
+      readonly approval: string;
+      readonly binding: string;
+      /** The names of the rules that demand it. */
+      readonly rule: string;
+      /** The person who has decided, and the way. */
+      readonly approver: string | undefined;
+      readonly via: string | undefined;
+    })
   | { readonly type: 'dead letter'; readonly element: string; readonly incident: string }
   /** An inspector with control acted on the server. */
   | {

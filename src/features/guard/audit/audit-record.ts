@@ -11,6 +11,7 @@ const EVENTS = {
   'session ended': true,
   asked: true,
   answered: true,
+  approval: true,
   'dead letter': true,
   control: true,
   started: true,
@@ -67,6 +68,12 @@ export interface AuditRecord {
   readonly call?: string;
   /** The method of a question, such as `elicitation/create`. */
   readonly question?: string;
+  /** The id of an approval, and the digest of everything that was approved and shown. */
+  readonly approval?: string;
+  readonly binding?: string;
+  /** The person who has decided about an approval, and the way: `client`, `api`, `page`. */
+  readonly approver?: string;
+  readonly via?: string;
   /** The source of an answer. */
   readonly from?: 'client' | 'model';
 }

@@ -15,6 +15,9 @@ import type {
   ElementAccess,
   GuardedElement,
   ListView,
+  NamedRule,
+  RuleCondition,
+  RuleName,
 } from '../../../core/messages/authorization-rule.ts';
 import type { ClientFacts } from '../../../core/messages/client-facts.ts';
 import type { ConnectionEventEmitter } from '../../../core/messages/connection-events.ts';
@@ -34,7 +37,7 @@ import { hideElement, respond, setGuarded, setOperation, setView } from '../../.
 import type { AuditMail } from '../audit/audit-messages.ts';
 import { ListViews } from './list-views.ts';
 import { guardedElement, NO_ARGUMENTS, RuleContext, ruleCallOf, type Subject } from './rule-call.ts';
-import { RuleVerdict } from './rule-verdict.ts';
+import { type DecisionReaders, RuleVerdict } from './rule-verdict.ts';
 
 /** Milliseconds in which the rules of one request must decide. */
 const RULE_MS = 1_000;
@@ -55,6 +58,10 @@ interface AdmissionOptions {
   readonly answers: { neededFor(request: RequestView): readonly string[] };
   readonly subscriptions: Mailbox<SubscriptionsMail>;
   readonly stages: Pick<Stages, 'fill'>;
+  /** The results of rules that features add. */
+  readonly decisions: DecisionReaders;
+  /** A rule about every element was added. */
+  guarded(): void;
   /** Records denials; undefined without an audit. */
   readonly audit: Mailbox<AuditMail> | undefined;
   /** Maximum number of resources, and of tasks, of one subscription. */
@@ -109,7 +116,7 @@ const UNKNOWN_URI = 'troupe://';
 export class Admission implements RequestAdmission {
   readonly #options: AdmissionOptions;
   readonly #resolve: ReturnType<typeof resolver>;
-  #rules: AuthorizationRule[] = [];
+  #rules: NamedRule[] = [];
   readonly #ruled = new Map<ListKind, RuledElements>();
   readonly #views: Readonly<Record<ListKind, ListViews>> = {
     tools: new ListViews(),
@@ -122,6 +129,8 @@ export class Admission implements RequestAdmission {
     resources: new WeakMap(),
     prompts: new WeakMap(),
   };
+  /** The conditions under which requests were admitted. */
+  readonly #conditions = new WeakMap<RequestView, readonly RuleCondition[]>();
   /** The last lines of the log, with the time of each. */
   readonly #logged = new Map<string, number>();
   /** By the mailbox of the session. */
@@ -138,20 +147,38 @@ export class Admission implements RequestAdmission {
   }
 
   /** Adds a rule for every element. */
-  authorize(rule: AuthorizationRule): void {
+  authorize(rule: NamedRule): void {
     this.#rules.push(rule);
-    this.begin();
+    this.#options.guarded();
+  }
+
+  /** The conditions under which a request was admitted; undefined if there are none, or it was not admitted here. */
+  conditionsOf(request: RequestView): readonly RuleCondition[] | undefined {
+    return this.#conditions.get(request);
+  }
+
+  /**
+   * Decides again about a call that was admitted earlier, such as before its process ended. Never rejects.
+   *
+   * @returns undefined if there is no rule about the tool
+   */
+  judgeCall(
+    request: RequestView,
+    tool: string,
+    args: JsonObject,
+  ): RuleVerdict | undefined | Promise<RuleVerdict | undefined> {
+    return this.#judge(request, 'tool', tool, this.#options.catalogues.tools.get(tool), args);
   }
 
   /** The rules for every element. A later rule is added to the same list. */
-  get rules(): AuthorizationRule[] {
+  get rules(): NamedRule[] {
     return this.#rules;
   }
 
   /** Decides by the rules of another server from now on, including those that it gets later. */
-  share(rules: AuthorizationRule[]): void {
+  share(rules: NamedRule[]): void {
     this.#rules = rules;
-    this.begin();
+    this.#options.guarded();
     this.#ruled.clear();
   }
 
@@ -188,7 +215,7 @@ export class Admission implements RequestAdmission {
       },
       (error: unknown) => {
         if (exchange) exchange.undecided = false;
-        const verdict = new RuleVerdict(NO_SCOPES);
+        const verdict = new RuleVerdict(NO_SCOPES, this.#options.decisions);
         verdict.fail(this.#options.system.incident('authorizing a request', error));
         this.#passes(request, verdict);
       },
@@ -204,6 +231,9 @@ export class Admission implements RequestAdmission {
     }
     if (verdict.allows) {
       setGuarded(request, verdict.needed);
+      // A request whose parameters have changed is admitted again.
+      if (verdict.conditions.length > 0) this.#conditions.set(request, verdict.conditions);
+      else this.#conditions.delete(request);
       return true;
     }
     this.#reject(request, verdict);
@@ -388,18 +418,29 @@ export class Admission implements RequestAdmission {
   ): RuleVerdict | undefined | Promise<RuleVerdict> {
     const access = element?.access;
     if (this.#rules.length === 0 && !access) return undefined;
-    const verdict = new RuleVerdict(request.auth?.scopes ?? NO_SCOPES);
+    const verdict = new RuleVerdict(request.auth?.scopes ?? NO_SCOPES, this.#options.decisions);
     if (access?.hiddenFrom?.(request)) {
       verdict.hidden = true;
       return verdict;
     }
     verdict.demandOf(access, args);
     const waiting = this.#ask(request, { kind, name, element, arguments: args, uri }, access, verdict);
-    if (!waiting) return verdict;
+    if (!waiting) return this.#heldTools(kind, verdict);
     return this.#inTime(waiting).then((inTime) => {
       if (!inTime) verdict.deny('its rules took too long');
-      return verdict;
+      return this.#heldTools(kind, verdict);
     });
+  }
+
+  /** Only the handler of a tool waits for a condition. Another element with one is rejected. */
+  #heldTools(kind: Subject['kind'], verdict: RuleVerdict): RuleVerdict {
+    if (kind === 'tool' || verdict.conditions.length === 0) return verdict;
+    const { incident } = this.#options.system;
+    const names = [...this.#options.decisions.keys()].join(', ');
+    verdict.fail(
+      incident('an authorization rule', new TypeError(`{ ${names} } is a decision about tools only, got a ${kind}`)),
+    );
+    return verdict;
   }
 
   /**
@@ -450,22 +491,22 @@ export class Admission implements RequestAdmission {
     const call = ruleCallOf(request, subject);
     const ctx = new RuleContext(request);
     let waiting: Promise<void>[] | undefined;
-    const ask = (rule: AuthorizationRule, option: 'allow' | 'server.authorize'): void => {
+    const ask = (rule: AuthorizationRule, name: RuleName, option: 'allow' | 'server.authorize'): void => {
       try {
         const decision: AuthorizationDecision | Promise<AuthorizationDecision> = rule(call, ctx);
-        if (!isThenable(decision)) return verdict.add(decision);
+        if (!isThenable(decision)) return verdict.add(decision, name);
         waiting ??= [];
         waiting.push(
           Promise.resolve(decision)
-            .then((late) => verdict.add(late))
+            .then((late) => verdict.add(late, name))
             .catch((error: unknown) => this.#failed(verdict, error, ruleAbout(subject, option))),
         );
       } catch (error) {
         this.#failed(verdict, error, ruleAbout(subject, option));
       }
     };
-    for (const rule of this.#rules) ask(rule, 'server.authorize');
-    if (allow) ask(allow, 'allow');
+    for (const named of this.#rules) ask(named.rule, named, 'server.authorize');
+    if (allow) ask(allow, { name: allow.name }, 'allow');
     return waiting;
   }
 
@@ -549,7 +590,7 @@ export class Admission implements RequestAdmission {
       const call = { method, element, arguments: NO_ARGUMENTS, uri: undefined, auth, principal };
       let hides = false;
       for (let place = allow ? -1 : 0; place < this.#rules.length; place += 1) {
-        const rule = place === -1 ? allow : this.#rules[place];
+        const rule = place === -1 ? allow : this.#rules[place]?.rule;
         try {
           const decision = rule?.(call, ctx);
           if (decision === true) continue;

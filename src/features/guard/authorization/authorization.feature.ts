@@ -18,6 +18,10 @@ export const authorization: Feature<Admission> = {
           answers: core.service(asking).interactive,
           audit: core.service(audit)?.mailbox,
           maxSubscriptions: limits.maxSubscriptions,
+          decisions: elements.decisions,
+          guarded() {
+            for (const each of elements.guarded) each();
+          },
         }),
     );
     elements.guarded.push(() => admission.value.begin());

@@ -1,9 +1,20 @@
 /** Folds the decisions of all rules about one element into one verdict. */
-import type { AuthorizationDecision, ElementAccess } from '../../../core/messages/authorization-rule.ts';
+import type {
+  AuthorizationDecision,
+  ElementAccess,
+  RuleCondition,
+  RuleName,
+} from '../../../core/messages/authorization-rule.ts';
 import { describe, isObject, type JsonObject } from '../../../core/protocol/json.ts';
 import { areScopes } from '../../../core/protocol/scopes.ts';
 
-/** All rules together: `hidden` outweighs `denied`, and both outweigh missing scopes. */
+/** The readers of the results that features add, by member. */
+export type DecisionReaders = ReadonlyMap<string, (given: unknown) => unknown>;
+
+const NO_NAME: RuleName = {};
+const NO_READERS: DecisionReaders = new Map();
+
+/** All rules together: `hidden` outweighs `denied`, both outweigh missing scopes, and those outweigh conditions. */
 export class RuleVerdict {
   hidden = false;
   denied = false;
@@ -14,10 +25,14 @@ export class RuleVerdict {
   /** All scopes that the caller needs, and those of them that it lacks. */
   readonly needed: string[] = [];
   readonly missing: string[] = [];
+  /** The conditions of the handler, as features have read them. */
+  readonly conditions: RuleCondition[] = [];
   readonly #granted: readonly string[];
+  readonly #readers: DecisionReaders;
 
-  constructor(granted: readonly string[]) {
+  constructor(granted: readonly string[], readers = NO_READERS) {
     this.#granted = granted;
+    this.#readers = readers;
   }
 
   get allows(): boolean {
@@ -41,7 +56,7 @@ export class RuleVerdict {
   }
 
   /** @throws {TypeError} for a value that is no decision */
-  add(decision: AuthorizationDecision): void {
+  add(decision: AuthorizationDecision, rule = NO_NAME): void {
     const given: unknown = decision;
     if (given === true) return;
     if (given === false) return this.deny('the rule returned false');
@@ -53,9 +68,15 @@ export class RuleVerdict {
       }
       if (typeof deny === 'string') return this.deny(deny);
       if (areScopes(scopes)) return this.demand(scopes);
+      for (const [member, read] of this.#readers) {
+        if (given[member] === undefined) continue;
+        this.conditions.push({ value: read(given[member]), rule });
+        return;
+      }
     }
+    const added = [...this.#readers.keys()].map((member) => `, { ${member}: … }`).join('');
     throw new TypeError(
-      `expected true, false, { scopes: ["…"] }, { deny: "…" } or { hidden: true }, got ${shapeOf(given)}`,
+      `expected true, false, { scopes: ["…"] }, { deny: "…" }${added} or { hidden: true }, got ${shapeOf(given)}`,
     );
   }
 
@@ -65,6 +86,7 @@ export class RuleVerdict {
     this.reason ??= other.reason;
     this.incident ??= other.incident;
     this.demand(other.needed);
+    this.conditions.push(...other.conditions);
   }
 
   deny(reason: string): void {

@@ -1,0 +1,104 @@
+/** Approvals: a call waits until people have approved it, then runs once or never. */
+import { requestContextOf } from '../../core/execution/request-context.ts';
+import type { HandlerGate } from '../../core/execution/stages.ts';
+import { Lazy } from '../../core/kernel/lazy.ts';
+import type { Feature } from '../../core/server/feature.ts';
+import { asking } from '../asking/asking.feature.ts';
+import { cluster } from '../cluster/cluster.feature.ts';
+import { audit } from '../guard/audit/audit.feature.ts';
+import { authorization } from '../guard/authorization/authorization.feature.ts';
+import { readApproval } from './approval-policy.ts';
+import type { StoredApproval } from './approval-record.ts';
+import { ApprovalTable } from './approval-table.ts';
+import type { ApprovalListener, Approvals } from './approvals.ts';
+import { APPROVE, OPTIONS } from './approvals-options.ts';
+import { HeldCalls, wasHeld } from './held-calls.ts';
+
+/** The service for other parts of a server: `server.approvals`, and places to listen and to tell models. */
+export interface ApprovalService extends Approvals {
+  /** Calls back for each change of an approval at this node. @returns removes the listener */
+  listen(listener: ApprovalListener): () => void;
+  /**
+   * Adds a sentence to the result of a call that waits for people: where they decide. @param way returns undefined if it has none
+   * for an approval
+   */
+  tells(way: (approval: Pick<StoredApproval, 'id' | 'tool' | 'principal'>) => string | undefined): void;
+}
+
+export const approvals: Feature<ApprovalService> = {
+  name: 'approvals',
+  options: OPTIONS,
+  open(core) {
+    const { system, elements, stages, store, options } = core;
+    const { metrics } = system;
+    const ways: ((approval: StoredApproval) => string | undefined)[] = [];
+    const table = new Lazy(() => {
+      const counted = metrics.counter(
+        'troupe.approvals',
+        '{approval}',
+        'Approvals by the state that they have entered.',
+        'troupe.state',
+      );
+      const created = new ApprovalTable({
+        ...{ core, counted },
+        audit: core.service(audit)?.mailbox,
+        shared: core.service(cluster).shared,
+      });
+      metrics.gauge('troupe.approvals.open', '{approval}', 'Approvals that wait for people.', () => created.open);
+      metrics.gauge(
+        'troupe.approvals.oldest',
+        's',
+        'Age of the oldest open approval at this node.',
+        () => created.oldest,
+      );
+      return created;
+    });
+    const held = new Lazy(
+      () =>
+        new HeldCalls({
+          ...{ core, ways, table: table.value },
+          admission: core.service(authorization),
+          interactive: core.service(asking).interactive,
+        }),
+    );
+    const gate: HandlerGate = (call, ctx, next) => {
+      const context = requestContextOf(ctx);
+      const { first } = context;
+      const isHeld =
+        call.implementation.approve !== undefined ||
+        core.service(authorization).conditionsOf(first) !== undefined ||
+        // It was admitted before, perhaps by another process.
+        (first.recorded?.id !== undefined && (first.admitted === 0 || wasHeld(context)));
+      return isHeld ? held.value.run(call, ctx, next) : next();
+    };
+    const begin = (): void => stages.fill('approve', gate);
+    elements.toolOptions.push(APPROVE);
+    // Loads the reader when a rule first demands an approval.
+    elements.decisions.set('approve', (given) => readApproval(given));
+    elements.guarded.push(begin);
+    elements.offeredTool.push(({ approve }) => {
+      if (approve !== undefined) begin();
+    });
+    return {
+      service: {
+        list: (query) => table.value.list(query),
+        get: (id) => table.value.get(id),
+        decide: (id, decision) => table.value.decide(id, decision),
+        mayDecide: (id, approver) => table.value.mayDecide(id, approver),
+        revoke: (id, by) => table.value.revoke(id, by),
+        grants: (query) => table.value.grants(query),
+        listen: (listener) => table.value.listen(listener),
+        tells: (way) => void ways.push(way),
+      },
+      async restore() {
+        // Calls of other processes may wait for approvals, although no rule of this one demands any.
+        if (!store.durable) return;
+        if (!options.cluster && (await store.list({ kind: 'approval', limit: 1 })).length === 0) return;
+        begin();
+        await table.value.recover();
+      },
+      facts: () => (table.created ? { 'open approvals': table.created.open } : {}),
+      stop: () => table.created?.stop(),
+    };
+  },
+};

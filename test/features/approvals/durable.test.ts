@@ -1,0 +1,237 @@
+/** Approvals that outlive processes: a held call that is killed at any step runs once as approved, or never. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import type { JsonObject } from '../../../src/core/protocol/json.ts';
+import { META } from '../../../src/core/protocol/meta.ts';
+import { memoryStore } from '../../../src/core/store/memory-store.ts';
+import { createServer, http, memory, postgres, type Server, StoreError, sqlite } from '../../../src/index.ts';
+import { isObjectInTest } from '../../../src/testing/test-json.ts';
+import { startable } from '../../harness/compiled.ts';
+import { suite } from '../../harness/door.ts';
+import { type Postgres, postgresSuite, startPostgres } from '../../harness/postgres.ts';
+import { errorResponse, textOf } from '../../harness/results.ts';
+import { TestStore } from '../../harness/test-store.ts';
+import { until } from '../../harness/wait.ts';
+import { EXTENSION, idOf } from '../tasks/support.ts';
+import { ALSO_OPS, ASKABLE, answer, as, BY_OPS, OPS, pendingId, questionOf, refund, shop, textIn } from './support.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'troupe-approvals-'));
+const test = suite('durable approvals');
+test.after(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Killed {
+  readonly server: Server;
+  /** The number of times that the handler has run, in both processes. */
+  ran(): number;
+  /** The last text of the process that died. */
+  readonly last: string;
+  readonly log: string;
+}
+
+/** Runs the fixture until it kills itself, and opens its store again. */
+async function killed(step: string): Promise<Killed> {
+  const name = step.replace(' ', '-');
+  const [path, log] = [join(folder, `${name}.db`), join(folder, `${name}.log`)];
+  const program = spawn(process.execPath, [startable('test/fixtures/approvals/holding.ts'), path, step, log], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const [code, signal] = await once(program, 'exit');
+  assert.is(signal, 'SIGKILL', `the fixture ended with ${code} instead of dying at "${step}"`);
+  const lines = (): readonly string[] => (existsSync(log) ? readFileSync(log, 'utf8').split('\n') : []);
+  const server = createServer({ name: 'shop', version: '1.0.0', store: sqlite(path), log: () => {} });
+  server.tool('look', { annotations: { readOnlyHint: true } }, () => 'would refund');
+  let here = 0;
+  const count = (what: string): string => {
+    here += 1;
+    return `${what} ${here}`;
+  };
+  server.tool('refund', { rerun: false }, () => count('refunded'));
+  server.tool('wipe', { task: 'required', approve: { by: { scope: 'ops' }, quorum: 2 } }, () => count('wiped'));
+  server.authorize(
+    ({ element }) =>
+      element.name !== 'refund' || {
+        approve: step === 'question' ? { by: 'caller' } : { by: { scope: 'ops' }, quorum: 2, preview: 'look' },
+      },
+    { name: 'refunds', version: '1' },
+  );
+  await server.listen(memory().transport);
+  return {
+    server,
+    log,
+    last: lines()
+      .filter((line) => line !== 'ran')
+      .join(''),
+    ran: () => here + lines().filter((line) => line.startsWith('ran')).length,
+  };
+}
+
+/** After a kill at a step: the state in the store, those who must still approve, and the runs in the end. */
+const STEPS: readonly (readonly [string, string | undefined, readonly (typeof OPS)[], number])[] = [
+  ['preview', undefined, [], 0],
+  ['asked', 'asked', [OPS, ALSO_OPS], 1],
+  ['partly approved', 'partly approved', [ALSO_OPS], 1],
+  ['approved', 'approved', [], 1],
+  ['used', 'unknown', [], 0],
+  ['running', 'unknown', [], 1],
+  ['done', 'done', [], 1],
+];
+
+for (const [step, state, missing, runs] of STEPS)
+  test(`R-56: a call whose process is killed at "${step}" runs ${runs === 0 ? 'never' : 'once'}`, async () => {
+    const { server, ran } = await killed(step);
+    const [stored] = await server.approvals.list({ state: 'all' });
+    assert.is(stored?.state, state);
+    for (const approver of missing) await server.approvals.decide(stored?.id ?? '', { approver, decision: 'approve' });
+    const client = await as(server);
+    const call = (): Promise<JsonObject> => client.modern('tools/call', { name: 'refund', arguments: {} });
+    if (['asked', 'partly approved', 'approved'].includes(step)) assert.match(textIn(await call()), /^refunded 1/);
+    assert.is(ran(), runs);
+    // The next call needs another approval.
+    assert.is.not(pendingId(await call()), stored?.id);
+    assert.is(ran(), runs);
+    await server.close();
+  });
+
+test('R-56: a question whose process is killed is answered to the next process, and the call runs once, also with rerun: false', async () => {
+  const { server, ran, last } = await killed('question');
+  const { key, state } = questionOf(JSON.parse(last));
+  const client = await as(server);
+  const retry = (decision: string): Promise<JsonObject> =>
+    client.modern(
+      'tools/call',
+      { name: 'refund', arguments: {}, requestState: state, inputResponses: { [key]: answer(decision) } },
+      { [META.clientCapabilities]: ASKABLE },
+    );
+  assert.is(textIn(await retry('approve')), 'refunded 1');
+  assert.is((await errorResponse(retry('approve'))).code, -32602);
+  assert.is(ran(), 1);
+  await server.close();
+});
+
+test('R-56: a task that waits for people still waits in the next process, and runs once when the last has approved', async () => {
+  const { server, ran, last } = await killed('task');
+  const id = idOf(JSON.parse(last));
+  const client = await as(server);
+  const look = (): Promise<JsonObject> =>
+    client.modern('tasks/get', { taskId: id }, { [META.clientCapabilities]: EXTENSION });
+  await until(async () => (await server.approvals.list()).length === 1);
+  const [waiting] = await server.approvals.list();
+  assert.is(waiting?.state, 'partly approved');
+  await server.approvals.decide(waiting?.id ?? '', { approver: ALSO_OPS, decision: 'approve' });
+  await until(async () => (await look()).status === 'completed');
+  const { result } = await look();
+  assert.is(textOf(isObjectInTest(result) ? result : {}), 'wiped 1');
+  assert.is(ran(), 1);
+  await server.close();
+});
+
+/** A store that fails from a moment on. */
+class Failing extends TestStore {
+  override readonly durable = true;
+  fails = false;
+  override write(...given: Parameters<TestStore['write']>): Promise<void> {
+    if (this.fails) return Promise.reject(new StoreError('full', 'no space'));
+    return super.write(...given);
+  }
+}
+
+for (const moment of ['asking', 'approving', 'using'] as const)
+  test(`C4-25: with a store that is full when ${moment}, nothing runs`, async () => {
+    const store = new Failing(memoryStore());
+    const made = shop(BY_OPS, { store, audit: undefined });
+    const client = await as(made.server);
+    store.fails = moment === 'asking';
+    const first = await refund(client);
+    if (moment === 'asking') assert.match(textIn(first), /was not carried out/);
+    else {
+      const id = pendingId(first);
+      store.fails = moment === 'approving';
+      const decided = made.server.approvals.decide(id, { approver: OPS, decision: 'approve' });
+      if (moment === 'approving')
+        await decided.then(
+          () => assert.unreachable(),
+          () => {},
+        );
+      else {
+        await decided;
+        store.fails = true;
+        await refund(client).then(
+          (result) => assert.match(textIn(result), /was not carried out/),
+          () => {},
+        );
+      }
+    }
+    assert.equal(made.ran, []);
+    store.fails = false;
+    await made.server.close();
+  });
+
+const nodes = postgresSuite('approvals of several nodes');
+let database: Postgres;
+const servers: Server[] = [];
+nodes.before(async () => {
+  database = await startPostgres({ fsync: false });
+});
+nodes.after(async () => {
+  for (const server of servers) await server.close();
+  await database.stop();
+});
+
+interface Node {
+  readonly server: Server;
+  ran: number;
+}
+
+async function node(url: string): Promise<Node> {
+  const server = createServer({
+    ...{ name: 'shop', version: '1.0.0', store: postgres(url), log: () => {} },
+    cluster: { listen: '127.0.0.1:0', secret: 'a secret that all nodes of this test share' },
+  });
+  const made: Node = { server, ran: 0 };
+  const count = (what: string): string => {
+    made.ran += 1;
+    return `${what} ${made.ran}`;
+  };
+  server.tool('refund', {}, () => count('refunded'));
+  server.tool('wipe', { task: 'required' }, () => count('wiped'));
+  server.authorize(() => ({ approve: BY_OPS }), { name: 'all', version: '1' });
+  servers.push(server);
+  await server.listen(http({ port: 0 }));
+  return made;
+}
+
+nodes('R-57: any node takes a decision, and of calls at several nodes with one approval one runs', async () => {
+  const url = await database.database();
+  const [one, two] = [await node(url), await node(url)];
+  const clients = [await as(one.server), await as(two.server)] as const;
+  for (let turn = 1; turn <= 5; turn += 1) {
+    const args = { turn };
+    const call = (client: (typeof clients)[number]): Promise<JsonObject> =>
+      client.modern('tools/call', { name: 'refund', arguments: args });
+    const id = pendingId(await call(clients[0]));
+    assert.is(pendingId(await call(clients[1])), id);
+    await two.server.approvals.decide(id, { approver: OPS, decision: 'approve' });
+    assert.is((await one.server.approvals.get(id))?.state, 'approved');
+    const results = await Promise.all([call(clients[0]), call(clients[1]), call(clients[0]), call(clients[1])]);
+    assert.is(results.filter((result) => result.isError !== true).length, 1, JSON.stringify(results));
+    assert.is(one.ran + two.ran, turn);
+  }
+});
+
+nodes('R-57: a task at one node runs after a decision at another', async () => {
+  const url = await database.database();
+  const [one, two] = [await node(url), await node(url)];
+  const client = await as(one.server);
+  const send = (method: string, params: JsonObject): Promise<JsonObject> =>
+    client.modern(method, params, { [META.clientCapabilities]: EXTENSION });
+  const id = idOf(await send('tools/call', { name: 'wipe', arguments: {} }));
+  await until(async () => (await two.server.approvals.list()).length === 1);
+  const [waiting] = await two.server.approvals.list();
+  await two.server.approvals.decide(waiting?.id ?? '', { approver: OPS, decision: 'approve' });
+  await until(async () => (await send('tasks/get', { taskId: id })).status === 'completed');
+  assert.is(one.ran + two.ran, 1);
+});
