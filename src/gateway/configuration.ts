@@ -676,7 +676,10 @@ function checkMembers(given: JsonObject, path: readonly string[], rows: Readonly
     const problem = Object.hasOwn(rows, name)
       ? rows[name]?.(value)
       : `unknown option${suggestion(name, names)}. The options are ${names.join(', ')}`;
-    if (problem !== undefined) throw new FieldProblem([...path, name], problem);
+    if (problem === undefined) continue;
+    // A list says which of its entries is wrong.
+    const [, place, member, text = problem] = /^\[(\d+)\](?:\.(\w+))?: (.*)$/s.exec(problem) ?? [];
+    throw new FieldProblem([...path, name, ...[place, member].filter(isText)], text);
   }
 }
 

@@ -399,3 +399,26 @@ test('a configuration without servers is accepted', () => {
     inputs: [],
   });
 });
+
+test('approve of an entry is an option of its mount, and a wrong one turns the server off with the line of the entry', () => {
+  const approve = [
+    'delete_*',
+    { destructive: true },
+    { tools: ['*_refund'], by: { scope: 'ops' }, quorum: 2, expires: '1h' },
+  ];
+  assert.equal(read({ a: { command: 'x', troupe: { approve } } }).servers[0]?.options, { approve });
+  assert.equal(problems({ a: { command: 'x', troupe: { approve: ['ok', { tools: ['*_refund'], quorom: 2 }] } } }), [
+    '12 off mcpServers.a.troupe.approve.1.quorom: no such option; there are tools, destructive, when, expires, by, quorum, self, title, message, show, preview, remember, recheck',
+  ]);
+  assert.equal(problems({ a: { command: 'x', troupe: { approve: [{ destructive: false }] } } }), [
+    '8 off mcpServers.a.troupe.approve.0.destructive: expected true, got boolean false',
+  ]);
+});
+
+test('another condition of approve is another digest, so that an edit changes the mount', () => {
+  const digestOf = (min: number) =>
+    read({ a: { command: 'x', troupe: { approve: [{ tools: ['*'], when: { amount: { min } } }] } } }).servers[0]
+      ?.digests;
+  assert.is.not(digestOf(1)?.options, digestOf(2)?.options);
+  assert.is(digestOf(1)?.target, digestOf(2)?.target);
+});

@@ -124,6 +124,8 @@ export interface Guarded {
 export interface ElementAccess {
   readonly scopes: readonly string[];
   readonly allow: AuthorizationRule | undefined;
+  /** Further rules, which hide it from no caller: lists do not ask them. */
+  readonly rules?: readonly NamedRule[] | undefined;
   readonly machine?: GuardedElement['machine'];
   /** True if the element does not exist for the caller of a request. Asked before any rule. */
   hiddenFrom?(request: RequestView): boolean;

@@ -109,7 +109,8 @@ export function elements<Definition, D, I>(options: ElementsOptions<Definition, 
     } = options.compile(definition);
     const ref = options.nextRef();
     options.offered(implementation, { listed, opens });
-    if (access && (access.allow || access.hiddenFrom || access.demands || access.scopes.length > 0)) options.guarded();
+    if (access && (access.allow || access.rules || access.hiddenFrom || access.demands || access.scopes.length > 0))
+      options.guarded();
     for (const executor of executors) executor.send({ type: 'attach', ref, implementation });
     written.set(ref, definition);
     return {

@@ -17,6 +17,8 @@ const MAX_DESCRIPTION = 500;
 /** The parts of a call that a person must see. */
 export interface ShownCall {
   readonly server: string;
+  /** The server behind this one that offers the tool, and its name there; undefined for a tool of this server. */
+  readonly upstream: { readonly mount: string; readonly tool: string } | undefined;
   readonly tool: Tool;
   readonly title: string;
   readonly messages: readonly string[];
@@ -34,13 +36,19 @@ export interface ShownCall {
 
 /** Everything that a person must see before they decide, as plain text. */
 export function textOfCall(call: ShownCall): string {
-  const { tool, preview, changed } = call;
+  const { tool, upstream, preview, changed } = call;
+  const says = upstream ? `The server "${visibleLine(upstream.mount)}" says of` : undefined;
+  const behind = upstream
+    ? `, which is "${visibleLine(upstream.tool)}" of the server "${visibleLine(upstream.mount)}" behind it`
+    : '';
+  // The title of a tool of this server is shown above.
+  const words = [upstream && tool.title, tool.description].filter((each) => each !== undefined).join(': ');
   const lines = [
     visibleLine(call.title),
     ...call.messages.map((message) => visibleText(message)),
     '',
-    `${visibleLine(call.principal)} calls the tool ${visibleLine(tool.name)} of ${visibleLine(call.server)}.`,
-    `Effects: ${effectsOf(tool)}.`,
+    `${visibleLine(call.principal)} calls the tool ${visibleLine(tool.name)} of ${visibleLine(call.server)}${behind}.`,
+    `${says ? `${says} its effects` : 'Effects'}: ${effectsOf(tool)}.`,
     '',
     'Arguments:',
     visibleJson(inOrder(call.arguments, call.show), 2).trimEnd(),
@@ -53,8 +61,11 @@ export function textOfCall(call: ShownCall): string {
       '',
       `Since an earlier approval the definition of the tool has changed: ${changed.map(visibleLine).join(', ')}.`,
     );
-  if (tool.description !== undefined)
-    lines.push('', `The tool says of itself: "${visibleLine(shortened(tool.description, MAX_DESCRIPTION))}"`);
+  if (words !== '')
+    lines.push(
+      '',
+      `${says ? `${says} it` : 'The tool says of itself'}: "${visibleLine(shortened(words, MAX_DESCRIPTION))}"`,
+    );
   lines.push('', `Policy: ${call.policies.map(visibleLine).join(', ')}. Until ${isoOf(call.until)}.`);
   return lines.join('\n');
 }

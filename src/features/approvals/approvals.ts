@@ -64,6 +64,8 @@ declare module '../../core/execution/execution.ts' {
   interface ToolImplementation {
     /** Undefined for a tool that does not ask for approvals itself. */
     readonly approve?: ApprovalPolicy | true | undefined;
+    /** The server behind this one that offers the tool, and its name there. */
+    readonly upstream?: { readonly mount: string; readonly tool: string } | undefined;
     /** A digest of what is behind the tool beside its definition, such as the address of a request: an approval is void when it changes. */
     readonly behind?: string | undefined;
   }

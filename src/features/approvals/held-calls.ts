@@ -264,9 +264,12 @@ export class HeldCalls {
           `The call of "${call.tool.name}" was not carried out: it needs an approval with a preview, and there is no preview: ${preview.failed}.`,
         ),
       };
-    const title = terms.title ?? call.tool.title ?? call.tool.annotations?.title ?? call.tool.name;
+    const { upstream } = call.implementation;
+    const { name, title: given = call.tool.annotations?.title } = call.tool;
+    // The title of an upstream is its own words, which may say another thing than what the tool does.
+    const title = terms.title ?? (upstream ? name : (given ?? name));
     const text = textOfCall({
-      ...{ server: core.info.name, tool: call.tool, title, principal, until, preview },
+      ...{ server: core.info.name, upstream, tool: call.tool, title, principal, until, preview },
       messages: terms.messages,
       policies: terms.policies,
       arguments: this.#redacted(call),

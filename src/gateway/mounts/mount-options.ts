@@ -6,6 +6,7 @@ import * as option from '../../core/protocol/option-rows.ts';
 import { DefinitionError } from '../../core/registry/definition-checks.ts';
 import { type CallLimits, problemOfLimits } from '../../features/guard/limits/call-limits.ts';
 import type { DirectTarget } from './direct-target.ts';
+import { type MountApproval, problemOfApprovals } from './mount-approvals.ts';
 import type { NameOptions } from './names.ts';
 import type { UpstreamAuth } from './upstream-grants.ts';
 
@@ -19,6 +20,11 @@ export interface MountOptions extends NameOptions, Guarded {
    * the target has headers or an authorization of its own.
    */
   readonly auth?: UpstreamAuth | undefined;
+  /**
+   * The calls that people must approve before they run (docs/approvals.md): patterns of the upstream's names, by the caller, or entries
+   * with more. Each entry that is met must be met. Default: none.
+   */
+  readonly approve?: readonly MountApproval[] | undefined;
   /** Limits of each tool of the mount, for each principal. */
   readonly limits?: CallLimits | undefined;
   /**
@@ -38,7 +44,8 @@ export interface MountOptions extends NameOptions, Guarded {
   /** Checks the arguments of calls against the input schema before they are sent. Default false: the upstream checks them. */
   readonly validate?: boolean | undefined;
   /**
-   * Believes `readOnlyHint` and `idempotentHint` of the upstream: such a call may be repeated after a crash. Default false.
+   * Believes `readOnlyHint`, `destructiveHint` and `idempotentHint` of the upstream: a call that repeats nothing may be repeated after a
+   * crash, and `approve: [{ destructive: true }]` leaves it out. Default false.
    */
   readonly trust?: boolean | undefined;
   /**
@@ -152,6 +159,7 @@ const DEFAULTS = {
 export const CONFIGURABLE = {
   ...option.ofDefaults(DEFAULTS),
   timeoutMs: option.duration,
+  approve: problemOfApprovals,
   limits: problemOfLimits,
   share: option.oneOf('owner', 'everyone'),
   pins: option.oneOf('off', 'warn', 'hold'),

@@ -28,9 +28,11 @@ import { accessOf, type Compiled } from '../../core/registry/offers.ts';
 import type { Registration } from '../../core/registry/registration.ts';
 import { compileInput } from '../../core/schema/compile-schema.ts';
 import type { CompiledSchema } from '../../core/schema/schema.ts';
+import { digest } from '../../core/store/seal.ts';
 import { type CompiledLimits, compileLimits } from '../../features/guard/limits/call-limits.ts';
 import { type RelayCall, type RelayOptions, relayCall } from './call-relay.ts';
 import { describeInvisible, visibleDefinition } from './invisible-characters.ts';
+import { MountApprovals } from './mount-approvals.ts';
 import type { MountSettings } from './mount-options.ts';
 import { MountedSkills, type SkillsOfMounts } from './mounted-skills.ts';
 import type { Claimant, ClaimedKind, NameClaims } from './name-claims.ts';
@@ -112,6 +114,7 @@ export class MountedElements implements Claimant {
   #roots = new OwnedRoots();
   /** Compiled once: a listing must not begin the counts of callers again. */
   #limits: CompiledLimits | undefined;
+  #approvals: MountApprovals | undefined;
   /** For the failures of calls, which clients cause. */
   readonly #logFailure: RuntimeLog;
   /** The elements of the catalogue, by their offered names. */
@@ -141,6 +144,7 @@ export class MountedElements implements Claimant {
     this.#space = settings.prefix === false ? false : mount;
     options.claims.add(this);
     this.#limits = compileLimits(settings.limits);
+    this.#approvals = this.#approvalsOf(settings);
     this.#logFailure = throttledLog(options.log, options.clock);
   }
 
@@ -150,6 +154,7 @@ export class MountedElements implements Claimant {
     this.#names = this.#namesOf(settings);
     this.#space = settings.prefix === false ? false : mount;
     if (!isDeepStrictEqual(settings.limits, before.limits)) this.#limits = compileLimits(settings.limits);
+    this.#approvals = this.#approvalsOf(settings);
     this.#options = { ...this.#options, settings };
     this.#roots = new OwnedRoots();
   }
@@ -164,6 +169,10 @@ export class MountedElements implements Claimant {
         ? { ...(prefix !== undefined && { prefix }), ...(rename !== undefined && { rename }) }
         : settings,
     );
+  }
+
+  #approvalsOf({ approve }: MountSettings): MountApprovals | undefined {
+    return approve?.length ? new MountApprovals(this.mount, approve, (tool) => this.#names.offered(tool)) : undefined;
   }
 
   get mount(): string {
@@ -197,7 +206,7 @@ export class MountedElements implements Claimant {
         ),
       ),
     };
-    this.#problems = problems;
+    this.#problems = [...problems, ...(this.#approvals?.problems ?? [])];
     this.#isPublic = catalogue.isPublic;
     this.#skills = catalogue.skills.map((entry) => rewrittenEntry(this.#space, entry));
     this.#templates = catalogue.capabilities.resources === undefined ? [] : this.#templatesOf();
@@ -398,9 +407,17 @@ export class MountedElements implements Claimant {
     return { access: { scopes: [], allow: undefined, ...access, hiddenFrom }, ...(owned && { owned }) };
   }
 
+  /** Adds the rules of `approve`. The annotations of an OpenAPI document are those of its methods. */
+  #approved<A extends { readonly access: ElementAccess | undefined }>(tool: Tool, given: A): A {
+    const { settings, upstream } = this.#options;
+    const rules = this.#approvals?.rulesOf(tool, settings.trust || upstream.current.direct !== undefined) ?? [];
+    return rules.length === 0 ? given : { ...given, access: { scopes: [], allow: undefined, ...given.access, rules } };
+  }
+
   #tool(tool: JsonObject & Tool, { capabilities, requests }: UpstreamCatalogue): MountedTool | undefined {
     const { settings, upstream } = this.#options;
     const { direct } = upstream.current;
+    const request = requests?.[tool.name];
     const name = this.#names.offered(tool.name);
     if (name === undefined) return undefined;
     // `execution` says how the upstream runs a call. This server can wait for a task of it, or offer one.
@@ -410,7 +427,7 @@ export class MountedElements implements Claimant {
     const tasks = tasksOf(tool, capabilities);
     return {
       key: name,
-      ...this.#accessOf('tool', tool.name),
+      ...this.#approved(tool, this.#accessOf('tool', tool.name)),
       ...(settings.trust || direct ? {} : { untrusted: true }),
       ...(!isFor(tool, 'model') ? { listed: 'views' } : this.#expose === 'search' ? { listed: 'search' } : {}),
       definition: {
@@ -418,21 +435,31 @@ export class MountedElements implements Claimant {
         ...(tasks !== 'never' && { execution: { taskSupport: 'optional' } }),
         ...this.#named(tool, name),
       },
-      implementation: this.#implementation(
-        name,
-        tasks === 'never' ? tasks : 'allowed',
-        (args, ctx) => {
-          const given = isJsonObject(args) ? args : {};
-          if (direct) return direct.call(tool.name, given, requests?.[tool.name], ctx);
-          const params = { name: tool.name, arguments: given };
-          return this.#call(ctx, name, { method: 'tools/call', params, repeatable, tasks, offered: this.#offeredTool });
-        },
-        direct
-          ? direct.inputOf(tool.name)
-          : settings.validate
-            ? compileInput(tool.inputSchema, `tool "${name}": inputSchema`)
-            : UNCHECKED,
-      ),
+      implementation: {
+        ...this.#implementation(
+          name,
+          tasks === 'never' ? tasks : 'allowed',
+          (args, ctx) => {
+            const given = isJsonObject(args) ? args : {};
+            if (direct) return direct.call(tool.name, given, request, ctx);
+            const params = { name: tool.name, arguments: given };
+            return this.#call(ctx, name, {
+              method: 'tools/call',
+              params,
+              repeatable,
+              tasks,
+              offered: this.#offeredTool,
+            });
+          },
+          direct
+            ? direct.inputOf(tool.name)
+            : settings.validate
+              ? compileInput(tool.inputSchema, `tool "${name}": inputSchema`)
+              : UNCHECKED,
+        ),
+        upstream: { mount: this.mount, tool: tool.name },
+        behind: request && digest(request),
+      },
     };
   }
 

@@ -108,6 +108,7 @@ interface SeenLists {
 }
 
 const NO_SCOPES: readonly string[] = [];
+const NO_RULES: readonly NamedRule[] = [];
 /** The name of all elements that do not exist, as in metrics. */
 const UNKNOWN = '_unknown';
 /** A URI that no resource has: the scheme is this server's. */
@@ -487,7 +488,8 @@ export class Admission implements RequestAdmission {
     verdict: RuleVerdict,
   ): Promise<void>[] | undefined {
     const allow = access?.allow;
-    if (this.#rules.length === 0 && !allow) return undefined;
+    const own = access?.rules ?? NO_RULES;
+    if (this.#rules.length === 0 && own.length === 0 && !allow) return undefined;
     const call = ruleCallOf(request, subject);
     const ctx = new RuleContext(request);
     let waiting: Promise<void>[] | undefined;
@@ -506,6 +508,7 @@ export class Admission implements RequestAdmission {
       }
     };
     for (const named of this.#rules) ask(named.rule, named, 'server.authorize');
+    for (const named of own) ask(named.rule, named, 'allow');
     if (allow) ask(allow, { name: allow.name }, 'allow');
     return waiting;
   }
