@@ -22,7 +22,7 @@ export interface MountOptions extends NameOptions, Guarded {
   readonly auth?: UpstreamAuth | undefined;
   /**
    * The calls that people must approve before they run (docs/approvals.md): patterns of the upstream's names, by the caller, or entries
-   * with more. Each entry that is met must be met. Default: none.
+   * with more. A call needs what each entry about it demands. Default: none.
    */
   readonly approve?: readonly MountApproval[] | undefined;
   /** Limits of each tool of the mount, for each principal. */
