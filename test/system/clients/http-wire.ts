@@ -104,9 +104,13 @@ export function everything(env?: Record<string, string>): Promise<Served> {
 }
 
 /** Spawns a server on a free port, and resolves when it has said its URL on stderr. It does not outlive this process. */
-export async function serve(file: string, more: Record<string, string> = {}): Promise<Served> {
+export async function serve(
+  file: string,
+  more: Record<string, string> = {},
+  options: readonly string[] = [],
+): Promise<Served> {
   const { command, args, cwd, env } = server(file, more);
-  const child = spawn(command, [...args, '--port', '0'], {
+  const child = spawn(command, [...args, '--port', '0', ...options], {
     cwd,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,64 @@
+/** A gateway over three servers whose authors know nothing of approvals: the mounts say which of their calls people must approve. */
+import { appendFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createServer, type Server, type Store } from 'troupe';
+import * as z from 'zod';
+import { personOfClient } from './people.ts';
+
+/** A file with a line for each effect. */
+const ledger = process.env.APPROVALS_LEDGER;
+/** Milliseconds before and after each effect. */
+const workMs = Number(process.env.APPROVALS_WORK_MS ?? 0);
+
+async function effect(what: string): Promise<string> {
+  await sleep(workMs);
+  if (ledger !== undefined) appendFileSync(ledger, `${what}\n`);
+  await sleep(workMs);
+  return what;
+}
+
+function files(): Server {
+  const server = createServer({ name: 'files', version: '1.0.0' });
+  server.tool('list_files', { annotations: { readOnlyHint: true } }, () => 'plan.txt, notes.txt');
+  server.tool('delete_file', { description: 'Deletes a file.', input: z.object({ name: z.string() }) }, ({ name }) =>
+    effect(`deleted ${name}`),
+  );
+  return server;
+}
+
+function orders(): Server {
+  const server = createServer({ name: 'orders', version: '1.0.0' });
+  const input = z.object({ order: z.string(), amount: z.number() });
+  server.tool('refund', { description: 'Refunds an order.', input }, ({ order, amount }) =>
+    effect(`refunded ${amount} for ${order}`),
+  );
+  return server;
+}
+
+function mail(): Server {
+  const server = createServer({ name: 'mail', version: '1.0.0' });
+  const input = z.object({ to: z.string() });
+  server.tool('send', { description: 'Sends a message.', input }, ({ to }) => effect(`sent to ${to}`));
+  return server;
+}
+
+/** @param store keeps what waits for people over restarts. Default: memory */
+export async function gateway(store?: Store): Promise<Server> {
+  const server = createServer({
+    name: 'desk',
+    version: '1.0.0',
+    http: { authenticate: ({ header }) => personOfClient(header('authorization')) },
+    ...(store && { store }),
+    audit: { to: (record) => console.error(JSON.stringify(record)) },
+  });
+  const byOps = { by: { scope: 'ops' }, expires: '1h' } as const;
+  // Somebody else deletes.
+  await server.mount('files', files(), { approve: [{ tools: ['delete_*'], ...byOps }] });
+  // Small refunds run at once.
+  await server.mount('orders', orders(), {
+    approve: [{ tools: ['refund'], when: { amount: { min: 100 } }, ...byOps }],
+  });
+  // The caller consents.
+  await server.mount('mail', mail(), { approve: ['send'] });
+  return server;
+}
