@@ -35,7 +35,8 @@ export class Balancer {
   readonly #server: Server;
   readonly #ports: readonly number[];
   readonly #resends: boolean;
-  readonly #agent = new Agent({ keepAlive: true });
+  /** A connection for each request: one that is used again may be closed by its node at that moment, which looks like a killed node. */
+  readonly #agent = new Agent({ keepAlive: false });
   /** Nodes that its health check has taken out. */
   readonly #out = new Set<number>();
   #next = 0;
@@ -50,7 +51,10 @@ export class Balancer {
 
   /** @param ports of the nodes, on 127.0.0.1 */
   static async open(ports: readonly number[], options: BalancerOptions = {}): Promise<Balancer> {
-    const server = createServer().listen(0, '127.0.0.1');
+    const server = createServer();
+    // A client that is late may send a request while the connection closes, which looks like a failed node.
+    server.keepAliveTimeout = 0;
+    server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const address = server.address();
     if (address === null || typeof address === 'string') throw new Error('no port');
