@@ -197,11 +197,13 @@ if (isBuilt)
   test('troupe call plays the caller of a program that it starts', async () => {
     const tree = new Tree({ 'server.mjs': program(TROUPE), '.env': 'LOCAL_B=b' });
     const called = async (...args: string[]): Promise<string> => {
-      const cli = new Cli(['call', 'server.mjs', ...args], { cwd: tree.path, raw: true });
-      await cli.end();
-      return cli.out + cli.err;
+      const { out, err } = await troupe(['call', 'server.mjs', ...args], { cwd: tree.path });
+      return out + err;
     };
     assert.match(await called('who', '--principal', 'ada'), /^ada\n/);
     assert.match(await called('refund', '--principal', 'ada'), 'lack the scope orders:refund');
-    assert.match(await called('env'), /^,b\ntroupe run: read \.env: LOCAL_B\n$/);
+    // The variables of .env and the stderr of the program are those of processes.
+    const cli = new Cli(['call', 'server.mjs', 'env'], { cwd: tree.path, raw: true });
+    await cli.end();
+    assert.match(cli.out + cli.err, /^,b\ntroupe run: read \.env: LOCAL_B\n$/);
   });
