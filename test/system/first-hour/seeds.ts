@@ -47,7 +47,7 @@ export const PROJECT: readonly Step[] = [
   command('npx troupe call server.ts discard_lot lot=leek-24 --answer sure=true', '…Discarded leek-24.…'),
   command('npx troupe call server.ts wish species=leek --data data', '…You wish for leek.…'),
   command('npx troupe call server.ts wish species=kale --data data', '…You wish for leek, kale.…'),
-  command('npx troupe call server.ts --read seeds://lots/kale-22 && echo', '…Curly kale…'),
+  command('npx troupe call server.ts --read seeds://lots/kale-22', '…Curly kale…'),
   command('npx troupe call server.ts --prompt label id=kale-22', '…Write a label…Curly kale of 2022…'),
   command(
     `handle=$(npx troupe call server.ts request_create lot=kale-22 gardener=Ada --answer packets=2 --data data --json | sed -n 's/.*"handle": "\\([^"]*\\)".*/\\1/p' | head -1)\nnpx troupe call server.ts request_approve handle=$handle --data data`,

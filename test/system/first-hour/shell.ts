@@ -42,7 +42,8 @@ export class Shell {
     const from = this.#output.length;
     // Commands read nothing: the shell's own input is the script.
     this.#bash.stdin?.write(`{ set -e\n${block}\nset +e\n} </dev/null\necho "${mark} with $(jobs -r | wc -l) jobs"\n`);
-    const ended = new RegExp(`^${mark} with +(\\d+) jobs\\n`, 'm');
+    // A command may end its output without a line end.
+    const ended = new RegExp(`${mark} with +(\\d+) jobs\\n`);
     const deadline = setTimeout(() => this.#kill(), LIMIT_MS);
     try {
       for (;;) {
