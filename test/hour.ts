@@ -103,10 +103,10 @@ function pictures(hour: FirstHour): HourStep[] {
           await tab.getByText('find_lots').first().waitFor();
           await tab.getByText('How many packets of leek-24?').first().waitFor();
           for (const view of VIEWS) {
-            await tab.getByRole('button', { name: view, exact: true }).click();
+            await tab.getByRole('tab', { name: view, exact: true }).click();
             await tab.screenshot({ path: join(PICTURES, `${size}-${theme}-${view.toLowerCase()}.png`) });
           }
-          await tab.getByRole('button', { name: 'Overview', exact: true }).click();
+          await tab.getByRole('tab', { name: 'Overview', exact: true }).click();
           const wide = Number(await tab.evaluate('document.documentElement.scrollWidth - window.innerWidth'));
           if (wide > 0) throw new Error(`the page is ${wide} pixels wider than the window`);
           if (browsing.complaints.length > 0) throw new Error(browsing.complaints.join('\n'));
