@@ -100,10 +100,12 @@ function pictures(hour: FirstHour): HourStep[] {
         try {
           const tab = await browsing.page({ ...look, theme });
           await tab.goto(address);
-          await tab.getByText('find_lots').first().waitFor();
-          await tab.getByText('How many packets of leek-24?').first().waitFor();
+          // On a phone the tree of actors has the same names, and is not shown.
+          await tab.locator('.calls-table tr', { hasText: 'find_lots' }).first().waitFor();
+          await tab.locator('.waiting-table tr', { hasText: 'How many packets of leek-24?' }).first().waitFor();
           for (const view of VIEWS) {
             await tab.getByRole('tab', { name: view, exact: true }).click();
+            if (view === 'Server') await tab.getByText('germination_report').first().waitFor();
             await tab.screenshot({ path: join(PICTURES, `${size}-${theme}-${view.toLowerCase()}.png`) });
           }
           await tab.getByRole('tab', { name: 'Overview', exact: true }).click();
