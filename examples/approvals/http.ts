@@ -5,13 +5,15 @@
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
 import { parseArgs } from 'node:util';
 import { type Approval, ApprovalError, sqlite } from 'troupe';
+import { startApis } from './apis.ts';
 import { NAMES, personOf, personOfBrowser } from './people.ts';
 import { gateway } from './server.ts';
 
 const MAX_FORM = 10_000;
 
 const { values } = parseArgs({ options: { port: { type: 'string', default: '3000' }, data: { type: 'string' } } });
-const server = await gateway(values.data === undefined ? undefined : sqlite(values.data));
+const apis = await startApis();
+const server = await gateway(apis.url, values.data === undefined ? undefined : sqlite(values.data));
 
 interface Page {
   readonly status: number;
@@ -104,6 +106,7 @@ web.listen(Number(values.port), '127.0.0.1', () => {
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, async () => {
     await server.close(`${signal} came`);
+    apis.close();
     web.close();
     web.closeAllConnections();
   });

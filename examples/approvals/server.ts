@@ -1,21 +1,8 @@
-/** A gateway over three servers whose authors know nothing of approvals: the mounts say which of their calls people must approve. */
-import { appendFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { createServer, type Server, type Store } from 'troupe';
+/** A gateway over three servers and two APIs whose authors know nothing of approvals: the mounts say which of their calls people must approve. */
+import { createServer, openapi, type Server, type Store } from 'troupe';
 import * as z from 'zod';
+import { effect } from './effects.ts';
 import { personOfClient } from './people.ts';
-
-/** A file with a line for each effect. */
-const ledger = process.env.APPROVALS_LEDGER;
-/** Milliseconds before and after each effect. */
-const workMs = Number(process.env.APPROVALS_WORK_MS ?? 0);
-
-async function effect(what: string): Promise<string> {
-  await sleep(workMs);
-  if (ledger !== undefined) appendFileSync(ledger, `${what}\n`);
-  await sleep(workMs);
-  return what;
-}
 
 function files(): Server {
   const server = createServer({ name: 'files', version: '1.0.0' });
@@ -42,8 +29,11 @@ function mail(): Server {
   return server;
 }
 
-/** @param store keeps what waits for people over restarts. Default: memory */
-export async function gateway(store?: Store): Promise<Server> {
+/**
+ * @param apis the address of the APIs
+ * @param store keeps what waits for people over restarts. Default: memory
+ */
+export async function gateway(apis: string, store?: Store): Promise<Server> {
   const server = createServer({
     name: 'desk',
     version: '1.0.0',
@@ -60,5 +50,8 @@ export async function gateway(store?: Store): Promise<Server> {
   });
   // The caller consents.
   await server.mount('mail', mail(), { approve: ['send'] });
+  // The methods of an OpenAPI document say what is destructive.
+  for (const name of ['customers', 'tickets'])
+    await server.mount(name, openapi(`${apis}/${name}.json`), { approve: [{ destructive: true, ...byOps }] });
   return server;
 }

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { JsonObject } from '../../../src/core/protocol/json.ts';
 import type { ToolAnnotations } from '../../../src/core/protocol/types.ts';
 import { readMountOptions } from '../../../src/gateway/mounts/mount-options.ts';
-import { createServer, type Mount, type MountOptions, type Server } from '../../../src/index.ts';
+import { createServer, type Mount, type MountOptions, openapi, type Server } from '../../../src/index.ts';
 import { openInspector } from '../../../src/inspector/inspector.ts';
 import { isJsonArray, isObjectInTest } from '../../../src/testing/test-json.ts';
 import { settled, type TestClient } from '../../../src/testing/testing.ts';
@@ -13,6 +13,7 @@ import { suite } from '../../harness/door.ts';
 import { loggedServer } from '../../harness/memory.ts';
 import { until } from '../../harness/wait.ts';
 import { viewerOf } from '../../inspector/viewing.ts';
+import { apiServer } from '../openapi/api-server.ts';
 
 const test = suite('approve of a mount');
 
@@ -417,4 +418,30 @@ test('a changed option voids open approvals, asks anew, or lets the call run', a
   assert.is(textIn(await call(client, 'shop_delete_order')), 'delete_order ran');
   assert.equal(ran, ['delete_order']);
   await gateway.close();
+});
+
+test('a deletion of an OpenAPI document waits, runs once with the approval, and is void once the document sends it elsewhere', async () => {
+  const api = await apiServer();
+  const { server: gateway } = loggedServer({ name: 'gateway' });
+  const mount = await gateway.mount('pets', openapi(`${api.url}/openapi.json`), {
+    approve: [{ destructive: true, ...BY_OPS }],
+  });
+  await mount.ready();
+  const client = await as(gateway);
+  const remove = (): Promise<JsonObject> => call(client, 'pets_deletePet', { petId: '7' });
+  const deletions = (): readonly string[] => api.requests.filter((request) => request.startsWith('DELETE'));
+  // Its methods are believed.
+  assert.is(await isHeld(client, 'pets_listPets'), false);
+  const id = pendingId(await remove());
+  await gateway.approvals.decide(id, { approver: OPS, decision: 'approve' });
+  assert.is((await remove()).isError === true, false);
+  assert.equal(deletions(), ['DELETE /pets/7']);
+  const second = pendingId(await remove());
+  await gateway.approvals.decide(second, { approver: OPS, decision: 'approve' });
+  api.document = { ...api.document, servers: [{ url: '/v2' }] };
+  await mount.refresh();
+  assert.is.not(pendingId(await remove()), second);
+  assert.equal(deletions(), ['DELETE /pets/7']);
+  await gateway.close();
+  await api.close();
 });

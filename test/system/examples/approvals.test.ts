@@ -110,6 +110,14 @@ test('Ada deletes a file once Olga has approved it on the page, as a client of e
     assert.is(await desk.page('olga', { id: (await desk.waits()) ?? '', decision: 'deny' }), '303');
     assert.match(textOf(await ada.call('orders_refund', { ...refund, amount: 200 })), /it was denied/);
     assert.equal(desk.effects().slice(before), [DELETED, `refunded 20 for ${era}`]);
+    for (const noun of ['customer', 'ticket']) {
+      const remove = (): Promise<string> => ada.call(`${noun}s_delete_${noun}`, { id: era }).then(textOf);
+      assert.match(textOf(await ada.call(`${noun}s_get_${noun}`, { id: era })), /read/);
+      assert.match(await remove(), /needs the approval/);
+      await desk.approve();
+      assert.match(await remove(), new RegExp(`deleted /${noun}s/${era}`));
+    }
+    assert.is(desk.effects().length, before + 4);
     await ada.close();
   }
   await desk.close();
