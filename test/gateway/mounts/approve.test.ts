@@ -402,7 +402,7 @@ test('an approval is void once the upstream has another definition of the tool',
   await gateway.close();
 });
 
-test('a changed option voids open approvals, asks anew, or lets the call run', async () => {
+test('a changed option voids open approvals, asks again, or lets the call run', async () => {
   const { gateway, mount, ran } = await staged(APPROVE);
   const client = await as(gateway);
   const first = pendingId(await call(client, 'shop_delete_order'));
