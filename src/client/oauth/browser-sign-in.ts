@@ -1,7 +1,7 @@
 /** Lets a person sign in: opens the browser, and receives its redirect on a loopback port (RFC 8252 section 7.3). */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type Clock, within } from '../../core/kernel/clock.ts';
-import type { ReturnPage } from '../../core/transports/transport.ts';
+import type { PersonPage } from '../../core/transports/transport.ts';
 import { openInBrowser } from '../browser.ts';
 import { NoSignIn } from './no-sign-in.ts';
 
@@ -46,7 +46,7 @@ const HEADERS = {
 };
 
 /** A page that shows one sentence. */
-export function signInPage(status: number, text: string): ReturnPage {
+export function signInPage(status: number, text: string): PersonPage {
   return { status, headers: HEADERS, text: PAGE(text) };
 }
 
@@ -62,12 +62,12 @@ export interface LoopbackRedirects {
  * @param receive gets the address, and the body of a form
  */
 export function loopbackRedirects(
-  receive: (url: URL, form: string | undefined) => ReturnPage | Promise<ReturnPage>,
+  receive: (url: URL, form: string | undefined) => PersonPage | Promise<PersonPage>,
 ): Promise<LoopbackRedirects> {
   return new Promise((resolve, reject) => {
     let base = 'http://127.0.0.1';
     const server: Server = createServer((request, response) => {
-      const show = ({ status, headers, text }: ReturnPage): void => {
+      const show = ({ status, headers, text }: PersonPage): void => {
         response.writeHead(status, headers).end(text);
       };
       if (!URL.canParse(request.url ?? '/', base)) return show(signInPage(400, 'This is no address.'));

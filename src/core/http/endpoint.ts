@@ -7,7 +7,7 @@ import { ErrorCode, type ErrorCodeValue } from '../protocol/errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import { ANONYMOUS } from '../protocol/principals.ts';
-import { type Readiness, type ReturnAddress, readinessDocument, type TransportHost } from '../transports/transport.ts';
+import { type PageAddress, type Readiness, readinessDocument, type TransportHost } from '../transports/transport.ts';
 import type { EndpointNodes } from './forwarded-request.ts';
 import { HostGuard, type HostRefusal, isLoopback, networkOf } from './host-guard.ts';
 import {
@@ -24,8 +24,8 @@ import type { ResolvedHttpOptions } from './http-options.ts';
 import type { OpenRoutes, RouteAnswers } from './mcp-routes.ts';
 import { HTTP_METHODS, namesStream, SSE_METHODS } from './methods-of-paths.ts';
 import type { ClusteredHost, LinkedExchange } from './other-nodes.ts';
+import { type FoundPage, PersonRoute } from './person-route.ts';
 import { RequestRate } from './request-rate.ts';
-import { SignInRoute } from './sign-in-route.ts';
 
 /** The statuses after which a retry may succeed, and the header that says when, unless a response has its own. */
 const LATER: ReadonlySet<number> = new Set([429, 503]);
@@ -67,7 +67,7 @@ export class Endpoint implements RouteAnswers {
   readonly #exchanges: Quota;
   readonly #rate: RequestRate | undefined;
   readonly #authenticator: HttpAuthenticator | undefined;
-  readonly #signIns: SignInRoute;
+  readonly #people: PersonRoute;
   /** The path at which a GET opens HTTP+SSE whatever its headers are; undefined if it equals the endpoint's path. */
   readonly #ssePath: string | undefined;
   #open: OpenRoutes | undefined;
@@ -91,7 +91,7 @@ export class Endpoint implements RouteAnswers {
     });
     this.#rate = rate && new RequestRate(rate);
     this.#authenticator = auth ?? (authenticate && new FunctionAuthenticator((request) => authenticate(request)));
-    this.#signIns = new SignInRoute({ ...options, authenticates: this.#authenticator !== undefined });
+    this.#people = new PersonRoute({ ...options, authenticates: this.#authenticator !== undefined });
     const beside = options.path.replace(/[^/]*$/, 'sse');
     this.#ssePath = beside === options.path ? undefined : beside;
   }
@@ -156,15 +156,15 @@ export class Endpoint implements RouteAnswers {
     const health = !here && (asked === '/healthz' || asked === '/readyz');
     // A probe that uses the address of a process need not know its names: Kubernetes sends the address of the pod.
     const address = health ? request.localAddress : undefined;
-    const returns = (mounted || !here) && asked === this.#signIns.path;
+    const page = mounted || !here ? this.#people.find(asked, this.#open?.host.pages) : undefined;
     const origin = request.header('origin');
-    const ownForm = returns && this.#signIns.isOwnOrigin(origin);
+    const ownForm = page !== undefined && this.#people.isOwnOrigin(origin);
     const refusal = this.#guard.check(request.header('host'), ownForm ? undefined : origin, address);
     if (refusal) return this.refuse(request, refusal);
     if (health) return this.#health(request, asked);
     const document = this.#authenticator?.documents.get(asked);
     if (document) return this.#document(request, document);
-    if (returns) return this.#returned(request, at === -1 ? '' : url.slice(at + 1));
+    if (page) return this.#page(request, page, at === -1 ? '' : url.slice(at + 1));
     const old = mounted ? asked.endsWith('/sse') : asked === this.#ssePath;
     if (!here && !old)
       return this.refuse(request, {
@@ -223,18 +223,18 @@ export class Endpoint implements RouteAnswers {
   }
 
   /** @param own the address of the endpoint, once it is known */
-  returnAddress(own: string | undefined): ReturnAddress | undefined {
-    return this.#signIns.address(own);
+  pageAddress(path: string, own: string | undefined): PageAddress | undefined {
+    return this.#people.address(path, own);
   }
 
-  /** Serves a browser that returns from a sign-in at an upstream, or that shows a form. */
-  #returned(request: HttpRequest, query: string): void {
+  /** Serves the browser of a person. */
+  #page(request: HttpRequest, page: FoundPage, query: string): void {
     const { method } = request;
     if (method !== 'GET' && method !== 'POST') return this.#wrongMethod(request, 'GET or POST', 'GET, POST');
     const host = this.#open?.host;
     if (!host || this.#closed) return this.refuse(request, CLOSED, ErrorCode.ShuttingDown);
     const show = (form: string | undefined): void =>
-      void this.#signIns.page(described(request, query), host.signIns, host, form).then(({ status, headers, text }) => {
+      void this.#people.page(described(request, query), page, host, form).then(({ status, headers, text }) => {
         if (!request.response.gone) request.response.send(status, headers, text);
       });
     if (method === 'GET') return show(undefined);

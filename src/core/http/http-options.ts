@@ -13,22 +13,22 @@ export interface MetricsAddress {
   readonly host?: string | undefined;
 }
 
-/** The page of an HTTP transport for people who sign in at upstreams. */
+/** The pages of an HTTP transport for people, who sign in at upstreams or decide about approvals. */
 export interface SignInOptions {
   /**
    * The address to which authorization servers redirect browsers: an https URL of this server, or an http URL of a loopback
-   * host. Its path is served besides the endpoint. Default: `/oauth/callback` of this port, on loopback and without
-   * authentication only.
+   * host. Its path is served besides the endpoint, and so are the pages beside it, such as `/approvals` for an address that ends with
+   * `/oauth/callback`. Default: `/oauth/callback` of this port, on loopback and without authentication only.
    */
   readonly url?: string;
   /**
-   * Returns the principal of the person whose browser sends the request, such as the owner of a session cookie; undefined if
-   * that is unknown. The grant is refused unless it is the principal that began the sign-in (MCP 2025-11-25 elicitation,
-   * "Phishing").
+   * Returns the person whose browser sends the request, such as the owner of a session cookie, in the form of `authenticate`;
+   * undefined if that is unknown. A grant is refused unless it is the principal that began the sign-in (MCP 2025-11-25 elicitation,
+   * "Phishing"). The scopes and claims decide about whose calls the person may decide (docs/approvals.md).
    *
-   * @example identify: ({ header }) => sessions.get(cookieOf(header('cookie')))?.principal
+   * @example identify: ({ header }) => sessions.get(cookieOf(header('cookie')))
    */
-  identify?(request: AuthenticationRequest): string | undefined | Promise<string | undefined>;
+  identify?(request: AuthenticationRequest): AuthenticateResult | Promise<AuthenticateResult>;
 }
 
 export interface HttpOptions {
@@ -63,7 +63,7 @@ export interface HttpOptions {
   /** Authenticates requests instead of `authenticate`, such as `oauth()` of `troupe/oauth`. */
   readonly auth?: HttpAuthenticator | undefined;
   /**
-   * Lets people sign in at the upstreams of this server (docs/gateway.md). Default: on loopback without authentication, the
+   * Shows people pages: they sign in at the upstreams of this server (docs/gateway.md), or decide about calls (docs/approvals.md). Default: on loopback without authentication, the
    * person at this machine.
    */
   readonly signIn?: SignInOptions | undefined;

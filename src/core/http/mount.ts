@@ -1,6 +1,6 @@
 /** The HTTP transport without its own server: it serves the requests that another server passes to it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ReturnAddress, Transport, TransportHost } from '../transports/transport.ts';
+import type { PageAddress, Transport, TransportHost } from '../transports/transport.ts';
 import { Endpoint } from './endpoint.ts';
 import { authenticates, type HttpOptions, resolveHttpOptions } from './http-options.ts';
 import { LingeringClose } from './lingering.ts';
@@ -28,8 +28,8 @@ export class MountedTransport implements Transport {
     await this.#endpoint.open(host);
   }
 
-  get returnAddress(): ReturnAddress | undefined {
-    return this.#endpoint.returnAddress(undefined);
+  pageAddress(path: string): PageAddress | undefined {
+    return this.#endpoint.pageAddress(path, undefined);
   }
 
   stopAccepting(): void {

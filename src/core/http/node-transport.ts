@@ -7,7 +7,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ErrorCode } from '../protocol/errors.ts';
-import type { ReturnAddress, Transport, TransportHost } from '../transports/transport.ts';
+import type { PageAddress, Transport, TransportHost } from '../transports/transport.ts';
 import { Endpoint } from './endpoint.ts';
 import { isLoopback } from './host-guard.ts';
 import {
@@ -164,8 +164,8 @@ export class NodeTransport implements RelocatableTransport, ConnectionReceiver {
     this.#source = source;
   }
 
-  get returnAddress(): ReturnAddress | undefined {
-    return this.#url === undefined ? undefined : this.#endpoint?.returnAddress(this.clientUrl);
+  pageAddress(path: string): PageAddress | undefined {
+    return this.#url === undefined ? undefined : this.#endpoint?.pageAddress(path, this.clientUrl);
   }
 
   get url(): string {

@@ -26,7 +26,7 @@ import type { CommitRiders } from '../store/commit-rider.ts';
 import type { StateKeys } from '../store/state-keys.ts';
 import type { Store } from '../store/store.ts';
 import type { Bus } from '../transports/bus.ts';
-import type { Transport, UnreadyReason } from '../transports/transport.ts';
+import type { PersonPages, Transport, UnreadyReason } from '../transports/transport.ts';
 import type { RegisteredCapabilities } from './capabilities.ts';
 import type { Elements } from './elements.ts';
 import type { FeatureMethod } from './feature-method.ts';
@@ -106,6 +106,8 @@ export interface FeatureParts<Service = unknown> {
   started?(): void;
   /** The reason for which the server is not ready; undefined if there is none. */
   unready?(): UnreadyReason | undefined;
+  /** Its pages for the browsers of people. */
+  readonly pages?: PersonPages;
   /** The parts that it adds to the host of transports. */
   hosts?(): object;
   /** Facts about the server for the inspector. */

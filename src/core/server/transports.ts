@@ -135,6 +135,7 @@ export class OpenTransports {
       document: (value) => outbound.document(value),
       refusal: (code, message, id) => outbound.refusal({ code, message }, id),
       http: options.http,
+      pages: Object.assign({}, ...features.map(({ pages }) => pages)),
       dormantSessions: sessions && table,
       requestClose: (reason) => {
         launcher()?.closes?.(reason, 'transport');

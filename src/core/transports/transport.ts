@@ -7,6 +7,7 @@ import type { Clock, Pace } from '../kernel/clock.ts';
 import type { LogFields } from '../kernel/operator-log.ts';
 import type { Quota } from '../kernel/quota.ts';
 import type { Metrics } from '../kernel/telemetry/metrics.ts';
+import type { Auth } from '../messages/auth.ts';
 import type { DormantSessions } from '../messages/dormant-sessions.ts';
 import type { ErrorCodeValue } from '../protocol/errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
@@ -29,26 +30,35 @@ export function readinessDocument(host: Pick<TransportHost, 'document'>, { ready
 }
 
 /** A page for the browser of a person. */
-export interface ReturnPage {
+export interface PersonPage {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
 }
 
-/** The sign-ins of people at upstreams, and the forms for their keys, that wait for the browser of the person. */
-export interface SignInReturns {
-  /**
-   * Ends the sign-in to which a redirect belongs, or shows or receives a form.
-   *
-   * @param query of the address that the browser was redirected to
-   * @param person the principal of the person, as the transport knows it; undefined if it does not
-   * @param form the body of a POST
-   */
-  receive(query: string, person: string | undefined, form?: string): Promise<ReturnPage>;
+/** A request of the browser of a person for a page. */
+export interface PageRequest {
+  /** The path behind that of the pages: empty, or with a slash. */
+  readonly rest: string;
+  /** Without its "?". */
+  readonly query: string;
+  /** The person, as the transport knows them; undefined if it does not. */
+  readonly person: Auth | undefined;
+  /** The body of a POST: a form. */
+  readonly form: string | undefined;
 }
 
-/** The address of a transport for browsers that return from a sign-in. */
-export interface ReturnAddress {
+/**
+ * The pages of features for the browsers of people, by path, such as `/oauth/callback`: each answers a request for its path and those
+ * below it. Undefined: there is none now.
+ */
+export type PersonPages = Readonly<Record<string, (request: PageRequest) => Promise<PersonPage | undefined>>>;
+
+/** The path to which authorization servers redirect browsers. An option of a transport may name another one. */
+export const SIGN_IN_PATH = '/oauth/callback';
+
+/** The address of a page at one transport. */
+export interface PageAddress {
   readonly url: string;
   /** True if the transport identifies the person of a browser; false if everyone who reaches it is anonymous. */
   readonly identifies: boolean;
@@ -84,8 +94,8 @@ export interface TransportHost {
   document(value: JsonObject): string;
   /** The readable id of the request in a text, or in its beginning, for the error of a text that is too long. */
   idIn(text: string): RequestId | undefined;
-  /** The sign-ins at upstreams; undefined while no upstream needs one. */
-  readonly signIns?: SignInReturns | undefined;
+  /** The pages for people, of all features. */
+  readonly pages: PersonPages;
   /** The hibernating sessions in the store; undefined without a durable store. */
   readonly dormantSessions?: DormantSessions | undefined;
   /**
@@ -117,8 +127,12 @@ export interface Transport {
    * Known once the transport is open.
    */
   readonly drainDelayMs?: number | undefined;
-  /** The address for browsers that return from a sign-in at an upstream, once the transport is open. */
-  readonly returnAddress?: ReturnAddress | undefined;
+  /**
+   * The address of a page for people, once the transport is open; undefined if it shows none.
+   *
+   * @param path as in {@link PersonPages}
+   */
+  pageAddress?(path: string): PageAddress | undefined;
   /** Starts to accept connections. @throws if it cannot, with a fix */
   open(host: TransportHost): void | Promise<void>;
   /** Accepts no new connections, because the server is closing. Open connections live on until `close`. */

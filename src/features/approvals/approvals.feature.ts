@@ -11,7 +11,7 @@ import { readApproval } from './approval-policy.ts';
 import type { StoredApproval } from './approval-record.ts';
 import { ApprovalTable } from './approval-table.ts';
 import type { ApprovalListener, Approvals } from './approvals.ts';
-import { APPROVE, OPTIONS } from './approvals-options.ts';
+import { APPROVALS_PATH, APPROVE, OPTIONS } from './approvals-options.ts';
 import { HeldCalls, wasHeld } from './held-calls.ts';
 
 /** The service for other parts of a server: `server.approvals`, and places to listen and to tell models. */
@@ -79,17 +79,27 @@ export const approvals: Feature<ApprovalService> = {
     elements.offeredTool.push(({ approve }) => {
       if (approve !== undefined) begin();
     });
+    const service: ApprovalService = {
+      list: (query) => table.value.list(query),
+      get: (id) => table.value.get(id),
+      decide: (id, decision) => table.value.decide(id, decision),
+      mayDecide: (id, approver) => table.value.mayDecide(id, approver),
+      revoke: (id, by) => table.value.revoke(id, by),
+      grants: (query) => table.value.grants(query),
+      listen: (listener) => table.value.listen(listener),
+      tells: (way) => void ways.push(way),
+    };
+    const pages = new Lazy(async () => {
+      const { ApprovalPages } = await import('./approval-pages.ts');
+      return new ApprovalPages(service, core.keys);
+    });
+    service.tells(({ id }) => {
+      const [address] = core.transports.flatMap((transport) => transport.pageAddress?.(APPROVALS_PATH) ?? []);
+      return address?.identifies ? `Whoever may approve it decides at ${address.url}/${id}` : undefined;
+    });
     return {
-      service: {
-        list: (query) => table.value.list(query),
-        get: (id) => table.value.get(id),
-        decide: (id, decision) => table.value.decide(id, decision),
-        mayDecide: (id, approver) => table.value.mayDecide(id, approver),
-        revoke: (id, by) => table.value.revoke(id, by),
-        grants: (query) => table.value.grants(query),
-        listen: (listener) => table.value.listen(listener),
-        tells: (way) => void ways.push(way),
-      },
+      service,
+      pages: { [APPROVALS_PATH]: async (request) => (await pages.value).page(request) },
       async restore() {
         // Calls of other processes may wait for approvals, although no rule of this one demands any.
         if (!store.durable) return;

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/kernel/clock.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import type { StateKeys } from '../../core/store/state-keys.ts';
 import type { Vault } from '../../core/store/vault.ts';
-import type { ReturnPage } from '../../core/transports/transport.ts';
+import type { PersonPage } from '../../core/transports/transport.ts';
 import { isHeaderValue } from '../../features/oauth/issuers/header-text.ts';
 
 /** A key that a call needs. */
@@ -72,7 +72,7 @@ export class KeyPages {
    * @param form the body of a POST
    * @returns undefined for the address of another page
    */
-  async page(url: URL, person: string | undefined, form: string | undefined): Promise<ReturnPage | undefined> {
+  async page(url: URL, person: string | undefined, form: string | undefined): Promise<PersonPage | undefined> {
     const sealed = url.searchParams.get(PARAMETER);
     if (sealed === null) return undefined;
     const { keys, clock } = this.#options;
@@ -120,7 +120,7 @@ function secretIn(fields: URLSearchParams, kind: NeededKey['kind']): string | un
   return key !== '' && key.length <= MAX_KEY_LENGTH && isHeaderValue(key) ? key : undefined;
 }
 
-function formPage(status: number, { mount, scheme, api, kind }: KeyState, mark: string, problem = ''): ReturnPage {
+function formPage(status: number, { mount, scheme, api, kind }: KeyState, mark: string, problem = ''): PersonPage {
   const input = (name: string, label: string, type: string): string =>
     `<p><label>${label}<br><input name="${name}" type="${type}" autocomplete="off" spellcheck="false" required style="width:100%;font:inherit;padding:.4em"></label></p>`;
   const text =

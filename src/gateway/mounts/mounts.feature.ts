@@ -1,9 +1,11 @@
 /** Mounts: other servers as parts of this one. */
+
 import { Lazy } from '../../core/kernel/lazy.ts';
 import type { Operation } from '../../core/protocol/operations.ts';
 import { visibleTo } from '../../core/protocol/views.ts';
 import type { Elements } from '../../core/server/elements.ts';
 import type { Feature } from '../../core/server/feature.ts';
+import { SIGN_IN_PATH } from '../../core/transports/transport.ts';
 import { authorization } from '../../features/guard/authorization/authorization.feature.ts';
 import { skills } from '../../features/skills/skills.feature.ts';
 import { FIND_TOOL } from './define-mount.ts';
@@ -22,7 +24,7 @@ export const mounts: Feature<OfferedMounts> = {
           isServable: (operation) => isServable(operation, elements.catalogues),
           host: () => ({
             ...{ system, name: options.name, version: options.version, capabilities, gatherMs: limits.gatherMs, keys },
-            returnAddresses: () => core.transports.flatMap(({ returnAddress }) => returnAddress ?? []),
+            returnAddresses: () => core.transports.flatMap((transport) => transport.pageAddress?.(SIGN_IN_PATH) ?? []),
             store: () => core.storage.open().then(() => core.store),
             search: {
               seeTools: (request) => core.service(authorization).seeTools(request),
@@ -58,11 +60,7 @@ export const mounts: Feature<OfferedMounts> = {
       },
       ready: () => offered.created?.ready() ?? Promise.resolve(),
       unready: () => (offered.created?.missing ? 'no catalogue' : undefined),
-      hosts: () => ({
-        get signIns() {
-          return offered.created?.signIns;
-        },
-      }),
+      pages: { [SIGN_IN_PATH]: async (request) => offered.created?.signIns?.page(request) },
       stop: () => offered.created?.close(),
     };
   },

@@ -11,7 +11,7 @@ import { isObject, messageOf } from '../../core/protocol/json.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 import type { StateKeys } from '../../core/store/state-keys.ts';
 import type { Store } from '../../core/store/store.ts';
-import type { ReturnAddress } from '../../core/transports/transport.ts';
+import type { PageAddress } from '../../core/transports/transport.ts';
 import { upstreamOwner } from './call-relay.ts';
 import { isDirect } from './direct-target.ts';
 import { type MountMail, type MountServer, spawnMount } from './mount.actor.ts';
@@ -54,7 +54,7 @@ export interface MountHost extends MountServer {
   /** The keys that seal the states of sign-ins. */
   readonly keys: StateKeys;
   /** The addresses of open transports for browsers. */
-  returnAddresses(): readonly ReturnAddress[];
+  returnAddresses(): readonly PageAddress[];
 }
 
 /** A mount as its server sees it. */

@@ -12,13 +12,14 @@ import type { Context } from '../../core/execution/context.ts';
 import { CannotAsk } from '../../core/execution/input-errors.ts';
 import { prolong } from '../../core/execution/request-context.ts';
 import { type Clock, pause } from '../../core/kernel/clock.ts';
+import { authOf } from '../../core/messages/auth.ts';
 import { ToolError } from '../../core/protocol/errors.ts';
 import { isObject, type JsonObject, messageOf } from '../../core/protocol/json.ts';
 import { ANONYMOUS, LOCAL } from '../../core/protocol/principals.ts';
 import { digest } from '../../core/store/seal.ts';
 import type { StateKeys } from '../../core/store/state-keys.ts';
 import type { Vault } from '../../core/store/vault.ts';
-import type { ReturnAddress, ReturnPage, SignInReturns } from '../../core/transports/transport.ts';
+import type { PageAddress, PageRequest, PersonPage } from '../../core/transports/transport.ts';
 import { checkpointsOf } from '../../features/asking/asking-context.ts';
 import { KeyPages, type NeededKey, purposeOf } from './key-page.ts';
 import { SignInNeeded, type UpstreamAuth, UpstreamGrants } from './upstream-grants.ts';
@@ -54,7 +55,7 @@ interface SignInsOptions {
   readonly clock: Clock;
   log(level: 'info' | 'warning', message: string): void;
   /** The addresses of open transports for browsers. */
-  addresses(): readonly ReturnAddress[];
+  addresses(): readonly PageAddress[];
 }
 
 /** Maximum number of sign-ins of one call: the first, and steps up to more rights (2025-11-25 authorization, "Step-Up Authorization Flow"). */
@@ -106,7 +107,7 @@ interface State {
   readonly principal: string;
 }
 
-export class SignIns implements SignInReturns {
+export class SignIns {
   readonly #options: SignInsOptions;
   /** By mount; a mount whose target was replaced has several for a while. */
   readonly #upstreams = new Map<string, Set<UpstreamGrants>>();
@@ -229,7 +230,9 @@ export class SignIns implements SignInReturns {
     }
   }
 
-  async receive(query: string, person: string | undefined, form?: string): Promise<ReturnPage> {
+  /** Ends the sign-in to which a redirect belongs, or shows or receives a form. */
+  async page({ query, person: known, form }: Omit<PageRequest, 'rest'>): Promise<PersonPage> {
+    const person = known?.principal;
     const { keys, log } = this.#options;
     const url = new URL(`http://127.0.0.1/?${query}`);
     const page = await this.#keyPages.page(url, person, form);
@@ -367,7 +370,9 @@ export class SignIns implements SignInReturns {
    */
   async #address(mount: string, principal: string, what: string): Promise<string> {
     if (principal === LOCAL) {
-      this.#loopback ??= loopbackRedirects((url, form) => this.receive(url.search.slice(1), LOCAL, form));
+      this.#loopback ??= loopbackRedirects((url, form) =>
+        this.page({ query: url.search.slice(1), person: authOf(LOCAL), form }),
+      );
       return (await this.#loopback).redirectUrl;
     }
     const identifies = principal !== ANONYMOUS;

@@ -42,6 +42,7 @@ export class RecordingHost implements TransportHost {
   readonly metrics = new Metrics();
   readonly clock = new HandClock();
   readonly pace = this.clock;
+  readonly pages = {};
   readonly maxMessageBytes: number;
   readonly heard: string[] = [];
   repeatable: readonly string[] = [];
