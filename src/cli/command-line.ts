@@ -22,6 +22,7 @@ const commands: Readonly<Record<string, () => Promise<{ readonly main: Main }>>>
   types: () => import('./commands/types.ts'),
   inspect: () => import('./commands/inspect.ts'),
   open: () => import('./commands/open.ts'),
+  approvals: () => import('./commands/approvals.ts'),
   audit: () => import('./commands/audit.ts'),
   login: () => import('./commands/login.ts'),
   logout: () => import('./commands/logout.ts'),

@@ -83,6 +83,8 @@ export const USAGE = `Usage: troupe <command>
       the server offers as JSON
   troupe open RECORDING
       show a recording (of --record) in the inspector, without a server
+  troupe approvals [approve ID|deny ID|revoke ID]
+      list the calls that wait for people, and decide about them
   troupe audit FILE
       print the records of an audit log: who called what, and what was denied
   troupe login URL

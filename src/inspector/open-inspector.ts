@@ -108,7 +108,8 @@ export async function openInspector(server: Server, options: InspectorOptions = 
   } = options;
   option.check('openInspector: ', options, ROWS);
   const controller: ControllerOf | undefined = control
-    ? (redactor, end) => new Controller({ inside, reach: inside, redactor, version: packageVersion(), end })
+    ? (redactor, end) =>
+        new Controller({ inside, reach: inside, redactor, version: packageVersion(), approvals: server.approvals, end })
     : undefined;
   const settings = { port, token, maxViewers, history, redact: options.redact ?? {}, connect };
   const program = { ...inside, info: server.info };

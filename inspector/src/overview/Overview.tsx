@@ -14,6 +14,8 @@ import './overview.css';
 /** Interval of the requests for missing deadlines, in milliseconds. */
 const REFRESH_MS = 1_000;
 
+const Approvals = later('The list of approvals', async () => (await import('./Approvals.tsx')).Approvals);
+
 const Calls = later('The list of calls', async () => (await import('./Calls.tsx')).Calls);
 
 /** Most servers share their store with no other. */
@@ -70,7 +72,12 @@ export function Overview() {
       {lonely && !help ? (
         <p class="overview-none">No client is connected. The calls of clients will appear here.</p>
       ) : null}
-      {data.hello?.control === true && connection.value.state === 'live' ? <OwnQuestions /> : null}
+      {data.hello?.control === true && connection.value.state === 'live' ? (
+        <>
+          {data.hello.remote ? null : <Approvals />}
+          <OwnQuestions />
+        </>
+      ) : null}
       <Calls />
       <section aria-labelledby="overview-waiting">
         <header class="overview-head">

@@ -1,12 +1,11 @@
 /** `troupe top [URL|PID]`: shows the activity of an inspected server in a terminal. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../core/protocol/json.ts';
-import { visibleLine } from '../../core/protocol/visible-text.ts';
 import { hibernatingOf, hibernatingSessionsOf, LIVE, Model } from '../../inspector/model/index.ts';
-import type { CommandIo, Environment, ExitCode } from '../command-io.ts';
+import type { CommandIo, ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
-import { registeredInspectors } from '../serving/inspector-registry.ts';
-import { FrameStream, Rejected } from '../top/frame-stream.ts';
+import { findInspector, Rejected } from '../serving/inspector-requests.ts';
+import { FrameStream } from '../top/frame-stream.ts';
 import { type Key, Terminal } from '../top/terminal.ts';
 import { actorsShown, type Line, SORTS, type Sort, topView } from '../top/top-view.ts';
 import { print, say, UsageError } from '../usage.ts';
@@ -48,7 +47,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   if (positionals.length > 1)
     throw new UsageError(`troupe top: expected one URL or PID, got ${positionals.length}: ${positionals.join(' ')}`);
   try {
-    const url = find(positionals[0], io.env);
+    const url = findInspector('top', positionals[0], io.env);
     if (values.once !== undefined || !io.stdout.isTTY) return print(io, await once(url));
     await watch(url);
     return undefined;
@@ -57,32 +56,6 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
     say(`troupe top: ${messageOf(error)}`);
     return 1;
   }
-}
-
-/** @throws {UsageError} if the argument is not an inspector's URL; {Error} if no inspector or several are open */
-function find(argument: string | undefined, env: Environment): URL {
-  if (argument !== undefined && !/^\d+$/.test(argument)) return readUrl(argument);
-  const all = registeredInspectors(env).filter(({ pid }) => argument === undefined || pid === Number(argument));
-  const [only, ...more] = all;
-  const where = argument === undefined ? '' : ` in process ${argument}`;
-  if (!only)
-    throw new Error(`no inspected server is running${where}: start one with troupe dev FILE, or with --inspect`);
-  if (more.length === 0) return readUrl(only.url);
-  const list = all.map(
-    ({ pid, server, target }) => `  ${String(pid).padStart(8)}  ${visibleLine(server)}  ${visibleLine(target)}`,
-  );
-  throw new Error(
-    `${all.length} inspected servers are running: choose one by its PID, such as troupe top ${only.pid}\n${list.join('\n')}`,
-  );
-}
-
-/** Accepts only loopback URLs: the token must not be sent to another host. */
-function readUrl(argument: string): URL {
-  const url = URL.canParse(argument) ? new URL(argument) : undefined;
-  if (url?.protocol === 'http:' && url.hostname === '127.0.0.1' && url.hash.length > 1) return url;
-  throw new UsageError(
-    `troupe top: expected the URL of an inspector with its token, such as http://127.0.0.1:41873/#pZ8…, got ${visibleLine(argument)}`,
-  );
 }
 
 /** The model of one inspected server, and the stream that feeds it. */

@@ -1,26 +1,15 @@
 /** The client of an inspector for `troupe top`: receives frames and reconnects after a lost connection. */
 import { randomUUID } from 'node:crypto';
-import { type IncomingMessage, request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { delayAfter } from '../../core/kernel/back-off.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
-import { visibleLine } from '../../core/protocol/visible-text.ts';
 import type { ActorView, Frame } from '../../inspector/frames.ts';
+import { askInspector, MAX_LENGTH, Rejected, readJson } from '../serving/inspector-requests.ts';
 
 /** The first and the maximum delay between attempts to connect, in milliseconds. */
 const BACK_OFF = { fromMs: 250, toMs: 2_000 };
-/** The maximum length of a frame or response, in characters. */
-const MAX_LENGTH = 16 * 1024 * 1024;
-/** The time limit for the head of a response, in milliseconds. */
-const ANSWER_MS = 5_000;
-/** The maximum length of a rejection's reason, in characters. */
-const MAX_WHY = 500;
 const FRAMES: ReadonlySet<string> = new Set<Frame['type']>(['hello', 'chart', 'records', 'gap', 'look', 'bye']);
-
-/** The inspector rejects the request, and a retry does not help. */
-export class Rejected extends Error {
-  override readonly name = 'Rejected';
-}
 
 interface FrameStreamOptions {
   /** The inspector's URL, with the token after the `#`. */
@@ -99,31 +88,8 @@ export class FrameStream {
     this.#ended.abort();
   }
 
-  /** Sends a request. @param body JSON for a POST; undefined for a GET */
-  async #ask(path: string, body?: string): Promise<IncomingMessage> {
-    const { hostname, port, hash, origin } = this.#options.url;
-    const headers = {
-      Authorization: `Bearer ${hash.slice(1)}`,
-      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-    };
-    const method = body === undefined ? 'GET' : 'POST';
-    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      const asked = request({ hostname, port, path, method, headers, signal: this.#ended.signal }, resolve);
-      // The timeout covers only the head of the response: an open stream may be silent for long.
-      asked.setTimeout(ANSWER_MS, () => asked.destroy(new Error(`no response within ${ANSWER_MS} ms`)));
-      asked.once('response', () => asked.setTimeout(0));
-      asked.on('error', reject);
-      asked.end(body);
-    });
-    answer.setEncoding('utf8');
-    const { statusCode = 0 } = answer;
-    if (statusCode < 300) return answer;
-    const problem = await readJson(answer).catch(() => undefined);
-    // Another program may own the port now, so its text is sanitised and truncated.
-    const why = visibleLine(isObject(problem) ? String(problem.error) : `status ${statusCode}`).slice(0, MAX_WHY);
-    // 503 (too many viewers) and 404 (the viewer is not registered yet) are temporary.
-    if (statusCode === 503 || statusCode === 404) throw new Error(why);
-    throw new Rejected(`${origin} rejected the request: ${why}`);
+  #ask(path: string, body?: string): Promise<IncomingMessage> {
+    return askInspector(this.#options.url, path, { body, signal: this.#ended.signal });
   }
 
   #event(event: string): number {
@@ -142,13 +108,4 @@ function isFrame(value: unknown): value is Frame {
 
 function isActorView(value: unknown): value is ActorView {
   return isObject(value) && typeof value.actor === 'string' && Array.isArray(value.waits);
-}
-
-async function readJson(answer: IncomingMessage): Promise<unknown> {
-  let text = '';
-  for await (const chunk of answer) {
-    text += String(chunk);
-    if (text.length > MAX_LENGTH) throw new Error(`a response is longer than ${MAX_LENGTH} characters`);
-  }
-  return JSON.parse(text);
 }

@@ -95,7 +95,7 @@ export const approvals: Feature<ApprovalService> = {
     });
     service.tells(({ id }) => {
       const [address] = core.transports.flatMap((transport) => transport.pageAddress?.(APPROVALS_PATH) ?? []);
-      return address?.identifies ? `Whoever may approve it decides at ${address.url}/${id}` : undefined;
+      return address?.identifies ? `Whoever may approve it decides on the page ${address.url}/${id}.` : undefined;
     });
     return {
       service,

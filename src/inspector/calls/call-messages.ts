@@ -1,5 +1,7 @@
 /** The messages between the page and the calls that it makes. Types only: plain JSON, without Node and without a browser. */
+
 import type { JsonObject } from '../../core/protocol/json.ts';
+import type { Approval, ApprovalGrant } from '../../features/approvals/approvals.ts';
 import type { Plain } from '../frames.ts';
 
 type Texts = { readonly [name: string]: string };
@@ -131,7 +133,22 @@ export interface CallResult {
 }
 
 /** Commands of a viewer to a server whose inspector was opened with control. */
+/** What viewers see of approvals. */
+export interface ApprovalsView {
+  readonly open: readonly Approval[];
+  readonly grants: readonly ApprovalGrant[];
+}
+
+/** A decision about an approval, or the end of an approval or a grant. */
+export type ApprovalControl = {
+  readonly approval: string;
+  /** Who decides, for the audit, and so that one person counts once. */
+  readonly person: string;
+  readonly reason?: string;
+} & ({ readonly action: 'approve'; readonly remember: boolean } | { readonly action: 'deny' | 'revoke' });
+
 export type Control =
+  | ApprovalControl
   | { readonly action: 'send'; readonly actor: string; readonly event: { readonly type: string } }
   | { readonly action: 'call'; readonly tool: string; readonly arguments: JsonObject }
   | { readonly action: 'close'; readonly connection: string }

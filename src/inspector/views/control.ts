@@ -3,14 +3,16 @@
  * consequences; without a listener, the operator's log has it.
  */
 import { isJsonObject, type JsonObject } from '../../core/protocol/json.ts';
+import type { Approvals } from '../../features/approvals/approvals.ts';
 import type { Internals } from '../../features/server/internals.ts';
-import type { CallResult, CallsState } from '../calls/call-messages.ts';
+import type { ApprovalsView, CallResult, CallsState } from '../calls/call-messages.ts';
 import { ServerCalls, type ServerReach } from '../calls/server-calls.ts';
 import { InputError } from '../http/viewer-input.ts';
 import { jsonTextOf } from '../inspector-json.ts';
 import { plainOf } from '../redaction/plain-data.ts';
 import type { Redactor } from '../redaction/redact.ts';
 import { type Command, readCommand } from './read-command.ts';
+import { approvalsView, decideAs } from './viewer-approvals.ts';
 
 /** Maximum number of logged characters of a command. */
 const MAX_LOGGED = 500;
@@ -20,6 +22,8 @@ interface ControllerOptions {
   readonly reach: ServerReach;
   readonly redactor: Redactor;
   readonly version: string;
+  /** Undefined for a client. */
+  readonly approvals?: Approvals | undefined;
   /** Ends a connection. */
   end(connection: string, reason: string): void;
 }
@@ -52,6 +56,12 @@ export class Controller {
   /** The calls of viewers, once they have changed since that version. */
   calls(since: number): Promise<CallsState> {
     return this.#calls.stateAfter(since);
+  }
+
+  /** @throws {InputError} */
+  approvals(): Promise<ApprovalsView> {
+    const { approvals } = this.#options;
+    return approvals ? approvalsView(approvals) : Promise.resolve({ open: [], grants: [] });
   }
 
   /** @throws {InputError} for a call without a result */
@@ -100,6 +110,13 @@ export class Controller {
         return `watches ${command.uri} no more`;
       case 'view':
         return calls.passOn(command.method, command.params, command.caller, record);
+      case 'approve':
+      case 'deny':
+      case 'revoke': {
+        const { approvals } = this.#options;
+        if (!approvals) throw new InputError(404, 'approvals: a client has none');
+        return decideAs(approvals, command);
+      }
       case 'forget':
         calls.forget();
         return 'forgot the ended calls';
@@ -143,6 +160,10 @@ function elementOf(command: Command): string | undefined {
       return `connection ${command.connection}`;
     case 'call':
       return `tool ${command.tool}`;
+    case 'approve':
+    case 'deny':
+    case 'revoke':
+      return `approval ${command.approval}`;
     default:
       return undefined;
   }

@@ -5,6 +5,7 @@ import { isLogLevel, LOG_LEVELS } from '../../core/protocol/types.ts';
 import { parseTemplate } from '../../core/protocol/uri-template.ts';
 import type {
   Answerable,
+  ApprovalControl,
   CallerOptions,
   CallRequest,
   Control,
@@ -20,12 +21,13 @@ export type Command =
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Longest principal. */
+/** Longest principal, and longest reason of a decision. */
 const MAX_PRINCIPAL = 200;
+const MAX_REASON = 500;
 const ANSWERABLE: readonly Answerable[] = ['form', 'url', 'sampling', 'roots'];
 const ACTIONS = [
   ...['send', 'call', 'close', 'start', 'again', 'cancel'],
-  ...['answer', 'complete', 'watch', 'unwatch', 'view', 'forget'],
+  ...['answer', 'complete', 'watch', 'unwatch', 'view', 'approve', 'deny', 'revoke', 'forget'],
 ];
 const VIEW_METHODS: readonly ViewMethod[] = ['tools/list', 'tools/call', 'resources/read', 'resources/list'];
 
@@ -70,11 +72,29 @@ export function readCommand(given: unknown): Command {
       if (method === undefined) throw expected(`method: expected one of ${VIEW_METHODS.join(', ')}`, given.method);
       return { action, method, params: members(given, 'params'), caller: { ...readCaller(given.caller), views: true } };
     }
+    case 'approve':
+      return { action, remember: given.remember === true, ...readDecision(given) };
+    case 'deny':
+    case 'revoke':
+      return { action, ...readDecision(given) };
     case 'forget':
       return { action };
     default:
       throw expected(`action: expected one of ${ACTIONS.join(', ')}`, action);
   }
+}
+
+function readDecision(given: Members): Pick<ApprovalControl, 'approval' | 'person' | 'reason'> {
+  const { reason } = given;
+  const person = text(given, 'person', 'the name of the person who decides').trim();
+  if (person === '' || person.length > MAX_PRINCIPAL)
+    throw expected(`person: expected 1 to ${MAX_PRINCIPAL} characters`, given.person);
+  if (reason !== undefined && (typeof reason !== 'string' || reason.length > MAX_REASON))
+    throw expected(`reason: expected a text of at most ${MAX_REASON} characters`, reason);
+  return {
+    ...{ approval: text(given, 'approval', 'the id of an approval'), person },
+    ...(typeof reason === 'string' && reason !== '' ? { reason } : {}),
+  };
 }
 
 function readRequest(given: unknown): CallRequest {

@@ -1,4 +1,5 @@
 /** Credentials of an API: where they go, which alternative is chosen, the page for a missing key, OAuth, and places that never show them. */
+import { authOf } from '../../../src/core/messages/auth.ts';
 import * as assert from 'uvu/assert';
 import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { INTERNALS } from '../../../src/features/server/internals.ts';
@@ -256,7 +257,7 @@ test('S-113: the page stores nothing for another person, without its mark, after
     const { url } = await asked(desk);
     const { search } = new URL(url);
     const receive = (query: string, person: string | undefined, form?: string) =>
-      desk.signIns.receive(query, person, form);
+      desk.signIns.page({ query, person: person === undefined ? undefined : authOf(person), form });
     const page = await receive(search.slice(1), 'local user');
     const [, mark = ''] = /name="mark" value="([^"]+)"/.exec(page.text) ?? [];
     const form = new URLSearchParams({ mark, secret: KEY }).toString();

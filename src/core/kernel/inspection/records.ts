@@ -20,6 +20,9 @@ export type ControlAction =
   | 'watch'
   | 'unwatch'
   | 'view'
+  | 'approve'
+  | 'deny'
+  | 'revoke'
   | 'forget';
 
 export type { HopEnd } from '../../messages/hop-records.ts';
