@@ -1,6 +1,7 @@
 /** Credentials of an API: where they go, which alternative is chosen, the page for a missing key, OAuth, and places that never show them. */
-import { authOf } from '../../../src/core/messages/auth.ts';
+
 import * as assert from 'uvu/assert';
+import { authOf } from '../../../src/core/messages/auth.ts';
 import { isObject, type JsonObject } from '../../../src/core/protocol/json.ts';
 import { INTERNALS } from '../../../src/features/server/internals.ts';
 import { checkApiAuth } from '../../../src/gateway/openapi/api-auth.ts';
