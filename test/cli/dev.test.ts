@@ -3,6 +3,7 @@
  * JavaScript in this process, over a socket. Processes show stdio, signals, TypeScript and its loader.
  */
 import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
 import * as assert from 'uvu/assert';
 import { TROUPE as SOURCES, Tree } from '../features/discovery/tree.ts';
 import { suite } from '../harness/door.ts';
@@ -545,6 +546,45 @@ server.listen(stdio());`;
     cli.process.kill('SIGINT');
     await cli.exit;
     assert.is(cli.process.signalCode, 'SIGINT');
+  });
+
+  /** Blocks the thread for a time, at next to no cost. */
+  const blocks = (ms: number): string =>
+    `const cell = new Int32Array(new SharedArrayBuffer(4));
+for (let blocked = 0; blocked < ${ms}; blocked += 10) Atomics.wait(cell, 0, 0, 10);`;
+  const exported = 'export default server;';
+  const endless = program(`${blocks(600_000)}\n${exported}`, { extension: 'mjs' });
+  const endlessLine = endless.split('\n').findIndex((each) => each.includes('Atomics.wait')) + 1;
+
+  for (const [command, what, ends, codes] of [
+    ['dev SERVER --no-inspect', 'a save', (_: Cli, tree: Tree) => tree.write(SERVER, endless), [143]],
+    ['dev SERVER --no-inspect', 'the end of stdin', (cli: Cli) => cli.end(), [143]],
+    ['run SERVER', 'the end of stdin', (cli: Cli) => cli.end(), [1]],
+    ['run SERVER --no-supervisor', 'the end of stdin', (cli: Cli) => cli.end(), [143]],
+    ['run SERVER', 'a second signal', (cli: Cli) => [1, 2].map(() => cli.process.kill('SIGTERM')), [1, 143]],
+    ['serve SERVER --http 0', 'a signal', (cli: Cli) => cli.process.kill('SIGTERM'), [143]],
+  ] as const)
+    test(`a module that never ends under troupe ${command} is named with its line, and ${what} ends it`, async () => {
+      const tree = new Tree({ [SERVER]: endless, [WORD]: plainWord('one') });
+      const cli = new Cli(command.replace('SERVER', SERVER).split(' '), { cwd: tree.path });
+      await cli.said('while the program loads');
+      await cli.said(`server.mjs:${endlessLine}:`);
+      if (what === 'a save') await cli.said(`if you save ${tree.path}/server.mjs meanwhile`);
+      ends(cli, tree);
+      const status = await cli.exit;
+      const { signalCode } = cli.process;
+      const code = status ?? 128 + constants.signals[signalCode ?? 'SIGKILL'];
+      assert.ok((codes as readonly number[]).includes(code), `${code}: ${cli.err}`);
+    });
+
+  test('messages that arrive while a module blocks the thread for long are answered in order', async () => {
+    const slow = program(`${blocks(4_000)}\n${exported}`, { extension: 'mjs' });
+    const tree = new Tree({ [SERVER]: slow, [WORD]: plainWord('one') });
+    const cli = new Cli(['run', SERVER, '--no-supervisor'], { cwd: tree.path });
+    await cli.initialize();
+    assert.match(cli.err, /while the program loads/);
+    assert.is(await cli.call('say'), 'one');
+    assert.is(await cli.end(), 0);
   });
 
   test.full('the built command adopts from a program that imports another copy of the package', async () => {

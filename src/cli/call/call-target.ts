@@ -8,6 +8,7 @@ import { isModule, MODULE_KINDS } from '../../features/discovery/module-files.ts
 import type { OpenApiOptions } from '../../gateway/openapi/openapi-settings.ts';
 import { absolutePath, type CommandIo, type Environment } from '../command-io.ts';
 import type { LocalCaller } from '../serving/caller-option.ts';
+import { CALLED } from '../serving/target.ts';
 import { UsageError } from '../usage.ts';
 
 /** Options of a program that the command starts. */
@@ -109,7 +110,7 @@ export function readCallTarget(
   const target = {
     command: process.execPath,
     args: [...process.execArgv, main, 'run', realpathSync(path), '--no-supervisor', ...programArguments(options, io)],
-    env: environment(io.env),
+    env: { ...environment(io.env), [CALLED]: '1' },
   };
   return { target, name: given, url: undefined, patience: FILE_PATIENCE, words };
 }

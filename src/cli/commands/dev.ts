@@ -3,6 +3,7 @@
 import { constants } from 'node:os';
 import { openInBrowser } from '../../client/browser.ts';
 import type { Server } from '../../features/server/server.ts';
+import { relieveStalls } from '../../features/workers/stall-probe.ts';
 import type { CommandIo, ExitCode } from '../command-io.ts';
 import { LOG_HELP, LOG_OPTION } from '../command-log.ts';
 import { chooseLog, readOptions } from '../command-options.ts';
@@ -13,7 +14,7 @@ import { CALLER_HELP, CALLER_OPTIONS, readCaller } from '../serving/caller-optio
 import { ENDPOINTS, Endpoints } from '../serving/endpoints.ts';
 import { ENV_HELP, ENV_OPTION, readEnvBeside } from '../serving/env-file.ts';
 import { INSPECTING, readInspecting } from '../serving/inspecting-options.ts';
-import { watchLoop } from '../serving/loop-watch.ts';
+import { type Endings, watchLoading, watchLoop } from '../serving/loop-watch.ts';
 import { chosenStore } from '../serving/served-store.ts';
 import { STORE_HELP, STORE_OPTIONS } from '../serving/store-option.ts';
 import { passArguments, readTarget } from '../serving/target.ts';
@@ -66,9 +67,6 @@ with { is a message to the server.
 ${TARGETS}
 `;
 
-/** Milliseconds of an endless loop after which Ctrl-C ends the process at once: no other client waits for answers. */
-const RELEASE_MS = 2_000;
-
 /** Runs the command. @throws {UsageError} */
 export async function main(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const terminal = keyTerminal(io);
@@ -86,10 +84,12 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const endpoints = new Endpoints('dev', line, caller);
   const store = await chosenStore('dev', line.values, io);
   io.reserveStdout();
+  // No other client waits for answers.
+  const endings: Endings = { alone: true, input: endpoints.none && !terminal, onSave: parent ? 'restart' : 'end' };
   let page: URL | undefined;
   const keys = terminal && parent && readKeys(terminal, parent, () => page, io);
   const watch = async (server: Server): Promise<void> => {
-    watchLoop(server, undefined, false, RELEASE_MS);
+    watchLoop(server, endings);
     if (coverage !== undefined) await reportCoverage(server);
     if (!inspecting.inspect && inspecting.record === undefined) return;
     const { inspect } = await import('../serving/inspecting.ts');
@@ -105,6 +105,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   };
   // Keys are no messages of a client.
   const local = keys ? { ...caller, input: keys.lines, exit: true, signals: true } : caller;
+  watchLoading(endings);
   await new Reloader(target, endpoints, watch, { store, local }, io).load();
   if (keys) say(`troupe dev: ${KEYS_HELP}`);
   return undefined;
@@ -151,6 +152,12 @@ function readKeys(
     write: (text) => void stderr.write(text),
   });
   process.on('exit', () => keys.end());
+  relieveStalls({
+    // Only then, Ctrl-C is a signal.
+    release: () => keys.end(),
+    hold: () => keys.resume(),
+    restart: () => parent.askRestart(),
+  });
   if (process.platform !== 'win32') process.on('SIGCONT', () => inForeground() && keys.resume());
   return keys;
 }

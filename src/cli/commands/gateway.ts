@@ -206,7 +206,7 @@ async function serve(line: CommandLine, file: string, io: CommandIo): Promise<vo
   }
   warnOfStrangers(values);
   await server.listen(...transports);
-  watchLoop(server, undefined, false);
+  watchLoop(server, { input: endpoints.none });
   if (!endpoints.none) drainOnSignal(io, server, () => gateway.close());
   endpoints.announce(server);
 }

@@ -15,7 +15,7 @@ import { ENDPOINTS, ENDPOINTS_HELP, Endpoints } from '../serving/endpoints.ts';
 import { ENV_HELP, ENV_OPTION, readEnvBeside } from '../serving/env-file.ts';
 import { readHttpAddress } from '../serving/http-address.ts';
 import { INSPECTING, INSPECTING_HELP, type Inspecting, readInspecting } from '../serving/inspecting-options.ts';
-import { watchLoop } from '../serving/loop-watch.ts';
+import { watchLoading, watchLoop } from '../serving/loop-watch.ts';
 import { chosenStore } from '../serving/served-store.ts';
 import { serveTarget } from '../serving/serving.ts';
 import { STORE_HELP, STORE_OPTIONS, storeUrl } from '../serving/store-option.ts';
@@ -89,6 +89,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
     const connect = () => service.connectHelp(server);
     await inspect(server, { ...inspecting, command: 'serve', target: target.path, connect });
   };
+  watchLoading({});
   const service = new Service(line, watch, identity, io);
   passArguments(target, line.rest);
   return serveTarget(target, {
@@ -207,7 +208,7 @@ class Service {
     await this.#watch(server);
     await server.listen(...this.#opened);
     // Without a parent the watchdog only reports: nothing would restart the process.
-    this.#watchdog = watchLoop(server, undefined, member !== undefined);
+    this.#watchdog = watchLoop(server, { supervised: member !== undefined });
     // SIGHUP goes to the parent process, which replaces its nodes.
     void stopped(this.#io, member ? ['SIGTERM', 'SIGINT'] : undefined).then((signal) => this.#end(signal));
     const { drainDelayMs } = this.#endpoints;

@@ -48,6 +48,8 @@ export class Reloader {
   #exports: Exports | undefined;
   /** Settles when the program's transports are open. */
   #opening: Promise<void> | undefined;
+  /** Stops catching the errors of the current load. A load that never ends leaves that to the next one. */
+  #endStray: () => void = () => {};
   #listens: () => void = () => {};
   readonly #views = new ViewBuilds({
     watch: (file) => this.#watch.file(file),
@@ -128,7 +130,9 @@ export class Reloader {
     const listens = new Promise<void>((resolve) => {
       this.#listens = resolve;
     });
+    this.#endStray();
     const stray = catchStrayErrors();
+    this.#endStray = stray.end;
     process.off('exit', this.#onExit).once('exit', this.#onExit);
     try {
       if (this.#target.kind === 'directory') await this.#read([this.#target.path]);

@@ -13,6 +13,9 @@ export interface Target {
   readonly kind: 'file' | 'directory';
 }
 
+/** The variable that tells a program that a command has started it for itself. */
+export const CALLED = 'TROUPE_CALLED';
+
 /** The programs of a directory that a command serves without FILE: the first that exists. */
 const PROGRAMS = ['', 'src/'].flatMap((folder) =>
   ['.ts', '.mts', '.js', '.mjs'].map((extension) => `${folder}server${extension}`),

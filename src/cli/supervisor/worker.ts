@@ -16,13 +16,13 @@ import { type ClusterValues, readCluster } from '../serving/cluster-option.ts';
 import { readEnvBeside } from '../serving/env-file.ts';
 import type { InspectorAddress } from '../serving/inspecting.ts';
 import type { Inspecting } from '../serving/inspecting-options.ts';
-import { hardLimit, loadBlockedCalls, watchLoop } from '../serving/loop-watch.ts';
+import { hardLimit, loadBlockedCalls, watchLoading, watchLoop } from '../serving/loop-watch.ts';
 import { chosenStore } from '../serving/served-store.ts';
 import { servedOn } from '../serving/served-transports.ts';
 import { serveTarget } from '../serving/serving.ts';
 import { drainOnSignal, endDrained } from '../serving/stop-signals.ts';
 import type { StoreOptions } from '../serving/store-option.ts';
-import type { Target } from '../serving/target.ts';
+import { CALLED, type Target } from '../serving/target.ts';
 import { runCommand, say } from '../usage.ts';
 
 /** Maximum time beyond `limits.graceMs` for the server to end after its supervisor has exited, in milliseconds. */
@@ -61,6 +61,8 @@ export async function serveWorker(work: WorkerServer, io: CommandIo): Promise<Ex
   // Child processes must not inherit the variable: this supervisor is not theirs.
   delete process.env.TROUPE_WORKER;
   const supervisor = isWorker ? new SupervisorEnd() : undefined;
+  const called = process.env[CALLED] !== undefined;
+  delete process.env[CALLED];
   const serving = new Map<Server, Promise<void>>();
   const isInspected = inspecting.inspect || inspecting.record !== undefined;
   const watch = async (server: Server): Promise<void> => {
@@ -73,13 +75,14 @@ export async function serveWorker(work: WorkerServer, io: CommandIo): Promise<Ex
   };
   let readsInput = false;
   const blocked = loadBlockedCalls(data);
+  watchLoading({ input: true });
   return serveTarget(target, {
     command: 'run',
     listen(server, transports) {
       const before = serving.get(server);
       if (before) return before;
       const opened = open(server, servedOn(transports, caller), supervisor, watch).then(() => {
-        watchLoop(server, blocked, supervisor !== undefined);
+        watchLoop(server, { record: blocked, supervised: supervisor !== undefined, called, input: readsInput });
         if (metrics && serving.keys().next().value === server) void serveMetrics(server, metrics);
         supervisor?.serves(server, transports);
         if (readsInput) return;

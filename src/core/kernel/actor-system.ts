@@ -50,7 +50,7 @@ export function createActorSystem({ clock, log, causeOf, telemetry }: ActorSyste
   const incident = (where: string, error: unknown, request?: RequestView): string => {
     const id = randomId(INCIDENT_ID_LENGTH);
     const stack = authoredStack(error);
-    const fields = { event: 'incident', incident: id, err: loggedError(error, stack), ...fieldsOf(request) } as const;
+    const fields = { event: 'incident', incident: id, err: loggedError(error), ...fieldsOf(request) } as const;
     log('error', `incident ${id} in ${where}: ${stack}`, fields);
     return id;
   };

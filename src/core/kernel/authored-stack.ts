@@ -21,8 +21,8 @@ const HOMES: readonly string[] = [OWN, new URL('../../src/', OWN).href, new URL(
  * The stack of a thrown value, with the source maps of the author's files applied: those that Node applies, and those
  * beside compiled JavaScript, which Node ignores without `--enable-source-maps`.
  *
- * @returns the message, the author's frames, and one line such as `… 7 frames of troupe, 3 of node`; all frames if none
- *   is the author's. Then the causes in the same form. Never throws
+ * @returns the message, the author's frames, and one line such as `… 7 frames of troupe, 3 of node`, which names the first
+ *   of them if no frame is the author's; all frames if none is of Troupe either. Then the causes in the same form. Never throws
  */
 export function authoredStack(thrown: unknown): string {
   try {
@@ -57,8 +57,8 @@ function folded(stack: string): string {
   // Frames end the text: a line of the message may look like a frame.
   let first = lines.length;
   while (first > 0 && isFrame(lines[first - 1] ?? '')) first -= 1;
-  const { authored, text } = foldedFrames(lines.slice(first));
-  return authored ? [...lines.slice(0, first), text].join('\n') : stack;
+  const { authored, own, text } = foldedFrames(lines.slice(first));
+  return authored || own ? [...lines.slice(0, first), text].join('\n') : stack;
 }
 
 /**
@@ -66,19 +66,28 @@ function folded(stack: string): string {
  *
  * @param frames the lines of a stack, without its message
  * @returns `authored`: one of them is the author's. `own`: one of them is of this package. `text`: the author's frames and
- *   a count of the others, or all frames
+ *   a count of the others; all frames if none is the author's or of this package. `files`: the paths of the author's files
  */
-export function foldedFrames(frames: readonly string[]): { authored: boolean; own: boolean; text: string } {
+export function foldedFrames(frames: readonly string[]): {
+  authored: boolean;
+  own: boolean;
+  text: string;
+  files: readonly string[];
+} {
   const authored: string[] = [];
+  const files = new Set<string>();
   const others = new Map<string, number>();
   for (const line of frames) {
     const frame = mapped(line);
     const owner = ownerOf(frame.place);
-    if (owner === undefined) authored.push(frame.text);
-    else others.set(owner, (others.get(owner) ?? 0) + 1);
+    if (owner === undefined) {
+      authored.push(frame.text);
+      files.add(frame.place.replace(/(?::\d+){1,2}$/, ''));
+    } else others.set(owner, (others.get(owner) ?? 0) + 1);
   }
-  const text = (authored.length === 0 ? frames : [...authored, ...summary(others)]).join('\n');
-  return { authored: authored.length > 0, own: others.has('troupe'), text };
+  const own = others.has('troupe');
+  const counted = authored.length > 0 ? [...authored, ...summary(others)] : own ? inside(frames, others) : frames;
+  return { authored: authored.length > 0, own, text: counted.join('\n'), files: [...files] };
 }
 
 function isFrame(line: string): boolean {
@@ -176,6 +185,12 @@ function summary(others: ReadonlyMap<string, number>): readonly string[] {
       index > 0 ? `${count} of ${owner}` : `${count} ${count === 1 ? 'frame' : 'frames'} of ${owner}`,
     );
   return [`    … ${counts.join(', ')}`];
+}
+
+/** One line for a stack in which no frame is the author's: a count, and the innermost frame for a report. */
+function inside(frames: readonly string[], others: ReadonlyMap<string, number>): readonly string[] {
+  const first = frames.map((line) => mapped(line)).find(({ place }) => ownerOf(place) === 'troupe');
+  return summary(others).map((line) => `${line}; the first of troupe: ${first?.text.trim() ?? ''}`);
 }
 
 /** Troupe's frames come first, those of packages next, those of Node last. */

@@ -116,8 +116,8 @@ function elementOf(operation: RequestView['operation']): string {
 }
 
 /** An error for the log. Never throws. @param stack replaces the error's own */
-export function loggedError(error: unknown, stack = stackOf(error)): LoggedError {
-  return { type: typeOf(error), message: messageOf(error), stack };
+export function loggedError(error: unknown): LoggedError {
+  return { type: typeOf(error), message: messageOf(error), stack: stackOf(error) };
 }
 
 /** The fields of a message about an error. */

@@ -29,16 +29,13 @@ export interface Blocked {
   readonly culprit: Culprit | undefined;
 }
 
-/** The configuration of the watchdog's thread. */
-export interface WatchdogData {
-  /**
-   * A counter that the watched thread increments every `beatMs`, and a flag that is not 0 while a debugger may hold the
-   * thread.
-   */
-  readonly beats: SharedArrayBuffer;
-  readonly beatMs: number;
+/** What happens to a blocked process when its code is saved: it ends, and something may start it again. */
+export type SaveEffect = 'restart' | 'end';
+
+/** What the watchdog's thread does about a stall, and when. A server that begins to listen replaces those of the load. */
+export interface StallPolicy {
   readonly softMs: number;
-  /** Milliseconds after which a stall is reported directly on stderr, whether or not it ends. */
+  /** Milliseconds of a stall after which it is reported directly on stderr, whether or not it ends. */
   readonly aloudMs: number;
   /** Milliseconds after which signals have their usual effect again, see `release` of the stall probe. Default: never. */
   readonly releaseMs: number | undefined;
@@ -46,6 +43,26 @@ export interface WatchdogData {
   readonly hardMs: number | undefined;
   /** File to which the cause is written before the process is killed. */
   readonly record: string | undefined;
+  /**
+   * Milliseconds for which the process may be blocked after the end of stdin, beyond `releaseMs`. Default: for ever, because
+   * stdin is not its input.
+   */
+  readonly inputMs: number | undefined;
+  /** The program is loading: nothing is served yet. */
+  readonly loading: boolean;
+  /** The effect of a save of the author's code that blocks the thread. Default: none. */
+  readonly onSave: SaveEffect | undefined;
+}
+
+/** The configuration of the watchdog's thread. */
+export interface WatchdogData {
+  readonly policy: StallPolicy;
+  /**
+   * A counter that the watched thread increments every `beatMs`, and a flag that is not 0 while a debugger may hold the
+   * thread.
+   */
+  readonly beats: SharedArrayBuffer;
+  readonly beatMs: number;
   /**
    * Crash markers that record what the process is doing. The thread marks in them that the watchdog killed the process.
    */
@@ -61,23 +78,42 @@ export interface NotesOpened {
   readonly marker: MarkerPlace;
 }
 
+/** Message to the thread: another policy applies from now on. */
+export interface PolicyChanged {
+  readonly type: 'policy';
+  readonly policy: StallPolicy;
+}
+
 /** Message to the watched process. It arrives when the event loop is free again. */
 export interface BlockOver {
   readonly type: 'over';
   readonly blocked: Blocked;
+  /** It was a stall of the load, which the thread has reported on stderr. */
+  readonly loading: boolean;
 }
 
-/** Describes a stall for the operator: the blocking element and its stack, in which the author's frames come first. */
-export function describeStall({ blockedMs, culprit }: Blocked): string {
+/**
+ * Describes a stall for the operator: the blocking element and its stack, in which the author's frames come first.
+ *
+ * @param loading the program is loading: nothing is served yet
+ */
+export function describeStall({ blockedMs, culprit }: Blocked, loading = false): string {
   const said = `the event loop has been blocked for ${blockedMs} ms`;
   if (!culprit)
     return `${said} by native code, which cannot be interrupted: a synchronous read, crypto or compression call`;
   const { element, actor, mail } = culprit;
   const { text, isOwn } = readStack(culprit);
-  if (isOwn) return `${said} by troupe itself, outside of any handler\n${text}`;
+  if (loading)
+    return `${said} while the program loads: nothing is served before this code ends, or awaits something\n${text}`;
+  if (isOwn) return `${said} by troupe itself\n${text}`;
   const who = [element, actor && `${actor} (${mail ?? 'no mail'})`].filter((part) => part !== undefined);
   const by = who.length === 0 ? 'code outside of any handler' : who.join(', in the turn of ');
   return `${said} by ${by}: no other request is served meanwhile; add awaits, or run the tool in a thread (cpu)\n${text}`;
+}
+
+/** The files of the author's code that is running, innermost frame first. */
+export function filesOf({ stack }: Culprit): readonly string[] {
+  return foldedFrames(stack.split('\n')).files;
 }
 
 /** True if no code of the author was running. */

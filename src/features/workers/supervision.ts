@@ -12,7 +12,7 @@ import type { Bus } from '../../core/transports/bus.ts';
 import { type Poisoned, poison } from './poison-calls.ts';
 import { installStallProbe } from './stall-probe.ts';
 import type { Supervised } from './supervised.ts';
-import { endsMark, startWatchdog, type Watchdog } from './watchdog.ts';
+import { endsMark, startWatchdog, stopLoadWatch, type Watchdog } from './watchdog.ts';
 import type { WatchdogOption } from './watchdog-option.ts';
 
 /** Another part that quarantines what ended the process, such as events of instances. */
@@ -65,8 +65,8 @@ export class Supervision {
     this.#untell = installStallProbe(tell);
     const { stages, system } = this.#options;
     const { log } = system;
-    if (watchdog !== undefined && watchdog !== false)
-      this.#watchdog = startWatchdog({ ...(watchdog === true ? {} : watchdog), log });
+    if (watchdog === false) stopLoadWatch();
+    else if (watchdog !== undefined) this.#watchdog = startWatchdog({ ...(watchdog === true ? {} : watchdog), log });
     // The watchdog, or the command, has read them.
     if (poison.size > 0) stages.fill('quarantine', this.#admit);
   }

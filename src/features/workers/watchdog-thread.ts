@@ -2,7 +2,7 @@
  * The watchdog's thread: measures how long the watched thread has not responded, asks it what is running, names that on
  * stderr, and kills the process at the hard limit.
  */
-import { closeSync, constants, fsyncSync, openSync, writeSync } from 'node:fs';
+import { closeSync, constants, fsyncSync, openSync, statSync, writeSync } from 'node:fs';
 import { Session } from 'node:inspector';
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../core/kernel/clock.ts';
@@ -15,17 +15,24 @@ import {
   type BlockOver,
   type Culprit,
   describeStall,
+  filesOf,
   type MarkerPlace,
   type NotesOpened,
+  type PolicyChanged,
+  type StallPolicy,
   type WatchdogData,
 } from './blocked.ts';
-import { ASK, RELEASE } from './stall-probe.ts';
+import { ASK, INPUT_ENDED, RELEASE, RESTART } from './stall-probe.ts';
 
 /** A link at the path of the record is not followed. Windows has no such flag. */
 const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_WRONLY } = constants;
 
 /** Milliseconds in which another thread must store the mark of this process before it is killed. */
 const PUBLISH_MS = 2_000;
+/** Milliseconds of a stall between two looks at stdin and at the files of the blocking code. */
+const LINGER_MS = 250;
+/** Milliseconds in which saved code may end by itself. */
+const SAVED_MS = 2_000;
 
 /** A length of a stall at which something happens once, with the code that runs then. */
 interface Threshold {
@@ -40,7 +47,8 @@ class Watch {
   readonly #data: WatchdogData;
   readonly #beats: Int32Array;
   readonly #notes: MarkerPlace[];
-  readonly #thresholds: readonly Threshold[];
+  #policy: StallPolicy;
+  #thresholds: readonly Threshold[];
   #seen: number;
   #blockedMs = 0;
   #looked = systemClock.now();
@@ -50,21 +58,43 @@ class Watch {
   /** The running code by the last answer of the thread. */
   #last: Culprit | undefined;
   #said = false;
+  /** The stall was reported as one of the load. */
+  #saidLoading = false;
+  #released = false;
+  /** Length of the stall at the last look at stdin and the files, and at which stdin was found to have ended. */
+  #lingeredMs = 0;
+  #inputEndedMs: number | undefined;
+  /** Length of the stall when the blocking code was saved. */
+  #savedMs: number | undefined;
+  /** The files of the blocking code, with the times of their last changes. */
+  #files: ReadonlyMap<string, number> | undefined;
 
   constructor(data: WatchdogData) {
     this.#data = data;
     this.#notes = [...data.notes];
-    parentPort?.on('message', ({ marker }: NotesOpened) => void this.#notes.push(marker));
+    this.#policy = data.policy;
+    this.#thresholds = this.#thresholdsOf(data.policy);
+    parentPort?.on('message', (message: NotesOpened | PolicyChanged) => {
+      if (message.type === 'notes') this.#notes.push(message.marker);
+      else this.#change(message.policy);
+    });
     this.#beats = new Int32Array(data.beats);
     this.#seen = this.#beat();
-    const { softMs, aloudMs, releaseMs, hardMs } = data;
+  }
+
+  #change(policy: StallPolicy): void {
+    this.#policy = policy;
+    this.#thresholds = this.#thresholdsOf(policy);
+  }
+
+  #thresholdsOf({ softMs, aloudMs, releaseMs, hardMs }: StallPolicy): readonly Threshold[] {
     const thresholds: readonly (readonly [number | undefined, () => void])[] = [
       [softMs, () => this.#remember()],
       [aloudMs, () => this.#say()],
       [releaseMs, () => this.#release()],
       [hardMs, () => this.#kill()],
     ];
-    this.#thresholds = thresholds.flatMap(([ms, reached]) =>
+    return thresholds.flatMap(([ms, reached]) =>
       ms === undefined ? [] : [{ ms, reached, asked: false, done: false }],
     );
   }
@@ -84,7 +114,10 @@ class Watch {
     if (beat !== this.#seen || Atomics.load(this.#beats, 1) !== 0) this.#stirred(beat);
     // The thread answered and nothing was running: the machine is overloaded, and no code of this process is the cause.
     else if (this.#idle) this.#forget();
-    else for (const threshold of this.#thresholds) this.#check(threshold);
+    else {
+      for (const threshold of this.#thresholds) this.#check(threshold);
+      this.#linger();
+    }
     systemClock.after(beatMs, this.look);
   };
 
@@ -104,7 +137,7 @@ class Watch {
   #stirred(beat: number): void {
     this.#seen = beat;
     if (this.#first || this.#last || this.#said) {
-      const over: BlockOver = { type: 'over', blocked: this.#blocked() };
+      const over: BlockOver = { type: 'over', blocked: this.#blocked(), loading: this.#saidLoading };
       parentPort?.postMessage(over);
     }
     this.#forget();
@@ -113,6 +146,12 @@ class Watch {
   #forget(): void {
     this.#blockedMs = 0;
     this.#said = false;
+    this.#saidLoading = false;
+    this.#released = false;
+    this.#lingeredMs = 0;
+    this.#inputEndedMs = undefined;
+    this.#savedMs = undefined;
+    this.#files = undefined;
     this.#idle = false;
     this.#first = undefined;
     this.#last = undefined;
@@ -161,12 +200,60 @@ class Watch {
 
   #say(): void {
     this.#said = true;
-    aloud(describeStall(this.#blocked()));
+    this.#saidLoading = this.#policy.loading;
+    const { loading, onSave } = this.#policy;
+    const blocked = this.#blocked();
+    aloud(describeStall(blocked, loading));
+    this.#files = onSave && blocked.culprit ? changesOf(filesOf(blocked.culprit)) : undefined;
+    const [file] = this.#files?.keys() ?? [];
+    if (file === undefined) return;
+    const effect =
+      onSave === 'restart' ? 'troupe dev restarts' : 'the process ends, so that its client can start it again';
+    aloud(`if you save ${file} meanwhile, ${effect}`);
+  }
+
+  /** Looks whether something happened that the blocked thread cannot see. */
+  #linger(): void {
+    if (this.#blockedMs - this.#lingeredMs < LINGER_MS) return;
+    this.#lingeredMs = this.#blockedMs;
+    this.#savedMs ??= this.#isSaved() ? this.#blockedMs : undefined;
+    // The code may be about to end.
+    if (this.#savedMs !== undefined && this.#blockedMs - this.#savedMs >= SAVED_MS) return this.#endSaved();
+    const { inputMs } = this.#policy;
+    if (!this.#released || inputMs === undefined) return;
+    if (this.#inputEndedMs === undefined)
+      return this.#evaluate(INPUT_ENDED, (ended) => {
+        if (ended === true) this.#inputEndedMs ??= this.#blockedMs;
+      });
+    if (this.#blockedMs - this.#inputEndedMs >= inputMs)
+      this.#end('stdin has ended, and the event loop is still blocked');
+  }
+
+  #isSaved(): boolean {
+    const files = this.#files;
+    if (!files) return false;
+    const now = changesOf([...files.keys()]);
+    return [...files].some(([file, changed]) => now.get(file) !== changed);
+  }
+
+  /** The process ends: code that is ended alone (`Runtime.terminateExecution`) leaves Node in the middle of a callback. */
+  #endSaved(): void {
+    const ended = 'the code that blocks the event loop was saved';
+    this.#evaluate(RESTART, (restarts) => this.#end(restarts === true ? `${ended}, and troupe dev restarts` : ended));
+  }
+
+  /** Ends the process as SIGTERM does without a listener. */
+  #end(why: string): void {
+    this.#evaluate(RELEASE, () => {
+      aloud(`${why}: the process ends`);
+      process.kill(process.pid, 'SIGTERM');
+    });
   }
 
   /** Gives the signals their usual effect: the blocked thread receives none of them. */
   #release(): void {
     this.#evaluate(RELEASE, (released) => {
+      this.#released = true;
       if (released === true) aloud('Ctrl-C or SIGTERM ends the process at once while the event loop is blocked');
     });
   }
@@ -178,12 +265,12 @@ class Watch {
     for (const marker of this.#notes)
       if (typeof marker === 'string') markEnded(marker);
       else new SharedMark(marker).publish(PUBLISH_MS);
-    aloud('the watchdog kills the process (SIGKILL), so that it is restarted');
+    aloud('the watchdog kills the process (SIGKILL)');
     process.kill(process.pid, 'SIGKILL');
   }
 
   #record(blocked: Blocked): void {
-    const { record } = this.#data;
+    const { record } = this.#policy;
     if (record === undefined) return;
     try {
       const file = openSync(record, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600);
@@ -194,6 +281,16 @@ class Watch {
       aloud(`could not write ${record}: ${String(error)}`);
     }
   }
+}
+
+/** The files that exist, with the times of their last changes. */
+function changesOf(files: readonly string[]): ReadonlyMap<string, number> {
+  return new Map(
+    files.flatMap((file) => {
+      const changed = statSync(file, { throwIfNoEntry: false })?.mtimeMs;
+      return changed === undefined ? [] : [[file, changed] as const];
+    }),
+  );
 }
 
 /** Writes to the file descriptor directly: other ways lead through the blocked thread. */

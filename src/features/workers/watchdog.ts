@@ -16,6 +16,9 @@ import {
   isOwnWork,
   type MarkerPlace,
   type NotesOpened,
+  type PolicyChanged,
+  type SaveEffect,
+  type StallPolicy,
   type WatchdogData,
 } from './blocked.ts';
 import { poison } from './poison-calls.ts';
@@ -26,6 +29,9 @@ interface WatchdogOptions extends WatchdogOption {
   log: RuntimeLog;
   /** Milliseconds of a stall after which a signal ends the process at once, as without a listener. Default: never. */
   readonly releaseMs?: number | undefined;
+  /** Milliseconds beyond `releaseMs` after which a blocked process ends if stdin has ended. Default: never. */
+  readonly inputMs?: number | undefined;
+  readonly onSave?: SaveEffect | undefined;
   /** Called when a stall has ended. */
   over?(blocked: Blocked): void;
 }
@@ -39,7 +45,7 @@ export interface Watchdog {
 
 const SOFT_MS = 200;
 /** Milliseconds after which a stall is reported on stderr. */
-const ALOUD_MS = 2_000;
+export const ALOUD_MS = 2_000;
 const BEAT_MS = 50;
 /** Milliseconds for which further stalls of the same element are counted instead of logged. */
 const QUIET_MS = 10_000;
@@ -47,7 +53,10 @@ const QUIET_MS = 10_000;
 const POLICY = { restarts: 5, windowMs: 60_000, backOff: { fromMs: 100, toMs: 10_000 } };
 
 /** One watchdog for each process, whichever copy of this package starts it. */
-const watched = processWide<{ by: Watchdog | undefined }>('troupe.watchdog', () => ({ by: undefined }));
+const watched = processWide<{ by: Watchdog | undefined; loading: ProcessWatchdog | undefined }>(
+  'troupe.watchdog',
+  () => ({ by: undefined, loading: undefined }),
+);
 
 /** Crash markers that the thread marks before it kills the process. It ignores those that no longer exist. */
 const marks = processWide('troupe.watchdog.markers', () => ({ markers: new Set<MarkerPlace>() }));
@@ -64,7 +73,9 @@ export function startWatchdog(options: WatchdogOptions): Watchdog | undefined {
   if (watched.by) return undefined;
   const { record, log } = options;
   if (record !== undefined) for (const problem of poison.load(record)) log('warning', problem, { event: 'blocked' });
-  const watchdog = new ProcessWatchdog(options);
+  const watchdog = watched.loading ?? new ProcessWatchdog();
+  watched.loading = undefined;
+  watchdog.begin(options, policyOf(options));
   const by: Watchdog = {
     stop() {
       if (watched.by === by) watched.by = undefined;
@@ -76,8 +87,31 @@ export function startWatchdog(options: WatchdogOptions): Watchdog | undefined {
   return by;
 }
 
+/**
+ * Watches this process while it loads a program: code at the top level of a module that never ends. The watchdog of the server
+ * takes over, or {@link stopLoadWatch} ends it.
+ */
+export function watchLoad(options: Omit<WatchdogOptions, keyof WatchdogOption | 'over'>): void {
+  if (watched.by || watched.loading) return;
+  watched.loading = new ProcessWatchdog();
+  // Modules that take long to load are no fault: only a stall that is reported at once counts.
+  const policy = { ...policyOf({ ...options, softMs: ALOUD_MS }), loading: true };
+  watched.loading.begin(options, policy);
+}
+
+/** Ends the watch of {@link watchLoad}, unless a server has taken it over. */
+export function stopLoadWatch(): void {
+  watched.loading?.stop();
+  watched.loading = undefined;
+}
+
+function policyOf({ softMs = SOFT_MS, releaseMs, hardMs, record, inputMs, onSave }: WatchdogOptions): StallPolicy {
+  return { softMs, aloudMs: Math.max(softMs, ALOUD_MS), releaseMs, hardMs, record, inputMs, onSave, loading: false };
+}
+
 class ProcessWatchdog implements Watchdog {
-  readonly #options: WatchdogOptions;
+  #options: WatchdogOptions = { log: () => {} };
+  #policy: StallPolicy = policyOf(this.#options);
   readonly #beats = new SharedArrayBuffer(8);
   readonly #view = new Int32Array(this.#beats);
   #worker: Worker | undefined;
@@ -87,8 +121,15 @@ class ProcessWatchdog implements Watchdog {
   /** Time of the last log line of each element, and the number of stalls since. */
   readonly #quiet = new Map<string, { readonly since: number; unreported: number }>();
 
-  constructor(options: WatchdogOptions) {
+  /** Watches from now on by these options, also instead of those before. */
+  begin(options: WatchdogOptions, policy: StallPolicy): void {
     this.#options = options;
+    this.#policy = policy;
+    if (this.#beating) {
+      const changed: PolicyChanged = { type: 'policy', policy };
+      this.#worker?.postMessage(changed);
+      return;
+    }
     this.#beat();
     this.#start();
   }
@@ -114,19 +155,15 @@ class ProcessWatchdog implements Watchdog {
   };
 
   #start(): void {
-    const { softMs = SOFT_MS, releaseMs, hardMs, record } = this.#options;
     const data: WatchdogData = {
+      policy: this.#policy,
       beats: this.#beats,
       beatMs: BEAT_MS,
-      softMs,
-      aloudMs: Math.max(softMs, ALOUD_MS),
-      releaseMs,
-      hardMs,
-      record,
       notes: [...marks.markers],
     };
     const worker = startThread('features/workers/watchdog-thread', { workerData: data, name: 'troupe watchdog' });
     worker.on('message', ({ blocked }: BlockOver) => this.#over(blocked));
+    worker.on('message', ({ blocked, loading }: BlockOver) => this.#over(blocked, loading));
     worker.on('error', (error) =>
       this.#options.log('error', `the watchdog failed: ${messageOf(error)}`, errorFields('blocked', error)),
     );
@@ -143,8 +180,9 @@ class ProcessWatchdog implements Watchdog {
     });
   }
 
-  #over(blocked: Blocked): void {
+  #over(blocked: Blocked, reported: boolean): void {
     this.#options.over?.(blocked);
+    if (reported) return;
     const element = blocked.culprit?.element ?? '';
     const now = systemClock.now();
     const quiet = this.#quiet.get(element);

@@ -1,5 +1,5 @@
 /** The stack of an error for its author: their frames first, in their own files, and all others counted. */
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as assert from 'uvu/assert';
 import { authoredStack } from '../../../src/core/kernel/authored-stack.ts';
 import { OWN } from '../../../src/core/kernel/package-files.ts';
@@ -36,8 +36,23 @@ test('the frames of the author come first; those of Troupe, of packages and of N
   );
 });
 
-test('a stack without a frame of the author stays whole: it shows a fault of Troupe', () => {
-  const error = errorWith('Error: x', `    at run (${OWN}executors/tools.js:40:3)`, '    at node:internal/timers:1:2');
+test('a stack without a frame of the author is one line, with the first frame of Troupe for a report', () => {
+  const own = `at run (${fileURLToPath(OWN)}executors/tools.js:40:3)`;
+  const error = errorWith(
+    'Error: x',
+    '    at node:internal/timers:1:2',
+    `    ${own.replace(fileURLToPath(OWN), OWN)}`,
+    `    at Executor.receive (${OWN}executors/executor.js:41:3)`,
+  );
+  assert.is(authoredStack(error), `Error: x\n    … 2 frames of troupe, 1 of node; the first of troupe: ${own}`);
+});
+
+test('a stack of packages alone stays whole', () => {
+  const error = errorWith(
+    'Error: x',
+    '    at p (/home/ada/node_modules/zod/a.js:1:1)',
+    '    at node:internal/timers:1:2',
+  );
   assert.is(authoredStack(error), error.stack);
 });
 

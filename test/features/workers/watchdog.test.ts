@@ -78,7 +78,7 @@ for (const [what, frames, element, said, own] of [
     'troupe',
     [`${OWN}core/a.js:1:1`, '/home/ada/node_modules/ajv/a.js:1:1'],
     undefined,
-    'troupe itself, outside of any',
+    /by troupe itself\n {4}… 1 frame of troupe, 1 of ajv; the first of troupe: at f \(.*core\/a.js:1:1\)$/,
     true,
   ],
 ] as const)
