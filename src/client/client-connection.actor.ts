@@ -2,6 +2,7 @@
  * The actor of a client's connection to one server: opens channels, negotiates, sends requests, and recovers. Its chart
  * decides what may happen now; requests step no chart.
  */
+
 import { Buffer } from 'node:buffer';
 import { type ConnectionEvent, connectionMachine } from '../../machines/connection.ts';
 import { type Actor, spawn } from '../core/kernel/actor.ts';
@@ -10,6 +11,7 @@ import { delayAfter } from '../core/kernel/back-off.ts';
 import type { Behaviour } from '../core/kernel/behaviour.ts';
 import { pathOf } from '../core/kernel/charts/paths.ts';
 import type { Timer } from '../core/kernel/clock.ts';
+import { durationOf } from '../core/kernel/duration.ts';
 import type { Charted, Facts, Waits } from '../core/kernel/inspection/records.ts';
 import type { OperatorLog } from '../core/kernel/operator-log.ts';
 import { initial, stepMachine } from '../core/kernel/step-machine.ts';
@@ -186,6 +188,15 @@ export function spawnClientConnection(options: ClientConnectionOptions): Actor<C
     (self) => new ClientConnection(options, self),
   );
 }
+
+/** Codes of Troupe's servers: the probe has failed, and shows nothing about revisions. */
+const FAILS: ReadonlySet<number> = new Set([
+  ErrorCode.Overloaded,
+  ErrorCode.TimedOut,
+  ErrorCode.ShuttingDown,
+  ErrorCode.Forbidden,
+  ErrorCode.UpstreamUnavailable,
+]);
 
 const ATTEMPTS = 5;
 const BACK_OFF = { fromMs: 500, toMs: 30_000 } as const;
@@ -438,7 +449,7 @@ class ClientConnection implements Behaviour<ClientMail> {
         type: 'gone',
         failure: {
           reason: 'unreachable',
-          message: `no connection within ${settings.connectMs} ms (connectMs)`,
+          message: `no connection within ${durationOf(settings.connectMs)} (connectMs)`,
           carriedOut: 'no',
         },
         final: false,
@@ -644,7 +655,9 @@ class ClientConnection implements Behaviour<ClientMail> {
         // Any error that is not a modern one shows a legacy server (2026-07-28 stdio, "Backward Compatibility").
         if (error.code === ErrorCode.MissingRequiredClientCapability || error.code === ErrorCode.HeaderMismatch)
           return this.#attemptFailed(error, true);
-        return this.#legacyServer();
+        const fails =
+          FAILS.has(error.code) || (error.code === ErrorCode.InternalError && this.#options.settings.eras === 'modern');
+        return fails ? this.#attemptFailed(error, false) : this.#legacyServer();
       }
       // An answer that is no message shows no modern server either (2026-07-28 versioning, "Backward Compatibility").
       if (error instanceof ClientError && error.reason === 'malformed') {
@@ -945,7 +958,7 @@ class ClientConnection implements Behaviour<ClientMail> {
         next = Math.min(next, since + (patient ? Math.min(ms, settings.waitMs) : ms));
         return true;
       }
-      const message = `no connection within ${ms} ms (${limit})${why === undefined ? '' : `. The last failure: ${why}`}`;
+      const message = `no connection within ${durationOf(ms)} (${limit})${why === undefined ? '' : `. The last failure: ${why}`}`;
       this.#rejectHonestly(request, this.#error(patient ? 'unauthorized' : 'unreachable', message, 'no'));
       return false;
     });
@@ -1171,10 +1184,16 @@ class ClientConnection implements Behaviour<ClientMail> {
       this.#requests.putBack(request);
       return this.#step({ type: 'silent' });
     }
-    const waited = Math.round(this.#options.system.clock.now() - request.sentAt);
-    this.#abandon(request, `timed out after ${waited} ms`);
+    const passed = Math.round(this.#options.system.clock.now() - request.sentAt);
+    const waited = passed < 10_000 ? passed : Math.round(passed / 1_000) * 1_000;
+    this.#abandon(request, `timed out after ${durationOf(waited)}`);
     const option = request.due >= request.lastDue ? 'maxTimeoutMs' : 'timeoutMs';
-    this.#fail(request, 'timed out', `no response to ${request.method} within ${waited} ms (${option})`, 'unknown');
+    this.#fail(
+      request,
+      'timed out',
+      `no response to ${request.method} within ${durationOf(waited)} (${option})`,
+      'unknown',
+    );
   }
 
   // Messages of the server

@@ -2,7 +2,9 @@
  * Answers what servers ask of a client: forms, pages, sampling and roots. Legacy servers send requests; modern servers
  * put input requests into a result.
  */
+
 import type { Clock, Timer } from '../core/kernel/clock.ts';
+import { durationOf } from '../core/kernel/duration.ts';
 import type { OperatorLog } from '../core/kernel/operator-log.ts';
 import type { Mailbox } from '../core/messages/mailbox.ts';
 import { ErrorCode, ProtocolError } from '../core/protocol/errors.ts';
@@ -109,7 +111,7 @@ export class ServerRequests {
     const timer = this.#clock.after(ANSWER_MS, () => {
       // The function may ignore its signal, and calls of the client wait as long as the request is open.
       this.#end(id);
-      abort.abort(new Error(`no answer within ${ANSWER_MS} ms`));
+      abort.abort(new Error(`no answer within ${durationOf(ANSWER_MS)}`));
       reject(ErrorCode.InternalError, 'the client could not answer in time');
     });
     this.#open.set(id, { abort, timer, call: passedOn?.call, since: this.#clock.now() });

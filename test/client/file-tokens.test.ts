@@ -153,7 +153,7 @@ all('a holder that works for long keeps its lease, and the others wait a bounded
     });
   // The renewal of the holder, and the next look of the other.
   await ticks(clock, 6_000, 2, () => ended);
-  assert.match(await outcome, 'did not finish within 5000 ms');
+  assert.match(await outcome, 'did not finish within 5 s');
   work.resolve();
   await holder;
 });

@@ -1,5 +1,5 @@
 /** A server that refuses the revision of `initialize` gets another proposal, until none is left. */
-import { connect } from 'troupe/client';
+import { connect, ErrorResponse } from 'troupe/client';
 import * as assert from 'uvu/assert';
 import { ProposedRevision } from '../../src/client/proposed-revision.ts';
 import { suite } from '../harness/door.ts';
@@ -65,6 +65,31 @@ for (const [what, refuse] of [
       await client.close();
       await server.close();
     });
+
+for (const [code, eras] of [
+  [-31_001, 'modern'],
+  [-31_001, 'auto'],
+  [-31_003, 'auto'],
+  [-31_004, 'modern'],
+  [-32_603, 'modern'],
+] as const)
+  test(`a probe that fails with ${code} is reported as such with eras: ${eras}, and as no unknown revision`, async () => {
+    const methods: string[] = [];
+    const server = await rawServer((request) => {
+      const { id, method } = messageOf(request);
+      methods.push(String(method));
+      return jsonResponse({ jsonrpc: '2.0', id, error: { code, message: 'too many requests' } });
+    });
+    const error = await connect(`${server.url}/mcp`, { eras, log: () => {} }).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    await server.close();
+    assert.instance(error, ErrorResponse);
+    assert.match(String(error), 'too many requests');
+    assert.not.match(String(error), 'revision');
+    assert.not.ok(methods.includes('initialize'));
+  });
 
 test('a client fails with the words of a server that refuses every revision', async () => {
   let proposals = 0;

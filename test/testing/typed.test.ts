@@ -188,7 +188,7 @@ test('a typed call times out on the simulated clock, and its error shows what wa
   await client.tools();
   await clock.advance(1_000);
   const { message } = await failed;
-  assert.match(message, 'no response to tools/call within 1000 ms (timeoutMs); received:');
+  assert.match(message, 'no response to tools/call within 1 s (timeoutMs); received:');
   assert.match(message, '"name":"echo"');
   await client.close();
   const closing = server.close();

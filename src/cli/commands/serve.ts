@@ -1,6 +1,8 @@
 /** `troupe serve FILE|DIR --http PORT --socket PATH`: serves a program or modules to many clients at once. */
+
 import { join, parse } from 'node:path';
 import type { Timer } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import type { Transport } from '../../core/transports/transport.ts';
 import type { Server } from '../../features/server/server.ts';
 import type { Watchdog } from '../../features/workers/watchdog.ts';
@@ -19,7 +21,7 @@ import { watchLoading, watchLoop } from '../serving/loop-watch.ts';
 import { chosenStore } from '../serving/served-store.ts';
 import { serveTarget } from '../serving/serving.ts';
 import { STORE_HELP, STORE_OPTIONS, storeUrl } from '../serving/store-option.ts';
-import { passArguments, readTarget } from '../serving/target.ts';
+import { passArguments, readTarget, type Target } from '../serving/target.ts';
 import { inCommand, print, say, TARGETS, UsageError } from '../usage.ts';
 
 const OPTIONS = {
@@ -80,7 +82,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
   const identity = fleetIdentity();
   const variables = readEnvBeside('serve', target, line.values, io);
   // Each node reads the file itself, so that the next version of the program gets its variables.
-  if (line.values.nodes !== undefined && !identity) return serveNodes(args, line, json, variables);
+  if (line.values.nodes !== undefined && !identity) return serveNodes(target, args, line, json, variables);
   variables.apply();
   const inspecting = inspectingOf(readInspecting('serve', line), identity);
   const watch = async (server: Server): Promise<void> => {
@@ -113,6 +115,7 @@ function clusterOf(
 
 /** Serves with several processes. @throws {UsageError} */
 async function serveNodes(
+  { path }: Target,
   args: readonly string[],
   line: CommandLine,
   json: boolean,
@@ -137,7 +140,8 @@ async function serveNodes(
   const { runFleet } = await import('../fleet/fleet.ts');
   await runFleet({
     nodes: count,
-    args: ['serve', ...args],
+    // This process has found the program, and has said so.
+    args: ['serve', ...(line.positionals.length === 0 ? [path] : []), ...args],
     address,
     metrics: metrics === undefined ? undefined : readAddress('troupe serve: --metrics', metrics, '9464'),
     named: !json,
@@ -244,7 +248,7 @@ class Service {
     const idle = this.#io.clock.after(this.#idleMs, () => {
       // Timers run before socket events: first accept a client that is connecting right now.
       this.#io.clock.soon(() => {
-        if (this.#idle === idle) this.#end(`no client was connected for ${this.#idleMs} ms`);
+        if (this.#idle === idle) this.#end(`no client was connected for ${durationOf(this.#idleMs)}`);
       });
     });
     this.#idle = idle;

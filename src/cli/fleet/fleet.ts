@@ -1,8 +1,10 @@
 /** The parent process of `troupe serve --nodes`: starts the nodes, restarts them after a crash, and replaces them one after the other. It does not load the server. */
+
 import type { AddressInfo } from 'node:net';
 import type { MetricsAddress } from '../../core/http/http-options.ts';
 import { type MetricsFormat, MetricsListener, type ReadinessPage } from '../../core/http/metrics-listener.ts';
 import { type Clock, systemClock } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { commandFile } from '../../core/kernel/package-files.ts';
 import { type RestartPolicy, Restarts } from '../../core/kernel/restarts.ts';
 import { isObject } from '../../core/protocol/json.ts';
@@ -155,7 +157,7 @@ class Fleet {
     if (this.#stopping) return;
     const delayMs = slot.crashes.restart(this.#clock, () => this.#launch(slot));
     if (delayMs === undefined) return this.#parked(slot, why);
-    say(`troupe serve: node ${slot.name} ${why}: restarting in ${delayMs} ms`, 'error');
+    say(`troupe serve: node ${slot.name} ${why}: restarting in ${durationOf(delayMs)}`, 'error');
     slot.restarts += 1;
   }
 

@@ -1,8 +1,10 @@
 /** One node process of `troupe serve --nodes`: the parent's end. */
+
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { MetricsFormat } from '../../core/http/metrics-listener.ts';
 import { type Clock, systemClock } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { describeExit, exitOf } from '../supervisor/child-exit.ts';
 import { Heartbeat } from '../supervisor/heartbeat.ts';
 import { processState } from '../supervisor/process-state.ts';
@@ -80,7 +82,7 @@ export class NodeProcess implements ConnectionTaker {
     this.ready = new Promise((resolve) => {
       this.#onReady = resolve;
     });
-    const late = clock.after(START_MS, () => this.kill(`did not serve within ${START_MS} ms`));
+    const late = clock.after(START_MS, () => this.kill(`did not serve within ${durationOf(START_MS)}`));
     void this.ready.then(() => late.cancel());
     this.ended = exitOf(child).then((exit) => ({ code: exit.code, why: describeExit(exit, this.#failure) }));
     void this.ended.then(() => {

@@ -1,5 +1,6 @@
 /** Finds the inspector of a running server, and sends it requests, for `troupe top` and `troupe approvals`. */
 import { type IncomingMessage, request } from 'node:http';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
 import type { Environment } from '../command-io.ts';
@@ -67,7 +68,7 @@ export async function askInspector(
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     const asked = request({ hostname, port, path, method, headers, signal }, resolve);
     // The timeout covers only the head of the response: an open stream may be silent for long.
-    asked.setTimeout(ANSWER_MS, () => asked.destroy(new Error(`no response within ${ANSWER_MS} ms`)));
+    asked.setTimeout(ANSWER_MS, () => asked.destroy(new Error(`no response within ${durationOf(ANSWER_MS)}`)));
     asked.once('response', () => asked.setTimeout(0));
     asked.on('error', reject);
     asked.end(body);

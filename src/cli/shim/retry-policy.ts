@@ -1,6 +1,8 @@
 /** The retry policy of `troupe attach`: delays grow after each failed connection, up to a total time limit. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { delayAfter } from '../../core/kernel/back-off.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 
 const BACK_OFF = { fromMs: 25, toMs: 2_000 };
@@ -39,10 +41,10 @@ export class RetryPolicy {
     const why = messageOf(error);
     const now = performance.now();
     this.#since ??= now;
-    if (now - this.#since >= this.#waitMs) throw new Error(`gave up after ${this.#waitMs} ms: ${why}`);
+    if (now - this.#since >= this.#waitMs) throw new Error(`gave up after ${durationOf(this.#waitMs)}: ${why}`);
     if (error instanceof ServerStarting) return this.#pause(BACK_OFF.fromMs);
     this.#failures += 1;
-    if (this.#failures === 1) this.#say(`${why}: retrying for ${this.#waitMs} ms`);
+    if (this.#failures === 1) this.#say(`${why}: retrying for ${durationOf(this.#waitMs)}`);
     await this.#pause(delayAfter(BACK_OFF, this.#failures));
   }
 

@@ -1,10 +1,12 @@
 /** The server process that many shims share: locates its socket and starts it once. */
+
 import { Buffer } from 'node:buffer';
 import { spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { commandFile } from '../../core/kernel/package-files.ts';
 import { sha256 } from '../../core/kernel/sha256.ts';
 import { messageOf } from '../../core/protocol/json.ts';
@@ -115,7 +117,7 @@ export class SharedServer {
           await Promise.race([sleep(POLL_MS), ended]);
           continue;
         }
-        const late = `it did not listen within ${START_MS} ms`;
+        const late = `it did not listen within ${durationOf(START_MS)}`;
         if (ending === undefined) child.kill('SIGKILL');
         this.#failed(`${ending ?? late}. Last line of ${logFile}: ${lastLine(logFile, from)}`);
       }

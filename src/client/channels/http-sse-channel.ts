@@ -1,6 +1,8 @@
 /** The channel of HTTP+SSE (2024-11-05): one stream from the server, whose first event names the address for POSTs. */
+
 import type { Agent, ClientRequest } from 'node:http';
 import type { Timer } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import type { RequestId } from '../../core/protocol/jsonrpc.ts';
 import type { Channel, ChannelFailure, ChannelHost, OutgoingMessage } from './channel.ts';
 import { EventReader } from './event-reader.ts';
@@ -65,7 +67,7 @@ export class HttpSseChannel implements Channel {
         late ??= clock.after(connectMs, () => {
           this.#gone({
             reason: 'unreachable',
-            message: `expected the event "endpoint" within ${connectMs} ms`,
+            message: `expected the event "endpoint" within ${durationOf(connectMs)}`,
             carriedOut: 'no',
           });
           this.#stream?.destroy();

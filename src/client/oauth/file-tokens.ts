@@ -1,4 +1,5 @@
 /** The store of grants in a file: sealed entries that survive the process, and one refresher across processes. */
+
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -14,6 +15,7 @@ import {
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Clock, systemClock, type Timer } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { makeDirectory } from '../../core/kernel/files/make-directory.ts';
 import * as option from '../../core/protocol/option-rows.ts';
 import type { KeyRing } from '../../core/store/seal.ts';
@@ -149,7 +151,7 @@ class FileTokens implements TokenStore {
         seen = { lease: other, since: now };
       if (now - start >= this.#waitMs)
         throw new Error(
-          `another process is signing in to, or refreshing the token of, ${key}, and did not finish within ${this.#waitMs} ms. Try again`,
+          `another process is signing in to, or refreshing the token of, ${key}, and did not finish within ${durationOf(this.#waitMs)}. Try again`,
         );
       await new Promise<void>((looks) => void this.#clock.after(LOOK_MS, looks));
     }

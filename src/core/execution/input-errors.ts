@@ -1,5 +1,5 @@
 /** Errors of unanswered questions. A handler may catch them; otherwise they tell the model what is missing. */
-import { durationOf } from '../kernel/charts/chart.ts';
+import { durationOf } from '../kernel/duration.ts';
 import { ErrorCode, ProtocolError } from '../protocol/errors.ts';
 import { isObject, type JsonObject } from '../protocol/json.ts';
 

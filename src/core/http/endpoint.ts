@@ -1,5 +1,6 @@
 /** The MCP endpoint: checks HTTP requests and routes each to its connection. */
 
+import { durationOf } from '../kernel/duration.ts';
 import { Quota } from '../kernel/quota.ts';
 import type { Denial } from '../kernel/telemetry/metrics.ts';
 import type { Auth } from '../messages/auth.ts';
@@ -283,7 +284,7 @@ export class Endpoint implements RouteAnswers {
     const end = (): void => {
       if (!leave()) return;
       if (this.#closed) return this.refuse(request, CLOSED, ErrorCode.ShuttingDown);
-      const error = new Error(`the authenticator has not decided within ${DECISION_MS} ms`);
+      const error = new Error(`the authenticator has not decided within ${durationOf(DECISION_MS)}`);
       this.#open?.host.bus.emit('fault', { where: this.#options.auth ? 'http.auth' : 'http.authenticate', error });
       this.#denied(request, 503);
       this.refuse(request, UNDECIDED, ErrorCode.Overloaded);

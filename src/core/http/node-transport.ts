@@ -2,10 +2,12 @@
  * The HTTP transport: Streamable HTTP of every revision, and HTTP+SSE of 2024-11-05, on one path of its own `node:http`
  * server.
  */
+
 import { Buffer } from 'node:buffer';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { durationOf } from '../kernel/duration.ts';
 import { ErrorCode } from '../protocol/errors.ts';
 import type { PageAddress, Transport, TransportHost } from '../transports/transport.ts';
 import { Endpoint } from './endpoint.ts';
@@ -54,7 +56,7 @@ const UNPARSED: ReadonlyMap<string | undefined, Unparsed> = new Map([
     'ERR_HTTP_REQUEST_TIMEOUT',
     {
       status: '408 Request Timeout',
-      message: `the request took too long. The limit is ${HEADERS_MS} ms for the headers and ${REQUEST_MS} ms for the whole request`,
+      message: `the request took too long. The limit is ${durationOf(HEADERS_MS)} for the headers and ${durationOf(REQUEST_MS)} for the whole request`,
     },
   ],
 ]);

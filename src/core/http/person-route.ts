@@ -1,4 +1,5 @@
 /** The route for the browsers of people: each page of a feature, such as the one to which a sign-in at an upstream returns. */
+import { durationOf } from '../kernel/duration.ts';
 import { type Auth, authOf } from '../messages/auth.ts';
 import { ANONYMOUS } from '../protocol/principals.ts';
 import {
@@ -107,7 +108,7 @@ export class PersonRoute {
   async #identified(request: AuthenticationRequest, clock: TransportHost['clock']): Promise<Auth | undefined> {
     const found = await new Promise<Awaited<ReturnType<FunctionAuthenticator['authenticate']>>>((resolve, reject) => {
       const late = clock.after(IDENTIFY_MS, () =>
-        reject(new Error(`http: signIn: identify has not decided within ${IDENTIFY_MS} ms`)),
+        reject(new Error(`http: signIn: identify has not decided within ${durationOf(IDENTIFY_MS)}`)),
       );
       Promise.resolve(this.#people.authenticate(request))
         .then(resolve, reject)

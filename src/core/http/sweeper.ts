@@ -2,7 +2,9 @@
  * Periodic maintenance of HTTP connections: keeps silent streams open, disconnects stalled clients, ends and hibernates
  * idle sessions.
  */
+
 import { inSlices, type Timer } from '../kernel/clock.ts';
+import { durationOf } from '../kernel/duration.ts';
 import type { TransportHost } from '../transports/transport.ts';
 import { authenticates, type ResolvedHttpOptions } from './http-options.ts';
 import type { HttpSession } from './http-session.ts';
@@ -69,7 +71,7 @@ export class Sweeper {
       if (stalled > 0)
         host.log(
           'warning',
-          `http: disconnected ${stalled} clients that read nothing for ${stallMs} ms (http.stallMs)`,
+          `http: disconnected ${stalled} clients that read nothing for ${durationOf(stallMs)} (http.stallMs)`,
           { event: 'client' },
         );
       done();
@@ -93,7 +95,8 @@ export class Sweeper {
     const now = host.clock.now();
     const sweep = (session: HttpSession): void => {
       session.sweep(now, replayMs);
-      if (session.busy === 0 && now - session.usedAt >= sessionIdleMs) end(session, `idle for ${sessionIdleMs} ms`);
+      if (session.busy === 0 && now - session.usedAt >= sessionIdleMs)
+        end(session, `idle for ${durationOf(sessionIdleMs)}`);
     };
     inSlices(host.pace, [...sessions()].values(), sweep, done);
   };

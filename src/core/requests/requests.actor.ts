@@ -2,8 +2,8 @@
 
 import type { RequestEvent } from '../../../machines/request.ts';
 import { type Actor, type ActorSystem, type AfterTurn, type Behaviour, spawn } from '../kernel/actor.ts';
-import { durationOf } from '../kernel/charts/chart.ts';
 import type { Clock, Timer } from '../kernel/clock.ts';
+import { durationOf } from '../kernel/duration.ts';
 import { factsOf, nameOfClient, waitOf } from '../kernel/inspection/display-names.ts';
 import type { Facts, Waits } from '../kernel/inspection/records.ts';
 import { type Excess, isExcess, type Quota } from '../kernel/quota.ts';

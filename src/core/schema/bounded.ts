@@ -1,7 +1,9 @@
 /**
  * Limits the time of checks that can be exponential in a few bytes, such as checks with a pattern or a recursive union.
  */
+
 import { type Context, createContext, Script } from 'node:vm';
+import { durationOf } from '../kernel/duration.ts';
 import type { SchemaNode, SchemaTree } from './walk.ts';
 
 /** Thrown when a check exceeds its time. */
@@ -38,7 +40,7 @@ export function bounded<T>(run: () => T, ms: number): T {
   } catch (error) {
     // The error comes from the other context, which has its own `Error`.
     const isOver = typeof error === 'object' && error !== null && 'code' in error && error.code === TIMED_OUT;
-    throw isOver ? new TooLong(`took longer than ${ms} ms`) : error;
+    throw isOver ? new TooLong(`took longer than ${durationOf(ms)}`) : error;
   } finally {
     sandbox.run = () => undefined;
   }

@@ -2,6 +2,7 @@
  * Checks values by a plain JSON Schema. A quick check accepts values by simple schemas without ajv. A compiled function of ajv
  * decides about the others; a second, slower one collects the errors of a value that does not fit.
  */
+import { durationOf } from '../kernel/duration.ts';
 import { describe } from '../protocol/json.ts';
 import { loadAjv, type MakeValidator, needAjv, type Validator, type ValidatorError, validatorMaker } from './ajv.ts';
 import { ajvProblems } from './ajv-problems.ts';
@@ -108,7 +109,8 @@ export function compilePlain(guarded: GuardedSchema, where: string): CompiledSch
 function cannotJudge(error: unknown, value: unknown): Problem {
   const got = describe(value);
   if (error instanceof RangeError) return { path: '', expected: 'a value with less nesting', got };
-  if (error instanceof TooLong) return { path: '', expected: `a value that can be checked within ${CHECK_MS} ms`, got };
+  if (error instanceof TooLong)
+    return { path: '', expected: `a value that can be checked within ${durationOf(CHECK_MS)}`, got };
   if (error instanceof TypeError) return { path: '', expected: 'no "valueOf" or "toString" in it', got };
   throw error;
 }

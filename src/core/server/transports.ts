@@ -3,6 +3,7 @@
 import { idIn } from '../codec/inbound/parse.ts';
 import type { Outbound } from '../codec/outbound/outbound.ts';
 import { type Clock, systemClock, type Timer, within } from '../kernel/clock.ts';
+import { durationOf } from '../kernel/duration.ts';
 import { randomId } from '../kernel/random-id.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { ServerMail } from '../messages/server-messages.ts';
@@ -231,6 +232,6 @@ export class OpenTransports {
 
 /** Never throws at once: a transport that does is one that did not close. */
 async function closed(transport: Transport, clock: Clock): Promise<void> {
-  const why = `the transport "${transport.name}" did not close within ${CLOSE_MS} ms; the server closes without it`;
+  const why = `the transport "${transport.name}" did not close within ${durationOf(CLOSE_MS)}; the server closes without it`;
   await within(transport.close(), clock, CLOSE_MS, () => new Error(why));
 }

@@ -2,8 +2,10 @@
  * One connection over a pair of byte streams: line framing, back-pressure, and one way to close. Shared by stdio and
  * sockets.
  */
+
 import { Buffer } from 'node:buffer';
 import type { Readable, Writable } from 'node:stream';
+import { durationOf } from '../kernel/duration.ts';
 import type { ConnectionId } from '../messages/connection-events.ts';
 import { LOCAL } from '../protocol/principals.ts';
 import { LineWriter, type WriteBatch } from './line-writer.ts';
@@ -136,7 +138,7 @@ export class StreamConnection {
     if (!flushed)
       host.log(
         'warning',
-        `${this.#options.transport}: the client read nothing for ${flushMs} ms while closing; the remaining output is lost`,
+        `${this.#options.transport}: the client read nothing for ${durationOf(flushMs)} while closing; the remaining output is lost`,
       );
     this.#finish(reason);
   }

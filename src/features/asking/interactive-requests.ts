@@ -3,6 +3,7 @@
 import { Unanswered } from '../../core/execution/input-errors.ts';
 import { type ActorSystem, wireErrorOf } from '../../core/kernel/actor-system.ts';
 import { type Clock, eachInSlices, SlicedQueue } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { nameOfOperation } from '../../core/kernel/inspection/display-names.ts';
 import type { Limits } from '../../core/kernel/limits.ts';
 import { fieldsOf } from '../../core/kernel/operator-log.ts';
@@ -239,7 +240,7 @@ export class InteractiveRequests implements CellHolder {
     const { system, requestLog, limits } = this.#options;
     const live = this.#services.entries.get(state.id);
     if (state.until <= system.clock.date() || (!live && requestLog.isExpired(state.until)))
-      throw refused(`its question expired after ${limits.askMs} ms`);
+      throw refused(`its question expired after ${durationOf(limits.askMs)}`);
     // The request was answered with the task that it has become, which the store has.
     if (live?.ending === 'task' && requestLog.durable) return false;
     if (live) {

@@ -1,6 +1,7 @@
 /** The calls that wait for an answer from the model that made them. Each has an id that is valid once, for its caller. */
 
 import { failed } from '../../core/execution/tool-result.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import type { Ids } from '../../core/kernel/ids.ts';
 import type { ClientFacts } from '../../core/messages/client-facts.ts';
 import type { Mailbox } from '../../core/messages/mailbox.ts';
@@ -91,7 +92,7 @@ export class ModelAnswers {
   #answer(request: RequestView, args: Readonly<Record<string, unknown>>): string | undefined {
     const waiting = this.#find(request.client, args);
     if (!waiting)
-      return `No call waits for an answer with this id. It was already answered, its ${this.#askMs} ms have passed, or the id is wrong. Check the id; otherwise call the first tool again.`;
+      return `No call waits for an answer with this id. It was already answered, its ${durationOf(this.#askMs)} have passed, or the id is wrong. Check the id; otherwise call the first tool again.`;
     const read = fromModel(args.answers, waiting.questions);
     if (!read.ok)
       return [

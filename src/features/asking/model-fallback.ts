@@ -1,6 +1,6 @@
 /** Asks the model that called if its client cannot be asked: the text for the model, and the tool for its answers. */
 
-import { durationOf } from '../../core/kernel/charts/chart.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import type { InputRequest, Question, Reply } from '../../core/messages/client-input.ts';
 import { DIALECTS } from '../../core/protocol/dialects/index.ts';
 import { describe, isObject } from '../../core/protocol/json.ts';

@@ -1,7 +1,9 @@
 /** The node: joins the others in a shared store, claims its share of the cells, and lets go of cells. Governed by `machines/node.ts`. */
+
 import { createHmac, randomInt } from 'node:crypto';
 import { type NodeEvent, nodeMachine } from '../../../machines/node.ts';
 import type { Clock, Timer } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { errorFields, type RuntimeLog } from '../../core/kernel/operator-log.ts';
 import { step } from '../../core/kernel/step.ts';
 import type { CellHolder } from '../../core/messages/cell-holder.ts';
@@ -188,7 +190,10 @@ export class ClusterNode implements Placement {
         const place = this.placeOf(cell);
         if (place.at !== 'nobody') return place;
         if (clock.now() >= end)
-          throw new StoreError('busy', `no node serves the cell of this request after ${deadlineMs} ms. Retry`);
+          throw new StoreError(
+            'busy',
+            `no node serves the cell of this request after ${durationOf(deadlineMs)}. Retry`,
+          );
         await this.#delay(LOOK_MS).over;
       }
     } finally {
@@ -362,7 +367,7 @@ export class ClusterNode implements Placement {
         await this.#join();
         if (this.#member) return await this.own();
       } catch (error) {
-        this.#failed(`this node could not join again; next attempt in ${ms} ms`, error);
+        this.#failed(`this node could not join again; next attempt in ${durationOf(ms)}`, error);
       }
       await this.#delay(ms).over;
     }

@@ -1,8 +1,10 @@
 /** Loads the modules below files and directories, and registers what they export. */
+
 import { statSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { systemClock } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import type { OperatorLog } from '../../core/kernel/operator-log.ts';
 import { launcher } from '../../core/server/launcher.ts';
 import { loading, nextGeneration } from './generation.ts';
@@ -166,7 +168,7 @@ export function withdrawAll(server: OfferedModules): void {
 function withinTime<T>(loading: Promise<T>, ms: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = systemClock.after(ms, () =>
-      reject(new Error(`the module did not load within ${ms} ms (loadMs): check its top-level await`)),
+      reject(new Error(`the module did not load within ${durationOf(ms)} (loadMs): check its top-level await`)),
     );
     loading.then(resolve, reject).finally(() => timer.cancel());
   });

@@ -1,7 +1,8 @@
 /** An instance in memory and its durable parts: snapshot, timers, steps of its invocations. */
+
 import type { AnyActorRef } from 'xstate';
-import { durationOf } from '../../core/kernel/charts/chart.ts';
 import { actorAt, actorPath } from '../../core/kernel/charts/system-actors.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { sha256 } from '../../core/kernel/sha256.ts';
 import { activeNodes } from '../../core/kernel/xstate-internals.ts';
 import { heapBytes } from '../../core/protocol/heap.ts';

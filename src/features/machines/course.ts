@@ -1,8 +1,9 @@
 /** The course of a call: the states that an instance passes while the call lasts, and the reasons. */
+
 import type { AnyEventObject } from 'xstate';
 import { CannotAsk, Unanswered } from '../../core/execution/input-errors.ts';
 import type { AnyQuestion } from '../../core/execution/questions.ts';
-import { durationOf } from '../../core/kernel/charts/chart.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { isObject } from '../../core/protocol/json.ts';
 import type { HandleCourse } from './handle-messages.ts';
 

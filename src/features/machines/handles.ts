@@ -1,6 +1,7 @@
 /** The handles of a server: durable, bounded, hibernating instances of machines, each an actor behind an id. */
-import { durationOf } from '../../core/kernel/charts/chart.ts';
+
 import { isoOf, steadyDate, timersOf } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
 import { heapBytes } from '../../core/protocol/heap.ts';
 import { messageOf } from '../../core/protocol/json.ts';

@@ -1,6 +1,7 @@
 /** Checks a machine when it is defined, not when its first client uses it. */
+
 import type { AnyStateMachine } from 'xstate';
-import { durationOf } from '../../core/kernel/charts/chart.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import type { Limits } from '../../core/kernel/limits.ts';
 import { describe, isObject } from '../../core/protocol/json.ts';
 import { foreignCopy } from '../../core/registry/xstate-copy.ts';
@@ -55,9 +56,9 @@ export function checkDelays({ name, machine, ttlMs }: MachineKind, limits: Limit
   const life = ttlMs ?? limits.handleTtlMs;
   const never = fixedDelays(machine).filter(({ ms }) => ms > life);
   if (never.length === 0) return;
-  const texts = never.map(({ ms, where }) => `${where}: the delay of ${ms} ms`);
+  const texts = never.map(({ ms, where }) => `${where}: the delay of ${durationOf(ms)}`);
   throw new TypeError(
-    `machine ${quoted(name)}: ${texts.join('; ')} never ends, because an instance lives for ${life} ms. Set ttlMs in the options of the machine, or limits.handleTtlMs, to more than ${Math.max(...never.map(({ ms }) => ms))}`,
+    `machine ${quoted(name)}: ${texts.join('; ')} never ends, because an instance lives for ${durationOf(life)}. Set ttlMs in the options of the machine, or limits.handleTtlMs, to more than ${longestOf(never)}`,
   );
 }
 
@@ -71,7 +72,7 @@ export function cutLife({ name, machine, ttlMs = 0 }: MachineKind, anonymousMs: 
   const longer = asked.filter(({ ms }) => ms > anonymousMs);
   if (longer.length === 0) return undefined;
   const cut = longer.map(({ what }) => what).join('; ');
-  return `machine ${quoted(name)}: an instance of a client that has not signed in lives for ${durationOf(anonymousMs)}, which cuts off ${cut}. Set limits.handleAnonymousTtlMs to more than ${Math.max(...longer.map(({ ms }) => ms))}, or let clients sign in`;
+  return `machine ${quoted(name)}: an instance of a client that has not signed in lives for ${durationOf(anonymousMs)}, which cuts off ${cut}. Set limits.handleAnonymousTtlMs to more than ${longestOf(longer)}, or let clients sign in`;
 }
 
 /** Copies the machine with a maximum number of steps per turn. */
@@ -90,4 +91,10 @@ function bounded(machine: AnyStateMachine, where: string): AnyStateMachine {
 
 function quoted(name: unknown): string {
   return typeof name === 'string' ? `"${name.slice(0, 40)}"` : describe(name);
+}
+
+/** The longest time, as the value of an option and for people. */
+function longestOf(times: readonly { readonly ms: number }[]): string {
+  const ms = Math.max(...times.map((time) => time.ms));
+  return `${ms} (${durationOf(ms)})`;
 }

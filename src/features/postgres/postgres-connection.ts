@@ -1,7 +1,9 @@
 /** One connection to PostgreSQL: statements in order, each with a deadline. Loads the driver `pg` when the first one opens. */
+
 import { Socket } from 'node:net';
 import type pg from 'pg';
 import { systemClock, type Timer } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { StoreError } from '../../core/store/store.ts';
 import type { PostgresAddress } from './postgres-address.ts';
 import { endsConnection, postgresError } from './postgres-faults.ts';
@@ -145,7 +147,7 @@ export class PostgresConnection {
       this.#lateness = undefined;
       if (this.#waiting === 0) return;
       if (systemClock.now() - this.#since < answerMs / 2) return this.#watch();
-      this.abandon(`no answer within ${answerMs} ms (answerMs)`);
+      this.abandon(`no answer within ${durationOf(answerMs)} (answerMs)`);
     });
   }
 

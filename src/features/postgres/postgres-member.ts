@@ -1,7 +1,9 @@
 /** The seat of a node in PostgreSQL. Every decision is a statement; a thread proves that the node is alive. */
+
 import { randomBytes } from 'node:crypto';
 import type { Worker } from 'node:worker_threads';
 import { systemClock } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { startThread } from '../../core/kernel/package-files.ts';
 import { messageOf } from '../../core/protocol/json.ts';
 import type { Member, MemberEvents, Peer } from '../../core/store/membership.ts';
@@ -198,7 +200,7 @@ export class PostgresMember implements Member {
     this.#thread = thread;
     await new Promise<void>((joined, refused) => {
       const late = systemClock.after(joinMs + ANSWER_MS + REPORT_MS, () =>
-        refused(new StoreError('busy', `${address.label}: the node did not join within ${joinMs} ms`)),
+        refused(new StoreError('busy', `${address.label}: the node did not join within ${durationOf(joinMs)}`)),
       );
       const settle = (act: () => void): void => {
         late.cancel();

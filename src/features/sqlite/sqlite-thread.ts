@@ -1,6 +1,8 @@
 /** The server's side of the store's thread: starts it, sends it queries, and restarts it after a crash. */
+
 import type { Worker } from 'node:worker_threads';
 import { SlicedQueue, systemClock, type Timer } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { startThread } from '../../core/kernel/package-files.ts';
 import { type RestartPolicy, Restarts } from '../../core/kernel/restarts.ts';
 import {
@@ -266,7 +268,7 @@ export class StoreThread {
       this.#rejectAll('failed', this.#why);
       return this.#start();
     }
-    this.#host.log('error', `${message}; the store reopens the file in ${delayMs} ms`);
+    this.#host.log('error', `${message}; the store reopens the file in ${durationOf(delayMs)}`);
   }
 
   #giveUp(fault: StoreFault, message: string): void {
@@ -327,9 +329,9 @@ export class StoreThread {
       if (!worker)
         return this.#rejectAll(
           'failed',
-          `${this.#path} could not be opened within ${this.#options.answerMs} ms (answerMs)`,
+          `${this.#path} could not be opened within ${durationOf(this.#options.answerMs)} (answerMs)`,
         );
-      worker.emit('error', new Error(`no response within ${this.#options.answerMs} ms (answerMs)`));
+      worker.emit('error', new Error(`no response within ${durationOf(this.#options.answerMs)} (answerMs)`));
       void worker.terminate();
     });
   }

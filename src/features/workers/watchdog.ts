@@ -162,7 +162,6 @@ class ProcessWatchdog implements Watchdog {
       notes: [...marks.markers],
     };
     const worker = startThread('features/workers/watchdog-thread', { workerData: data, name: 'troupe watchdog' });
-    worker.on('message', ({ blocked }: BlockOver) => this.#over(blocked));
     worker.on('message', ({ blocked, loading }: BlockOver) => this.#over(blocked, loading));
     worker.on('error', (error) =>
       this.#options.log('error', `the watchdog failed: ${messageOf(error)}`, errorFields('blocked', error)),

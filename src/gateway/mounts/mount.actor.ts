@@ -2,6 +2,7 @@
  * The actor of a mount: lists its upstream, stores the catalogue, and offers it in the registries. Its chart decides what is
  * offered and when the upstream is listed; calls step no chart.
  */
+
 import { isDeepStrictEqual } from 'node:util';
 import { type MountEvent, mountMachine } from '../../../machines/mount.ts';
 import { ClientError } from '../../client/client-errors.ts';
@@ -11,6 +12,7 @@ import type { CallOwner } from '../../core/execution/request-context.ts';
 import { type Actor, type ActorSystem, type Behaviour, spawn } from '../../core/kernel/actor.ts';
 import { pathOf } from '../../core/kernel/charts/paths.ts';
 import { type Timer, within } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import type { Charted, Facts } from '../../core/kernel/inspection/records.ts';
 import { errorFields } from '../../core/kernel/operator-log.ts';
 import { initial, stepMachine } from '../../core/kernel/step-machine.ts';
@@ -344,7 +346,7 @@ class MountActor implements Behaviour<MountMail> {
     const listing = ++this.#listings;
     const failed = (error: unknown): void => this.#self.send({ type: 'failed', listing, error });
     this.#late = system.clock.after(settings.listMs, () =>
-      failed(new Error(`mount "${name}": not listed within ${settings.listMs} ms. The option is listMs`)),
+      failed(new Error(`mount "${name}": not listed within ${durationOf(settings.listMs)}. The option is listMs`)),
     );
     const { direct } = upstream.current;
     const listed = direct
@@ -444,7 +446,7 @@ class MountActor implements Behaviour<MountMail> {
     for (const client of this.#changed) {
       const listed = (catalogue?: UpstreamCatalogue): void =>
         this.#self.send({ type: 'owner listed', client, catalogue });
-      const late = (): Error => new Error(`not listed within ${settings.listMs} ms. The option is listMs`);
+      const late = (): Error => new Error(`not listed within ${durationOf(settings.listMs)}. The option is listMs`);
       const listing = listUpstream(client, settings.maxListBytes, settings.listMs);
       // Its next change, or call, shows whether the connection is there.
       within(listing, system.clock, settings.listMs, late).then(listed, () => listed());

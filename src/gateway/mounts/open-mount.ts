@@ -1,8 +1,10 @@
 /** Mounts a server: makes its upstream and its actor, and the object that `server.mount` returns. */
+
 import { randomInt } from 'node:crypto';
 import { isServerInMemory } from '../../client/in-memory.ts';
 import type { CallOwner } from '../../core/execution/request-context.ts';
 import { within } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import type { LogFields } from '../../core/kernel/operator-log.ts';
 import type { Quota } from '../../core/kernel/quota.ts';
 import { sha256 } from '../../core/kernel/sha256.ts';
@@ -207,7 +209,7 @@ export function openMount(
           }));
       const listing = listed.then((found) => ({ upstream: other, targetKey: targetKeyOf(to), ...found }));
       const ms = next.connectMs + next.listMs;
-      const late = (): Error => new Error(`not listed within ${ms} ms (connectMs and listMs)`);
+      const late = (): Error => new Error(`not listed within ${durationOf(ms)} (connectMs and listMs)`);
       return await within(listing, system.clock, ms, late, signal, () => new Error('another change came first'));
     } catch (error) {
       void other.close();

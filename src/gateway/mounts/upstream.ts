@@ -1,4 +1,5 @@
 /** One upstream of a mount with its connections: one for all calls, or one for each owner of calls. A call or a listing opens each. */
+
 import { isDeepStrictEqual } from 'node:util';
 import type { Authorization } from '../../client/authorization.ts';
 import { ClientError } from '../../client/client-errors.ts';
@@ -10,6 +11,7 @@ import type { CallPosition } from '../../client/relayed-request.ts';
 import type { Context } from '../../core/execution/context.ts';
 import type { CallOwner } from '../../core/execution/request-context.ts';
 import { type Clock, systemClock, type Timer, within } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { isExcess, type Quota, type Reservation } from '../../core/kernel/quota.ts';
 import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
 import { VIEWS_EXTENSION } from '../../core/protocol/extensions.ts';
@@ -441,7 +443,7 @@ export class Upstream {
   /** Waits for a connection, at most `waitMs`. */
   #within(opening: Promise<ConnectedClient>): Promise<ConnectedClient> {
     const { upstreamWaitMs: waitMs } = this.#options;
-    const why = `no connection within ${waitMs} ms (upstreamWaitMs)`;
+    const why = `no connection within ${durationOf(waitMs)} (upstreamWaitMs)`;
     return within(opening, this.#clock, waitMs, () => this.#error('unreachable', why));
   }
 

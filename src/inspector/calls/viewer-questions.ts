@@ -3,6 +3,7 @@
 import type { ClientRoot, FormAnswer, PageAnswer } from '../../client/client-options.ts';
 import type { Answerers } from '../../client/server-requests.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { ErrorCode, ProtocolError } from '../../core/protocol/errors.ts';
 import { isJsonObject, isObject, type JsonObject } from '../../core/protocol/json.ts';
 import { InputError } from '../http/viewer-input.ts';
@@ -108,7 +109,9 @@ export class ViewerQuestions {
     const id = this.#last;
     return new Promise((resolve, reject) => {
       const abort = (): void => settle(new Error('the server or the caller gave the question up'));
-      const timer = this.#clock.after(QUESTION_MS, () => settle(new Error(`no answer within ${QUESTION_MS} ms`)));
+      const timer = this.#clock.after(QUESTION_MS, () =>
+        settle(new Error(`no answer within ${durationOf(QUESTION_MS)}`)),
+      );
       const settle = (answer: JsonObject | Error): void => {
         if (!this.#open.delete(id)) return;
         timer.cancel();

@@ -163,7 +163,7 @@ for (const [era, open] of Object.entries(eras)) {
     const id = idIn(await caller.call('order'));
     await clock.advance(5_000);
     assert.equal(runs.ended, ['Unanswered']);
-    assert.match(textOf(await answer(caller, id, { elicit: large })), 'its 5000 ms have passed');
+    assert.match(textOf(await answer(caller, id, { elicit: large })), 'its 5 s have passed');
     await caller.close();
   });
 

@@ -225,7 +225,7 @@ test('a lifetime that is cut off for a client without sign-in is a warning, once
   assert.equal(logged, []);
   for (let n = 0; n < 3; n += 1) await handles.create('order', {}, ANYBODY);
   assert.equal(logged, [
-    'warning: machine "order": an instance of a client that has not signed in lives for 1 h, which cuts off its ttlMs of 60 h. Set limits.handleAnonymousTtlMs to more than 216000000, or let clients sign in',
+    'warning: machine "order": an instance of a client that has not signed in lives for 1 h, which cuts off its ttlMs of 60 h. Set limits.handleAnonymousTtlMs to more than 216000000 (60 h), or let clients sign in',
   ]);
 });
 

@@ -152,9 +152,12 @@ test('a delay that an instance does not live to see is an error, and one that is
     });
   assert.is(
     register(waiting(2_001), { ...EVENTS, ttlMs: 2_000 }).message,
-    'machine "m": state "a", entry: the delay of 2001 ms; state "b", entry: the delay of 2001 ms never ends, because an instance lives for 2000 ms. Set ttlMs in the options of the machine, or limits.handleTtlMs, to more than 2001',
+    'machine "m": state "a", entry: the delay of 2001 ms; state "b", entry: the delay of 2001 ms never ends, because an instance lives for 2 s. Set ttlMs in the options of the machine, or limits.handleTtlMs, to more than 2001 (2001 ms)',
   );
-  assert.match(register(waiting(8 * 86_400_000)).message, 'because an instance lives for 604800000 ms');
+  assert.is(
+    register(waiting(14 * 86_400_000)).message,
+    'machine "m": state "a", entry: the delay of 14 d; state "b", entry: the delay of 14 d never ends, because an instance lives for 7 d. Set ttlMs in the options of the machine, or limits.handleTtlMs, to more than 1209600000 (14 d)',
+  );
   assert.equal(register(waiting(2_000), { ...EVENTS, ttlMs: 2_000, idleMs: 1_999 }), { log: [], message: '' });
   const limits = { handleTtlMs: 10 * 86_400_000 };
   assert.equal(register(waiting(8 * 86_400_000), EVENTS, { limits }), { log: [], message: '' });

@@ -167,7 +167,7 @@ test('G-09 an answer of an issuer that is too long or too late is given up', asy
   await asked;
   await late.clock.advance(5_000);
   assert.is((await answer).status, 503);
-  assert.match(late.logged.join(), 'no complete response within 5000 ms');
+  assert.match(late.logged.join(), 'no complete response within 5 s');
   await long.close();
   await late.close();
   issuer.close();

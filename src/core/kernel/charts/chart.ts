@@ -1,7 +1,9 @@
 /** Reads an author's statechart into plain data: its states and their transitions. */
+
 import { createHash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import { isObject } from '../../protocol/json.ts';
+import { durationOf } from '../duration.ts';
 import type { ChartEdge, ChartNode } from './chart-node.ts';
 
 export function readChart(machine: AnyStateMachine): ChartNode {
@@ -110,20 +112,6 @@ function invokedName(node: AnyStateNode, id: string): string {
   const src = node.invoke[index]?.src;
   if (id !== `${index}.${node.id}`) return id;
   return typeof src === 'string' && !src.startsWith('xstate.') ? src : 'work';
-}
-
-const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
-  ['s', 1_000],
-] as const;
-
-/** A delay in words: its name, or its length. @example '30 s' */
-export function durationOf(delay: unknown): string {
-  if (typeof delay !== 'number') return String(delay);
-  const [unit, ms] = UNITS.find(([, size]) => delay >= size && delay % size === 0) ?? ['ms', 1];
-  return `${delay / ms} ${unit}`;
 }
 
 /** The name of a guard; the empty string for one without a name. */

@@ -1,8 +1,10 @@
 /** Watches directories and reports relevant changes once per burst. For `troupe dev`, and for what a server serves from files. */
+
 import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { messageOf } from '../../protocol/json.ts';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
+import { durationOf } from '../duration.ts';
 
 /** The silence that ends a burst, in milliseconds: editors and formatters write a file in several steps. */
 const QUIET_MS = 50;
@@ -87,7 +89,9 @@ export class Watch {
 
   #startPolling(directory: string, error: unknown): void {
     if (this.#polled.size === 0)
-      this.#options.say(`cannot watch ${directory} (${messageOf(error)}): polling every ${POLL_MS} ms instead`);
+      this.#options.say(
+        `cannot watch ${directory} (${messageOf(error)}): polling every ${durationOf(POLL_MS)} instead`,
+      );
     this.#polled.set(directory, timesIn(directory));
     this.#poll ??= this.#clock.after(POLL_MS, () => this.#pollAll());
   }

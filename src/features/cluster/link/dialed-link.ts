@@ -1,7 +1,9 @@
 /** The link to one other node: connects, proves itself, forwards exchanges, delivers news, and connects again. */
+
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
 import type { ForwardedExchange, Forwarding, ForwardListener, LinkNews } from '../../../core/http/other-nodes.ts';
 import type { Clock, Timer } from '../../../core/kernel/clock.ts';
+import { durationOf } from '../../../core/kernel/duration.ts';
 import { messageOf } from '../../../core/protocol/json.ts';
 import { InFlightTable } from '../../../core/requests/in-flight-table.ts';
 import { type AnsweredBy, ForwardedAnswer } from './forwarded-answer.ts';
@@ -79,7 +81,7 @@ export class DialedLink {
       return this.#lost();
     }
     this.#session = session;
-    this.#timer = clock.after(CONNECT_MS, () => this.#end(session, `no answer within ${CONNECT_MS} ms`));
+    this.#timer = clock.after(CONNECT_MS, () => this.#end(session, `no answer within ${durationOf(CONNECT_MS)}`));
     session.on('error', (error) => {
       this.#failure = messageOf(error);
     });
@@ -148,7 +150,7 @@ export class DialedLink {
   #ping(session: ClientHttp2Session): void {
     if (session.destroyed || this.#closed) return;
     const { clock } = this.#options;
-    const late = clock.after(PONG_MS, () => this.#end(session, `no answer within ${PONG_MS} ms`));
+    const late = clock.after(PONG_MS, () => this.#end(session, `no answer within ${durationOf(PONG_MS)}`));
     session.ping(() => {
       late.cancel();
       if (!session.destroyed) this.#timer = clock.after(PING_MS, () => this.#ping(session));

@@ -3,6 +3,7 @@
 import type { CallGate } from '../../../core/execution/stages.ts';
 import { incidentOf } from '../../../core/execution/tool-result.ts';
 import { type Clock, within } from '../../../core/kernel/clock.ts';
+import { durationOf } from '../../../core/kernel/duration.ts';
 import { randomId } from '../../../core/kernel/random-id.ts';
 import type { Mailbox } from '../../../core/messages/mailbox.ts';
 import type { RequestView } from '../../../core/messages/request-view.ts';
@@ -120,7 +121,9 @@ export class AuditedCalls {
         },
       });
     });
-    const recorded = within(answered, clock, KEEP_MS, () => notRecorded(new Error(`no answer within ${KEEP_MS} ms`)));
+    const recorded = within(answered, clock, KEEP_MS, () =>
+      notRecorded(new Error(`no answer within ${durationOf(KEEP_MS)}`)),
+    );
     // An announced call may end before anything waits for its record.
     recorded.catch(() => {});
     started.recorded = recorded;

@@ -6,6 +6,7 @@
 import type { RequestGate, Stages } from '../../../core/execution/stages.ts';
 import type { ActorSystem } from '../../../core/kernel/actor-system.ts';
 import type { Timer } from '../../../core/kernel/clock.ts';
+import { durationOf } from '../../../core/kernel/duration.ts';
 import { fieldsOf } from '../../../core/kernel/operator-log.ts';
 import type { Denial } from '../../../core/kernel/telemetry/metrics.ts';
 import type { Auth } from '../../../core/messages/auth.ts';
@@ -524,7 +525,7 @@ export class Admission implements RequestAdmission {
     let timer: Timer | undefined;
     const late = new Promise<false>((resolve) => {
       timer = clock.after(RULE_MS, () => {
-        incident('an authorization rule', new Error(`it took longer than ${RULE_MS} ms`));
+        incident('an authorization rule', new Error(`it took longer than ${durationOf(RULE_MS)}`));
         resolve(false);
       });
     });

@@ -2,11 +2,13 @@
  * Fetches addresses that another party supplies, for the client and for `troupe/oauth`: https only, no private networks,
  * no redirects, and exactly the address that was checked is connected to.
  */
+
 import { lookup as resolveName } from 'node:dns';
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { isLoopback } from '../../../core/http/host-guard.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
+import { durationOf } from '../../../core/kernel/duration.ts';
 import { messageOf } from '../../../core/protocol/json.ts';
 
 /** The default of the longest response: metadata and tokens are small. */
@@ -158,7 +160,7 @@ export function guardedFetch({
         agent: false,
         ...(named ? {} : { lookup: checkedLookup(local) }),
       });
-      const late = clock.after(timeoutMs, () => end('timed out', `no complete response within ${timeoutMs} ms`));
+      const late = clock.after(timeoutMs, () => end('timed out', `no complete response within ${durationOf(timeoutMs)}`));
       const abort = (): void => end('cancelled', 'cancelled');
       init.signal?.addEventListener('abort', abort, { once: true });
       let begun = false;
