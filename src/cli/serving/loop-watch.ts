@@ -21,14 +21,14 @@ export function loadBlockedCalls(directory: string | undefined): string | undefi
 /** Milliseconds by which the watchdog of a called program is faster than the client, which would not know why nothing came. */
 const EARLIER_MS = 1_000;
 
-/** What ends the process of a command while its event loop is blocked. */
+/** The events that end the process of a command while its event loop is blocked. */
 export interface Endings {
   /** See {@link loadBlockedCalls}. */
   readonly record?: string | undefined;
   /** A supervisor restarts the process. Default: false. */
   readonly supervised?: boolean;
   /**
-   * Nobody else waits for answers: a signal ends the process after two seconds, not only when its requests have timed out.
+   * One client waits for answers: a signal ends the process after two seconds, not only when its requests have timed out.
    * Default: false.
    */
   readonly alone?: boolean;
@@ -36,13 +36,13 @@ export interface Endings {
   readonly called?: boolean;
   /** The client is on stdin, and its end ends the process. Default: false. */
   readonly input?: boolean;
-  /** What a save of the blocking code does. Default: nothing. */
+  /** The effect of a save of the blocking code. Default: none. */
   readonly onSave?: SaveEffect;
 }
 
 /** Watches the event loop while the command loads a program. Call it before the first code of the program runs. */
 export function watchLoading({ input, onSave }: Endings): void {
-  // Nothing is served yet, and nobody waits for answers.
+  // Nothing is served yet, and no request waits.
   watchLoad({ log: logOf(undefined), releaseMs: ALOUD_MS, inputMs: input ? 0 : undefined, onSave });
 }
 

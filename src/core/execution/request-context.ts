@@ -13,7 +13,7 @@ import { notifyAborted } from '../requests/active-request.ts';
 import type { Context, Log } from './context.ts';
 import type { ToolImplementation } from './execution.ts';
 import type { Asking } from './questions.ts';
-import type { CallerState } from './state.ts';
+import type { WatchedState } from './state.ts';
 
 /** The part of a context that a feature makes when a handler first needs it: the questions to the client, and the steps. */
 export interface ContextExtension {
@@ -28,7 +28,7 @@ export interface ContextHost {
   readonly clock: Clock;
   extendContext(context: RequestContext): ContextExtension;
   /** Makes the state of the caller of a request. */
-  stateOf(request: RequestView): CallerState;
+  stateOf(request: RequestView): WatchedState;
 }
 
 /** The way in which a handler runs. Another process may continue a call that is a task or may become one, even if it has asked nothing. */
@@ -133,7 +133,7 @@ export class RequestContext implements Context {
   #closeStream: Context['closeStream'] | undefined;
   #log: Log | undefined;
   #extension: ContextExtension | undefined;
-  #state: CallerState | undefined;
+  #state: WatchedState | undefined;
   /** Milliseconds of running time until the handler last began to wait for its client. */
   #ran = 0;
   /** The time at which it last continued; undefined while it waits. */
@@ -321,9 +321,14 @@ export class RequestContext implements Context {
     return this.#closeStream;
   }
 
-  get state(): CallerState {
+  get state(): WatchedState {
     this.#state ??= this.#host.stateOf(this.#first);
     return this.#state;
+  }
+
+  /** The operations of `ctx.state` that have not ended. */
+  get unfinishedState(): readonly string[] {
+    return this.#state?.unfinished ?? [];
   }
 
   get step(): Context['step'] {

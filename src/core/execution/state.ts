@@ -81,3 +81,11 @@ export interface CallerState extends State {
   /** The state of the session, which ends with it; undefined for a client without one. */
   readonly session: State | undefined;
 }
+
+/** The state of the caller of one request, which knows what is unfinished. */
+export interface WatchedState extends CallerState {
+  /** The operations that have not ended, such as `set("cart")`. */
+  readonly unfinished: readonly string[];
+  /** @throws {StateError} `no caller` if there is no scope */
+  requireScope(): void;
+}

@@ -13,6 +13,7 @@ import type { ToolCall, ToolExecution } from './execution.ts';
 import type { ThrownError } from './handler-errors.ts';
 import { CannotAsk } from './input-errors.ts';
 import { lostData } from './lost-data.ts';
+import { SilentMistakes } from './silent-mistakes.ts';
 import { failed } from './tool-result.ts';
 
 export interface ToolPolicy {
@@ -24,12 +25,17 @@ export interface ToolPolicy {
   thrown(label: string, error: unknown, signal: AbortSignal): ThrownError;
 }
 
+interface RunPolicy extends ToolPolicy {
+  readonly mistakes: SilentMistakes;
+}
+
 /**
  * Invalid arguments and handler errors produce a result that the model can read (`isError`; MCP 2025-11-25 tools,
  * "Error Handling", SEP-1303), never with a stack; {@link HandlerErrors} decides the text. A {@link ProtocolError} stays
  * a protocol error.
  */
-export function toolExecution(policy: ToolPolicy): ToolExecution {
+export function toolExecution(options: ToolPolicy): ToolExecution {
+  const policy: RunPolicy = { ...options, mistakes: new SilentMistakes((message) => options.warn(message)) };
   return {
     execute(call, ctx) {
       const checked = call.implementation.input.check(call.arguments);
@@ -44,7 +50,7 @@ function run(
   call: ToolCall,
   checked: Checked<unknown>,
   ctx: Context,
-  policy: ToolPolicy,
+  policy: RunPolicy,
 ): CallToolResult | Promise<CallToolResult> {
   if (!checked.ok) return failed(explain(checked.problems, `arguments for tool "${call.tool.name}"`));
   let returned: unknown;
@@ -66,12 +72,16 @@ function shaped(
   call: ToolCall,
   returned: unknown,
   ctx: Context,
-  policy: ToolPolicy,
+  policy: RunPolicy,
 ): CallToolResult | Promise<CallToolResult> {
   try {
     const { output, relayed } = call.implementation;
     // The most common result. Nothing of a text can be lost, and it needs no clock.
-    if (typeof returned === 'string' && !output) return { content: [{ type: 'text', text: returned }] };
+    if (typeof returned === 'string' && !output) {
+      const result: CallToolResult = { content: [{ type: 'text', text: returned }] };
+      policy.mistakes.look(call, returned, result, ctx);
+      return result;
+    }
     if (relayed && isToolResult(returned)) return returned;
     const result = toToolResult(returned, {
       durationMs: () => ctx.elapsedMs,
@@ -79,6 +89,7 @@ function shaped(
       structured: output !== undefined,
     });
     if (typeof returned !== 'string') checkPlain(call, result);
+    policy.mistakes.look(call, returned, result, ctx);
     if (!output || result.isError) return result;
     const checked = output.check(result.structuredContent);
     return isThenable(checked)
@@ -99,12 +110,7 @@ function checkPlain({ tool }: ToolCall, result: CallToolResult): void {
  * Checks the structured result. Servers must return results that conform to the output schema (MCP tools, "Output
  * Schema"), so a result that does not fit is a failure of the tool.
  */
-function conform(
-  call: ToolCall,
-  result: CallToolResult,
-  checked: Checked<unknown>,
-  policy: ToolPolicy,
-): CallToolResult {
+function conform(call: ToolCall, result: CallToolResult, checked: Checked<unknown>, policy: RunPolicy): CallToolResult {
   // Send the checked value: it has the schema's defaults, and no members that the schema does not define.
   if (checked.ok) return { ...result, structuredContent: checked.value as JsonValue };
   if (wasCut(result))
@@ -119,7 +125,7 @@ function conform(
   return failed(message);
 }
 
-function thrown(call: ToolCall, error: unknown, ctx: Context, policy: ToolPolicy): CallToolResult {
+function thrown(call: ToolCall, error: unknown, ctx: Context, policy: RunPolicy): CallToolResult {
   // If the client cannot be asked, the model can still pass the answer as an argument.
   if (isProtocolError(error) && !(error instanceof CannotAsk)) throw error;
   const { text, incident } = policy.thrown(call.implementation.label, error, ctx.signal);

@@ -7,6 +7,7 @@ import type { InputRequest, Reply } from '../../core/messages/client-input.ts';
 import type { JsonObject } from '../../core/protocol/json.ts';
 import { type Asker, type AskerOptions, makeAsking } from './asker.ts';
 import type { InteractiveRequests } from './interactive-requests.ts';
+import { needsState } from './needs-state.ts';
 import { type RequestStorage, stepLabel } from './request-record.ts';
 import { copyOf, StepLog } from './step-log.ts';
 
@@ -93,8 +94,11 @@ export class AskingContext implements ContextExtension {
   }
 
   get ask(): Asker {
-    const { first } = this.#context;
-    this.#asking ??= makeAsking({
+    if (this.#asking) return this.#asking;
+    const { first, implementation } = this.#context;
+    // The answer of a person must not be asked for, and then be lost.
+    if (implementation && needsState(implementation)) this.#context.state.requireScope();
+    this.#asking = makeAsking({
       interactiveRequest: () => this.#interactive.interact(first, this.#context),
       client: () => this.#context.current.client,
       contextDropped: () => this.#interactive.contextDropped(this.#context.current),

@@ -1,5 +1,5 @@
 /** The methods of state: make operations of calls, and run them on a scope. */
-import type { CallerState, State, StateKey, StateWriteOptions } from '../../core/execution/state.ts';
+import type { State, StateKey, StateWriteOptions, WatchedState } from '../../core/execution/state.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
 import { describe } from '../../core/protocol/json.ts';
 import { ANONYMOUS } from '../../core/protocol/principals.ts';
@@ -30,6 +30,7 @@ type Change = (value: never) => unknown;
 class ScopeState implements State {
   readonly #options: StateOptions;
   readonly #owner: ScopeOwner | undefined;
+  readonly #unfinished = new Set<{ readonly name: string }>();
 
   /** @param owner undefined: each call rejects with `no caller` */
   constructor(options: StateOptions, owner: ScopeOwner | undefined) {
@@ -39,7 +40,7 @@ class ScopeState implements State {
 
   readonly get: State['get'] = async (key: AnyKey) => {
     const name = keyOf(key, this.#options.limits);
-    const text = await this.#run(0, (document) => document.get(name));
+    const text = await this.#run(`get(${keyExcerpt(name)})`, 0, (document) => document.get(name));
     return withChecks(async () => readAs(key, text));
   };
 
@@ -54,7 +55,7 @@ class ScopeState implements State {
         typeof key === 'string'
           ? given
           : toValueText(name, checkedValue(key, fromValueText(name, given.text), 'value'), limits);
-      await this.#run(stored.bytes, (document, now) =>
+      await this.#run(`set(${keyExcerpt(name)})`, stored.bytes, (document, now) =>
         document.set(name, { ...stored, expires: after(now, ttlMs) }, limits),
       );
     });
@@ -62,7 +63,7 @@ class ScopeState implements State {
 
   readonly delete: State['delete'] = async (key) => {
     const name = keyOf(key, this.#options.limits);
-    return this.#run(0, (document) => document.delete(name));
+    return this.#run(`delete(${keyExcerpt(name)})`, 0, (document) => document.delete(name));
   };
 
   readonly update: State['update'] = async (key: AnyKey, change: Change, options?: StateWriteOptions) => {
@@ -75,7 +76,7 @@ class ScopeState implements State {
         `update(${keyExcerpt(name)}): expected a function of the value, got ${describe(change)}`,
       );
     const run = () =>
-      this.#run(0, (document, now) => {
+      this.#run(`update(${keyExcerpt(name)})`, 0, (document, now) => {
         const text = document.get(name);
         const next = change(readAs(key, text));
         if (next === undefined) {
@@ -94,16 +95,23 @@ class ScopeState implements State {
   readonly list: State['list'] = async (prefix) => {
     if (prefix !== undefined && typeof prefix !== 'string')
       throw new StateError('key', `list: expected the text with which keys begin, got ${describe(prefix)}`);
-    return this.#run(0, (document) => document.list(prefix));
+    return this.#run('list()', 0, (document) => document.list(prefix));
   };
 
   readonly clear: State['clear'] = async () => {
-    await this.#run(0, (document) => document.clear(), true);
+    await this.#run('clear()', 0, (document) => document.clear(), true);
   };
 
-  #run<T>(bytes: number, run: (document: ScopeDocument, now: number) => T, clears?: true): Promise<T> {
+  /** The operations that have not ended, such as `set("cart")`. */
+  get unfinished(): readonly string[] {
+    return Array.from(this.#unfinished, ({ name }) => name);
+  }
+
+  #run<T>(name: string, bytes: number, run: (document: ScopeDocument, now: number) => T, clears?: true): Promise<T> {
     const owner = this.#owner;
     if (!owner) throw noCaller();
+    const operation = { name };
+    this.#unfinished.add(operation);
     return new Promise<T>((resolve, reject) => {
       let result: T;
       this.#options.scopes.operate(owner, {
@@ -112,25 +120,39 @@ class ScopeState implements State {
         run: (document, now) => {
           result = run(document, now);
         },
-        resolve: () => resolve(result),
-        reject,
+        resolve: () => {
+          this.#unfinished.delete(operation);
+          resolve(result);
+        },
+        reject: (error) => {
+          this.#unfinished.delete(operation);
+          reject(error);
+        },
       });
     });
   }
 }
 
 /** The state of the caller of a handler. */
-class StateOfCaller extends ScopeState implements CallerState {
-  readonly scope: CallerState['scope'];
+class StateOfCaller extends ScopeState implements WatchedState {
+  readonly scope: WatchedState['scope'];
   readonly #session: ScopeOwner | undefined;
   readonly #of: StateOptions;
-  #ofSession: State | undefined;
+  #ofSession: ScopeState | undefined;
 
   constructor(options: StateOptions, owner: ScopeOwner | undefined, session: ScopeOwner | undefined) {
     super(options, owner);
     this.scope = owner?.kind;
     this.#session = session;
     this.#of = options;
+  }
+
+  override get unfinished(): readonly string[] {
+    return [...super.unfinished, ...(this.#ofSession?.unfinished ?? [])];
+  }
+
+  requireScope(): void {
+    if (this.scope === undefined) throw noCaller();
   }
 
   get session(): State | undefined {
@@ -140,7 +162,7 @@ class StateOfCaller extends ScopeState implements CallerState {
 }
 
 /** The state of the caller of a request. */
-export function callerState(options: StateOptions, { client: { principal, session } }: RequestView): CallerState {
+export function callerState(options: StateOptions, { client: { principal, session } }: RequestView): WatchedState {
   const ofSession = session && sessionScope(session.id, principal);
   return new StateOfCaller(options, principal === ANONYMOUS ? ofSession : principalScope(principal), ofSession);
 }
@@ -167,7 +189,7 @@ function asynchronous(name: string, promise: Promise<unknown>): StateError {
 function noCaller(): StateError {
   return new StateError(
     'no caller',
-    'this caller is anonymous and has no session, so its state would be that of everybody. Let clients sign in (the option http.authenticate), or use a machine, whose handle the client keeps',
+    'this caller is anonymous and has no session, as each client of 2026-07-28 over HTTP, so its state would be that of everybody. Let clients sign in (createServer({ http: { authenticate } })), serve on stdio, or use a machine, whose handle the client keeps. ctx.state.scope is undefined for such a caller',
   );
 }
 

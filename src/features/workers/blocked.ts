@@ -29,10 +29,10 @@ export interface Blocked {
   readonly culprit: Culprit | undefined;
 }
 
-/** What happens to a blocked process when its code is saved: it ends, and something may start it again. */
+/** The effect of a save on a process that the saved code blocks: it ends, and may be started again. */
 export type SaveEffect = 'restart' | 'end';
 
-/** What the watchdog's thread does about a stall, and when. A server that begins to listen replaces those of the load. */
+/** The actions of the watchdog's thread in a stall, and their times. A server that begins to listen replaces those of the load. */
 export interface StallPolicy {
   readonly softMs: number;
   /** Milliseconds of a stall after which it is reported directly on stderr, whether or not it ends. */

@@ -2,8 +2,8 @@
  * Lets the watchdog's thread ask a blocked thread what is running: a function under a symbol that every copy of this
  * package shares.
  */
-import { readSync } from 'node:fs';
-import { Socket } from 'node:net';
+import { fstatSync, readSync } from 'node:fs';
+import { systemClock } from '../../core/kernel/clock.ts';
 import { processWide } from '../../core/kernel/global-registry.ts';
 import { STOP } from '../../core/transports/signals.ts';
 import type { Culprit } from './blocked.ts';
@@ -23,7 +23,7 @@ const FRAMES = 40;
 const CHUNK_BYTES = 65_536;
 const MAX_HELD_BYTES = 4 * 1_048_576;
 
-/** What gives a person the use of the process back while its thread is blocked. Both run on top of other code. */
+/** Gives a person the use of the process back while its thread is blocked. The functions run on top of other code. */
 export interface StallRelief {
   /** The thread is blocked: signals have their usual effect now. */
   release(): void;
@@ -115,8 +115,9 @@ function restart(): boolean {
 function inputEnded(): boolean {
   const { stdin } = process;
   // A file has an end. A terminal sends SIGHUP. On Windows, a read of a pipe may wait.
-  if (!(stdin instanceof Socket) || stdin.destroyed || stdin.readableEnded) return !stdin.isTTY;
   if (stdin.isTTY || process.platform === 'win32') return false;
+  const pipe = fstatSync(0);
+  if (!(pipe.isFIFO() || pipe.isSocket()) || stdin.destroyed || stdin.readableEnded) return true;
   while (stdin.readableLength < MAX_HELD_BYTES) {
     const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
     let bytes = 0;
@@ -130,7 +131,7 @@ function inputEnded(): boolean {
     // The stream would call its listeners at once, in the middle of the blocking code.
     if (flows) stdin.pause();
     stdin.push(chunk.subarray(0, bytes));
-    if (flows) setImmediate(() => stdin.resume());
+    if (flows) systemClock.soon(() => void stdin.resume());
   }
   return false;
 }
