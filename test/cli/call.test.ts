@@ -622,7 +622,10 @@ test('FILE is a program that troupe run serves without a supervisor', () => {
   const { target, name, words } = readCallTarget('call', ['target.mjs', 'env'], [], [], io);
   assert.equal([name, words], ['target.mjs', ['env']]);
   const { command: node, args, env } = Object(target);
-  assert.equal([node, args.slice(-3), env], [process.execPath, ['run', realpathSync(file), '--no-supervisor'], io.env]);
+  assert.equal(
+    [node, args.slice(-3), env],
+    [process.execPath, ['run', realpathSync(file), '--no-supervisor'], { ...io.env, TROUPE_CALLED: '1' }],
+  );
   const stateful = readCallTarget('call', ['target.mjs'], [], [], io, { data: 'state' });
   assert.is(Object(stateful.target).args.at(-1), `--data=${join(root, 'state')}`);
 });
@@ -639,6 +642,42 @@ for (const [what, argv, message] of [
       assert.match(err, `troupe ${name}: ${message}`);
     }
   });
+
+for (const [tool, body, says] of [
+  [
+    'leave',
+    'process.exit(7)',
+    /tool "leave" ended the process with code 7 \(process\.exit\).*\n.*ends\.mjs:3:\d+[\s\S]*ended with code 7/,
+  ],
+  ['abort', 'process.abort()', /the server's process was killed by SIGABRT/],
+] as const)
+  built(
+    `a program that ends in the middle of a call by ${body} is said to have ended, with the tool and how`,
+    async () => {
+      const program = `import { createServer } from '${TROUPE}';
+const server = createServer({ name: 'ends', version: '1.0.0' });
+server.tool('${tool}', {}, () => ${body});
+export default server;`;
+      writeFileSync(join(root, 'ends.mjs'), program);
+      const { code, err } = await command(['call', 'ends.mjs', tool], { cwd: root });
+      assert.is(code, 3);
+      assert.match(err, says);
+      assert.match(err, `the server's process ended while it ran the tool ${tool}`);
+    },
+  );
+
+built('a tool that never ends is named with its line, and ends with the call', async () => {
+  const program = `import { createServer } from '${TROUPE}';
+const server = createServer({ name: 'spins', version: '1.0.0', limits: { timeoutMs: 4_000 } });
+const cell = new Int32Array(new SharedArrayBuffer(4));
+server.tool('spin', {}, () => { for (;;) Atomics.wait(cell, 0, 0, 10); });
+export default server;`;
+  writeFileSync(join(root, 'spins.mjs'), program);
+  const { code, err } = await command(['call', 'spins.mjs', 'spin'], { cwd: root });
+  assert.is(code, 3, err);
+  assert.match(err, /blocked for \d+ ms by tool "spin"[\s\S]*spins\.mjs:4:[\s\S]*the watchdog kills the process/);
+  assert.match(err, "the server's process ended while it ran the tool spin");
+});
 
 const withState = (...words: readonly string[]) => {
   writeFileSync(

@@ -1,5 +1,6 @@
 /** `troupe call TARGET [TOOL [key=value…]]`: lists what a server offers, calls its tools, reads resources, gets prompts. */
 
+import { ClientError } from '../../client/client-errors.ts';
 import type { Client } from '../../client/client-interface.ts';
 import type { CallOptions, ConnectOptions } from '../../client/client-options.ts';
 import { messageOf } from '../../core/protocol/json.ts';
@@ -162,6 +163,8 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
       } catch (error) {
         if (mistaken) throw mistaken;
         if (!answering) explainQuestion(messageOf(error));
+        if (request.type === 'tool' && error instanceof ClientError && error.reason === 'closed')
+          say(`troupe call: the server's process ended while it ran the tool ${request.name}`);
         throw error;
       } finally {
         bar.clear();

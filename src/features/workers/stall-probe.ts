@@ -33,8 +33,12 @@ export interface StallRelief {
   restart?(): void;
 }
 
+/** Receives that the process ends from the code of an element: `process.exit`. @param frames the stack, innermost frame first */
+export type ExitProbe = (element: string, code: number, frames: readonly string[]) => void;
+
 interface SharedProbes {
   readonly tellers: Set<StallProbe>;
+  readonly exits: Set<ExitProbe>;
   readonly reliefs: Set<StallRelief>;
   /** The reliefs that were released. */
   relieved: readonly StallRelief[];
@@ -48,6 +52,7 @@ interface SharedProbes {
 
 const shared = processWide<SharedProbes>(NAME, () => ({
   tellers: new Set(),
+  exits: new Set(),
   reliefs: new Set(),
   relieved: [],
   released: [],
@@ -60,10 +65,23 @@ export const RELEASE = `globalThis[Symbol.for('${NAME}')].release()`;
 export const INPUT_ENDED = `globalThis[Symbol.for('${NAME}')].inputEnded()`;
 export const RESTART = `globalThis[Symbol.for('${NAME}')].restart()`;
 
-/** Adds a probe until the returned function is called. */
-export function installStallProbe(probe: StallProbe): () => void {
+/** Adds probes until the returned function is called. */
+export function installProbes(probe: StallProbe, exit: ExitProbe): () => void {
+  if (shared.exits.size === 0) process.on('exit', exits);
   shared.tellers.add(probe);
-  return () => void shared.tellers.delete(probe);
+  shared.exits.add(exit);
+  return () => {
+    shared.tellers.delete(probe);
+    shared.exits.delete(exit);
+    if (shared.exits.size === 0) process.off('exit', exits);
+  };
+}
+
+/** Runs inside of `process.exit`, on top of the code that calls it. */
+function exits(code: number): void {
+  const { element, stack } = tell();
+  if (element === undefined) return;
+  for (const exit of shared.exits) exit(element, code, stack.split('\n'));
 }
 
 /** Adds a relief until the process ends. */

@@ -1,6 +1,7 @@
 /** Supervision of one server: attributes event loop stalls, rejects poison calls, and lists quarantined actors. */
 import type { RunGate, Stages } from '../../core/execution/stages.ts';
 import type { ActorSystem } from '../../core/kernel/actor-system.ts';
+import { foldedFrames } from '../../core/kernel/authored-stack.ts';
 import { currentTurn } from '../../core/kernel/current-turn.ts';
 import { sha256 } from '../../core/kernel/sha256.ts';
 import type { RequestView } from '../../core/messages/request-view.ts';
@@ -10,7 +11,7 @@ import { toText } from '../../core/store/serialize.ts';
 import type { DeadLetter, Store } from '../../core/store/store.ts';
 import type { Bus } from '../../core/transports/bus.ts';
 import { type Poisoned, poison } from './poison-calls.ts';
-import { installStallProbe } from './stall-probe.ts';
+import { installProbes } from './stall-probe.ts';
 import type { Supervised } from './supervised.ts';
 import { endsMark, startWatchdog, stopLoadWatch, type Watchdog } from './watchdog.ts';
 import type { WatchdogOption } from './watchdog-option.ts';
@@ -62,9 +63,15 @@ export class Supervision {
 
   /** Called once, when the first transport opens. `watchdog` is the option of that name. */
   begin(watchdog: boolean | WatchdogOption | undefined): void {
-    this.#untell = installStallProbe(tell);
     const { stages, system } = this.#options;
     const { log } = system;
+    this.#untell = installProbes(tell, (element, code, frames) =>
+      log(
+        'error',
+        `${element} ended the process with code ${code} (process.exit): throw an error instead, which only this call gets\n${foldedFrames(frames).text}`,
+        { event: 'program', element },
+      ),
+    );
     if (watchdog === false) stopLoadWatch();
     else if (watchdog !== undefined) this.#watchdog = startWatchdog({ ...(watchdog === true ? {} : watchdog), log });
     // The watchdog, or the command, has read them.
@@ -117,7 +124,7 @@ function letterOf({ element, digest, stack, attempts, at, incident }: Poisoned):
 }
 
 /** Called by the watchdog's thread, on top of the code that blocks this thread. */
-function tell(): ReturnType<Parameters<typeof installStallProbe>[0]> {
+function tell(): ReturnType<Parameters<typeof installProbes>[0]> {
   const run = running.getStore();
   const { turn } = currentTurn;
   if (!run && !turn) return undefined;
