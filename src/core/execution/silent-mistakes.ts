@@ -3,11 +3,12 @@ import type { CallToolResult } from '../protocol/types.ts';
 import type { Context } from './context.ts';
 import type { ToolCall, ToolImplementation } from './execution.ts';
 import { RequestContext } from './request-context.ts';
+import { mistypedArgument } from './wrong-arguments.ts';
 
 /** Longest text that is searched, in characters. */
 const MAX_SEARCHED = 10_000;
 
-type Mistake = 'no result' | 'promise in text' | 'unfinished state';
+type Mistake = 'mistyped argument' | 'no result' | 'promise in text' | 'unfinished state';
 
 /** Reports the mistakes of all calls of one server. */
 export class SilentMistakes {
@@ -19,7 +20,18 @@ export class SilentMistakes {
   }
 
   /** Looks at what a handler returned, and at what is sent for it. */
-  look({ tool: { name }, implementation }: ToolCall, returned: unknown, result: CallToolResult, ctx: Context): void {
+  look(call: ToolCall, returned: unknown, result: CallToolResult, ctx: Context): void {
+    const { tool, implementation } = call;
+    const { name } = tool;
+    const mistyped = this.#said.get(implementation)?.has('mistyped argument')
+      ? undefined
+      : mistypedArgument(tool, call.arguments);
+    if (mistyped !== undefined)
+      this.#say(
+        implementation,
+        'mistyped argument',
+        `tool "${name}" was called with ${mistyped}, which its schema drops: make the schema strict, so that the model reads this`,
+      );
     if (returned === undefined && !endsOnPurpose(implementation))
       this.#say(
         implementation,

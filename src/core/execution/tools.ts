@@ -15,6 +15,7 @@ import { CannotAsk } from './input-errors.ts';
 import { lostData } from './lost-data.ts';
 import { SilentMistakes } from './silent-mistakes.ts';
 import { failed } from './tool-result.ts';
+import { explainArguments } from './wrong-arguments.ts';
 
 export interface ToolPolicy {
   /** Maximum number of characters of JSON in envelope data that is sent untruncated. */
@@ -52,7 +53,7 @@ function run(
   ctx: Context,
   policy: RunPolicy,
 ): CallToolResult | Promise<CallToolResult> {
-  if (!checked.ok) return failed(explain(checked.problems, `arguments for tool "${call.tool.name}"`));
+  if (!checked.ok) return failed(explainArguments(call.tool, call.arguments, checked.problems));
   let returned: unknown;
   try {
     returned = call.implementation.handler(checked.value, ctx);
