@@ -160,7 +160,9 @@ export function guardedFetch({
         agent: false,
         ...(named ? {} : { lookup: checkedLookup(local) }),
       });
-      const late = clock.after(timeoutMs, () => end('timed out', `no complete response within ${durationOf(timeoutMs)}`));
+      const late = clock.after(timeoutMs, () =>
+        end('timed out', `no complete response within ${durationOf(timeoutMs)}`),
+      );
       const abort = (): void => end('cancelled', 'cancelled');
       init.signal?.addEventListener('abort', abort, { once: true });
       let begun = false;
