@@ -1,6 +1,7 @@
 /** The texts of approvals: what a person sees before they decide, and what a model learns. Nothing in them comes from an upstream unmarked. */
-import { durationOf } from '../../core/kernel/charts/chart.ts';
+
 import { isoOf } from '../../core/kernel/clock.ts';
+import { durationOf } from '../../core/kernel/duration.ts';
 import { isJsonObject, type JsonObject, type JsonValue, shortened } from '../../core/protocol/json.ts';
 import { copyNumbers } from '../../core/protocol/json-text.ts';
 import type { Tool } from '../../core/protocol/types.ts';
