@@ -1,6 +1,6 @@
 /** Connections to a server inside the process: one memory transport serves all clients of a server. */
 import { isObject } from '../core/protocol/json.ts';
-import { type MemoryPeer, memory } from '../core/transports/memory.ts';
+import { type MemoryClient, type MemoryPeer, memory } from '../core/transports/memory.ts';
 import type { Transport } from '../core/transports/transport.ts';
 
 /** A server of any copy of this package. */
@@ -20,16 +20,22 @@ export function isServerInMemory(value: unknown): value is ServerInMemory {
 
 /** Opens another connection to a server. @throws {Error} if the server is closed */
 export async function openInMemory(server: ServerInMemory): Promise<MemoryPeer> {
-  let door = doors.get(server);
-  if (!door) {
-    const { transport, connect } = memory();
-    door = open(server, transport).then(() => () => connect());
-    doors.set(server, door);
-    // A server that could not listen may do so later.
-    door.catch(() => doors.delete(server));
-  }
-  const connect = await door;
+  const connect = await (doors.get(server) ?? openDoor(server));
   return connect();
+}
+
+/**
+ * Opens the transport for the connections to a server.
+ *
+ * @param as the client of all of them. Default: anonymous
+ */
+export function openDoor(server: ServerInMemory, as?: MemoryClient): Promise<() => MemoryPeer> {
+  const { transport, connect } = memory();
+  const door = open(server, transport).then(() => () => connect(as));
+  doors.set(server, door);
+  // A server that could not listen may do so later.
+  door.catch(() => doors.delete(server));
+  return door;
 }
 
 function open(server: ServerInMemory, transport: Transport): Promise<void> {

@@ -1,8 +1,10 @@
 /** The server of an OpenAPI document, for the commands that connect: it has the operations of the document under their own names. */
 import { basename } from 'node:path';
 import { ClientError } from '../../client/client-errors.ts';
+import { openDoor } from '../../client/in-memory.ts';
 import type { OperatorLog } from '../../core/kernel/operator-log.ts';
 import { messageOf } from '../../core/protocol/json.ts';
+import { LOCAL } from '../../core/protocol/principals.ts';
 import { createServer, type Server } from '../../features/server/server.ts';
 import { addressOf } from '../../gateway/openapi/document-source.ts';
 import { openapi } from '../../gateway/openapi/openapi-target.ts';
@@ -22,6 +24,8 @@ export async function openedApi({ openapi: document, api }: ApiTarget): Promise<
     const mount = await server.mount('api', openapi(document, api), { prefix: false, expose: 'all', pins: 'off' });
     await mount.ready();
     for (const message of messages) say(message);
+    // The API asks the person at this machine for a key, and not a stranger.
+    await openDoor(server, { principal: LOCAL });
     return server;
   } catch (error) {
     await server.close();

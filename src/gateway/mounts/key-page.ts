@@ -105,7 +105,7 @@ export class KeyPages {
       );
     await this.#options.vault.set(person, purposeOf(state), secret);
     this.#options.stored(state, person);
-    return signInPage(200, 'Stored. The call goes on. You can close this page.');
+    return signInPage(200, 'Stored. The call continues. You can close this page.');
   }
 }
 
