@@ -88,6 +88,7 @@ const LATE: Readonly<Record<string, readonly string[]>> = {
   problems: [
     'core/execution/input-errors',
     'core/execution/lost-data',
+    'core/execution/wrong-arguments',
     'core/kernel/telemetry/prometheus',
     'core/schema/ajv',
     'core/schema/ajv-problems',

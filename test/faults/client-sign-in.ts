@@ -92,7 +92,7 @@ export const CLIENT_SIGN_IN: readonly BrokenBuild[] = [
   {
     id: 'S-70',
     test: 'test/gateway/mounts/sign-ins.test.ts',
-    in: 'SignIns.receive',
+    in: 'SignIns.page',
     find: 'if (person !== principal) {',
     replace: 'if (person === principal && !mount) {',
     why: 'a person who was sent the address of a sign-in signs in for its sender',

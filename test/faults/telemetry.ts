@@ -42,8 +42,8 @@ export const TELEMETRY: readonly BrokenBuild[] = [
     id: 'G-12',
     test: LOG,
     in: 'operator-log.ts: loggedError',
-    find: 'return { type: typeOf(error), message: messageOf(error), stack };',
-    replace: 'return { ...(error as object), type: typeOf(error), message: messageOf(error), stack };',
+    find: 'return { type: typeOf(error), message: messageOf(error), stack: stackOf(error) };',
+    replace: 'return { ...(error as object), type: typeOf(error), message: messageOf(error), stack: stackOf(error) };',
     why: 'an error carries the headers of the request of another library into the log',
   },
   {

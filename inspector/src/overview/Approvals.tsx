@@ -1,4 +1,4 @@
-/** The calls that wait for the approval of people, and what was remembered. Whoever controls the server decides in the name that they give. */
+/** The calls that wait for the approval of people, and what was remembered. A viewer decides in the name that they give. */
 import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import type { ApprovalControl, ApprovalsView } from '../../../src/inspector/calls/call-messages.ts';
@@ -12,7 +12,7 @@ import '../server/server.css';
 const LOOK_MS = 2_000;
 
 const state = signal<ApprovalsView>({ open: [], grants: [] });
-/** Who decides, as the audit names them. */
+/** The person who decides, as the audit names them. */
 const person = signal('operator');
 
 async function look(): Promise<void> {

@@ -5,7 +5,7 @@ import { isObject, messageOf } from '../../core/protocol/json.ts';
 import { visibleJson, visibleLine, visibleText } from '../../core/protocol/visible-text.ts';
 import type { CommandIo, ExitCode } from '../command-io.ts';
 import { readOptions } from '../command-options.ts';
-import { askInspector, findInspector, readJson, readText } from '../serving/inspector-requests.ts';
+import { askInspector, findInspector, jsonOfAnswer, textOfAnswer } from '../serving/inspector-requests.ts';
 import { print, say, UsageError } from '../usage.ts';
 
 const OPTIONS = { server: 'URL|PID', as: 'NAME', reason: 'TEXT', remember: '', json: '' };
@@ -62,7 +62,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
     throw new UsageError('troupe approvals: --remember: expected with approve');
   try {
     const url = findInspector('approvals', values.server, io.env);
-    const { open, grants } = readState(await readJson(await askInspector(url, '/api/approvals')));
+    const { open, grants } = readState(await jsonOfAnswer(await askInspector(url, '/api/approvals')));
     if (id === undefined)
       return print(io, values.json === undefined ? listOf(open, grants) : visibleJson({ open, grants }, 2));
     const found = theOne(id, action === 'revoke' ? [...open, ...grants] : open);
@@ -72,7 +72,7 @@ export async function main(args: readonly string[], io: CommandIo): Promise<Exit
       ...(values.reason === undefined ? {} : { reason: values.reason }),
       ...(action === 'approve' ? { remember: values.remember !== undefined } : {}),
     });
-    return print(io, `${visibleLine(await readText(await askInspector(url, '/api/control', { body })))}\n`);
+    return print(io, `${visibleLine(await textOfAnswer(await askInspector(url, '/api/control', { body })))}\n`);
   } catch (error) {
     if (error instanceof UsageError) throw error;
     say(`troupe approvals: ${messageOf(error)}`);

@@ -36,8 +36,9 @@ export function findInspector(command: string, argument: string | undefined, env
   const list = all.map(
     ({ pid, server, target }) => `  ${String(pid).padStart(8)}  ${visibleLine(server)}  ${visibleLine(target)}`,
   );
+  const example = command === 'top' ? 'troupe top ' : '--server ';
   throw new Error(
-    `${all.length} inspected servers are running: choose one by its PID, such as ${only.pid}\n${list.join('\n')}`,
+    `${all.length} inspected servers are running: choose one by its PID, such as ${example}${only.pid}\n${list.join('\n')}`,
   );
 }
 
@@ -76,7 +77,7 @@ export async function askInspector(
   answer.setEncoding('utf8');
   const { statusCode = 0 } = answer;
   if (statusCode < 300) return answer;
-  const problem = await readJson(answer).catch(() => undefined);
+  const problem = await jsonOfAnswer(answer).catch(() => undefined);
   // Another program may own the port now, so its text is sanitised and truncated.
   const why = visibleLine(isObject(problem) ? String(problem.error) : `status ${statusCode}`).slice(0, MAX_WHY);
   // 503 (too many viewers) and 404 (the viewer is not registered yet) are temporary.
@@ -85,12 +86,12 @@ export async function askInspector(
 }
 
 /** @throws {Error} for a response that is too long, or no JSON */
-export async function readJson(answer: IncomingMessage): Promise<unknown> {
-  return JSON.parse(await readText(answer));
+export async function jsonOfAnswer(answer: IncomingMessage): Promise<unknown> {
+  return JSON.parse(await textOfAnswer(answer));
 }
 
 /** @throws {Error} for a response that is too long */
-export async function readText(answer: IncomingMessage): Promise<string> {
+export async function textOfAnswer(answer: IncomingMessage): Promise<string> {
   let text = '';
   for await (const chunk of answer) {
     text += String(chunk);

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { delayAfter } from '../../core/kernel/back-off.ts';
 import { isObject, messageOf } from '../../core/protocol/json.ts';
 import type { ActorView, Frame } from '../../inspector/frames.ts';
-import { askInspector, MAX_LENGTH, Rejected, readJson } from '../serving/inspector-requests.ts';
+import { askInspector, jsonOfAnswer, MAX_LENGTH, Rejected } from '../serving/inspector-requests.ts';
 
 /** The first and the maximum delay between attempts to connect, in milliseconds. */
 const BACK_OFF = { fromMs: 250, toMs: 2_000 };
@@ -77,7 +77,7 @@ export class FrameStream {
   /** Requests the details of an actor. @returns undefined if the actor does not exist any more */
   async view(actor: string): Promise<ActorView | undefined> {
     try {
-      const view = await readJson(await this.#ask(`/api/look?${new URLSearchParams({ actor })}`));
+      const view = await jsonOfAnswer(await this.#ask(`/api/look?${new URLSearchParams({ actor })}`));
       return isActorView(view) ? view : undefined;
     } catch {
       return undefined;

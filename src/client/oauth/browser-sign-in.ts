@@ -102,7 +102,8 @@ async function formOf(request: IncomingMessage): Promise<string> {
 export async function browserSignIn({ clock, show, open, timeoutMs }: BrowserSignInOptions): Promise<SignIn> {
   let expected: string | undefined;
   let arrived: (url: URL) => void = () => {};
-  const redirects = await loopbackRedirects((url) => {
+  const redirects = await loopbackRedirects((url, form) => {
+    if (form !== undefined) return signInPage(404, 'There is no such page.');
     // Any program and any web page can send a request to this port, but only the browser of the sign-in knows the state.
     if (expected === undefined || url.searchParams.get('state') !== expected) return signInPage(400, NO_SIGN_IN);
     arrived(url);

@@ -1,4 +1,5 @@
 /** Finds mistakes of a tool's handler that nothing else reports, because a result is sent all the same. Each is said once for each tool. */
+import { isObject } from '../protocol/json.ts';
 import type { CallToolResult } from '../protocol/types.ts';
 import type { Context } from './context.ts';
 import type { ToolCall, ToolImplementation } from './execution.ts';
@@ -10,8 +11,13 @@ const MAX_SEARCHED = 10_000;
 
 type Mistake = 'mistyped argument' | 'no result' | 'promise in text' | 'unfinished state';
 
+/** The calls of each tool that are searched, from its first: a mistake shows while a server is written, and later calls pay nothing. */
+export const MAX_LOOKED = 100;
+
 /** Reports the mistakes of all calls of one server. */
 export class SilentMistakes {
+  /** The calls of each tool that were searched. */
+  readonly looked = new WeakMap<ToolImplementation, number>();
   readonly #warn: (message: string) => void;
   readonly #said = new WeakMap<ToolImplementation, Set<Mistake>>();
 
@@ -23,9 +29,9 @@ export class SilentMistakes {
   look(call: ToolCall, returned: unknown, result: CallToolResult, ctx: Context): void {
     const { tool, implementation } = call;
     const { name } = tool;
-    const mistyped = this.#said.get(implementation)?.has('mistyped argument')
-      ? undefined
-      : mistypedArgument(tool, call.arguments);
+    this.looked.set(implementation, (this.looked.get(implementation) ?? 0) + 1);
+    // The search for a near name loads with the first name that the tool does not have.
+    const mistyped = hasUnknownName(call) ? mistypedArgument(tool, call.arguments) : undefined;
     if (mistyped !== undefined)
       this.#say(
         implementation,
@@ -60,6 +66,11 @@ export class SilentMistakes {
     this.#said.set(implementation, said.add(mistake));
     this.#warn(message);
   }
+}
+
+function hasUnknownName({ tool, arguments: args }: ToolCall): boolean {
+  const { properties } = tool.inputSchema;
+  return isObject(args) && isObject(properties) && Object.keys(args).some((name) => !Object.hasOwn(properties, name));
 }
 
 function holdsPromise(text: string): boolean {

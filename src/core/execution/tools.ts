@@ -13,7 +13,7 @@ import type { ToolCall, ToolExecution } from './execution.ts';
 import type { ThrownError } from './handler-errors.ts';
 import { CannotAsk } from './input-errors.ts';
 import { lostData } from './lost-data.ts';
-import { SilentMistakes } from './silent-mistakes.ts';
+import { MAX_LOOKED, SilentMistakes } from './silent-mistakes.ts';
 import { failed } from './tool-result.ts';
 import { explainArguments } from './wrong-arguments.ts';
 
@@ -76,11 +76,14 @@ function shaped(
   policy: RunPolicy,
 ): CallToolResult | Promise<CallToolResult> {
   try {
-    const { output, relayed } = call.implementation;
+    const { implementation } = call;
+    const { output, relayed } = implementation;
+    const { mistakes } = policy;
+    const looks = (mistakes.looked.get(implementation) ?? 0) < MAX_LOOKED;
     // The most common result. Nothing of a text can be lost, and it needs no clock.
     if (typeof returned === 'string' && !output) {
       const result: CallToolResult = { content: [{ type: 'text', text: returned }] };
-      policy.mistakes.look(call, returned, result, ctx);
+      if (looks) mistakes.look(call, returned, result, ctx);
       return result;
     }
     if (relayed && isToolResult(returned)) return returned;
@@ -90,7 +93,7 @@ function shaped(
       structured: output !== undefined,
     });
     if (typeof returned !== 'string') checkPlain(call, result);
-    policy.mistakes.look(call, returned, result, ctx);
+    if (looks) mistakes.look(call, returned, result, ctx);
     if (!output || result.isError) return result;
     const checked = output.check(result.structuredContent);
     return isThenable(checked)

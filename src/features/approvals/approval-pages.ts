@@ -3,7 +3,7 @@ import { isoOf } from '../../core/kernel/clock.ts';
 import type { Auth } from '../../core/messages/auth.ts';
 import { visibleLine } from '../../core/protocol/visible-text.ts';
 import type { StateKeys } from '../../core/store/state-keys.ts';
-import { htmlPage, htmlText } from '../../core/transports/html-page.ts';
+import { htmlText, plainPage } from '../../core/transports/plain-page.ts';
 import type { PageRequest, PersonPage } from '../../core/transports/transport.ts';
 import { ApprovalError, type ApprovalFault } from './approval-error.ts';
 import { isOpen } from './approval-record.ts';
@@ -64,7 +64,7 @@ export class ApprovalPages {
       `<li><a href="${APPROVALS_PATH.slice(1)}/${encodeURIComponent(id)}">${line(title)}</a><br><span class="note">${line(principal)} calls ${line(tool)}, until ${isoOf(until)}</span>`;
     const list = (heading: string, items: readonly Approval[], none: string): string =>
       `<h1>${heading}</h1>${items.length === 0 ? `<p>${none}` : `<ul>${items.map(item).join('')}</ul>`}`;
-    return htmlPage(
+    return plainPage(
       200,
       'Approvals',
       `<p class="note">You are ${line(person.principal)}.</p>` +
@@ -76,7 +76,7 @@ export class ApprovalPages {
   async #one(id: string, person: Auth, form: string | undefined): Promise<PersonPage> {
     const approval = await this.#approvals.get(id);
     const mayDecide = approval !== undefined && (await this.#approvals.mayDecide(id, person));
-    // Whoever has nothing to do with it does not learn whether it exists.
+    // A person who has nothing to do with it does not learn if it exists.
     if (!approval || !(mayDecide || isConcerned(approval, person))) return sentence(404, UNKNOWN);
     const bound = [FORM_SCOPE, id, person.principal];
     if (form === undefined) return onePage(approval, person, mayDecide ? this.#keys.ring.seal(true, bound) : undefined);
@@ -134,7 +134,7 @@ function onePage(approval: Approval, person: Auth, mark: string | undefined): Pe
           ? ''
           : `<p><label><input type="checkbox" name="remember" value="yes"> Do not ask again: ${line(remembers)}</label>`) +
         '<p><button name="decision" value="approve">Approve</button><button name="decision" value="deny">Deny</button></form>';
-  return htmlPage(
+  return plainPage(
     200,
     title,
     `<p class="note">You are ${line(person.principal)}. <a href="../${APPROVALS_PATH.slice(1)}">All that wait for you</a></p>` +
@@ -150,5 +150,5 @@ function line(text: string): string {
 }
 
 function sentence(status: number, text: string): PersonPage {
-  return htmlPage(status, 'Approvals', `<p>${htmlText(text)}`);
+  return plainPage(status, 'Approvals', `<p>${htmlText(text)}`);
 }

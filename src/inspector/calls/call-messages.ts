@@ -133,7 +133,7 @@ export interface CallResult {
 }
 
 /** Commands of a viewer to a server whose inspector was opened with control. */
-/** What viewers see of approvals. */
+/** The approvals, for viewers. */
 export interface ApprovalsView {
   readonly open: readonly Approval[];
   readonly grants: readonly ApprovalGrant[];
@@ -142,7 +142,7 @@ export interface ApprovalsView {
 /** A decision about an approval, or the end of an approval or a grant. */
 export type ApprovalControl = {
   readonly approval: string;
-  /** Who decides, for the audit, and so that one person counts once. */
+  /** The person who decides, for the audit, and so that one person counts once. */
   readonly person: string;
   readonly reason?: string;
 } & ({ readonly action: 'approve'; readonly remember: boolean } | { readonly action: 'deny' | 'revoke' });

@@ -24,7 +24,7 @@ export function approvalsView(approvals: Approvals): Promise<ApprovalsView> {
 }
 
 /**
- * Carries out a decision. Whoever has control of the inspector can stop the server and call its tools, so they have every scope here;
+ * Carries out a decision. A viewer with control of the inspector can stop the server and call its tools, so it has every scope here;
  * a policy that names principals or claims is met by those only.
  *
  * @returns the outcome in words

@@ -259,6 +259,7 @@ test('a session that ends takes its questions with it', async () => {
     await ctx.elicit(NAME).catch((error: unknown) => {
       why = error;
     });
+    return 'done';
   });
   const client = await open(server);
   client.call('greet').catch(() => {});

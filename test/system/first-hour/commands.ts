@@ -19,6 +19,7 @@ export const COMMANDS: readonly CommandStep[] = [
   step('echo >> server.ts', '…troupe dev: changed: server.ts…troupe dev: loaded in …1 machine'),
   step('npx troupe login http://127.0.0.1:3000/mcp --no-open', '…can be used without signing in…'),
   step('npx troupe logout http://127.0.0.1:3000/mcp', '…Not signed in to http://127.0.0.1:3000/mcp.'),
+  step('npx troupe approvals', 'Nothing waits for people.'),
   step('npx troupe inspect http://127.0.0.1:3000/mcp --json', '…"name": "find_tables"…'),
   step(END),
   step(

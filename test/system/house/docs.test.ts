@@ -217,7 +217,8 @@ function unionOf(file: string, name: string): string[] {
 /** The members of an interface, in a file of src, without those that it extends. */
 function membersOf(file: string, name: string): string[] {
   const [, members = ''] =
-    new RegExp(`export interface ${name}\\b[\\s\\S]*?\\{\\n([\\s\\S]*?)^\\}`, 'm').exec(read(`src/${file}`)) ?? [];
+    new RegExp(`^(?:export )?interface ${name}\\b[\\s\\S]*?\\{\\n([\\s\\S]*?)^\\}`, 'm').exec(read(`src/${file}`)) ??
+    [];
   return [...members.matchAll(/^ {2}(?:readonly )?(\w+)\??[:(]/gm)].map(([, member = '']) => member);
 }
 

@@ -58,7 +58,7 @@ test('CVE-2025-6514, CVE-2026-26118, CVE-2026-30615, GHSA-9g45-5xwm-f3wc: only t
   // What the issuers of `troupe/oauth` name passes the guard of this file (G-09).
   const GUARDED = 'src/features/oauth/issuers/guarded-fetch.ts';
   // `troupe top` asks the inspector that its user names, on 127.0.0.1 and nowhere else.
-  const TOP = 'src/cli/top/frame-stream.ts';
+  const TOP = 'src/cli/serving/inspector-requests.ts';
   // The database whose URL the operator gives to `postgres()`.
   const DATABASE = 'src/features/postgres/postgres-connection.ts';
   const wrong: string[] = [];

@@ -24,7 +24,7 @@ const HEADERS = {
  * @param title as plain text
  * @param body HTML: what others have written went through {@link htmlText}
  */
-export function htmlPage(status: number, title: string, body: string): PersonPage {
+export function plainPage(status: number, title: string, body: string): PersonPage {
   const head = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">`;
   return {
     status,
